@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import propopt as po
 from propopt.base.errors import (
@@ -67,17 +67,16 @@ def schema(options: argparse.Namespace) -> int:
 
 def _run_files(options: argparse.Namespace) -> int:
     """``propopt sweep|explain|lime|interactions FILE...``: a job for each file."""
-    from propopt.problems.jobs import JOBS
+    from propopt.problems.file import read_problem_and_table
 
-    files = _read_files(options)
+    files = [read_problem_and_table(file, _code(options)) for file in options.files]
     if any(getattr(options, name, None) for name in ("csv", "target", "text")):
         files.append(_own_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
-    job = next(job for job in JOBS if job.key == options.job)
     for file in files:
-        file.require(job)
-    return _run_all(files, partial(options.run, options=options))
+        file.require(options.job)
+    return _run_all(files, partial(_run, options=options))
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
@@ -89,12 +88,6 @@ def _check(file: str, options: argparse.Namespace) -> int:
         checked.check_all_data()
     print(f"{printable(file)}: valid")
     return DONE
-
-
-def _read_files(options: argparse.Namespace) -> list[po.problems.ProblemFile]:
-    from propopt.problems.file import read_problem_and_table
-
-    return [read_problem_and_table(file, _code(options)) for file in options.files]
 
 
 def _code(options: argparse.Namespace) -> po.problems.Code:
@@ -133,29 +126,19 @@ def _blamed(
         raise ProblemFileError(f"{table}: {error}") from error
 
 
-def _sweep(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    trade_offs = po.problems.run_problem(
-        file.build(),
-        Path(options.output),
-        n_jobs=options.n_jobs,
-        solver=options.solver,
-        quiet=options.quiet,
-    )
-    if trade_offs.interrupted:
+def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+    """One job, with those of its settings that its command has."""
+    how = {name: getattr(options, name) for name in _SETTINGS if name in options}
+    found = file.asked(**how).run(Path(options.output), quiet=options.quiet)
+    if not isinstance(found, po.TradeOffs):
+        return DONE
+    if found.interrupted:
         return INTERRUPTED
-    certified = trade_offs.certified(file.schema.tolerance)
-    return DONE if certified and not trade_offs.failures else SOLVER_FAILURE
+    certified = found.certified(file.build().tolerance)
+    return DONE if certified and not found.failures else SOLVER_FAILURE
 
 
-def _look(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    """A job that is a look, with those of its settings that its command has."""
-    job: Any = file.job
-    how = {name: getattr(options, name) for name in _OF_LOOKS if name in options}
-    job.of(file, **how).run(Path(options.output), quiet=options.quiet)
-    return DONE
-
-
-_OF_LOOKS = ("rows", "n_jobs", "resume")
+_SETTINGS = ("rows", "n_jobs", "solver", "resume")
 
 
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
@@ -266,14 +249,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    for name, key, help_text, add_own in (
-        ("sweep", "objective", "solve problem files; write what is found", _of_sweep),
-        ("explain", "explain", "one explanation with stated defaults", _of_own_table),
-        ("lime", "lime", "what LIME tends to at rows, and what it hides", _of_lime),
-        ("interactions", "interactions", "how much features matter jointly", _of_fits),
+    for name, help_text, add_own in (
+        ("sweep", "solve problem files; write what is found", _of_sweep),
+        ("explain", "one explanation with stated defaults", _of_own_table),
+        ("lime", "what LIME tends to at rows, and what it hides", _of_lime),
+        ("interactions", "how much features matter jointly", _of_fits),
     ):
         sub = commands.add_parser(name, help=help_text)
-        sub.set_defaults(command=_run_files, job=key, run=_look)
+        sub.set_defaults(command=_run_files, job=name)
         _add_files(sub, "*" if name == "explain" else "+")
         sub.add_argument(
             "-o", "--output", default="results", metavar="DIR", help="default: results"
@@ -309,7 +292,6 @@ def _add_workers(sub: argparse.ArgumentParser) -> None:
 def _of_sweep(sub: argparse.ArgumentParser) -> None:
     _add_workers(sub)
     sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
-    sub.set_defaults(run=_sweep)
 
 
 def _of_own_table(sub: argparse.ArgumentParser) -> None:

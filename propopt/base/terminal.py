@@ -1,15 +1,14 @@
-"""What a terminal shows while work goes on, and tables."""
+"""What a terminal shows while work goes on: lines, bars, silence."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
 from rich.console import Console
-from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,7 +17,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.status import Status
-from rich.table import Table
 from rich.text import Text
 
 from propopt.base.streams import PatientStream
@@ -86,36 +84,3 @@ def progress_bar(label: str, total: int, wanted: bool | None) -> Progress:
     )
     bar.add_task(printable(label), total=total)
     return bar
-
-
-# ---- Tables on terminals: no digit is cut off
-
-
-def print_table(
-    console: Console, title: str, head: Sequence[str], rows: Iterable[Sequence[str]]
-) -> None:
-    """Print a title and a table, whose first column has names and the others numbers.
-
-    A table that is too wide runs over the edge. Names of columns are broken at
-    underscores.
-    """
-    table = _table(head, rows)
-    unlimited = console.options.update(width=10_000)
-    table.width = Measurement.get(console, unlimited, table).maximum
-    console.print()
-    console.print(title, style="italic")
-    console.print(table)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for place, name in enumerate(head):
-        table.add_column(
-            printable(name).replace("_", "\n"),
-            justify="right" if place else "left",
-            no_wrap=True,
-            vertical="bottom",
-        )
-    for row in rows:
-        table.add_row(*map(printable, row))
-    return table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -15,15 +15,13 @@ from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, Refused
-from propopt.losses import Objective
 from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
-from propopt.problems.jobs.job import FileOfJob, Job
+from propopt.problems.jobs.job import FIRST_ROWS, JobSection, ProblemFile
 from propopt.problems.jobs.lime import LimeSection
-from propopt.problems.jobs.sweep import Sweep, SweepKeys
-from propopt.problems.problem import Problem
-from propopt.problems.sections import OneOf, Section
+from propopt.problems.jobs.sweep import SweepKeys
+from propopt.problems.sections import OneOf, Section, listed_words
 from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
@@ -32,13 +30,7 @@ from propopt.problems.sources import (
     Source,
     YamlSource,
 )
-from propopt.problems.subject.data import (
-    Extent,
-    check_documents,
-    check_subject,
-    check_table,
-    first_points,
-)
+from propopt.problems.subject.data import check_table
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.tables import CsvTable, missing_numbers
 
@@ -68,18 +60,13 @@ class ProblemSchema(SweepKeys):
     )
 
     @property
-    def job(self) -> type[Job[Any]]:
-        """What is to be done: the first job whose section is there."""
-        return next(job for job in JOBS if getattr(self, job.key) is not None)
+    def job(self) -> JobSection:
+        """What is to be done: the first section of a job that is there."""
+        sections = (getattr(self, job.key) for job in JOBS[1:])
+        return next((one for one in sections if one is not None), self)
 
-    @property
-    def refits(self) -> bool:
-        return self.job.refits
-
-    def check_sizes(self, extent: Extent, folder: Path) -> None:
-        job = self.job
-        job.check_extent(job.section_of(self), self, extent)
-        job.check_files(job.section_of(self), folder, extent)
+    def keys_of_jobs(self) -> dict[str, set[str]]:
+        return {job.key: job.own_keys() for job in JOBS}
 
 
 # ---- what stands where, for messages
@@ -160,22 +147,30 @@ class OwnTable:
             "target": self.target,
             "explain": min(EXPLAINED, max(len(table) // 3, 1)),
         }
-        told = _several_labels(self.target, labels) if task == "classification" else {}
+        chosen, told = {}, {}
+        if task == "classification":
+            label, count = _explained_label(labels), labels.nunique()
+            chosen = {"output": "log_odds", "target_class": label}
+            if count > 2:
+                words = f"{self.target} has {count} labels; {label!r}, the commonest"
+                where = "in a problem file model.target_class chooses"
+                told = {"description": f"{words}, is explained ({where})"}
         if text is not None:
-            model = _of_words(task, labels)
-            return {**told, "data": {**data, "text": text}, "model": model}
+            return {
+                **told,
+                "data": {**data, "text": text},
+                "model": _of_words(task) | chosen,
+            }
         categorical = _text_columns(columns)
-        return {
-            **told,
-            "data": {
-                **data,
-                "standardize": len(categorical) < len(columns.T),
-                "categorical": categorical,
-            },
-            "model": _boosting(task, labels)
-            if missing_numbers(columns)
-            else _network(task, labels),
-        }
+        data["standardize"] = len(categorical) < len(columns.T)
+        data["categorical"] = categorical
+        model: dict[str, Any] = {"kind": "hist_gradient_boosting", "task": task}
+        if not missing_numbers(columns):
+            model = {"kind": "mlp", "task": task, "hidden": [32, 16]}
+            model |= {"activation": "tanh", "regularization": 1}
+            if task == "regression":
+                model |= {"regularization": 10, "target": "standardized"}
+        return {**told, "data": data, "model": model | chosen}
 
     def _documents(self, columns: pd.DataFrame) -> str | None:
         """The column of documents, if they are to be explained."""
@@ -235,38 +230,13 @@ def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
     return "classification" if text or labels.nunique() <= 2 else "regression"
 
 
-def _network(task: str, labels: pd.Series) -> dict[str, Any]:
-    network = {"kind": "mlp", "task": task, "hidden": [32, 16], "activation": "tanh"}
-    if task == "regression":
-        return {**network, "regularization": 10, "target": "standardized"}
-    return {**network, "regularization": 1, **_log_odds(labels)}
-
-
-def _boosting(task: str, labels: pd.Series) -> dict[str, Any]:
-    boosting = {"kind": "hist_gradient_boosting", "task": task}
-    return boosting if task == "regression" else {**boosting, **_log_odds(labels)}
-
-
-def _of_words(task: str, labels: pd.Series) -> dict[str, Any]:
+def _of_words(task: str) -> dict[str, Any]:
     """Models that are read, so that what is said of them is exact."""
     if task == "classification":
-        logistic = {"kind": "logistic", "regularization": 0.1, **_log_odds(labels)}
-        return {**logistic, "vectorizer": {"kind": "tfidf"}}
+        vectorizer = {"kind": "tfidf"}
+        return {"kind": "logistic", "regularization": 0.1, "vectorizer": vectorizer}
     presence = {"kind": "counts", "binary": True}
     return {"kind": "forest", "task": task, "vectorizer": presence}
-
-
-def _log_odds(labels: pd.Series) -> dict[str, Any]:
-    return {"output": "log_odds", "target_class": _explained_label(labels)}
-
-
-def _several_labels(target: str, labels: pd.Series) -> dict[str, str]:
-    """What is said of more than two labels, of which one is explained."""
-    count, chosen = labels.nunique(), _explained_label(labels)
-    if count <= 2:
-        return {}
-    words = f"{target} has {count} labels; {chosen!r}, the commonest, is explained"
-    return {"description": f"{words} (in a problem file model.target_class chooses)"}
 
 
 def _explained_label(labels: pd.Series) -> Any:
@@ -310,7 +280,7 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
             )
         case "union_tag_not_found":
             key = context["discriminator"].strip("'")
-            message = f"required, and missing; expected {_either(kinds(location))}"
+            message = f"required, and missing; expected {_choice(kinds(location))}"
             return source.error(location, message, missing=key)
         case "union_tag_invalid":
             key = context["discriminator"].strip("'")
@@ -328,7 +298,12 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
 
 def _unknown_name(value: object, words: Sequence[str]) -> str:
     hint = did_you_mean(value, words)
-    return f"expected {_either(words)}, got {_shown(value)}{hint}"
+    return f"expected {_choice(words)}, got {_shown(value)}{hint}"
+
+
+def _choice(words: Sequence[str]) -> str:
+    """``'a', 'b' or 'c'``."""
+    return listed_words([*map(repr, words)], "or")
 
 
 _MAPPING = "a mapping of keys to values"
@@ -367,21 +342,6 @@ def _shown(value: Any) -> str:
         return "nothing" if value is None else str(value).lower()
     text = repr(value)
     return text if len(text) <= SHORT else f"{text[:40]}… ({len(text)} characters)"
-
-
-def _either(choices: Sequence[str]) -> str:
-    """``'a', 'b' or 'c'``."""
-    return _and([*map(repr, choices)], "or")
-
-
-def _and(words: Sequence[str], last_by: str = "and") -> str:
-    """``a, b and c``."""
-    *others, last = words
-    return f"{', '.join(others)} {last_by} {last}" if others else last
-
-
-FIRST_ROWS = 1_000
-"""Of a table, that a check reads."""
 
 
 def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
@@ -465,130 +425,3 @@ def _checked(source: Source, code: Code) -> ProblemFile:
             file.check()
     faults.refuse()
     return file
-
-
-@dataclass(frozen=True, eq=False)
-class ProblemFile(FileOfJob):
-    """What a problem file says, or a mapping that says the same, once it is valid.
-
-    Parameters
-    ----------
-    source : Source
-        The file, for messages.
-    schema : ProblemSchema
-        Its content.
-    code : Code
-        Whether Python objects that it names may be imported.
-    """
-
-    schema: ProblemSchema
-
-    @property
-    def job(self) -> type[Job[Any]]:
-        """What is to be done."""
-        return self.schema.job
-
-    def with_seed(self, seed: int) -> ProblemFile:
-        """The same with other draws of whatever is random."""
-        return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
-
-    def build(self) -> Problem:
-        """The problem to sweep; its parts are made when they are first asked for.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another job than ``objective``.
-        """
-        schema = self.schema
-        self.require(Sweep)
-        return Problem(
-            subject=lambda: self.subject,
-            objective=self._objective,
-            weights=schema.build_weights(),
-            limits=schema.build_limits(),
-            baselines=schema.build_baselines(is_text=schema.data.text is not None),
-            setting=schema.build_setting(),
-            solver=schema.solver,
-            tolerance=schema.tolerance,
-            seed=schema.seed,
-            name=self.name,
-            axes=schema.axes,
-            scale="linear" if schema.plot is None else schema.plot.scale,
-            pick=schema.pick,
-            attributions=schema.attributions,
-            files=self.files,
-        )
-
-    def check(self) -> None:
-        """Refuse what can be seen to fail without reading or computing anything.
-
-        Raises
-        ------
-        ProblemFileError
-            For a name of no loss or solver, settings that a baseline cannot have,
-            weights that are all zero at once, and too many of them.
-        """
-        faults = Faults()
-        with faults.noted():
-            check_documents(self.schema, self.source)
-        with faults.noted():
-            self._check_one_job()
-            section = self.job.section_of(self.schema)
-            self.job.check(section, self.schema, self.source)
-        faults.refuse()
-
-    def _check_one_job(self) -> None:
-        """Refuse a file without a job, with two, or with keys of another."""
-        schema, source = self.schema, self.source
-        keys = [job.key for job in JOBS if getattr(schema, job.key) is not None]
-        if len(keys) != 1:
-            raise source.error(
-                tuple(keys[-1:]),
-                f"expected exactly one of {_and([job.key for job in JOBS])}, got "
-                f"{_and(keys) if keys else 'none of them'}",
-            )
-        of_others = set().union(*(job.own_keys() for job in JOBS)) - self.job.own_keys()
-        faults = Faults()
-        for name in sorted(of_others & schema.model_fields_set):
-            with faults.noted():
-                raise source.error((name,), f"has no effect with {self.job.key}")
-        faults.refuse()
-
-    def check_data(self) -> None:
-        """Refuse what a run would, as far as the first rows of a table show.
-
-        Its headers are read, the number of its rows, its target, and the values of
-        these rows; a formula is evaluated at as many points. Nothing is fitted.
-
-        Raises
-        ------
-        ProblemFileError
-            For tables, columns, targets and outputs that cannot be, sizes that do not
-            fit each other, formulas that are not finite, and an objective that does
-            not say how many points there are.
-        """
-        schema, job, faults = self.schema, self.job, Faults()
-        section = job.section_of(schema)
-        with faults.noted():
-            job.check_data(section, self.source)
-        with faults.noted():
-            rows = check_subject(schema, self.source, FIRST_ROWS, self.code)
-            if schema.function is not None:
-                points = first_points(schema, rows, FIRST_ROWS)
-                with self.source.blaming("function"):
-                    job.check_formula(section, schema.function.build(), points)
-        faults.refuse()
-
-    def check_all_data(self) -> None:
-        """The same with all rows, and all that needs no fitted model."""
-        section = self.job.section_of(self.schema)
-        self.job.check_data(section, self.source)
-        with self.source.blaming():
-            self.job.check_all(section, lambda: self.subject)
-        _ = self.subject
-
-    def _objective(self) -> Objective:
-        assert self.schema.objective is not None
-        with self.source.blaming():
-            return self.schema.objective.build(self.subject)

@@ -6,13 +6,13 @@ A new rule for inducing inputs is a section here and its place in ``AnyInducing`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from propopt import inductive
 from propopt.base.errors import InvalidInput
-from propopt.problems.losses import KernelRobustnessLoss, LossSection
+from propopt.problems.losses import LossSection
 from propopt.problems.problem import Inductive, Plan
 from propopt.problems.sections import (
     Count,
@@ -113,40 +113,28 @@ class GivenRule(InducingSection):
             )
 
 
+def _rule(rule: str, made: Any, **said: Any) -> type[CountedSection]:
+    """A rule of a number of inputs, of the settings of its class."""
+    return section_of(
+        made,
+        CountedSection,
+        f"{made.__name__}Rule",
+        without=("count", "max_count"),
+        rule=Literal[rule],
+        **said,
+    )
+
+
 RULES: Final[tuple[type[InducingSection], ...]] = (
     AllInputs,
     SubsetInputs,
-    section_of(
-        inductive.RandomInputs,
-        CountedSection,
-        "RandomRule",
-        "Observed inputs, uniformly at random.",
-        rule=Literal["random"],
-    ),
-    section_of(
-        inductive.KMeansInputs,
-        CountedSection,
-        "KMeansRule",
-        "Centres of k-means.",
-        rule=Literal["kmeans"],
-    ),
-    section_of(
-        inductive.FarthestInputs,
-        CountedSection,
-        "FarthestRule",
-        "Each the observed input farthest from those before it.",
-        rule=Literal["farthest"],
-    ),
-    section_of(
+    _rule("random", inductive.RandomInputs),
+    _rule("kmeans", inductive.KMeansInputs),
+    _rule("farthest", inductive.FarthestInputs),
+    _rule(
+        "greedy",
         inductive.GreedyVariance,
-        CountedSection,
-        "GreedyRule",
-        "Each the observed input that the others explain least.",
-        rule=Literal["greedy"],
-        tolerance=(
-            Positive,
-            "stop where so little is unexplained, before the count",
-        ),
+        tolerance="stop where so little is unexplained, before the count",
     ),
     GivenRule,
 )
@@ -181,9 +169,9 @@ class InductiveSection(Section):
     def build(self, robustness: LossSection | None) -> Inductive:
         """The setting, with what is not said taken from a kernel of the objective."""
         lengthscale, mean = self.lengthscale, self.mean
-        if isinstance(robustness, KernelRobustnessLoss):
-            lengthscale = lengthscale or robustness.lengthscale
-            mean = mean or robustness.mean
+        if robustness is not None and robustness.name == "kernel_robustness":
+            own = robustness.settings()
+            lengthscale, mean = lengthscale or own["lengthscale"], mean or own["mean"]
         plans = (rule.build(n) for n, rule in enumerate(self.inducing))
         return Inductive(
             plans=tuple(plan for some in plans for plan in some),

@@ -1,16 +1,25 @@
-"""Sections of losses, and of graphs.
+"""Sections of losses, and of graphs: who is similar to whom.
 
-A new loss is a section here and its place in ``LOSSES``.
-
-Sections on who is similar to whom: what may be said of a graph, and how it is made. A
-new graph is a section here and its place in ``PointGraph`` or ``FeatureGraph``.
+A new loss is a line of ``LOSSES``, a new graph one of ``POINT_GRAPHS`` or
+``FEATURE_GRAPHS``; other packages bring theirs by entry points of the groups
+``propopt.losses`` and ``propopt.graphs``.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+)
 
 import numpy as np
 from pydantic import BeforeValidator, Field, create_model, model_validator
@@ -23,7 +32,6 @@ from propopt.base.resources import require_memory
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.problems.sections import (
-    Count,
     Finite,
     Label,
     Nonnegative,
@@ -56,142 +64,80 @@ class GraphSection(Section):
     def check(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
 
-
-SamePattern: TypeAlias = Annotated[
-    bool, Field(description="drop edges between rows that miss other numbers")
-]
-
-
-class GaussianGraph(GraphSection):
-    """exp(−‖x − x'‖²/2Λ²)."""
-
-    makes = staticmethod(graphs.gaussian_graph)
-
-    kind: Literal["gaussian"] = "gaussian"
-    lengthscale: Positive | None = None
-    cutoff: Annotated[float, Field(gt=0, lt=1)] | None = None
-    same_pattern: SamePattern = False
-
-    def check(self, n_nodes: int) -> None:
-        if self.cutoff is None:
-            _require_matrix(n_nodes, "a complete gaussian graph")
-
-
-class KnnGraph(GraphSection):
-    """Nearest neighbours."""
-
-    makes = staticmethod(graphs.knn_graph)
-
-    kind: Literal["knn"]
-    n_neighbors: Count
-    weights: Literal["uniform", "gaussian"] = "uniform"
-    lengthscale: Positive | None = Field(None, description="of gaussian weights")
-    same_pattern: SamePattern = False
-
     @model_validator(mode="after")
-    def _lengthscale_of_gaussian(self) -> KnnGraph:
-        if self.weights == "uniform":
+    def _lengthscale_of_gaussian(self) -> Self:
+        if getattr(self, "weights", None) == "uniform":
             refuse_settings(self, "uniform weights", ("lengthscale",))
         return self
 
-    def check(self, n_nodes: int) -> None:
-        if self.n_neighbors >= n_nodes:
-            raise InvalidInput(
-                f"n_neighbors: expected fewer than the {n_nodes} points, got "
-                f"{self.n_neighbors}"
-            )
+
+def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
+    """A section of a graph, of the settings of what makes it, and what it refuses."""
+    name = f"{kind.title().replace('_', '')}Graph"
+    section: Any = section_of(
+        made, GraphSection, name, without=_OF_NODES, kind=Literal[kind], **said
+    )
+    if check is not None:
+        section.check = check
+    return section
 
 
-class CompleteGraph(GraphSection):
-    """All pairs."""
-
-    makes = staticmethod(graphs.complete_graph)
-
-    kind: Literal["complete"]
-
-    def check(self, n_nodes: int) -> None:
-        _require_matrix(n_nodes, "a complete graph")
+_OF_NODES: Final = ("X", "n_nodes")
 
 
-class PixelGraph(GraphSection):
-    """Pixels of an image and their neighbours."""
-
-    makes = staticmethod(graphs.pixel_graph)
-
-    kind: Literal["pixel"]
-    height: Count
-    width: Count
-
-    def check(self, n_nodes: int) -> None:
-        if self.height * self.width != n_nodes:
-            raise InvalidInput(
-                f"graph: expected height × width = {n_nodes} features, got "
-                f"{self.height} × {self.width}"
-            )
+def _check_pairs(section: Any, n_nodes: int) -> None:
+    if getattr(section, "cutoff", None) is None:
+        gaussian = "gaussian " * (section.kind == "gaussian")
+        require_memory(24.0 * n_nodes**2, f"a complete {gaussian}graph", _FEWER)
 
 
-class GroupGraph(GraphSection):
-    """Features that carry the same label."""
-
-    makes = staticmethod(graphs.group_graph)
-
-    kind: Literal["group"]
-    labels: list[Label]
-
-    def check(self, n_nodes: int) -> None:
-        require_one_each("labels", n_nodes, len(self.labels))
+_FEWER: Final = "explain fewer points"
 
 
-_CHAIN: Final = section_of(
-    graphs.chain_graph,
-    GraphSection,
-    "ChainGraph",
-    "Neighbours in order.",
-    kind=Literal["chain"],
+def _check_neighbors(section: Any, n_nodes: int) -> None:
+    if section.n_neighbors >= n_nodes:
+        raise InvalidInput(
+            f"n_neighbors: expected fewer than the {n_nodes} points, got "
+            f"{section.n_neighbors}"
+        )
+
+
+def _check_pixels(section: Any, n_nodes: int) -> None:
+    if section.height * section.width != n_nodes:
+        raise InvalidInput(
+            f"graph: expected height × width = {n_nodes} features, got "
+            f"{section.height} × {section.width}"
+        )
+
+
+def _check_labels(section: Any, n_nodes: int) -> None:
+    require_one_each("labels", n_nodes, len(section.labels))
+
+
+_CHAIN: Final = _graph("chain", graphs.chain_graph)
+_COMPLETE: Final = _graph("complete", graphs.complete_graph, _check_pairs)
+_GAUSSIAN: Final = _graph(
+    "gaussian",
+    graphs.gaussian_graph,
+    _check_pairs,
+    cutoff=Annotated[float, Field(gt=0, lt=1)] | None,
 )
 POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
-    GaussianGraph,
-    section_of(
-        grid_gaussian_graph,
-        GraphSection,
-        "GaussianGridGraph",
-        "The same for all points of a grid, not stored: up to a million points.",
-        kind=Literal["grid_gaussian"],
-        lengthscale=Positive | None,
-    ),
-    KnnGraph,
-    section_of(
-        graphs.cosine_graph,
-        GraphSection,
-        "CosineGraph",
-        "Nearest directions, by the cosine: of documents those that share rarer words.",
-        kind=Literal["cosine"],
-        n_neighbors=Count,
-    ),
-    section_of(
-        graphs.threshold_graph,
-        GraphSection,
-        "ThresholdGraph",
-        "Pairs with ‖x − x'‖² ≤ threshold.",
-        kind=Literal["threshold"],
-        threshold=Nonnegative,
-        same_pattern=SamePattern,
-    ),
-    CompleteGraph,
+    _GAUSSIAN,
+    _graph("grid_gaussian", grid_gaussian_graph),
+    _graph("knn", graphs.knn_graph, _check_neighbors),
+    _graph("cosine", graphs.cosine_graph),
+    _graph("threshold", graphs.threshold_graph, threshold=Nonnegative),
+    _COMPLETE,
     _CHAIN,
+    *(_graph(x.name, x.load()) for x in entry_points(group="propopt.graphs")),
 )
 FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _CHAIN,
-    PixelGraph,
-    section_of(
-        graphs.correlation_graph,
-        GraphSection,
-        "CorrelationGraph",
-        "|Correlation| of columns.",
-        kind=Literal["correlation"],
-    ),
-    GroupGraph,
-    CompleteGraph,
+    _graph("pixel", graphs.pixel_graph, _check_pixels),
+    _graph("correlation", graphs.correlation_graph),
+    _graph("group", graphs.group_graph, _check_labels, labels=list[Label]),
+    _COMPLETE,
 )
 PointGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", POINT_GRAPHS)]
 FeatureGraph: TypeAlias = Annotated[GraphSection, OneOf("kind", FEATURE_GRAPHS)]
@@ -205,10 +151,6 @@ def require_one_each(label: str, n_features: int, count: int) -> None:
         )
 
 
-def _require_matrix(n_nodes: int, label: str) -> None:
-    require_memory(24.0 * n_nodes**2, label, "explain fewer points")
-
-
 class LossSection(Section):
     """A property with its weight; ``name: 0.5`` is short for ``{weight: 0.5}``."""
 
@@ -219,157 +161,138 @@ class LossSection(Section):
     """It is about features: of documents the words, which the model finds."""
     counts_points: ClassVar[bool] = True
     """It says how many points there are."""
+    feature_graph: ClassVar[bool] = False
+    """Its graph is one of features, not of points."""
 
     weight: Nonnegative = 1.0
 
-    @abstractmethod
     def build(self, subject: Subject) -> PropertyLoss:
         """The loss of explanations of this subject."""
+        taken, own = signature(self.makes).parameters, self.settings()
+        asked = {name: own[name] for name in own if name in taken}
+        made = {name: make for name, make in _GIVEN.items() if name in taken}
+        asked |= {name: make(self, subject) for name, make in made.items()}
+        loss: PropertyLoss = self.makes(**asked)
+        return loss
 
     def check(self, extent: Extent) -> None:
         """Refuse, before any work, what does not fit the sizes of the subject."""
+        graph, reference = (getattr(self, x, None) for x in ("graph", "reference"))
+        if graph is not None:
+            n_nodes = extent.n_features if self.feature_graph else extent.n_points
+            graph.check(n_nodes)
+        if reference is not None:
+            require_one_each("reference", extent.n_columns, len(reference))
+        if self.makes is losses.KernelRobustness:
+            n_bytes = 24.0 * extent.n_points**2
+            require_memory(n_bytes, "a kernel of all points", _FEWER)
 
 
-class GradientMatchingLoss(LossSection):
-    """Σ ‖w − ∇f‖²."""
-
-    name = "gradient_matching"
-    of_function = True
-
-    norm: Literal["l2", "l1"] = "l2"
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        return losses.GradientMatching(subject.estimate(subject.points), self.norm)
+# ---- What losses take of the subject, by the names that their constructors have for it
 
 
-class FunctionMatchingLoss(LossSection):
-    """Σ (f(x) − wᵀx)², or from a reference point."""
-
-    name = "function_matching"
-    of_function = True
-
-    reference: list[Finite] | None = None
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        X, f = subject.points, subject.function
-        if self.reference is None:
-            return losses.FunctionMatching(X, f.value(X), quantity=f.quantity)
-        names = Labels(features=read_points(X, "X")[1].features)
-        value = f.value(names.table(np.array([self.reference])))
-        reference = self.reference, float(value[0])
-        return losses.FunctionMatching(X, f.value(X), reference, quantity=f.quantity)
-
-    def check(self, extent: Extent) -> None:
-        if self.reference is not None:
-            require_one_each("reference", extent.n_columns, len(self.reference))
+def _graph_of(own: Any, subject: Subject) -> graphs.Graph:
+    if own.feature_graph:
+        made = own.graph.build(subject.table, subject.n_features)
+    else:
+        made = own.graph.build(subject.coordinates, len(subject.points))
+    graph: graphs.Graph = made
+    return graph
 
 
-class _OverPoints(LossSection):
-    """A loss of similar points."""
-
-    graph: PointGraph = GaussianGraph()
-
-    def _graph(self, subject: Subject) -> graphs.Graph:
-        return self.graph.build(subject.coordinates, len(subject.points))
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_points)
+def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:
+    if own.reference is None:
+        return None
+    names = Labels(features=read_points(subject.points, "X")[1].features)
+    value = subject.function.value(names.table(np.array([own.reference])))
+    return own.reference, float(value[0])
 
 
-class PairwiseRobustnessLoss(_OverPoints):
-    """Σ ‖w_n − w_n'‖² S_nn'."""
-
-    name = "pairwise_robustness"
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        return losses.PairwiseRobustness(self._graph(subject))
-
-
-class SharedRobustnessLoss(_OverPoints):
-    """Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have."""
-
-    name = "shared_robustness"
-    of_features = True
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        return losses.SharedRobustness(self._graph(subject), subject.table)
+def _kernel(own: Any, subject: Subject) -> Any:
+    coordinates = np.asarray(subject.coordinates)
+    if np.isnan(coordinates).any():
+        raise InvalidInput(
+            "numbers are missing, and no kernel is positive definite for distances "
+            "between such rows; take pairwise_robustness, or an imputed table"
+        )
+    kernel = RBF(own.lengthscale)(coordinates)
+    kernel[np.diag_indices_from(kernel)] += own.jitter
+    return kernel
 
 
-class KernelRobustnessLoss(LossSection):
-    """2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel."""
-
-    name = "kernel_robustness"
-
-    lengthscale: Positive
-    jitter: Nonnegative = 1e-8
-    mean: Literal["per_feature", "none"] = "per_feature"
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        coordinates = np.asarray(subject.coordinates)
-        if np.isnan(coordinates).any():
-            raise InvalidInput(
-                "numbers are missing, and no kernel is positive definite for distances "
-                "between such rows; take pairwise_robustness, or an imputed table"
-            )
-        kernel = RBF(self.lengthscale)(coordinates)
-        kernel[np.diag_indices_from(kernel)] += self.jitter
-        return losses.KernelRobustness(kernel, mean=self.mean)
-
-    def check(self, extent: Extent) -> None:
-        n_bytes = 24.0 * extent.n_points**2
-        require_memory(n_bytes, "a kernel of all points", "explain fewer points")
+_GIVEN: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
+    "X": lambda _, subject: subject.points,
+    "G": lambda _, subject: subject.estimate(subject.points),
+    "values": lambda _, subject: subject.function.value(subject.points),
+    "quantity": lambda _, subject: subject.function.quantity,
+    "present": lambda _, subject: subject.table,
+    "graph": _graph_of,
+    "reference": _reference,
+    "kernel_matrix": _kernel,
+}
+_NOT_OF_FILES: Final = (
+    *("X", "G", "values", "quantity", "present", "kernel_matrix"),
+    *("name", "units", "perturbations", "sample_weights"),
+)
+_NEAR: Final = (PointGraph, None, _GAUSSIAN.model_validate({"kind": "gaussian"}))
 
 
-class MaxDifferenceRobustnessLoss(_OverPoints):
-    """max ‖w_n − w_n'‖², or its sum over points."""
-
-    name = "max_difference_robustness"
-
-    graph: PointGraph
-    aggregate: Literal["max", "sum"] = "max"
-    norm: Literal["l2", "l1", "linf"] = "l2"
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        graph = self._graph(subject)
-        return losses.MaxDifferenceRobustness(graph, self.aggregate, self.norm)
-
-
-class SmoothnessLoss(LossSection):
-    """Σ (w_nd − w_nd')² T_dd'."""
-
-    name = "smoothness"
-    of_features = True
-    counts_points = False
-
-    graph: FeatureGraph
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        return losses.Smoothness(self.graph.build(subject.table, subject.n_features))
-
-    def check(self, extent: Extent) -> None:
-        self.graph.check(extent.n_features)
-
-
-class SparsityLoss(LossSection):
-    """Σ ‖w‖₁."""
-
-    name = "sparsity"
-    counts_points = False
-
-    def build(self, subject: Subject) -> PropertyLoss:
-        del subject
-        return losses.Sparsity()
+def _loss(
+    made: Any,
+    doc: str = "",
+    *,
+    called: str = "",
+    of_features: bool = False,
+    counts_points: bool = True,
+    **said: Any,
+) -> type[LossSection]:
+    """A section of the settings of a loss, by the name that it has by default."""
+    taken = signature(made).parameters
+    if "graph" in taken:
+        said = {"graph": _NEAR, **said}
+    section = section_of(
+        made, LossSection, f"{made.__name__}Loss", doc, without=_NOT_OF_FILES, **said
+    )
+    section.name = called or taken["name"].default
+    section.of_function = not taken.keys().isdisjoint({"G", "values"})
+    section.of_features, section.counts_points = of_features, counts_points
+    section.feature_graph = said.get("graph") is FeatureGraph
+    return section
 
 
 LOSSES: Final[tuple[type[LossSection], ...]] = (
-    GradientMatchingLoss,
-    FunctionMatchingLoss,
-    PairwiseRobustnessLoss,
-    SharedRobustnessLoss,
-    KernelRobustnessLoss,
-    MaxDifferenceRobustnessLoss,
-    SmoothnessLoss,
-    SparsityLoss,
+    _loss(losses.GradientMatching, "Σ ‖w − ∇f‖²."),
+    _loss(
+        losses.FunctionMatching,
+        "Σ (f(x) − wᵀx)², or from a reference point.",
+        reference=list[Finite] | None,
+    ),
+    _loss(losses.PairwiseRobustness, "Σ ‖w_n − w_n'‖² S_nn'."),
+    _loss(
+        losses.SharedRobustness,
+        "Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have.",
+        of_features=True,
+    ),
+    _loss(
+        losses.KernelRobustness,
+        "2 tr(Wᵀ Σ⁻¹ W) for a gaussian kernel.",
+        lengthscale=Positive,
+        jitter=(Nonnegative, None, 1e-8),
+    ),
+    _loss(
+        losses.MaxDifferenceRobustness,
+        "max ‖w_n − w_n'‖², or its sum over points.",
+        graph=PointGraph,
+    ),
+    _loss(
+        losses.Smoothness,
+        "Σ (w_nd − w_nd')² T_dd'.",
+        graph=FeatureGraph,
+        of_features=True,
+        counts_points=False,
+    ),
+    _loss(losses.Sparsity, "Σ ‖w‖₁.", counts_points=False),
+    *(_loss(x.load(), called=x.name) for x in entry_points(group="propopt.losses")),
 )
 
 

@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 from sklearn.base import clone
 
-from propopt.base.arrays import Attributions
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import threads_of_run
@@ -41,7 +40,17 @@ def check_pick(pick: Pick, swept: Mapping[str, Sequence[float]]) -> None:
         return
     for name, value in pick.items():
         with part("pick", name):
-            _check_value(name, value, swept)
+            if name not in swept:
+                hint, names = did_you_mean(name, list(swept)), ", ".join(swept)
+                raise InvalidInput(
+                    f"{name!r} is not swept{hint}; swept: {names or 'nothing'}"
+                )
+            low, high = min(swept[name]), max(swept[name])
+            if not low <= value <= high:
+                raise InvalidInput(
+                    f"expected a value that is swept, from {low:g} to {high:g}, got "
+                    f"{value:g}"
+                )
     missing = [name for name in swept if name not in pick]
     if missing:
         with part("pick"):
@@ -50,36 +59,11 @@ def check_pick(pick: Pick, swept: Mapping[str, Sequence[float]]) -> None:
             )
 
 
-def _check_value(name: str, value: float, swept: Mapping[str, Sequence[float]]) -> None:
-    if name not in swept:
-        names = ", ".join(swept) or "nothing"
-        raise InvalidInput(
-            f"{name!r} is not swept{did_you_mean(name, list(swept))}; swept: {names}"
-        )
-    low, high = min(swept[name]), max(swept[name])
-    if not low <= value <= high:
-        raise InvalidInput(
-            f"expected a value that is swept, from {low:g} to {high:g}, got {value:g}"
-        )
-
-
 # ---- What an inductive explanation is made from: observations, and inducing inputs
 
 
 METHOD = "inductive"
 Pair: TypeAlias = tuple[float, float]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Observations:
-    """New inputs, and observations with their gradients."""
-
-    new: Any  # (m, D)
-    others: Any  # (N, D)
-    gradients: Attributions  # at the observations
-    own: Attributions  # at the new inputs
-    n_shared: int  # so many rows, from the first, are in both
 
 
 @final
@@ -106,34 +90,6 @@ class Plan:
     n_observations: int | None = None
     own_gradients: bool = False
     place: Location = ()
-
-    def explain(
-        self,
-        explainer: GaussianProcessExplainer,
-        observations: Observations,
-        pairs: Sequence[Pair],
-    ) -> list[Explanation]:
-        """The new inputs under each pair of weights, from one fit."""
-        new, count = observations.new, self.n_observations
-        model = clone(explainer).set_params(inducing=self.inducing)
-        model.fit(observations.others[:count], observations.gradients[:count])
-        path = model.explain_path(new, pairs)
-        if self.own_gradients:
-            n_shared = len(observations.others[:count][: observations.n_shared])
-            with_own = model.explain_path(new, pairs, gradients=observations.own)
-            path = [
-                _with_first(own, other, n_shared)
-                for own, other in zip(with_own, path, strict=True)
-            ]
-        return [self._named(one) for one in path]
-
-    def _named(self, explanation: Explanation) -> Explanation:
-        parameters = {
-            "rule": self.rule,
-            "own_gradients": self.own_gradients,
-            **explanation.parameters,
-        }
-        return replace(explanation, method=METHOD, parameters=parameters)
 
 
 def _with_first(
@@ -196,13 +152,37 @@ class Inductive:
     ) -> Iterator[Explanation]:
         losses = problem.losses
         pairs = [_pair(best) for best in optima]
-        observations = _observations(problem, losses)
+        points, others = problem.subject.points, problem.subject.others
+        faithfulness = losses["gradient_matching"]
+        assert isinstance(faithfulness, GradientMatching)
+        own = faithfulness.G
+        if np.array_equal(np.asarray(points), np.asarray(others)):
+            others, gradients, n_shared = points, own, len(points)
+        else:
+            gradients = np.asarray(problem.subject.gradient(others))
+            n_shared = 0  # rows, from the first, that are in both
         for plan in self.plans:
+            count = plan.n_observations
             with part(*plan.place):
                 explainer = self._explainer(pairs, losses, problem.seed)
-                explanations = plan.explain(explainer, observations, pairs)
-            for explanation, best in zip(explanations, optima, strict=True):
-                yield _certified(explanation, best, losses)
+                model = clone(explainer).set_params(inducing=plan.inducing)
+                model.fit(others[:count], gradients[:count])
+                path = model.explain_path(points, pairs)
+                if plan.own_gradients:
+                    known = len(others[:count][:n_shared])
+                    with_own = model.explain_path(points, pairs, gradients=own)
+                    path = [
+                        _with_first(new, old, known)
+                        for new, old in zip(with_own, path, strict=True)
+                    ]
+            for explanation, best in zip(path, optima, strict=True):
+                told = {"rule": plan.rule, "own_gradients": plan.own_gradients}
+                named = replace(
+                    explanation,
+                    method=METHOD,
+                    parameters={**told, **explanation.parameters},
+                )
+                yield _certified(named, best, losses)
 
     def _explainer(
         self, pairs: list[Pair], losses: dict[str, PropertyLoss], seed: int
@@ -220,17 +200,6 @@ class Inductive:
             jitter=self.jitter,
             random_state=seed,
         )
-
-
-def _observations(problem: Problem, losses: dict[str, PropertyLoss]) -> Observations:
-    points, others = problem.subject.points, problem.subject.others
-    faithfulness = losses["gradient_matching"]
-    assert isinstance(faithfulness, GradientMatching)
-    own = faithfulness.G
-    if np.array_equal(np.asarray(points), np.asarray(others)):
-        return Observations(points, points, own, own, n_shared=len(points))
-    gradients = problem.subject.gradient(others)
-    return Observations(points, others, np.asarray(gradients), own, n_shared=0)
 
 
 def _pair(best: Explanation) -> Pair:
@@ -344,11 +313,19 @@ class Problem:
         attributions: Literal["auto", "all", "none"] = "auto",
         files: Sequence[Path] = (),
     ) -> None:
-        self._subject = _one_subject(subject, points, function)
+        given = [x is not None for x in (subject, points, function)]
+        if given not in ([True, False, False], [False, True, True]):
+            raise InvalidInput("expected a subject, or points and a function")
+        self._subject: Any = subject
+        if function is not None:
+            self._subject = Subject.of(points, function)
         self._objective = objective
         self.weights = _listed(weights)
         self.limits = _listed(limits)
-        self._baselines = tuple(_group(entry) for entry in baselines)
+        self._baselines = [
+            (entry,) if isinstance(entry, Baseline) else tuple(entry)
+            for entry in baselines
+        ]
         self.setting = setting
         self.solver = solver
         self.tolerance = tolerance
@@ -364,8 +341,9 @@ class Problem:
     @cached_property
     def subject(self) -> Subject:
         """What is explained."""
-        subject = self._subject
-        return subject if isinstance(subject, Subject) else subject()
+        asked = self._subject
+        subject: Subject = asked() if callable(asked) else asked
+        return subject
 
     @property
     def points(self) -> Any:
@@ -479,23 +457,7 @@ class Problem:
         return self._objective()
 
 
-def _one_subject(
-    subject: Subject | Callable[[], Subject] | None,
-    points: Any,
-    function: Function | None,
-) -> Subject | Callable[[], Subject]:
-    if subject is not None and points is None and function is None:
-        return subject
-    if subject is None and points is not None and function is not None:
-        return Subject.of(points, function)
-    raise InvalidInput("expected a subject, or points and a function")
-
-
 def _listed(swept: Mapping[str, Swept] | None) -> dict[str, list[float]]:
     return {
         name: np.atleast_1d(values).tolist() for name, values in (swept or {}).items()
     }
-
-
-def _group(entry: Baseline | Sequence[Baseline]) -> tuple[Baseline, ...]:
-    return (entry,) if isinstance(entry, Baseline) else tuple(entry)

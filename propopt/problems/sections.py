@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from inspect import Parameter, signature
+from dataclasses import dataclass, is_dataclass
+from inspect import Parameter, cleandoc, signature
 from math import isfinite
+from types import UnionType
 from typing import (
     Annotated,
     Any,
@@ -17,6 +19,8 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    get_args,
+    get_origin,
     get_type_hints,
 )
 
@@ -55,32 +59,83 @@ Made = TypeVar("Made", bound=Section)
 
 
 def section_of(
-    made: Any, base: type[Made], name: str = "", doc: str = "", /, **said: Any
+    made: Any,
+    base: type[Made],
+    name: str = "",
+    doc: str = "",
+    /,
+    *,
+    told: Any = None,
+    also: Any = None,
+    without: Collection[str] = (),
+    **said: Any,
 ) -> type[Made]:
-    """A section with settings of a constructor, which declares their defaults.
+    """A section with the settings of a constructor or a function, declared there.
 
-    Of each is said what a file writes, what it is for, or both, a pair; where only
-    what it is for is said, a file writes what the constructor takes. A setting that is
-    not of the constructor is required.
+    Names, defaults, kinds and what each setting is for are those of its signature and
+    its docstring, or of the docstring of ``told``, and perhaps of ``also``, but of some
+    that a file does not say. What is said besides: the kind that a file writes, what
+    it is for, a pair of both, or both and a default. A setting that is not of the
+    constructor is required.
     """
-    taken, hints = signature(made).parameters, get_type_hints(made)
+    taken, hints = {**signature(made).parameters}, _hints(made)
+    words = sentences_of(told or made)
+    if also is not None:
+        taken = {**signature(also).parameters, **taken}
+        hints, words = _hints(also) | hints, sentences_of(also) | words
+    hidden = {*without, *base.model_fields}
+    own = [x for x in taken if x in said or (x in hints and x not in hidden)]
     fields: Any = {}
-    for setting, told in said.items():
+    for setting in (*(x for x in said if x not in taken), *own):
         known = setting in taken and taken[setting].default is not Parameter.empty
         default = taken[setting].default if known else ...
-        match told:
-            case str():
-                fields[setting] = hints[setting], Field(default, description=told)
-            case (kind, words):
-                fields[setting] = kind, Field(default, description=words)
-            case _:
-                fields[setting] = told, default
-    doc = doc or base.__doc__ or ""
+        kind, use = _written(hints.get(setting, Any)), words.get(setting)
+        match said.get(setting):
+            case None:
+                pass
+            case str(use):
+                pass
+            case (kind, use):
+                pass
+            case (kind, use, default):
+                pass
+            case other:
+                kind = other
+        fields[setting] = kind, Field(default, description=use)
+    summary = cleandoc(made.__doc__ or "").partition("\n")[0]
+    doc = doc or (summary if name else base.__doc__ or "")
     section: Any = create_model(
         name or base.__name__, __base__=base, __doc__=doc, **fields
     )
     section.makes = staticmethod(made)
     return section
+
+
+def _hints(made: Any) -> dict[str, Any]:
+    """The types of what is taken, but what it returns."""
+    is_plain = isinstance(made, type) and not is_dataclass(made)
+    hints = get_type_hints(made.__init__ if is_plain else made)
+    return {name: hint for name, hint in hints.items() if name != "return"}
+
+
+def _written(hint: Any) -> Any:
+    """What a file writes for a type: counts and scales are of a size one can mean."""
+    if isinstance(hint, UnionType) or get_origin(hint) is Union:
+        return Union[tuple(map(_written, get_args(hint)))]  # noqa: UP007 - of a tuple
+    return {int: Count, float: Positive}.get(hint, hint)
+
+
+def sentences_of(made: Any) -> dict[str, str]:
+    """What each parameter is for: a sentence of a docstring in numpydoc's style."""
+    text = cleandoc(made.__doc__ or "").partition("Parameters\n----------\n")[2]
+    text = re.split(r"\n\n\w[\w ]*\n---", text)[0]
+    parts = re.findall(r"^(\w[\w, ]*?)(?: :.*)?\n((?:(?: .*)?\n?)*)", f"{text}\n", re.M)
+    plain = {names: re.sub(r":\w+:|``?", "", x) for names, x in parts}
+    return {
+        name: re.split(r"\.(?: [A-Z.]|$)", " ".join(words.split()))[0]
+        for names, words in plain.items()
+        for name in names.split(", ")
+    }
 
 
 @dataclass(frozen=True)
@@ -166,6 +221,12 @@ def shaped(error: str, expected: str, **shapes: Any) -> Discriminator:
         return None
 
     return Discriminator(shape, custom_error_type=error, custom_error_message=expected)
+
+
+def listed_words(words: Collection[str], last_by: str = "and") -> str:
+    """``a, b and c``."""
+    *others, last = words
+    return f"{', '.join(others)} {last_by} {last}" if others else last
 
 
 # ---- Which part of a problem an error is of, in Python as in a file

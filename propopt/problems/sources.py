@@ -41,6 +41,10 @@ class Faults:
         except ProblemFileError as error:
             self.found.append(error)
 
+    def add(self, source: Source, location: Location, message: str) -> None:
+        """One more mistake."""
+        self.found.append(source.error(location, message))
+
     def refuse(self) -> None:
         """Raise one error of all mistakes, if there is any."""
         if self.found:

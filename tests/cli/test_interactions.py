@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,15 +21,11 @@ from matplotlib.text import Text
 from sklearn.datasets import load_diabetes
 
 import propopt as po
-from propopt.base.terminal import PlainConsole
 from propopt.base.text import Quantity
 from propopt.cli import main
-from propopt.problems.jobs import interactions as figure
-from propopt.problems.jobs.interactions import (
-    InteractionsLook,
-    InteractionsSection,
-    _print_sets,
-)
+from propopt.problems.jobs import interactions as drawing
+from propopt.problems.jobs import job as written
+from propopt.problems.jobs.interactions import InteractionsSection
 
 
 PATCHES = """\
@@ -124,45 +119,15 @@ def test_how_well_it_predicts_is_told_beside_a_constant(run):
     mean = run.stored["mean_error"]
     assert f"mean squared error with all features: {mean:.4g}, at" in run.printed
     assert "; of a constant 5930\n" in run.printed
-    assert "intervals are for new rows and any number of patches" in run.printed
-
-
-def test_negative_scores_that_main_effects_leak_are_not_read_as_substitutes(
-    capsys, rng
-):
-    scores = made_up_scores(
-        rng,
-        n_features=6,
-        estimates=np.append(np.ones(13), [-1.0, -9.0]),
-        standard_errors=np.full(15, 0.01),
-        monte_carlo=np.zeros(15),
-        leak=np.append(np.zeros(13), [-2.0, -2.0]),
-    )
-    section = SimpleNamespace(level=0.9, adjust="none", against="zero", inference={})
-    _print_sets(scores, section, PlainConsole())
-    (negative,) = capsys.readouterr().out.split("The pairs of most negative score")[1:]
-    assert "d × f" not in negative
-    assert "e × f" in negative
+    assert "intervals: 90 %, all 45 together · for new rows and any" in run.printed
 
 
 def test_what_is_read_first(run):
     assert "442 rows × 10 columns" in run.printed
     assert "model: linear" in run.printed
     assert "models without features, by minipatches, n_patches 420" in run.printed
-    each = "with intervals of 50 % each"
-    pairs, features = run.printed.split("The features that matter most")
-    assert f"The pairs of largest score, {each}" in pairs
-    best = run.fitted.result_.top(1).iloc[0]
-    assert f"{best['feature_1']} × {best['feature_2']} " in pairs
-    lowest = run.fitted.result_.most_negative(1, level=0.5, adjust="none").iloc[0]
-    assert lowest["reject"]
-    negative = pairs.split("The pairs of most negative score")[1]
-    told = negative.split("yes")[0].splitlines()[-1].split()
-    assert told[::2][:2] == [lowest["feature_1"], lowest["feature_2"]]
-    assert told[3] == f"{lowest['estimate']:.4g}"
-    strongest = run.fitted.main_effects_.top(1)["feature_1"].item()
-    (line,) = [x for x in features.splitlines() if x.startswith(f"{strongest} ")]
-    assert line.endswith("yes")
+    for scores in (run.fitted.result_, run.fitted.main_effects_):
+        assert f"\n\n{scores.card().text()}\n" in run.printed
     files = "_interactions.csv, _main_effects.csv, .svg, .npz and .json"
     assert f"wrote {run.folder}/patches{files} in" in run.printed
 
@@ -205,11 +170,11 @@ def test_of_classes_a_constant_answers_how_often_they_come(tmp_path, out):
 
 
 def test_workers_are_those_of_the_command(patches, monkeypatch):
-    looks = []
-    look = InteractionsLook
-    monkeypatch.setattr(look, "run", lambda look, *_, **__: looks.append(look))
+    files = []
+    section = InteractionsSection
+    monkeypatch.setattr(section, "run", lambda _, file, *__, **___: files.append(file))
     assert interactions(patches, "-j", 2) == interactions(patches) == 0
-    assert [look.n_jobs for look in looks] == [2, None]
+    assert [file.n_jobs for file in files] == [2, None]
 
 
 GROUPED = ALL_SPLIT.replace(
@@ -310,7 +275,7 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
     monkeypatch, n_features, order
 ):
     drawn = []
-    monkeypatch.setattr(figure, "write_svg", lambda own, *_, **__: drawn.append(own))
+    monkeypatch.setattr(written, "write_svg", lambda own, *_, **__: drawn.append(own))
     rng = np.random.default_rng(0)
     names = [f"the feature {j}" for j in range(max(n_features, order))]
     many = [
@@ -323,7 +288,7 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
         )
         for size in (order, 1)
     ]
-    figure.write_interactions_figure(*many, InteractionsSection(), "x", "unused.svg")
+    drawing.write_interactions_figure(*many, InteractionsSection(), "x", "unused.svg")
     (own,) = drawn
     own.canvas.draw()
     width, edge = own.get_size_inches()[0], own.bbox

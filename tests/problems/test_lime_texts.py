@@ -11,7 +11,6 @@ import pytest
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.jobs.lime import LimeLook
 from propopt.tables.documents import PatternWords
 
 
@@ -59,9 +58,8 @@ def run(folder, capsys):
 
 
 def asked(folder):
-    """The look of the file, and what the library says of it."""
-    file = po.problems.read_problem(folder / "notes.yaml")
-    look = LimeLook.of(file)
+    """The file, and what the library says of it."""
+    look = po.problems.read_problem(folder / "notes.yaml")
     texts = pd.read_csv(folder / "notes.csv")["text"].loc[[0, 2, 3]]
     law = po.lime.TextLaw(0.5)
     known = po.lime.text_limits(look.subject.function, texts, law, words=PatternWords())
@@ -128,23 +126,19 @@ def test_a_printout_says_what_is_exact_and_shows_each_text(run, folder):
     said = run()
     _, known = asked(folder)
     assert "6 documents × " in said
-    assert "coefficients of 0, 2: exact, for infinitely many samples" in said
-    assert "Good food <b>good</b> price 😀" in said
-    assert re.search(r"Document 0: f [-\d.]+, surrogate [-\d.]+ with intercept", said)
+    for row in (0, 2, 3):
+        assert f"\n\n{known.card(row).text()}\n" in said
     word, weight = max(known.as_list(0), key=lambda pair: abs(pair[1]))
-    noise = known.noise()[0][known.words[0].index(word)]
-    numbers = " +".join(re.escape(f"{x:.4g}") for x in (weight, noise))
-    assert re.search(rf"\n{word} +\d +{numbers} ", said)
-    assert "What these coefficients hide" in said
+    assert re.search(rf"\n  {word} +{re.escape(f'{weight:+.3g}')} ", said)
+    assert f"\n\n{known.diagnose().card().text()}\n" in said
     assert "LIME says nothing of document 3: of one word" in said
     assert ".html, .npz and .json in" in said
 
 
 def test_rows_of_the_command_line_come_instead(run):
     said = run(FILE, "--rows", "5")
-    assert "Document 5: " in said
-    assert "the worst [food] and price" in said
-    assert "Document 0" not in said
+    assert "for document 5 (" in said
+    assert "document 0" not in said
 
 
 def test_words_may_be_those_that_the_model_counts(run, folder):
@@ -163,7 +157,7 @@ def test_words_of_a_model_that_does_not_tell_them_are_refused(run, folder, monke
         "    return np.array([len(text) for text in texts], float)\n"
     )
     text = re.sub("model: .*", "model: {import: 'long_texts:model'}", FILE)
-    assert "Document 0: f 29" in run(text, "--allow-code")
+    assert "is 29 for document 0" in run(text, "--allow-code")
     assert run(text.replace("bandwidth: 0.5", "words: model"), "--allow-code") == (
         "notes.yaml:5: lime.words: those of the model are not known: it begins with "
         "no vectoriser of scikit-learn; take lime\n"

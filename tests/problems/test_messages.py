@@ -79,7 +79,7 @@ WRONG = {
     ),
     "baselines: [{method: lime, scale: [1], samples: 3}]": (
         "baselines.0.samples: unknown key (did you mean 'n_samples'?); known here: "
-        "bandwidth, method, scale, n_samples, distribution, kernel_width, ridge, "
+        "method, bandwidth, scale, n_samples, distribution, kernel_width, ridge, "
         "fit_intercept, relative, first_row"
     ),
     "baselines: [{method: exact_lime, kernel_width: wide}]": (

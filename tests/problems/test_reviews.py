@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 import propopt as po
-from propopt.problems.jobs.lime import LimeLook
 
 
 FOLDER = Path(__file__).parents[2] / "problems"
@@ -42,7 +41,7 @@ def test_some_reviews_differ_in_one_or_two_words():
 
 def test_limits_of_the_file_are_exact():
     file = po.problems.read_problem(FOLDER / "lime_text.yaml")
-    result = LimeLook.of(file).solve(progress=False)
+    result = file.job.solve(file, progress=False)
     assert result.is_exact
     assert result.evaluations < 500  # what is read is compared with the model
     for row in result.rows:

@@ -4,33 +4,66 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Literal, get_args, get_origin, get_type_hints
+import re
+from types import UnionType
+from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
+from command_line import python
 
 import propopt as po
 from propopt import losses
 from propopt.explaining import explainers
 from propopt.lime import TextLaw
-from propopt.losses import graphs
-from propopt.losses.graphs.grids import grid_gaussian_graph
-from propopt.problems import baselines as baseline_sections
-from propopt.problems import losses as graph_sections
 from propopt.problems import losses as loss_sections
+from propopt.problems.baselines import BASELINE_SECTIONS
 from propopt.problems.file import ProblemSchema
+from propopt.problems.inductive import RULES
 from propopt.problems.jobs import JOBS
+from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import (
     InteractionsSection,
     MinipatchesSection,
     ScreenSection,
     SplitSection,
 )
+from propopt.problems.jobs.lime import LimeSection
+from propopt.problems.sections import sentences_of
+from propopt.problems.subject.model_sections import TREES, VECTORIZERS
 
 
-def defaults(made):
-    """The names that a constructor or a function takes, with their defaults."""
-    signature = inspect.signature(made).parameters.values()
-    return {p.name: p.default for p in signature}
+GRAPHS = {*loss_sections.POINT_GRAPHS, *loss_sections.FEATURE_GRAPHS}
+SCHEMES = (MinipatchesSection, SplitSection, ScreenSection)
+JOINED = (*BASELINE_SECTIONS, *GRAPHS, *loss_sections.LOSSES, *SCHEMES, LimeSection)
+COUNTED = [rule for rule in RULES if rule.makes is not None]
+MADE = [*JOINED, *COUNTED, *TREES[:-1], *VECTORIZERS, ExplainSection]
+
+NOT_OF_FILES = {
+    "Lime": {"law"},
+    "LimePackage": {"background"},
+    "ExactLime": {"background"},
+    "GradientMatching": {"G", "units"},
+    "FunctionMatching": {
+        *("X", "values", "quantity"),
+        *("perturbations", "sample_weights"),
+    },
+    "SharedRobustness": {"present"},
+    "KernelRobustness": {"kernel_matrix"},
+    "Minipatches": {"keep", "folder"},
+    "DataSplit": {"folds", "groups"},
+    "Screen": {"scheme"},
+}
+"""Tables, laws and objects, which a file cannot hold."""
+
+FROM_ELSEWHERE = {"X", "n_nodes", "name", "count", "max_count"}
+"""What the subject, the file or a list of numbers gives."""
+
+OTHER_DEFAULTS = {"units", "graph"}
+"""A list of units, of which gradients are comparable; the complete gaussian graph."""
+
+
+def parameters(section):
+    return inspect.signature(section.makes).parameters
 
 
 def choices(annotation):
@@ -40,86 +73,66 @@ def choices(annotation):
     return set().union(*map(choices, get_args(annotation)))
 
 
-NOT_OF_FILES = {
-    "lime": {"law"},
-    "lime_package": {"background"},
-    "exact_lime": {"background"},
-}
-"""Tables and laws, which a file cannot hold."""
+@pytest.mark.parametrize("section", MADE, ids=lambda s: s.__name__)
+def test_settings_have_the_defaults_of_what_is_made(section):
+    taken = parameters(section)
+    own = [name for name in section.model_fields if name in taken]
+    for name in own:
+        field, default = section.model_fields[name], taken[name].default
+        if name in OTHER_DEFAULTS:
+            continue
+        assert field.is_required() == (default is inspect.Parameter.empty), name
+        same = list(default) if isinstance(default, tuple) else default
+        assert field.is_required() or field.default == same, name
 
 
-@pytest.mark.parametrize(
-    "section", baseline_sections.BASELINE_SECTIONS, ids=lambda s: s.__name__
-)
-def test_a_baseline_has_the_settings_of_its_class(section):
-    fields = {f.name: f.default for f in dataclasses.fields(section.makes)}
-    own = {"method", "bandwidth"}  # the law of texts is made of it
-    given = {n: f for n, f in section.model_fields.items() if n not in own}
-    assert set(given) == set(fields) - NOT_OF_FILES.get(section.makes.method, set())
-    hints = get_type_hints(section.makes)
-    for name, field in given.items():
-        assert choices(field.annotation) == choices(hints[name]), name
-        if not field.is_required() and not isinstance(field.default, list):
-            assert field.default == fields[name], name
+@pytest.mark.parametrize("section", JOINED, ids=lambda s: s.__name__)
+def test_all_that_is_taken_is_a_key_or_is_of_no_file(section):
+    hidden = NOT_OF_FILES.get(section.makes.__name__, set()) | FROM_ELSEWHERE
+    if section is LimeSection:
+        hidden = {"background", "units"}
+    assert set(parameters(section)) - section.model_fields.keys() <= hidden
+    assert not section.model_fields.keys() & (hidden - FROM_ELSEWHERE)
+
+
+@pytest.mark.parametrize("section", JOINED, ids=lambda s: s.__name__)
+def test_words_to_choose_from_are_those_of_what_is_made(section):
+    made = section.makes
+    is_plain = inspect.isclass(made) and not dataclasses.is_dataclass(made)
+    hints = get_type_hints(made.__init__ if is_plain else made)
+    for name in parameters(section).keys() & section.model_fields.keys():
+        if name != "rows":  # sizes, of which sqrt is one
+            words = choices(hints[name])
+            assert choices(section.model_fields[name].annotation) == words, name
+
+
+def test_what_is_said_of_a_setting_is_what_its_docstring_says():
+    lime = po.explainers.Lime
+    assert sentences_of(lime)["fit_intercept"] == "Whether b is fitted"
+    assert sentences_of(lime)["n_samples"] == (
+        "S draws per point; at least as many as unknowns, unless ridge > 0"
+    )
+    (section,) = (s for s in BASELINE_SECTIONS if s.makes is lime)
+    assert section.model_fields["fit_intercept"].description == "Whether b is fitted"
+
+
+def test_types_are_not_lost_where_several_would_do():
+    (knn,) = (s for s in GRAPHS if s.__name__ == "KnnGraph")
+    annotation = knn.model_fields["lengthscale"].annotation
+    assert get_origin(annotation) in (Union, UnionType)
+    assert type(None) in get_args(annotation)
+    with pytest.raises(ValueError, match=re.escape("lengthscale")):
+        knn.model_validate({"kind": "knn", "n_neighbors": 2, "lengthscale": 0.0})
 
 
 def test_the_bandwidth_of_baselines_is_that_of_the_package():
-    sections = baseline_sections.BASELINE_SECTIONS
-    fields = [x.model_fields.get("bandwidth") for x in sections]
+    fields = [x.model_fields.get("bandwidth") for x in BASELINE_SECTIONS]
     assert {x.default for x in fields if x} == {TextLaw().bandwidth}
 
 
 def test_every_baseline_can_stand_in_a_file():
-    made = {section.makes.method for section in baseline_sections.BASELINE_SECTIONS}
+    made = {section.makes.method for section in BASELINE_SECTIONS}
     assert made == set(explainers.BASELINES)
-
-
-BUILT_BY = {
-    "gaussian": graphs.gaussian_graph,
-    "grid_gaussian": grid_gaussian_graph,
-    "knn": graphs.knn_graph,
-    "cosine": graphs.cosine_graph,
-    "threshold": graphs.threshold_graph,
-    "complete": graphs.complete_graph,
-    "chain": graphs.chain_graph,
-    "pixel": graphs.pixel_graph,
-    "correlation": graphs.correlation_graph,
-    "group": graphs.group_graph,
-}
-ALL_GRAPHS = {*graph_sections.POINT_GRAPHS, *graph_sections.FEATURE_GRAPHS}
-FROM_THE_SUBJECT = {"X", "n_nodes"}
-
-
-@pytest.mark.parametrize("section", ALL_GRAPHS, ids=lambda s: s.__name__)
-def test_a_graph_has_the_settings_of_its_builder(section):
-    (kind,) = get_args(section.model_fields["kind"].annotation)
-    taken = defaults(BUILT_BY[kind])
-    given = {n: f for n, f in section.model_fields.items() if n != "kind"}
-    assert set(given) == set(taken) - FROM_THE_SUBJECT
-    for name, field in given.items():
-        assert field.is_required() == (taken[name] is inspect.Parameter.empty)
-        assert field.is_required() or field.default == taken[name]
-
-
-MADE = {
-    "gradient_matching": (losses.GradientMatching, {"norm"}),
-    "max_difference_robustness": (
-        losses.MaxDifferenceRobustness,
-        {"aggregate", "norm"},
-    ),
-    "kernel_robustness": (losses.KernelRobustness, {"mean"}),
-}
-
-
-@pytest.mark.parametrize("name", MADE)
-def test_a_loss_has_the_settings_of_its_class(name):
-    (section,) = (s for s in loss_sections.LOSSES if s.name == name)
-    made, names = MADE[name]
-    hints = get_type_hints(made.__init__)
-    for setting in names:
-        field = section.model_fields[setting]
-        assert field.default == defaults(made)[setting]
-        assert choices(field.annotation) == choices(hints[setting])
 
 
 def test_every_loss_of_a_file_is_a_loss_of_that_name():
@@ -129,33 +142,15 @@ def test_every_loss_of_a_file_is_a_loss_of_that_name():
         assert hasattr(losses, "".join(map(str.capitalize, name.split("_"))))
 
 
-@pytest.mark.parametrize(
-    ("section", "made", "others"),
-    [
-        (MinipatchesSection, po.interactions.Minipatches, {"keep", "folder"}),
-        (SplitSection, po.interactions.DataSplit, {"folds", "groups"}),
-        (ScreenSection, po.interactions.Screen, {"scheme"}),
-    ],
-)
-def test_a_scheme_has_the_settings_of_its_class(section, made, others):
-    taken, hints = defaults(made), get_type_hints(made)
-    given = {n: f for n, f in section.model_fields.items() if n != "kind"}
-    assert set(given) == set(taken) - others
-    for name, field in given.items():
-        assert field.default == taken[name]
-        if name not in ("rows", "n_features"):  # sizes, of which sqrt is one
-            assert choices(field.annotation) == choices(hints[name]), name
-
-
 def test_interactions_have_the_settings_of_the_estimator_and_its_scores():
     given = InteractionsSection.model_fields
-    iloco = defaults(po.interactions.ILOCO)
+    iloco = inspect.signature(po.interactions.ILOCO).parameters
     for name in ("order", "sets", "error"):
-        assert given[name].default == iloco[name]
+        assert given[name].default == iloco[name].default
     frame = po.interactions.InteractionScores.to_frame
-    taken, hints = defaults(frame), get_type_hints(frame)
+    taken, hints = inspect.signature(frame).parameters, get_type_hints(frame)
     for name in ("level", "adjust", "side", "against"):
-        assert given[name].default == taken[name]
+        assert given[name].default == taken[name].default
         assert choices(given[name].annotation) == choices(hints[name])
 
 
@@ -174,3 +169,100 @@ def test_a_graph_of_no_known_kind_is_refused_and_becomes_no_other():
                 "objective": {"pairwise_robustness": {"graph": {"kind": "ring"}}},
             }
         )
+
+
+OF_ANOTHER = '''\
+"""A loss, a graph and a baseline of another package."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+import propopt as po
+from propopt.explaining.explainers.baseline import Baseline, Findings
+
+
+class Quietness(po.PairwiseRobustness):
+    """Similar points get similar attributions, in a larger unit."""
+
+    def __init__(self, graph: po.graphs.SimilarityGraph, unit: float = 1.0) -> None:
+        S = graph.similarities * unit
+        super().__init__(po.graph_from_matrix(S), name="quietness")
+
+
+def ring_graph(n_nodes: int, step: int = 1) -> po.graphs.SimilarityGraph:
+    """Points in a circle.
+
+    Parameters
+    ----------
+    n_nodes : int
+        How many.
+    step : int
+        How far a neighbour is.
+    """
+    S = np.roll(np.eye(n_nodes), step, axis=0)
+    return po.graph_from_matrix(S + S.T)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant(Baseline):
+    """The same number everywhere."""
+
+    method: ClassVar[str] = "constant"
+
+    value: float = 2.0
+    sign: Literal["plus", "minus"] = "plus"
+
+    def _findings(self, request):
+        sign = 1.0 if self.sign == "plus" else -1.0
+        W = np.full(request.points.shape, sign * self.value)
+        return Findings(attributions=W)
+'''
+USED = """\
+import sys
+import propopt as po
+
+problem = {
+    "data": {"grid": {"low": -1, "high": 1, "per_dimension": 9, "dimensions": 1}},
+    "function": {"name": "power", "degree": 3},
+    "objective": {
+        "gradient_matching": 1,
+        "quietness": {"weight": 0.5, "unit": 10, "graph": {"kind": "chain"}},
+        "pairwise_robustness": {"graph": {"kind": "ring", "step": 2}},
+    },
+    "sweep": {"pairwise_robustness": [0.1, 1]},
+    "baselines": [{"method": "constant", "value": 3, "sign": "minus"}],
+}
+built = po.problems.read_sections(problem).build()
+found = built.sweep(built.baselines())
+assert found.certified(1e-6)
+assert list(found.losses) == ["gradient_matching", "pairwise_robustness", "quietness"]
+assert (found.baselines[0].attributions == -3.0).all()
+assert built.losses["quietness"].graph.similarities.max() == 10
+graph = built.losses["pairwise_robustness"].graph
+assert graph.similarities.toarray()[0].nonzero()[0].tolist() == [2, 7]
+problem["baselines"][0]["sign"] = "both"
+try:
+    po.problems.read_sections(problem)
+except po.errors.ProblemFileError as error:
+    print(error)
+"""
+
+
+def test_losses_graphs_and_baselines_of_other_packages_stand_in_files(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "of_another.py").write_text(OF_ANOTHER, encoding="utf-8")
+    facts = tmp_path / "of_another-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: of_another\n")
+    (facts / "entry_points.txt").write_text(
+        "[propopt.losses]\nquietness = of_another:Quietness\n"
+        "[propopt.graphs]\nring = of_another:ring_graph\n"
+        "[propopt.baselines]\nconstant = of_another:Constant\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = python("-c", USED)
+    assert done.stderr == ""
+    assert done.stdout == ("baselines.0.sign: expected 'plus' or 'minus', got 'both'\n")

@@ -10,17 +10,11 @@ from pydantic import TypeAdapter
 from tree_cases import EXACT, agrees, table, table_response
 
 import propopt as po
-from propopt.problems.subject import model_sections
-from propopt.problems.subject.model_sections import Making
+from propopt.problems.subject.model_sections import TREES, Making
 
 
 KINDS = {
-    "tree": model_sections.TreeModel,
-    "forest": model_sections.ForestModel,
-    "extra_trees": model_sections.ExtraTreesModel,
-    "gradient_boosting": model_sections.GradientBoostingModel,
-    "hist_gradient_boosting": model_sections.HistGradientBoostingModel,
-    "lightgbm": model_sections.LightGbmModel,
+    section.model_fields["kind"].annotation.__args__[0]: section for section in TREES
 }
 SHORT = {"hist_gradient_boosting": {"max_iter": 5}, "tree": {"max_depth": 6}}
 MEANS = ("tree", "forest", "extra_trees")

@@ -5,18 +5,18 @@ A new job is a file here, its place in ``JOBS``, and its section in ``ProblemSch
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from propopt.problems.jobs.explain import FirstLook
-from propopt.problems.jobs.interactions import InteractionsLook
-from propopt.problems.jobs.job import Job
-from propopt.problems.jobs.lime import LimeLook
-from propopt.problems.jobs.sweep import Sweep
+from propopt.problems.jobs.explain import ExplainSection
+from propopt.problems.jobs.interactions import InteractionsSection
+from propopt.problems.jobs.job import JobSection
+from propopt.problems.jobs.lime import LimeSection
+from propopt.problems.jobs.sweep import SweepKeys
 
 
-JOBS: Final[tuple[type[Job[Any]], ...]] = (
-    Sweep,
-    FirstLook,
-    LimeLook,
-    InteractionsLook,
+JOBS: Final[tuple[type[JobSection], ...]] = (
+    SweepKeys,
+    ExplainSection,
+    LimeSection,
+    InteractionsSection,
 )

@@ -1,53 +1,56 @@
-"""What a job is: artefacts, manifest, pages, printouts."""
+"""What a job is: its section, a file that asks for it, one run, its files."""
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
-import pandas as pd
-
-from propopt.base.errors import InvalidInput, Unwritten
-from propopt.base.files import require_free_name, writable_folder, written_whole
-from propopt.base.terminal import PlainConsole, print_table, silent
-from propopt.base.text import (
-    in_percent,
-    printable,
-    printable_lines,
-    target_in_words,
-    targets_in_words,
+from propopt.base.cards import Card
+from propopt.base.errors import InvalidInput, ProblemFileError, Unwritten
+from propopt.base.files import (
+    require_free_name,
+    writable_folder,
+    write_svg,
+    written_whole,
 )
-from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
+from propopt.base.terminal import PlainConsole, silent
+from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.problems.problem import Pick
-from propopt.problems.sections import Section
-from propopt.problems.sources import Source
-from propopt.problems.subject.data import CommonKeys, Extent, read_subject
+from propopt.problems.problem import Problem
+from propopt.problems.sections import Location, Section, listed_words
+from propopt.problems.sources import Faults, Source
+from propopt.problems.subject.data import (
+    CommonKeys,
+    Extent,
+    check_documents,
+    check_subject,
+    first_points,
+    read_subject,
+)
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.subject import Subject
-from propopt.results.explanation import Explanation, is_lazy
+from propopt.results.explanation import Explanation
 
 
-# ---- What a job is: keys of a problem file, and what is refused before it runs
+# ---- What a job is: the section that asks for it, and what it refuses before it runs
 
 
-SectionOfJob = TypeVar("SectionOfJob", bound=Section)
-"""The section of a problem file that asks for a job."""
+Mistake: TypeAlias = tuple[Location, str] | tuple[Location, str, str]
+"""Where, what is wrong, and perhaps the key that is missing there."""
 
 
-class Job(ABC, Generic[SectionOfJob]):
+class JobSection(Section):
     """What a file asks to be done with its subject: one of ``JOBS``."""
 
     key: ClassVar[str]
@@ -64,58 +67,71 @@ class Job(ABC, Generic[SectionOfJob]):
         """Those of a file that are of this job alone."""
         return {cls.key}
 
-    @classmethod
-    def section_of(cls, schema: CommonKeys) -> SectionOfJob:
-        """What a file says of the job."""
-        return getattr(schema, cls.key)
+    def mistakes(self, schema: CommonKeys) -> Iterable[Mistake]:
+        """What the file alone shows to fail."""
+        del schema
+        return ()
 
-    @classmethod
-    @abstractmethod
-    def check(cls, section: SectionOfJob, schema: CommonKeys, source: Source) -> None:
+    def check(self, schema: CommonKeys, source: Source) -> None:
         """Refuse what the file alone shows to fail."""
+        told = self.mistakes(schema)
+        Faults(*(_error(source, *mistake) for mistake in told)).refuse()
 
-    @classmethod
-    @abstractmethod
-    def check_extent(
-        cls, section: SectionOfJob, schema: CommonKeys, extent: Extent
-    ) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
+    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
+        """Refuse what does not fit the subject's sizes, and files of something else."""
 
-    @classmethod
-    def check_formula(
-        cls, section: SectionOfJob, function: Function, points: Any
-    ) -> None:
+    def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at points where it is asked."""
-        del section, function, points
 
-    @classmethod
-    def check_files(cls, section: SectionOfJob, folder: Path, extent: Extent) -> None:
-        """Refuse other files that do not go with the subject; by default nothing."""
-        del section, folder, extent
+    def check_data(self, source: Source) -> None:
+        """Refuse what would fail once the data are read."""
 
-    @classmethod
-    def check_data(cls, section: SectionOfJob, source: Source) -> None:
-        """Refuse what would fail once the data are read; by default nothing."""
-        del section, source
+    def check_all(self, subject: Callable[[], Subject]) -> None:
+        """Refuse what needs all rows and no fitted model."""
 
-    @classmethod
-    def check_all(cls, section: SectionOfJob, subject: Callable[[], Subject]) -> None:
-        """Refuse what needs all rows and no fitted model; by default nothing."""
-        del section, subject
+    @abstractmethod
+    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool) -> Any:
+        """Do it, write files, print what is read first; what was found."""
+
+
+def _error(
+    source: Source, location: Location, message: str, missing: str | None = None
+) -> ProblemFileError:
+    return source.error(location, message, missing=missing)
 
 
 @dataclass(frozen=True, eq=False)
-class FileOfJob(ABC):
-    """What a problem file says of its subject, and which job it asks for."""
+class ProblemFile:
+    """What a problem file says, or a mapping that says the same, once it is valid.
+
+    Parameters
+    ----------
+    source : Source
+        The file, for messages.
+    schema : ProblemSchema
+        Its content.
+    code : Code
+        Whether Python objects that it names may be imported.
+    n_jobs : int, optional
+        Workers of a run; numbers do not depend on them.
+    solver : str, optional
+        That of a sweep, instead of the one in the file.
+    resume : path, optional
+        A folder in which fits are kept, so that a run that ended early goes on.
+    """
 
     source: Source
     schema: CommonKeys
     code: Code = Code.REFUSED
+    n_jobs: int | None = None
+    solver: str | None = None
+    resume: str | Path | None = None
 
     @property
-    @abstractmethod
-    def job(self) -> type[Job[Any]]:
-        """What is to be done."""
+    def job(self) -> JobSection:
+        """What is to be done: the section that says so."""
+        job: JobSection = self.schema.job
+        return job
 
     @property
     def name(self) -> str:
@@ -134,17 +150,148 @@ class FileOfJob(ABC):
         """The names of the files that its job writes."""
         return [f"{self.name}{suffix}" for suffix in self.job.suffixes]
 
+    @property
+    def model(self) -> str:
+        """All settings of the model, in words."""
+        unused = {"output"} if self.job.refits else set()
+        return settings_in_words(self.schema.model, unused)
+
     @cached_property
     def subject(self) -> Subject:
         """What is explained; all jobs share it."""
         return read_subject(self.schema, self.source, self.code)
 
-    def require(self, job: type[Job[Any]]) -> Any:
+    def asked(self, rows: Sequence[int] | None = None, **how: Any) -> ProblemFile:
+        """The same, perhaps of other rows than it says, run by other settings."""
+        schema = self.schema
+        if rows is not None:
+            other = self.job.model_copy(update={"rows": [*rows]})
+            schema = schema.model_copy(update={self.job.key: other})
+        return replace(self, schema=schema, **how)
+
+    def with_seed(self, seed: int) -> ProblemFile:
+        """The same with other draws of whatever is random."""
+        return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
+
+    def require(self, command: str) -> Any:
         """The section of a job; a file with another one is refused."""
-        if self.job is not job:
-            message = f"is run by {self.job.command}"
+        if self.job.command != command:
+            message = f"is run by propopt {self.job.command}"
             raise self.source.error((self.job.key,), message)
-        return job.section_of(self.schema)
+        return self.job
+
+    def build(self) -> Problem:
+        """The problem to sweep; its parts are made when they are first asked for.
+
+        Raises
+        ------
+        ProblemFileError
+            If the file has another job than ``objective``.
+        """
+        problem: Problem = self.require("sweep").problem(self)
+        return problem
+
+    def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
+        """Do its job: find, write files, print what is read first.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write; made if it is not there.
+        quiet : bool
+            Print nothing but warnings, which go to standard error.
+
+        Returns
+        -------
+        object
+            What was found: trade-offs, an explanation, limits of LIME, scores.
+        """
+        return self.job.run(self, folder, quiet=quiet)
+
+    def check(self) -> None:
+        """Refuse what can be seen to fail without reading or computing anything.
+
+        Raises
+        ------
+        ProblemFileError
+            For a name of no loss or solver, settings that a baseline cannot have,
+            weights that are all zero at once, and too many of them.
+        """
+        faults = Faults()
+        with faults.noted():
+            check_documents(self.schema, self.source)
+        with faults.noted():
+            self._check_one_job()
+            self.job.check(self.schema, self.source)
+        faults.refuse()
+
+    def _check_one_job(self) -> None:
+        """Refuse a file without a job, with two, or with keys of another."""
+        schema, source, faults = self.schema, self.source, Faults()
+        known = schema.keys_of_jobs()
+        keys = [key for key in known if getattr(schema, key) is not None]
+        if len(keys) != 1:
+            raise source.error(
+                tuple(keys[-1:]),
+                f"expected exactly one of {listed_words(known)}, got "
+                f"{listed_words(keys) if keys else 'none of them'}",
+            )
+        of_others = set().union(*known.values()) - self.job.own_keys()
+        for name in sorted(of_others & schema.model_fields_set):
+            faults.add(source, (name,), f"has no effect with {self.job.key}")
+        faults.refuse()
+
+    def check_data(self) -> None:
+        """Refuse what a run would, as far as the first rows of a table show.
+
+        Its headers are read, the number of its rows, its target, and the values of
+        these rows; a formula is evaluated at as many points. Nothing is fitted.
+
+        Raises
+        ------
+        ProblemFileError
+            For tables, columns, targets and outputs that cannot be, sizes that do not
+            fit each other, formulas that are not finite, and an objective that does
+            not say how many points there are.
+        """
+        schema, faults = self.schema, Faults()
+        with faults.noted():
+            self.job.check_data(self.source)
+        with faults.noted():
+            rows = check_subject(schema, self.source, FIRST_ROWS, self.code)
+            if schema.function is not None:
+                points = first_points(schema, rows, FIRST_ROWS)
+                with self.source.blaming("function"):
+                    self.job.check_formula(schema.function.build(), points)
+        faults.refuse()
+
+    def check_all_data(self) -> None:
+        """The same with all rows, and all that needs no fitted model."""
+        self.job.check_data(self.source)
+        with self.source.blaming():
+            self.job.check_all(lambda: self.subject)
+        _ = self.subject
+
+
+FIRST_ROWS: Final = 1_000
+"""Of a table, that a check reads."""
+
+
+def settings_in_words(section: Section | None, unused: Iterable[str] = ()) -> str:
+    """All settings of a model or a scheme, defaults too, but some."""
+    if section is None:
+        return ""
+    return _settings(section.model_dump(exclude_none=True, exclude={*unused}))
+
+
+def _settings(values: dict[str, Any]) -> str:
+    """The kind, and each setting; a section in it stands in brackets."""
+    told = [
+        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
+        for name, value in values.items()
+        if name != "kind"
+    ]
+    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
 
 
 # ---- One run: names tried before any work, whole files after it, and a printout
@@ -158,7 +305,7 @@ class JobRun:
 
     def __init__(
         self,
-        job: type[Job[Any]],
+        suffixes: Iterable[str],
         name: str,
         files: Sequence[Path],
         folder: str | Path,
@@ -167,104 +314,128 @@ class JobRun:
     ) -> None:
         self.began = time.perf_counter()
         self.target = writable_folder(folder) / name
-        for suffix in job.suffixes:
+        for suffix in suffixes:
             require_free_name(f"{self.target}{suffix}", tuple(files))
         self.quiet, self.console = quiet, PlainConsole(quiet=quiet)
+        self.progress = False if quiet else None
         self.unwritten: list[str] = []
-        self.console.print(printable(name), style="bold", end=" ")
-        self.console.print(f"({printable(files[0])})" if files else "")
+        self.written: list[str] = []
+        self.say(name, end=" ")
+        self.say(f"({files[0]})" if files else "")
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Print each warning once, on standard error, also before an error."""
+        with warnings.catch_warnings(record=True) as caught, silent(self.quiet):
+            warnings.simplefilter("always")
+            try:
+                yield
+            finally:
+                for message in dict.fromkeys(str(w.message) for w in caught):
+                    print(f"warning: {printable_lines(message)}", file=sys.stderr)
+
+    def say(self, *lines: object, end: str = "\n") -> None:
+        """Print lines."""
+        for line in lines:
+            self.console.print(printable(line), end=end)
+
+    def show(self, *cards: Card, settings: bool = True) -> None:
+        """Print cards as text, below the last of them how it was made."""
+        for card in cards:
+            self.console.print()
+            self.console.print(card.text())
+        if settings:
+            self.say(*(f"{name}: {text}" for name, text in cards[-1].settings.items()))
+
+    def introduce(self, subject: Subject, *others: str | None) -> None:
+        """Sizes, what else there is to say, what is explained, the model's score."""
+        rows, columns = "points", "features"
+        if subject.is_text:
+            rows, columns = "documents", "words"
+        size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
+        self.say(", ".join(filter(None, (size, *others))))
+        self.say(f"explained: {subject.function.quantity}")
+        if subject.score is not None:
+            self.say(f"the model: {subject.score.in_words()}")
 
     def write(self, writers: Mapping[str, Writer]) -> None:
-        """Write a file for each suffix; of those that cannot be written the reasons."""
-        unwritten = []
+        """Write a file for each suffix; what no file holds is shown at least."""
         for suffix, writer in writers.items():
             try:
                 writer(f"{self.target}{suffix}")
             except (Unwritten, InvalidInput) as error:  # the folder may be gone
-                unwritten.append(str(error))
-        self.unwritten += unwritten
-
-    def show_unwritten(self) -> None:
-        """From here on what no file holds is shown at least."""
+                self.unwritten.append(str(error))
+        self.written += writers
         self.console.quiet = self.quiet and not self.unwritten
 
-    def end(self, result: Any, written: Iterable[str], cost: str = "") -> None:
+    def end(self, found: Any, cost: str = "") -> None:
         """Say what was written, or that not all was, with what was found."""
         if self.unwritten:
-            raise Unwritten("; ".join(self.unwritten), result)
-        *others, last = written
-        names = f"{', '.join(others)} and {last}" if others else last
+            raise Unwritten("; ".join(self.unwritten), found)
         seconds = time.perf_counter() - self.began
-        where = f"{printable(self.target)}{names}"
+        where = f"{printable(self.target)}{listed_words(self.written)}"
         self.console.print(f"{cost}wrote {where} in {seconds:.1f} s\n")
 
 
 class Answer(NamedTuple):
-    """What a look found, as files and as a printout."""
+    """What was found, as files and as a printout."""
 
-    found: Any
     writers: Mapping[str, Writer]
-    """By the suffix."""
-    show: Callable[[PlainConsole], None]
+    """By the suffix, but that of the manifest."""
+    manifest: Mapping[str, Any]
+    cards: Sequence[Card]
+    told: Sequence[str] = ()
+    """Sentences that stand before the cards."""
+    more: Sequence[Card] = ()
+    """Cards of something else, behind the settings of the first."""
     interrupted: bool = False
     """Whether it is of what had been finished when work was interrupted."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SubjectLook(Job[SectionOfJob]):
+class LookSection(JobSection):
     """A job that asks something about a subject, once."""
 
-    make: Callable[[], Subject]
-    section: SectionOfJob
-    seed: int = 0
-    name: str
-    files: Sequence[Path] = ()
-    model: str = ""
-    description: str = ""
-
-    @classmethod
-    def asked(cls, file: FileOfJob, **others: Any) -> Self:
-        """The job of a problem file; one with another job is refused."""
-        known = {
-            "make": lambda: file.subject,
-            "section": file.require(cls),
-            "seed": file.schema.seed,
-            "name": file.name,
-            "files": file.files,
-        }
-        return cls(**{**known, **others})
-
-    @cached_property
-    def subject(self) -> Subject:
-        """What is explained."""
-        return self.make()
-
-    def introduce(self, console: PlainConsole) -> None:
-        """Make what is explained, and print its sizes and its score."""
-        with console.status("the function"):
-            _ = self.subject.function
-        print_subject(self.subject, console)
+    @abstractmethod
+    def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
+        """What is found of the subject of a file."""
 
     @abstractmethod
-    def answer(self, progress: bool | None) -> Answer:
-        """What was found, what writes it, and what prints it."""
+    def answer(self, found: Any, file: ProblemFile) -> Answer:
+        """What writes it, what is known of the run, and what is printed of it."""
 
-    def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
-        """Answer, write files, print what is read first."""
-        run = JobRun(type(self), self.name, self.files, folder, quiet=quiet)
-        with warnings_printed(), silent(quiet):
-            self.introduce(run.console)
-            for fact in (self.description, self.model and f"model: {self.model}"):
-                if fact:
-                    run.console.print(printable(fact))
-            answer = self.answer(False if quiet else None)
-            run.write(answer.writers)
-            run.show_unwritten()
-            answer.show(run.console)
-        run.end(answer.found, answer.writers)
+    def introduce(self, file: ProblemFile, run: JobRun) -> None:
+        """Make what is explained, and print its sizes and its score."""
+        with run.console.status("the function"):
+            _ = file.subject.function
+        run.introduce(file.subject)
+        run.say(*filter(None, (file.schema.description,)))
+        run.say(*[f"model: {words}" for words in [file.model] if words])
+
+    def others_read(self, file: ProblemFile) -> Sequence[Path]:
+        """Files that are read besides those of the subject."""
+        del file
+        return ()
+
+    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
+        files = (*file.files, *self.others_read(file))
+        run = JobRun(self.suffixes, file.name, files, folder, quiet=quiet)
+        with run.working():
+            self.introduce(file, run)
+            found = self.solve(file, run.progress)
+            answer = self.answer(found, file)
+            content = {"job": self.key, "name": file.name, **answer.manifest}
+            run.write({**answer.writers, ".json": partial(write_json, content)})
+            run.say(*answer.told)
+            run.show(*answer.cards)
+            if answer.more:
+                run.show(*answer.more, settings=False)
+        run.end(found)
         if answer.interrupted:
             raise KeyboardInterrupt
-        return answer.found
+        return found
+
+
+# ---- What is written: the manifest, a page of documents, a figure with one legend
 
 
 def write_json(content: Mapping[str, Any], path: str) -> None:
@@ -274,50 +445,41 @@ def write_json(content: Mapping[str, Any], path: str) -> None:
         draft.write_text(f"{text}\n", encoding="ascii")
 
 
-# ---- What a run was, for ``<name>.json``: its subject, its score, what was picked
-
-
 def manifest(
-    job: str,
-    name: str,
-    subject: Subject,
-    explanation: Explanation | None,
-    *,
-    gradient: str | None,
-    **others: Any,
+    subject: Subject, explanation: Explanation | None, gradient: str | None
 ) -> dict[str, Any]:
-    """What is known of a run, in plain values."""
-    quantity = subject.function.quantity
+    """What is known of a run on a function: its subject, its score, what was picked."""
+    quantity, score = subject.function.quantity, subject.score
+    told = None if score is None else {**vars(score), "in_words": score.in_words()}
     return {
-        "job": job,
-        "name": name,
         "function": repr(subject.function),
         "quantity": {**quantity.as_fields(), "in_words": quantity.in_words()},
         "gradient": gradient,
         "n_points": len(subject.points),
         "n_features": subject.n_features,
-        "score": _score(subject),
+        "score": told,
         "picked": None if explanation is None else _explanation(explanation),
-        **others,
     }
 
 
-def _score(subject: Subject) -> dict[str, Any] | None:
-    score = subject.score
-    return None if score is None else {**vars(score), "in_words": score.in_words()}
-
-
 def _explanation(explanation: Explanation) -> dict[str, Any]:
+    """JSON has neither NaN, which is null here, nor the infinity of multipliers."""
+    target, known = explanation.target, explanation.target_error
+    is_known = target is not None and not isnan(known)
     return {
         "weights": _finite(explanation.rates),
         "losses": _finite(explanation.losses),
         "shares": {
-            name: share if math.isfinite(share) else None
+            name: share if isfinite(share) else None
             for name, share in explanation.loss_shares.items()
         },
         "objective": explanation.objective,
         "gap": explanation.gap,
-        "target_error": _target_error(explanation),
+        "target_error": {
+            "relative": known if is_known else None,
+            "interval": target.interval if target is not None and is_known else None,
+            "in_words": target_in_words(explanation),
+        },
         "solver": explanation.solver,
         "units": explanation.units,
         "attributions": explanation.units_in_words,
@@ -325,26 +487,11 @@ def _explanation(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _target_error(explanation: Explanation) -> dict[str, Any]:
-    """JSON has no NaN: what is not known is null."""
-    target, known = explanation.target, explanation.target_error
-    is_known = target is not None and not isnan(known)
-    return {
-        "relative": known if is_known else None,
-        "interval": target.interval if target is not None and is_known else None,
-        "in_words": target_in_words(explanation),
-    }
-
-
 def _finite(numbers: Mapping[str, float]) -> dict[str, float | str]:
-    """JSON has no infinity, which the multiplier of a limit of zero can be."""
     return {
         name: float(value) if isfinite(value) else str(value)
         for name, value in numbers.items()
     }
-
-
-# ---- The page of a run on documents: their words in shades of their attributions
 
 
 MOST_SHOWN: Final = 100
@@ -352,159 +499,30 @@ MOST_SHOWN: Final = 100
 
 
 def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
-    """What writes the page, by its suffix; nothing where rows are no documents."""
+    """What writes words in shades of attributions; nothing where rows are no texts."""
     if not subject.is_text:
         return {}
-    return {".html": partial(_write_page, best, subject)}
+
+    def write(path: str) -> None:
+        from propopt.plots import highlight
+
+        function = subject.function
+        assert isinstance(function, TextFunction)
+        shown = highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
+        shown.to_html(path)
+
+    return {".html": write}
 
 
-def _write_page(best: Explanation, subject: Subject, path: str) -> None:
-    from propopt.plots import highlight
-
-    function = subject.function
-    assert isinstance(function, TextFunction)
-    shown = highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
-    shown.to_html(path)
-
-
-# ---- What runs print: their subject, their front, and warnings once
-
-
-_SHARES = ("kept", "removed.")
-
-
-@contextmanager
-def warnings_printed() -> Iterator[None]:
-    """Print each warning once, on standard error, also before an error."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            yield
-        finally:
-            for message in dict.fromkeys(str(w.message) for w in caught):
-                print(f"warning: {printable_lines(message)}", file=sys.stderr)
-
-
-def print_subject(subject: Subject, console: PlainConsole, *others: str | None) -> None:
-    """Sizes, what else there is to say, what is explained, the score of a model."""
-    rows, columns = "points", "features"
-    if subject.is_text:
-        rows, columns = "documents", "words"
-    size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
-    parts = (size, *others)
-    console.print(", ".join(filter(None, parts)))
-    console.print(f"explained: {printable(subject.function.quantity)}")
-    score = subject.score
-    if score is not None:
-        console.print(f"the model: {score.in_words()}")
-
-
-def settings_in_words(
-    section: Section | None, exclude: frozenset[str] = frozenset()
-) -> str:
-    """All settings of a model or a scheme, defaults too, but some."""
-    if section is None:
-        return ""
-    return _settings(section.model_dump(exclude_none=True, exclude=set(exclude)))
-
-
-def _settings(values: dict[str, Any]) -> str:
-    """The kind, and each setting; a section in it stands in brackets."""
-    told = [
-        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
-        for name, value in values.items()
-        if name != "kind"
-    ]
-    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
-
-
-def print_trade_offs(
-    trade_offs: TradeOffs, swept: Sequence[str], console: PlainConsole
-) -> None:
-    """The front, and how far the baselines lie above it."""
-    losses = [f"loss.{name}" for name in trade_offs.losses]
-    weights = [f"weight.{name}" for name in swept]
-    table = _with_settings(trade_offs.to_frame())
-    shares = list(trade_offs.share_columns.values())
-    columns = ["method", *weights, *losses, *shares, "gap", "target_error"]
-    front = table.loc[trade_offs.on_front, columns]
-    _show("The front", front, console)
-    for words in targets_in_words(trade_offs.optimized):
-        console.print(words)
-    if trade_offs.baselines and trade_offs.optimized:
-        distances = _with_settings(trade_offs.distances())
-        title = "Baselines: above the best possible objective by at least the excess"
-        _show(title, distances[["method", *losses, "excess"]], console)
-        for words in _not_compared(distances):
-            console.print(words)
-
-
-def print_finding(
-    trade_offs: TradeOffs, picked: Explanation | None, pick: Pick, console: PlainConsole
-) -> None:
-    """What was found at the knee, or at the pick, if attributions of it are known."""
-    if picked is None:
-        return
-    where = "At the knee" if pick == "knee" else "At the pick"
-    console.print()
-    if not is_lazy(picked):
-        console.print(picked.card().text())
-        console.print()
-    words = trade_offs.in_words(picked)
-    if words:
-        console.print(f"{where}: {words}")
-
-
-def _not_compared(distances: pd.DataFrame) -> Iterator[str]:
-    """Why baselines have no excess, a sentence each; what is assumed of the others."""
-    if (distances["units"] == UNITS_UNKNOWN).any():
-        yield "Units of the target are unknown; baselines are taken to be in the same."
-    if "not_compared" not in distances:
-        return
-    told = distances[["method", "not_compared"]].dropna()
-    for method, reason in told.itertuples(index=False):
-        yield f"{method} is not compared: {reason}"
-
-
-def _with_settings(frame: pd.DataFrame) -> pd.DataFrame:
-    """The method of each row together with those settings that vary within it."""
-    columns = [c for c in map(str, frame) if c.startswith("parameter.")]
-    parts = []
-    for _, rows in frame.groupby("method", sort=False):
-        names = rows["method"]
-        for column in columns:
-            if rows[column].nunique(dropna=False) > 1:
-                setting = column.removeprefix("parameter.")
-                names = names + f" {setting}=" + rows[column].map(_plain)
-        parts.append(names)
-    return frame.assign(method=pd.concat(parts)) if parts else frame
-
-
-def _show(title: str, frame: pd.DataFrame, console: PlainConsole) -> None:
-    columns = list(map(str, frame))
-    names = [_head(column) for column in columns]
-    rows = (list(map(_cell, columns, row)) for row in frame.itertuples(index=False))
-    print_table(console, title, names, rows)
-
-
-def _head(column: str) -> str:
-    name = column.removeprefix("loss.").replace("weight.", "weight of_")
-    return name.replace("kept.", "kept of_").replace("removed.", "removed of_")
-
-
-def _plain(value: object) -> str:
-    if pd.isna(value):  # type: ignore[call-overload]  # a scalar of any kind
-        return "none"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _cell(column: str, value: object) -> str:
-    if pd.isna(value):  # type: ignore[call-overload]  # a scalar of any kind
-        return "–"
-    if column == "excess":
-        return f"{value:.1%}"
-    if column.startswith(_SHARES):
-        return in_percent(float(value))  # type: ignore[arg-type]  # a number
-    if column == "gap":
-        return f"{value:.0e}" if value else "0"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> None:
+    """Write a figure whose panels share one legend below them, each look once."""
+    looks: dict[str, Any] = {}
+    for axes in panels:
+        if (legend := axes.get_legend()) is not None:
+            handles, labels = axes.get_legend_handles_labels()
+            looks = dict(zip(labels, handles, strict=True)) | looks
+            legend.remove()
+    figure.legend(
+        [*looks.values()], [*looks], loc="outside lower left", ncols=3, frameon=False
+    )
+    write_svg(figure, path, salt=printable(name))

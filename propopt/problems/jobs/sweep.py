@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,40 +13,34 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import Field, Tag
 from rich.text import Text
 
+from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import (
     InvalidInput,
     MissingExtra,
-    ProblemFileError,
     SolverFailure,
     Unwritten,
 )
 from propopt.base.files import write_svg
-from propopt.base.terminal import PlainConsole, silent
+from propopt.base.terminal import PlainConsole
 from propopt.base.text import printable
 from propopt.explaining.explainers import Baseline
-from propopt.explaining.trade_offs import TradeOffs
+from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
 from propopt.functions import Function
+from propopt.losses import Objective
 from propopt.problems.baselines import AnyBaseline
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
-    Job,
     JobRun,
+    JobSection,
+    Mistake,
+    ProblemFile,
     Writer,
     manifest,
     page_writers,
-    print_finding,
-    print_subject,
-    print_trade_offs,
-    warnings_printed,
     write_json,
 )
-from propopt.problems.losses import (
-    GradientMatchingLoss,
-    Losses,
-    LossSection,
-    SmoothnessLoss,
-)
+from propopt.problems.losses import Losses, LossSection
 from propopt.problems.problem import ROBUSTNESS, Inductive, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
@@ -63,124 +57,92 @@ from propopt.problems.sections import (
 from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.data import CommonKeys, Extent
 from propopt.problems.subject.subject import Subject
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, is_lazy
 from propopt.solvers.task import find_solver
 
 
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def _mistakes(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
-    """What the file alone shows to fail."""
-    for check in (
-        _in_names,
-        _in_weights,
-        _in_setting,
-        _in_words,
-        _in_baselines,
-        _in_columns,
-    ):
-        yield from check(schema, source)
-    try:
-        find_solver(schema.solver)
-    except (InvalidInput, MissingExtra) as error:
-        yield source.error(("solver",), str(error).removeprefix("solver: "))
-
-
-def _in_names(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_names(schema: SweepKeys) -> Iterator[Mistake]:
     """Only losses of the objective have weights, limits and axes."""
-    named: list[tuple[Location, str]] = []
-    for key, swept in (("sweep", schema.sweep), ("limits", schema.limits)):
-        named += [((key, name), name) for name in swept]
+    named: list[tuple[Location, str]] = [
+        *((("sweep", name), name) for name in schema.sweep),
+        *((("limits", name), name) for name in schema.limits),
+    ]
     if schema.plot is not None:
         named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
     known = list(schema.losses)
     for location, name in named:
         if name not in known:
-            yield source.error(
-                location,
-                f"the objective has no {name!r}{did_you_mean(name, known)}; "
-                f"it has {', '.join(known)}",
-            )
+            hint = did_you_mean(name, known)
+            has = f"it has {', '.join(known)}"
+            yield location, f"the objective has no {name!r}{hint}; {has}"
     for name in schema.limits:
         if name in schema.sweep:
-            message = "has weights in sweep; give limits or weights"
-            yield source.error(("limits", name), message)
+            yield ("limits", name), "has weights in sweep; give limits or weights"
 
 
-def _in_weights(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_weights(schema: SweepKeys) -> Iterator[Mistake]:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
-    smallest |= {
-        name: min(listed_values(values)) for name, values in schema.sweep.items()
-    }
+    smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
+    tried = (*schema.sweep.values(), *schema.limits.values())
+    count = prod(map(count_weights, tried))
     if not any(smallest.values()):
-        yield source.error(
+        yield (
             ("objective",),
             "expected a weight above zero, got all zero (for some weights of the "
             "sweep, if there is one)",
         )
-        return
-    tried = (*schema.sweep.values(), *schema.limits.values())
-    count = prod(map(count_weights, tried))
-    if count > MOST_WEIGHTS:
-        yield source.error(
-            ("sweep",) if schema.sweep else ("limits",),
-            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}",
-        )
+    elif count > MOST_WEIGHTS:
+        place = "sweep" if schema.sweep else "limits"
+        yield (place,), f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}"
 
 
-def _in_words(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_words(schema: SweepKeys) -> Iterator[Mistake]:
     """No words where there are columns, and no order of words."""
     is_text = schema.data.text is not None
     if "shared_robustness" in schema.losses and not is_text:
-        yield source.error(
+        yield (
             ("objective", "shared_robustness"),
             "is of words that documents share, and there is no data.text; rows of a "
             "table share all columns, as pairwise_robustness has it",
         )
     smoothness = schema.losses.get("smoothness")
-    if is_text and isinstance(smoothness, SmoothnessLoss):
-        kind = getattr(smoothness.graph, "kind", None)
-        if kind not in _OF_WORDS:
-            yield source.error(
-                ("objective", "smoothness", "graph"),
-                f"words have no place beside others to tell here; take "
-                f"{' or '.join(_OF_WORDS)}",
-            )
+    if smoothness is not None and is_text:
+        kinds = " or ".join(_OF_WORDS)
+        message = f"words have no place beside others to tell here; take {kinds}"
+        if smoothness.settings()["graph"].kind not in _OF_WORDS:
+            yield ("objective", "smoothness", "graph"), message
 
 
-def _in_baselines(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_baselines(schema: SweepKeys) -> Iterator[Mistake]:
     """No settings of tables where there are documents, and none of these elsewhere."""
-    is_text = schema.data.text is not None
     for place, baseline in enumerate(schema.baselines):
-        unused, needed = baseline.unused(is_text=is_text), baseline.needed
-        if unused is not None:
-            name, message = unused
-            yield source.error(("baselines", place, name), message)
-        elif needed is not None and not is_text and getattr(baseline, needed) is None:
-            location = ("baselines", place)
-            yield source.error(location, "required, and missing", missing=needed)
+        mistake = baseline.mistake(is_text=schema.data.text is not None)
+        if mistake is not None and mistake[0] in baseline.model_fields_set:
+            yield ("baselines", place, mistake[0]), mistake[1]
+        elif mistake is not None:
+            yield ("baselines", place), mistake[1], mistake[0]
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _in_columns(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _in_columns(schema: SweepKeys) -> Iterator[Mistake]:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
         if schema.function is not None and name != "text":  # which was told
-            yield source.error(("data", name), "a formula takes numbers alone")
+            yield ("data", name), "a formula takes numbers alone"
             return
         if "function_matching" in schema.losses:
-            yield source.error(
-                ("objective", "function_matching"),
-                f"needs columns that are numbers, and there is data.{name}",
-            )
+            message = f"needs columns that are numbers, and there is data.{name}"
+            yield ("objective", "function_matching"), message
             return
 
 
@@ -189,55 +151,36 @@ def _in_columns(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _in_setting(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
-    """No ``inductive`` without its setting, and in it only what it knows."""
-    if schema.setting == "inductive":
-        yield from islice(_not_inductive(schema, source), 1)
-    elif "inductive" in schema.model_fields_set:
-        message = "has no effect without setting: inductive"
-        yield source.error(("inductive",), message)
-
-
-def _not_inductive(schema: SweepKeys, source: Source) -> Iterator[ProblemFileError]:
+def _not_inductive(schema: SweepKeys) -> Iterator[Mistake]:
     """Other losses than gradient matching, one robustness, and perhaps smoothness.
 
     And weights of zero for what carries from one input to another, limits, categories.
     """
-    losses = schema.losses
+    losses, setting = schema.losses, "the inductive setting"
     for name in losses:
         if name not in _OF_INDUCTIVE:
-            message = f"the inductive setting knows {', '.join(_OF_INDUCTIVE)} alone"
-            yield source.error(("objective", name), message)
+            known = ", ".join(_OF_INDUCTIVE)
+            yield ("objective", name), f"{setting} knows {known} alone"
     faithfulness = losses.get("gradient_matching")
-    one_robustness = sum(name in losses for name in ROBUSTNESS) == 1
-    if not (isinstance(faithfulness, GradientMatchingLoss) and one_robustness):
-        yield source.error(
-            ("objective",),
-            "the inductive setting needs gradient_matching, and either "
-            "kernel_robustness or pairwise_robustness",
-        )
-    elif faithfulness.norm != "l2":
-        yield source.error(
-            ("objective", "gradient_matching", "norm"),
-            f"the inductive setting needs 'l2', got {faithfulness.norm!r}",
-        )
+    if faithfulness is None or sum(name in losses for name in ROBUSTNESS) != 1:
+        needs = "gradient_matching, and either kernel_robustness or pairwise_robustness"
+        yield ("objective",), f"{setting} needs {needs}"
+    elif (norm := faithfulness.settings()["norm"]) != "l2":
+        place = ("objective", "gradient_matching", "norm")
+        yield place, f"{setting} needs 'l2', got {norm!r}"
     for name, loss in losses.items():
         least = min(listed_values(schema.sweep.get(name, [loss.weight])))
         if name != "smoothness" and least == 0.0:
-            yield source.error(
+            yield (
                 ("sweep" if name in schema.sweep else "objective", name),
-                "the inductive setting needs a weight > 0; with none, gradients at "
-                "some inputs say nothing of another",
+                f"{setting} needs a weight > 0; with none, gradients at some inputs "
+                "say nothing of another",
             )
     if schema.limits:
-        yield source.error(
-            ("limits",), "the inductive setting knows weights alone; give sweep instead"
-        )
+        yield ("limits",), f"{setting} knows weights alone; give sweep instead"
     for name in _NO_NUMBERS:
         if getattr(schema.data, name):
-            yield source.error(
-                ("data", name), "the inductive setting needs columns that are numbers"
-            )
+            yield ("data", name), f"{setting} needs columns that are numbers"
 
 
 class Plot(Section):
@@ -255,8 +198,12 @@ PickSection: TypeAlias = Annotated[
 ]
 
 
-class SweepKeys(CommonKeys):
-    """The keys of a sweep."""
+class SweepKeys(CommonKeys, JobSection):
+    """The keys of a sweep: its section is the whole file."""
+
+    key = "objective"
+    command = "sweep"
+    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
 
     setting: Literal["transductive", "inductive"] = Field(
         "transductive",
@@ -301,20 +248,12 @@ class SweepKeys(CommonKeys):
         first, second, *_ = (*self.losses, *self.losses)
         return first, second
 
-    def build_weights(self) -> dict[str, list[float]]:
-        """The weights to sweep, by loss name."""
-        return {name: listed_values(values) for name, values in self.sweep.items()}
-
-    def build_limits(self) -> dict[str, list[float]]:
-        """The limits to sweep, by loss name."""
-        return {name: listed_values(values) for name, values in self.limits.items()}
-
-    def build_baselines(self, *, is_text: bool = False) -> list[list[Baseline]]:
+    def build_baselines(self) -> list[list[Baseline]]:
         """The baselines of each entry, one for each combination of listed settings."""
         groups = []
         for place, baseline in enumerate(self.baselines):
             with part("baselines", place):
-                groups.append(baseline.build(is_text=is_text))
+                groups.append(baseline.build(is_text=self.data.text is not None))
         return groups
 
     def build_setting(self) -> Inductive | None:
@@ -326,70 +265,97 @@ class SweepKeys(CommonKeys):
         )
         return self.inductive.build(robustness)
 
+    def problem(self, file: ProblemFile) -> Problem:
+        """The problem of a file; its parts are made when they are first asked for."""
+        same = ("solver", "tolerance", "seed", "axes", "pick", "attributions")
+        return Problem(
+            subject=lambda: file.subject,
+            objective=lambda: self._objective(file),
+            weights=_listed(self.sweep),
+            limits=_listed(self.limits),
+            baselines=self.build_baselines(),
+            setting=self.build_setting(),
+            name=file.name,
+            scale="linear" if self.plot is None else self.plot.scale,
+            files=file.files,
+            **{name: getattr(self, name) for name in same},
+        )
 
-class Sweep(Job[SweepKeys]):
-    """``propopt sweep``: see :func:`propopt.problems.run_problem`.
-
-    Its section is all keys of the file.
-    """
-
-    key = "objective"
-    command = "propopt sweep"
-    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
+    def _objective(self, file: ProblemFile) -> Objective:
+        assert self.objective is not None
+        with file.source.blaming():
+            return self.objective.build(file.subject)
 
     @classmethod
     def own_keys(cls) -> set[str]:
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
-    @classmethod
-    def section_of(cls, schema: CommonKeys) -> SweepKeys:
-        assert isinstance(schema, SweepKeys)
-        return schema
+    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+        del schema  # it is this
+        for some in (_in_names, _in_weights, _in_words, _in_baselines, _in_columns):
+            yield from some(self)
+        if self.setting == "inductive":
+            yield from islice(_not_inductive(self), 1)
+        elif "inductive" in self.model_fields_set:
+            yield ("inductive",), "has no effect without setting: inductive"
+        try:
+            find_solver(self.solver)
+        except (InvalidInput, MissingExtra) as error:
+            yield ("solver",), str(error).removeprefix("solver: ")
 
-    @classmethod
-    def check(cls, section: SweepKeys, schema: CommonKeys, source: Source) -> None:
-        is_text = schema.data.text is not None
-        faults = Faults(*_mistakes(section, source))
-        swept = {**section.build_weights(), **section.build_limits()}
+    def check(self, schema: CommonKeys, source: Source) -> None:
+        faults = Faults()
+        with faults.noted():
+            super().check(schema, source)
         with faults.noted(), source.blaming():
-            check_pick(section.pick, swept)
-        for place, baseline in enumerate(section.baselines):
+            check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
+        for place, baseline in enumerate(self.baselines):
             with faults.noted(), source.blaming("baselines", place):
-                baseline.build(is_text=is_text)
+                baseline.build(is_text=self.data.text is not None)
         faults.refuse()
 
-    @classmethod
-    def check_extent(
-        cls, section: SweepKeys, schema: CommonKeys, extent: Extent
-    ) -> None:
-        del schema
-        assert section.objective is not None
-        section.objective.check(extent)
-        if section.setting == "inductive":
-            section.inductive.check(extent)
+    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
+        del schema, folder
+        assert self.objective is not None
+        self.objective.check(extent)
+        if self.setting == "inductive":
+            self.inductive.check(extent)
 
-    @classmethod
-    def check_formula(cls, section: SweepKeys, function: Function, points: Any) -> None:
-        if "gradient_matching" in section.losses:
+    def check_formula(self, function: Function, points: Any) -> None:
+        if "gradient_matching" in self.losses:
             function.gradient(points)
-        if "function_matching" in section.losses:
+        if "function_matching" in self.losses:
             function.value(points)
 
-    @classmethod
-    def check_data(cls, section: SweepKeys, source: Source) -> None:
-        if not any(loss.counts_points for loss in section.losses.values()):
+    def check_data(self, source: Source) -> None:
+        if not any(loss.counts_points for loss in self.losses.values()):
             message = "no loss tells the number of points"
             raise source.error(
                 ("objective",), f"{message}; add gradient_matching or another"
             )
 
-    @classmethod
-    def check_all(cls, section: SweepKeys, subject: Callable[[], Subject]) -> None:
-        for name, loss in section.losses.items():
-            of_words = section.data.text is not None and loss.of_features
-            if section.function is not None or not (loss.of_function or of_words):
+    def check_all(self, subject: Callable[[], Subject]) -> None:
+        for name, loss in self.losses.items():
+            of_words = self.data.text is not None and loss.of_features
+            if self.function is not None or not (loss.of_function or of_words):
                 with part("objective", name):
                     loss.build(subject())
+
+    def run(
+        self, file: ProblemFile, folder: str | Path, *, quiet: bool = False
+    ) -> TradeOffs:
+        return run_problem(
+            self.problem(file),
+            folder,
+            n_jobs=file.n_jobs,
+            solver=file.solver,
+            quiet=quiet,
+        )
+
+
+def _listed(swept: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The weights or limits to sweep, by loss name."""
+    return {name: listed_values(values) for name, values in swept.items()}
 
 
 # ---- Which attributions of a sweep are written, and which are too many
@@ -492,82 +458,70 @@ def run_problem(
         the trade-offs as ``result``.
     """
     find_solver(solver or problem.solver)  # a typo costs no work
-    run = JobRun(Sweep, problem.name, problem.files, folder, quiet=quiet)
-    console, interrupted = run.console, False
-    with warnings_printed(), silent(quiet):
-        trade_offs = _solved(problem, console, n_jobs, solver)
+    run = JobRun(SweepKeys.suffixes, problem.name, problem.files, folder, quiet=quiet)
+    console, subject, interrupted = run.console, problem.subject, False
+    with run.working():
+        trade_offs = _solved(problem, run, n_jobs, solver)
         run.write(_of_losses(trade_offs, problem))
-        run.show_unwritten()
-        print_trade_offs(trade_offs, problem.swept, console)
+        run.show(trade_offs.card(), *_excesses(trade_offs))
         with console.status("attributions"):
             writers, picked, left_out = _attributions(trade_offs, problem)
             try:
                 run.write(writers)
             except KeyboardInterrupt:
-                writers, interrupted = {}, True
+                interrupted = True
                 left_out.append("attributions: interrupted")
-        for sentence in left_out:
-            console.print(sentence)
-        content = manifest(
-            Sweep.key,
-            problem.name,
-            problem.subject,
-            picked,
-            gradient=problem.subject.sloped.gradient_method,
-            pick=problem.pick,
-            left_out=left_out,
-        )
+        run.say(*left_out)
+        gradient = subject.sloped.gradient_method
+        content = {
+            "job": SweepKeys.key,
+            "name": problem.name,
+            **manifest(subject, picked, gradient),
+            "pick": problem.pick,
+            "left_out": left_out,
+        }
         run.write({".json": partial(write_json, content)})
-        print_finding(trade_offs, picked, problem.pick, console)
+        if picked is not None:
+            if not is_lazy(picked):
+                run.show(picked.card())
+            where = "knee" if problem.pick == "knee" else "pick"
+            if words := trade_offs.in_words(picked):
+                run.say("", f"At the {where}: {words}")
     if interrupted:
         trade_offs = replace(trade_offs, interrupted=True)
-    run.end(trade_offs, [".csv", ".svg", *writers, ".json"], _asked(problem))
+    calls = problem.function.calls
+    rows = calls.rows + calls.trials
+    run.end(trade_offs, f"{rows:,} model evaluations, " if rows else "")
     return trade_offs
 
 
-def _asked(problem: Problem) -> str:
-    calls = problem.function.calls
-    rows = calls.rows + calls.trials
-    return f"{rows:,} model evaluations, " if rows else ""
-
-
-def _slopes(problem: Problem) -> str:
-    """How slopes are had; of documents they are effects of words."""
-    name = "effects of words" if problem.subject.is_text else "gradients"
-    return f"{problem.subject.sloped.gradient_method} {name}"
-
-
 def _solved(
-    problem: Problem, console: PlainConsole, n_jobs: int | None, solver: str | None
+    problem: Problem, run: JobRun, n_jobs: int | None, solver: str | None
 ) -> TradeOffs:
-    """The trade-offs, some of them certified from attributions."""
-    with console.status("the function and its gradients"):
+    """The trade-offs, some of them certified from attributions; all if stopped."""
+    subject = problem.subject
+    with run.console.status("the function and its gradients"):
         _ = problem.objective
-    print_subject(
-        problem.subject,
-        console,
-        _slopes(problem),
+    slopes = "effects of words" if subject.is_text else "gradients"
+    run.introduce(
+        subject,
+        f"{subject.sloped.gradient_method} {slopes}",
         f"{len(problem.methods)} baseline explanations",
-        problem.setting and f"gradients known at {len(problem.subject.others)} inputs",
+        problem.setting and f"gradients known at {len(subject.others)} inputs",
     )
     trade_offs = problem.sweep(
-        _watched(problem, console),
+        _watched(problem, run.console),
         solver=solver,
         n_jobs=n_jobs,
-        progress=False if console.quiet else None,
+        progress=run.progress,
     )
     if trade_offs.interrupted:
         return trade_offs
-    with console.status("the curve, certified from attributions"):
-        return _proved(trade_offs)
-
-
-def _proved(trade_offs: TradeOffs) -> TradeOffs:
-    """The same with some points certified from attributions; all of it if stopped."""
-    try:
-        trade_offs.prove()
-    except KeyboardInterrupt:
-        return replace(trade_offs, interrupted=True)
+    with run.console.status("the curve, certified from attributions"):
+        try:
+            trade_offs.prove()
+        except KeyboardInterrupt:
+            return replace(trade_offs, interrupted=True)
     return trade_offs
 
 
@@ -579,6 +533,42 @@ def _watched(problem: Problem, console: PlainConsole) -> Iterator[Explanation]:
             method = printable(explanation.method)
             status.update(Text(f"baselines: {number} of {total}, {method}"))
             yield explanation
+
+
+def _excesses(trade_offs: TradeOffs) -> list[Card]:
+    """How far the baselines lie above the front, nearest first, and why some do not."""
+    if not (trade_offs.baselines and trade_offs.optimized):
+        return []
+    table = trade_offs.distances()
+    lines = []
+    if (table["units"] == UNITS_UNKNOWN).any():
+        lines = ["Units of the target are unknown; baselines are taken to be in these."]
+    if "not_compared" in table:
+        told = table[["method", "not_compared"]].dropna().drop_duplicates()
+        lines += [f"{m} is not compared: {why}" for m, why in told.to_numpy()]
+    settings = [c for c in map(str, table) if c.startswith("parameter.")]
+    rows = []
+    for _, group in table.groupby("method", sort=False):
+        varied = [c for c in settings if group[c].nunique(dropna=False) > 1]
+        for row in group.to_dict("records"):
+            names = [f"{c.partition('.')[2]}={_cell(row[c])}" for c in varied]
+            losses = [_cell(row[f"loss.{name}"]) for name in trade_offs.losses]
+            excess = row["excess"]
+            above = "–" if excess != excess else f"{excess:.1%}"
+            rows.append([" ".join([row["method"], *names]), *losses, above])
+    return [
+        Card(
+            title="Baselines: above the best possible objective by at least the excess",
+            table=CardTable(["method", *trade_offs.losses, "excess"], rows),
+            lines=lines,
+        )
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:  # NaN
+        return "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:

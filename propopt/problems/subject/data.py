@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import pandas as pd
@@ -128,12 +128,13 @@ class CommonKeys(Section):
         return parts[0]
 
     @property
-    def refits(self) -> bool:
-        """Whether the model is fitted again and again, not one output explained."""
-        return False
+    @abstractmethod
+    def job(self) -> Any:
+        """The section that says what is to be done."""
 
-    def check_sizes(self, extent: Extent, folder: Path) -> None:
-        """Refuse sizes that do not fit, and files of the folder of something else."""
+    @abstractmethod
+    def keys_of_jobs(self) -> dict[str, set[str]]:
+        """By the section of each job the keys that are of it alone."""
 
     @model_validator(mode="after")
     def _consistent(self) -> CommonKeys:
@@ -196,17 +197,6 @@ def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | 
     if data.text is None or not isinstance(spec, LearnedSection):
         return None
     return spec.vectorizer or TFIDF
-
-
-def learned_words(
-    data: Data, spec: ModelSection | None, texts: pd.Series[str], source: Source
-) -> list[str]:
-    """The columns that a model learns: words that are counted in these documents."""
-    vectorizer = vectorizer_of(data, spec)
-    if vectorizer is None:
-        return []
-    with source.blaming("model", "vectorizer"):
-        return vectorizer.vocabulary(texts.tolist())
 
 
 # ---- The subject of a problem file
@@ -273,7 +263,7 @@ class _Maker:
             return
         model, n_columns = self.model(columns), len(columns)
         with source.blaming("model"):
-            check_learning(model, spec, target, n_columns, refits=schema.refits)
+            check_learning(model, spec, target, n_columns, refits=schema.job.refits)
         if spec.smooth is not None:
             with source.blaming("model", "smooth", "n_samples"):
                 spec.smooth.check(len(schema.data.numeric(columns)))
@@ -339,7 +329,10 @@ def check_subject(
         with faults.noted():
             _check_sizes(schema, extent_of_documents(data, texts.iloc[order]), source)
         with faults.noted():
-            names = learned_words(data, schema.model, texts.iloc[learned], source)
+            names, counted = [], vectorizer_of(data, schema.model)
+            if counted is not None:
+                with source.blaming("model", "vectorizer"):
+                    names = counted.vocabulary(texts.iloc[learned].tolist())
             maker.check(names, target)
     else:
         with faults.noted():
@@ -354,7 +347,7 @@ def check_subject(
 
 def _check_sizes(schema: CommonKeys, extent: Extent, source: Source) -> None:
     with source.blaming():
-        schema.check_sizes(extent, source.path.parent)
+        schema.job.check_extent(schema, extent, source.path.parent)
 
 
 def check_table(source: Source, n_rows: int) -> None:

@@ -107,7 +107,12 @@ def check_learning(
     estimator = last_step(model)
     if not refits:
         read_output(estimator, spec.output)
-    labels = _check_fit(estimator, spec, target, n_columns)
+    labels: list[Any] = [None]  # of a classifier, or one output
+    if is_classifier(estimator):
+        labels = _classes(target)
+    else:
+        _check_regression(target, spec)
+    spec.check_size(n_columns, len(labels), len(target))
     if is_classifier(estimator) and not refits:
         read_class(labels, spec.chosen_class)
 
@@ -120,19 +125,6 @@ def require_learner(model: Any) -> BaseEstimator:
         "expected an estimator of scikit-learn's kind, which can be fitted again, got "
         f"{type(model).__name__}"
     )
-
-
-def _check_fit(
-    estimator: Any, spec: ModelSection, target: pd.Series[Any], n_columns: int
-) -> list[Any]:
-    """The labels of a classifier, or one output."""
-    labels: list[Any] = [None]
-    if is_classifier(estimator):
-        labels = _classes(target)
-    else:
-        _check_regression(target, spec)
-    spec.check_size(n_columns, len(labels), len(target))
-    return labels
 
 
 def _classes(target: pd.Series[Any]) -> list[Any]:

@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
@@ -17,18 +16,26 @@ from pydantic import Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 from scipy.sparse import issparse
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from propopt.base import resources
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Calls, require_memory
-from propopt.base.text import Quantity, Reason
+from propopt.base.resources import require_memory
+from propopt.base.text import Reason
 from propopt.functions import Function, smoothed
+from propopt.functions.function import OfFunction
 from propopt.functions.smoothing import LawName
 from propopt.laws.draws import N_BLOCKS
 from propopt.losses.faithfulness import Estimate
@@ -47,7 +54,7 @@ from propopt.problems.sections import (
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels, listed, read_points
-from propopt.tables.schema import TableSchema, array_scales
+from propopt.tables.schema import array_scales
 
 
 # ---- What all models of a problem file have in common
@@ -142,7 +149,7 @@ TFIDF: Final = VECTORIZERS[1].model_validate({"kind": "tfidf"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothGradients(Function):
+class SmoothGradients(OfFunction):
     """The values of a function, and the gradients of its mean near each point."""
 
     function: Function
@@ -150,22 +157,6 @@ class SmoothGradients(Function):
 
     def __repr__(self) -> str:
         return repr(self.mean)
-
-    @cached_property
-    def quantity(self) -> Quantity:
-        return self.function.quantity
-
-    @property
-    def schema(self) -> TableSchema | None:
-        return self.mean.schema
-
-    @property
-    def features(self) -> tuple[str, ...] | None:
-        return self.mean.features
-
-    @cached_property
-    def calls(self) -> Calls:
-        return self.mean.calls
 
     @property
     def gradient_method(self) -> str:
@@ -476,7 +467,7 @@ class TreesSection(TaskSection):
     takes_missing: ClassVar[bool] = True
     estimator: ClassVar[str]
     """The name of the class, without Classifier or Regressor."""
-    package: ClassVar[str] = "sklearn.ensemble"
+    package: ClassVar[str]
     takes_sparse: ClassVar[bool] = True
     """Whether it learns counts of words as they come."""
     fixed: ClassVar[Mapping[str, Any]] = {}
@@ -492,71 +483,6 @@ class TreesSection(TaskSection):
         dense = FunctionTransformer(_dense, accept_sparse=True)
         between = [] if self.takes_sparse else [dense]
         return make_pipeline(making.vectorizer.make(), *between, trees)
-
-
-class TreeModel(TreesSection):
-    """One decision tree, which is fitted fast."""
-
-    words: ClassVar[str] = "a tree"
-    estimator: ClassVar[str] = "DecisionTree"
-    package: ClassVar[str] = "sklearn.tree"
-
-    kind: Literal["tree"]
-    max_depth: Depth | None = None
-    min_samples_leaf: Leaf = 1
-
-
-class ForestModel(TreesSection):
-    """A random forest."""
-
-    words: ClassVar[str] = "a forest"
-    estimator: ClassVar[str] = "RandomForest"
-
-    kind: Literal["forest"]
-    n_estimators: Trees = 100
-    max_depth: Depth | None = None
-    min_samples_leaf: Leaf = 1
-
-
-class ExtraTreesModel(TreesSection):
-    """Extremely randomized trees."""
-
-    words: ClassVar[str] = "a forest of extremely randomized trees"
-    estimator: ClassVar[str] = "ExtraTrees"
-
-    kind: Literal["extra_trees"]
-    n_estimators: Trees = 100
-    max_depth: Depth | None = None
-    min_samples_leaf: Leaf = 1
-
-
-class GradientBoostingModel(TreesSection):
-    """Gradient boosting."""
-
-    words: ClassVar[str] = "gradient boosting"
-    takes_missing: ClassVar[bool] = False
-    estimator: ClassVar[str] = "GradientBoosting"
-
-    kind: Literal["gradient_boosting"]
-    n_estimators: Trees = 100
-    max_depth: Depth | None = 3
-    learning_rate: Positive = 0.1
-    min_samples_leaf: Leaf = 1
-
-
-class HistGradientBoostingModel(TreesSection):
-    """Gradient boosting on histograms, for many rows."""
-
-    words: ClassVar[str] = "gradient boosting"
-    estimator: ClassVar[str] = "HistGradientBoosting"
-    takes_sparse: ClassVar[bool] = False
-
-    kind: Literal["hist_gradient_boosting"]
-    max_iter: Trees = 100
-    max_depth: Depth | None = None
-    max_leaf_nodes: Leaves | None = 31
-    learning_rate: Positive = 0.1
-    min_samples_leaf: Leaf = 20
 
 
 class LightGbmModel(TreesSection):
@@ -578,6 +504,62 @@ class LightGbmModel(TreesSection):
     num_leaves: Leaves = 31
     learning_rate: Positive = 0.1
     min_child_samples: Leaf = 20
+
+
+def _trees(
+    kind: str, words: str, made: Any, settings: str, **facts: Any
+) -> type[TreesSection]:
+    """Settings of estimators of scikit-learn, of one name but for the task."""
+    name = made.__name__.removesuffix("Classifier")
+    section = section_of(
+        made,
+        TreesSection,
+        f"{name}Model",
+        f"{words.capitalize()}.",
+        kind=Literal[kind],
+        **{setting: _OF_TREES[setting] for setting in settings.split()},
+    )
+    package = ".".join(made.__module__.split(".")[:2])
+    facts |= {"words": words, "estimator": name, "package": package}
+    for fact, value in facts.items():
+        setattr(section, fact, value)
+    return section
+
+
+_OF_TREES: Final[Mapping[str, Any]] = {
+    "n_estimators": Trees,
+    "max_iter": Trees,
+    "max_depth": Depth | None,
+    "max_leaf_nodes": Leaves | None,
+    "learning_rate": Positive,
+    "min_samples_leaf": Leaf,
+}
+_OF_FORESTS: Final = "n_estimators max_depth min_samples_leaf"
+TREES: Final[tuple[type[TreesSection], ...]] = (
+    _trees("tree", "a tree", DecisionTreeClassifier, "max_depth min_samples_leaf"),
+    _trees("forest", "a forest", RandomForestClassifier, _OF_FORESTS),
+    _trees(
+        "extra_trees",
+        "a forest of extremely randomized trees",
+        ExtraTreesClassifier,
+        _OF_FORESTS,
+    ),
+    _trees(
+        "gradient_boosting",
+        "gradient boosting",
+        GradientBoostingClassifier,
+        "n_estimators max_depth learning_rate min_samples_leaf",
+        takes_missing=False,
+    ),
+    _trees(
+        "hist_gradient_boosting",
+        "gradient boosting",
+        HistGradientBoostingClassifier,
+        "max_iter max_depth max_leaf_nodes learning_rate min_samples_leaf",
+        takes_sparse=False,
+    ),
+    LightGbmModel,
+)
 
 
 def _as_numbers(categorical: tuple[str, ...]) -> Any:

@@ -23,20 +23,16 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
-from propopt.problems.sections import part
+from propopt.problems.sections import OneOf, part
 from propopt.problems.subject.model_sections import (
+    TREES,
     ClassesSection,
     Code,
-    ExtraTreesModel,
-    ForestModel,
-    GradientBoostingModel,
-    HistGradientBoostingModel,
-    LightGbmModel,
     LinearModel,
     LogisticModel,
     Making,
+    ModelSection,
     NetworkModel,
-    TreeModel,
 )
 from propopt.tables.frames import listed, read_table
 
@@ -76,30 +72,22 @@ class ImportedModel(ClassesSection):
     )
 
     def make(self, making: Making) -> Any:
+        name, _, attributes = self.path.partition(":")
         with part("import"):
-            return self._object(making.code)
-
-    def _object(self, code: Code) -> Any:
-        if code is Code.REFUSED:
-            raise InvalidInput(
-                f"importing {self.path} runs Python code; add --allow-code to the "
-                "command (code=Code.ALLOWED in Python) if you trust it"
-            )
-        module, _, names = self.path.partition(":")
-        try:
-            return reduce(getattr, names.split("."), _module(module))
-        except AttributeError as error:
-            raise InvalidInput(f"{self.path}: {error}") from None
-
-
-def _module(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InvalidInput(
-            f"{name} could not be imported: {error}; install it, or add its folder "
-            "to PYTHONPATH"
-        ) from error
+            if making.code is Code.REFUSED:
+                raise InvalidInput(
+                    f"importing {self.path} runs Python code; add --allow-code to the "
+                    "command (code=Code.ALLOWED in Python) if you trust it"
+                )
+            try:
+                return reduce(getattr, attributes.split("."), import_module(name))
+            except ImportError as error:
+                raise InvalidInput(
+                    f"{name} could not be imported: {error}; install it, or add its "
+                    "folder to PYTHONPATH"
+                ) from error
+            except AttributeError as error:
+                raise InvalidInput(f"{self.path}: {error}") from None
 
 
 # ---- Models in files of ONNX, with the methods that other models have
@@ -357,25 +345,20 @@ _STEPS: Final = 10
 # ---- The section ``model``: which models a file may name; each is one class
 
 
-Registered: TypeAlias = (
-    LinearModel
-    | LogisticModel
-    | NetworkModel
-    | TreeModel
-    | ForestModel
-    | ExtraTreesModel
-    | GradientBoostingModel
-    | HistGradientBoostingModel
-    | LightGbmModel
-    | ImportedModel
-    | OnnxModel
+MODEL_KINDS: Final[tuple[type[ModelSection], ...]] = (
+    LinearModel,
+    LogisticModel,
+    NetworkModel,
+    *TREES,
+    ImportedModel,
+    OnnxModel,
 )
-MODEL_KINDS = get_args(Registered)
 """Every model that a file may name."""
 
-_BY_KIND = {get_args(m.model_fields["kind"].annotation)[0]: m for m in MODEL_KINDS}
 _KEYS = {
-    model: {f.alias or n for n, f in model.model_fields.items()}
+    get_args(model.model_fields["kind"].annotation)[0]: {
+        field.alias or name for name, field in model.model_fields.items()
+    }
     for model in MODEL_KINDS
 }
 _BY_KEY = {"import": "imported", "onnx": "onnx_file"}
@@ -389,21 +372,17 @@ def _with_kind(value: Any) -> Any:
         kinds = [{"kind": kind} for key, kind in _BY_KEY.items() if key in value]
         value = {**next(iter(kinds), {}), **value}
     kind = value.get("kind")
-    own = _KEYS.get(_BY_KIND.get(kind)) if isinstance(kind, str) else None
-    if own is not None:
-        _refuse_keys_of_others(set(value) - own, kind)
-    return value
-
-
-def _refuse_keys_of_others(keys: set[str], kind: str) -> None:
-    for name in sorted(keys & set().union(*_KEYS.values())):
+    own = _KEYS.get(kind) if isinstance(kind, str) else None
+    others = set() if own is None else set().union(*_KEYS.values()) - own
+    for name in sorted(others & set(value)):
         raise PydanticCustomError(
             "no_effect",
             "{name} has no effect with {chosen}",
             {"name": name, "chosen": kind},
         )
+    return value
 
 
 AnyModel: TypeAlias = Annotated[
-    Annotated[Registered, Field(discriminator="kind")], BeforeValidator(_with_kind)
+    ModelSection, OneOf("kind", MODEL_KINDS), BeforeValidator(_with_kind)
 ]

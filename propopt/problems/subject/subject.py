@@ -164,7 +164,10 @@ class Subject:
         points, others = _taken(X, explained), _taken(X, rest)
         if explain is None:
             others = points
-        schema = _schema(others) if columns is None else columns
+        schema = columns
+        if schema is None and isinstance(others, pd.DataFrame):
+            of_table = TableSchema.of(others)
+            schema = of_table if of_table.categorical.any() else None
         labels = None if y is None else _taken(y, rest)
         told = KnownTable(schema)
         wrapped = partial(wrapped_by_margin, target=target, output=output, told=told)
@@ -365,14 +368,6 @@ def joined_rows(first: Any, second: Any) -> Any:
     if isinstance(first, pd.DataFrame | pd.Series):
         return pd.concat([first, second])
     return np.concatenate([first, second])
-
-
-def _schema(table: Any) -> TableSchema | None:
-    """What the columns hold, where some are categories."""
-    if not isinstance(table, pd.DataFrame):
-        return None
-    schema = TableSchema.of(table)
-    return schema if schema.categorical.any() else None
 
 
 # ---- The section ``function``: one of the paper's formulas

@@ -405,20 +405,15 @@ def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFram
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
     with faults.noted(), source.blaming("data", "csv"):
         _refuse_text(table[[c for c in numbers if c not in numeric]])
-    with faults.noted(), source.blaming("data", "csv"):
-        _refuse_sizes(infinite, "be finite", "infinite")
-    with faults.noted(), source.blaming("data", "csv"):
-        _refuse_sizes(large, f"lie within ±{_LARGEST:g}", "larger")
+    for columns, must, some in (
+        (infinite, "be finite", "infinite"),
+        (large, f"lie within ±{_LARGEST:g}", "larger"),
+    ):
+        if len(columns):
+            told = f"numbers must {must}, and in these columns some are {some}"
+            faults.add(source, ("data", "csv"), f"{told}: {', '.join(columns)}")
     faults.refuse()
     return joined(floats, categories.astype("category"))[list(table)]
-
-
-def _refuse_sizes(columns: pd.Index, must: str, some: str) -> None:
-    if len(columns):
-        raise InvalidInput(
-            f"numbers must {must}, and in these columns some are {some}: "
-            f"{', '.join(columns)}"
-        )
 
 
 def _refuse_text(table: pd.DataFrame) -> None:
@@ -453,13 +448,10 @@ def check_declared(columns: Sequence[Hashable], data: Data, source: Source) -> N
     for name, group in data.groups.items():
         declared += [(("data", "groups", name), column) for column in group]
     for location, column in declared:
-        with faults.noted():
-            if column not in known:
-                raise source.error(
-                    location,
-                    f"there is no column {column!r}{did_you_mean(column, known)}; "
-                    f"there are {', '.join(known)}",
-                )
+        if column not in known:
+            hint, names = did_you_mean(column, known), ", ".join(known)
+            message = f"there is no column {column!r}{hint}; there are {names}"
+            faults.add(source, location, message)
     faults.refuse()
 
 
@@ -536,20 +528,21 @@ def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
     faults, target = Faults(), None
     with source.blaming("data", "csv"):
         table = CsvTable.of(source.path.parent / str(data.csv))
+        names = table.columns
         for key, column in (("target", data.target), ("text", data.text)):
-            with faults.noted():
-                _check_column(key, column, table, source)
+            if column is not None and column not in names:
+                hint = f"no column {column!r}{did_you_mean(column, names)}"
+                message = f"{table.path.name} has {hint}; it has {', '.join(names)}"
+                faults.add(source, ("data", key), message)
         with faults.noted():
-            others = [column for column in table.columns if column != data.target]
-            check_declared(others, data, source)
+            check_declared([c for c in names if c != data.target], data, source)
         faults.refuse()
         features = _features(table, data, source, n_rows)
         if data.target is not None:  # a formula learns nothing
             target = table.read([data.target])[data.target]
     missing = 0 if target is None else int(target.isna().sum())
-    with faults.noted():
-        if missing:
-            raise source.error(("data", "target"), f"{missing} values are missing")
+    if missing:
+        faults.add(source, ("data", "target"), f"{missing} values are missing")
     with faults.noted():
         if data.text is None:
             features = read_columns(features, data, source)
@@ -568,15 +561,3 @@ def _features(table: CsvTable, data: Data, source: Source, n_rows: int | None) -
         )
     frame = table.read(n_rows=n_rows)
     return frame if data.target is None else frame.drop(columns=data.target)
-
-
-def _check_column(
-    key: str, column: str | None, table: CsvTable, source: Source
-) -> None:
-    if column is not None and column not in table.columns:
-        raise source.error(
-            ("data", key),
-            f"{table.path.name} has no column {column!r}"
-            f"{did_you_mean(column, table.columns)}; "
-            f"it has {', '.join(table.columns)}",
-        )

@@ -9,7 +9,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from propopt.base.files import write_svg
-from propopt.base.terminal import PlainConsole, print_table
 
 
 def drawing(height=1.0):
@@ -47,17 +46,3 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path):
         write_svg(broken, target, salt="tiny")
     assert target.read_bytes() == before
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_no_digit_is_cut_off_on_a_narrow_terminal(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "20")
-    head = ["method", *(f"robustness_{n}" for n in range(8))]
-    cells = [f"{n}.23456789" for n in range(8)]
-    print_table(PlainConsole(), "The front", head, [["smooth\ngrad", *cells]])
-    blank, title, *broken, row = capsys.readouterr().out.splitlines()
-    assert (blank, title) == ("", "The front")
-    assert [line.split() for line in broken] == [
-        ["robustness"] * 8,
-        ["method", *map(str, range(8))],
-    ]
-    assert row.split() == ["smooth\\ngrad", *cells]
