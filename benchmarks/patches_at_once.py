@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.resources import Budget
 from propopt.interactions import InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import RowError, SquaredError
+from propopt.interactions.errors_of_rows import SQUARED, RowError
 from propopt.interactions.features import Features, Places
 from propopt.interactions.iloco import Scoring
 from propopt.interactions.inference import SetScores, set_scores
@@ -134,7 +134,7 @@ class Ensemble:
     X: Array
     y: Array
     seed: int
-    error: RowError = SquaredError()
+    error: RowError = SQUARED
 
     @property
     def features(self) -> Features:

@@ -16,19 +16,12 @@ from propopt.base.checks import read_count, read_rng
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import MODEL_CALLS, require
-from propopt.base.text import Quantity, printable
+from propopt.base.text import printable
 from propopt.functions.function import Function
 from propopt.functions.wrapping import wrap
-from propopt.interactions.features import (
-    Features,
-    Places,
-    joined_names,
-    labels_of_sets,
-    pairs_matrix,
-    require_places,
-)
+from propopt.interactions.features import Features, Places
+from propopt.interactions.scores import ScoresOfSets
 from propopt.results.certain import plural
-from propopt.results.result import Result
 from propopt.tables.frames import Labels, is_frame
 
 
@@ -142,7 +135,7 @@ def _drawn(points: Points, count: int, rng: np.random.Generator) -> Points:
 
 @final
 class PairScores(
-    Result, kind="propopt pair scores", noun="saved scores of pairs", version=1
+    ScoresOfSets, kind="propopt pair scores", noun="saved scores of pairs", version=1
 ):
     """How strongly pairs of features interact in one fitted model, by some method.
 
@@ -178,38 +171,11 @@ class PairScores(
     """
 
     sets: Places = stored("Q 2")
-    names: tuple[Hashable, ...] = stored()
     estimates: Values = stored("Q", low=0.0)
-    method: str = stored()
-    units: str = stored()
-    n_rows: int = stored(low=1)
-    quantity: Quantity | None = stored(default=None)
-
-    def __len__(self) -> int:
-        return len(self.sets)
-
-    def contradictions(self) -> None:
-        """Refuse pairs of features that are not there."""
-        require_places(self.sets, len(self.names))
-
-    @property
-    def labels(self) -> Labels:
-        """Names: of pairs, as rows of :meth:`to_frame`, and of features.
-
-        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
-        """
-        return labels_of_sets(self.sets, self.names)
-
-    def matrix(self) -> Array:
-        """Scores as a symmetric matrix (M, M); NaN on the diagonal."""
-        return pairs_matrix(self.estimates, self.sets, len(self.names))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each pair: ``feature_1``, ``feature_2`` and ``estimate``."""
-        first, second = ([self.names[place] for place in side] for side in self.sets.T)
-        return pd.DataFrame(
-            {"feature_1": first, "feature_2": second, "estimate": self.estimates}
-        )
+        return pd.DataFrame({**self._features(), "estimate": self.estimates})
 
     def top(self, k: int = 10) -> pd.DataFrame:
         """The k pairs with the largest scores, largest first.
@@ -229,7 +195,7 @@ class PairScores(
     def card(self) -> Card:
         """The pair that is first, the largest scores, and that no error is known."""
         first, others = np.split(self._order, [N_FEATURES])
-        names = [joined_names(self.names, own) for own in self.sets[first]]
+        names = [self._name_of(q) for q in first]
         where = "" if self.quantity is None else f" in the {self.quantity}"
         count, none = plural(len(self), "pair"), not self.estimates.any()
         return Card(

@@ -15,11 +15,11 @@ from propopt.base.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.inference import Adjustment
 from propopt.interactions.scores import (
-    ClearScores,
     InteractionScores,
     are_counted,
     clear_scores,
     indices_of_columns,
+    intervals_in_words,
     require_pairs,
 )
 from propopt.losses.graphs.points import SimilarityGraph
@@ -99,9 +99,20 @@ def interaction_graph(
     >>> po.Smoothness(graph).n_features
     3
     """
-    clear = clear_scores(result, level, adjust)
+    above, _ = clear_scores(result, level, adjust)
     require_pairs(result, "interaction_graph")
-    strength = _strength(clear, pairs)
+    known_word(pairs, JoinedPairs, "pairs")
+    leak = np.nan_to_num(result.leak, nan=0.0)
+    strength = np.maximum(result.estimates - np.maximum(leak, 0.0), 0.0)
+    if pairs == "clear":
+        strength = np.where(above, strength, 0.0)
+    if not strength.any():
+        remedy = "; pairs='positive' needs no interval" if pairs == "clear" else ""
+        raise InvalidInput(
+            f"result: of {len(strength)} pairs none contributes jointly "
+            f"({intervals_in_words(result, level, adjust)}), so that there is nothing "
+            f"to join{remedy}"
+        )
     names = _column_names(columns, result)
     own = chain.from_iterable(result.columns)
     n_columns = sum(1 for _ in own) if names is None else len(names)
@@ -114,21 +125,6 @@ def interaction_graph(
     )
     graph.names = names
     return graph
-
-
-def _strength(clear: ClearScores, pairs: JoinedPairs) -> Values:
-    """How far pairs are above zero and leak, (Q,); zero of pairs not joined."""
-    known_word(pairs, JoinedPairs, "pairs")
-    strength = clear.beyond
-    if pairs == "clear":
-        strength = np.where(clear.above, strength, 0.0)
-    if not strength.any():
-        remedy = "; pairs='positive' needs no interval" if pairs == "clear" else ""
-        raise InvalidInput(
-            f"result: of {len(strength)} pairs none contributes jointly "
-            f"({clear.in_words}), so that there is nothing to join{remedy}"
-        )
-    return strength
 
 
 def _column_names(

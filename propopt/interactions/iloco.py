@@ -20,7 +20,7 @@ from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
 from propopt.base.text import Quantity, QuantityKind
-from propopt.interactions.errors_of_rows import ErrorChoice, ProbabilityError, RowError
+from propopt.interactions.errors_of_rows import PROBABILITY, ErrorChoice, RowError
 from propopt.interactions.features import (
     WHOLE,
     FeatureGroups,
@@ -135,7 +135,7 @@ class Scoring:
 
     def _error_range(self) -> ErrorRange:
         """Of probabilities 0 to 1; else of errors seen without one feature, or none."""
-        if isinstance(self.error, ProbabilityError):
+        if self.error == PROBABILITY:
             return ErrorRange(0.0, 1.0, proved=True)
         observed = [
             self.source.errors(own).rows for own in (WHOLE, self.features.all_sets(1))

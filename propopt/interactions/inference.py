@@ -122,57 +122,6 @@ class ErrorRange:
         )
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class EqualRows:
-    """Of Q means z̄, each of N rows that are all equal to it.
-
-    If a share p of the population has another score, all N rows are equal with a
-    probability of at most (1 − p)^(N − 1), whatever the law. So p is at most
-    1 − α^(1/(N − 1)) at the level 1 − α, and the mean is no farther from z̄ than that
-    share of the way to the end of the range, on either side.
-    """
-
-    means: Values  # (Q,): z̄
-    half_range: float  # scores lie between −half_range and half_range
-    n_rows: int  # N, at least 2
-
-    def low(self, alpha: float) -> Values:
-        """The lower end of the interval, shape (Q,)."""
-        return self.means - self._share(alpha) * self._below
-
-    def high(self, alpha: float) -> Values:
-        """The upper end of the interval, shape (Q,)."""
-        return self.means + self._share(alpha) * self._above
-
-    def p_greater(self, null: Values) -> Values:
-        """Of "the mean is at most null": the α at which the lower end is null."""
-        return self._p_value(self.means - null, self._below)
-
-    def p_less(self, null: Values) -> Values:
-        """Of "the mean is at least null"."""
-        return self._p_value(null - self.means, self._above)
-
-    @property
-    def _below(self) -> Values:
-        return np.maximum(self.half_range + self.means, 0.0)
-
-    @property
-    def _above(self) -> Values:
-        return np.maximum(self.half_range - self.means, 0.0)
-
-    def _share(self, alpha: float) -> float:
-        return float(-np.expm1(np.log(alpha) / (self.n_rows - 1)))
-
-    def _p_value(self, distance: Values, room: Values) -> Values:
-        """(1 − distance/room)^(N − 1); 1 where the mean is on the side of the null."""
-        wanted = np.clip(distance, 0.0, None)
-        share = np.divide(
-            wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0
-        )
-        return np.asarray((1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1))
-
-
 def are_equal(standard_errors: Values, n_rows: int, rounding: float) -> Truths:
     """Whether the spread of the rows is zero, or what rounding leaves of zero."""
     return np.asarray(standard_errors * np.sqrt(n_rows) <= rounding)
@@ -205,16 +154,20 @@ ALTERNATIVES: Final[Mapping[Side, Alternative]] = {
 class ScoreLaw:
     """Of Q scores: Student's about their targets, normal with infinite degrees.
 
-    Where all rows are equal, what holds is the weaker of this law and of
-    :class:`EqualRows`.
+    Where all N rows are equal, no spread can be estimated. If a share p of the
+    population has another score, N rows are equal with a probability of at most
+    (1 − p)^(N − 1), whatever the law: so p is at most 1 − α^(1/(N − 1)) at the level
+    1 − α, and the mean is no farther from z̄ than that share of the way to the end of
+    the range, on either side. The weaker of this and of Student's law holds there.
     """
 
-    estimates: Values  # (Q,): scores
+    estimates: Values  # (Q,): scores, z̄
     errors: Values  # (Q,): their standard errors
     degrees: Values  # (Q,): of freedom, with which the errors are known
     null: Values  # (Q,): what is tested
     equal: Truths  # (Q,): where all rows are equal
-    equal_rows: EqualRows  # of the Q scores, read where they are
+    half_range: float  # scores lie between −half_range and half_range
+    n_rows: int  # N, at least 2
 
     @property
     def statistics(self) -> Values:
@@ -233,32 +186,49 @@ class ScoreLaw:
             self.errors > 0.0, stats.t.isf(tail, self.degrees) * self.errors, 0.0
         )
         reach = np.where(np.isnan(self.errors), np.nan, reach)
-        low, high = self.estimates - reach, self.estimates + reach
-        low = np.where(self.equal, np.minimum(low, self.equal_rows.low(alpha)), low)
-        high = np.where(self.equal, np.maximum(high, self.equal_rows.high(alpha)), high)
-        infinite = np.full_like(low, np.inf)
-        ends = {
-            "both": (low, high),
-            "lower": (low, infinite),
-            "upper": (-infinite, high),
-        }
-        return np.stack(ends[side], axis=1)
+        share = float(-np.expm1(np.log(alpha) / (self.n_rows - 1)))
+        below, above = (
+            np.where(self.equal, np.maximum(reach, share * room), reach)
+            for room in self._room
+        )
+        ends = np.stack([self.estimates - below, self.estimates + above], axis=1)
+        if side != "both":
+            ends[:, int(side == "lower")] = np.inf if side == "lower" else -np.inf
+        return ends
 
     def p_values(self, alternative: Alternative) -> Values:
         """Each by itself, shape (Q,)."""
-        T, rows = self.statistics, self.equal_rows
-        above, below = rows.p_greater(self.null), rows.p_less(self.null)
+        T, (below, above) = self.statistics, self._room
+        greater = self._of_equal_rows(self.estimates - self.null, below)
+        less = self._of_equal_rows(self.null - self.estimates, above)
         of_law, of_equal_rows = {
-            "greater": (stats.t.sf(T, self.degrees), above),
-            "less": (stats.t.cdf(T, self.degrees), below),
+            "greater": (stats.t.sf(T, self.degrees), greater),
+            "less": (stats.t.cdf(T, self.degrees), less),
             "two-sided": (
                 2.0 * stats.t.sf(np.abs(T), self.degrees),
-                np.minimum(above, below),
+                np.minimum(greater, less),
             ),
         }[alternative]
         of_law = np.where((self.errors == 0.0) & (T == 0.0), 1.0, of_law)
         weaker = np.maximum(of_law, of_equal_rows)
         return np.asarray(np.where(self.equal, weaker, of_law))
+
+    @property
+    def _room(self) -> tuple[Values, Values]:
+        """How far a mean can be below and above the score."""
+        below, above = (
+            self.half_range + self.estimates,
+            self.half_range - self.estimates,
+        )
+        return np.maximum(below, 0.0), np.maximum(above, 0.0)
+
+    def _of_equal_rows(self, distance: Values, room: Values) -> Values:
+        """(1 − distance/room)^(N − 1); 1 where the mean is on the side of the null."""
+        wanted = np.clip(distance, 0.0, None)
+        share = np.divide(
+            wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0
+        )
+        return np.asarray((1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1))
 
 
 # ---- What rows say of a mean: its standard error, and how many of them carry it
@@ -268,29 +238,19 @@ FEW_ROWS: Final = 10
 """Where fewer rows carry a variance, no interval of a normal law can be relied on."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Of q columns of N scores z, one for each row.
-
-    Of rows in C groups of which only the groups are independent, d_c = Σ_{i ∈ c} w_i
-    (z_i − z̄) stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang and
-    Zeger 1986; the factor is that of C independent sums). It grows with whatever rows
-    of a group have in common, and with groups of one row it is that above.
-    """
-
-    means: Values  # (q,): z̄ = Σ w z/N
-    # (q,): √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1
-    standard_errors: Values
-    effective_rows: Values  # (q,): (Σ d²)³/(Σ |d|³)² with d = w (z − z̄)
-
-
 def moments(
     scores: Array, weights: Values, groups: NDArray[np.intp] | None = None
-) -> Moments:
-    """Moments of q columns of scores (N, q); the weights (N,) sum to N.
+) -> tuple[Values, Values, Values]:
+    """Means, standard errors and effective rows of q columns of scores (N, q).
 
-    scores (N, q), weights (N,), groups (N,).
+    z̄ = Σ w z/N, with weights (N,) that sum to N; √(Σ w² (z − z̄)²/(N (N − 1))), with
+    weights of one s/√N, s with N − 1; (Σ d²)³/(Σ |d|³)² with d = w (z − z̄), the number
+    of rows that carry the standard error.
+
+    Of rows in C groups (N,) of which only the groups are independent, d_c = Σ_{i ∈ c}
+    w_i (z_i − z̄) stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang
+    and Zeger 1986; the factor is that of C independent sums). It grows with whatever
+    rows of a group have in common, and with groups of one row it is that above.
     """
     counted = weights > 0.0
     if not counted.all():
@@ -311,7 +271,7 @@ def moments(
     second, third = square.sum(axis=0), (square * unit).sum(axis=0)
     errors = sizes * np.sqrt(second / (n_sums - 1) / n_sums) * (n_sums / n_rows)
     with np.errstate(invalid="ignore"):  # 0/0 where all rows are equal
-        return Moments(means, errors, second**3 / third**2)
+        return means, errors, second**3 / third**2
 
 
 # ---- What is estimated of sets of features: mean scores and their errors
@@ -330,7 +290,7 @@ class SetScores:
     monte_carlo: Values
     # (Q,): over how many patches a prediction is averaged, where they are fewest
     counts: Values
-    effective_rows: Values  # (Q,): rows that carry the standard error: see Moments
+    effective_rows: Values  # (Q,): rows that carry the standard error: see moments
     n_groups: int  # G, groups of patches; 0 without patches
 
 
@@ -351,13 +311,13 @@ def set_scores(source: LeftOut, sets: Places) -> SetScores:
 
 def _some_scores(source: LeftOut, sets: Places) -> SetScores:
     z = inclusion_exclusion(source, sets)
-    result = moments(z.rows, source.row_weights, source.row_groups)
+    means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
     return SetScores(
-        estimates=result.means,
-        standard_errors=result.standard_errors,
+        estimates=means,
+        standard_errors=errors,
         monte_carlo=_jackknife(z.replicates),
         counts=z.counts,
-        effective_rows=result.effective_rows,
+        effective_rows=carried,
         n_groups=len(z.replicates),
     )
 

@@ -17,11 +17,7 @@ from propopt.base.arrays import Positions, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import AT_ONCE
-from propopt.interactions.errors_of_rows import (
-    ProbabilityError,
-    RowError,
-    SquaredError,
-)
+from propopt.interactions.errors_of_rows import PROBABILITY, SQUARED, RowError
 from propopt.interactions.features import Places
 from propopt.tables.frames import listed
 
@@ -479,11 +475,10 @@ def shortfall(error: RowError) -> Callable[[float], float] | None:
     E|Y − f| = E[f* + f − 2 f f*], which is a constant + 2 Σ V_u (1 − p_u). None where
     no such identity holds.
     """
-    match error:
-        case SquaredError():
-            return lambda share: (1.0 - share) ** 2
-        case ProbabilityError():
-            return lambda share: 2.0 * (1.0 - share)
+    if error == SQUARED:
+        return lambda share: (1.0 - share) ** 2
+    if error == PROBABILITY:
+        return lambda share: 2.0 * (1.0 - share)
     return None
 
 

@@ -25,7 +25,7 @@ from propopt.base.errors import (
     InvalidInput,
 )
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import SquaredError
+from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features, read_sets
 from propopt.interactions.inference import ErrorRange, set_scores
 from propopt.interactions.left_out import inclusion_exclusion
@@ -95,7 +95,7 @@ def test_fixed_columns_leak_what_theory_says_of_the_main_effects():
     scheme = Minipatches(n_patches=600, n_features=3, columns="fixed")
     result = ILOCO(DecisionTreeRegressor(random_state=0), scheme).fit(X, y)
     expected = additive_leak(
-        result.main_effects_.estimates, 3, result.result_.sets, SquaredError()
+        result.main_effects_.estimates, 3, result.result_.sets, SQUARED
     )
     np.testing.assert_array_equal(result.result_.leak, expected)
     assert expected.any()
@@ -267,7 +267,7 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     assert not result.result_.estimates[own].any()
     np.testing.assert_array_equal(result.result_.estimates[~own], raw[~own])
     assert not result.result_.intervals()[own].any()
-    assert result.result_.sentences(15)[-1].count("not used") == 1
+    np.testing.assert_array_equal(result.result_.to_frame()["used"], ~own)
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from propopt.interactions import DataSplit, InteractionScores
-from propopt.interactions.errors_of_rows import SquaredError
+from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features
 from propopt.interactions.iloco import Scoring
 from propopt.interactions.inference import set_scores
@@ -74,7 +74,7 @@ def held_out_scores(
     source = LeastSquaresErrors(
         X[fold.training], y[fold.training], X[fold.test], y[fold.test]
     )
-    scoring = Scoring(source, DataSplit(), SquaredError())
+    scoring = Scoring(source, DataSplit(), SQUARED)
     return scoring.of(pairs, None, n_candidates=len(pairs)), source
 
 

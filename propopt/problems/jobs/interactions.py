@@ -41,7 +41,7 @@ from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import (
     SET_NOUNS,
     aim_of_intervals,
-    clear_scores,
+    intervals_in_words,
     level_in_words,
     units_of_scores,
 )
@@ -422,7 +422,7 @@ def write_interactions_figure(
             panels["features"].set_title(_counted(main_effects), loc="left")
         intervals(result, ax=panels["sets"])
         panels["sets"].set_title(_counted(result), loc="left")
-        intervals_are = clear_scores(result, section.level, section.adjust).in_words
+        intervals_are = intervals_in_words(result, section.level, section.adjust)
         title = (
             capitalised(result.explained),
             f"{result.n_rows:,} rows; {intervals_are}",
