@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -11,11 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import stats
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Truths, Values
 from propopt.base.checks import known_word
-from propopt.base.resources import AT_ONCE
-from propopt.interactions.features import Places
-from propopt.interactions.left_out import LeftOut, inclusion_exclusion
 
 
 # ---- Many sets are looked at: p-values and levels that count them
@@ -39,28 +36,6 @@ def _price(adjust: Adjustment, n_candidates: int) -> float:
     return float((1.0 / np.arange(1, n_candidates + 1)).sum())
 
 
-def _factors(adjust: Adjustment, ranks: Positions, m: int) -> Values:
-    """Of p-values of ranks (Q,), 1 the smallest, among m candidates."""
-    match adjust:
-        case "none":
-            return np.ones(len(ranks))
-        case "bonferroni":
-            return np.full(len(ranks), float(m))
-        case "holm":
-            return np.asarray(m - ranks + 1.0)
-    return _price(adjust, m) * m / ranks
-
-
-def _share_of_alpha(adjust: Adjustment, n_results: int, m: int) -> float:
-    """What one interval has of α, where so many sets are found of m."""
-    if adjust == "none":
-        return 1.0
-    if adjust in ("bonferroni", "holm"):
-        return 1.0 / m
-    # intervals of the sets found: Benjamini and Yekutieli (2005)
-    return max(n_results, 1) / m / _price(adjust, m)
-
-
 def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
     """p-values that may be compared with α, shape (Q,).
 
@@ -69,9 +44,16 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
 
     p (Q,).
     """
-    adjust = known_word(adjust, Adjustment, "adjust")
-    order = np.argsort(p, kind="stable")  # NaN come last
-    raised = p[order] * _factors(adjust, np.arange(1, len(p) + 1), n_candidates)
+    adjust, m = known_word(adjust, Adjustment, "adjust"), n_candidates
+    order, ranks = np.argsort(p, kind="stable"), np.arange(1, len(p) + 1)
+    raised = p[order]  # NaN come last
+    match adjust:
+        case "bonferroni":
+            raised = raised * m
+        case "holm":
+            raised = raised * (m - ranks + 1.0)
+        case "benjamini-hochberg" | "benjamini-yekutieli":
+            raised = raised * (_price(adjust, m) * m / ranks)
     if adjust.startswith("benjamini"):  # steps up: one that is rejected rejects all
         raised = np.fmin.accumulate(raised[::-1])[::-1]
     else:
@@ -91,8 +73,13 @@ def interval_alpha(
     holds zero.
     """
     adjusted = adjusted_p_values(p, adjust, n_candidates)
-    n_results = int((adjusted <= alpha).sum())
-    return alpha * _share_of_alpha(adjust, n_results, n_candidates)
+    if adjust == "none":
+        return alpha
+    if adjust in ("bonferroni", "holm"):
+        return alpha * (1.0 / n_candidates)
+    # intervals of the sets found: Benjamini and Yekutieli (2005)
+    n_results = max(int((adjusted <= alpha).sum()), 1)
+    return alpha * (n_results / n_candidates / _price(adjust, n_candidates))
 
 
 # ---- What is known of a mean where all rows are equal, and no spread can be estimated
@@ -272,60 +259,3 @@ def moments(
     errors = sizes * np.sqrt(second / (n_sums - 1) / n_sums) * (n_sums / n_rows)
     with np.errstate(invalid="ignore"):  # 0/0 where all rows are equal
         return means, errors, second**3 / third**2
-
-
-# ---- What is estimated of sets of features: mean scores and their errors
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class SetScores:
-    """iLOCO of Q sets of one size, with what is known of the error."""
-
-    # (Q,): z̄_S, the mean over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T))
-    estimates: Values
-    # (Q,): s/√N, s with the divisor N − 1: of other rows, the predictors as they are
-    standard_errors: Values
-    # (Q,): of other patches: the jackknife over groups of them; zero without patches
-    monte_carlo: Values
-    # (Q,): over how many patches a prediction is averaged, where they are fewest
-    counts: Values
-    effective_rows: Values  # (Q,): rows that carry the standard error: see moments
-    n_groups: int  # G, groups of patches; 0 without patches
-
-
-def set_scores(source: LeftOut, sets: Places) -> SetScores:
-    """SetScores of Q sets of one size; all rows of a few sets are held at once."""
-    row_bytes = 8 * len(source.row_weights)
-    blocks = list(AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
-    parts = [_some_scores(source, sets[own]) for own in blocks]
-    if len(parts) == 1:
-        return parts[0]
-    joined = {
-        each.name: np.concatenate([getattr(part, each.name) for part in parts])
-        for each in fields(SetScores)
-        if each.name != "n_groups"
-    }
-    return SetScores(**joined, n_groups=parts[0].n_groups)
-
-
-def _some_scores(source: LeftOut, sets: Places) -> SetScores:
-    z = inclusion_exclusion(source, sets)
-    means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
-    return SetScores(
-        estimates=means,
-        standard_errors=errors,
-        monte_carlo=_jackknife(z.replicates),
-        counts=z.counts,
-        effective_rows=carried,
-        n_groups=len(z.replicates),
-    )
-
-
-def _jackknife(replicates: Array) -> Values:
-    """√((G − 1)/G Σ_g (z̄_(−g) − mean)²), of estimates without one group each."""
-    n_groups = len(replicates)
-    if n_groups == 0:
-        return np.zeros(replicates.shape[1])
-    apart = replicates - replicates.mean(axis=0)
-    return np.asarray(np.sqrt((n_groups - 1) / n_groups * (apart**2).sum(axis=0)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from matplotlib import colormaps
@@ -214,7 +214,7 @@ def _write_signs(axes: Axes, signs: Array, scores: Array) -> None:
 # ---- Scores of sets of features as dots, with their intervals
 
 
-_UNCLEAR: Final = {"color": "0.45"}
+_UNCLEAR: Final[dict[str, Any]] = {"color": "0.45"}
 
 
 def interaction_intervals(
@@ -285,12 +285,13 @@ def interaction_intervals(
     decided = above | below | unused
     low, high = result.intervals(level=level, adjust=adjust).T
     reach = np.stack([result.estimates - low, high - result.estimates])
-    for own, label, looks in (
+    kinds: tuple[tuple[Truths, str, dict[str, Any]], ...] = (
         (above, words[0], {"color": RAISES, "fmt": ">"}),
         (below, words[1], {"color": LOWERS, "fmt": "<"}),
         (~decided, "not clear", {**_UNCLEAR, "fmt": "o", "markerfacecolor": "white"}),
         (unused, "not used", {**_UNCLEAR, "fmt": "x"}),
-    ):
+    )
+    for own, label, looks in kinds:
         if own[order].any():
             axes.errorbar(
                 result.estimates[order][own[order]],

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
@@ -27,8 +26,8 @@ from propopt.base.errors import (
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features, read_sets
-from propopt.interactions.inference import ErrorRange, set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.inference import ErrorRange
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.splitting import held_out
 
@@ -137,7 +136,8 @@ def test_targets_are_scores_of_new_rows_by_hand(table):
 def test_targets_of_patches_are_those_of_the_mean_of_all(found, table):
     X, y = table
     target = found.target(X, y, [("age", "height")])
-    full = ((y - found.predict(X)) ** 2).mean()
+    parts = [predict(X.to_numpy()) for predict in found.left_out_.predictors]
+    full = ((y - np.mean(parts, axis=0)) ** 2).mean()
     source = found.left_out_.judged_on(X, y)
     errors = source.errors(np.zeros((1, 0), dtype=np.intp))
     assert errors.rows.mean() == pytest.approx(full, rel=1e-10)
@@ -148,33 +148,13 @@ def test_targets_of_patches_are_those_of_the_mean_of_all(found, table):
         found.target(X[:1], y[:1])
 
 
-def test_predictions_are_there_where_learners_were_kept(found, table):
-    X, y = table
-    assert is_regressor(found)
-    assert found.score(X, y) == r2_score(y, found.predict(X))
-    plain = ILOCO(DecisionTreeRegressor())
-    assert not is_regressor(plain)
-    assert not hasattr(plain, "predict")
-    with pytest.raises(AttributeError) as caught:
-        plain.predict  # noqa: B018  # the access is what raises
-    assert "Minipatches(keep=True)" in str(caught.value.__cause__)
-    assert not hasattr(found, "predict_proba")
-
-
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
-def test_classes_are_predicted_as_they_were_given(table, scheme):
+def test_classes_are_judged_as_they_were_given(table, scheme):
     X, y = table
     labels = np.where(y > 0.5, "high", np.where(y < -0.5, "low", "middle"))
     model = ILOCO(GaussianNB(), scheme).fit(X, labels)
-    assert is_classifier(model)
     assert list(model.classes_) == ["high", "low", "middle"]
-    shares = model.predict_proba(X)
-    assert shares.shape == (120, 3)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
-    predicted = model.predict(X)
-    np.testing.assert_array_equal(predicted, model.classes_[shares.argmax(axis=1)])
-    assert model.score(X, labels) == accuracy_score(labels, predicted)
     assert model.result_.error_range == ErrorRange(0.0, 1.0, proved=True)
     assert model.target(X, labels).error == "probability"
 
@@ -313,7 +293,8 @@ def test_a_copy_is_not_fitted_and_a_pickle_scores_the_same(found, table):
     np.testing.assert_array_equal(
         loaded.interactions(order=1).estimates, found.main_effects_.estimates
     )
-    np.testing.assert_array_equal(loaded.predict(table[0]), found.predict(table[0]))
+    targets = [own.target(*table).estimates for own in (loaded, found)]
+    np.testing.assert_array_equal(*targets)
 
 
 def test_results_of_a_fit_are_saved_with_their_main_effects(found, tmp_path):
@@ -422,15 +403,8 @@ def test_before_a_fit_nothing_is_scored(table):
             ask()
 
 
-def test_other_columns_are_refused_in_scikit_learns_words(found, table):
+def test_other_columns_are_refused(found, table):
     X, y = table
-    with pytest.raises(InvalidInput, match="feature names should match"):
-        found.predict(X[NAMES[::-1]])
-    plain = ILOCO(LinearRegression(), DataSplit(), order=1).fit(X.to_numpy(), y)
-    with pytest.raises(
-        InvalidInput, match="X has 3 features, but ILOCO is expecting 4"
-    ):
-        plain.predict(X.to_numpy()[:, :3])
     with pytest.raises(InvalidInput, match="expected the columns of fit"):
         found.target(X[NAMES[::-1]], y)
 
@@ -441,7 +415,7 @@ def test_names_that_are_not_all_text_are_those_of_scores_alone(table):
     model = ILOCO(_OnNumbers(), DataSplit()).fit(mixed, y)
     assert not hasattr(model, "feature_names_in_")
     assert model.result_.names == ("age", 1, 2, 3)
-    assert len(model.predict(mixed)) == 120
+    assert model.n_features_in_ == 4
 
 
 class _OnNumbers(LinearRegression):

@@ -22,7 +22,7 @@ from propopt.interactions.errors_of_rows import (
     RowError,
 )
 from propopt.interactions.features import Features
-from propopt.interactions.inference import set_scores
+from propopt.interactions.left_out import set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
 

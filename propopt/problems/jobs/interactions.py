@@ -36,7 +36,6 @@ from propopt.interactions.features import (
 )
 from propopt.interactions.inference import Adjustment, Null, Side
 from propopt.interactions.left_out import LeftOut, Scheme
-from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import (
     SET_NOUNS,
@@ -208,8 +207,7 @@ class MinipatchesSection(SchemeSection):
         return replace(self.build(), folder=folder)
 
     def is_whole(self, source: LeftOut) -> bool:
-        assert isinstance(source, PatchErrors)
-        return len(source.patches) == self.build().n_patches
+        return source.n_patches == self.build().n_patches
 
     def check(self, n_rows: int, features: Features, order: int) -> None:
         check_order(self.build().usable(n_rows, features), order)

@@ -42,9 +42,7 @@ def test_rows_of_one_size_all_carry_the_error_and_one_row_alone_does_it_alone():
     spike = np.zeros(1000)
     spike[3] = 1e-8  # the others carry next to nothing
     assert moments(signs[:, None], np.ones(100))[2] == pytest.approx(100)
-    assert moments(spike[:, None], np.ones(1000))[2] == pytest.approx(
-        1.0, abs=0.01
-    )
+    assert moments(spike[:, None], np.ones(1000))[2] == pytest.approx(1.0, abs=0.01)
 
 
 def test_of_normal_rows_eight_for_pi_of_them_carry_it(rng):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.interactions import minipatches
 from propopt.interactions.errors_of_rows import ABSOLUTE, read_error
-from propopt.interactions.inference import set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Usable
 from tests.support.patches_by_loops import (
@@ -85,7 +85,7 @@ def shifted(source: PatchErrors, by: float) -> PatchErrors:
 
 
 def fields_of(source: PatchErrors) -> dict[str, Any]:
-    return {name: getattr(source, name) for name in source.__dataclass_fields__}
+    return {own.name: getattr(source, own.name) for own in fields(source) if own.init}
 
 
 @each_source
@@ -175,7 +175,7 @@ def test_scores_of_blocks_of_sets_are_those_of_all(
     source = SOURCES["half of the features"]
     sets = source.features.all_sets(2)
     whole = set_scores(source, sets)
-    monkeypatch.setattr("propopt.interactions.inference.AT_ONCE", Budget(1))
+    monkeypatch.setattr("propopt.interactions.left_out.AT_ONCE", Budget(1))
     parts = set_scores(source, sets)
     for name in whole.__dataclass_fields__:
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9)

@@ -6,8 +6,7 @@ import pytest
 from propopt.base.arrays import Array
 from propopt.interactions.errors_of_rows import ABSOLUTE, SQUARED, RowError
 from propopt.interactions.features import Features
-from propopt.interactions.inference import set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
 

@@ -18,8 +18,7 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.interactions import DataSplit
 from propopt.interactions import splitting as splitting_errors
-from propopt.interactions.inference import set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.splitting import SplitErrors
 
 
@@ -121,17 +120,13 @@ def test_new_rows_are_judged_by_the_same_predictors() -> None:
         judged = source.judged_on(new, target)
         rows = judged.errors(np.array([[2], [3]])).rows
         expected = np.zeros(33)
-        whole = np.zeros(33)
         folds = scheme.drawn_folds(60, 7)
         n_judged = sum(len(fold.test) for fold in folds)
         for fold in folds:  # folds of 9 and of 8 rows count as they have rows
             share = len(fold.test) / n_judged
             model = Ridge().fit(X[fold.training][:, [0, 1, 3]], Y[fold.training])
             expected += share * (target - model.predict(new[:, [0, 1, 3]])) ** 2
-            full = Ridge().fit(X[fold.training], Y[fold.training])
-            whole += share * full.predict(new)
         np.testing.assert_allclose(rows[:, 0], expected, rtol=1e-12)
-        np.testing.assert_allclose(source.predict(new), whole, rtol=1e-12)
         again = judged.judged_on(new, target).errors(np.array([[2]])).rows
         np.testing.assert_array_equal(again[:, 0], rows[:, 0])
 
@@ -157,13 +152,13 @@ def test_numbers_do_not_depend_on_workers_or_on_what_was_asked_before(
 
 def test_each_set_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[tuple[int, ...]] = []
-    original = splitting_errors.verdicts
+    original = splitting_errors.SetPlan.known
 
-    def counted(refits: Any, judges: Any, left_out: Any, *settings: Any) -> Any:
-        fits.extend(left_out)
-        return original(refits, judges, left_out, *settings)
+    def counted(plan: Any, k: int, *settings: Any) -> Any:
+        fits.append(plan.left_out[k])
+        return original(plan, k, *settings)
 
-    monkeypatch.setattr(splitting_errors, "verdicts", counted)
+    monkeypatch.setattr(splitting_errors.SetPlan, "known", counted)
     pairs = np.array(list(combinations(range(4), 2)))
     source = fitted(DataSplit(), LinearRegression(), sets=pairs)
     assert len(fits) == len(set(fits)) == 1 + 4 + 6
@@ -197,8 +192,8 @@ def test_stratified_parts_have_the_shares_of_the_classes(seed: int) -> None:
 def test_stratified_classes_of_a_classifier() -> None:
     refits = read(LogisticRegression(), X, LABELS)
     source = DataSplit(test_size=0.3, stratify=True).fit(refits, seed=0)
-    assert np.bincount(source.judges[0].y).tolist() == [9, 6, 3]
-    assert np.bincount(refits.y[source.judges[0].training]).tolist() == [21, 14, 7]
+    assert np.bincount(refits.y[source.folds[0].test]).tolist() == [9, 6, 3]
+    assert np.bincount(refits.y[source.folds[0].training]).tolist() == [21, 14, 7]
 
 
 def test_rows_are_drawn_alike() -> None:
