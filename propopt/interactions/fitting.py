@@ -14,12 +14,12 @@ import zipfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from types import CodeType, FunctionType
-from typing import IO, Any, Final, Protocol, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -302,53 +302,18 @@ It is 10,000 patches at 13,000 rows.
 """
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Store:
-    """Where predictions go as soon as they are there: an array, or a file of float64.
-
-    In a file patch stands after patch; it is mapped to memory when it is read.
-    """
-
-    shape: Shape  # (B, N, R): of all that it will hold
-    file: IO[bytes] | None  # open for reading and writing
-
-    @classmethod
-    def new(cls, shape: Shape, folder: Path | None = None) -> Store:
-        """In memory, or above :data:`IN_MEMORY` in a file that nobody sees."""
-        if 8 * math.prod(shape) <= IN_MEMORY:
-            label = _label(shape)
-            require_memory(8 * math.prod(shape), label, "fewer patches need less")
-            return cls(shape, None)
-        require_disk(shape, Path(tempfile.gettempdir()) if folder is None else folder)
-        return cls(shape, tempfile.TemporaryFile(dir=folder))
-
-    @cached_property
-    def values(self) -> Array:
-        """What is held in memory, zero of what was not written."""
-        return np.zeros(self.shape)
-
-    def write(self, first: int, known: Array) -> None:
-        """Keep what is known of some patches; known (b, N, R)."""
-        if self.file is None:
-            self.values[first : first + len(known)] = known
-            return
-        # not through the map: a full disk is an error there that nobody can catch
-        self.file.seek(8 * first * math.prod(self.shape[1:]))
-        self.file.write(np.ascontiguousarray(known).tobytes())
-        self.file.flush()
-
-    def read(self, n_patches: int) -> Array:
-        """What is known of the first patches, (n_patches, N, R)."""
-        if self.file is None:
-            return self.values[:n_patches]
-        shape = (n_patches, *self.shape[1:])
-        return np.memmap(self.file, dtype=np.float64, mode="r", shape=shape)
-
-    def close(self) -> None:
-        """Nothing more is written; what was read stays."""
-        if self.file is not None:
-            self.file.close()
+def room_for(shape: Shape, folder: Path | None = None) -> Array:
+    """Zeros in memory, or above :data:`IN_MEMORY` in a mapped file that nobody sees."""
+    n_bytes = 8 * math.prod(shape)
+    if n_bytes <= IN_MEMORY:
+        require_memory(n_bytes, _label(shape), "fewer patches need less")
+        return np.zeros(shape)
+    require_disk(shape, Path(tempfile.gettempdir()) if folder is None else folder)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            # a disk that is full later is an error of the map that nobody can catch
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return np.memmap(file, dtype=np.float64, mode="w+", shape=shape)
 
 
 def _label(shape: Shape) -> str:

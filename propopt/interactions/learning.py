@@ -286,6 +286,14 @@ class SomeColumns:
             return set() if self.table is None else set(choice(self.table))
         return {self._name(own) for own in self.listed(choice) if self.is_kept(own)}
 
+    def are_among(self, value: Any) -> bool:
+        """Whether a list names columns, one of which is not there."""
+        if self.names is None or not isinstance(value, _NAMING):
+            return False
+        named = all(isinstance(own, str) for own in value)
+        known = named and set(value) <= set(self.names)
+        return known and not self.dropped.isdisjoint(value)
+
     def renamed(self, column: Any) -> Any:
         """A name as it is, a number as its new place."""
         if not isinstance(column, int | np.integer):
@@ -323,6 +331,7 @@ class SomeColumns:
         return list(self.names[slice(first, stop, choice.step)])
 
 
+_NAMING = list, tuple, set, frozenset, dict
 _LISTS = Sequence, np.ndarray, pd.Index, pd.Series, set, frozenset
 
 
@@ -397,33 +406,6 @@ def speaks_of_columns(name: str, value: Any) -> bool:
     if name not in SHORTEN or value is None or np.isscalar(value):
         return isinstance(value, str) and name in SHORTEN and value not in OWN_WORDS
     return len(value) > 0
-
-
-def parameter_without(name: str, value: Any, columns: SomeColumns) -> Any:
-    """What a parameter is without the columns that are left out."""
-    if isinstance(value, str):
-        raise InvalidInput(
-            f"estimator: {name}={value!r} speaks of columns in the learner's own "
-            "words, and columns are left out; give a list or a mapping"
-        )
-    try:
-        return SHORTEN[name](value, columns)
-    except InvalidInput as error:
-        raise InvalidInput(f"{error} ({name})") from None
-
-
-def refuse_unknown(name: str, value: Any, columns: SomeColumns) -> None:
-    """Refuse a list of columns in a parameter that we do not know."""
-    if not isinstance(value, list | tuple | set | frozenset | dict) or not value:
-        return
-    if columns.names is None or not all(isinstance(own, str) for own in value):
-        return
-    if set(value) <= set(columns.names) and not columns.dropped.isdisjoint(value):
-        raise InvalidInput(
-            f"estimator: {name} names the columns {listed(list(value))}, and how it is "
-            "written without one of them is not known; choose columns by dtype, or by "
-            "a ColumnTransformer"
-        )
 
 
 # ---- Estimators and pipelines that name columns, made ready for tables without some
@@ -553,10 +535,23 @@ def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
     changed: dict[str, Any] = {}
     plain, parts = _parameters(estimator)
     for name, value in plain.items():
-        if speaks_of_columns(name, value):
-            changed[name] = parameter_without(name, value, columns)
-        elif name not in SHORTEN:
-            refuse_unknown(name, value, columns)
+        if not speaks_of_columns(name, value):
+            if name not in SHORTEN and columns.are_among(value):
+                raise InvalidInput(
+                    f"estimator: {name} names the columns {listed(list(value))}, and "
+                    "how it is written without one of them is not known; choose "
+                    "columns by dtype, or by a ColumnTransformer"
+                )
+        elif isinstance(value, str):
+            raise InvalidInput(
+                f"estimator: {name}={value!r} speaks of columns in the learner's own "
+                "words, and columns are left out; give a list or a mapping"
+            )
+        else:
+            try:
+                changed[name] = SHORTEN[name](value, columns)
+            except InvalidInput as error:
+                raise InvalidInput(f"{error} ({name})") from None
     for name, part in parts.items():
         if isinstance(part, list):  # of estimators with their names
             changed[name] = [

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, final
@@ -24,12 +23,12 @@ from propopt.base.resources import AT_ONCE, Budget
 from propopt.interactions.features import Features, Places, subsets_of
 from propopt.interactions.fitting import (
     Fitted,
-    Store,
     fingerprint,
     fitted_parts,
     keep_part,
     kept_parts,
     require_disk,
+    room_for,
 )
 from propopt.interactions.learning import Predictor
 from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
@@ -255,13 +254,10 @@ class PatchErrors(LeftOut):
                 "the fitted learners are not there any more; fit with "
                 "Minipatches(keep=True)"
             )
-        known = (self.error.known(predict(table), y) for predict in self.predictors)
-        first = next(known)
-        shape = (len(self.predictors), *first.shape)
-        with closing(Store.new(shape)) as store:
-            for b, own in enumerate(chain([first], known)):
-                store.write(b, own[None])
-            predictions = store.read(len(self.predictors))
+        shape = (len(self.predictors), len(y), self.predictions.shape[2])
+        predictions = room_for(shape)
+        for own, predict in zip(predictions, self.predictors, strict=True):
+            own[:] = self.error.known(predict(table), y)
         return replace(
             self,
             patches=self.patches.seen_by_none(len(y)),
@@ -459,27 +455,27 @@ class Minipatches:
         shape = (self.n_patches, refits.n_rows, refits.n_outputs)
         folder = None if self.folder is None else writable_folder(self.folder)
         done, used = np.zeros(self.n_patches, dtype=bool), set[int]()
-        with closing(Store.new(shape, folder)) as store:
-            if folder is not None:
-                require_disk(shape, folder)
-                problem = fingerprint(refits, self._drawn(refits, usable, seed))
-                for start, known, own_used in kept_parts(folder, problem, shape):
-                    store.write(start, known)
-                    used |= own_used
-                    done[start : start + len(known)] = True
-            try:
-                for own, part in self._fitted(patches, refits, ~done, n_jobs, progress):
-                    if folder is not None:
-                        keep_part(folder, own.start, part)
-                    store.write(own.start, part.known)
-                    predictors += part.predictors
-                    used |= part.used
-                    done[own] = True
-            except KeyboardInterrupt:
-                if not done[0]:
-                    raise
-            n_done = len(done) if done.all() else int(done.argmin())
-            patches, predictions = patches.part(slice(n_done)), store.read(n_done)
+        predictions = room_for(shape, folder)
+        if folder is not None:
+            require_disk(shape, folder)
+            problem = fingerprint(refits, self._drawn(refits, usable, seed))
+            for start, known, own_used in kept_parts(folder, problem, shape):
+                predictions[start : start + len(known)] = known
+                used |= own_used
+                done[start : start + len(known)] = True
+        try:
+            for own, part in self._fitted(patches, refits, ~done, n_jobs, progress):
+                if folder is not None:
+                    keep_part(folder, own.start, part)
+                predictions[own] = part.known
+                predictors += part.predictors
+                used |= part.used
+                done[own] = True
+        except KeyboardInterrupt:
+            if not done[0]:
+                raise
+        n_done = len(done) if done.all() else int(done.argmin())
+        patches = patches.part(slice(n_done))
         if n_done < self.n_patches:
             self._go_on_with(patches, usable, first, names)
         share = patches.features.sum(axis=1).mean()
@@ -491,7 +487,7 @@ class Minipatches:
             method=f"{n_done:,} minipatches of {plural(patches.rows.shape[1], 'row')} "
             f"and {share:.3g} of {plural(len(names), 'feature')}",
             patches=patches,
-            predictions=predictions,
+            predictions=predictions[:n_done],
             y=refits.y,
             n_groups=min(self.n_groups or GROUPS, n_done),
             usable=usable,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count
+from propopt.base.checks import read_count
 from propopt.base.text import drawn
 from propopt.interactions.comparisons import PairScores
 from propopt.interactions.features import pairs_matrix
@@ -320,9 +320,6 @@ def interaction_intervals(
 # ---- Features on a circle, and lines between those that matter jointly
 
 
-DrawnPairs: TypeAlias = Literal["clear", "all"]
-"""Those whose intervals are beyond zero and leak, or all."""
-
 _SMALLEST: Final = 50.0
 _GROWN: Final = 190.0
 """Area of a dot, in square points, and what the largest main effect adds."""
@@ -338,27 +335,24 @@ _FAR: Final = 2.2
 def interaction_network(
     result: InteractionScores,
     *,
-    pairs: DrawnPairs = "clear",
     n_features: int = 20,
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw features on a circle, and a line for each pair, as thick as its score.
+    """Draw features on a circle, and a line for each clear pair, as thick as its score.
 
-    Solid red lines join features that contribute jointly, dashed blue ones those that
-    stand in for each other. Dots are larger the more the feature matters by itself,
-    where the result knows that (``result.main``).
+    Lines are of pairs whose intervals are beyond zero, and beyond what a model without
+    interactions would show. Solid red ones join features that contribute jointly,
+    dashed blue ones those that stand in for each other. Dots are larger the more the
+    feature matters by itself, where the result knows that (``result.main``).
 
     Parameters
     ----------
     result : InteractionScores
         Of pairs.
-    pairs : {"clear", "all"}
-        Lines for pairs whose intervals are beyond zero, and beyond what a model without
-        interactions would show; or for all of them, those that are not clear faint.
     n_features : int
-        How many features to draw, those with the largest scores of such pairs; in the
+        How many features to draw, those with the largest scores of clear pairs; in the
         order of the table.
     level : float
         Of the intervals.
@@ -376,20 +370,17 @@ def interaction_network(
     --------
     >>> import numpy as np, propopt as po
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> X = np.random.default_rng(0).normal(size=(120, 3))
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
     >>> scheme = po.interactions.DataSplit()
     >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
     >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
-    >>> axes = po.plots.interaction_network(pairs.result_, pairs="all")
+    >>> axes = po.plots.interaction_network(pairs.result_)
     >>> sorted(text.get_text() for text in axes.texts)
     ['0', '1', '2']
     """
     above, below = clear_scores(result, level, adjust)
     require_pairs(result, "interaction_network")
-    known_word(pairs, DrawnPairs, "pairs")
-    decided = above | below
-    wanted = decided if pairs == "clear" else np.isfinite(result.estimates)
-    sizes = np.where(wanted, np.abs(result.estimates), 0.0)
+    sizes = np.where(above | below, np.abs(result.estimates), 0.0)
     features = np.sort(indices_of_strongest(result, sizes, n_features))
     outwards = len(features) > _SIDE_BY_SIDE
     reach = _FAR if outwards else _NEAR
@@ -402,7 +393,7 @@ def interaction_network(
     place = np.full(len(result.names), -1)
     place[features] = np.arange(len(features))
     ends = place[result.sets]  # where both features of each pair are, or −1
-    _draw_lines(axes, circle, ends, result, wanted & (ends >= 0).all(axis=1), decided)
+    _draw_lines(axes, circle, ends, result, sizes * (ends >= 0).all(axis=1))
     axes.set_aspect("equal")
     axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
     axes.axis("off")
@@ -440,41 +431,35 @@ def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) 
 
 
 def _draw_lines(
-    axes: Axes,
-    circle: Array,
-    ends: Positions,
-    result: InteractionScores,
-    wanted: Truths,
-    decided: Truths,
+    axes: Axes, circle: Array, ends: Positions, result: InteractionScores, sizes: Values
 ) -> None:
     """The weakest first, so that strong ones are on top; and what they mean."""
-    if not wanted.any():
+    if not sizes.any():
         axes.text(0.0, 0.0, "no pair is clear", ha="center", va="center", color="0.4")
         return
-    sizes, words = np.nan_to_num(np.abs(result.estimates)), signs_in_words(result)
-    widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / (sizes[wanted].max() or 1.0)
+    words = signs_in_words(result)
+    widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / sizes.max()
     for q in np.argsort(sizes, kind="stable"):
-        if wanted[q]:
+        if sizes[q] > 0.0:
             joint = result.estimates[q] > 0.0
             axes.plot(
                 *circle[ends[q]].T,
                 color=RAISES if joint else LOWERS,
                 linestyle="-" if joint else (0, (3, 1.5)),
                 linewidth=widths[q],
-                alpha=0.85 if decided[q] else 0.2,
+                alpha=0.85,
                 solid_capstyle="round",
                 zorder=2,
-                label=words[0 if joint else 1] if decided[q] else "_",
+                label=words[0 if joint else 1],
             )
     lines, names = axes.get_legend_handles_labels()
     kinds = dict(sorted(zip(names, lines, strict=True), key=lambda own: own[0]))
-    if kinds:  # what each kind of line means, once
-        axes.legend(
-            kinds.values(),
-            kinds.keys(),
-            loc="lower center",
-            frameon=False,
-            fontsize="small",
-            ncols=2,
-            handlelength=4.0,
-        )
+    axes.legend(  # what each kind of line means, once
+        kinds.values(),
+        kinds.keys(),
+        loc="lower center",
+        frameon=False,
+        fontsize="small",
+        ncols=2,
+        handlelength=4.0,
+    )
