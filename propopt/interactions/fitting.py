@@ -30,7 +30,7 @@ from sklearn import config_context
 
 from propopt.base.arrays import Array, Truths
 from propopt.base.errors import InvalidInput, Refused, Unwritten
-from propopt.base.files import as_json, written_whole
+from propopt.base.files import as_json, writable_folder, written_whole
 from propopt.base.resources import (
     Budget,
     in_workers,
@@ -79,7 +79,7 @@ class Fitted:
 
     known: Array  # (b, ...)
     used: frozenset[int]  # suspects that one of the learners uses
-    seconds: float  # that it took
+    seconds: float = 0.0  # that it took
     # the learners, or none where they are not kept
     predictors: tuple[Predictor, ...] = ()
 
@@ -210,13 +210,13 @@ def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
     probe: Any = np.arange(np.prod(shape)).reshape(shape) + 0.5
     frame = as_frame(refits.table, "X")
     return {
-        "table": digest_of(refits.table if frame is None else frame.table),
-        "target": digest_of((refits.y, None if classes is None else classes.tolist())),
-        "sample_weight": "none" if weights is None else digest_of(weights),
-        "features": digest_of(refits.features.columns),
-        "error": digest_of(refits.error.known(probe, refits.y)),
+        "table": hash_of(refits.table if frame is None else frame.table),
+        "target": hash_of((refits.y, None if classes is None else classes.tolist())),
+        "sample_weight": "none" if weights is None else hash_of(weights),
+        "features": hash_of(refits.features.columns),
+        "error": hash_of(refits.error.known(probe, refits.y)),
         "learner": _named(refits.estimator),
-        "learner's parameters": digest_of(refits.estimator),
+        "learner's parameters": hash_of(refits.estimator),
         "versions": ", ".join((python, *(f"{p} {version(p)}" for p in packages))),
         **{part: str(value) for part, value in drawn.items()},
     }
@@ -244,7 +244,7 @@ def _named(learner: Any) -> str:
         return re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(learner).split()))
 
 
-def digest_of(value: Any) -> str:
+def hash_of(value: Any) -> str:
     """A digest of a table or learner, by what it is made of."""
     try:
         return DIGEST + str(_Hasher(hash_name="sha256").hash(value))
@@ -274,11 +274,11 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]  # joblib has no types
                 given = obj.__defaults__, obj.__kwdefaults__
                 obj = obj.__module__, obj.__qualname__, obj.__code__, given, bound
             case set() | frozenset():
-                obj = "set", sorted(map(digest_of, obj))
+                obj = "set", sorted(map(hash_of, obj))
             case dict():
                 obj = (
                     "dict",
-                    sorted((digest_of(k), digest_of(v)) for k, v in obj.items()),
+                    sorted((hash_of(k), hash_of(v)) for k, v in obj.items()),
                 )
             case pd.DataFrame():
                 own = [hash_pandas_object(c, index=False) for _, c in obj.items()]
@@ -357,43 +357,46 @@ def keep_part(folder: Path, first: int, part: Fitted) -> None:
         raise Unwritten(f"{error}; what is finished stays there") from error
 
 
-def kept_parts(
-    folder: Path, problem: Fingerprint, shape: Shape
-) -> Iterator[tuple[int, Array, frozenset[int]]]:
-    """Patches of a problem that are there: the first, what is known, what they use.
+def kept_parts(folder: Path, shape: Shape) -> Iterator[tuple[slice, Fitted]]:
+    """What is there of the patches, part by part.
 
     A part with another checksum than its numbers is not believed.
     """
-    _claim(folder, problem)
     for path in sorted(folder.glob(_PARTS)):
         try:
             with path.open("rb") as file, np.load(file) as part:
-                known, used = part["known"], frozenset(part["used"].tolist())
                 first = int(path.stem)
+                known = part["known"][: max(0, shape[0] - first)]
+                used = frozenset(part["used"].tolist())
         except (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile):
             continue
-        if known.shape[1:] == shape[1:] and first < shape[0]:
-            yield first, known[: shape[0] - first], used
+        except (RuntimeError, MemoryError):  # of a damaged header
+            continue
+        if known.shape[1:] == shape[1:]:
+            yield slice(first, first + len(known)), Fitted(known, used)
 
 
-def _claim(folder: Path, problem: Fingerprint) -> None:
-    """Write what the problem is, or refuse a folder that has another."""
-    path = folder / PROBLEM
-    if not path.exists():
-        if any(not file.name.startswith(".") for file in folder.iterdir()):
+def folder_of(folder: str | Path, problem: Fingerprint, shape: Shape) -> Path:
+    """A folder for a problem, which is written there; one of another is refused."""
+    place = writable_folder(folder)
+    path = place / PROBLEM
+    if path.exists():
+        changed = changed_parts(_problem_in(path), problem)
+        if changed:
             raise InvalidInput(
-                f"folder: {folder} holds other files and no {PROBLEM}; give an empty "
-                "one, or a new name"
+                f"folder: {place} holds another problem: {'; '.join(changed)}; give "
+                "another folder, or delete this one"
             )
+    elif any(not file.name.startswith(".") for file in place.iterdir()):
+        raise InvalidInput(
+            f"folder: {place} holds other files and no {PROBLEM}; give an empty "
+            "one, or a new name"
+        )
+    else:
         with written_whole(path) as draft:
             draft.write_text(as_json({**_KIND, "problem": dict(problem)}), "utf-8")
-        return
-    changed = changed_parts(_problem_in(path), problem)
-    if changed:
-        raise InvalidInput(
-            f"folder: {folder} holds another problem: {'; '.join(changed)}; give "
-            "another folder, or delete this one"
-        )
+    require_disk(shape, place)
+    return place
 
 
 def _problem_in(path: Path) -> dict[str, Any]:

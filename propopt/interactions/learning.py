@@ -477,42 +477,27 @@ def _of_nothing(estimator: Any) -> Any | None:
 def _column_transformer(
     estimator: ColumnTransformer, columns: SomeColumns
 ) -> ColumnTransformer | None:
-    chosen = [choice for _, _, choice in estimator.transformers]
-    parts = [
-        (name, *_left_of(own, choice, columns))
-        for name, own, choice in estimator.transformers
-    ]
+    """One of no columns stays, as grids may speak of it."""
+    parts: list[tuple[str, Any, ColumnChoice]] = []
+    for name, own, choice in estimator.transformers:
+        part, left = own, columns.left_of(choice)
+        if not isinstance(own, str) and not _is_empty(left):
+            part = restricted(own, columns.among(choice))
+        parts.append((name, own, []) if part is None else (name, part, left))
     rest = estimator.remainder
     if not isinstance(rest, str):
         rest = restricted(rest, columns.beyond())
-    if rest is None or not _has_rest(chosen, columns):
+    # whether a column is left that no transformer asks for, as far as is known
+    asked = (columns.members(choice) for _, _, choice in estimator.transformers)
+    if rest is None or (columns.counted and columns.left <= set().union(*asked)):
         rest = "drop"
     if _drops(rest) and all(_drops(own) or _is_empty(left) for _, own, left in parts):
         return None
     return estimator.set_params(transformers=parts, remainder=rest)
 
 
-def _left_of(
-    own: Any, choice: ColumnChoice, columns: SomeColumns
-) -> tuple[Any, ColumnChoice]:
-    """A transformer and its columns; one of none stays, as grids may speak of it."""
-    left = columns.left_of(choice)
-    if isinstance(own, str) or _is_empty(left):
-        return own, left
-    part = restricted(own, columns.among(choice))
-    return (own, []) if part is None else (part, left)
-
-
 def _is_empty(choice: ColumnChoice) -> bool:
     return isinstance(choice, list) and not choice
-
-
-def _has_rest(chosen: list[ColumnChoice], columns: SomeColumns) -> bool:
-    """Whether a column is left that no transformer asks for, as far as is known."""
-    if not columns.counted:
-        return True
-    asked = [columns.members(choice) for choice in chosen]
-    return not columns.left <= set().union(*asked)
 
 
 def _drops(part: Any) -> bool:

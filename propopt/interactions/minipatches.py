@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -18,16 +18,14 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Sparse, Truths, Values
 from propopt.base.checks import known_word, read_count, read_flag
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
-from propopt.base.files import writable_folder
 from propopt.base.resources import AT_ONCE, Budget
 from propopt.interactions.features import Features, Places, subsets_of
 from propopt.interactions.fitting import (
-    Fitted,
     fingerprint,
     fitted_parts,
+    folder_of,
     keep_part,
     kept_parts,
-    require_disk,
     room_for,
 )
 from propopt.interactions.learning import Predictor
@@ -451,47 +449,34 @@ class Minipatches:
         first = refits.features.all_sets(1) if sets is None else sets
         check_order(usable, first.shape[1])
         check_counts(patches, first, usable, names)
-        predictors: list[Predictor] = []
-        shape = (self.n_patches, refits.n_rows, refits.n_outputs)
-        folder = None if self.folder is None else writable_folder(self.folder)
-        done, used = np.zeros(self.n_patches, dtype=bool), set[int]()
-        predictions = room_for(shape, folder)
-        if folder is not None:
-            require_disk(shape, folder)
-            problem = fingerprint(refits, self._drawn(refits, usable, seed))
-            for start, known, own_used in kept_parts(folder, problem, shape):
-                predictions[start : start + len(known)] = known
-                used |= own_used
-                done[start : start + len(known)] = True
-        try:
-            for own, part in self._fitted(patches, refits, ~done, n_jobs, progress):
-                if folder is not None:
-                    keep_part(folder, own.start, part)
-                predictions[own] = part.known
-                predictors += part.predictors
-                used |= part.used
-                done[own] = True
-        except KeyboardInterrupt:
-            if not done[0]:
-                raise
-        n_done = len(done) if done.all() else int(done.argmin())
-        patches = patches.part(slice(n_done))
-        if n_done < self.n_patches:
+        drawn = {
+            "seed": seed,
+            "rows of a patch": patches.rows.shape[1],
+            "row_sampling": self.row_sampling,
+            "features of a patch": usable.n_kept,
+            "columns": self.columns,
+        }
+        predictions, used, predictors = self._run(
+            refits, patches, drawn, n_jobs, progress
+        )
+        patches = patches.part(slice(len(predictions)))
+        if len(patches) < self.n_patches:
             self._go_on_with(patches, usable, first, names)
+        n_rows = plural(patches.rows.shape[1], "row")
         share = patches.features.sum(axis=1).mean()
         return PatchErrors(
             features=refits.features,
             error=refits.error,
             row_weights=refits.row_weights,
-            used=frozenset(used),
-            method=f"{n_done:,} minipatches of {plural(patches.rows.shape[1], 'row')} "
-            f"and {share:.3g} of {plural(len(names), 'feature')}",
+            used=used,
+            method=f"{len(patches):,} minipatches of {n_rows} and {share:.3g} of "
+            f"{plural(len(names), 'feature')}",
             patches=patches,
-            predictions=predictions[:n_done],
+            predictions=predictions,
             y=refits.y,
-            n_groups=min(self.n_groups or GROUPS, n_done),
+            n_groups=min(self.n_groups or GROUPS, len(patches)),
             usable=usable,
-            predictors=tuple(predictors),
+            predictors=predictors,
         )
 
     def draw(
@@ -543,44 +528,52 @@ class Minipatches:
             )
         return whole
 
-    def _fitted(
+    def _run(
         self,
-        patches: Patches,
         refits: Refits,
-        missing: Truths,
+        patches: Patches,
+        drawn: Mapping[str, object],
         n_jobs: int | None,
         progress: bool | None,
-    ) -> Iterator[tuple[slice, Fitted]]:
-        """What is fitted; where a worker is killed, what becomes of the finished."""
+    ) -> tuple[Array, frozenset[int], tuple[Predictor, ...]]:
+        """What is known of the patches that are finished, in order; after Ctrl-C too.
+
+        What their learners use, and the learners, where they are kept.
+        """
+        shape = (self.n_patches, refits.n_rows, refits.n_outputs)
+        folder, done = None, np.zeros(self.n_patches, dtype=bool)
+        predictors, used = list[Predictor](), set[int]()
+        kept = "Minipatches(folder=...) keeps what is finished"
+        if self.folder is not None:
+            folder = folder_of(self.folder, fingerprint(refits, drawn), shape)
+            kept = f"what is finished is in {folder}, and the same call goes on there"
+        predictions = room_for(shape, folder)
+        for own, part in () if folder is None else kept_parts(folder, shape):
+            predictions[own], done[own] = part.known, True
+            used |= part.used
         try:
-            yield from fitted_parts(
+            for own, part in fitted_parts(
                 patches,
                 refits,
                 "minipatches",
-                missing,
+                ~done,
                 8 * refits.n_rows * refits.n_outputs,
                 keep=self.keep,
                 n_jobs=n_jobs,
                 progress=progress,
-            )
+            ):
+                if folder is not None:
+                    keep_part(folder, own.start, part)
+                predictions[own], done[own] = part.known, True
+                predictors += part.predictors
+                used |= part.used
+        except KeyboardInterrupt:
+            if not done[0]:
+                raise
         except SolverFailure as error:
-            folder = self.folder
-            kept = (
-                "Minipatches(folder=...) keeps what is finished"
-                if folder is None
-                else f"what is finished is in {folder}, and the same call goes on there"
-            )
             raise SolverFailure(f"{error}; {kept}") from error
-
-    def _drawn(self, refits: Refits, usable: Usable, seed: int) -> dict[str, object]:
-        """What tells these patches from others."""
-        return {
-            "seed": seed,
-            "rows of a patch": rows_in_patch(self.rows, refits.n_rows),
-            "row_sampling": self.row_sampling,
-            "features of a patch": usable.n_kept,
-            "columns": self.columns,
-        }
+        n_done = len(done) if done.all() else int(done.argmin())
+        return predictions[:n_done], frozenset(used), tuple(predictors)
 
     def _labels(self, refits: Refits) -> NDArray[Any] | None:
         if self.row_sampling == "uniform":

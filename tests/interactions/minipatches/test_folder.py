@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from propopt.base.errors import InterruptedWarning, InvalidInput, Refused, Unwritten
 from propopt.base.resources import Budget
 from propopt.interactions import fitting
-from propopt.interactions.fitting import digest_of
+from propopt.interactions.fitting import hash_of
 
 
 @pytest.fixture(autouse=True)
@@ -343,17 +343,17 @@ OTHER = [
 
 
 def test_learners_are_told_apart_by_what_they_are_made_of():
-    first, again = ([digest_of(make()) for make in SAME] for _ in range(2))
+    first, again = ([hash_of(make()) for make in SAME] for _ in range(2))
     assert first == again
-    everything = [*first, *(digest_of(make()) for make in OTHER)]
+    everything = [*first, *(hash_of(make()) for make in OTHER)]
     assert len(set(everything)) == len(SAME) + len(OTHER)
 
 
 DIGESTS = """
 import sys
 sys.path[:0] = sys.argv[1:]
-from test_folder import SAME, digest_of
-print([digest_of(make()) for make in SAME])
+from test_folder import SAME, hash_of
+print([hash_of(make()) for make in SAME])
 """
 
 
