@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
 from benchmarks.timing import OURS, Row, in_a_process, with_ratios
-from propopt.interactions import ILOCO, DataSplit, Minipatches, patch_fits
+from propopt.interactions import ILOCO, DataSplit, Minipatches, fitting
 
 
 TREE = DecisionTreeRegressor(min_samples_leaf=5)
@@ -46,7 +46,7 @@ def _pairs() -> tuple[list[Row], list[Row]]:
     ILOCO(TREE, few).fit(X, y).result_.to_frame()  # everything is imported
     model = ILOCO(TREE, Minipatches(n_patches=n_patches, columns="fixed"))
     with (
-        clocks(patch_fits, "fit_patches") as ensemble,
+        clocks(fitting, "fit_patches") as ensemble,
         clocks(type(TREE), "fit") as fits,
         clocks(type(TREE), "predict") as predictions,
     ):

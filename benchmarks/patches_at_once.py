@@ -15,10 +15,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.resources import Budget
 from propopt.interactions import InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import RowError, SquaredError
+from propopt.interactions.errors_of_rows import SQUARED, RowError
 from propopt.interactions.features import Features, Places
-from propopt.interactions.iloco import Scoring
-from propopt.interactions.inference import SetScores, set_scores
+from propopt.interactions.left_out import SetScores, set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
 
@@ -134,7 +133,7 @@ class Ensemble:
     X: Array
     y: Array
     seed: int
-    error: RowError = SquaredError()
+    error: RowError = SQUARED
 
     @property
     def features(self) -> Features:
@@ -148,7 +147,8 @@ class Ensemble:
 
     def scores(self) -> InteractionScores:
         """Of all pairs, with the leak."""
-        return scores_of_pairs(self.fit(), self.scheme)
+        source = self.fit()
+        return source.scores(source.features.all_sets(2), source.main_effects())
 
     def judged(self, new: Array, y_new: Array, sets: Places) -> SetScores:
         """The same patches on new rows: what intervals are for."""
@@ -170,6 +170,7 @@ class Ensemble:
             error=self.error,
             features=self.features,
             row_weights=np.ones(len(new)),
+            usable=self.scheme.usable(len(self.X), self.features),
         )
 
     def _predictions(self, fitted: Patches, new: Array) -> Array:
@@ -181,10 +182,3 @@ class Ensemble:
             block = Block(self.X[rows] * shown[:, None, :], self.y[rows], shown, new)
             result[own, :, 0] = self.learner(block)
         return result
-
-
-def scores_of_pairs(source: PatchErrors, scheme: Minipatches) -> InteractionScores:
-    """Of all pairs, with the leak."""
-    scoring = Scoring(source, scheme, source.error)
-    pairs = source.features.all_sets(2)
-    return scoring.of(pairs, scoring.main_effects(), n_candidates=len(pairs))

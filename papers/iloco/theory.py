@@ -19,7 +19,7 @@ from propopt.base.checks import (
     read_positive,
 )
 from propopt.base.errors import InvalidInput
-from propopt.interactions.errors_of_rows import AbsoluteError, RowError, SquaredError
+from propopt.interactions.errors_of_rows import ABSOLUTE, SQUARED, RowError
 from propopt.interactions.features import Places
 from propopt.interactions.patch_draws import coefficient, shortfall
 
@@ -84,7 +84,7 @@ def linear_refit_scores(
         Σ, of the features; it may be singular.
     sets : array of int (Q, r)
         Places of features.
-    error : SquaredError or AbsoluteError, optional
+    error : RowError, optional
         By default squared. Absolute errors are of normal features and noise; squared
         ones of any features of which the best predictors are linear.
     noise : float
@@ -106,14 +106,14 @@ def linear_refit_scores(
     array([-13.68])
     >>> linear_refit_scores([2.0, -2.0], [[1.0, 0.5], [0.5, 1.0]], pair).round(2)
     array([2.])
-    >>> from propopt.interactions.errors_of_rows import AbsoluteError
-    >>> linear_refit_scores([1.0, 1.0], np.eye(2), pair, AbsoluteError()).round(4)
+    >>> from propopt.interactions.errors_of_rows import ABSOLUTE
+    >>> linear_refit_scores([1.0, 1.0], np.eye(2), pair, ABSOLUTE).round(4)
     array([0.0769])
     """
     b = read_array(slopes, "slopes", ndim=1)
     sigma = _read_covariance(covariance, len(b))
     scatter = read_nonnegative(noise, "noise")
-    mean = _expected(SquaredError() if error is None else error, scatter)
+    mean = _expected(SQUARED if error is None else error, scatter)
     indices = read_set_indices(sets, len(b))
     result = np.zeros(len(indices))
     for subset, sign in signed_subsets(indices.shape[1]):
@@ -154,14 +154,13 @@ def _missed_without(b: Values, sigma: Array, left_out: Places) -> float:
 
 
 def _expected(error: RowError, noise: float) -> _Mean:
-    match error:
-        case SquaredError():
-            return lambda missed: missed
-        case AbsoluteError():
-            return lambda missed: np.sqrt(2.0 / np.pi * (noise + missed))
+    if error == SQUARED:
+        return lambda missed: missed
+    if error == ABSOLUTE:
+        return lambda missed: np.sqrt(2.0 / np.pi * (noise + missed))
     raise InvalidInput(
         "error: scores of linear functions are known in closed form for squared and "
-        f"absolute errors, got {error!r}"
+        f"absolute errors, got {error.name}"
     )
 
 
@@ -316,7 +315,7 @@ def ideal_scores(
         S, places of features.
     shares : Refitted, FixedColumns or BernoulliColumns
         How the predictors are had.
-    error : SquaredError or ProbabilityError, optional
+    error : RowError, optional
         By default squared.
 
     Returns
@@ -341,7 +340,7 @@ def ideal_scores(
     >>> ideal_scores(terms, pairs, FixedColumns(10, 5)).round(4)
     array([-0.0247, -0.2755,  0.0605])
     """
-    phi = shortfall(SquaredError() if error is None else error)
+    phi = shortfall(SQUARED if error is None else error)
     if phi is None:
         raise InvalidInput(
             "error: scores of ideal learners are known in closed form for squared "
@@ -394,7 +393,7 @@ def detectable_ratio(shares: KeptShares, error: RowError | None = None) -> float
     ----------
     shares : Refitted, FixedColumns or BernoulliColumns
         How the predictors are had.
-    error : SquaredError or ProbabilityError, optional
+    error : RowError, optional
         By default squared.
 
     Returns

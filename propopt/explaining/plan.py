@@ -44,11 +44,10 @@ from propopt.tables.schema import ColumnScale
 
 
 if TYPE_CHECKING:
-    from propopt.interactions.scores import ClearScores
     from propopt.interactions.scores import InteractionScores as InteractionScores
     from propopt.lime.text.text_reading import TextLaw as TextLaw
 else:  # rooms that explaining a table has no use for, and does not load
-    ClearScores = InteractionScores = TextLaw = Any
+    InteractionScores = TextLaw = Any
 
 
 # ---- What is asked: each setting is declared once, with its checks
@@ -312,7 +311,7 @@ def note_on_interactions(
         return {}
     from propopt.interactions.scores import clear_scores
 
-    clear = clear_scores(result)
+    above, below = clear_scores(result)
     names = labels.features if labels.columns is None else labels.columns
     members = explained_members(result, names, n_features)
     own = labels.feature_names(n_features)
@@ -321,7 +320,7 @@ def note_on_interactions(
         for name, indices in zip(result.names, members, strict=True)
     ]
     sets = [" × ".join(shown[place] for place in one) for one in result.sets.tolist()]
-    return {"notes": _sentence(clear, sets, result)}
+    return {"notes": _sentence(result, sets, above, below)}
 
 
 def explained_members(
@@ -351,10 +350,12 @@ def with_note(
 
 
 def _sentence(
-    clear: ClearScores, sets: Sequence[str], result: InteractionScores
+    result: InteractionScores, sets: Sequence[str], joint: Truths, instead: Truths
 ) -> str:
-    above = _named(clear, sets, clear.above, clear.estimates)
-    below = _named(clear, sets, clear.below, -clear.estimates)
+    from propopt.interactions.scores import intervals_in_words
+
+    above = _named(sets, joint, result.estimates)
+    below = _named(sets, instead, result.estimates)
     parts = []
     if above:
         parts.append(f"{above} matter jointly, which no additive attribution can show")
@@ -367,15 +368,16 @@ def _sentence(
         parts.append(f"of {len(sets):,} sets of features none clearly matters jointly")
     return (
         f"interactions (iLOCO of learners that were fitted again, in "
-        f"{printable(result.units)}, {clear.in_words}): {', and '.join(parts)}"
+        f"{printable(result.units)}, {intervals_in_words(result)}): "
+        f"{', and '.join(parts)}"
     )
 
 
-def _named(clear: ClearScores, sets: Sequence[str], own: Truths, sizes: Values) -> str:
+def _named(sets: Sequence[str], own: Truths, scores: Values) -> str:
     """The largest of some sets with their scores, and how many more there are."""
     indices: Positions = np.flatnonzero(own)
-    order = indices[np.argsort(-sizes[indices], kind="stable")]
-    words = [f"{sets[q]} ({clear.estimates[q]:.3g})" for q in order[:_MOST_NAMED]]
+    order = indices[np.argsort(-np.abs(scores[indices]), kind="stable")]
+    words = [f"{sets[q]} ({scores[q]:.3g})" for q in order[:_MOST_NAMED]]
     if len(order) > _MOST_NAMED:
         words.append(f"{len(order) - _MOST_NAMED:,} more")
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -16,19 +16,12 @@ from propopt.base.checks import read_count, read_rng
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import MODEL_CALLS, require
-from propopt.base.text import Quantity, printable
+from propopt.base.text import printable
 from propopt.functions.function import Function
 from propopt.functions.wrapping import wrap
-from propopt.interactions.features import (
-    Features,
-    Places,
-    joined_names,
-    labels_of_sets,
-    pairs_matrix,
-    require_places,
-)
+from propopt.interactions.features import Features, Places
+from propopt.interactions.scores import ScoresOfSets
 from propopt.results.certain import plural
-from propopt.results.result import Result
 from propopt.tables.frames import Labels, is_frame
 
 
@@ -54,22 +47,55 @@ class RowGames:
     labels: Labels
     features: Features  # M features, each of one or several columns
 
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,  # shape (N, D)
+        target: Any,
+        groups: Mapping[Hashable, Sequence[Hashable]] | None,
+        *,
+        n_rows: int,
+        n_background: int,
+        rng: int | np.random.Generator | None,
+    ) -> RowGames:
+        """The games of rows of X that are drawn, against others that are drawn."""
+        function = wrap(model, target, data=X if is_frame(X, "X") else None)
+        points, labels = function.read(X)
+        generator = read_rng(rng)
+
+        def drawn(count: int) -> Points:
+            if count >= len(points):
+                return points
+            own = generator.choice(len(points), count, replace=False)
+            return points[np.sort(own)]
+
+        return cls(
+            function=function,
+            points=drawn(read_count(n_rows, "n_rows")),
+            background=drawn(read_count(n_background, "n_background")),
+            labels=labels.of_columns(),
+            features=Features.of(
+                labels.columns or tuple(range(points.shape[1])), groups
+            ),
+        )
+
     def values(self, known: Truths) -> Array:
         """Of q sets A of features, shape (n, q); known (q, M)."""
         n_rows, n_background = len(self.points), len(self.background)
+        n_columns = self.points.shape[1]
         result = np.empty((n_rows, len(known)))
-        columns = self._columns(known)
-        row_bytes = 8 * self.points.shape[1]
+        columns = np.zeros((len(known), n_columns), dtype=bool)
+        for feature, own in enumerate(self.features.columns):
+            columns[:, list(own)] = known[:, [feature]]
         copies = n_rows * n_background
-        for block in MODEL_CALLS.blocks(len(known), row_bytes, copies):
-            own = columns[block]
-            mixed = np.where(
-                own[:, None, None], self.points[:, None], self.background
-            )  # (q, n, B, D)
-            values = self.function.value_at(
-                mixed.reshape(-1, self.points.shape[1]), self.labels
-            )
-            result[:, block] = values.reshape(len(own), n_rows, -1).mean(axis=2).T
+        for block in MODEL_CALLS.blocks(len(known), 8 * n_columns, copies):
+            own_columns = columns[block, None, None]
+            # of q sets, n rows, B background rows and D columns
+            mixed = np.where(own_columns, self.points[:, None], self.background)
+            values = self.function.value_at(mixed.reshape(-1, n_columns), self.labels)
+            values = values.reshape(len(own_columns), n_rows, -1)
+            result[:, block] = values.mean(axis=2).T
         return result
 
     @cached_property
@@ -99,42 +125,21 @@ class RowGames:
             quantity=self.function.quantity,
         )
 
-    def _columns(self, known: Truths) -> Truths:
-        """Which columns are known, (q, D)."""
-        columns = np.zeros((len(known), self.points.shape[1]), dtype=bool)
-        for feature, own in enumerate(self.features.columns):
-            columns[:, list(own)] = known[:, [feature]]
-        return columns
+    def mean_sizes(
+        self, matrix: Callable[[Callable[[Any], Values], int], Array], method: str
+    ) -> PairScores:
+        """mean_i |matrix of v_i|: a package evaluates v_i by its table."""
+        pairs, n_players = self.features.all_sets(2), len(self.features)
 
+        def of_row(table: Values) -> Values:
+            def game(subsets: Any) -> Values:
+                """From subsets as bits (q, M) to their values."""
+                return table[np.asarray(subsets).astype(np.intp) @ powers]
 
-def read_games(
-    model: Any,
-    X: Any,  # shape (N, D)
-    *,
-    target: Any,
-    groups: Mapping[Hashable, Sequence[Hashable]] | None,
-    n_rows: int,
-    n_background: int,
-    rng: int | np.random.Generator | None,
-) -> RowGames:
-    """The games of rows of X that are drawn, against others that are drawn."""
-    function = wrap(model, target, data=X if is_frame(X, "X") else None)
-    points, labels = function.read(X)
-    names = labels.columns or tuple(range(points.shape[1]))
-    generator = read_rng(rng)
-    return RowGames(
-        function=function,
-        points=_drawn(points, read_count(n_rows, "n_rows"), generator),
-        background=_drawn(points, read_count(n_background, "n_background"), generator),
-        labels=labels.of_columns(),
-        features=Features.of(names, groups),
-    )
+            return np.abs(matrix(game, n_players)[pairs[:, 0], pairs[:, 1]])
 
-
-def _drawn(points: Points, count: int, rng: np.random.Generator) -> Points:
-    if count >= len(points):
-        return points
-    return points[np.sort(rng.choice(len(points), count, replace=False))]
+        powers = 1 << np.arange(n_players)
+        return self.scores(np.mean(list(map(of_row, self.table)), axis=0), method)
 
 
 # ---- Scores of pairs of features without intervals
@@ -142,7 +147,7 @@ def _drawn(points: Points, count: int, rng: np.random.Generator) -> Points:
 
 @final
 class PairScores(
-    Result, kind="propopt pair scores", noun="saved scores of pairs", version=1
+    ScoresOfSets, kind="propopt pair scores", noun="saved scores of pairs", version=1
 ):
     """How strongly pairs of features interact in one fitted model, by some method.
 
@@ -178,38 +183,11 @@ class PairScores(
     """
 
     sets: Places = stored("Q 2")
-    names: tuple[Hashable, ...] = stored()
     estimates: Values = stored("Q", low=0.0)
-    method: str = stored()
-    units: str = stored()
-    n_rows: int = stored(low=1)
-    quantity: Quantity | None = stored(default=None)
-
-    def __len__(self) -> int:
-        return len(self.sets)
-
-    def contradictions(self) -> None:
-        """Refuse pairs of features that are not there."""
-        require_places(self.sets, len(self.names))
-
-    @property
-    def labels(self) -> Labels:
-        """Names: of pairs, as rows of :meth:`to_frame`, and of features.
-
-        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
-        """
-        return labels_of_sets(self.sets, self.names)
-
-    def matrix(self) -> Array:
-        """Scores as a symmetric matrix (M, M); NaN on the diagonal."""
-        return pairs_matrix(self.estimates, self.sets, len(self.names))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each pair: ``feature_1``, ``feature_2`` and ``estimate``."""
-        first, second = ([self.names[place] for place in side] for side in self.sets.T)
-        return pd.DataFrame(
-            {"feature_1": first, "feature_2": second, "estimate": self.estimates}
-        )
+        return pd.DataFrame({**self._features(), "estimate": self.estimates})
 
     def top(self, k: int = 10) -> pd.DataFrame:
         """The k pairs with the largest scores, largest first.
@@ -229,7 +207,7 @@ class PairScores(
     def card(self) -> Card:
         """The pair that is first, the largest scores, and that no error is known."""
         first, others = np.split(self._order, [N_FEATURES])
-        names = [joined_names(self.names, own) for own in self.sets[first]]
+        names = [self._name_of(q) for q in first]
         where = "" if self.quantity is None else f" in the {self.quantity}"
         count, none = plural(len(self), "pair"), not self.estimates.any()
         return Card(
@@ -313,32 +291,22 @@ def h_statistic(
     >>> bool(additive.estimates.max() < 1e-20)
     True
     """
-    games = read_games(
-        model, X, target=target, groups=groups,
-        n_rows=n_rows, n_background=n_background, rng=rng,
-    )  # fmt: skip
+    sizes = {"n_rows": n_rows, "n_background": n_background}
+    games = RowGames.of(model, X, target, groups, **sizes, rng=rng)
     pairs = games.features.all_sets(2)
     alone: Truths = np.eye(len(games.features), dtype=np.bool_)
-    single = _centred(games.values(alone))
-    both = _centred(games.values(alone[pairs[:, 0]] | alone[pairs[:, 1]]))
+    either = alone[pairs[:, 0]] | alone[pairs[:, 1]]
+    single, both = (
+        own - own.mean(axis=0) for own in map(games.values, (alone, either))
+    )
     beyond = both - single[:, pairs].sum(axis=2)
-    if scaled:
-        shares = _shares(beyond, both)
-        return games.scores(shares, "H-statistic", "share of the joint effect")
-    return games.scores(np.sqrt((beyond**2).mean(axis=0)), "H-statistic")
-
-
-def _centred(dependences: Array) -> Array:
-    return dependences - dependences.mean(axis=0)
-
-
-def _shares(beyond: Array, both: Array) -> Values:
-    """Ratios of sums of squares; 0 where the joint effect is rounding."""
-    joint = (both**2).sum(axis=0)
+    if not scaled:
+        return games.scores(np.sqrt((beyond**2).mean(axis=0)), "H-statistic")
+    joint, shares = (both**2).sum(axis=0), np.zeros(len(pairs))
+    # 0 where the joint effect is rounding
     floor = len(both) * (_ROUNDING * np.abs(both).max(initial=0.0)) ** 2
-    shares = np.zeros(len(joint))
     np.divide((beyond**2).sum(axis=0), joint, out=shares, where=joint > floor)
-    return shares
+    return games.scores(shares, "H-statistic", "share of the joint effect")
 
 
 # ---- Interaction indices of the games of rows, by the packages that define them
@@ -401,10 +369,8 @@ def shap_interactions(
     1.0
     """
     package = require("shap")
-    games = read_games(
-        model, X, target=target, groups=groups,
-        n_rows=n_rows, n_background=n_background, rng=rng,
-    )  # fmt: skip
+    sizes = {"n_rows": n_rows, "n_background": n_background}
+    games = RowGames.of(model, X, target, groups, **sizes, rng=rng)
 
     def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
         explainer = package.explainers.ExactExplainer(game, np.zeros((1, n_players)))
@@ -415,7 +381,7 @@ def shap_interactions(
         values = np.asarray(result.values[0], dtype=np.float64)
         return values + values.T
 
-    return _mean_sizes(games, matrix, "SHAP interactions")
+    return games.mean_sizes(matrix, "SHAP interactions")
 
 
 def faith_shap(
@@ -472,33 +438,12 @@ def faith_shap(
     0          0          1   1.38...
     """
     package = require("shapiq")
-    games = read_games(
-        model, X, target=target, groups=groups,
-        n_rows=n_rows, n_background=n_background, rng=rng,
-    )  # fmt: skip
+    sizes = {"n_rows": n_rows, "n_background": n_background}
+    games = RowGames.of(model, X, target, groups, **sizes, rng=rng)
 
     def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
         computer = package.ExactComputer(game, n_players=n_players)
         result = computer("FSII", order=2).get_n_order_values(2)
         return np.asarray(result, dtype=np.float64)
 
-    return _mean_sizes(games, matrix, "Faith-Shap")
-
-
-def _mean_sizes(
-    games: RowGames,
-    matrix: Callable[[Callable[[Any], Values], int], Array],
-    method: str,
-) -> PairScores:
-    """mean_i |matrix of v_i|: a package evaluates v_i by its table."""
-    pairs = games.features.all_sets(2)
-    n_players, sizes = len(games.features), []
-    for values in games.table:
-
-        def game(subsets: Any, table: Values = values) -> Values:
-            """From subsets as bits (q, M) to their values."""
-            bits = np.asarray(subsets).astype(np.intp)
-            return table[bits @ (1 << np.arange(bits.shape[1]))]
-
-        sizes.append(np.abs(matrix(game, n_players)[pairs[:, 0], pairs[:, 1]]))
-    return games.scores(np.mean(sizes, axis=0), method)
+    return games.mean_sizes(matrix, "Faith-Shap")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,106 +17,89 @@ from propopt.base.errors import AdditiveErrorWarning, InvalidInput
 from propopt.tables.frames import listed
 
 
-class RowError(Protocol):
+@final
+@dataclass(frozen=True)
+class RowError:
     """An error of each row, and what has to be known of a prediction for it.
 
     What is known is averaged over patches before the error is taken, so that it has to
     be numbers: a prediction, the probability of the class of the row, or of each class.
     """
 
-    @property
-    def name(self) -> str:
-        """What files and tables call it."""
-
-    @property
-    def units(self) -> str:
-        """Of the error, in words."""
+    name: str  # what files and tables call it
+    units: str  # in words
+    formula: Callable[[NDArray[Any], Array], Array]  # see :meth:`of`
+    of_class: bool = False  # of a prediction the class of the row alone is known
 
     def known(self, predicted: Array, y: NDArray[Any]) -> Array:
         """What is kept of n predictions, (n, R): all, (n,) or (n, R); y (n,)."""
+        if self.of_class:
+            predicted = predicted[np.arange(len(y)), y.astype(np.intp)]
         return predicted.reshape(len(y), -1)
 
     def of(self, y: NDArray[Any], known: Array) -> Array:
         """Err of N rows and q predictors, (N, q); y (N,), known (N, q, R)."""
+        return self.formula(y, known)
 
 
-@final
-@dataclass(frozen=True)
-class SquaredError(RowError):
-    """(y − ŷ)², of regressions; what it means in the population is proved."""
-
-    name: str = "squared"
-    units: str = "squared units of the target"
-
-    def of(self, y: NDArray[Any], known: Array) -> Array:
-        return (known[..., 0] - y[:, None]) ** 2
+def _squared(y: NDArray[Any], known: Array) -> Array:
+    return np.asarray((known[..., 0] - y[:, None]) ** 2)
 
 
-@final
-@dataclass(frozen=True)
-class AbsoluteError(RowError):
-    """|y − ŷ|, Lipschitz, as the proof of coverage wants it.
-
-    Important features have positive scores by it without any interaction: two normal
-    effects of sizes b and normal noise, all in deviations of the noise, one of
-    √(2/π) (2 √(1 + b²) − 1 − √(1 + 2b²)).
-    """
-
-    name: str = "absolute"
-    units: str = "units of the target"
-
-    def of(self, y: NDArray[Any], known: Array) -> Array:
-        return np.abs(known[..., 0] - y[:, None])
+def _absolute(y: NDArray[Any], known: Array) -> Array:
+    return np.abs(known[..., 0] - y[:, None])
 
 
-@final
-@dataclass(frozen=True)
-class ProbabilityError(RowError):
-    """1 − p of the class of the row: with two classes |y − p|."""
-
-    name: str = "probability"
-    units: str = "probability"
-
-    def known(self, predicted: Array, y: NDArray[Any]) -> Array:
-        return predicted[np.arange(len(y)), y.astype(np.intp)].reshape(-1, 1)
-
-    def of(self, y: NDArray[Any], known: Array) -> Array:
-        del y
-        return 1.0 - known[..., 0]
+def _missing(y: NDArray[Any], known: Array) -> Array:
+    del y
+    return 1.0 - known[..., 0]
 
 
-@final
-@dataclass(frozen=True)
-class GivenError(RowError):
+SQUARED: Final = RowError("squared", "squared units of the target", _squared)
+"""(y − ŷ)², of regressions; what it means in the population is proved."""
+
+ABSOLUTE: Final = RowError("absolute", "units of the target", _absolute)
+"""|y − ŷ|, Lipschitz, as the proof of coverage wants it.
+
+Important features have positive scores by it without any interaction: two normal
+effects of sizes b and normal noise, all in deviations of the noise, one of
+√(2/π) (2 √(1 + b²) − 1 − √(1 + 2b²)).
+"""
+
+PROBABILITY: Final = RowError("probability", "probability", _missing, of_class=True)
+"""1 − p of the class of the row: with two classes |y − p|."""
+
+
+def _given(
+    function: Callable[[Any, Any], Any],
+    classes: NDArray[Any] | None,  # (K,): what the targets of a classifier are
+    y: NDArray[Any],
+    known: Array,
+) -> Array:
     """An error of the user, called once for many rows and predictors."""
+    n_rows, n_sets, n_outputs = known.shape
+    targets = y if classes is None else classes[y.astype(np.intp)]
+    flat = known.reshape(n_rows * n_sets, n_outputs)
+    predictions = flat[:, 0] if classes is None else flat
+    result = function(np.repeat(targets, n_sets), predictions)
+    errors: Values = as_floats(result, "error")
+    if errors.shape != (n_rows * n_sets,):
+        raise InvalidInput(
+            f"error: {_name_of(function)}: expected one error for each of "
+            f"{n_rows * n_sets} rows, got shape {errors.shape}; a mean over rows "
+            "is none, lambda y, p: (y - p) ** 2 is one for each"
+        )
+    if not np.isfinite(errors).all():
+        wrong = int((~np.isfinite(errors)).sum())
+        raise InvalidInput(
+            f"error: {_name_of(function)}: {wrong} of {len(errors)} errors are not "
+            "finite"
+        )
+    return errors.reshape(n_rows, n_sets)
 
-    function: Callable[[Any, Any], Any]
-    classes: NDArray[Any] | None = None  # (K,): what the targets of a classifier are
-    units: str = "units of the error function"
 
-    @property
-    def name(self) -> str:
-        return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    def of(self, y: NDArray[Any], known: Array) -> Array:
-        n_rows, n_sets, n_outputs = known.shape
-        targets = y if self.classes is None else self.classes[y.astype(np.intp)]
-        flat = known.reshape(n_rows * n_sets, n_outputs)
-        predictions = flat[:, 0] if self.classes is None else flat
-        result = self.function(np.repeat(targets, n_sets), predictions)
-        errors: Values = as_floats(result, "error")
-        if errors.shape != (n_rows * n_sets,):
-            raise InvalidInput(
-                f"error: {self.name}: expected one error for each of "
-                f"{n_rows * n_sets} rows, got shape {errors.shape}; a mean over rows "
-                "is none, lambda y, p: (y - p) ** 2 is one for each"
-            )
-        if not np.isfinite(errors).all():
-            wrong = int((~np.isfinite(errors)).sum())
-            raise InvalidInput(
-                f"error: {self.name}: {wrong} of {len(errors)} errors are not finite"
-            )
-        return errors.reshape(n_rows, n_sets)
+def _name_of(function: Callable[[Any, Any], Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 ErrorChoice: TypeAlias = (
@@ -124,7 +108,7 @@ ErrorChoice: TypeAlias = (
 
 
 ABSOLUTE_LEAK: Final = 0.077
-"""Score of two effects of one deviation of the noise each: see AbsoluteError."""
+"""Score of two effects of one deviation of the noise each: see ABSOLUTE."""
 
 ABSOLUTE_LEAK_OF_TWO: Final = 0.38
 """And of two deviations each."""
@@ -136,9 +120,10 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
     classes (K,).
     """
     if callable(choice):
-        return GivenError(choice, classes)
+        formula = partial(_given, choice, classes)
+        return RowError(_name_of(choice), "units of the error function", formula)
     if classes is None and choice in ("auto", "squared"):
-        return SquaredError()
+        return SQUARED
     if classes is None and choice == "absolute":
         warnings.warn(
             "error: by absolute errors features that matter have positive scores "
@@ -148,9 +133,9 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
             AdditiveErrorWarning,
             stacklevel=4,
         )
-        return AbsoluteError()
+        return ABSOLUTE
     if classes is not None and choice in ("auto", "probability"):
-        return ProbabilityError()
+        return PROBABILITY
     fit = ["squared", "absolute"] if classes is None else ["probability"]
     label = "a regressor" if classes is None else "a classifier"
     near = did_you_mean(choice, ["auto", *fit])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, Literal, TypeAlias, final
@@ -14,7 +14,7 @@ from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput
 from propopt.tables.columns import OneHot
-from propopt.tables.frames import Labels, listed
+from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
 
@@ -79,28 +79,6 @@ class Features:
             return np.stack(np.triu_indices(n_features, 1), axis=1)
         sets = list(combinations(range(n_features), order))
         return np.array(sets, dtype=np.intp).reshape(len(sets), order)
-
-
-def require_places(sets: Places, n_features: int) -> None:
-    """Refuse sets that are not each one or more features, in ascending order."""
-    inside = (sets >= 0) & (sets < n_features)
-    if not sets.shape[1] or not inside.all() or (np.diff(sets, axis=1) <= 0).any():
-        raise InvalidInput(
-            f"sets: expected ascending places from 0 to {n_features - 1}"
-        )
-
-
-def joined_names(names: Sequence[Hashable], places: Iterable[int]) -> str:
-    """The names of the features of one set, with a sign between them."""
-    return " × ".join(str(names[place]) for place in places)
-
-
-def labels_of_sets(sets: Places, names: Sequence[Hashable]) -> Labels:
-    """Names of sets, which are rows of a result, and of features; names (M,)."""
-    return Labels(
-        points=tuple(joined_names(names, own) for own in sets),
-        features=tuple(map(str, names)),
-    )
 
 
 def pairs_matrix(values: Values, pairs: Places, n_features: int) -> Array:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from propopt.base.arrays import Positions, Sparse, Values
-from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
 from propopt.interactions.features import Places
 from propopt.interactions.inference import Adjustment
 from propopt.interactions.scores import (
-    ClearScores,
     InteractionScores,
     are_counted,
     clear_scores,
     indices_of_columns,
+    intervals_in_words,
     require_pairs,
 )
 from propopt.losses.graphs.points import SimilarityGraph
@@ -27,15 +26,10 @@ from propopt.tables.frames import table_labels
 from propopt.tables.schema import TableSchema
 
 
-JoinedPairs: TypeAlias = Literal["clear", "positive"]
-"""Those whose intervals are above zero and leak, or all whose scores are."""
-
-
 def interaction_graph(
     result: InteractionScores,
     columns: Any = None,
     *,
-    pairs: JoinedPairs = "clear",
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
 ) -> SimilarityGraph:
@@ -49,14 +43,11 @@ def interaction_graph(
     Parameters
     ----------
     result : InteractionScores
-        Of pairs. Those that were not scored are not joined; nor are those with scores
-        below zero, which stand in for each other.
+        Of pairs. Only those whose intervals are above r_jk are joined.
     columns : DataFrame, TableSchema or sequence of names, optional
         The columns of the table that is explained: nodes are in their order. By default
         they are those of the features of the result, feature by feature; and where
         these were the columns of an array, in its order.
-    pairs : {"clear", "positive"}
-        Only those whose intervals are above r_jk, or all whose scores are.
     level : float
         Of the intervals.
     adjust : Adjustment
@@ -99,9 +90,17 @@ def interaction_graph(
     >>> po.Smoothness(graph).n_features
     3
     """
-    clear = clear_scores(result, level, adjust)
+    above, _ = clear_scores(result, level, adjust)
     require_pairs(result, "interaction_graph")
-    strength = _strength(clear, pairs)
+    leak = np.nan_to_num(result.leak, nan=0.0)
+    beyond = np.maximum(result.estimates - np.maximum(leak, 0.0), 0.0)
+    strength = np.where(above, beyond, 0.0)
+    if not strength.any():
+        raise InvalidInput(
+            f"result: of {len(strength)} pairs none contributes jointly "
+            f"({intervals_in_words(result, level, adjust)}), so that there is nothing "
+            "to join"
+        )
     names = _column_names(columns, result)
     own = chain.from_iterable(result.columns)
     n_columns = sum(1 for _ in own) if names is None else len(names)
@@ -114,21 +113,6 @@ def interaction_graph(
     )
     graph.names = names
     return graph
-
-
-def _strength(clear: ClearScores, pairs: JoinedPairs) -> Values:
-    """How far pairs are above zero and leak, (Q,); zero of pairs not joined."""
-    known_word(pairs, JoinedPairs, "pairs")
-    strength = clear.beyond
-    if pairs == "clear":
-        strength = np.where(clear.above, strength, 0.0)
-    if not strength.any():
-        remedy = "; pairs='positive' needs no interval" if pairs == "clear" else ""
-        raise InvalidInput(
-            f"result: of {len(strength)} pairs none contributes jointly "
-            f"({clear.in_words}), so that there is nothing to join{remedy}"
-        )
-    return strength
 
 
 def _column_names(

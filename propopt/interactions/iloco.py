@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from functools import partial
 from math import comb
-from typing import Any, Self, final
+from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from propopt.base.arrays import Array, Values
+from propopt.base.arrays import Array
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
 from propopt.base.text import Quantity, QuantityKind
-from propopt.interactions.errors_of_rows import ErrorChoice, ProbabilityError, RowError
+from propopt.interactions.errors_of_rows import ErrorChoice
 from propopt.interactions.features import (
-    WHOLE,
     FeatureGroups,
     Features,
     Places,
@@ -30,152 +28,19 @@ from propopt.interactions.features import (
     read_order,
     read_sets,
 )
-from propopt.interactions.inference import ErrorRange, set_scores
 from propopt.interactions.learning import read_learning_table
-from propopt.interactions.left_out import LeftOut, Refits, Scheme
-from propopt.interactions.minipatches import Minipatches, PatchErrors
-from propopt.interactions.patch_draws import additive_leak
+from propopt.interactions.left_out import LeftOut, Refits, Scheme, set_scores
+from propopt.interactions.minipatches import Minipatches
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
-from propopt.results.certain import plural
 from propopt.tables.frames import names_of
-
-
-# ---- The estimator: iLOCO of pairs or larger sets of features, and LOCO of each
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Scoring:
-    """Fitted predictors, and how they were had."""
-
-    source: LeftOut  # the predictors
-    scheme: Scheme  # how they were had
-    error: RowError  # err
-    # how predictors were had, where the source is of other rows than the fit was
-    method: str = ""
-    quantity: Quantity | None = None  # what the learner predicts
-
-    @property
-    def features(self) -> Features:
-        """The M features."""
-        return self.source.features
-
-    def main_effects(self) -> InteractionScores:
-        """LOCO of each feature."""
-        return self.of(self.features.all_sets(1), None, n_candidates=len(self.features))
-
-    def of(
-        self,
-        sets: Places,  # shape (Q, r)
-        main: InteractionScores | None,
-        *,
-        n_candidates: int,
-        notes: tuple[str, ...] = (),
-    ) -> InteractionScores:
-        """Scores of Q sets."""
-        source = self.source
-        groups, weights = source.row_groups, source.row_weights
-        result, not_used = set_scores(source, sets), self._not_used()
-        counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
-        effects = result.estimates if main is None else main.estimates
-        return InteractionScores(
-            sets=sets,
-            names=self.features.names,
-            columns=self.features.column_names,
-            estimates=np.where(counted, result.estimates, 0.0),
-            standard_errors=np.where(counted, result.standard_errors, 0.0),
-            monte_carlo=np.where(counted, result.monte_carlo, 0.0),
-            counts=result.counts,
-            effective_rows=np.where(counted, result.effective_rows, np.nan),
-            n_groups=result.n_groups,
-            n_rows=int(np.count_nonzero(source.row_weights)),
-            n_candidates=n_candidates,
-            method=self.method or self._method(),
-            error=self.error.name,
-            units=self._units(),
-            quantity=self.quantity,
-            error_range=self._error_range(),
-            leak=np.where(counted, self._leak(effects, sets), 0.0),
-            notes=notes,
-            main=main,
-            n_patches=len(source.patches) if isinstance(source, PatchErrors) else 0,
-            n_row_groups=0 if groups is None else len(np.unique(groups[weights > 0.0])),
-            not_used=not_used,
-        )
-
-    def _units(self) -> str:
-        """With the name of the target, where it has one."""
-        outcome = None if self.quantity is None else self.quantity.outcome
-        units = self.error.units
-        return units if outcome is None else units.replace("the target", outcome)
-
-    def _not_used(self) -> tuple[int, ...]:
-        """Not by patches of one size: a feature without use takes the place of others.
-
-        Their target of such a feature is a leak, and not zero.
-        """
-        used = None if self._of_one_size else self.source.used
-        n_features = len(self.features)
-        return () if used is None else tuple(sorted(set(range(n_features)) - used))
-
-    @property
-    def _of_one_size(self) -> bool:
-        return isinstance(self.scheme, Minipatches) and self.scheme.columns == "fixed"
-
-    def _method(self) -> str:
-        if not isinstance(self.source, PatchErrors):
-            return repr(self.scheme)
-        patches = self.source.patches
-        share = patches.features.sum(axis=1).mean()
-        return (
-            f"{len(patches):,} minipatches of {plural(patches.rows.shape[1], 'row')} "
-            f"and {share:.3g} of {plural(len(self.features), 'feature')}"
-        )
-
-    def _error_range(self) -> ErrorRange:
-        """Of probabilities 0 to 1; else of errors seen without one feature, or none."""
-        if isinstance(self.error, ProbabilityError):
-            return ErrorRange(0.0, 1.0, proved=True)
-        observed = [
-            self.source.errors(own).rows for own in (WHOLE, self.features.all_sets(1))
-        ]
-        low = min(float(own.min()) for own in observed)
-        high = max(float(own.max()) for own in observed)
-        return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
-
-    def _leak(self, effects: Values, sets: Places) -> Values:
-        """By patches that all have one number of features; else there is none."""
-        source = self.source
-        if not (self._of_one_size and isinstance(source, PatchErrors)):
-            return np.zeros(len(sets))
-        n_kept = int(source.patches.features[0].sum())
-        return additive_leak(effects, n_kept, sets, self.error)
-
-
-def warn_of_equal_rows(scores: InteractionScores) -> None:
-    """Say it once, of scores that a user asked for."""
-    count = int(scores.degenerate.sum())
-    if count > 0:
-        warnings.warn(
-            f"{count} of {counted_sets(scores, len(scores))} have one score in all "
-            "rows; their intervals are what so many equal rows allow, see cautions",
-            DegenerateVarianceWarning,
-            stacklevel=4,
-        )
 
 
 # ---- Which sets are scored where there are too many to score all
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ChosenSets:
-    """Sets that are scored, and how many there were to choose from."""
-
-    places: Places  # (Q, r): the sets
-    n_candidates: int  # for how many sets p-values and intervals are corrected
-    notes: tuple[str, ...] = ()  # how they were chosen, a sentence each
+Chosen: TypeAlias = tuple[Places, int, tuple[str, ...]]
+"""Sets (Q, r), for how many p-values and intervals are corrected, how in words."""
 
 
 @final
@@ -223,63 +88,27 @@ class Screen:
         if not isinstance(self.scheme, Minipatches):
             raise InvalidInput(f"scheme: expected Minipatches, got {self.scheme!r}")
 
-    def one_set(self, order: int, features: Features) -> Places:
-        """A set of a size, as those that will be chosen, (1, order).
-
-        Parameters
-        ----------
-        order : int
-            The size.
-        features : Features
-            M features.
-
-        Raises
-        ------
-        InvalidInput
-            If there are no sets of that size.
-        """
-        return np.arange(read_order(order, len(features)), dtype=np.intp)[None]
-
-    def choose(self, source: LeftOut, order: int) -> ChosenSets:
-        """The sets that are scored.
-
-        Parameters
-        ----------
-        source : LeftOut
-            The fitted predictors that are going to judge them.
-        order : int
-            Size of the sets.
-
-        Raises
-        ------
-        InvalidInput
-            If there are no sets of that size.
-        """
-        n_all = comb(len(source.features), self.one_set(order, source.features).size)
-        judge, label, apart = self._judge(source)
-        indices = _largest(judge, order, self.n_sets)
-        counted = len(indices) if apart else n_all
+    def choose(self, source: LeftOut, order: int) -> Chosen:
+        """The sets of a size that are scored, by predictors that will judge them."""
+        n_all = comb(len(source.features), read_order(order, len(source.features)))
+        judge, apart, label = source, False, "the minipatches that judge them"
+        if isinstance(source, SplitErrors):  # rows that choose are not judged, if apart
+            apart = len(source.folds) == 1
+            refits = source.refits
+            judge = self.scheme.fit(
+                refits.on(source.folds[0].training) if apart else refits,
+                seed=source.plan.seed,
+                n_jobs=source.n_jobs,
+                progress=source.progress,
+            )
+            label = f"minipatches of {'the training' if apart else 'all'} rows"
+        sets = _largest(judge, order, self.n_sets)
+        counted = len(sets) if apart else n_all
         note = (
-            f"{len(indices):,} of {n_all:,} sets were chosen for their scores in "
+            f"{len(sets):,} of {n_all:,} sets were chosen for their scores in "
             f"{label}; corrections count {counted:,}"
         )
-        return ChosenSets(indices, counted, (note,))
-
-    def _judge(self, source: LeftOut) -> tuple[LeftOut, str, bool]:
-        """Who chooses, and whether the rows that choose are not judged."""
-        if not isinstance(source, SplitErrors):
-            return source, "the minipatches that judge them", False
-        apart = len(source.judges) == 1
-        rows = source.judges[0].training
-        refits = source.refits.on(rows) if apart else source.refits
-        chosen = self.scheme.fit(
-            refits, seed=source.seed, n_jobs=source.n_jobs, progress=source.progress
-        )
-        return (
-            chosen,
-            f"minipatches of {'the training' if apart else 'all'} rows",
-            apart,
-        )
+        return sets, counted, (note,)
 
 
 def _largest(judge: LeftOut, order: int, n_sets: int) -> Places:
@@ -308,9 +137,7 @@ def _extended(sets: Places, features: Features) -> Places:
 
 def _predicts_by(scheme: Scheme | None) -> bool:
     """Whether fitted learners are there after the fit."""
-    if isinstance(scheme, Minipatches):
-        return scheme.keep
-    return scheme is not None
+    return scheme.keep if isinstance(scheme, Minipatches) else scheme is not None
 
 
 def _predicts(model: ILOCO) -> bool:
@@ -439,7 +266,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             If a table, target, set or setting cannot be used; the message says what
             would do.
         """
-        scheme, sets = self._scheme, self.sets
+        scheme = self._scheme
         refits = Refits.of(
             self.estimator,
             X,
@@ -449,9 +276,11 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             sample_weight=sample_weight,
         )
         _refuse_one_row(refits.n_rows)
-        # the sets that are going to be scored, or one of their size
-        which = sets.one_set if isinstance(sets, Screen) else partial(read_sets, sets)
-        indices = which(self.order, refits.features)
+        if isinstance(self.sets, Screen):  # a set, as those that will be chosen
+            order = read_order(self.order, len(refits.features))
+            indices = np.arange(order, dtype=np.intp)[None]
+        else:
+            indices = read_sets(self.sets, self.order, refits.features)
         self._check_columns(X, reset=True)
         self.error_ = refits.error
         if refits.classes is not None:
@@ -465,7 +294,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             progress=self.progress,
         )
         self._quantity = _predicted_of(self.estimator, y)
-        self.main_effects_ = self._scoring.main_effects()
+        self.main_effects_ = self.left_out_.main_effects(self._quantity)
         self.result_ = self._scored(self._chosen(self.sets, self.order))
         return self
 
@@ -492,7 +321,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "left_out_")
         chosen = self._chosen(sets, order)
-        self._check(chosen.places)
+        self.left_out_.check(chosen[0], self.result_.order)
         return self._scored(chosen)
 
     def target(
@@ -522,13 +351,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "left_out_")
         indices = read_sets(sets, order, self.left_out_.features)
-        self._check(indices)
+        self.left_out_.check(indices, self.result_.order)
         table, target = self._one_row.read_rows(X, y)
         _refuse_one_row(len(target))
         judged = self.left_out_.judged_on(table, target)
-        method = f"{self.result_.method}, judged on new rows"
-        scoring = Scoring(judged, self._scheme, self.error_, method, self._quantity)
-        return scoring.of(indices, scoring.main_effects(), n_candidates=len(indices))
+        main = judged.main_effects(self._quantity)
+        return judged.scores(indices, main, quantity=self._quantity)
 
     @available_if(_predicts)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
@@ -577,6 +405,24 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         measure = accuracy_score if of_classes else r2_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
+    def _predicted(self, X: Any) -> Array:
+        check_is_fitted(self, "left_out_")
+        table, _ = read_learning_table(X)
+        self._check_columns(X, reset=False)
+        return self.left_out_.predict(table)
+
+    def _check_columns(self, X: Any, *, reset: bool) -> None:
+        """Number and names of columns, as scikit-learn has them."""
+        names, seen = names_of(X), X
+        if names is None:
+            seen = np.asarray(X)
+        elif not all(isinstance(name, str) for name in names):
+            seen = np.empty(X.shape)  # its names are those of scores alone
+        try:
+            validate_data(self, seen, reset=reset, skip_check_array=True)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from None
+
     @property
     def _scheme(self) -> Scheme:
         if self.scheme is None:
@@ -587,47 +433,31 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
             f"scheme: expected Minipatches() or DataSplit(), got {self.scheme!r}"
         )
 
-    @property
-    def _scoring(self) -> Scoring:
-        return Scoring(
-            self.left_out_, self._scheme, self.error_, quantity=self._quantity
-        )
-
-    def _check(self, indices: Places) -> None:
-        """Of patches that are fitted, whether they say something of these sets."""
-        scheme, source = self._scheme, self.left_out_
-        if isinstance(scheme, Minipatches) and isinstance(source, PatchErrors):
-            scheme.check_more(source, indices, self.result_.order)
-
-    def _chosen(self, sets: SetChoice | Screen, order: int) -> ChosenSets:
+    def _chosen(self, sets: SetChoice | Screen, order: int) -> Chosen:
         if isinstance(sets, Screen):
             return sets.choose(self.left_out_, order)
         indices = read_sets(sets, order, self.left_out_.features)
-        return ChosenSets(indices, len(indices))
+        return indices, len(indices), ()
 
-    def _scored(self, chosen: ChosenSets) -> InteractionScores:
-        scores = self._scoring.of(
-            chosen.places,
+    def _scored(self, chosen: Chosen) -> InteractionScores:
+        """Scores that a user asked for; of equal rows it is said once."""
+        sets, n_candidates, notes = chosen
+        scores = self.left_out_.scores(
+            sets,
             self.main_effects_,
-            n_candidates=chosen.n_candidates,
-            notes=chosen.notes,
+            n_candidates=n_candidates,
+            notes=notes,
+            quantity=self._quantity,
         )
-        warn_of_equal_rows(scores)
+        count = int(scores.degenerate.sum())
+        if count > 0:
+            warnings.warn(
+                f"{count} of {counted_sets(scores, len(scores))} have one score in all "
+                "rows; their intervals are what so many equal rows allow, see cautions",
+                DegenerateVarianceWarning,
+                stacklevel=3,
+            )
         return scores
-
-    def _predicted(self, X: Any) -> Array:
-        check_is_fitted(self, "left_out_")
-        table, _ = read_learning_table(X)
-        self._check_columns(X, reset=False)
-        return self.left_out_.predict(table)
-
-    def _check_columns(self, X: Any, *, reset: bool) -> None:
-        """Number and names of columns, as scikit-learn has them."""
-        table = _table_or_array(X)
-        try:
-            validate_data(self, table, reset=reset, skip_check_array=True)
-        except ValueError as error:
-            raise InvalidInput(str(error)) from None
 
     def __sklearn_tags__(self) -> Any:
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -654,11 +484,3 @@ def _predicted_of(estimator: Any, y: Any) -> Quantity:
 def _refuse_one_row(n_rows: int) -> None:
     if n_rows < 2:
         raise InvalidInput("X: expected at least 2 rows, got 1 sample")
-
-
-def _table_or_array(X: Any) -> Any:
-    """X as it is, or without its names where only some are text."""
-    names = names_of(X)
-    if names is None:
-        return np.asarray(X)
-    return X if all(isinstance(name, str) for name in names) else np.empty(X.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -11,11 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import stats
 
-from propopt.base.arrays import Array, Positions, Truths, Values
+from propopt.base.arrays import Array, Truths, Values
 from propopt.base.checks import known_word
-from propopt.base.resources import AT_ONCE
-from propopt.interactions.features import Places
-from propopt.interactions.left_out import LeftOut, inclusion_exclusion
 
 
 # ---- Many sets are looked at: p-values and levels that count them
@@ -39,28 +36,6 @@ def _price(adjust: Adjustment, n_candidates: int) -> float:
     return float((1.0 / np.arange(1, n_candidates + 1)).sum())
 
 
-def _factors(adjust: Adjustment, ranks: Positions, m: int) -> Values:
-    """Of p-values of ranks (Q,), 1 the smallest, among m candidates."""
-    match adjust:
-        case "none":
-            return np.ones(len(ranks))
-        case "bonferroni":
-            return np.full(len(ranks), float(m))
-        case "holm":
-            return np.asarray(m - ranks + 1.0)
-    return _price(adjust, m) * m / ranks
-
-
-def _share_of_alpha(adjust: Adjustment, n_results: int, m: int) -> float:
-    """What one interval has of α, where so many sets are found of m."""
-    if adjust == "none":
-        return 1.0
-    if adjust in ("bonferroni", "holm"):
-        return 1.0 / m
-    # intervals of the sets found: Benjamini and Yekutieli (2005)
-    return max(n_results, 1) / m / _price(adjust, m)
-
-
 def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
     """p-values that may be compared with α, shape (Q,).
 
@@ -69,9 +44,16 @@ def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Value
 
     p (Q,).
     """
-    adjust = known_word(adjust, Adjustment, "adjust")
-    order = np.argsort(p, kind="stable")  # NaN come last
-    raised = p[order] * _factors(adjust, np.arange(1, len(p) + 1), n_candidates)
+    adjust, m = known_word(adjust, Adjustment, "adjust"), n_candidates
+    order, ranks = np.argsort(p, kind="stable"), np.arange(1, len(p) + 1)
+    raised = p[order]  # NaN come last
+    match adjust:
+        case "bonferroni":
+            raised = raised * m
+        case "holm":
+            raised = raised * (m - ranks + 1.0)
+        case "benjamini-hochberg" | "benjamini-yekutieli":
+            raised = raised * (_price(adjust, m) * m / ranks)
     if adjust.startswith("benjamini"):  # steps up: one that is rejected rejects all
         raised = np.fmin.accumulate(raised[::-1])[::-1]
     else:
@@ -91,8 +73,13 @@ def interval_alpha(
     holds zero.
     """
     adjusted = adjusted_p_values(p, adjust, n_candidates)
-    n_results = int((adjusted <= alpha).sum())
-    return alpha * _share_of_alpha(adjust, n_results, n_candidates)
+    if adjust == "none":
+        return alpha
+    if adjust in ("bonferroni", "holm"):
+        return alpha * (1.0 / n_candidates)
+    # intervals of the sets found: Benjamini and Yekutieli (2005)
+    n_results = max(int((adjusted <= alpha).sum()), 1)
+    return alpha * (n_results / n_candidates / _price(adjust, n_candidates))
 
 
 # ---- What is known of a mean where all rows are equal, and no spread can be estimated
@@ -120,57 +107,6 @@ class ErrorRange:
         return float(
             ROUNDING_OF_ERRORS * 2.0**order * max(abs(self.low), abs(self.high))
         )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class EqualRows:
-    """Of Q means z̄, each of N rows that are all equal to it.
-
-    If a share p of the population has another score, all N rows are equal with a
-    probability of at most (1 − p)^(N − 1), whatever the law. So p is at most
-    1 − α^(1/(N − 1)) at the level 1 − α, and the mean is no farther from z̄ than that
-    share of the way to the end of the range, on either side.
-    """
-
-    means: Values  # (Q,): z̄
-    half_range: float  # scores lie between −half_range and half_range
-    n_rows: int  # N, at least 2
-
-    def low(self, alpha: float) -> Values:
-        """The lower end of the interval, shape (Q,)."""
-        return self.means - self._share(alpha) * self._below
-
-    def high(self, alpha: float) -> Values:
-        """The upper end of the interval, shape (Q,)."""
-        return self.means + self._share(alpha) * self._above
-
-    def p_greater(self, null: Values) -> Values:
-        """Of "the mean is at most null": the α at which the lower end is null."""
-        return self._p_value(self.means - null, self._below)
-
-    def p_less(self, null: Values) -> Values:
-        """Of "the mean is at least null"."""
-        return self._p_value(null - self.means, self._above)
-
-    @property
-    def _below(self) -> Values:
-        return np.maximum(self.half_range + self.means, 0.0)
-
-    @property
-    def _above(self) -> Values:
-        return np.maximum(self.half_range - self.means, 0.0)
-
-    def _share(self, alpha: float) -> float:
-        return float(-np.expm1(np.log(alpha) / (self.n_rows - 1)))
-
-    def _p_value(self, distance: Values, room: Values) -> Values:
-        """(1 − distance/room)^(N − 1); 1 where the mean is on the side of the null."""
-        wanted = np.clip(distance, 0.0, None)
-        share = np.divide(
-            wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0
-        )
-        return np.asarray((1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1))
 
 
 def are_equal(standard_errors: Values, n_rows: int, rounding: float) -> Truths:
@@ -205,16 +141,20 @@ ALTERNATIVES: Final[Mapping[Side, Alternative]] = {
 class ScoreLaw:
     """Of Q scores: Student's about their targets, normal with infinite degrees.
 
-    Where all rows are equal, what holds is the weaker of this law and of
-    :class:`EqualRows`.
+    Where all N rows are equal, no spread can be estimated. If a share p of the
+    population has another score, N rows are equal with a probability of at most
+    (1 − p)^(N − 1), whatever the law: so p is at most 1 − α^(1/(N − 1)) at the level
+    1 − α, and the mean is no farther from z̄ than that share of the way to the end of
+    the range, on either side. The weaker of this and of Student's law holds there.
     """
 
-    estimates: Values  # (Q,): scores
+    estimates: Values  # (Q,): scores, z̄
     errors: Values  # (Q,): their standard errors
     degrees: Values  # (Q,): of freedom, with which the errors are known
     null: Values  # (Q,): what is tested
     equal: Truths  # (Q,): where all rows are equal
-    equal_rows: EqualRows  # of the Q scores, read where they are
+    half_range: float  # scores lie between −half_range and half_range
+    n_rows: int  # N, at least 2
 
     @property
     def statistics(self) -> Values:
@@ -233,32 +173,49 @@ class ScoreLaw:
             self.errors > 0.0, stats.t.isf(tail, self.degrees) * self.errors, 0.0
         )
         reach = np.where(np.isnan(self.errors), np.nan, reach)
-        low, high = self.estimates - reach, self.estimates + reach
-        low = np.where(self.equal, np.minimum(low, self.equal_rows.low(alpha)), low)
-        high = np.where(self.equal, np.maximum(high, self.equal_rows.high(alpha)), high)
-        infinite = np.full_like(low, np.inf)
-        ends = {
-            "both": (low, high),
-            "lower": (low, infinite),
-            "upper": (-infinite, high),
-        }
-        return np.stack(ends[side], axis=1)
+        share = float(-np.expm1(np.log(alpha) / (self.n_rows - 1)))
+        below, above = (
+            np.where(self.equal, np.maximum(reach, share * room), reach)
+            for room in self._room
+        )
+        ends = np.stack([self.estimates - below, self.estimates + above], axis=1)
+        if side != "both":
+            ends[:, int(side == "lower")] = np.inf if side == "lower" else -np.inf
+        return ends
 
     def p_values(self, alternative: Alternative) -> Values:
         """Each by itself, shape (Q,)."""
-        T, rows = self.statistics, self.equal_rows
-        above, below = rows.p_greater(self.null), rows.p_less(self.null)
+        T, (below, above) = self.statistics, self._room
+        greater = self._of_equal_rows(self.estimates - self.null, below)
+        less = self._of_equal_rows(self.null - self.estimates, above)
         of_law, of_equal_rows = {
-            "greater": (stats.t.sf(T, self.degrees), above),
-            "less": (stats.t.cdf(T, self.degrees), below),
+            "greater": (stats.t.sf(T, self.degrees), greater),
+            "less": (stats.t.cdf(T, self.degrees), less),
             "two-sided": (
                 2.0 * stats.t.sf(np.abs(T), self.degrees),
-                np.minimum(above, below),
+                np.minimum(greater, less),
             ),
         }[alternative]
         of_law = np.where((self.errors == 0.0) & (T == 0.0), 1.0, of_law)
         weaker = np.maximum(of_law, of_equal_rows)
         return np.asarray(np.where(self.equal, weaker, of_law))
+
+    @property
+    def _room(self) -> tuple[Values, Values]:
+        """How far a mean can be below and above the score."""
+        below, above = (
+            self.half_range + self.estimates,
+            self.half_range - self.estimates,
+        )
+        return np.maximum(below, 0.0), np.maximum(above, 0.0)
+
+    def _of_equal_rows(self, distance: Values, room: Values) -> Values:
+        """(1 − distance/room)^(N − 1); 1 where the mean is on the side of the null."""
+        wanted = np.clip(distance, 0.0, None)
+        share = np.divide(
+            wanted, room, out=(wanted > 0.0).astype(np.float64), where=room > 0.0
+        )
+        return np.asarray((1.0 - np.minimum(share, 1.0)) ** (self.n_rows - 1))
 
 
 # ---- What rows say of a mean: its standard error, and how many of them carry it
@@ -268,29 +225,19 @@ FEW_ROWS: Final = 10
 """Where fewer rows carry a variance, no interval of a normal law can be relied on."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Of q columns of N scores z, one for each row.
-
-    Of rows in C groups of which only the groups are independent, d_c = Σ_{i ∈ c} w_i
-    (z_i − z̄) stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang and
-    Zeger 1986; the factor is that of C independent sums). It grows with whatever rows
-    of a group have in common, and with groups of one row it is that above.
-    """
-
-    means: Values  # (q,): z̄ = Σ w z/N
-    # (q,): √(Σ w² (z − z̄)²/(N (N − 1))): with weights of one s/√N, s with N − 1
-    standard_errors: Values
-    effective_rows: Values  # (q,): (Σ d²)³/(Σ |d|³)² with d = w (z − z̄)
-
-
 def moments(
     scores: Array, weights: Values, groups: NDArray[np.intp] | None = None
-) -> Moments:
-    """Moments of q columns of scores (N, q); the weights (N,) sum to N.
+) -> tuple[Values, Values, Values]:
+    """Means, standard errors and effective rows of q columns of scores (N, q).
 
-    scores (N, q), weights (N,), groups (N,).
+    z̄ = Σ w z/N, with weights (N,) that sum to N; √(Σ w² (z − z̄)²/(N (N − 1))), with
+    weights of one s/√N, s with N − 1; (Σ d²)³/(Σ |d|³)² with d = w (z − z̄), the number
+    of rows that carry the standard error.
+
+    Of rows in C groups (N,) of which only the groups are independent, d_c = Σ_{i ∈ c}
+    w_i (z_i − z̄) stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang
+    and Zeger 1986; the factor is that of C independent sums). It grows with whatever
+    rows of a group have in common, and with groups of one row it is that above.
     """
     counted = weights > 0.0
     if not counted.all():
@@ -311,61 +258,4 @@ def moments(
     second, third = square.sum(axis=0), (square * unit).sum(axis=0)
     errors = sizes * np.sqrt(second / (n_sums - 1) / n_sums) * (n_sums / n_rows)
     with np.errstate(invalid="ignore"):  # 0/0 where all rows are equal
-        return Moments(means, errors, second**3 / third**2)
-
-
-# ---- What is estimated of sets of features: mean scores and their errors
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class SetScores:
-    """iLOCO of Q sets of one size, with what is known of the error."""
-
-    # (Q,): z̄_S, the mean over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T))
-    estimates: Values
-    # (Q,): s/√N, s with the divisor N − 1: of other rows, the predictors as they are
-    standard_errors: Values
-    # (Q,): of other patches: the jackknife over groups of them; zero without patches
-    monte_carlo: Values
-    # (Q,): over how many patches a prediction is averaged, where they are fewest
-    counts: Values
-    effective_rows: Values  # (Q,): rows that carry the standard error: see Moments
-    n_groups: int  # G, groups of patches; 0 without patches
-
-
-def set_scores(source: LeftOut, sets: Places) -> SetScores:
-    """SetScores of Q sets of one size; all rows of a few sets are held at once."""
-    row_bytes = 8 * len(source.row_weights)
-    blocks = list(AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
-    parts = [_some_scores(source, sets[own]) for own in blocks]
-    if len(parts) == 1:
-        return parts[0]
-    joined = {
-        each.name: np.concatenate([getattr(part, each.name) for part in parts])
-        for each in fields(SetScores)
-        if each.name != "n_groups"
-    }
-    return SetScores(**joined, n_groups=parts[0].n_groups)
-
-
-def _some_scores(source: LeftOut, sets: Places) -> SetScores:
-    z = inclusion_exclusion(source, sets)
-    result = moments(z.rows, source.row_weights, source.row_groups)
-    return SetScores(
-        estimates=result.means,
-        standard_errors=result.standard_errors,
-        monte_carlo=_jackknife(z.replicates),
-        counts=z.counts,
-        effective_rows=result.effective_rows,
-        n_groups=len(z.replicates),
-    )
-
-
-def _jackknife(replicates: Array) -> Values:
-    """√((G − 1)/G Σ_g (z̄_(−g) − mean)²), of estimates without one group each."""
-    n_groups = len(replicates)
-    if n_groups == 0:
-        return np.zeros(replicates.shape[1])
-    apart = replicates - replicates.mean(axis=0)
-    return np.asarray(np.sqrt((n_groups - 1) / n_groups * (apart**2).sum(axis=0)))
+        return means, errors, second**3 / third**2

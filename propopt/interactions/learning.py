@@ -1,16 +1,18 @@
-"""Fits without some columns, and their predictions."""
+"""Learners that are fitted without some columns: tables, targets, parameters, fits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
+from itertools import chain
 from numbers import Number
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import get_config
@@ -21,24 +23,17 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from propopt.base.arrays import Array, Values
-from propopt.base.checks import refuse_overflow
+from propopt.base.checks import read_array, refuse_overflow, refuse_underflow
 from propopt.base.errors import InvalidInput
-from propopt.interactions.learners import (
-    SHORTEN,
-    ColumnChoice,
-    SomeColumns,
-    parameter_without,
-    refuse_unknown,
-    speaks_of_columns,
-)
 from propopt.structures.boosters import is_passthrough
 from propopt.tables.frames import as_frame, listed, names_of, rows_of, some_columns
 
 
-# ---- A learner that is cloned for each fit: seeds, weights, columns
+# ---- The table and the target that a learner is fitted to, as they came
 
 
 def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
@@ -90,6 +85,329 @@ def taken(table: Any, rows: NDArray[np.intp] | None, columns: NDArray[np.intp]) 
     return part if rows is None else rows_of(part, rows.tolist())
 
 
+def read_target(
+    y: object, n_rows: int, of_classes: bool
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Numbers (N,) and None; of a classifier places of classes, and these (K,)."""
+    if not of_classes:
+        values = read_regression_target(y, n_rows)
+        if n_rows > 1 and (values == values[0]).all():
+            raise InvalidInput(
+                f"y: all {n_rows} values are {values[0]:g}, so that there is nothing "
+                "that features could explain"
+            )
+        return values, None
+    labels = _one_column(y, n_rows)
+    kinds = sorted({type(label).__name__ for label in labels.tolist()})
+    if len(kinds) > 1 and "str" in kinds:
+        raise InvalidInput(
+            f"y: expected labels of one type, got {listed(kinds)}; make all of them "
+            "text by astype(str)"
+        )
+    if "bytes" in kinds:
+        raise InvalidInput("y: expected numbers or text, got bytes; decode them")
+    kind = type_of_target(labels, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise InvalidInput(
+            f"y: Unknown label type: {kind}; a classifier needs classes, such as "
+            "integers or text, and for numbers there are regressors"
+        )
+    classes, indices = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInput(
+            f"y: expected two classes or more, got 1 class, {listed(classes.tolist())}"
+        )
+    return indices, classes
+
+
+def read_regression_target(y: object, n_rows: int) -> Values:
+    """The target of a regressor, (N,)."""
+    column = _one_column(y, n_rows)
+    if column.dtype.kind in "OUST":
+        _refuse_text(column)
+    values = read_array(column, "y", ndim=1)
+    refuse_overflow(values, "y")
+    refuse_underflow(float(np.abs(values).max(initial=0.0)), "y")
+    return values
+
+
+def _refuse_text(column: NDArray[Any]) -> None:
+    """Of a regressor, text that is no number."""
+    for own in column.tolist():
+        try:
+            float(own)
+        except ValueError:
+            raise InvalidInput(
+                f"y: expected numbers for a regressor, got {own!r}; of classes take a "
+                "classifier"
+            ) from None
+        except TypeError:
+            return  # of other things the next check tells
+
+
+def class_indices(y: object, classes: NDArray[Any], n_rows: int) -> NDArray[np.intp]:
+    """The places of labels of other rows among known classes, (n,)."""
+    labels = _one_column(y, n_rows)
+    known = np.isin(labels, classes)
+    if not known.all():
+        new = np.unique(labels[~known]).tolist()
+        raise InvalidInput(
+            f"y: {listed(new)}: not among the classes of fit, "
+            f"{listed(classes.tolist())}"
+        )
+    return np.searchsorted(classes, labels)
+
+
+def read_sample_weight(weights: object, n_rows: int) -> Values | None:
+    """Weights of rows, (N,), two or more above zero; None where there are none."""
+    if weights is None:
+        return None
+    read = read_array(weights, "sample_weight", ndim=1)
+    if len(read) != n_rows:
+        raise InvalidInput(
+            f"sample_weight: expected one for each of {n_rows} rows, got {len(read)}"
+        )
+    if (read < 0).any():
+        raise InvalidInput(
+            f"sample_weight: expected numbers >= 0, got {read[read < 0][0]:g}"
+        )
+    n_counted = np.count_nonzero(read)
+    if n_counted < 2:
+        some = "all but one" if n_counted else "all"
+        raise InvalidInput(
+            f"sample_weight: {some} are zero; two rows at least have to count"
+        )
+    return read
+
+
+def _one_column(y: object, n_rows: int) -> NDArray[Any]:
+    if y is None:
+        raise InvalidInput(
+            "y: this estimator requires y to be passed, but the target y is None"
+        )
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] != 1:
+        raise InvalidInput(
+            f"y: expected one target, got {values.shape[1]} columns; fit once for each"
+        )
+    if values.ndim not in (1, 2):
+        raise InvalidInput(f"y: expected one dimension, got shape {values.shape}")
+    column: NDArray[Any] = column_or_1d(values, warn=True)
+    if len(column) != n_rows:
+        raise InvalidInput(
+            f"y: expected one value for each of the {n_rows} rows of X, got "
+            f"{len(column)}"
+        )
+    missing = np.asarray(pd.isna(column))
+    if missing.any():
+        raise InvalidInput(
+            f"y: Input y contains NaN: {int(missing.sum())} of {n_rows} values are "
+            f"missing, the first in row {int(missing.argmax())}; leave these rows out"
+        )
+    return column
+
+
+# ---- Columns of a table of which some are left out, and what speaks of them
+
+
+ColumnChoice: TypeAlias = Any
+"""As scikit-learn has it: a name or number, a slice, or a list or mask of many."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SomeColumns:
+    """The D columns that an estimator was written for, and which of them it sees."""
+
+    names: tuple[Hashable, ...] | None  # (D,): none of an array
+    kept: NDArray[np.bool_]  # (D,): which are left
+    # those that are left, where it is known: callables choose from it
+    table: Any = None
+    counted: bool = True  # whether numbers mean these columns
+
+    @cached_property
+    def dropped(self) -> frozenset[Hashable]:
+        """Columns that are not there, each by its name if it has one."""
+        return frozenset(self._all) - self.left
+
+    @cached_property
+    def left(self) -> frozenset[Hashable]:
+        """All columns that are left, each by its name if it has one."""
+        pairs = zip(self._all, self.kept, strict=True)
+        return frozenset(name for name, keep in pairs if keep)
+
+    @property
+    def _all(self) -> Sequence[Hashable]:
+        return range(len(self.kept)) if self.names is None else self.names
+
+    def beyond(self) -> SomeColumns:
+        """The same behind a step that may make other columns of them."""
+        return replace(self, table=None, counted=False)
+
+    def among(self, choice: ColumnChoice) -> SomeColumns:
+        """Those of a choice, in its order, as a transformer of them sees them."""
+        if callable(choice):
+            return self.beyond()
+        many = self.listed(choice)
+        kept = np.array([self.is_kept(column) for column in many], dtype=bool)
+        names = None if self.names is None else tuple(map(self._name, many))
+        return SomeColumns(names, kept)
+
+    def listed(self, choice: ColumnChoice) -> list[Any]:
+        """A choice of columns as a list of names or numbers."""
+        if isinstance(choice, slice):
+            return self._sliced(choice)
+        if isinstance(choice, str) or not isinstance(choice, _LISTS):
+            return [choice]
+        many = choice.tolist() if hasattr(choice, "tolist") else list(choice)
+        if many and all(isinstance(entry, bool | np.bool_) for entry in many):
+            return np.flatnonzero(many).tolist()
+        return many
+
+    def is_kept(self, column: Any) -> bool:
+        """Whether a column is left; a name that is unknown here is not ours to drop."""
+        return self._name(column) not in self.dropped
+
+    def left_of(self, choice: ColumnChoice) -> ColumnChoice:
+        """A choice of columns without those that are left out, or an empty list."""
+        if callable(choice):
+            return choice if self.table is None or self.members(choice) else []
+        many = self.kept_of(choice)
+        alone = isinstance(choice, str | int | np.integer)
+        return many[0] if alone and many else many
+
+    def kept_of(self, choice: ColumnChoice) -> list[Any]:
+        """Those of a choice that are left: names as they are, numbers anew."""
+        return [self.renamed(own) for own in self.listed(choice) if self.is_kept(own)]
+
+    def members(self, choice: ColumnChoice) -> set[Hashable]:
+        """The columns of a choice that are left, each by its name if it has one."""
+        if callable(choice):
+            return set() if self.table is None else set(choice(self.table))
+        return {self._name(own) for own in self.listed(choice) if self.is_kept(own)}
+
+    def are_among(self, value: Any) -> bool:
+        """Whether a list names columns, one of which is not there."""
+        if self.names is None or not isinstance(value, _NAMING):
+            return False
+        named = all(isinstance(own, str) for own in value)
+        known = named and set(value) <= set(self.names)
+        return known and not self.dropped.isdisjoint(value)
+
+    def renamed(self, column: Any) -> Any:
+        """A name as it is, a number as its new place."""
+        if not isinstance(column, int | np.integer):
+            return column
+        return int(np.count_nonzero(self.kept[: self._place(int(column))]))
+
+    def _name(self, column: Any) -> Hashable:
+        if not isinstance(column, int | np.integer):
+            return column
+        return self._all[self._place(int(column))]
+
+    def _place(self, number: int) -> int:
+        if not self.counted:
+            raise InvalidInput(
+                f"estimator: column {number} is counted behind a step that makes other "
+                "columns, so that it is not known which to leave out; name columns, or "
+                "choose by dtype"
+            )
+        if not -len(self.kept) <= number < len(self.kept):
+            raise InvalidInput(
+                f"estimator: there is no column {number}; there are {len(self.kept)}"
+            )
+        return number % len(self.kept)
+
+    def _sliced(self, choice: slice) -> list[Any]:
+        ends = [choice.start, choice.stop]
+        if not any(isinstance(end, str) for end in ends):
+            self._place(0)
+            return list(range(len(self.kept)))[choice]
+        if self.names is None:
+            return []
+        first, last = (None if e is None else self.names.index(e) for e in ends)
+        # as scikit-learn has it, the last name belongs to the slice
+        stop = None if last is None else last + 1
+        return list(self.names[slice(first, stop, choice.step)])
+
+
+_NAMING = list, tuple, set, frozenset, dict
+_LISTS = Sequence, np.ndarray, pd.Index, pd.Series, set, frozenset
+
+
+Shorten: TypeAlias = Callable[[Any, SomeColumns], Any]
+"""From the value of a parameter to what it is without some columns."""
+
+
+def _columns(value: Any, columns: SomeColumns) -> Any:
+    """A list, mask or name of columns."""
+    is_bool = (isinstance(own, bool | np.bool_) for own in value)
+    if not isinstance(value, str) and all(is_bool):
+        return _entries(value, columns)
+    return columns.kept_of(value)
+
+
+def _entries(value: Any, columns: SomeColumns) -> Any:
+    """An entry for each column, or a mapping from some of them."""
+    if isinstance(value, Mapping):
+        return {
+            columns.renamed(key): entry
+            for key, entry in value.items()
+            if columns.is_kept(key)
+        }
+    if len(value) != len(columns.kept) or not columns.counted:
+        raise InvalidInput(
+            f"estimator: expected an entry for each of {len(columns.kept)} columns, "
+            f"got {len(value)}, so that it is not known which to leave out"
+        )
+    if isinstance(value, np.ndarray):
+        return value[columns.kept]
+    left = [entry for entry, keep in zip(value, columns.kept, strict=True) if keep]
+    return tuple(left) if isinstance(value, tuple) else left
+
+
+def _sets(value: Any, columns: SomeColumns) -> Any:
+    """Sets of columns that may interact; those of one column alone are of no use."""
+    left = [_columns(list(own), columns) for own in value]
+    return [
+        type(own)(rest) for own, rest in zip(value, left, strict=True) if rest
+    ] or None
+
+
+SHORTEN: Final[Mapping[str, Shorten]] = {
+    "cat_features": _columns,
+    "categorical_feature": _columns,
+    "categorical_features": _columns,
+    "cols": _columns,
+    "embedding_features": _columns,
+    "ignored_features": _columns,
+    "text_features": _columns,
+    "variables": _columns,
+    "categories": _entries,
+    "drop": _entries,
+    "feature_types": _entries,
+    "feature_weights": _entries,
+    "length_scale": _entries,
+    "monotone_constraints": _entries,
+    "monotonic_cst": _entries,
+    "interaction_constraints": _sets,
+    "interaction_cst": _sets,
+}
+"""By parameter: of scikit-learn, LightGBM, XGBoost, CatBoost, of encoders."""
+
+OWN_WORDS: Final = frozenset(
+    ["auto", "from_dtype", "first", "if_binary", "pairwise", "no_interactions"]
+)
+"""Values of these that speak of no column."""
+
+
+def speaks_of_columns(name: str, value: Any) -> bool:
+    """Whether a parameter names or counts columns."""
+    if name not in SHORTEN or value is None or np.isscalar(value):
+        return isinstance(value, str) and name in SHORTEN and value not in OWN_WORDS
+    return len(value) > 0
+
+
 # ---- Estimators and pipelines that name columns, made ready for tables without some
 
 
@@ -106,9 +424,14 @@ def mentions_columns(estimator: Any) -> bool:
     """Whether an estimator, or one within it, names or counts columns of its table."""
     if isinstance(estimator, ColumnTransformer):
         return True
-    if any(speaks_of_columns(*own) for own in _parameters(estimator)):
+    plain, parts = _parameters(estimator)
+    if any(speaks_of_columns(*own) for own in plain.items()):
         return True
-    return any(mentions_columns(part) for part in _all_parts(estimator))
+    listed_parts = (
+        [own[1] for own in part] if isinstance(part, list) else [part]
+        for part in parts.values()
+    )  # ensembles have no truth unfitted
+    return any(map(mentions_columns, filter(_is_estimator, chain(*listed_parts))))
 
 
 def restricted(estimator: Any, columns: SomeColumns) -> Any | None:
@@ -154,42 +477,27 @@ def _of_nothing(estimator: Any) -> Any | None:
 def _column_transformer(
     estimator: ColumnTransformer, columns: SomeColumns
 ) -> ColumnTransformer | None:
-    chosen = [choice for _, _, choice in estimator.transformers]
-    parts = [
-        (name, *_left_of(own, choice, columns))
-        for name, own, choice in estimator.transformers
-    ]
+    """One of no columns stays, as grids may speak of it."""
+    parts: list[tuple[str, Any, ColumnChoice]] = []
+    for name, own, choice in estimator.transformers:
+        part, left = own, columns.left_of(choice)
+        if not isinstance(own, str) and not _is_empty(left):
+            part = restricted(own, columns.among(choice))
+        parts.append((name, own, []) if part is None else (name, part, left))
     rest = estimator.remainder
     if not isinstance(rest, str):
         rest = restricted(rest, columns.beyond())
-    if rest is None or not _has_rest(chosen, columns):
+    # whether a column is left that no transformer asks for, as far as is known
+    asked = (columns.members(choice) for _, _, choice in estimator.transformers)
+    if rest is None or (columns.counted and columns.left <= set().union(*asked)):
         rest = "drop"
     if _drops(rest) and all(_drops(own) or _is_empty(left) for _, own, left in parts):
         return None
     return estimator.set_params(transformers=parts, remainder=rest)
 
 
-def _left_of(
-    own: Any, choice: ColumnChoice, columns: SomeColumns
-) -> tuple[Any, ColumnChoice]:
-    """A transformer and its columns; one of none stays, as grids may speak of it."""
-    left = columns.left_of(choice)
-    if isinstance(own, str) or _is_empty(left):
-        return own, left
-    part = restricted(own, columns.among(choice))
-    return (own, []) if part is None else (part, left)
-
-
 def _is_empty(choice: ColumnChoice) -> bool:
     return isinstance(choice, list) and not choice
-
-
-def _has_rest(chosen: list[ColumnChoice], columns: SomeColumns) -> bool:
-    """Whether a column is left that no transformer asks for, as far as is known."""
-    if not columns.counted:
-        return True
-    asked = [columns.members(choice) for choice in chosen]
-    return not columns.left <= set().union(*asked)
 
 
 def _drops(part: Any) -> bool:
@@ -210,12 +518,26 @@ def _union(union: FeatureUnion, columns: SomeColumns) -> FeatureUnion | None:
 def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
     """Any other: its parameters that speak of columns, and estimators within it."""
     changed: dict[str, Any] = {}
-    for name, value in _parameters(estimator):
-        if speaks_of_columns(name, value):
-            changed[name] = parameter_without(name, value, columns)
-        elif name not in SHORTEN:
-            refuse_unknown(name, value, columns)
-    for name, part in _parts(estimator):
+    plain, parts = _parameters(estimator)
+    for name, value in plain.items():
+        if not speaks_of_columns(name, value):
+            if name not in SHORTEN and columns.are_among(value):
+                raise InvalidInput(
+                    f"estimator: {name} names the columns {listed(list(value))}, and "
+                    "how it is written without one of them is not known; choose "
+                    "columns by dtype, or by a ColumnTransformer"
+                )
+        elif isinstance(value, str):
+            raise InvalidInput(
+                f"estimator: {name}={value!r} speaks of columns in the learner's own "
+                "words, and columns are left out; give a list or a mapping"
+            )
+        else:
+            try:
+                changed[name] = SHORTEN[name](value, columns)
+            except InvalidInput as error:
+                raise InvalidInput(f"{error} ({name})") from None
+    for name, part in parts.items():
         if isinstance(part, list):  # of estimators with their names
             changed[name] = [
                 (key, own if isinstance(own, str) else restricted(own, columns))
@@ -231,26 +553,15 @@ def _with_parts(estimator: Any, columns: SomeColumns) -> Any:
     return estimator.set_params(**changed) if changed else estimator
 
 
-def _parameters(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Parameters that are no estimators."""
+def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters that are no estimators, and those that are and see the columns."""
+    plain, parts = dict[str, Any](), dict[str, Any]()
     for name, value in estimator.get_params(deep=False).items():
         if not (_is_estimator(value) or _is_list_of_parts(value)):
-            yield name, value
-
-
-def _parts(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Parameters that are estimators that see the columns, or lists of such."""
-    for name, value in estimator.get_params(deep=False).items():
-        if name not in _OF_OTHERS and (
-            _is_estimator(value) or _is_list_of_parts(value)
-        ):
-            yield name, value
-
-
-def _all_parts(estimator: Any) -> Iterator[Any]:
-    for _, value in _parts(estimator):
-        parts = [own[1] for own in value] if isinstance(value, list) else [value]
-        yield from filter(_is_estimator, parts)  # ensembles have no truth unfitted
+            plain[name] = value
+        elif name not in _OF_OTHERS:
+            parts[name] = value
+    return plain, parts
 
 
 def _is_estimator(value: Any) -> bool:
@@ -326,85 +637,7 @@ def array_of(table: Any) -> NDArray[Any]:
     return np.asarray(check_array(rows, ensure_all_finite=False))
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Learner:
-    """An estimator of which clones are fitted, on tables without some columns."""
-
-    estimator: Any  # not changed
-    n_columns: int  # D, of its table
-    names: tuple[Hashable, ...] | None  # (D,): of the columns; None of an array
-
-    def fresh(self, kept: NDArray[np.bool_], table: Any, seed: int) -> Any:
-        """A clone for a table without some columns; kept (D,)."""
-        if self._alone:  # the same as a clone with its seed, in a tenth of the time
-            model = deepcopy(self._clone)
-            if self._free:
-                model.random_state = seed
-            return model
-        model = unfitted_copy(self.estimator)
-        if self._free:
-            model.set_params(**dict.fromkeys(self._free, seed))
-        if not self._mentions_columns or kept.all():
-            return model
-        return restricted(model, SomeColumns(self.names, kept, table))
-
-    def weighted(self, model: Any, weights: Values) -> dict[str, Values]:
-        """What ``fit`` of a fresh model is given for its weights."""
-        same = type(model) is type(self.estimator)
-        return {self._weight if same else "sample_weight": weights}
-
-    def check(self, weighted: bool) -> None:
-        """Refuse what cannot be fitted again and again, before anything is."""
-        if weighted:
-            _ = self._weight
-        if self._mentions_columns and self.n_columns > 1:
-            kept = np.arange(self.n_columns) > 0
-            restricted(unfitted_copy(self.estimator), SomeColumns(self.names, kept))
-
-    @cached_property
-    def speaks_of_classes(self) -> bool:
-        """Whether a parameter has an entry for each class, or for some."""
-        return any(
-            name.split("__")[-1] in _OF_CLASSES
-            and not (value is None or isinstance(value, str))
-            for name, value in self.estimator.get_params().items()
-        )
-
-    @cached_property
-    def _clone(self) -> Any:
-        return clone(self.estimator)
-
-    @cached_property
-    def _alone(self) -> bool:
-        """Whether it is one of scikit-learn's, with no other in it."""
-        settings = self.estimator.get_params(deep=False).values()
-        return (
-            sees_numbers_alone(self.estimator)
-            and not any(hasattr(own, "get_params") for own in settings)
-            and self._free in ((), ("random_state",))
-        )
-
-    @cached_property
-    def _mentions_columns(self) -> bool:
-        return mentions_columns(self.estimator)
-
-    @cached_property
-    def _free(self) -> tuple[str, ...]:
-        return tuple(
-            name
-            for name, value in self.estimator.get_params().items()
-            if value is None and name.split("__")[-1] == "random_state"
-        )
-
-    @cached_property
-    def _weight(self) -> str:
-        return weight_name(self.estimator)
-
-
-_OF_CLASSES: Final = frozenset(
-    ["class_prior", "class_weight", "class_weights", "priors"]
-)
+# ---- Copies of a learner, and what it is given
 
 
 def unfitted_copy(estimator: Any) -> Any:

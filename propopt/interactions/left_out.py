@@ -1,37 +1,56 @@
-"""Errors without a set of features, by refits; what a scheme is."""
+"""Errors without a set of features, by refits: every score is a signed sum of them."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol, Self, final
+from typing import Any, Final, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from propopt.base.arrays import Array, Values
 from propopt.base.errors import InvalidInput
-from propopt.interactions.errors_of_rows import ErrorChoice, RowError, read_error
-from propopt.interactions.features import FeatureGroups, Features, Places, subsets_of
-from propopt.interactions.learners import (
+from propopt.base.resources import AT_ONCE
+from propopt.base.text import Quantity
+from propopt.interactions.errors_of_rows import (
+    PROBABILITY,
+    ErrorChoice,
+    RowError,
+    read_error,
+)
+from propopt.interactions.features import (
+    WHOLE,
+    FeatureGroups,
+    Features,
+    Places,
+    subsets_of,
+)
+from propopt.interactions.inference import ErrorRange, moments
+from propopt.interactions.learning import (
+    Prediction,
+    Predictor,
+    SomeColumns,
+    array_of_numbers,
+    check_estimator_kind,
     class_indices,
+    mentions_columns,
+    read_learning_table,
     read_regression_target,
     read_sample_weight,
     read_target,
-)
-from propopt.interactions.learning import (
-    Learner,
-    Prediction,
-    Predictor,
-    array_of_numbers,
-    check_estimator_kind,
-    read_learning_table,
+    restricted,
     sees_numbers_alone,
     taken,
+    unfitted_copy,
+    weight_name,
 )
+from propopt.interactions.scores import InteractionScores
 from propopt.tables.frames import listed, names_of, rows_of, with_exchanged
 
 
@@ -51,32 +70,25 @@ class LeftOutErrors:
     counts: Array
 
 
-class LeftOut(Protocol):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeftOut(ABC):
     """Predictors without any set of features, judged on rows that they did not see."""
 
-    @property
-    def features(self) -> Features:
-        """The M features that may be left out."""
+    features: Features  # the M features that may be left out
+    error: RowError  # err
+    row_weights: Array  # (N,): of each row in means over the rows; they sum to N
+    # (N,): which rows belong together, 0 to C − 1; None where each is its own
+    row_groups: NDArray[np.intp] | None = None
+    # places of the features that some fitted learner uses, of which its prediction at
+    # some row changes when values are exchanged between the rows; None of all
+    used: frozenset[int] | None = None
+    method: str = ""  # how the predictors were had, in words
 
-    @property
-    def row_weights(self) -> Array:
-        """Of each row in means over the rows, shape (N,); they sum to N."""
-
-    @property
-    def row_groups(self) -> NDArray[np.intp] | None:
-        """Which rows belong together, (N,), 0 to C − 1; None where each is its own."""
-
-    @property
-    def used(self) -> frozenset[int] | None:
-        """Places of the features that some fitted learner uses; None of all.
-
-        It uses a feature if, at some row of the table, its prediction changes when the
-        values of that feature are exchanged between the rows.
-        """
-
+    @abstractmethod
     def errors(self, sets: Places) -> LeftOutErrors:
         """Errors without each of q sets of one size t; sets (q, t)."""
 
+    @abstractmethod
     def judged_on(self, table: Any, y: NDArray[Any]) -> LeftOut:
         """The same predictors, judged on new rows, of which none had a part in them.
 
@@ -85,8 +97,86 @@ class LeftOut(Protocol):
         table (n, D), y (n,).
         """
 
+    @abstractmethod
     def predict(self, table: Any) -> Array:
-        """What the whole predictor says, (n,) or probabilities (n, K); table (n, D)."""
+        """What the explained predictor says of rows (n, D): (n, K)."""
+
+    def check(self, sets: Places, order: int) -> None:
+        """Refuse sets of which predictors fitted for sets of a size say nothing."""
+        del sets, order
+
+    def leak(self, effects: Values, sets: Places) -> Values:
+        """What main effects (M,) alone make of the scores of Q sets, (Q,)."""
+        del effects
+        return np.zeros(len(sets))
+
+    @property
+    def n_patches(self) -> int:
+        """B; 0 where predictors are no means of patches."""
+        return 0
+
+    @property
+    def not_used(self) -> tuple[int, ...]:
+        """Places of features that no fitted learner uses."""
+        everything = set(range(len(self.features)))
+        return () if self.used is None else tuple(sorted(everything - self.used))
+
+    def main_effects(self, quantity: Quantity | None = None) -> InteractionScores:
+        """LOCO of each feature."""
+        return self.scores(self.features.all_sets(1), None, quantity=quantity)
+
+    def scores(
+        self,
+        sets: Places,  # (Q, r)
+        main: InteractionScores | None,
+        *,
+        n_candidates: int | None = None,  # by default Q
+        notes: tuple[str, ...] = (),
+        quantity: Quantity | None = None,  # what the learner predicts
+    ) -> InteractionScores:
+        """Scores of Q sets, with all that is known of their errors."""
+        result, not_used = set_scores(self, sets), self.not_used
+        counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
+        effects = result.estimates if main is None else main.estimates
+        weighed = self.row_weights > 0.0
+        groups = () if self.row_groups is None else self.row_groups[weighed]
+        outcome = None if quantity is None else quantity.outcome
+        return InteractionScores(
+            sets=sets,
+            names=self.features.names,
+            columns=self.features.column_names,
+            estimates=np.where(counted, result.estimates, 0.0),
+            standard_errors=np.where(counted, result.standard_errors, 0.0),
+            monte_carlo=np.where(counted, result.monte_carlo, 0.0),
+            counts=result.counts,
+            effective_rows=np.where(counted, result.effective_rows, np.nan),
+            n_groups=result.n_groups,
+            n_rows=int(np.count_nonzero(weighed)),
+            n_candidates=len(sets) if n_candidates is None else n_candidates,
+            method=self.method,
+            error=self.error.name,
+            units=self.error.units.replace("the target", outcome or "the target"),
+            quantity=quantity,
+            error_range=self._error_range(),
+            leak=np.where(counted, self.leak(effects, sets), 0.0),
+            notes=notes,
+            main=main,
+            n_patches=self.n_patches,
+            n_row_groups=len(np.unique(groups)),
+            not_used=not_used,
+        )
+
+    def _error_range(self) -> ErrorRange:
+        """Of probabilities 0 to 1; else of errors seen without one feature, or none."""
+        if self.error == PROBABILITY:
+            return ErrorRange(0.0, 1.0, proved=True)
+        observed = [self.errors(own).rows for own in (WHOLE, self.features.all_sets(1))]
+        low = min(float(own.min()) for own in observed)
+        high = max(float(own.max()) for own in observed)
+        return ErrorRange(min(low, 0.0), max(high, 0.0), proved=False)
+
+
+# ---- Scores of sets: signed sums of errors, their means, and the errors of these
 
 
 def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
@@ -109,7 +199,66 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
     return LeftOutErrors(rows.T, replicates, counts)
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class SetScores:
+    """iLOCO of Q sets of one size, with what is known of the error."""
+
+    # (Q,): z̄_S, the mean over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T))
+    estimates: Values
+    # (Q,): s/√N, s with the divisor N − 1: of other rows, the predictors as they are
+    standard_errors: Values
+    # (Q,): of other patches: the jackknife over groups of them; zero without patches
+    monte_carlo: Values
+    # (Q,): over how many patches a prediction is averaged, where they are fewest
+    counts: Values
+    effective_rows: Values  # (Q,): rows that carry the standard error: see moments
+    n_groups: int  # G, groups of patches; 0 without patches
+
+
+def set_scores(source: LeftOut, sets: Places) -> SetScores:
+    """SetScores of Q sets of one size; all rows of a few sets are held at once."""
+    row_bytes = 8 * len(source.row_weights)
+    blocks = list(AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
+    parts = [_some_scores(source, sets[own]) for own in blocks]
+    if len(parts) == 1:
+        return parts[0]
+    joined = {
+        each.name: np.concatenate([getattr(part, each.name) for part in parts])
+        for each in fields(SetScores)
+        if each.name != "n_groups"
+    }
+    return SetScores(**joined, n_groups=parts[0].n_groups)
+
+
+def _some_scores(source: LeftOut, sets: Places) -> SetScores:
+    z = inclusion_exclusion(source, sets)
+    means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
+    return SetScores(
+        estimates=means,
+        standard_errors=errors,
+        monte_carlo=_jackknife(z.replicates),
+        counts=z.counts,
+        effective_rows=carried,
+        n_groups=len(z.replicates),
+    )
+
+
+def _jackknife(replicates: Array) -> Values:
+    """√((G − 1)/G Σ_g (z̄_(−g) − mean)²), of estimates without one group each."""
+    n_groups = len(replicates)
+    if n_groups == 0:
+        return np.zeros(replicates.shape[1])
+    apart = replicates - replicates.mean(axis=0)
+    return np.asarray(np.sqrt((n_groups - 1) / n_groups * (apart**2).sum(axis=0)))
+
+
 # ---- A learner that is fitted again and again, on some rows and some columns
+
+
+_OF_CLASSES: Final = frozenset(
+    ["class_prior", "class_weight", "class_weights", "priors"]
+)
 
 
 @final
@@ -151,7 +300,11 @@ class Refits:
             error=read_error(error, classes),
             sample_weight=read_sample_weight(sample_weight, n_rows),
         )
-        refits.learner.check(weighted=sample_weight is not None)
+        if sample_weight is not None:
+            _ = refits._weight  # refused before anything is fitted
+        if mentions_columns(estimator) and len(names) > 1:
+            kept = np.arange(len(names)) > 0
+            restricted(unfitted_copy(estimator), SomeColumns(names_of(table), kept))
         return refits
 
     @property
@@ -159,11 +312,11 @@ class Refits:
         """How many rows there are."""
         return len(self.y)
 
-    @cached_property
-    def learner(self) -> Learner:
-        """What is cloned for each fit."""
-        n_columns = sum(map(len, self.features.columns))
-        return Learner(self.estimator, n_columns, names_of(self.table))
+    @property
+    def n_outputs(self) -> int:
+        """R, how many numbers are known of each prediction."""
+        shape = (1,) if self.classes is None else (1, len(self.classes))
+        return int(self.error.known(np.zeros(shape), self.y[:1]).shape[1])
 
     @cached_property
     def seen(self) -> Any:
@@ -219,11 +372,17 @@ class Refits:
         model = self._model(columns, table, observed, seed)
         own: dict[str, Any] = {}
         if self.sample_weight is not None:
-            own = self.learner.weighted(model, self.sample_weight[rows])
+            same = type(model) is type(self.estimator)
+            own[self._weight if same else "sample_weight"] = self.sample_weight[rows]
         try:
             model.fit(table, labels, **own)
         except Exception as error:
-            error.add_note(self._where(len(rows), kept))
+            pairs = zip(self.features.names, kept, strict=True)
+            absent = [name for name, keep in pairs if not keep]
+            error.add_note(
+                f"while {type(self.estimator).__name__} was fitted to {len(rows)} "
+                f"rows, without features: {listed(absent)}"
+            )
             raise
         indices = None
         if observed is not None:  # of columns of ``predict_proba`` among all classes
@@ -266,7 +425,7 @@ class Refits:
         observed = np.unique(target)
         numbered = classes.dtype.kind in "iu" and classes[-1] == len(classes) - 1
         missing = len(observed) < len(classes)
-        if missing and numbered and not self.learner.speaks_of_classes:
+        if missing and numbered and not self._speaks_of_classes:
             return np.searchsorted(observed, target), observed
         return classes[target], observed
 
@@ -277,22 +436,63 @@ class Refits:
         observed: NDArray[np.intp] | None,
         seed: int,
     ) -> Any:
+        """A fresh learner for a table of some columns."""
         if observed is not None and (len(columns) == 0 or len(observed) == 1):
             return DummyClassifier(strategy="prior")
         if len(columns) == 0:
             return DummyRegressor()
-        kept = np.zeros(self.learner.n_columns, dtype=bool)
-        kept[columns] = True
-        return self.learner.fresh(kept, table, seed)
+        if self._alone is not None:  # as a clone with its seed, in a tenth of the time
+            model = deepcopy(self._alone)
+            if self._free:
+                model.random_state = seed
+            return model
+        model = unfitted_copy(self.estimator)
+        if self._free:
+            model.set_params(**dict.fromkeys(self._free, seed))
+        kept = np.isin(np.arange(sum(map(len, self.features.columns))), columns)
+        if not self._mentions_columns or kept.all():
+            return model
+        return restricted(model, SomeColumns(names_of(self.table), kept, table))
 
-    def _where(self, n_rows: int, kept: NDArray[np.bool_]) -> str:
-        pairs = zip(self.features.names, kept, strict=True)
-        absent = listed([name for name, keep in pairs if not keep])
-        name = type(self.estimator).__name__
-        return f"while {name} was fitted to {n_rows} rows, without features: {absent}"
+    @cached_property
+    def _alone(self) -> Any:
+        """A clone of one of scikit-learn's learners, with no other in it; else None."""
+        settings = self.estimator.get_params(deep=False).values()
+        alone = (
+            sees_numbers_alone(self.estimator)
+            and not any(hasattr(own, "get_params") for own in settings)
+            and self._free in ((), ("random_state",))
+        )
+        return clone(self.estimator) if alone else None
+
+    @cached_property
+    def _mentions_columns(self) -> bool:
+        return mentions_columns(self.estimator)
+
+    @cached_property
+    def _free(self) -> tuple[str, ...]:
+        """Seeds that are not set."""
+        return tuple(
+            name
+            for name, value in self.estimator.get_params().items()
+            if value is None and name.split("__")[-1] == "random_state"
+        )
+
+    @cached_property
+    def _weight(self) -> str:
+        return weight_name(self.estimator)
+
+    @cached_property
+    def _speaks_of_classes(self) -> bool:
+        """Whether a parameter has an entry for each class, or for some."""
+        return any(
+            name.split("__")[-1] in _OF_CLASSES
+            and not (value is None or isinstance(value, str))
+            for name, value in self.estimator.get_params().items()
+        )
 
 
-# ---- How predictors without some features are had: what a scheme is
+# ---- How predictors without some features were had: what a scheme is
 
 
 class Scheme(Protocol):

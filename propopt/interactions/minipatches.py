@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -16,13 +15,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Sparse, Truths
+from propopt.base.arrays import Array, Sparse, Truths, Values
 from propopt.base.checks import known_word, read_count, read_flag
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.base.resources import AT_ONCE, Budget
-from propopt.interactions.errors_of_rows import RowError
-from propopt.interactions.features import WHOLE, Features, Places, subsets_of
-from propopt.interactions.left_out import LeftOutErrors, Refits
+from propopt.interactions.features import Features, Places, subsets_of
+from propopt.interactions.fitting import (
+    fingerprint,
+    fitted_parts,
+    folder_of,
+    keep_part,
+    kept_parts,
+    room_for,
+)
+from propopt.interactions.learning import Predictor
+from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
 from propopt.interactions.patch_draws import (
     ColumnSampling,
     Patches,
@@ -30,6 +37,7 @@ from propopt.interactions.patch_draws import (
     PatchRows,
     Strata,
     Usable,
+    additive_leak,
     check_counts,
     check_order,
     draw_patches,
@@ -39,17 +47,7 @@ from propopt.interactions.patch_draws import (
     rounded_up,
     rows_in_patch,
 )
-from propopt.interactions.patch_fits import (
-    Ensemble,
-    FolderStore,
-    Learners,
-    Store,
-    fingerprint,
-    fitted_ensemble,
-    kept,
-    new_store,
-    outputs_of,
-)
+from propopt.results.certain import plural
 
 
 # ---- iLOCO-MP: an ensemble of learners on random rows and features, fitted once
@@ -57,33 +55,6 @@ from propopt.interactions.patch_fits import (
 
 Counts: TypeAlias = NDArray[np.float32]
 """Numbers of patches, exact below 2^24."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Over the patches that are without each of q sets, at n rows."""
-
-    known: Array  # (q, R, n): sums of what is known of the predictions
-    counts: Counts  # (q, n): how many patches they are
-
-    @classmethod
-    def total(cls, groups: Sequence[Sums]) -> Sums:
-        """Over all groups of patches."""
-        known, counts = groups[0].known.copy(), groups[0].counts.copy()
-        for own in groups[1:]:
-            known += own.known
-            counts += own.counts
-        return cls(known, counts)
-
-    def __sub__(self, group: Sums) -> Sums:
-        return Sums(self.known - group.known, self.counts - group.counts)
-
-    @property
-    def means(self) -> Array:
-        """Σ/count, (n, q, R); of no patches something, for errors that need numbers."""
-        means = self.known / np.maximum(self.counts, 1.0)[:, None]
-        return means.transpose(2, 0, 1)
 
 
 # ---- Sums over the patches that have none of some features, for all rows and sets
@@ -184,46 +155,33 @@ KNOWN_AT_ONCE: Final = Budget(2**22, ROWS_OF_SUMS)
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PatchErrors:
+class PatchErrors(LeftOut):
     """f_(−i)^(−T)(x_i): the mean of patches with i not in I_b and T disjoint from F_b.
 
     Matrix products over all rows and sets (Little, Zheng & Allen, Algorithm 2), in G
     groups, each left out in turn: 8 (B N R + q (N + G + 1)) bytes, and 128 MiB at most.
+    Rows are drawn by themselves, and taken to be independent.
     """
 
     patches: Patches  # B patches
     # (B, N, R): what is known of each prediction; of rows in the patch it is not read
     predictions: Array
     y: NDArray[Any]  # (N,): the target
-    error: RowError  # err
-    features: Features  # M features
-    row_weights: Array  # (N,): of rows in means
     n_groups: int = 20  # G, of patches that follow each other, for the jackknife
-    # places of features that a learner uses; None of all
-    used: frozenset[int] | None = None
-    learners: Learners | None = None  # those that predicted, where they were kept
-
-    @property
-    def row_groups(self) -> None:
-        """Rows are drawn by themselves, and taken to be independent."""
-        return None
+    usable: Usable | None = None  # how the patches were drawn
+    predictors: tuple[Predictor, ...] = ()  # (B,): those that predicted, if kept
+    # of the whole predictor and without each feature, which all scores have in common
+    _known: dict[int, LeftOutErrors] = field(default_factory=dict, init=False)
 
     def errors(self, sets: Places) -> LeftOutErrors:
-        if sets.shape[1] == 0:
-            return self._of_all
-        if np.array_equal(sets, self.features.all_sets(1)):
-            return self._of_each
-        return self._errors(sets)
-
-    @cached_property
-    def _of_all(self) -> LeftOutErrors:
-        """Of the whole predictor, which all scores have in common."""
-        return self._errors(WHOLE)
-
-    @cached_property
-    def _of_each(self) -> LeftOutErrors:
-        """Without each feature, which scores of all pairs and main effects share."""
-        return self._errors(self.features.all_sets(1))
+        """Those of the whole predictor, and without each feature, are made once."""
+        single = np.array_equal(sets, self.features.all_sets(1))
+        if sets.shape[1] and not single:
+            return self._errors(sets)
+        key = sets.shape[1]
+        if key not in self._known:
+            self._known[key] = self._errors(sets)
+        return self._known[key]
 
     def _errors(self, sets: Places) -> LeftOutErrors:
         n_sets = len(sets)
@@ -242,28 +200,82 @@ class PatchErrors:
         for own in AT_ONCE.blocks(n_sets, set_bytes):
             without = patches_without(sets[own], self._present, self._groups)
             for rows in step.blocks(len(self.y), 1):
-                groups = self._sums(without, rows)
-                total = Sums.total(groups)
-                fewest = total.counts.min(axis=1)
+                groups = list(self._sums(without, rows))
+                total, counts = groups[0][0].copy(), groups[0][1].copy()
+                for known, some in groups[1:]:
+                    total += known
+                    counts += some
+                fewest = counts.min(axis=1)
                 self._require_patches(fewest, sets[own])
                 result.counts[own] = np.minimum(result.counts[own], fewest)
-                result.rows[rows, own] = self._judged(total, rows)
+                result.rows[rows, own] = self._judged(total, counts, rows)
                 weights = self.row_weights[rows] / len(self.y)
-                for replicate, group in zip(result.replicates, groups, strict=True):
-                    replicate[own] += weights @ self._judged(total - group, rows)
+                for replicate, (known, some) in zip(
+                    result.replicates, groups, strict=True
+                ):
+                    without_it = self._judged(total - known, counts - some, rows)
+                    replicate[own] += weights @ without_it
         return result
 
+    @property
+    def n_patches(self) -> int:
+        return len(self.patches)
+
+    @property
+    def not_used(self) -> tuple[int, ...]:
+        """Not by patches of one size: a feature without use takes the place of others.
+
+        Their target of such a feature is a leak, and not zero.
+        """
+        return () if self._of_one_size else super().not_used
+
+    def leak(self, effects: Values, sets: Places) -> Values:
+        """By patches that all have one number of features; else there is none."""
+        if not self._of_one_size:
+            return np.zeros(len(sets))
+        n_kept = int(self.patches.features[0].sum())
+        return additive_leak(effects, n_kept, sets, self.error)
+
+    def check(self, sets: Places, order: int) -> None:
+        """Refuse sets that no patch sees whole, or leaves out at some row.
+
+        Where patches say little it is warned of, unless that was done before the fit.
+        """
+        if self.usable is not None:
+            check_order(self.usable, sets.shape[1])
+            if sets.shape[1] > order:
+                check_counts(self.patches, sets, self.usable, self.features.names)
+
+    def predict(self, table: Any) -> Array:
+        return np.mean([predict(table) for predict in self._kept], axis=0)
+
+    @property
+    def _kept(self) -> tuple[Predictor, ...]:
+        """The fitted learners of all patches."""
+        if not self.predictors:
+            raise InvalidInput(
+                "the fitted learners are not there any more; fit with "
+                "Minipatches(keep=True)"
+            )
+        return self.predictors
+
     def judged_on(self, table: Any, y: NDArray[Any]) -> PatchErrors:
+        shape = (len(self._kept), len(y), self.predictions.shape[2])
+        predictions = room_for(shape)
+        for own, predict in zip(predictions, self._kept, strict=True):
+            own[:] = self.error.known(predict(table), y)
         return replace(
             self,
             patches=self.patches.seen_by_none(len(y)),
-            predictions=kept(self.learners).known(table, y),
+            predictions=predictions,
             y=y,
             row_weights=np.ones(len(y)),
+            method=f"{self.method}, judged on new rows",
         )
 
-    def predict(self, table: Any) -> Array:
-        return kept(self.learners).mean(table)
+    @property
+    def _of_one_size(self) -> bool:
+        return self.usable is not None and self.usable.columns == "fixed"
 
     @cached_property
     def _groups(self) -> list[slice]:
@@ -282,30 +294,32 @@ class PatchErrors:
         """Whether a feature is in a patch, (M, B)."""
         return np.ascontiguousarray(self.patches.features.T)
 
-    def _sums(self, without: list[SumsWithout[Any]], rows: slice) -> list[Sums]:
-        """Of patches without q sets, at n rows, in each group."""
-        groups = zip(without, self._groups, self._bits, strict=True)
-        return [self._sums_of_group(*group, rows) for group in groups]
+    def _sums(
+        self, without: list[SumsWithout[Any]], rows: slice
+    ) -> Iterator[tuple[Array, Counts]]:
+        """Of each group, over patches without q sets, at n rows from a multiple of 8.
 
-    def _sums_of_group(
-        self, sums: SumsWithout[Any], own: slice, bits: Bits, rows: slice
-    ) -> Sums:
-        # whether rows, from a multiple of 8 on, are out of patches, (b, n)
-        some = bits[:, rows.start // 8 : -(-rows.stop // 8)]
-        out = np.unpackbits(some, axis=1, count=rows.stop - rows.start).view(bool)
-        predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
-        known = np.zeros(predicted.shape)  # (b, R, n)
-        np.copyto(known, predicted, where=out[:, None])
-        total = sums(known.reshape(len(known), -1))
-        counts = sums(out.astype(np.float32))
-        return Sums(total.reshape(-1, *known.shape[1:]), counts)
+        Sums of what is known of their predictions, (q, R, n), and how many they are.
+        """
+        for sums, own, bits in zip(without, self._groups, self._bits, strict=True):
+            # whether rows are out of patches, (b, n)
+            some = bits[:, rows.start // 8 : -(-rows.stop // 8)]
+            out = np.unpackbits(some, axis=1, count=rows.stop - rows.start).view(bool)
+            predicted = np.moveaxis(self.predictions[own, rows], 2, 1)
+            known = np.zeros(predicted.shape)  # (b, R, n)
+            np.copyto(known, predicted, where=out[:, None])
+            total = sums(known.reshape(len(known), -1))
+            yield total.reshape(-1, *known.shape[1:]), sums(out.astype(np.float32))
 
-    def _judged(self, sums: Sums, rows: slice) -> Array:
-        """Err of the means at n rows, (n, q); NaN where there is no patch."""
-        errors = self.error.of(self.y[rows], sums.means)
-        if sums.counts.all():
-            return errors
-        return np.where(sums.counts.T == 0.0, np.nan, errors)
+    def _judged(self, known: Array, counts: Counts, rows: slice) -> Array:
+        """Err of the means at n rows, (n, q); NaN where there is no patch.
+
+        known (q, R, n), counts (q, n).
+        """
+        # of no patches something, for errors that need numbers
+        means = (known / np.maximum(counts, 1.0)[:, None]).transpose(2, 0, 1)
+        errors = self.error.of(self.y[rows], means)
+        return errors if counts.all() else np.where(counts.T == 0.0, np.nan, errors)
 
     def _require_patches(self, fewest: Counts, sets: Places) -> None:
         """Refuse sets that no patch leaves out at some row."""
@@ -349,7 +363,7 @@ class Minipatches:
         Groups of patches, by which the error of few patches is told; by default 20, or
         as many as there are patches.
     keep : bool
-        Keep the fitted learners, to predict new rows.
+        Keep the fitted learners, to judge them on new rows (:meth:`ILOCO.target`).
     folder : path, optional
         Predictions are written there every two seconds, and after 1, 3, 7, ... patches
         and each 200, so that a run that ended early, for whatever reason, goes on from
@@ -437,96 +451,78 @@ class Minipatches:
         progress: bool | None = None,
     ) -> PatchErrors:
         """The fitted predictors: see :meth:`Scheme.fit`."""
-        labels = self._labels(refits)
+        labels, names = self._labels(refits), refits.features.names
         patches = self.draw(refits.n_rows, refits.features, seed, labels)
         usable = self.usable(refits.n_rows, refits.features, labels)
         first = refits.features.all_sets(1) if sets is None else sets
         check_order(usable, first.shape[1])
-        check_counts(patches, first, usable, refits.features.names)
-        with closing(self._store(refits, usable, seed)) as store:
-            ensemble = self._fitted(refits, patches, store, n_jobs, progress)
-        self._check_whole(ensemble, usable, first, refits.features)
-        return PatchErrors(
-            patches=ensemble.patches,
-            predictions=ensemble.predictions,
-            y=refits.y,
-            error=refits.error,
-            features=refits.features,
-            row_weights=refits.row_weights,
-            n_groups=min(self.n_groups or GROUPS, len(ensemble.patches)),
-            used=ensemble.used,
-            learners=ensemble.learners,
+        check_counts(patches, first, usable, names)
+        drawn = {
+            "seed": seed,
+            "rows of a patch": patches.rows.shape[1],
+            "row_sampling": self.row_sampling,
+            "features of a patch": usable.n_kept,
+            "columns": self.columns,
+        }
+        predictions, used, predictors = self._run(
+            refits, patches, drawn, n_jobs, progress
         )
-
-    def check_more(self, source: PatchErrors, sets: Places, order: int) -> None:
-        """Refuse larger sets than a fit was for, where its patches say nothing of them.
-
-        Where they say little it is warned of, unless that was done before the fit.
-
-        Parameters
-        ----------
-        source : PatchErrors
-            By patches of this scheme.
-        sets : array of int (Q, r)
-            Sets that are asked for later than the fit.
-        order : int
-            Size of the sets that the fit was for.
-
-        Raises
-        ------
-        InvalidInput
-            If no patch sees a set whole, or leaves it out at some row.
-        """
-        labels = None if self.row_sampling == "uniform" else source.y
-        usable = self.usable(len(source.y), source.features, labels)
-        check_order(usable, sets.shape[1])
-        if sets.shape[1] > order:
-            check_counts(source.patches, sets, usable, source.features.names)
+        patches = patches.part(slice(len(predictions)))
+        if len(patches) < self.n_patches:
+            self._go_on_with(patches, usable, first, names)
+        n_rows = plural(patches.rows.shape[1], "row")
+        share = patches.features.sum(axis=1).mean()
+        return PatchErrors(
+            features=refits.features,
+            error=refits.error,
+            row_weights=refits.row_weights,
+            used=used,
+            method=f"{len(patches):,} minipatches of {n_rows} and {share:.3g} of "
+            f"{plural(len(names), 'feature')}",
+            patches=patches,
+            predictions=predictions,
+            y=refits.y,
+            n_groups=min(self.n_groups or GROUPS, len(patches)),
+            usable=usable,
+            predictors=predictors,
+        )
 
     def draw(
         self,
         n_table: int,
         features: Features,
         seed: int,
-        labels: NDArray[Any] | None = None,
+        labels: NDArray[Any] | None = None,  # shape (N,)
     ) -> Patches:
-        """The patches of a table.
-
-        Parameters
-        ----------
-        n_table : int
-            N.
-        features : Features
-            M features.
-        seed : int
-            Patch b of a seed is the same, however many are drawn.
-        labels : array (N,), optional
-            Of rows that are drawn by label.
-        """
+        """The patches of N rows; patch b is the same, however many are drawn."""
         return draw_patches(
             self.n_patches,
             n_table,
             rows_in_patch(self.rows, n_table),
             len(features),
-            self.kept(len(features)),
+            self._kept(len(features)),
             self.columns,
             seed,
             labels,
         )
 
-    def kept(self, n_all: int) -> float:
-        """How many of M features, m; a whole number where it is fixed.
+    def usable(
+        self,
+        n_table: int,
+        features: Features,
+        labels: NDArray[Any] | None = None,  # shape (N,)
+    ) -> Usable:
+        """How likely a patch is of use to a prediction, of a table of N rows."""
+        strata = Strata.of(n_table, rows_in_patch(self.rows, n_table), labels)
+        return Usable(
+            row_share=strata.largest_share,
+            n_features=len(features),
+            n_kept=self._kept(len(features)),
+            columns=self.columns,
+        )
 
-        Parameters
-        ----------
-        n_all : int
-            M.
-
-        Raises
-        ------
-        InvalidInput
-            If no feature could ever be left out.
-        """
+    def _kept(self, n_all: int) -> float:
+        """How many of M features, m; a whole number where it is fixed."""
         kept = features_in_patch(self.n_features, n_all)
         whole = rounded_up(kept) if self.columns == "fixed" else kept
         if whole >= n_all:
@@ -540,62 +536,52 @@ class Minipatches:
             )
         return whole
 
-    def usable(
-        self, n_table: int, features: Features, labels: NDArray[Any] | None = None
-    ) -> Usable:
-        """How likely a patch is of use to a prediction.
-
-        Parameters
-        ----------
-        n_table : int
-            N.
-        features : Features
-            M features.
-        labels : array (N,), optional
-            Of rows that are drawn by label.
-        """
-        strata = Strata.of(n_table, rows_in_patch(self.rows, n_table), labels)
-        return Usable(
-            row_share=strata.largest_share,
-            n_features=len(features),
-            n_kept=self.kept(len(features)),
-            columns=self.columns,
-        )
-
-    def _fitted(
+    def _run(
         self,
         refits: Refits,
         patches: Patches,
-        store: Store,
+        drawn: Mapping[str, object],
         n_jobs: int | None,
         progress: bool | None,
-    ) -> Ensemble:
-        """What is fitted; where a worker is killed, what becomes of the finished."""
-        try:
-            return fitted_ensemble(
-                refits, patches, store, keep=self.keep, n_jobs=n_jobs, progress=progress
-            )
-        except SolverFailure as error:
-            folder = self.folder
-            kept = (
-                "Minipatches(folder=...) keeps what is finished"
-                if folder is None
-                else f"what is finished is in {folder}, and the same call goes on there"
-            )
-            raise SolverFailure(f"{error}; {kept}") from error
+    ) -> tuple[Array, frozenset[int], tuple[Predictor, ...]]:
+        """What is known of the patches that are finished, in order; after Ctrl-C too.
 
-    def _store(self, refits: Refits, usable: Usable, seed: int) -> Store:
-        shape = (self.n_patches, refits.n_rows, outputs_of(refits))
-        if self.folder is None:
-            return new_store(shape)
-        drawn = {
-            "seed": seed,
-            "rows of a patch": rows_in_patch(self.rows, refits.n_rows),
-            "row_sampling": self.row_sampling,
-            "features of a patch": usable.n_kept,
-            "columns": self.columns,
-        }
-        return FolderStore.opened(self.folder, fingerprint(refits, drawn), shape)
+        What their learners use, and the learners, where they are kept.
+        """
+        shape = (self.n_patches, refits.n_rows, refits.n_outputs)
+        folder, done = None, np.zeros(self.n_patches, dtype=bool)
+        predictors, used = list[Predictor](), set[int]()
+        kept = "Minipatches(folder=...) keeps what is finished"
+        if self.folder is not None:
+            folder = folder_of(self.folder, fingerprint(refits, drawn), shape)
+            kept = f"what is finished is in {folder}, and the same call goes on there"
+        predictions = room_for(shape, folder)
+        for own, part in () if folder is None else kept_parts(folder, shape):
+            predictions[own], done[own] = part.known, True
+            used |= part.used
+        try:
+            for own, part in fitted_parts(
+                patches,
+                refits,
+                "minipatches",
+                ~done,
+                8 * refits.n_rows * refits.n_outputs,
+                keep=self.keep,
+                n_jobs=n_jobs,
+                progress=progress,
+            ):
+                if folder is not None:
+                    keep_part(folder, own.start, part)
+                predictions[own], done[own] = part.known, True
+                predictors += part.predictors
+                used |= part.used
+        except KeyboardInterrupt:
+            if not done[0]:
+                raise
+        except SolverFailure as error:
+            raise SolverFailure(f"{error}; {kept}") from error
+        n_done = len(done) if done.all() else int(done.argmin())
+        return predictions[:n_done], frozenset(used), tuple(predictors)
 
     def _labels(self, refits: Refits) -> NDArray[Any] | None:
         if self.row_sampling == "uniform":
@@ -607,20 +593,17 @@ class Minipatches:
             )
         return refits.y
 
-    def _check_whole(
-        self, ensemble: Ensemble, usable: Usable, sets: Places, features: Features
+    def _go_on_with(
+        self, patches: Patches, usable: Usable, sets: Places, names: Sequence[Hashable]
     ) -> None:
         """After Ctrl-C, say so, or go on with it where too little was finished."""
-        n_fitted = len(ensemble.patches)
-        if n_fitted == self.n_patches:
-            return
         warnings.warn(
-            f"interrupted: {n_fitted} of {self.n_patches} patches are fitted"
+            f"interrupted: {len(patches)} of {self.n_patches} patches are fitted"
             + ("" if self.folder is None else "; the same call goes on from there"),
             InterruptedWarning,
             stacklevel=3,
         )
         try:
-            check_counts(ensemble.patches, sets, usable, features.names)
+            check_counts(patches, sets, usable, names)
         except InvalidInput as error:
             raise KeyboardInterrupt from error

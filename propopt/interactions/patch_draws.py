@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from propopt.base.arrays import Positions, Values
+from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import AT_ONCE
-from propopt.interactions.errors_of_rows import (
-    ProbabilityError,
-    RowError,
-    SquaredError,
-)
+from propopt.interactions.errors_of_rows import PROBABILITY, SQUARED, RowError
 from propopt.interactions.features import Places
-from propopt.tables.frames import listed
+from propopt.interactions.fitting import Fit
+from propopt.interactions.left_out import Refits
+from propopt.tables.frames import listed, rows_of
 
 
 # ---- Which rows and features patches have, and whether they are enough
@@ -53,14 +51,11 @@ def rows_in_patch(rows: PatchRows, n_table: int) -> int:
     """n, of a table of N rows; at least one row is out of each patch."""
     if rows == "sqrt":
         n_rows = math.ceil(math.sqrt(n_table))
+    elif isinstance(rows, int | np.integer):
+        n_rows = int(rows)
     else:
-        chosen = read_share_or_count(rows, "rows", " or 'sqrt'")
-        if isinstance(chosen, int):
-            n_rows = chosen
-        else:
-            n_rows = max(
-                rounded_up(chosen * n_table), min(SHARE_AT_LEAST, n_table // 2), 1
-            )
+        least = max(min(SHARE_AT_LEAST, n_table // 2), 1)
+        n_rows = max(rounded_up(float(rows) * n_table), least)
     if n_rows >= n_table:
         raise InvalidInput(
             f"rows: a patch of {n_rows} of {n_table} rows leaves none out to be judged "
@@ -73,13 +68,8 @@ def features_in_patch(n_features: PatchFeatures, n_all: int) -> float:
     """How many of M features, m: a share may be no whole number."""
     if n_features is None:
         return rounded_up((0.5 if n_all <= 20 else 0.2) * n_all)
-    chosen = read_share_or_count(n_features, "n_features", " or None")
-    kept = chosen if isinstance(chosen, int) else chosen * n_all
-    if kept > n_all:
-        raise InvalidInput(
-            f"n_features: expected at most {n_all}, of so many features, got {kept:g}"
-        )
-    return kept
+    whole = isinstance(n_features, int | np.integer)
+    return n_features if whole else n_features * n_all
 
 
 def rounded_up(number: float) -> int:
@@ -161,6 +151,7 @@ class Patches:
     features: NDArray[np.bool_]  # (B, M): whether a feature is in F_b
     seeds: NDArray[np.int64]  # (B,): for the learners
     n_table: int  # N, rows of the table
+    first: int = 0  # number of the first of these patches
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -179,7 +170,24 @@ class Patches:
             rows=self.rows[some],
             features=self.features[some],
             seeds=self.seeds[some],
+            first=self.first + (some.start or 0),
         )
+
+    def known(self, k: int, refits: Refits, fit: Fit) -> Array:
+        """Of the predictions of patch k at rows out of it, (N, R); zero in it."""
+        rows, kept = self.rows[k], self.features[k]
+        known = np.zeros((self.n_table, refits.n_outputs))
+        out = np.delete(np.arange(self.n_table), rows)
+        try:
+            predicted = fit(rows, kept, int(self.seeds[k]))(rows_of(refits.seen, out))
+        except Exception as error:
+            error.add_note(
+                f"while fitting patch {self.first + k}, of {len(rows)} rows and "
+                f"{int(kept.sum())} features"
+            )
+            raise
+        known[out] = refits.error.known(predicted, refits.y[out])
+        return known
 
     def seen_by_none(self, n_table: int) -> Patches:
         """The same patches beside a table of new rows: each is out of all patches."""
@@ -205,30 +213,18 @@ def draw_patches(
     parts = []
     for number in range(math.ceil(n_patches / size)):  # the last is drawn whole, too
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-        parts.append(_block(rng, size, strata, n_features, n_kept, sampling))
+        rows, keys = strata.draw(rng, size), rng.random((size, n_features))
+        if sampling == "bernoulli":
+            features = keys < n_kept / n_features
+        else:
+            n_exact = round(n_kept)
+            chosen = np.argpartition(keys, n_exact - 1, axis=1)[:, :n_exact]
+            features = np.zeros(keys.shape, dtype=bool)
+            np.put_along_axis(features, chosen, True, axis=1)
+        parts.append((rows, features, rng.integers(2**31, size=size)))
     rows, features, seeds = map(np.concatenate, zip(*parts, strict=True))
     kept = slice(n_patches)
     return Patches(rows[kept], features[kept], seeds[kept], n_table)
-
-
-def _block(
-    rng: np.random.Generator,
-    size: int,
-    strata: Strata,
-    n_features: int,
-    n_kept: float,
-    sampling: ColumnSampling,
-) -> tuple[NDArray[np.intp], NDArray[np.bool_], NDArray[np.int64]]:
-    rows = strata.draw(rng, size)
-    keys = rng.random((size, n_features))
-    if sampling == "bernoulli":
-        features = keys < n_kept / n_features
-    else:
-        n_exact = round(n_kept)
-        chosen = np.argpartition(keys, n_exact - 1, axis=1)[:, :n_exact]
-        features = np.zeros(keys.shape, dtype=bool)
-        np.put_along_axis(features, chosen, True, axis=1)
-    return rows, features, rng.integers(2**31, size=size)
 
 
 # ---- How likely a patch is of use, and how many patches are enough
@@ -479,11 +475,10 @@ def shortfall(error: RowError) -> Callable[[float], float] | None:
     E|Y − f| = E[f* + f − 2 f f*], which is a constant + 2 Σ V_u (1 − p_u). None where
     no such identity holds.
     """
-    match error:
-        case SquaredError():
-            return lambda share: (1.0 - share) ** 2
-        case ProbabilityError():
-            return lambda share: 2.0 * (1.0 - share)
+    if error == SQUARED:
+        return lambda share: (1.0 - share) ** 2
+    if error == PROBABILITY:
+        return lambda share: 2.0 * (1.0 - share)
     return None
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
@@ -21,17 +19,13 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, plain_name, printable
 from propopt.interactions.features import (
     Places,
-    joined_names,
-    labels_of_sets,
     pairs_matrix,
-    require_places,
 )
 from propopt.interactions.inference import (
     ALTERNATIVES,
     FEW_ROWS,
     Adjustment,
     Alternative,
-    EqualRows,
     ErrorKind,
     ErrorRange,
     Null,
@@ -87,36 +81,11 @@ def aim_of_intervals(scores: InteractionScores) -> str:
     return "for new rows and the predictors as they are fitted here"
 
 
-def _meaning(scores: InteractionScores, q: int, low: float, high: float) -> str:
-    """The sign as the paper reads it."""
-    own = set(scores.sets[q].tolist()) & set(scores.not_used)
-    if own:
-        names = listed([scores.names[place] for place in sorted(own)])
-        return f"not used: no fit changes a prediction by {names}"
-    if np.isnan(low):
-        return "its error is not known"
-    if low <= 0.0 <= high:
-        return "zero is not excluded"
-    if np.isnan(scores.leak[q]):
-        return "zero is excluded, and what main effects leak into it is not known"
-    above, below = _beyond(scores, low, high)
-    if not (above[q] or below[q]):
-        return "no more than what main effects leak into it"
-    if scores.order == 1:
-        return "the learner is worse without it" if low > 0 else "no worse without it"
-    if low > 0.0:
-        return "they matter jointly, beyond what each does alone"
-    if scores.order == 2:
-        return "each stands in for the other, as correlated features do"
-    return "what they do jointly is had from fewer of them"
-
-
-def _beyond(
-    scores: InteractionScores, low: Values | float, high: Values | float
-) -> tuple[Truths, Truths]:
+def _beyond(leak: Values, low: Values, high: Values) -> tuple[Truths, Truths]:
     """Where intervals are above zero and the leak, and where below both, (Q,)."""
-    above, below = np.maximum(scores.leak, 0.0), np.minimum(scores.leak, 0.0)
-    return np.asarray(low > above), np.asarray(high < below)
+    return np.asarray(low > np.maximum(leak, 0.0)), np.asarray(
+        high < np.minimum(leak, 0.0)
+    )
 
 
 def _finding(scores: InteractionScores, above: int, below: int) -> str:
@@ -172,7 +141,7 @@ def _of_leak(scores: InteractionScores) -> str:
     if np.isnan(scores.leak).all():
         unknown = f"into scores, how much is unknown for {scores.error} errors"
         return f"{verdict} {unknown}. {cure}"
-    above, below = _beyond(scores, *scores.intervals(WORDS_LEVEL).T)
+    above, below = _beyond(scores.leak, *scores.intervals(WORDS_LEVEL).T)
     beyond = int((above | below).sum())
     leak = f"{np.nanmin(scores.leak):.3g} to {np.nanmax(scores.leak):.3g}"
     verb = "goes" if beyond == 1 else "go"
@@ -272,13 +241,75 @@ CAUTIONS: Final = (
 # ---- iLOCO of sets of features, with what is known of its error
 
 
+class ScoresOfSets(Result):
+    """Scores of Q sets of r of M features, with names."""
+
+    sets: Places = stored("Q R")
+    names: tuple[Hashable, ...] = stored()
+    estimates: Values = stored("Q", missing=True)
+    n_rows: int = stored(low=1)
+    method: str = stored()
+    units: str = stored()
+    quantity: Quantity | None = stored(default=None)
+
+    def contradictions(self) -> None:
+        """Refuse sets of features that are not there."""
+        inside = (self.sets >= 0) & (self.sets < len(self.names))
+        ascending = inside.all() and (np.diff(self.sets, axis=1) > 0).all()
+        if not (self.order and ascending):
+            raise InvalidInput(
+                f"sets: expected ascending places from 0 to {len(self.names) - 1}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @property
+    def order(self) -> int:
+        """How many features a set has: of LOCO 1, of pairs 2."""
+        return int(self.sets.shape[1])
+
+    @property
+    def labels(self) -> Labels:
+        """Names: of sets, as rows of :meth:`to_frame`, and of features.
+
+        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
+        """
+        return Labels(
+            points=tuple(map(self._name_of, range(len(self)))),
+            features=tuple(map(str, self.names)),
+        )
+
+    def matrix(self) -> Array:
+        """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
+
+        Raises
+        ------
+        InvalidInput
+            If the sets are no pairs.
+        """
+        if self.order != 2:
+            raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
+        return pairs_matrix(self.estimates, self.sets, len(self.names))
+
+    def _name_of(self, q: int) -> str:
+        return " × ".join(str(self.names[place]) for place in self.sets[q])
+
+    def _features(self) -> dict[str, list[Hashable]]:
+        """The first columns of :meth:`to_frame`."""
+        return {
+            f"feature_{k + 1}": [self.names[place] for place in self.sets[:, k]]
+            for k in range(self.order)
+        }
+
+
 _ROUNDING: Final = 1e-9
 """Of counts of rows that are sums of powers."""
 
 
 @final
 class InteractionScores(
-    Result, kind="propopt interactions", noun="saved interactions", version=2
+    ScoresOfSets, kind="propopt interactions", noun="saved interactions", version=2
 ):
     """Scores of Q sets of r features: how much the features matter jointly.
 
@@ -360,17 +391,11 @@ class InteractionScores(
     array([0.   , 0.894, 0.252])
     """
 
-    sets: Places = stored("Q R")
-    names: tuple[Hashable, ...] = stored()
-    estimates: Values = stored("Q", missing=True)
     standard_errors: Values = stored("Q", low=0.0, missing=True)
     monte_carlo: Values = stored("Q", low=0.0, missing=True)
     counts: Values = stored("Q", low=0.0)
-    n_rows: int = stored(low=1)
     n_candidates: int = stored(low=0)
-    method: str = stored()
     error: str = stored()
-    units: str = stored()
     notes: tuple[str, ...] = stored(default=())
     leak: Values = stored("Q", default=0.0, missing=True)
     effective_rows: Values = stored("Q", default=math.nan, low=0.0, missing=True)
@@ -381,7 +406,6 @@ class InteractionScores(
     n_patches: int = stored(default=0, low=0)
     n_row_groups: int = stored(default=0, low=0)
     not_used: tuple[int, ...] = stored(default=(), low=0)
-    quantity: Quantity | None = stored(default=None)
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -393,8 +417,8 @@ class InteractionScores(
 
     def contradictions(self) -> None:
         """Refuse sets of features that are not there, and what others contradict."""
+        super().contradictions()
         n_features, unused = len(self.names), self.not_used
-        require_places(self.sets, n_features)
         errors = self.standard_errors, self.monte_carlo
         zero = [values[self.are_not_used] for values in (self.estimates, *errors)]
         most_rows = self.n_independent * (1.0 + _ROUNDING)
@@ -430,22 +454,6 @@ class InteractionScores(
                 own["quantity"].setdefault("words", None)
         start = re.compile("^main_")
         return header, {start.sub("main.", name): a for name, a in arrays.items()}
-
-    def __len__(self) -> int:
-        return len(self.sets)
-
-    @property
-    def order(self) -> int:
-        """How many features a set has: of LOCO 1, of pairs 2."""
-        return int(self.sets.shape[1])
-
-    @property
-    def labels(self) -> Labels:
-        """Names: of sets, as rows of :meth:`to_frame`, and of features.
-
-        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
-        """
-        return labels_of_sets(self.sets, self.names)
 
     @property
     def total_errors(self) -> Values:
@@ -559,18 +567,6 @@ class InteractionScores(
         p = law.p_values(known_word(alternative, Alternative, "alternative"))
         return adjusted_p_values(p, adjust, self.n_candidates)
 
-    def matrix(self) -> Array:
-        """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
-
-        Raises
-        ------
-        InvalidInput
-            If the sets are no pairs.
-        """
-        if self.order != 2:
-            raise InvalidInput(f"matrix: expected pairs, got sets of {self.order}")
-        return pairs_matrix(self.estimates, self.sets, len(self.names))
-
     def to_frame(
         self,
         *,
@@ -594,13 +590,9 @@ class InteractionScores(
         p = law.p_values(ALTERNATIVES[known_word(side, Side, "side")])
         adjusted = adjusted_p_values(p, adjust, self.n_candidates)
         ends = law.intervals(interval_alpha(p, adjust, self.n_candidates, alpha), side)
-        features = {
-            f"feature_{k + 1}": [self.names[place] for place in self.sets[:, k]]
-            for k in range(self.order)
-        }
         return pd.DataFrame(
             {
-                **features,
+                **self._features(),
                 "estimate": self.estimates,
                 "se": self.standard_errors,
                 "se_mc": self.monte_carlo,
@@ -634,28 +626,6 @@ class InteractionScores(
         frame = self.to_frame(level=level, adjust=adjust)
         return frame.nsmallest(read_count(k, "k"), "estimate")
 
-    def sentences(self, k: int = 5) -> tuple[str, ...]:
-        """The k scores of largest size in words, each with a 90 % interval.
-
-        All intervals hold together at that level, by Bonferroni's correction.
-        """
-        ends = self.intervals(WORDS_LEVEL)
-        return tuple(self._sentence(q, *ends[q]) for q in self._largest(k))
-
-    def _sentence(self, q: int, low: float, high: float) -> str:
-        score, level = self.estimates[q], level_in_words(WORDS_LEVEL)
-        numbers = f"{score:.4g}, {level} interval from {low:.4g} to {high:.4g}"
-        meaning = _meaning(self, q, low, high)
-        return f"{printable(self._name_of(q))}: {numbers}: {meaning}."
-
-    def _largest(self, k: int) -> list[int]:
-        """The k scores that are largest in size, largest first; NaN last."""
-        order = np.argsort(-np.abs(self.estimates), kind="stable")
-        return [int(q) for q in order[: read_count(k, "k")]]
-
-    def _name_of(self, q: int) -> str:
-        return joined_names(self.names, self.sets[q])
-
     @property
     def cautions(self) -> tuple[str, ...]:
         """What the numbers do not say, a sentence each.
@@ -668,8 +638,9 @@ class InteractionScores(
 
     def card(self) -> Card:
         """What is found, the largest scores with intervals, what these are for."""
-        ends, shown = self.intervals(WORDS_LEVEL), self._largest(N_FEATURES)
-        above, below = _beyond(self, *ends.T)
+        ends = self.intervals(WORDS_LEVEL)
+        shown = np.argsort(-np.abs(self.estimates), kind="stable")[:N_FEATURES]
+        above, below = _beyond(self.leak, *ends.T)
         rest = others_in_words(np.delete(self.estimates, shown))
         more = int(np.delete(above | below, shown).sum())
         level = level_in_words(WORDS_LEVEL)
@@ -723,11 +694,8 @@ class InteractionScores(
             degrees=self._degrees(spread) if total else self._degrees_of_rows,
             null=self.leak if leak else np.zeros(len(self)),
             equal=self.degenerate,
-            equal_rows=EqualRows(
-                self.estimates,
-                self.error_range.of_score(self.order),
-                self.n_independent,
-            ),
+            half_range=self.error_range.of_score(self.order),
+            n_rows=self.n_independent,
         )
 
     def _degrees(self, total: Values) -> Values:
@@ -816,49 +784,14 @@ _ADJUSTED: Final = {
 }
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ClearScores:
-    """Scores of Q sets, their intervals, and which of them are beyond zero and leak."""
-
-    names: tuple[tuple[str, ...], ...]  # (Q,): of the features of each set
-    # (Q,): scores and the ends of their intervals; NaN where an error is not known
-    estimates: Values
-    low: Values  # shape (Q,)
-    high: Values  # shape (Q,)
-    # (Q,): what a model without interactions would show; zero where that is not known
-    leak: Values
-    in_words: str  # what the intervals are
-    # (Q,): false of sets with a feature that no learner uses; by default all are
-    used: Truths = field(default_factory=lambda: np.array(True))
-
-    def __post_init__(self) -> None:
-        used = np.broadcast_to(self.used, len(self.estimates))
-        object.__setattr__(self, "used", used)
-
-    @property
-    def above(self) -> NDArray[np.bool_]:
-        """Joint contributions: the interval is above zero and above the leak, (Q,)."""
-        return np.asarray(self.low > np.maximum(self.leak, 0.0))
-
-    @property
-    def below(self) -> NDArray[np.bool_]:
-        """Features that stand in for each other: below zero and the leak, (Q,)."""
-        return np.asarray(self.high < np.minimum(self.leak, 0.0))
-
-    @property
-    def beyond(self) -> Values:
-        """How far joint contributions are above zero and the leak, ≥ 0, (Q,)."""
-        return np.maximum(self.estimates - np.maximum(self.leak, 0.0), 0.0)
-
-
 def clear_scores(
     result: InteractionScores,
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
-) -> ClearScores:
-    """The scores of a result with intervals that hold for all its candidates at once.
+) -> tuple[Truths, Truths]:
+    """Which scores are clearly joint contributions, and which stand in, (Q,) each.
 
+    Their intervals, which hold for all candidates at once, are above zero, or below.
     With a fixed number of columns in each minipatch, scores without interaction are not
     zero. Where the result knows that leak, a score is clear only if it is beyond it.
     """
@@ -867,17 +800,8 @@ def clear_scores(
             "result: expected InteractionScores, such as ILOCO(...).fit(X, y).result_, "
             f"got {type(result).__name__}"
         )
-    low, high = result.intervals(level=level, adjust=adjust).T
-    names = [str(name) for name in result.names]
-    return ClearScores(
-        names=tuple(tuple(names[k] for k in own) for own in result.sets.tolist()),
-        estimates=result.estimates,
-        low=low,
-        high=high,
-        leak=np.nan_to_num(result.leak, nan=0.0),
-        in_words=_in_words(result, level, adjust),
-        used=~result.are_not_used,
-    )
+    ends = result.intervals(level=level, adjust=adjust)
+    return _beyond(np.nan_to_num(result.leak, nan=0.0), *ends.T)
 
 
 def require_pairs(result: InteractionScores, label: str) -> None:
@@ -892,7 +816,12 @@ def require_pairs(result: InteractionScores, label: str) -> None:
         raise InvalidInput(f"{label}: there are no pairs")
 
 
-def _in_words(result: InteractionScores, level: float, adjust: str) -> str:
+def intervals_in_words(
+    result: InteractionScores,
+    level: float = 0.9,
+    adjust: Adjustment = "bonferroni",
+) -> str:
+    """What they are, such as "90 % intervals, each alone"."""
     name = _ADJUSTED.get(adjust)
     of = "each alone" if name is None else f"{name} of {result.n_candidates:,}"
     return f"{level_in_words(level)} intervals, {of}"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
-from math import ceil
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -17,11 +15,10 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import in_workers, one_thread, read_workers, require_memory
-from propopt.base.terminal import progress_bar
-from propopt.interactions.features import Features, Places, subsets_of
-from propopt.interactions.learning import Predictor
-from propopt.interactions.left_out import LeftOutErrors, Refits
+from propopt.base.resources import require_memory
+from propopt.interactions.features import Places, subsets_of
+from propopt.interactions.fitting import Fit, fitted_parts
+from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits
 from propopt.results.certain import plural
 from propopt.tables.frames import rows_of
 
@@ -60,14 +57,28 @@ def held_out(
 
 
 def dealt_folds(
-    n_rows: int, n_folds: int, seed: int, labels: NDArray[Any] | None = None
+    n_rows: int,
+    n_folds: int,
+    seed: int,
+    labels: NDArray[Any] | None = None,
+    groups: NDArray[np.intp] | None = None,
 ) -> tuple[Fold, ...]:
     """Parts of the rows that are judged in turn, each row once, dealt like cards.
 
-    labels (N,).
+    Whole groups, the largest first, each go to the part that has fewest rows.
+
+    labels (N,), groups (N,).
     """
-    number = np.empty(n_rows, dtype=np.intp)
-    number[_drawn(n_rows, seed, labels)] = np.arange(n_rows) % n_folds
+    if groups is None:
+        number = np.empty(n_rows, dtype=np.intp)
+        number[_drawn(n_rows, seed, labels)] = np.arange(n_rows) % n_folds
+    else:
+        sizes, rows = np.bincount(groups), np.zeros(n_folds)
+        of_group = np.empty(len(sizes), dtype=np.intp)
+        for own in _drawn(len(sizes), seed, -sizes):
+            of_group[own] = rows.argmin()
+            rows[of_group[own]] += sizes[own]
+        number = of_group[groups]
     return tuple(Fold.of(number == k) for k in range(n_folds))
 
 
@@ -85,21 +96,6 @@ def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
     return Fold.of(np.isin(groups, order[:count]))
 
 
-def dealt_groups(groups: NDArray[np.intp], n_folds: int, seed: int) -> tuple[Fold, ...]:
-    """Whole groups, the largest first, each to the part that has fewest rows.
-
-    groups (N,).
-    """
-    sizes = np.bincount(groups)
-    order = np.random.default_rng(seed).permutation(len(sizes))
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    number, rows = np.empty(len(sizes), dtype=np.intp), np.zeros(n_folds)
-    for own in order:
-        number[own] = rows.argmin()
-        rows[number[own]] += sizes[own]
-    return tuple(Fold.of(number[groups] == k) for k in range(n_folds))
-
-
 def _drawn(n_rows: int, seed: int, labels: NDArray[Any] | None) -> NDArray[np.intp]:
     """All rows in random order, of one label after the other."""
     order = np.random.default_rng(seed).permutation(n_rows)
@@ -111,92 +107,59 @@ def _drawn(n_rows: int, seed: int, labels: NDArray[Any] | None) -> NDArray[np.in
 # ---- Learners of some rows, each judged on rows that had no part in it
 
 
+Judges: TypeAlias = tuple[tuple[Fold, float], ...]
+"""Folds, and what each counts in an error: 1, or less where several judge one row."""
+
+
 @final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Judge:
-    """Rows that are fitted, and others on which what was fitted is judged."""
+@dataclass(frozen=True, eq=False)
+class SetPlan:
+    """What is fitted for sets of features: for each a learner by fold, of one seed."""
 
-    training: NDArray[np.intp]  # rows that are fitted
-    table: Any  # (n, D): rows that are judged
-    y: NDArray[Any]  # (n,): their target
-    places: NDArray[np.intp]  # (n,): where their errors stand among those of all judges
-    # rows that it judged in the fit, by which it counts in what is predicted
-    n_judged: int
-    share: float = 1.0  # of these errors there: 1, or less where several judge one row
+    left_out: Sequence[tuple[int, ...]]
+    judges: Judges  # what a fold judges are places in the table that is judged
+    table: Any  # (N, D): that is judged
+    y: NDArray[Any]  # (N,): its target
+    seed: int
 
-    def predictor(
-        self, refits: Refits, left_out: tuple[int, ...], seed: int
-    ) -> Predictor:
-        """f^(−T), fitted to the training rows."""
+    def __len__(self) -> int:
+        return len(self.left_out)
+
+    def part(self, some: slice) -> SetPlan:
+        """Some of the sets."""
+        return replace(self, left_out=self.left_out[some])
+
+    def known(self, k: int, refits: Refits, fit: Fit) -> Array:
+        """Err(y, f^(−T)(x)) of all rows without set k, (N,)."""
         kept = np.ones(len(refits.features), dtype=bool)
-        kept[list(left_out)] = False
-        return refits.fitted(self.training, kept, seed)
-
-    def errors(self, refits: Refits, predict: Predictor) -> Array:
-        """Err(y, f^(−T)(x)) of the rows that are judged, (n,)."""
-        known = refits.error.known(predict(self.table), self.y)
-        return refits.error.of(self.y, known[:, None, :])[:, 0]
-
-
-def verdicts(
-    refits: Refits,
-    judges: tuple[Judge, ...],
-    left_out: tuple[tuple[int, ...], ...],
-    seed: int,  # the same for each fit
-    n_rows: int,  # that are judged, by all judges together
-    suspects: frozenset[int],  # features that no predictor before was seen to use
-) -> tuple[Array, frozenset[int]]:
-    """Errors of all rows without each set, (sets, rows), and which suspects are used.
-
-    A call that is sent to a worker. One thread of BLAS and OpenMP fits, whatever the
-    number of workers, so that numbers do not depend on it.
-    """
-    unused = set(suspects)
-    result = np.zeros((len(left_out), n_rows))
-    with one_thread():
-        for row, own in zip(result, left_out, strict=True):
-            for judge in judges:
-                predict = judge.predictor(refits, own, seed)
-                row[judge.places] += judge.share * judge.errors(refits, predict)
-                unused -= refits.used(predict, unused - set(own))
-    return result, suspects - unused
+        kept[list(self.left_out[k])] = False
+        result = np.zeros(len(self.y))
+        for fold, share in self.judges:
+            own, y = fold.test, self.y[fold.test]
+            table = self.table if len(own) == len(self.y) else rows_of(self.table, own)
+            predicted = fit(fold.training, kept, self.seed)(table)
+            known = refits.error.known(predicted, y)[:, None, :]
+            result[own] += share * refits.error.of(y, known)[:, 0]
+        return result
 
 
 # ---- Errors at held-out rows, of predictors that are fitted when they are needed
 
 
-MOST_AT_ONCE: Final = 16
-"""Sets whose predictors are fitted by one call of a worker; fewer if few are wanted."""
-
-
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SplitErrors:
+class SplitErrors(LeftOut):
     """Errors at held-out rows; a set is fitted when it is first asked for.
 
     Errors of a set are kept: 8 bytes for each set and row that is judged.
     """
 
     refits: Refits  # learner, table, target
-    # rows that are fitted and rows that are judged: one, or one for each fold
-    judges: tuple[Judge, ...]
-    row_weights: Values  # (N,): of the rows that are judged, in means over them
-    seed: int  # the same for each fit
-    # (N,): which rows that are judged belong together, where not each is its own
-    row_groups: NDArray[np.intp] | None = None
+    folds: tuple[Fold, ...]  # rows that are fitted and rows that are judged
+    plan: SetPlan  # of no sets: what is judged, and how
     n_jobs: int | None = None  # workers
     progress: bool | None = None  # show a bar
-    _known: dict[tuple[int, ...], Values] = field(default_factory=dict, repr=False)
-    _used: set[int] = field(default_factory=set, repr=False)
-
-    @property
-    def features(self) -> Features:
-        return self.refits.features
-
-    @property
-    def used(self) -> frozenset[int]:
-        """By the predictors that were fitted until now."""
-        return frozenset(self._used)
+    _known: dict[tuple[int, ...], Values] = field(default_factory=dict, init=False)
 
     def errors(self, sets: Places) -> LeftOutErrors:
         wanted = _tuples(sets)
@@ -222,38 +185,32 @@ class SplitErrors:
 
         table (n, D), y (n,).
         """
-        indices = np.arange(len(y))
+        every = np.arange(len(y))
         judges = tuple(
-            replace(judge, table=table, y=y, places=indices, share=share)
-            for judge, share in zip(self.judges, self._shares, strict=True)
+            (Fold(fold.training, every), share) for fold, share in self._shares
         )
         return replace(
             self,
-            judges=judges,
+            plan=replace(self.plan, judges=judges, table=table, y=y),
             row_weights=np.ones(len(y)),
             row_groups=None,
-            _known={},
+            method=f"{self.method}, judged on new rows",
         )
 
     def predict(self, table: Any) -> Array:
-        """What the whole predictor says; of K folds the mean of theirs.
-
-        It is fitted again, with the same seed.
-
-        table (n, D).
-        """
-        shares = zip(self.judges, self._shares, strict=True)
+        """The mean over the folds, whose predictors are fitted again, same seed."""
+        everything = np.ones(len(self.features), dtype=bool)
         parts = [
-            share * judge.predictor(self.refits, (), self.seed)(table)
-            for judge, share in shares
+            share * self.refits.fitted(fold.training, everything, self.plan.seed)(table)
+            for fold, share in self._shares
         ]
         return np.sum(parts, axis=0)
 
     @property
-    def _shares(self) -> Values:
-        """Of each fold in the target, as it has rows."""
-        judged = np.array([judge.n_judged for judge in self.judges], dtype=np.float64)
-        return judged / judged.sum()
+    def _shares(self) -> list[tuple[Fold, float]]:
+        """Each fold with what it counts in the target, as it has rows."""
+        judged = np.array([len(fold.test) for fold in self.folds], dtype=np.float64)
+        return list(zip(self.folds, judged / judged.sum(), strict=True))
 
     def _fit(self, wanted: Sequence[tuple[int, ...]]) -> None:
         """Errors of those sets that are not known; what is finished is kept."""
@@ -266,29 +223,21 @@ class SplitErrors:
             f"errors of {len(new)} sets at {n_rows} rows",
             "score fewer sets, chosen by a Screen",
         )
-        n_workers = min(read_workers(self.n_jobs), len(new))
-        parts = list(_parts(new, n_workers))
-        every = frozenset(range(len(self.features)))
-        settled = self.refits, self.judges
-        calls = (
-            partial(verdicts, *settled, part, self.seed, n_rows, every - self._used)
-            for part in parts
-        )
-        with progress_bar("fits without features", len(new), self.progress) as bar:
-            for part, result in zip(parts, in_workers(calls, n_workers), strict=True):
-                errors, used = result
-                self._known.update(zip(part, errors, strict=True))
-                self._used.update(used)
-                bar.advance(bar.task_ids[0], len(part))
-
-
-def _parts(
-    sets: Sequence[tuple[int, ...]], n_workers: int
-) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Sets that are fitted by one call: several calls for each worker."""
-    size = min(MOST_AT_ONCE, ceil(len(sets) / (8 * n_workers)))
-    for start in range(0, len(sets), size):
-        yield tuple(sets[start : start + size])
+        used = self.used or frozenset()
+        for own, fitted in fitted_parts(
+            replace(self.plan, left_out=new),
+            self.refits,
+            "fits without features",
+            np.ones(len(new), dtype=bool),
+            8 * n_rows,
+            spread=True,
+            used=used,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        ):
+            self._known.update(zip(new[own], fitted.known, strict=True))
+            used |= fitted.used
+            vars(self)["used"] = used
 
 
 def _tuples(sets: Places) -> list[tuple[int, ...]]:
@@ -421,12 +370,21 @@ class DataSplit:
             folds = self._user_folds(refits, seed)
         _check_folds(folds, codes)
         judged = np.sort(np.concatenate([fold.test for fold in folds]))
+        judges = tuple(
+            (Fold(own.training, np.searchsorted(judged, own.test)), 1.0)
+            for own in folds
+        )
+        table = rows_of(refits.seen, judged.tolist())
         errors = SplitErrors(
-            refits=refits,
-            judges=_judges(refits, folds, judged),
+            features=refits.features,
+            error=refits.error,
             row_weights=_weights(refits, judged),
-            seed=seed % SEEDS,
             row_groups=_recoded(codes, judged, refits.row_weights),
+            used=frozenset(),
+            method=repr(self),
+            refits=refits,
+            folds=folds,
+            plan=SetPlan((), judges, table, refits.y[judged], seed % SEEDS),
             n_jobs=n_jobs,
             progress=progress,
         )
@@ -438,26 +396,12 @@ class DataSplit:
         self,
         n_rows: int,
         seed: int,
-        labels: NDArray[Any] | None = None,
-        groups: NDArray[np.intp] | None = None,
+        labels: NDArray[Any] | None = None,  # shape (N,)
+        groups: NDArray[np.intp] | None = None,  # shape (N,)
     ) -> tuple[Fold, ...]:
         """Which rows are fitted, and which are judged: one fold, or K.
 
-        Parameters
-        ----------
-        n_rows : int
-            N.
-        seed : int
-            Of the order in which rows are drawn.
-        labels : array (N,), optional
-            Rows are drawn by label.
-        groups : array of int (N,), optional
-            Rows of one group are drawn together.
-
-        Raises
-        ------
-        InvalidInput
-            If fewer than two rows or groups would be judged, or none fitted.
+        Rows are drawn by label, or those of one group together.
         """
         if self.n_folds is not None:
             n_all = n_rows if groups is None else int(groups.max()) + 1
@@ -467,9 +411,7 @@ class DataSplit:
                     f"n_folds: expected at most {n_all}, of so many {label}, got "
                     f"{self.n_folds}"
                 )
-            if groups is not None:
-                return dealt_groups(groups, self.n_folds, seed)
-            return dealt_folds(n_rows, self.n_folds, seed, labels)
+            return dealt_folds(n_rows, self.n_folds, seed, labels, groups)
         n_test = round(self.test_size * n_rows)
         if not 2 <= n_test <= n_rows - 1:
             raise InvalidInput(
@@ -626,22 +568,6 @@ def _check_folds(folds: tuple[Fold, ...], groups: NDArray[np.intp] | None) -> No
         raise InvalidInput(
             f"folds: expected two {label} or more that are judged, got 1"
         )
-
-
-def _judges(
-    refits: Refits, folds: tuple[Fold, ...], judged: NDArray[np.intp]
-) -> tuple[Judge, ...]:
-    """Each fold judges its own rows; errors stand in the order of the table."""
-    return tuple(
-        Judge(
-            training=fold.training,
-            table=rows_of(refits.seen, fold.test.tolist()),
-            y=refits.y[fold.test],
-            places=np.searchsorted(judged, fold.test),
-            n_judged=len(fold.test),
-        )
-        for fold in folds
-    )
 
 
 def _weights(refits: Refits, judged: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
 from propopt.base.arrays import Array, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count
+from propopt.base.checks import read_count
 from propopt.base.text import drawn
 from propopt.interactions.comparisons import PairScores
 from propopt.interactions.features import pairs_matrix
 from propopt.interactions.inference import Adjustment
 from propopt.interactions.scores import (
-    ClearScores,
     InteractionScores,
+    ScoresOfSets,
     clear_scores,
+    intervals_in_words,
     require_pairs,
 )
 from propopt.plots.attributions import (
@@ -39,38 +39,21 @@ from propopt.plots.lime import LONGEST, shortened
 
 
 def indices_of_strongest(
-    result: InteractionScores | PairScores, sizes: Values, most: int
+    result: ScoresOfSets, sizes: Values, n_features: int
 ) -> Positions:
     """The features with the largest scores of pairs, largest first; sizes (Q,)."""
+    most = max(2, read_count(n_features, "n_features"))
     best = np.full(len(result.names), -1.0)
     np.maximum.at(best, result.sets, sizes[:, None])
     order = np.argsort(-best, kind="stable")
     return order[best[order] >= 0.0][:most]
 
 
-def some(clear: ClearScores, indices: Positions) -> ClearScores:
-    """Those of some of the sets."""
-    return replace(
-        clear,
-        names=tuple(clear.names[q] for q in indices),
-        estimates=clear.estimates[indices],
-        low=clear.low[indices],
-        high=clear.high[indices],
-        leak=clear.leak[indices],
-        used=clear.used[indices],
-    )
-
-
 def say_intervals(
-    axes: Axes,
-    result: InteractionScores | PairScores,
-    clear: ClearScores,
-    shown: int,
-    number: int,
-    noun: str,
+    axes: Axes, result: ScoresOfSets, in_words: str, shown: int, number: int, noun: str
 ) -> None:
     """Say above the picture what is explained, what intervals are, what is left out."""
-    lines = [drawn(clear.in_words)]
+    lines = [drawn(in_words)]
     if isinstance(result, InteractionScores):
         lines.insert(0, drawn(capitalised(result.explained)))
     if shown < number:
@@ -81,12 +64,6 @@ def say_intervals(
 def capitalised(text: str) -> str:
     """With a large first letter; other letters are left."""
     return text[:1].upper() + text[1:]
-
-
-def name_of_set(own: Sequence[str]) -> str:
-    """The features of a set in one line, each shortened to its part of the room."""
-    room = LONGEST // len(own)
-    return " × ".join(drawn(shortened(name, room)) for name in own)
 
 
 def score_in(result: InteractionScores) -> str:
@@ -160,67 +137,42 @@ def interaction_heatmap(
     Squared error of prediction of DecisionTreeRegressor
     90 % intervals, Bonferroni of 3
     """
-    clear = _intervals(result, level, adjust)
-    most = max(2, read_count(n_features, "n_features"))
-    sizes = np.nan_to_num(np.abs(clear.estimates))
-    features = indices_of_strongest(result, sizes, most)
+    if isinstance(result, PairScores):
+        signs, label = np.zeros(len(result)), drawn(f"in {result.units}")
+        in_words, meaning = result.method, "scores without intervals"
+    else:
+        above, below = clear_scores(result, level, adjust)
+        require_pairs(result, "interaction_heatmap")
+        signs, label = above.astype(np.float64) - below, score_in(result)
+        in_words = intervals_in_words(result, level, adjust)
+        beyond = "zero and main effects" if _leaks(result.leak) else "zero"
+        meaning = f"+, −: the interval is beyond {beyond}"
+    sizes = np.nan_to_num(np.abs(result.estimates))
+    features = indices_of_strongest(result, sizes, n_features)
     cells = np.tril(np.ones((len(features), len(features)), dtype=bool), -1)
-    scores = np.where(cells, _square(result, clear.estimates, features), np.nan)
-    clear_signs = clear.above.astype(np.float64) - clear.below
-    signs = np.where(cells, _square(result, clear_signs, features), 0.0)
+    scores, marks = (
+        np.where(cells, matrix[np.ix_(features, features)], other)[1:, :-1]
+        for matrix, other in (
+            (result.matrix(), np.nan),
+            (pairs_matrix(signs, result.sets, len(result.names)), 0.0),
+        )
+    )
     side = 1.6 + 0.42 * len(features)
     axes = given_or_new(ax, side + 1.4, side)
-    _draw(axes, scores[1:, :-1], _label(result))
-    _write_signs(axes, signs[1:, :-1], scores[1:, :-1])
-    for row, column in np.argwhere((cells & np.isnan(scores))[1:, :-1]):
+    _draw(axes, scores, label)
+    _write_signs(axes, marks, scores)
+    for row, column in np.argwhere(cells[1:, :-1] & np.isnan(scores)):
         axes.add_patch(hatched(column, row, 1, "0.8"))
     names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
     axes.set_yticks(np.arange(len(names) - 1), names[1:])
     axes.set_xticks(np.arange(len(names) - 1), names[:-1], rotation=90)
-    axes.set_xlabel(_meaning(clear), fontsize="small")
-    say_intervals(axes, result, clear, len(names), len(result.names), "features")
+    axes.set_xlabel(meaning, fontsize="small")
+    say_intervals(axes, result, in_words, len(names), len(result.names), "features")
     return axes
 
 
-def _intervals(
-    result: InteractionScores | PairScores, level: float, adjust: Adjustment
-) -> ClearScores:
-    """With intervals that are not known where there are none."""
-    if isinstance(result, PairScores):
-        unknown = np.full(len(result.sets), np.nan)
-        return ClearScores(
-            names=(),
-            estimates=result.estimates,
-            low=unknown,
-            high=unknown,
-            leak=np.zeros(len(unknown)),
-            in_words=result.method,
-        )
-    clear = clear_scores(result, level, adjust)
-    require_pairs(result, "interaction_heatmap")
-    return clear
-
-
-def _label(result: InteractionScores | PairScores) -> str:
-    if isinstance(result, PairScores):
-        return drawn(f"in {result.units}")
-    return score_in(result)
-
-
-def _meaning(clear: ClearScores) -> str:
-    """What signs in cells mean."""
-    if np.isnan(clear.low).all():
-        return "scores without intervals"
-    beyond = "zero and main effects" if clear.leak.any() else "zero"
-    return f"+, −: the interval is beyond {beyond}"
-
-
-def _square(
-    result: InteractionScores | PairScores, values: Array, features: Positions
-) -> Array:
-    """Numbers of pairs as a symmetric matrix of some features; NaN of no pair."""
-    matrix = pairs_matrix(values, result.sets, len(result.names))
-    return matrix[np.ix_(features, features)]
+def _leaks(leak: Values) -> bool:
+    return bool(np.nan_to_num(leak, nan=0.0).any())
 
 
 def _draw(axes: Axes, scores: Array, label: str) -> None:
@@ -262,7 +214,7 @@ def _write_signs(axes: Axes, signs: Array, scores: Array) -> None:
 # ---- Scores of sets of features as dots, with their intervals
 
 
-_UNCLEAR: Final = "0.45"
+_UNCLEAR: Final[dict[str, Any]] = {"color": "0.45"}
 
 
 def interaction_intervals(
@@ -313,26 +265,15 @@ def interaction_intervals(
     Squared error of prediction of DecisionTreeRegressor
     90 % intervals, Bonferroni of 3
     """
-    clear = clear_scores(result, level, adjust)
-    strongest = largest(clear.estimates, read_count(n_sets, "n_sets"))
-    order = strongest[np.argsort(-clear.estimates[strongest], kind="stable")]
-    shown = some(clear, order)
+    above, below = clear_scores(result, level, adjust)
+    strongest = largest(result.estimates, read_count(n_sets, "n_sets"))
+    order = strongest[np.argsort(-result.estimates[strongest], kind="stable")]
     axes = given_or_new(ax, 6.4, 1.6 + 0.27 * len(order))
-    _intervals_draw(axes, shown, signs_in_words(result))
-    axes.set_yticks(np.arange(len(order)), [name_of_set(own) for own in shown.names])
-    axes.set_ylim(len(order) - 0.4, -0.6)
-    axes.set_xlabel(score_in(result))
-    axes.locator_params(axis="x", nbins=6)
-    say_intervals(axes, result, clear, len(order), len(clear.estimates), "sets")
-    return framed(axes)
-
-
-def _intervals_draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> None:
     axes.axvline(0.0, color="0.3", linewidth=0.9)
-    if shown.leak.any():
+    if _leaks(result.leak[order]):
         axes.scatter(
-            shown.leak,
-            np.arange(len(shown.leak)),
+            np.nan_to_num(result.leak[order], nan=0.0),
+            np.arange(len(order)),
             marker="|",
             s=110,
             c="0.6",
@@ -340,47 +281,44 @@ def _intervals_draw(axes: Axes, shown: ClearScores, words: tuple[str, str]) -> N
             zorder=2,
             label="main effects alone",
         )
-    decided = shown.above | shown.below | ~shown.used
-    _draw_some(axes, shown, shown.above, words[0], color=RAISES, fmt=">")
-    _draw_some(axes, shown, shown.below, words[1], color=LOWERS, fmt="<")
-    _draw_some(
-        axes,
-        shown,
-        ~decided,
-        "not clear",
-        color=_UNCLEAR,
-        fmt="o",
-        markerfacecolor="white",
+    unused, words = result.are_not_used, signs_in_words(result)
+    decided = above | below | unused
+    low, high = result.intervals(level=level, adjust=adjust).T
+    reach = np.stack([result.estimates - low, high - result.estimates])
+    kinds: tuple[tuple[Truths, str, dict[str, Any]], ...] = (
+        (above, words[0], {"color": RAISES, "fmt": ">"}),
+        (below, words[1], {"color": LOWERS, "fmt": "<"}),
+        (~decided, "not clear", {**_UNCLEAR, "fmt": "o", "markerfacecolor": "white"}),
+        (unused, "not used", {**_UNCLEAR, "fmt": "x"}),
     )
-    _draw_some(axes, shown, ~shown.used, "not used", color=_UNCLEAR, fmt="x")
+    for own, label, looks in kinds:
+        if own[order].any():
+            axes.errorbar(
+                result.estimates[order][own[order]],
+                np.flatnonzero(own[order]),
+                xerr=reach[:, order][:, own[order]],
+                markersize=6.0,
+                elinewidth=1.3,
+                capsize=2.5,
+                zorder=3,
+                label=label,
+                **looks,
+            )
     legend_below(axes, columns=2)
-
-
-def _draw_some(
-    axes: Axes, shown: ClearScores, own: Truths, label: str, **looks: Any
-) -> None:
-    """Dots of some sets, with their intervals."""
-    if not own.any():
-        return
-    reach = shown.estimates - shown.low, shown.high - shown.estimates
-    axes.errorbar(
-        shown.estimates[own],
-        np.flatnonzero(own),
-        xerr=[side[own] for side in reach],
-        markersize=6.0,
-        elinewidth=1.3,
-        capsize=2.5,
-        zorder=3,
-        label=label,
-        **looks,
-    )
+    names = [str(name) for name in result.names]
+    room = LONGEST // result.order  # of each feature of a set
+    rows = [[drawn(shortened(names[k], room)) for k in result.sets[q]] for q in order]
+    axes.set_yticks(np.arange(len(order)), [" × ".join(row) for row in rows])
+    axes.set_ylim(len(order) - 0.4, -0.6)
+    axes.set_xlabel(score_in(result))
+    axes.locator_params(axis="x", nbins=6)
+    in_words = intervals_in_words(result, level, adjust)
+    say_intervals(axes, result, in_words, len(order), len(result), "sets")
+    return framed(axes)
 
 
 # ---- Features on a circle, and lines between those that matter jointly
 
-
-DrawnPairs: TypeAlias = Literal["clear", "all"]
-"""Those whose intervals are beyond zero and leak, or all."""
 
 _SMALLEST: Final = 50.0
 _GROWN: Final = 190.0
@@ -397,27 +335,24 @@ _FAR: Final = 2.2
 def interaction_network(
     result: InteractionScores,
     *,
-    pairs: DrawnPairs = "clear",
     n_features: int = 20,
     level: float = 0.9,
     adjust: Adjustment = "bonferroni",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw features on a circle, and a line for each pair, as thick as its score.
+    """Draw features on a circle, and a line for each clear pair, as thick as its score.
 
-    Solid red lines join features that contribute jointly, dashed blue ones those that
-    stand in for each other. Dots are larger the more the feature matters by itself,
-    where the result knows that (``result.main``).
+    Lines are of pairs whose intervals are beyond zero, and beyond what a model without
+    interactions would show. Solid red ones join features that contribute jointly,
+    dashed blue ones those that stand in for each other. Dots are larger the more the
+    feature matters by itself, where the result knows that (``result.main``).
 
     Parameters
     ----------
     result : InteractionScores
         Of pairs.
-    pairs : {"clear", "all"}
-        Lines for pairs whose intervals are beyond zero, and beyond what a model without
-        interactions would show; or for all of them, those that are not clear faint.
     n_features : int
-        How many features to draw, those with the largest scores of such pairs; in the
+        How many features to draw, those with the largest scores of clear pairs; in the
         order of the table.
     level : float
         Of the intervals.
@@ -435,23 +370,18 @@ def interaction_network(
     --------
     >>> import numpy as np, propopt as po
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> X = np.random.default_rng(0).normal(size=(120, 3))
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
     >>> scheme = po.interactions.DataSplit()
     >>> pairs = po.interactions.ILOCO(DecisionTreeRegressor(), scheme)
     >>> pairs = pairs.fit(X, 3 * X[:, 0] * X[:, 1])
-    >>> axes = po.plots.interaction_network(pairs.result_, pairs="all")
+    >>> axes = po.plots.interaction_network(pairs.result_)
     >>> sorted(text.get_text() for text in axes.texts)
     ['0', '1', '2']
     """
-    clear = clear_scores(result, level, adjust)
+    above, below = clear_scores(result, level, adjust)
     require_pairs(result, "interaction_network")
-    known_word(pairs, DrawnPairs, "pairs")
-    decided = clear.above | clear.below
-    wanted = decided if pairs == "clear" else np.ones_like(decided)
-    wanted &= np.isfinite(clear.estimates)
-    sizes = np.where(wanted, np.abs(clear.estimates), 0.0)
-    most = max(2, read_count(n_features, "n_features"))
-    features = np.sort(indices_of_strongest(result, sizes, most))
+    sizes = np.where(above | below, np.abs(result.estimates), 0.0)
+    features = np.sort(indices_of_strongest(result, sizes, n_features))
     outwards = len(features) > _SIDE_BY_SIDE
     reach = _FAR if outwards else _NEAR
     axes = given_or_new(ax, 3.0 + 1.9 * reach, 2.6 + 1.9 * reach)
@@ -460,21 +390,16 @@ def interaction_network(
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     names = [str(result.names[j]) for j in features]
     _draw_nodes(axes, circle, names, _areas(result, features))
-    ends = _ends(result, features)
-    wanted &= (ends >= 0).all(axis=1)
-    _draw_lines(axes, circle, ends, clear, wanted, signs_in_words(result))
+    place = np.full(len(result.names), -1)
+    place[features] = np.arange(len(features))
+    ends = place[result.sets]  # where both features of each pair are, or −1
+    _draw_lines(axes, circle, ends, result, sizes * (ends >= 0).all(axis=1))
     axes.set_aspect("equal")
     axes.set(xlim=(-reach, reach), ylim=(-reach - 0.25, reach))
     axes.axis("off")
-    say_intervals(axes, result, clear, len(features), len(result.names), "features")
+    in_words = intervals_in_words(result, level, adjust)
+    say_intervals(axes, result, in_words, len(features), len(result.names), "features")
     return axes
-
-
-def _ends(result: InteractionScores, features: Positions) -> Positions:
-    """Where both features of each pair are on the circle, (Q, 2); −1 if nowhere."""
-    place = np.full(len(result.names), -1)
-    place[features] = np.arange(len(features))
-    return np.asarray(place[result.sets])
 
 
 def _areas(result: InteractionScores, features: Positions) -> Values:
@@ -506,47 +431,35 @@ def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) 
 
 
 def _draw_lines(
-    axes: Axes,
-    circle: Array,
-    ends: Positions,
-    clear: ClearScores,
-    wanted: Truths,
-    words: tuple[str, str],
+    axes: Axes, circle: Array, ends: Positions, result: InteractionScores, sizes: Values
 ) -> None:
     """The weakest first, so that strong ones are on top; and what they mean."""
-    if not wanted.any():
+    if not sizes.any():
         axes.text(0.0, 0.0, "no pair is clear", ha="center", va="center", color="0.4")
         return
-    sizes = np.nan_to_num(np.abs(clear.estimates))
-    widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / (sizes[wanted].max() or 1.0)
-    decided = clear.above | clear.below
+    words = signs_in_words(result)
+    widths = _THINNEST + (_THICKEST - _THINNEST) * sizes / sizes.max()
     for q in np.argsort(sizes, kind="stable"):
-        if wanted[q]:
-            joint = clear.estimates[q] > 0.0
+        if sizes[q] > 0.0:
+            joint = result.estimates[q] > 0.0
             axes.plot(
                 *circle[ends[q]].T,
                 color=RAISES if joint else LOWERS,
                 linestyle="-" if joint else (0, (3, 1.5)),
                 linewidth=widths[q],
-                alpha=0.85 if decided[q] else 0.2,
+                alpha=0.85,
                 solid_capstyle="round",
                 zorder=2,
-                label=words[0 if joint else 1] if decided[q] else "_",
+                label=words[0 if joint else 1],
             )
-    _write_legend(axes)
-
-
-def _write_legend(axes: Axes) -> None:
-    """What each kind of line means, once."""
     lines, names = axes.get_legend_handles_labels()
     kinds = dict(sorted(zip(names, lines, strict=True), key=lambda own: own[0]))
-    if kinds:
-        axes.legend(
-            kinds.values(),
-            kinds.keys(),
-            loc="lower center",
-            frameon=False,
-            fontsize="small",
-            ncols=2,
-            handlelength=4.0,
-        )
+    axes.legend(  # what each kind of line means, once
+        kinds.values(),
+        kinds.keys(),
+        loc="lower center",
+        frameon=False,
+        fontsize="small",
+        ncols=2,
+        handlelength=4.0,
+    )

@@ -6,7 +6,7 @@ from propopt.base.files import as_cell
 from propopt.base.resources import shown_bytes
 from propopt.base.text import Quantity, in_percent, percent, rounded_percent
 from propopt.functions.cost import in_time
-from propopt.interactions.patch_fits import changed_parts
+from propopt.interactions.fitting import changed_parts
 from propopt.interactions.scores import are_counted, level_in_words, two_digits_up
 from propopt.lime import TabularLaw
 from propopt.lime.bins import interval_words

@@ -25,10 +25,10 @@ from propopt.base.errors import (
     InvalidInput,
 )
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import SquaredError
+from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features, read_sets
-from propopt.interactions.inference import ErrorRange, set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.inference import ErrorRange
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.splitting import held_out
 
@@ -95,7 +95,7 @@ def test_fixed_columns_leak_what_theory_says_of_the_main_effects():
     scheme = Minipatches(n_patches=600, n_features=3, columns="fixed")
     result = ILOCO(DecisionTreeRegressor(random_state=0), scheme).fit(X, y)
     expected = additive_leak(
-        result.main_effects_.estimates, 3, result.result_.sets, SquaredError()
+        result.main_effects_.estimates, 3, result.result_.sets, SQUARED
     )
     np.testing.assert_array_equal(result.result_.leak, expected)
     assert expected.any()
@@ -148,33 +148,13 @@ def test_targets_of_patches_are_those_of_the_mean_of_all(found, table):
         found.target(X[:1], y[:1])
 
 
-def test_predictions_are_there_where_learners_were_kept(found, table):
-    X, y = table
-    assert is_regressor(found)
-    assert found.score(X, y) == r2_score(y, found.predict(X))
-    plain = ILOCO(DecisionTreeRegressor())
-    assert not is_regressor(plain)
-    assert not hasattr(plain, "predict")
-    with pytest.raises(AttributeError) as caught:
-        plain.predict  # noqa: B018  # the access is what raises
-    assert "Minipatches(keep=True)" in str(caught.value.__cause__)
-    assert not hasattr(found, "predict_proba")
-
-
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 @pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
-def test_classes_are_predicted_as_they_were_given(table, scheme):
+def test_classes_are_judged_as_they_were_given(table, scheme):
     X, y = table
     labels = np.where(y > 0.5, "high", np.where(y < -0.5, "low", "middle"))
     model = ILOCO(GaussianNB(), scheme).fit(X, labels)
-    assert is_classifier(model)
     assert list(model.classes_) == ["high", "low", "middle"]
-    shares = model.predict_proba(X)
-    assert shares.shape == (120, 3)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
-    predicted = model.predict(X)
-    np.testing.assert_array_equal(predicted, model.classes_[shares.argmax(axis=1)])
-    assert model.score(X, labels) == accuracy_score(labels, predicted)
     assert model.result_.error_range == ErrorRange(0.0, 1.0, proved=True)
     assert model.target(X, labels).error == "probability"
 
@@ -267,7 +247,7 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     assert not result.result_.estimates[own].any()
     np.testing.assert_array_equal(result.result_.estimates[~own], raw[~own])
     assert not result.result_.intervals()[own].any()
-    assert result.result_.sentences(15)[-1].count("not used") == 1
+    np.testing.assert_array_equal(result.result_.to_frame()["used"], ~own)
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.DegenerateVarianceWarning")
@@ -458,3 +438,34 @@ def test_one_row_is_none(table):
     X, y = table
     with pytest.raises(InvalidInput, match="expected at least 2 rows, got 1 sample"):
         ILOCO(LinearRegression(), DataSplit()).fit(X[:1], y[:1])
+
+
+def test_predictions_are_there_where_learners_were_kept(found, table):
+    X, y = table
+    assert is_regressor(found)
+    assert found.score(X, y) == r2_score(y, found.predict(X))
+    plain = ILOCO(DecisionTreeRegressor())
+    assert not is_regressor(plain)
+    assert not hasattr(plain, "predict")
+    with pytest.raises(AttributeError) as caught:
+        plain.predict  # noqa: B018  # the access is what raises
+    assert "Minipatches(keep=True)" in str(caught.value.__cause__)
+    assert not hasattr(found, "predict_proba")
+
+
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
+@pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
+def test_classes_are_predicted_as_they_were_given(table, scheme):
+    X, y = table
+    labels = np.where(y > 0.5, "high", np.where(y < -0.5, "low", "middle"))
+    model = ILOCO(GaussianNB(), scheme).fit(X, labels)
+    assert is_classifier(model)
+    assert list(model.classes_) == ["high", "low", "middle"]
+    shares = model.predict_proba(X)
+    assert shares.shape == (120, 3)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
+    predicted = model.predict(X)
+    np.testing.assert_array_equal(predicted, model.classes_[shares.argmax(axis=1)])
+    assert model.score(X, labels) == accuracy_score(labels, predicted)
+    assert model.result_.error_range == ErrorRange(0.0, 1.0, proved=True)
+    assert model.target(X, labels).error == "probability"

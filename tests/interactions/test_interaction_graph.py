@@ -50,12 +50,6 @@ def test_clear_joint_contributions_are_similarities_in_units_of_the_largest(pair
     assert repr(graph) == "<interaction graph: 4 nodes, 2 edges, largest=2>"
 
 
-def test_all_joint_contributions_are_joined_where_that_is_asked_for(pairs):
-    graph = interaction_graph(pairs, pairs="positive")
-    assert dense(graph)[0, 2] == pytest.approx(0.05)
-    assert graph.n_edges == 3
-
-
 @pytest.mark.parametrize(("shift", "edges"), [(1e-9, 1), (-1e-9, 0)])
 def test_the_level_decides_with_all_candidates_counted(shift, edges):
     at_bound = 0.1 * norm.isf(0.05 / 2 / 10) + shift
@@ -138,7 +132,6 @@ def test_the_columns_of_an_array_go_by_position():
             r"columns are not those of the graph: 'd' not known",
         ),
         ({"columns": list("abcx")}, r"'x' missing, 'd' not known"),
-        ({"pairs": "all"}, r"pairs: expected 'clear' or 'positive', got 'all'"),
         ({"level": 1.5}, "level: expected a number between 0 and 1"),
     ],
 )
@@ -149,11 +142,11 @@ def test_what_cannot_be_joined_is_refused(pairs, settings, message):
 
 def test_without_joint_contributions_there_is_no_graph():
     weak = scores_of(NAMES, SCORES, errors=5.0)
-    with pytest.raises(InvalidInput, match=r"of 4 pairs none .*Bonferroni of 4.*'posi"):
+    with pytest.raises(InvalidInput, match=r"of 4 pairs none .*Bonferroni of 4.*join$"):
         interaction_graph(weak)
     negative = scores_of(NAMES, {(0, 1): -1.0})
     with pytest.raises(InvalidInput, match=r"nothing to join$"):
-        interaction_graph(negative, pairs="positive")
+        interaction_graph(negative)
 
 
 def test_groups_of_columns_of_an_array_keep_their_places():

@@ -16,12 +16,11 @@ from propopt.base.arrays import Array
 from propopt.base.errors import AdditiveErrorWarning, InvalidInput
 from propopt.interactions import DataSplit
 from propopt.interactions.errors_of_rows import (
+    ABSOLUTE,
     ABSOLUTE_LEAK,
     ABSOLUTE_LEAK_OF_TWO,
-    AbsoluteError,
-    GivenError,
-    ProbabilityError,
-    SquaredError,
+    PROBABILITY,
+    SQUARED,
     read_error,
 )
 from propopt.interactions.left_out import Refits
@@ -39,15 +38,15 @@ def test_formulas_of_numbers() -> None:
     for i in range(6):
         for q in range(3):
             apart = Y[i] - KNOWN[i, q, 0]
-            assert SquaredError().of(Y, KNOWN)[i, q] == pytest.approx(apart**2)
-            assert AbsoluteError().of(Y, KNOWN)[i, q] == pytest.approx(abs(apart))
+            assert SQUARED.of(Y, KNOWN)[i, q] == pytest.approx(apart**2)
+            assert ABSOLUTE.of(Y, KNOWN)[i, q] == pytest.approx(abs(apart))
 
 
 def test_one_less_the_probability_of_the_class() -> None:
     known = np.stack(
-        [ProbabilityError().known(SHARES[:, q], PLACES) for q in range(4)], axis=1
+        [PROBABILITY.known(SHARES[:, q], PLACES) for q in range(4)], axis=1
     )
-    result = ProbabilityError().of(PLACES, known)
+    result = PROBABILITY.of(PLACES, known)
     for i in range(6):
         np.testing.assert_allclose(result[i], 1 - SHARES[i, :, PLACES[i]], rtol=1e-15)
 
@@ -55,16 +54,15 @@ def test_one_less_the_probability_of_the_class() -> None:
 def test_of_two_classes_it_is_the_distance_to_the_probability_of_one() -> None:
     p = RNG.uniform(size=6)
     y = np.array([0, 1, 1, 0, 1, 0])
-    known = ProbabilityError().known(np.column_stack([1 - p, p]), y)
-    result = ProbabilityError().of(y, known[:, None])[:, 0]
+    known = PROBABILITY.known(np.column_stack([1 - p, p]), y)
+    result = PROBABILITY.of(y, known[:, None])[:, 0]
     np.testing.assert_allclose(result, np.abs(y - p), rtol=1e-15)
 
 
 def test_errors_of_users_get_numbers_in_their_order() -> None:
     error = read_error(lambda y, p: 2 * (y - p) ** 2, None)
-    assert isinstance(error, GivenError)
     result = error.of(Y, KNOWN)
-    np.testing.assert_allclose(result, 2 * SquaredError().of(Y, KNOWN), rtol=1e-15)
+    np.testing.assert_allclose(result, 2 * SQUARED.of(Y, KNOWN), rtol=1e-15)
 
 
 def test_errors_of_users_get_labels_and_all_probabilities() -> None:
@@ -143,8 +141,8 @@ def test_errors_that_are_not_known(choice: Any, classes: Any, words: str) -> Non
 
 
 def test_the_error_by_default() -> None:
-    assert read_error("auto", None) == SquaredError()
-    assert read_error("auto", LABELS) == ProbabilityError()
+    assert read_error("auto", None) == SQUARED
+    assert read_error("auto", LABELS) == PROBABILITY
 
 
 def test_absolute_errors_warn_with_the_numbers_of_the_closed_form() -> None:

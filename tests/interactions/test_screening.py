@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from propopt.base.errors import InvalidInput
 from propopt.interactions import ILOCO, DataSplit, Minipatches, Screen
-from propopt.interactions.inference import set_scores
+from propopt.interactions.left_out import set_scores
 
 
 X, Y = product_table(200, 6)
@@ -30,9 +30,9 @@ def test_by_minipatches_the_largest_of_all_sets_are_chosen_and_all_are_counted()
     pairs = source.features.all_sets(2)
     size = np.abs(set_scores(source, pairs).estimates)
     chosen = SCREEN.choose(source, 2)
-    np.testing.assert_array_equal(chosen.places, pairs[np.sort(np.argsort(-size)[:3])])
-    assert chosen.n_candidates == 15
-    assert [0, 1] in chosen.places.tolist()
+    np.testing.assert_array_equal(chosen[0], pairs[np.sort(np.argsort(-size)[:3])])
+    assert chosen[1] == 15
+    assert [0, 1] in chosen[0].tolist()
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
@@ -42,17 +42,17 @@ def test_with_room_for_all_smaller_sets_none_is_missed(order: int) -> None:
     every = source.features.all_sets(order)
     size = np.abs(set_scores(source, every).estimates)
     expected = every[np.sort(np.argsort(-size, kind="stable")[:20])]
-    np.testing.assert_array_equal(screen.choose(source, order).places, expected)
+    np.testing.assert_array_equal(screen.choose(source, order)[0], expected)
 
 
 def test_larger_sets_are_made_of_the_chosen_smaller_ones() -> None:
     source = FEW.fit(read(NEAR, X, Y), seed=0)
     screen = Screen(n_sets=2, scheme=FEW)
-    pairs = {frozenset(own) for own in screen.choose(source, 2).places.tolist()}
+    pairs = {frozenset(own) for own in screen.choose(source, 2)[0].tolist()}
     triples = screen.choose(source, 3)
-    assert triples.places.shape == (2, 3)
-    assert triples.n_candidates == 20
-    for own in triples.places.tolist():
+    assert triples[0].shape == (2, 3)
+    assert triples[1] == 20
+    for own in triples[0].tolist():
         assert any(frozenset(pair) in pairs for pair in combinations(own, 2))
 
 
@@ -60,27 +60,27 @@ def test_of_a_split_only_the_training_rows_choose() -> None:
     refits = read(LinearRegression(), X, Y)
     source = DataSplit().fit(refits, seed=4)
     chosen = SCREEN.choose(source, 2)
-    assert chosen.n_candidates == 3
-    assert "3 of 15 sets were chosen for their scores in minipatches" in chosen.notes[0]
-    assert chosen.notes[0].endswith("corrections count 3")
+    assert chosen[1] == 3
+    assert "3 of 15 sets were chosen for their scores in minipatches" in chosen[2][0]
+    assert chosen[2][0].endswith("corrections count 3")
     (fold,) = DataSplit().drawn_folds(200, 4)
 
     def chosen_after(changed: Any) -> list[list[int]]:
         y = Y.copy()
         y[changed] = np.random.default_rng(9).normal(size=len(changed), scale=20)
         other = DataSplit().fit(replace(refits, y=y), seed=4)
-        return SCREEN.choose(other, 2).places.tolist()
+        return SCREEN.choose(other, 2)[0].tolist()
 
-    assert chosen_after(fold.test) == chosen.places.tolist()
-    assert chosen_after(fold.training) != chosen.places.tolist()
+    assert chosen_after(fold.test) == chosen[0].tolist()
+    assert chosen_after(fold.training) != chosen[0].tolist()
 
 
 def test_of_folds_all_rows_choose_and_all_sets_are_counted() -> None:
     source = DataSplit(n_folds=4).fit(read(LinearRegression(), X, Y), seed=4)
     chosen = SCREEN.choose(source, 2)
-    assert len(chosen.places) == 3
-    assert chosen.n_candidates == 15
-    assert "minipatches of all rows" in chosen.notes[0]
+    assert len(chosen[0]) == 3
+    assert chosen[1] == 15
+    assert "minipatches of all rows" in chosen[2][0]
 
 
 @pytest.mark.sampled(1)
@@ -121,7 +121,7 @@ def test_choosing_by_training_rows_leaves_coverage_as_it_is() -> None:
     for seed in range(120):
         table, y = product_table(120, 6, seed=seed)
         source = DataSplit().fit(read(LinearRegression(), table, y), seed=seed)
-        indices = screen.choose(source, 2).places
+        indices = screen.choose(source, 2)[0]
         result = set_scores(source, indices)
         truth = set_scores(source.judged_on(new, target), indices).estimates
         covered += int(

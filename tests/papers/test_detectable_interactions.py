@@ -10,7 +10,7 @@ from papers.iloco.theory import (
     detectable_ratio,
     ideal_scores,
 )
-from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
+from propopt.interactions.errors_of_rows import PROBABILITY, SQUARED, RowError
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,10 @@ def test_thresholds_of_patches(
     n_features: int, m: int, probability: float, squared: float
 ) -> None:
     shares = FixedColumns(n_features, m)
-    result = detectable_ratio(shares, ProbabilityError())
+    result = detectable_ratio(shares, PROBABILITY)
     assert result == pytest.approx(probability, abs=6e-4)
     assert result == pytest.approx((n_features - 3) / ((m - 1) * (n_features - 5)))
-    result = detectable_ratio(shares, SquaredError())
+    result = detectable_ratio(shares, SQUARED)
     assert result == pytest.approx(squared, abs=6e-4)
     assert result == pytest.approx(_squared(n_features, m), rel=1e-9)
 
@@ -43,9 +43,9 @@ def _squared(n_features: int, m: int) -> float:
     return leak / (1 - 2 * (1 - first) ** 2 + (1 - second) ** 2)
 
 
-@pytest.mark.parametrize("error", [SquaredError(), ProbabilityError()])
+@pytest.mark.parametrize("error", [SQUARED, PROBABILITY])
 def test_at_the_threshold_both_pairs_have_one_score(
-    error: SquaredError | ProbabilityError,
+    error: RowError,
 ) -> None:
     shares = FixedColumns(12, 5)
     joint = 5.0 * detectable_ratio(shares, error)

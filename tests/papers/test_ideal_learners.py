@@ -16,12 +16,13 @@ from papers.iloco.theory import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.interactions.errors_of_rows import (
-    AbsoluteError,
-    ProbabilityError,
-    SquaredError,
+    ABSOLUTE,
+    PROBABILITY,
+    SQUARED,
+    RowError,
 )
 from propopt.interactions.features import Features
-from propopt.interactions.inference import set_scores
+from propopt.interactions.left_out import set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
 
@@ -54,7 +55,7 @@ def every_patch(shares: KeptShares) -> np.ndarray:
     return np.array([np.isin(np.arange(M), own) for own in sets])
 
 
-def enumerated(shares: KeptShares, error: SquaredError | ProbabilityError):
+def enumerated(shares: KeptShares, error: RowError):
     """Every patch judged at every row; of classes rows count with p(y | x)."""
     X, features = corners(M), every_patch(shares)
     features = np.tile(features, (2, 1))  # both groups have every patch
@@ -62,7 +63,7 @@ def enumerated(shares: KeptShares, error: SquaredError | ProbabilityError):
         [sum_of_terms(TERMS, X, set(np.flatnonzero(own))) for own in features]
     )
     truth = sum_of_terms(TERMS, X)
-    if isinstance(error, SquaredError):
+    if error == SQUARED:
         y, predictions, weights = truth, at_rows, np.ones(len(X))
     else:
         y = np.repeat([0, 1], len(X))
@@ -82,12 +83,12 @@ def enumerated(shares: KeptShares, error: SquaredError | ProbabilityError):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("error", [SquaredError(), ProbabilityError()])
+@pytest.mark.parametrize("error", [SQUARED, PROBABILITY])
 @pytest.mark.parametrize(
     "shares", [FixedColumns(M, 2), FixedColumns(M, 3), BernoulliColumns(0.5)]
 )
 def test_scores_of_all_patches_at_all_rows(
-    shares: KeptShares, error: SquaredError | ProbabilityError, order: int
+    shares: KeptShares, error: RowError, order: int
 ) -> None:
     sets = FEATURES.all_sets(order)
     result = set_scores(enumerated(shares, error), sets).estimates
@@ -96,9 +97,9 @@ def test_scores_of_all_patches_at_all_rows(
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-@pytest.mark.parametrize(("error", "factor"), [(SquaredError(), 1), (None, 1)])
+@pytest.mark.parametrize(("error", "factor"), [(SQUARED, 1), (None, 1)])
 def test_refits_count_the_terms_that_contain_a_set(
-    error: SquaredError | None, factor: float, order: int
+    error: RowError | None, factor: float, order: int
 ) -> None:
     sets = FEATURES.all_sets(order)
     terms = variances(TERMS)
@@ -109,7 +110,7 @@ def test_refits_count_the_terms_that_contain_a_set(
     np.testing.assert_allclose(
         ideal_scores(terms, sets, Refitted(), error), expected, atol=1e-17
     )
-    twice = ideal_scores(terms, sets, Refitted(), ProbabilityError())
+    twice = ideal_scores(terms, sets, Refitted(), PROBABILITY)
     np.testing.assert_allclose(twice, 2 * np.array(expected), atol=1e-17)
 
 
@@ -122,10 +123,8 @@ def test_scores_of_the_paper_model_by_patches_of_two_of_ten() -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("error", [SquaredError(), ProbabilityError()])
-def test_independent_draws_shrink_and_leak_nothing(
-    error: SquaredError | ProbabilityError, order: int
-) -> None:
+@pytest.mark.parametrize("error", [SQUARED, PROBABILITY])
+def test_independent_draws_shrink_and_leak_nothing(error: RowError, order: int) -> None:
     # Σ_{u ⊇ S} V_u (φ(0) − φ(ρ^|u|)): of a pair [1 − (1 − ρ²)²] V, or 2 ρ² V
     rho, terms = 0.2, variances(TERMS)
     sets = FEATURES.all_sets(order)
@@ -134,7 +133,7 @@ def test_independent_draws_shrink_and_leak_nothing(
         above = [(len(own), v) for own, v in terms.items() if set(own) >= set(members)]
         squared = sum(v * (1 - (1 - rho**s) ** 2) for s, v in above)
         linear = sum(2 * v * rho**s for s, v in above)
-        expected = squared if isinstance(error, SquaredError) else linear
+        expected = squared if error == SQUARED else linear
         assert score == pytest.approx(expected, abs=1e-16)
         assert above or score == 0.0
 
@@ -154,7 +153,7 @@ def test_shares_are_ratios_of_binomials(n_features: int, m: int) -> None:
 
 def test_other_errors_have_no_closed_form() -> None:
     with pytest.raises(InvalidInput, match="closed form for squared"):
-        ideal_scores({(0,): 1.0}, np.array([(0, 1)]), Refitted(), AbsoluteError())
+        ideal_scores({(0,): 1.0}, np.array([(0, 1)]), Refitted(), ABSOLUTE)
 
 
 @pytest.mark.parametrize(

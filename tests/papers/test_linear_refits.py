@@ -10,9 +10,9 @@ from papers.iloco.theory import linear_refit_scores
 from propopt.base.errors import InvalidInput, PropoptWarning
 from propopt.interactions import ILOCO, DataSplit
 from propopt.interactions.errors_of_rows import (
-    AbsoluteError,
-    ProbabilityError,
-    SquaredError,
+    ABSOLUTE,
+    PROBABILITY,
+    SQUARED,
 )
 
 
@@ -51,11 +51,11 @@ def test_sign_of_a_pair_with_opposite_effects_changes_at_one_correlation(
 def test_absolute_errors_of_additive_functions_are_not_zero(
     b: float, score: float
 ) -> None:
-    result = linear_refit_scores([b, b, 5.0], np.eye(3), PAIR, AbsoluteError())
+    result = linear_refit_scores([b, b, 5.0], np.eye(3), PAIR, ABSOLUTE)
     assert result[0] == pytest.approx(score, abs=5e-5)
     roots = 2 * np.sqrt(1 + b**2) - 1 - np.sqrt(1 + 2 * b**2)
     assert result[0] == pytest.approx(np.sqrt(2 / np.pi) * roots, abs=1e-14)
-    assert linear_refit_scores([b, b, 5.0], np.eye(3), PAIR, SquaredError())[0] == 0.0
+    assert linear_refit_scores([b, b, 5.0], np.eye(3), PAIR, SQUARED)[0] == 0.0
 
 
 def dummies(n_levels: int) -> np.ndarray:
@@ -106,7 +106,7 @@ def test_least_squares_on_many_rows(error: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PropoptWarning)  # of absolute errors
         result = model.fit(X, y).result_
-    kind = AbsoluteError() if error == "absolute" else SquaredError()
+    kind = ABSOLUTE if error == "absolute" else SQUARED
     expected = linear_refit_scores(b, sigma, result.sets, kind)
     scores = (result.estimates - expected) / result.standard_errors
     assert np.abs(scores).max() < 5.0
@@ -119,7 +119,7 @@ def test_least_squares_on_many_rows(error: str) -> None:
         (np.eye(3), None, r"expected shape \(2, 2\), as there are 2 slopes"),
         ([[1.0, 0.5], [0.4, 1.0]], None, "symmetric"),
         ([[1.0, 2.0], [2.0, 1.0]], None, "no negative eigenvalue, got -1"),
-        (np.eye(2), ProbabilityError(), "squared and absolute errors, got Prob"),
+        (np.eye(2), PROBABILITY, "squared and absolute errors, got prob"),
     ],
 )
 def test_refusals(covariance: object, error: object, message: str) -> None:

@@ -8,15 +8,13 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from propopt.interactions import DataSplit, InteractionScores
-from propopt.interactions.errors_of_rows import SquaredError
+from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features
-from propopt.interactions.iloco import Scoring
-from propopt.interactions.inference import set_scores
-from propopt.interactions.left_out import LeftOutErrors
+from propopt.interactions.left_out import LeftOut, LeftOutErrors, set_scores
 
 
-@dataclass(frozen=True, eq=False)
-class LeastSquaresErrors:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeastSquaresErrors(LeftOut):
     """Squared errors at some rows of linear fits with an intercept to others.
 
     Parameters
@@ -32,21 +30,22 @@ class LeastSquaresErrors:
     new: np.ndarray
     y_new: np.ndarray
 
-    @property
-    def features(self) -> Features:
-        return Features.of(list(range(self.X.shape[1])))
+    @classmethod
+    def of(cls, X, y, new, y_new) -> LeastSquaresErrors:
+        """Of all columns, and rows that count alike."""
+        return cls(
+            features=Features.of(list(range(X.shape[1]))),
+            error=SQUARED,
+            row_weights=np.ones(len(new)),
+            method="least squares",
+            X=X,
+            y=y,
+            new=new,
+            y_new=y_new,
+        )
 
-    @property
-    def row_weights(self) -> np.ndarray:
-        return np.ones(len(self.new))
-
-    @property
-    def row_groups(self) -> None:
-        return None
-
-    @property
-    def used(self) -> None:
-        return None
+    def judged_on(self, table, y) -> LeastSquaresErrors:
+        return self.of(self.X, self.y, table, y)
 
     def errors(self, sets: np.ndarray) -> LeftOutErrors:
         kept = np.ones((len(sets), self.X.shape[1]))
@@ -71,11 +70,10 @@ def held_out_scores(
     And what it fitted.
     """
     (fold,) = DataSplit().drawn_folds(len(X), seed)
-    source = LeastSquaresErrors(
+    source = LeastSquaresErrors.of(
         X[fold.training], y[fold.training], X[fold.test], y[fold.test]
     )
-    scoring = Scoring(source, DataSplit(), SquaredError())
-    return scoring.of(pairs, None, n_candidates=len(pairs)), source
+    return source.scores(pairs, None), source
 
 
 def orthogonal_rows(n_columns: int) -> np.ndarray:
@@ -93,5 +91,4 @@ def exact_target(
 ) -> np.ndarray:
     """The mean score over all rows, from y without noise at :func:`orthogonal_rows`."""
     rows = orthogonal_rows(fitted.X.shape[1])
-    judged = LeastSquaresErrors(fitted.X, fitted.y, rows, y_new)
-    return set_scores(judged, pairs).estimates
+    return set_scores(fitted.judged_on(rows, y_new), pairs).estimates

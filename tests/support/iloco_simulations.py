@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from propopt.interactions import ILOCO, InteractionScores
-from propopt.interactions.inference import set_scores
+from propopt.interactions.left_out import set_scores
 
 
 Table = tuple[np.ndarray, np.ndarray]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from propopt.interactions.errors_of_rows import RowError, SquaredError
+from propopt.interactions.errors_of_rows import SQUARED, RowError
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import draw_patches
@@ -38,7 +38,7 @@ def random_source(
         patches=patches,
         predictions=predictions,
         y=rng.integers(0, max(n_known, 2), n_table).astype(np.float64),
-        error=SquaredError() if error is None else error,
+        error=SQUARED if error is None else error,
         features=Features.of(list(range(n_features))),
         row_weights=weights * n_table / weights.sum(),
         n_groups=n_groups,

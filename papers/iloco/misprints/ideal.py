@@ -20,7 +20,7 @@ from papers.iloco.theory import (
 from papers.lime.lines import DrawnLine, Lines
 from papers.lime.statements import equals
 from propopt.base.arrays import Array, Values
-from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
+from propopt.interactions.errors_of_rows import PROBABILITY, SQUARED
 from propopt.interactions.features import Features
 
 
@@ -88,7 +88,7 @@ def refits_are_exact(result: IdealCurves) -> Invariant:
     del result
     terms = {(0,): 2.25, (0, 1): 0.64, (0, 1, 2): 0.25}
     squared = ideal_scores(terms, _PAIRS[[0, 1]], Refitted())
-    classes = ideal_scores(terms, _PAIRS[[0, 1]], Refitted(), ProbabilityError())
+    classes = ideal_scores(terms, _PAIRS[[0, 1]], Refitted(), PROBABILITY)
     return equals(
         "scores of refits are sums of V_u over u ⊇ S, for classes twice",
         np.r_[squared, classes],
@@ -113,7 +113,7 @@ def thresholds_are_known(result: IdealCurves) -> Invariant:
     ratios = [
         detectable_ratio(FixedColumns(10, m), error)
         for m in (2, 5)
-        for error in (ProbabilityError(), SquaredError())
+        for error in (PROBABILITY, SQUARED)
     ]
     return equals(
         "the least V_12/(V_1 + V_2) that is found, m = 2 and 5 of 10, of classes and "

@@ -32,9 +32,8 @@ from propopt.interactions.features import (
     read_sets,
 )
 from propopt.interactions.left_out import LeftOut, Scheme
-from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import check_order
-from propopt.interactions.scores import SET_NOUNS, clear_scores
+from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
     Answer,
     JobRun,
@@ -132,8 +131,7 @@ class MinipatchesSection(SchemeSection):
         return replace(self.build(), folder=folder)
 
     def is_whole(self, source: LeftOut) -> bool:
-        assert isinstance(source, PatchErrors)
-        return len(source.patches) == self.build().n_patches
+        return source.n_patches == self.build().n_patches
 
     def check(self, n_rows: int, features: Features, order: int) -> None:
         check_order(self.build().usable(n_rows, features), order)
@@ -446,7 +444,7 @@ def write_interactions_figure(
             panels["features"].set_title(_counted(main_effects), loc="left")
         intervals(result, ax=panels["sets"])
         panels["sets"].set_title(_counted(result), loc="left")
-        intervals_are = clear_scores(result, **how).in_words
+        intervals_are = intervals_in_words(result, **how)
         title = (
             capitalised(result.explained),
             f"{result.n_rows:,} rows; {intervals_are}",

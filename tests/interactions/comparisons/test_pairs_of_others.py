@@ -22,7 +22,7 @@ from propopt.interactions import (
     h_statistic,
     shap_interactions,
 )
-from propopt.interactions.comparisons import RowGames, read_games
+from propopt.interactions.comparisons import RowGames
 
 
 SUBSETS = [set(s) for size in range(5) for s in combinations(range(4), size)]
@@ -38,7 +38,7 @@ def X(rng):
 
 
 def games_of(X, n_rows=3, n_background=5) -> RowGames:
-    return read_games(
+    return RowGames.of(
         curved, X, target=None, groups=None,
         n_rows=n_rows, n_background=n_background, rng=0,
     )  # fmt: skip
@@ -174,7 +174,7 @@ def test_an_index_of_a_product_is_the_product_of_differences(X):
     def product(X):
         return 2.0 * X[:, 0] * X[:, 2]
 
-    own = read_games(
+    own = RowGames.of(
         product, X, target=None, groups=None, n_rows=4, n_background=6, rng=1
     )
     apart = own.points[:, None] - own.background  # (4, 6, D)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.interactions.inference import EqualRows, ErrorRange, are_equal
+from propopt.interactions.inference import ErrorRange, ScoreLaw, are_equal
+
+
+def equal_rows(scores, n_rows, null=0.0):
+    """The law of scores between −2 and 2 that so many rows have alike."""
+    estimates = np.array(scores)
+    none, every = np.zeros(len(estimates)), np.ones(len(estimates), dtype=bool)
+    return ScoreLaw(estimates, none, none + np.inf, none + null, every, 2.0, n_rows)
 
 
 @pytest.mark.parametrize("n_rows", [2, 5, 30, 500])
@@ -21,36 +28,34 @@ def test_a_law_of_two_values_is_missed_with_a_probability_of_at_most_alpha(
                 mean = (1 - p) * c + p * end
                 missed = 0.0
                 for value, weight in ((c, 1 - p), (end, p)):
-                    rows = EqualRows(np.array([value]), 2.0, n_rows)
-                    if not (
-                        rows.low(alpha) - 1e-12 <= mean <= rows.high(alpha) + 1e-12
-                    ):
+                    rows = equal_rows([value], n_rows)
+                    low = rows.intervals(alpha, "lower")[0, 0]
+                    high = rows.intervals(alpha, "upper")[0, 1]
+                    if not low - 1e-12 <= mean <= high + 1e-12:
                         missed += weight**n_rows
                 assert missed <= alpha + 1e-12
 
 
 def test_it_is_no_wider_than_that_needs():
     # a share p a little above 1 − α^(1/(N − 1)) at the far end is outside
-    rows = EqualRows(np.array([0.5]), 2.0, 30)
+    ((low, high),) = equal_rows([0.5], 30).intervals(0.1, "both")
     p = 1 - 0.1 ** (1 / 29)
-    assert rows.low(0.1) == pytest.approx((1 - p) * 0.5 - p * 2.0, rel=1e-12)
-    assert rows.high(0.1) == pytest.approx((1 - p) * 0.5 + p * 2.0, rel=1e-12)
+    assert low == pytest.approx((1 - p) * 0.5 - p * 2.0, rel=1e-12)
+    assert high == pytest.approx((1 - p) * 0.5 + p * 2.0, rel=1e-12)
 
 
 def test_p_values_are_the_alpha_at_which_an_end_is_the_null():
-    rows = EqualRows(np.array([0.5, -0.5, 0.0]), 2.0, 30)
-    null = np.array([0.1, -0.2, 0.0])
-    above, below = rows.p_greater(null), rows.p_less(null)
-    assert rows.low(above[0])[0] == pytest.approx(0.1, rel=1e-9)
-    assert rows.high(below[1])[1] == pytest.approx(-0.2, rel=1e-9)
+    rows = equal_rows([0.5, -0.5, 0.0], 30, np.array([0.1, -0.2, 0.0]))
+    above, below = rows.p_values("greater"), rows.p_values("less")
+    assert rows.intervals(above[0], "lower")[0, 0] == pytest.approx(0.1, rel=1e-9)
+    assert rows.intervals(below[1], "upper")[1, 1] == pytest.approx(-0.2, rel=1e-9)
     assert below[0] == above[1] == above[2] == below[2] == 1.0
 
 
 def test_means_at_the_end_of_the_range_leave_no_room():
-    rows = EqualRows(np.array([-2.0]), 2.0, 10)
-    assert rows.low(0.1) == -2.0
-    assert rows.p_greater(np.array([-3.0])) == 0.0  # it cannot be as low
-    assert rows.p_greater(np.array([-2.0])) == 1.0
+    assert equal_rows([-2.0], 10).intervals(0.1, "lower")[0, 0] == -2.0
+    for null, p in ((-3.0, 0.0), (-2.0, 1.0)):  # it cannot be as low
+        assert equal_rows([-2.0], 10, null).p_values("greater") == p
 
 
 def test_scores_of_larger_sets_have_larger_ranges():

@@ -13,7 +13,6 @@ from propopt.base.errors import InvalidInput
 from propopt.interactions.inference import (
     ALTERNATIVES,
     Adjustment,
-    EqualRows,
     ErrorRange,
     Null,
     Side,
@@ -119,10 +118,11 @@ def degenerate(rng: np.random.Generator, proved: bool, **fields: Any) -> Any:
 def test_no_interval_has_no_width_though_all_rows_are_equal(rng, proved):
     scores = degenerate(rng, proved)
     np.testing.assert_array_equal(scores.degenerate, [True, True, False])
-    rows = EqualRows(scores.estimates, 2.0, 50)
     ends = scores.intervals(level=0.9, adjust="none")
-    np.testing.assert_allclose(ends[:2, 0], rows.low(0.1)[:2], rtol=1e-12)
-    np.testing.assert_allclose(ends[:2, 1], rows.high(0.1)[:2], rtol=1e-12)
+    share = 1.0 - 0.1 ** (1 / 49)
+    for (low, high), score in zip(ends[:2], (0.0, 0.4), strict=True):
+        assert low == pytest.approx(score - share * (2.0 + score), rel=1e-12)
+        assert high == pytest.approx(score + share * (2.0 - score), rel=1e-12)
     assert (ends[:, 1] - ends[:, 0] > 0.1).all()
     np.testing.assert_allclose(ends[2], 0.4 + 0.1 * stats.norm.isf([0.95, 0.05]))
     p = scores.p_values()

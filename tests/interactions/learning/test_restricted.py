@@ -35,8 +35,7 @@ from sklearn.preprocessing import (
 )
 
 from propopt.base.errors import InvalidInput
-from propopt.interactions.learners import SomeColumns
-from propopt.interactions.learning import mentions_columns, restricted
+from propopt.interactions.learning import SomeColumns, mentions_columns, restricted
 
 
 NAMES = ("age", "size", "colour", "shape")

@@ -24,14 +24,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from propopt.base.errors import InterruptedWarning, InvalidInput, Refused, Unwritten
 from propopt.base.resources import Budget
-from propopt.interactions import patch_fits
-from propopt.interactions.patch_fits import of_learner
+from propopt.interactions import fitting
+from propopt.interactions.fitting import hash_of
 
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """Several chunks also of few patches."""
-    monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=64))
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=64))
 
 
 @pytest.fixture
@@ -73,11 +73,9 @@ def test_a_folder_changes_nothing_and_spares_all_fits_the_second_time(place, mar
     assert n_fits(marks) == 0
     for other in (first, second):
         assert predictions(other).tobytes() == predictions(alone).tobytes()
-    assert sorted(file.name for file in place.iterdir()) == [
-        "finished.txt",
-        "predictions.bin",
-        "problem.json",
-    ]
+    parts = sorted(file.name for file in place.iterdir())
+    assert parts[:3] == ["00000000.npz", "00000001.npz", "00000003.npz"]
+    assert parts[-1] == "problem.json"
 
 
 def test_more_patches_of_the_same_problem_go_on_from_the_old_ones(place, marks):
@@ -122,12 +120,12 @@ def test_a_failed_run_goes_on(place, marks):
 def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     place, marks, monkeypatch
 ):
-    monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=200))
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
     tests = Path(__file__).parents[2]
     paths = [place, marks, tests / "support", tests.parent]
     command = [sys.executable, "-W", "ignore", "-c", KILLED, *map(str, paths)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    kept = finished(place / "finished.txt")
+    kept = finished(place)
     assert kept == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
     assert n_fits(marks) == 151
     for number in range(151):
@@ -149,7 +147,7 @@ fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
 
 
 def test_a_call_fits_as_many_patches_as_take_two_seconds():
-    pace = patch_fits.Pace(most=200)
+    pace = fitting.Pace(most=200)
     sizes = []
     for seconds in (0.1, 0.1, 0.1, 0.1, 0.1, 0.5, 3.0):  # of a patch
         sizes.append(pace.size)
@@ -157,14 +155,13 @@ def test_a_call_fits_as_many_patches_as_take_two_seconds():
     assert sizes == [1, 2, 4, 8, 16, 20, 4]
     assert pace.size == 1
     missing = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
-    parts = patch_fits.Pace(most=2, size=2).chunks(missing)
+    parts = fitting.Pace(most=2, size=2).chunks(missing)
     assert [(own.start, own.stop) for own in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
 
 
-def finished(lines):
+def finished(place):
     """How many patches a folder has."""
-    parts = (line.split() for line in lines.read_text().splitlines())
-    return sum(int(stop) - int(first) for first, stop, *_ in parts)
+    return sum(len(np.load(part)["known"]) for part in place.glob("*.npz"))
 
 
 RUN = """
@@ -173,7 +170,7 @@ folder, marks, n_jobs = sys.argv[1:4]
 sys.path[:0] = sys.argv[4:]
 from minipatch_cases import Once, fitted, many, small_table
 from propopt.base.resources import Budget
-from propopt.interactions import patch_fits as fitting
+from propopt.interactions import fitting
 fitting.CHUNKS = Budget(2**25, n_rows=16)
 learner = Once(marks, seconds=0.003)
 fitted(many(folder=folder), *small_table(), learner, n_jobs=int(n_jobs))
@@ -194,13 +191,12 @@ def test_a_run_that_is_killed_goes_on(place, marks, how, n_jobs):
             stderr=subprocess.DEVNULL,
         )
 
-    lines = place / "finished.txt"
     with started() as run:
-        while not (lines.exists() and lines.read_text().count("\n") >= 3):
+        while len(list(place.glob("*.npz"))) < 3:
             assert run.poll() is None
             time.sleep(0.01)
         run.send_signal(how)
-    done = finished(lines)
+    done = finished(place)
     assert 7 <= done < 500
     if n_jobs == 2:
         time.sleep(2)  # workers that were left see that they are alone
@@ -209,7 +205,8 @@ def test_a_run_that_is_killed_goes_on(place, marks, how, n_jobs):
         assert run.wait() == 0
     assert n_fits(marks) == 500 - done
     alone = fitted(many(), X, Y, Once(str(marks)))
-    values = np.fromfile(place / "predictions.bin").reshape(500, 90, 1)
+    parts = [np.load(part)["known"] for part in sorted(place.glob("*.npz"))]
+    values = np.concatenate(parts)
     assert values.tobytes() == predictions(alone).tobytes()
 
 
@@ -217,28 +214,17 @@ def test_what_was_damaged_is_fitted_again(place, marks):
     learner = Once(str(marks))
     whole = predictions(fitted(many(folder=place), X, Y, learner))
     n_fits(marks)
-    with (place / "predictions.bin").open("r+b") as file:
-        file.seek(8 * 90 * 70)  # patch 70
-        file.write(b"\x01")
+    part = place / "00000063.npz"
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 1
+    part.write_bytes(data)
     assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
     assert n_fits(marks) == 64
-    os.truncate(place / "predictions.bin", 8 * 90 * 200)
+    os.truncate(place / "00000191.npz", 2000)
+    (place / "00000255.npz").write_bytes(b"")
+    np.savez(place / "00000319.npz", known=np.zeros((64, 90, 2)), used=[0])
     assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
-    assert n_fits(marks) == 500 - 191
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("text", ["0 64 12\n", "0 99999 1\n64 0 1\n", "\xff\x00 3", ""])
-def test_lines_that_say_what_is_not_so_are_not_believed(place, marks, text):
-    learner = Once(str(marks))
-    whole = predictions(fitted(many(folder=place), X, Y, learner))
-    n_fits(marks)
-    (place / "finished.txt").write_bytes(text.encode("latin-1"))
-    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
-    assert n_fits(marks) == 500
-    # a line that was cut off spoils no line behind it
-    assert (predictions(fitted(many(folder=place), X, Y, learner)) == whole).all()
-    assert n_fits(marks) == 0
+    assert n_fits(marks) == 3 * 64
 
 
 @pytest.mark.sampled(2)
@@ -315,8 +301,15 @@ def numbers(table):
     return table.apply(lambda own: own.cat.codes if own.name == "kind" else own)
 
 
-def test_learners_that_cannot_be_told_apart_are_refused(place):
-    learner = make_pipeline(FunctionTransformer(kw_args={"a": Lock()}), Ridge())
+def cycle():
+    own: dict = {}
+    own["own"] = own
+    return own
+
+
+@pytest.mark.parametrize("part", [Lock(), cycle()])
+def test_learners_that_cannot_be_told_apart_are_refused(place, part):
+    learner = make_pipeline(FunctionTransformer(kw_args={"a": part}), Ridge())
     with pytest.raises(InvalidInput, match="no pickle can be made of one of its"):
         fitted(many(folder=place), X, Y, learner)
 
@@ -325,16 +318,9 @@ def scaled(factor):
     return lambda table: factor * table
 
 
-def cycle():
-    own: dict = {}
-    own["own"] = own
-    return own
-
-
 SAME = [
     lambda: make_pipeline(FunctionTransformer(scaled(2.0)), Ridge()),
     lambda: make_pipeline(FunctionTransformer(partial(np.clip, a_min=0)), Ridge()),
-    lambda: make_pipeline(FunctionTransformer(kw_args=cycle()), Ridge()),
     lambda: GridSearchCV(Ridge(), {"alpha": [1, 2]}, cv=KFold(3)),
     lambda: GaussianProcessRegressor(RBF(2.0) + RBF(np.array([1.0, 2.0]))),
     lambda: Ridge(random_state=np.random.RandomState(3)),
@@ -357,17 +343,17 @@ OTHER = [
 
 
 def test_learners_are_told_apart_by_what_they_are_made_of():
-    first, again = ([of_learner(make()) for make in SAME] for _ in range(2))
+    first, again = ([hash_of(make()) for make in SAME] for _ in range(2))
     assert first == again
-    everything = [*first, *(of_learner(make()) for make in OTHER)]
+    everything = [*first, *(hash_of(make()) for make in OTHER)]
     assert len(set(everything)) == len(SAME) + len(OTHER)
 
 
 DIGESTS = """
 import sys
 sys.path[:0] = sys.argv[1:]
-from test_folder import SAME, of_learner
-print([of_learner(make()) for make in SAME])
+from test_folder import SAME, hash_of
+print([hash_of(make()) for make in SAME])
 """
 
 
@@ -395,30 +381,30 @@ def test_folders_of_something_else_are_refused(place):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": "propopt minipatches", "version": 2}']
+    "text", ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
 )
 def test_problems_of_something_else_are_refused(place, text):
     place.mkdir()
-    (place / patch_fits.PROBLEM).write_text(text)
+    (place / fitting.PROBLEM).write_text(text)
     with pytest.raises(InvalidInput, match="is not what minipatches write there"):
         fitted(many(folder=place), X, Y)
-    head = {"format": "propopt minipatches", "version": 1, "problem": 3}
-    (place / patch_fits.PROBLEM).write_text(json.dumps(head))
+    head = {"format": "propopt minipatches", "version": 2, "problem": 3}
+    (place / fitting.PROBLEM).write_text(json.dumps(head))
     with pytest.raises(InvalidInput, match="does not say whose predictions"):
         fitted(many(folder=place), X, Y)
 
 
 def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypatch):
-    write = patch_fits.FileStore.write
+    write = np.savez
 
-    def full(own, first, known):
-        if first >= 128:
+    def full(file, **arrays):
+        if len(list(place.glob("*.npz"))) > 8:
             raise OSError(28, "No space left on device")
-        write(own, first, known)
+        write(file, **arrays)
 
     learner = Once(str(marks))
     with monkeypatch.context() as patch:
-        patch.setattr(patch_fits.FileStore, "write", full)
+        patch.setattr(np, "savez", full)
         with pytest.raises(Unwritten, match="No space left on device; what is fin"):
             fitted(many(folder=place), X, Y, learner)
     n_fits(marks)
@@ -431,7 +417,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypat
 
 def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):
     alone = fitted(many(keep=True), X, Y)
-    monkeypatch.setattr(patch_fits, "IN_MEMORY", 8 * 90 * 499)
+    monkeypatch.setattr(fitting, "IN_MEMORY", 8 * 90 * 499)
     for scheme in (many(keep=True), many(folder=place)):
         model = fitted(scheme, X, Y)
         assert isinstance(model.predictions, np.memmap)
@@ -450,9 +436,9 @@ def test_predictions_for_which_there_is_no_room_are_refused(place, monkeypatch):
     monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 1000.0)
     with pytest.raises(Refused, match="500 patches predict 90 rows, which needs about"):
         fitted(many(), X, Y)
-    monkeypatch.setattr(patch_fits, "IN_MEMORY", 1000)
+    monkeypatch.setattr(fitting, "IN_MEMORY", 1000)
     usage = type("Usage", (), {"free": 1000})
-    monkeypatch.setattr(patch_fits.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr(fitting.shutil, "disk_usage", lambda _: usage)
     for scheme in (many(), many(folder=place)):
         with pytest.raises(Refused, match="are free; give Minipatches a folder on ano"):
             fitted(scheme, X, Y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,8 @@ from numpy.testing import assert_allclose
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.interactions import minipatches
-from propopt.interactions.errors_of_rows import AbsoluteError, GivenError
-from propopt.interactions.inference import set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.errors_of_rows import ABSOLUTE, read_error
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Usable
 from tests.support.patches_by_loops import (
@@ -38,9 +38,9 @@ SOURCES = {
     "bernoulli": random_source(columns="bernoulli", seed=1),
     "many features": random_source(300, 9, 30, n_kept=3, seed=2),
     "half of the features": random_source(400, n_kept=3, seed=3),
-    "absolute": random_source(error=AbsoluteError(), seed=4),
+    "absolute": random_source(error=ABSOLUTE, seed=4),
     "three outputs": random_source(
-        n_known=3, error=GivenError(log_loss, np.arange(3)), seed=5
+        n_known=3, error=read_error(log_loss, np.arange(3)), seed=5
     ),
     "blocks of rows": random_source(80, 150, 5, n_kept=2, n_rows=30, seed=6),
 }
@@ -85,7 +85,7 @@ def shifted(source: PatchErrors, by: float) -> PatchErrors:
 
 
 def fields_of(source: PatchErrors) -> dict[str, Any]:
-    return {name: getattr(source, name) for name in source.__dataclass_fields__}
+    return {own.name: getattr(source, own.name) for own in fields(source) if own.init}
 
 
 @each_source
@@ -154,7 +154,7 @@ def test_blocks_never_change_a_result(
         return (y - predicted) ** 2
 
     source, again = (
-        random_source(80, 150, 5, n_rows=30, error=GivenError(squared), seed=6)
+        random_source(80, 150, 5, n_rows=30, error=read_error(squared, None), seed=6)
         for _ in range(2)
     )
     sets = source.features.all_sets(order)
@@ -175,7 +175,7 @@ def test_scores_of_blocks_of_sets_are_those_of_all(
     source = SOURCES["half of the features"]
     sets = source.features.all_sets(2)
     whole = set_scores(source, sets)
-    monkeypatch.setattr("propopt.interactions.inference.AT_ONCE", Budget(1))
+    monkeypatch.setattr("propopt.interactions.left_out.AT_ONCE", Budget(1))
     parts = set_scores(source, sets)
     for name in whole.__dataclass_fields__:
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-9)
@@ -225,7 +225,7 @@ def test_errors_without_one_feature_are_made_once() -> None:
         calls.append(len(y))
         return (y - predicted) ** 2
 
-    source = random_source(error=GivenError(squared))
+    source = random_source(error=read_error(squared, None))
     for order in (1, 2):
         set_scores(source, source.features.all_sets(order))
     n_calls = len(calls)

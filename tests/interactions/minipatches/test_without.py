@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from propopt.interactions import minipatches
-from propopt.interactions.errors_of_rows import SquaredError
+from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features
 from propopt.interactions.minipatches import (
     PatchErrors,
@@ -111,7 +111,7 @@ def test_memory_is_as_stated(
         patches=patches,
         predictions=predictions,
         y=np.zeros(n_table),
-        error=SquaredError(),
+        error=SQUARED,
         features=features,
         row_weights=np.ones(n_table),
     )

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from propopt.base.arrays import Array
-from propopt.interactions.errors_of_rows import AbsoluteError, RowError, SquaredError
+from propopt.interactions.errors_of_rows import ABSOLUTE, SQUARED, RowError
 from propopt.interactions.features import Features
-from propopt.interactions.inference import set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
 
@@ -35,7 +34,7 @@ def example(error: RowError, n_groups: int = 12) -> PatchErrors:
 
 def test_predictions_without_features() -> None:
     # of targets 0 and predictions above, absolute errors are the predictions themselves
-    source = example(AbsoluteError())
+    source = example(ABSOLUTE)
     object.__setattr__(source, "y", np.zeros(3))
     whole = source.errors(np.zeros((1, 0), dtype=np.intp)).rows[:, 0]
     single = source.errors(np.arange(4)[:, None]).rows
@@ -46,15 +45,15 @@ def test_predictions_without_features() -> None:
     np.testing.assert_allclose(pair, [1.75, 6, 8.75], rtol=1e-15)
 
 
-SQUARED = [-4.596065, -1.503472, 1.964120, -0.660880, 1.515046, 0.107639]
-ABSOLUTE = [-0.527778, -0.305556, -0.027778, -0.194444, 0.416667, 0.472222]
+OF_SQUARED = [-4.596065, -1.503472, 1.964120, -0.660880, 1.515046, 0.107639]
+OF_ABSOLUTE = [-0.527778, -0.305556, -0.027778, -0.194444, 0.416667, 0.472222]
 
 
 @pytest.mark.parametrize(
     ("error", "rows", "means", "se"),
     [
-        (SquaredError(), [-0.147569, -5.376736, -8.263889], SQUARED, 2.375272),
-        (AbsoluteError(), [-0.125, -0.625, -0.833333], ABSOLUTE, 0.210177),
+        (SQUARED, [-0.147569, -5.376736, -8.263889], OF_SQUARED, 2.375272),
+        (ABSOLUTE, [-0.125, -0.625, -0.833333], OF_ABSOLUTE, 0.210177),
     ],
 )
 def test_scores_of_pairs(
@@ -90,5 +89,5 @@ def test_the_error_of_patches_is_the_jackknife_over_them() -> None:
     # √((G − 1)/G Σ_g (z̄_(−g) − mean)²), each of the 12 patches a group of its own
     left_out = np.array([score_without(patch) for patch in range(12)])
     expected = np.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
-    result = set_scores(example(SquaredError()), PAIRS)
+    result = set_scores(example(SQUARED), PAIRS)
     assert result.monte_carlo[0] == pytest.approx(expected, rel=1e-12)

@@ -12,14 +12,14 @@ from threadpoolctl import ThreadpoolController
 
 from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
 from propopt.base.resources import Budget
-from propopt.interactions import Minipatches, patch_fits
-from propopt.interactions.inference import set_scores
+from propopt.interactions import Minipatches, fitting
+from propopt.interactions.left_out import set_scores
 
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """Several chunks also of few patches."""
-    monkeypatch.setattr(patch_fits, "CHUNKS", Budget(2**25, n_rows=64))
+    monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=64))
 
 
 def alike(one, other):
@@ -174,7 +174,7 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
         raise SolverFailure("a worker was killed")
         yield
 
-    monkeypatch.setattr(patch_fits, "in_workers", killed)
+    monkeypatch.setattr(fitting, "in_workers", killed)
     place = folder and tmp_path / folder
     kept = (
         r"Minipatches\(folder=" if place is None else f"what is finished is in {place}"
@@ -212,7 +212,7 @@ def test_the_whole_predictor_is_the_mean_of_all_patches():
     X, y = small_table()
     source = fitted(many(keep=True), X, y, LEARNER)
     new = small_table(15, seed=9)[0]
-    predictions = [predict(new) for predict in source.learners.predictors]
+    predictions = [predict(new) for predict in source.predictors]
     assert len(predictions) == 500
     np.testing.assert_allclose(
         source.predict(new), np.mean(predictions, axis=0), rtol=1e-13
@@ -224,7 +224,7 @@ def test_kept_learners_predicted_what_the_scores_are_made_of():
     source = fitted(many(keep=True), X, y, LEARNER)
     for b in (0, 300):
         out = source.patches.out[b]
-        again = source.learners.predictors[b](X)[out]
+        again = source.predictors[b](X)[out]
         np.testing.assert_array_equal(source.predictions[b, out, 0], again)
 
 
@@ -238,7 +238,7 @@ def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(sets):
     for k, own in enumerate(np.asarray(sets)):
         absent = ~source.patches.features[:, own].any(axis=1)
         mean = np.mean(
-            [source.learners.predictors[b](new) for b in np.flatnonzero(absent)], axis=0
+            [source.predictors[b](new) for b in np.flatnonzero(absent)], axis=0
         )
         np.testing.assert_allclose(result.rows[:, k], (target - mean) ** 2, rtol=1e-11)
         assert result.counts[k] == absent.sum()
@@ -265,7 +265,7 @@ def test_classes_that_a_patch_has_not_seen_have_probability_zero():
     observed = np.isin([0, 1], source.patches.rows.T[:, 0]).any()
     blind = [b for b in range(500) if not np.isin([0, 1], source.patches.rows[b]).any()]
     assert not observed or blind
-    assert (source.learners.predictors[blind[0]](X)[:, 2] == 0.0).all()
+    assert (source.predictors[blind[0]](X)[:, 2] == 0.0).all()
     assert (source.predictions[blind, 0, 0] == 0.0).all()
 
 

@@ -12,14 +12,17 @@ from propopt.interactions.patch_draws import (
     rounded_up,
     rows_in_patch,
 )
-from propopt.interactions.splitting import dealt_folds, dealt_groups, held_out_groups
+from propopt.interactions.splitting import dealt_folds, held_out_groups
 
 
 @pytest.mark.parametrize(
     ("deal", "expected"),
     [
         (lambda: dealt_folds(5, 2, seed=0), [[1, 2, 3], [0, 4]]),
-        (lambda: dealt_groups(np.array([0, 0, 0, 1, 2]), 2, 0), [[0, 1, 2], [3, 4]]),
+        (
+            lambda: dealt_folds(5, 2, 0, groups=np.array([0, 0, 0, 1, 2])),
+            [[0, 1, 2], [3, 4]],
+        ),
         (
             lambda: [held_out_groups(np.array([0, 0, 1, 1, 2, 2]), 3, seed=0)],
             [[0, 1, 4, 5]],

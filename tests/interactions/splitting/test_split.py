@@ -18,8 +18,7 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.interactions import DataSplit
 from propopt.interactions import splitting as splitting_errors
-from propopt.interactions.inference import set_scores
-from propopt.interactions.left_out import inclusion_exclusion
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.splitting import SplitErrors
 
 
@@ -157,13 +156,13 @@ def test_numbers_do_not_depend_on_workers_or_on_what_was_asked_before(
 
 def test_each_set_is_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[tuple[int, ...]] = []
-    original = splitting_errors.verdicts
+    original = splitting_errors.SetPlan.known
 
-    def counted(refits: Any, judges: Any, left_out: Any, *settings: Any) -> Any:
-        fits.extend(left_out)
-        return original(refits, judges, left_out, *settings)
+    def counted(plan: Any, k: int, *settings: Any) -> Any:
+        fits.append(plan.left_out[k])
+        return original(plan, k, *settings)
 
-    monkeypatch.setattr(splitting_errors, "verdicts", counted)
+    monkeypatch.setattr(splitting_errors.SetPlan, "known", counted)
     pairs = np.array(list(combinations(range(4), 2)))
     source = fitted(DataSplit(), LinearRegression(), sets=pairs)
     assert len(fits) == len(set(fits)) == 1 + 4 + 6
@@ -197,8 +196,8 @@ def test_stratified_parts_have_the_shares_of_the_classes(seed: int) -> None:
 def test_stratified_classes_of_a_classifier() -> None:
     refits = read(LogisticRegression(), X, LABELS)
     source = DataSplit(test_size=0.3, stratify=True).fit(refits, seed=0)
-    assert np.bincount(source.judges[0].y).tolist() == [9, 6, 3]
-    assert np.bincount(refits.y[source.judges[0].training]).tolist() == [21, 14, 7]
+    assert np.bincount(refits.y[source.folds[0].test]).tolist() == [9, 6, 3]
+    assert np.bincount(refits.y[source.folds[0].training]).tolist() == [21, 14, 7]
 
 
 def test_rows_are_drawn_alike() -> None:

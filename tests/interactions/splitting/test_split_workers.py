@@ -9,7 +9,7 @@ from minipatch_cases import Once, fitted, small_table
 from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.errors import SolverFailure
-from propopt.interactions import DataSplit, splitting
+from propopt.interactions import DataSplit, fitting
 
 
 LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too
@@ -64,19 +64,19 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(
     source = fitted(
         DataSplit(), X, y, LEARNER, order=1
     )  # of which larger sets are asked
-    run = splitting.verdicts
+    run = fitting.fit_part
     begun: list[tuple[tuple[int, ...], ...]] = []
 
     def stop(most: int):
         begun.clear()
 
-        def counted(refits, judges, left_out, *settings):
+        def counted(plan, *settings):
             if len(begun) == most:
                 raise KeyboardInterrupt
-            begun.append(left_out)
-            return run(refits, judges, left_out, *settings)
+            begun.append(tuple(plan.left_out))
+            return run(plan, *settings)
 
-        monkeypatch.setattr(splitting, "verdicts", counted)
+        monkeypatch.setattr(fitting, "fit_part", counted)
 
     pairs = source.features.all_sets(2)
     stop(3)

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 from studies import study
 
 from propopt.interactions import ILOCO, Minipatches
-from propopt.interactions.errors_of_rows import AbsoluteError, RowError, SquaredError
+from propopt.interactions.errors_of_rows import ABSOLUTE, SQUARED, RowError
 
 
 at_once = study("patches_at_once")
@@ -85,7 +85,7 @@ def coverage(
     for run in range(n_runs):
         simulation = Simulation(np.random.default_rng([run, n_rows]), snr)
         ensemble = at_once.Ensemble(
-            learner, scheme, *simulation.rows(n_rows), run, error or SquaredError()
+            learner, scheme, *simulation.rows(n_rows), run, error or SQUARED
         )
         scores = ensemble.scores()
         new = (simulation.rows if error else simulation.rows_without_noise)(n_new)
@@ -139,7 +139,7 @@ def test_absolute_errors_of_kernel_ridge(rows: float | str) -> None:
         snr=0.0,
         n_rows=250,
         n_runs=30,
-        error=AbsoluteError(),
+        error=ABSOLUTE,
     )
     assert 0.82 <= plain <= wider <= 0.95
 

@@ -6,16 +6,16 @@ from scipy.optimize import nnls
 
 from papers.iloco.theory import FixedColumns, ideal_scores
 from propopt.interactions.errors_of_rows import (
-    AbsoluteError,
-    ProbabilityError,
+    ABSOLUTE,
+    PROBABILITY,
+    SQUARED,
     RowError,
-    SquaredError,
 )
 from propopt.interactions.features import Features
 from propopt.interactions.patch_draws import additive_leak
 
 
-ERRORS = (SquaredError(), ProbabilityError())
+ERRORS = (SQUARED, PROBABILITY)
 
 
 def all_sets(n_features: int, order: int) -> np.ndarray:
@@ -67,14 +67,14 @@ def test_of_effects_that_are_noise_variances_are_least_squares(error: RowError) 
 
 def test_effects_below_zero_leak_nothing() -> None:
     pairs = all_sets(6, 2)
-    assert not additive_leak(np.full(6, -1.0), 3, pairs, SquaredError()).any()
+    assert not additive_leak(np.full(6, -1.0), 3, pairs, SQUARED).any()
 
 
 def test_of_a_single_feature_it_is_what_the_others_make_of_one_without_effect() -> None:
     shares, singles = FixedColumns(6, 2), all_sets(6, 1)
     variances = np.array([3.0, 2.0, 1.0, 0.0, 0.0, 0.0])
     mains = ideal_scores(additive(variances), singles, shares)
-    leak = additive_leak(mains, 2, singles, SquaredError())
+    leak = additive_leak(mains, 2, singles, SQUARED)
     np.testing.assert_allclose(leak[3:], mains[3:], atol=1e-13)
     for j in range(3):
         without = additive(np.where(np.arange(6) == j, 0.0, variances))
@@ -84,7 +84,7 @@ def test_of_a_single_feature_it_is_what_the_others_make_of_one_without_effect() 
 
 
 def test_of_other_errors_it_is_not_known() -> None:
-    leak = additive_leak(np.array([1.0, 2.0, 3.0]), 2, all_sets(3, 1), AbsoluteError())
+    leak = additive_leak(np.array([1.0, 2.0, 3.0]), 2, all_sets(3, 1), ABSOLUTE)
     assert np.isnan(leak).all()
 
 
@@ -94,7 +94,7 @@ def test_five_hundred_features_are_quick_and_exact() -> None:
     terms, pairs = additive(variances), all_sets(500, 2)[:5]
     mains = ideal_scores(terms, all_sets(500, 1), shares)
     np.testing.assert_allclose(
-        additive_leak(mains, 100, pairs, SquaredError()),
+        additive_leak(mains, 100, pairs, SQUARED),
         ideal_scores(terms, pairs, shares),
         rtol=1e-9,
     )

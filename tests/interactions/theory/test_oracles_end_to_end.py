@@ -18,7 +18,7 @@ from papers.iloco.theory import (
     ideal_scores,
 )
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import ProbabilityError, SquaredError
+from propopt.interactions.errors_of_rows import PROBABILITY, SQUARED
 
 
 REGRESSION: Terms = {
@@ -54,7 +54,7 @@ def test_regression_by_splitting(order: int, expected: list[float]) -> None:
     y = sum_of_terms(REGRESSION, X) + rng.normal(size=len(X))
     model = ILOCO(OracleRegressor(REGRESSION), DataSplit(), order=order, progress=False)
     result = model.fit(named(X), y).result_
-    own = ideal_scores(variances(REGRESSION), result.sets, Refitted(), SquaredError())
+    own = ideal_scores(variances(REGRESSION), result.sets, Refitted(), SQUARED)
     np.testing.assert_allclose(own, expected, atol=1e-14)
     assert np.abs(z_scores(result, own)).max() < 5.0
     assert (result.estimates > 10 * result.standard_errors).all()
@@ -70,7 +70,7 @@ def test_classification_by_splitting(order: int, expected: list[float]) -> None:
     y = np.where(rng.random(len(X)) < sum_of_terms(CLASSES, X), "yes", "no")
     model = ILOCO(OracleClassifier(CLASSES), DataSplit(), order=order, progress=False)
     result = model.fit(named(X), y).result_
-    own = ideal_scores(variances(CLASSES), result.sets, Refitted(), ProbabilityError())
+    own = ideal_scores(variances(CLASSES), result.sets, Refitted(), PROBABILITY)
     np.testing.assert_allclose(own, expected, atol=1e-14)
     assert np.abs(z_scores(result, own)).max() < 5.0
     assert (result.estimates > 8 * result.standard_errors).all()
@@ -89,7 +89,7 @@ def test_regression_by_patches(columns: str) -> None:
     model = ILOCO(OracleRegressor(PAPER), scheme, random_state=1, progress=False)
     result = model.fit(named(X), y).result_
     shares = FixedColumns(10, 3) if columns == "fixed" else BernoulliColumns(0.3)
-    own = ideal_scores(variances(PAPER), result.sets, shares, SquaredError())
+    own = ideal_scores(variances(PAPER), result.sets, shares, SQUARED)
     used = ~result.are_not_used  # by patches of one size others are not zero
     assert used.sum() == (45 if columns == "fixed" else 10)
     assert np.abs((result.estimates - own)[~used]).max(initial=0.0) < 1e-12

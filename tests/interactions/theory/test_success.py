@@ -13,7 +13,7 @@ from studies import study
 
 from papers.iloco.theory import FixedColumns, detectable_ratio, ideal_scores
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
-from propopt.interactions.errors_of_rows import AbsoluteError
+from propopt.interactions.errors_of_rows import ABSOLUTE
 
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ def test_trees_of_two_classes_by_patches(snr: float, low: int, high: int) -> Non
         X, f = own.rows_without_noise(500)
         chance = expit(f + snr * np.tanh(X[:, 0] * X[:, 1]))
         y = (own.rng.random(500) < chance).astype(float)
-        result.append(by_patches(at_once.trees, X, y, run, 5, error=AbsoluteError()))
+        result.append(by_patches(at_once.trees, X, y, run, 5, error=ABSOLUTE))
     assert low <= sum(largest(own) == PAIR for own in result) <= high
 
 

@@ -234,9 +234,9 @@ def test_names_stand_beside_their_nodes(pairs):
     np.testing.assert_allclose(positions, 1.1 * np.asarray(circle), rtol=1e-12)
 
 
-def test_pairs_that_are_not_clear_are_faint_where_all_are_drawn(pairs):
-    axes = po.plots.interaction_network(pairs, pairs="all")
-    assert sorted(line.get_alpha() for line in axes.lines) == [0.2, 0.85, 0.85, 0.85]
+def test_pairs_that_are_not_clear_are_not_drawn(pairs):
+    axes = po.plots.interaction_network(pairs)
+    assert len(axes.lines) == 3
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
     assert legend == ["joint contribution", "stand in for each other"]
 
@@ -273,11 +273,6 @@ def test_wrong_arguments_are_named(picture, pairs):
         picture([1.0])
     with pytest.raises(InvalidInput, match=r"adjust: .*'homl'"):
         picture(pairs, adjust="homl")
-
-
-def test_a_network_knows_two_choices_of_pairs(pairs):
-    with pytest.raises(InvalidInput, match="pairs: expected 'clear' or 'all'"):
-        po.plots.interaction_network(pairs, pairs="some")
 
 
 def test_scores_of_zero_are_drawn():
@@ -322,7 +317,7 @@ def test_scores_that_are_not_known_are_drawn_as_such():
     unknown = scores_of(NAMES, {**SCORES, (1, 3): np.nan})
     cells = po.plots.interaction_heatmap(unknown)
     assert len(cells.patches) == 2
-    assert len(po.plots.interaction_network(unknown, pairs="all").lines) == 4
+    assert len(po.plots.interaction_network(unknown).lines) == 3
     of_patches = np.array([0.0, np.nan, 0.0, 0.0])
     blurred = scores_of(NAMES, SCORES, monte_carlo=of_patches)
     for picture in PICTURES:
