@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
 from propopt.lime.explanation import LimeExplanation
 from propopt.lime.profiles import cell_coefficients
-from propopt.lime.text.text_explanation import TextLimeExplanation
+from propopt.lime.text.text_explanation import AnyLime, TextLimeExplanation
 from propopt.plots.attributions import (
     LOWERS,
     OPTIMIZED_COLOUR,
@@ -44,9 +44,6 @@ def shortened(name: str, most: int = LONGEST) -> str:
         return name
     ahead = (most - 1) * 2 // 5
     return f"{name[:ahead]}…{name[len(name) - (most - 1 - ahead) :]}"
-
-
-AnyLime: TypeAlias = LimeExplanation | TextLimeExplanation
 
 
 def _title(explanation: AnyLime, n: int) -> str:

@@ -22,7 +22,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.evidence import LimeFinding, QuietRule
-from propopt.lime.explanation import LimeResult, ends_of
+from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
 from propopt.lime.paths import BandwidthPath, read_widths
 from propopt.lime.single_runs import SingleRun
 from propopt.lime.text.text_diagnosis import (
@@ -519,3 +519,7 @@ def _plain(number: float) -> float | str | None:
     if np.isnan(number):
         return None
     return str(number) if np.isinf(number) else number
+
+
+AnyLime: TypeAlias = LimeExplanation | TextLimeExplanation
+"""What LIME tends to, at rows of a table or at documents."""

@@ -21,7 +21,6 @@ from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping import word_rule_of
 from propopt.lime import (
-    LimeExplanation,
     TextLaw,
     TextLimeExplanation,
     limits,
@@ -29,6 +28,7 @@ from propopt.lime import (
 )
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import law_named
+from propopt.lime.text.text_explanation import AnyLime
 from propopt.problems.baselines import (
     BANDWIDTH,
     NO_EFFECT,
@@ -65,7 +65,6 @@ from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
 
 
-AnyLime: TypeAlias = LimeExplanation | TextLimeExplanation
 RowNumber: TypeAlias = Annotated[int, Field(ge=0, le=MOST_NUMBERS)]
 RowChoice: TypeAlias = Annotated[
     Annotated[Count, Tag("count")]
