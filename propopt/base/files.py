@@ -195,8 +195,9 @@ class Format:
             text, arrays = _read(path)
             version, header = self.parsed(text)
             told = header.pop("digest", None)
+            own = "".join(text.rsplit(f', "digest": "{told}"', 1))
             had_none = told is None and version != self.version  # earlier ones
-            sound = had_none or _is_digest(told, text, header, arrays)
+            sound = had_none or told == digest_of(own, arrays)
         except InvalidInput as error:
             raise self.refusal(path, str(error)) from None
         except _BROKEN:
@@ -247,15 +248,6 @@ def digest_of(text: str, arrays: Mapping[str, Any]) -> str:
         digest.update(said.encode("utf-8", "surrogatepass"))
         digest.update(array.data if array.size else b"")
     return digest.hexdigest()
-
-
-def _is_digest(told: object, text: str, header: object, arrays: Any) -> bool:
-    """Whether a digest is that of the text without it, as it was written."""
-    own = "".join(text.rsplit(f', "digest": "{told}"', 1))
-    if told == digest_of(own, arrays):
-        return True
-    # before a release, it was that of a header whose keys are in order
-    return told == digest_of(json.dumps(header, sort_keys=True), arrays)
 
 
 def _read(path: Path) -> tuple[str, dict[str, Array]]:

@@ -494,7 +494,7 @@ def _of_each_row(
     result = []
     with progress_bar("explain", len(points), progress) as bar:
         for n in range(len(points)):
-            result.append(made(points[[n]], labels.of_rows(slice(n, n + 1))))
+            result.append(made(points[[n]], labels.of_positions([n])))
             bar.advance(bar.task_ids[0])
     return result
 

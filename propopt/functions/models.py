@@ -129,7 +129,9 @@ class CalledModel(Function):
         parts = []
         for rows in call_blocks(points.shape, self.batch_rows):
             self.calls.add(len(points[rows]))
-            parts.append(self._asked(self.readout, points[rows], labels.of_rows(rows)))
+            parts.append(
+                self._asked(self.readout, points[rows], labels.of_positions(rows))
+            )
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
@@ -160,7 +162,7 @@ class CalledModel(Function):
     def _ask_twice(self, points: Points, labels: Labels) -> float:
         """ε of answers for the first rows, refused unless they are the same twice."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
-        few_points, names = points[few], labels.of_rows(few)
+        few_points, names = points[few], labels.of_positions(few)
         self.calls.try_out(2 * len(few_points))
         answers = self.readout.answers
         first, epsilon = self._asked(answers, few_points, names)
@@ -472,7 +474,7 @@ class GivenGradient(CalledModel):
         parts = []
         for rows in call_blocks(points.shape, self.batch_rows):
             self.calls.add(len(points[rows]))
-            answer = self.slopes(self.table(points[rows], labels.of_rows(rows)))
+            answer = self.slopes(self.table(points[rows], labels.of_positions(rows)))
             part = as_numbers(answer, "gradient: expected numbers; the callable")
             if part.shape != points[rows].shape:
                 raise InvalidInput(

@@ -101,15 +101,15 @@ class Frame:
     named_rows: bool = True
 
     @property
-    def points(self) -> tuple[Hashable, ...] | None:
-        """The names of the rows, if they have any; a missing one is always one NaN."""
-        if not self.named_rows:
-            return None
-        return tuple(np.nan if _is_nan(name) else name for name in self.table.index)
-
-
-def _is_nan(name: Hashable) -> bool:
-    return isinstance(name, float) and math.isnan(name)
+    def labels(self) -> Labels:
+        """Names of rows, if they have any, and of columns; a missing one is one NaN."""
+        columns, rows = tuple(self.table.columns), None
+        if self.named_rows:
+            rows = tuple(
+                np.nan if isinstance(name, float) and math.isnan(name) else name
+                for name in self.table.index
+            )
+        return Labels(rows, tuple(map(str, columns)), columns, self.kind)
 
 
 def as_frame(table: object, label: str) -> Frame | None:
@@ -456,21 +456,18 @@ class Labels:
             texts=other.texts if self.texts is None else self.texts,
         )
 
-    def of_rows(self, rows: slice) -> Labels:
-        """The names of some of the points."""
-        points, texts = self.points, self.texts
-        return replace(
-            self, points=points and points[rows], texts=texts and texts[rows]
-        )
-
-    def of_positions(self, rows: NDArray[np.intp]) -> Labels:
+    def of_positions(self, rows: slice | Sequence[int] | NDArray[np.intp]) -> Labels:
         """The names of the points at these positions."""
-        points, texts = self.points, self.texts
-        return replace(
-            self,
-            points=points and tuple(points[n] for n in rows),
-            texts=texts and tuple(texts[n] for n in rows),
+        points, texts = (
+            names
+            and (
+                names[rows]
+                if isinstance(rows, slice)
+                else tuple(names[n] for n in rows)
+            )
+            for names in (self.points, self.texts)
         )
+        return replace(self, points=points, texts=texts)
 
     def of_columns(self) -> Labels:
         """The names of the features alone, for other points."""
@@ -529,10 +526,11 @@ def read_table(table: object, label: str) -> tuple[Array, Labels]:
     Tables of pandas, and of whatever library narwhals knows, have names; arrays have
     none.
     """
-    frame = table if isinstance(table, Frame) else as_frame(table, label)
-    if frame is None:
-        return read_array(table, label, ndim=2), Labels()
-    return read_array(plain_numbers(frame.table), label, ndim=2), _labels_of(frame)
+    frame = as_frame(table, label)
+    values = table if frame is None else plain_numbers(frame.table)
+    return read_array(
+        values, label, ndim=2
+    ), Labels() if frame is None else frame.labels
 
 
 def read_points(table: object, label: str) -> tuple[Array, Labels]:
@@ -541,23 +539,18 @@ def read_points(table: object, label: str) -> tuple[Array, Labels]:
     Missing are NaN, None and ``pandas.NA``, and the nulls of other libraries.
     """
     frame = table if isinstance(table, Frame) else as_frame(table, label)
-    if frame is None:
-        if isinstance(table, np.ndarray) and table.dtype == object:
-            table = np.where(pd.isna(table), np.nan, table)
-        return read_with_missing(table, label, ndim=2), Labels()
-    points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
-    return points, _labels_of(frame)
+    if frame is not None:
+        points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
+        return points, frame.labels
+    if isinstance(table, np.ndarray) and table.dtype == object:
+        table = np.where(pd.isna(table), np.nan, table)
+    return read_with_missing(table, label, ndim=2), Labels()
 
 
 def table_labels(table: object) -> Labels:
     """The names that come with a table; none where it is no DataFrame."""
     frame = as_frame(table, "X")
-    return Labels() if frame is None else _labels_of(frame)
-
-
-def _labels_of(frame: Frame) -> Labels:
-    columns = tuple(frame.table.columns)
-    return Labels(frame.points, tuple(map(str, columns)), columns, frame.kind)
+    return Labels() if frame is None else frame.labels
 
 
 Builder = TypeVar("Builder", bound=Callable[..., Any])
@@ -620,12 +613,22 @@ def is_shap(carrier: Any) -> bool:
 def aligned(carrier: object, names: Labels, label: str, whose: str) -> Attributions:
     """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``."""
     W, own = read_attributions(carrier, label)
-    columns = order_of(own.features, names.features, f"{label}: its columns", whose)
-    rows = order_of(own.points, names.points, f"{label}: its rows", whose, counted=True)
-    if columns is None and rows is None:
+    rows, columns = orders_of(own, names, label, whose, counted=True)
+    if isinstance(rows, slice) and isinstance(columns, slice):
         return W
-    W = W if columns is None else W[:, columns]
-    return read_array(W if rows is None else W[rows], label, ndim=2)
+    return read_array(W[:, columns][rows], label, ndim=2)
+
+
+def orders_of(
+    own: Labels, names: Labels, label: str, whose: str, *, counted: bool = False
+) -> tuple[Any, Any]:
+    """Indices of rows and of columns that put them in the order of ``names``."""
+    columns = order_of(own.features, names.features, f"{label}: its columns", whose)
+    rows = order_of(
+        own.points, names.points, f"{label}: its rows", whose, counted=counted
+    )
+    every = slice(None)
+    return every if rows is None else rows, every if columns is None else columns
 
 
 def aligned_vector(

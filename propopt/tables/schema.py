@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias, final
 
@@ -449,7 +449,8 @@ def _stacked(
     columns: Sequence[Array], names: tuple[Hashable, ...], frame: Frame
 ) -> tuple[Points, Labels]:
     """Encoded columns as points, with the names of the frame that they are of."""
-    labels = Labels(frame.points, tuple(map(str, names)), names, frame.kind)
+    features = tuple(map(str, names))
+    labels = replace(frame.labels, features=features, columns=names)
     return sealed(np.stack(columns, axis=1)), labels
 
 
