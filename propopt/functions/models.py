@@ -128,10 +128,9 @@ class CalledModel(Function):
         """Values from calls of bounded size, which are counted."""
         parts = []
         for rows in call_blocks(points.shape, self.batch_rows):
-            self.calls.add(len(points[rows]))
-            parts.append(
-                self._asked(self.readout, points[rows], labels.of_positions(rows))
-            )
+            table, names = points[rows], labels.of_positions(rows)
+            self.calls.add(len(table))
+            parts.append(self._asked(self.readout, table, names))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 

@@ -187,7 +187,8 @@ class LazyAttributions(Lazy["Explanation"]):
                 warnings.warn(
                     f"the curve of {best.solver} has an objective of {claim.value:.9g} "
                     f"to a gap of {claim.gap:.1e}, and its attributions have "
-                    f"{proof.value:.9g} to a gap of {proof.gap:.1e}: these losses count",
+                    f"{proof.value:.9g} to a gap of {proof.gap:.1e}: these losses "
+                    "count",
                     UncertifiedWarning,
                     stacklevel=4,
                 )

@@ -527,10 +527,9 @@ def read_table(table: object, label: str) -> tuple[Array, Labels]:
     none.
     """
     frame = as_frame(table, label)
-    values = table if frame is None else plain_numbers(frame.table)
-    return read_array(
-        values, label, ndim=2
-    ), Labels() if frame is None else frame.labels
+    if frame is None:
+        return read_array(table, label, ndim=2), Labels()
+    return read_array(plain_numbers(frame.table), label, ndim=2), frame.labels
 
 
 def read_points(table: object, label: str) -> tuple[Array, Labels]:
