@@ -109,7 +109,7 @@ def _inputs(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
         cells = [explanation.value_of(n, j) for n, j in np.ndindex(shape)]
         return points, np.array(cells, dtype=object).reshape(shape)
     frame = as_frame(X, "X")
-    table = as_floats(X, "X") if frame is None else frame.table
+    table: Any = as_floats(X, "X") if frame is None else frame.table
     if table.shape != shape:
         raise InvalidInput(
             f"X: expected the shape of the attributions, {shape}, got {table.shape}; "

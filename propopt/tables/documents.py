@@ -600,7 +600,7 @@ class TextSchema:
         told = texts if texts is not None and len(texts) == len(points) else None
         for n, point in enumerate(points):
             own = None if told is None else self.document_of(told[n])
-            if own is not None and self._is_of(point, own):
+            if own is not None and self._key_of(own) == _key_of_row(point):
                 yield [own]
             else:
                 yield [self.documents[m] for m in self.alike(point)]
@@ -613,13 +613,7 @@ class TextSchema:
         point : array (D,)
             Counts.
         """
-        columns = np.flatnonzero(point)
-        return self._positions.get(_key(columns, point[columns]), [])
-
-    def _is_of(self, point: Points, document: Document) -> bool:
-        """Whether these are the counts of a document, known or not."""
-        columns = np.flatnonzero(point)
-        return self._key_of(document) == _key(columns, point[columns])
+        return self._positions.get(_key_of_row(point), [])
 
     @cached_property
     def _positions(self) -> dict[bytes | None, list[int]]:
@@ -670,8 +664,13 @@ class TextSchema:
         return tuple(forms.get(word, word) for word in self.vocabulary)
 
 
-def _key(columns: Positions, counts: Points | Positions) -> bytes:
+def _key_of_row(point: Points) -> bytes:
     """The columns of the words that come, and how often."""
+    columns = np.flatnonzero(point)
+    return _key(columns, point[columns])
+
+
+def _key(columns: Positions, counts: Points | Positions) -> bytes:
     return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
 
 

@@ -458,16 +458,13 @@ class Labels:
 
     def of_positions(self, rows: slice | Sequence[int] | NDArray[np.intp]) -> Labels:
         """The names of the points at these positions."""
-        points, texts = (
-            names
-            and (
-                names[rows]
-                if isinstance(rows, slice)
-                else tuple(names[n] for n in rows)
-            )
-            for names in (self.points, self.texts)
-        )
-        return replace(self, points=points, texts=texts)
+
+        def some(names: Any) -> Any:
+            if names is None or isinstance(rows, slice):
+                return names and names[rows]
+            return tuple(names[n] for n in rows)
+
+        return replace(self, points=some(self.points), texts=some(self.texts))
 
     def of_columns(self) -> Labels:
         """The names of the features alone, for other points."""
