@@ -49,16 +49,11 @@ import numpy as np
 
 from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, archive_path
+from propopt.base.files import Format, archive_path, as_json
 from propopt.base.text import plain_name
 
 
 T = TypeVar("T")
-
-
-def _once(compiled: T) -> T:
-    """A function of a class that is called once for each."""
-    return cast("T", cache(cast("Any", compiled)))
 
 
 # ---- What is said of a field beside its annotation
@@ -74,8 +69,8 @@ class Bounds:
     high: float = math.inf
     missing: bool = False  # NaN is a number that is not known
     infinite: bool = False
-    nonempty: bool = False
-    halves: bool = False  # text may have half a surrogate pair
+    nonempty: bool = False  # a list or array has at least one item
+    halves: bool = False  # text may have half a surrogate pair, as people write it
     by_column: bool = False  # records are saved field by field
 
     def of_numbers(self) -> Bounds:
@@ -88,35 +83,21 @@ _LEFT: Final = object()
 
 
 def stored(
-    axes: str | None = None,  # lengths by letter or number
+    axes: str | None = None,
     *,
-    default: Any = dataclasses.MISSING,  # as of dataclasses.field
+    default: Any = dataclasses.MISSING,
     factory: Any = dataclasses.MISSING,
-    low: float = -math.inf,  # least
-    high: float = math.inf,  # largest number
-    missing: bool = False,  # whether NaN, or an infinite number, is one too
-    infinite: bool = False,
-    nonempty: bool = False,  # whether a list or array has at least one item
-    # whether text may have half of a surrogate pair, as what people write has
-    halves: bool = False,
-    by_column: bool = False,  # whether many records are saved field by field
-    lazy: bool = False,  # whether the value may be Lazy, and is checked when it is read
+    lazy: bool = False,
+    **bounds: Any,
 ) -> Any:
-    """A field that is saved: axes of its array, and what its numbers may be."""
-    said = Bounds(
-        axes=None if axes is None else tuple(axes.split()),
-        low=low,
-        high=high,
-        missing=missing,
-        infinite=infinite,
-        nonempty=nonempty,
-        halves=halves,
-        by_column=by_column,
-    )
+    """A field that is saved: axes of its array, and what its numbers may be.
+
+    Axes are lengths by letter or number, and all else is as in :class:`Bounds`. A lazy
+    field may hold a :class:`Lazy` value, which is checked when it is read.
+    """
+    said = Bounds(axes=None if axes is None else tuple(axes.split()), **bounds)
     return dataclasses.field(
-        default=default,
-        default_factory=factory,
-        metadata={_SAID: said, "lazy": lazy},
+        default=default, default_factory=factory, metadata={_SAID: said, "lazy": lazy}
     )
 
 
@@ -495,7 +476,7 @@ def _maybe(part: FieldPart) -> FieldPart:
     return FieldPart(words, unpacked, packed, checked, part.in_header, axes, there=part)
 
 
-@_once
+@cache
 def _record(cls: Any) -> FieldPart:
     """An object that is its fields."""
     words, is_declared = f"the fields of {cls.__name__}", issubclass(cls, Declared)
@@ -640,7 +621,7 @@ def _member(arrays: dict[str, Any], name: str) -> Any:
 # ---- From annotations to parts, once for each class
 
 
-@_once
+@cache
 def parts_of(cls: Any) -> Mapping[str, FieldPart]:
     """How each field of a dataclass is read, those that are left out excepted."""
     hints = get_type_hints(cls)
@@ -652,13 +633,13 @@ def parts_of(cls: Any) -> Mapping[str, FieldPart]:
     return parts
 
 
-@_once
+@cache
 def _keys_of(cls: Any) -> frozenset[str]:
     """Those fields that stand in a header."""
     return frozenset(key for key, part in parts_of(cls).items() if part.in_header)
 
 
-@_once
+@cache
 def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, FieldPart], ...], int]:
     """The arrays that a constructor looks at; of how many any lengths agree."""
     parts = parts_of(cls).items()
@@ -734,8 +715,8 @@ class Declared:
     one letter have one length.
     """
 
-    # what its files are called, and their version; None for parts of other objects
-    form: ClassVar[Format | None] = None
+    # what its files are called, and their version; parts of other objects have none
+    form: ClassVar[Format]
     __dataclass_fields__: ClassVar[dict[str, Any]]
     _lazy: ClassVar[tuple[str, ...]] = ()
     _left: ClassVar[dict[str, Any]] = {}
@@ -811,32 +792,21 @@ class Declared:
         lacking = [name for name, part in parts if name in own and part.in_header]
         return {**dict.fromkeys(lacking), **header}, arrays
 
-    @classmethod
-    def _upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        try:
-            return cls.upgraded(version, header, arrays)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            told = isinstance(error, InvalidInput)
-            reason = str(error) if told else "its header lacks what that had"
-            raise InvalidInput(f"as a file of version {version}: {reason}") from None
-
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles."""
-        form, target = _form_of(type(self)), archive_path(path)
+        form, target = self.form, archive_path(path)
         arrays, whole = Members(), _record(type(self))
         try:
             self.settled()
             plain = whole.packed(self, "", arrays)
             if arrays.shared:
                 plain["shared"] = arrays.shared
-            text = form.as_text(plain)
+            text = as_json({"format": form.name, "version": form.version, **plain})
             _, plain = form.parsed(text)
             again = Members(arrays, plain.pop("shared", None))
             whole.unpacked(plain, "", again).contradictions()
         except (TypeError, ValueError, RecursionError) as error:
-            raise form.unsavable(target, error) from None
+            raise InvalidInput(f"{target}: cannot be saved: {error}") from None
         form.write(target, text, arrays)
 
     @classmethod
@@ -846,18 +816,25 @@ class Declared:
         try:
             made.contradictions()
         except InvalidInput as error:
-            raise _form_of(cls).refusal(archive_path(path), str(error)) from None
+            raise cls.form.refusal(archive_path(path), str(error)) from None
         return made
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """The same, though its fields may contradict each other."""
-        form, source = _form_of(cls), archive_path(path)
+        form, source = cls.form, archive_path(path)
         version, header, members = form.read(source)
         now = version == form.version
         try:
             if not now:
-                header, members = cls._upgraded(version, header, members)
+                try:
+                    header, members = cls.upgraded(version, header, members)
+                except (AttributeError, LookupError, TypeError, ValueError) as error:
+                    told = isinstance(error, InvalidInput)
+                    why = str(error) if told else "its header lacks what that had"
+                    raise InvalidInput(
+                        f"as a file of version {version}: {why}"
+                    ) from None
             has_shared, shared = "shared" in header, header.pop("shared", None)
             if has_shared and not (isinstance(shared, list) and shared):
                 raise InvalidInput("shared: expected a list of records")
@@ -868,11 +845,6 @@ class Declared:
         except (InvalidInput, RecursionError) as error:
             raise form.refusal(source, str(error)) from None
         return made
-
-
-def _form_of(cls: type[Declared]) -> Format:
-    assert cls.form is not None, f"{cls.__name__} is part of other objects"
-    return cls.form
 
 
 def _refuse_other_lengths(

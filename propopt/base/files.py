@@ -80,7 +80,8 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     try:
         draft = _draft(target)
         yield draft
-        draft.chmod(0o666 & ~_umask())
+        os.umask(mask := os.umask(0))
+        draft.chmod(0o666 & ~mask)
         draft.replace(target)
     except OSError as error:
         raise Unwritten(f"cannot write {target}: {_reason(error)}") from error
@@ -108,12 +109,6 @@ def _draft(target: Path) -> Path:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # ---- Archives of arrays with one JSON header: read without trust in what they claim
@@ -169,10 +164,6 @@ class Format:
     noun: str  # what errors call it
     version: int  # the latest; earlier ones are read too
 
-    def as_text(self, header: Mapping[str, Any]) -> str:
-        """A header as JSON, with what says that it is one of these."""
-        return as_json({"format": self.name, "version": self.version, **header})
-
     def parsed(self, text: str) -> tuple[int, dict[str, Any]]:
         """The version and the rest of such a header."""
         header = json.loads(text)
@@ -216,21 +207,10 @@ class Format:
         """The one error of a file that cannot be loaded."""
         return InvalidInput(f"{path}: not {self.noun}: {reason}")
 
-    def unsavable(self, path: Path, reason: object) -> InvalidInput:
-        """The one error of what could not be loaded again."""
-        return InvalidInput(f"{path}: cannot be saved: {reason}")
-
 
 def as_json(header: object) -> str:
     """The text of a header; numbers of NumPy are numbers."""
-    return json.dumps(header, default=_as_number)
-
-
-def _as_number(value: object) -> object:
-    """What JSON takes of a NumPy number."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"expected numbers and text, got {type(value).__name__}")
+    return json.dumps(header, default=np.generic.item)
 
 
 def digest_of(text: str, arrays: Mapping[str, Any]) -> str:
@@ -252,30 +232,26 @@ def digest_of(text: str, arrays: Mapping[str, Any]) -> str:
 
 def _read(path: Path) -> tuple[str, dict[str, Array]]:
     """The text of the member ``header``, and the other members."""
+    arrays: dict[str, Any] = {}
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            arrays = _arrays(file, archive.infolist())
+            members, room = archive.infolist(), os.fstat(file.fileno()).st_size
+            if len({member.filename for member in members}) < len(members):
+                raise InvalidInput("two of its members have one name")
+            for member in members:
+                reason = _refusal(member)
+                if reason is not None:
+                    raise InvalidInput(f"its member {member.filename!r} {reason}")
+            if sum(member.file_size for member in members) > room:
+                raise InvalidInput("its members claim more bytes than the file has")
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                arrays[name] = _array(_data(file, member))
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise InvalidInput(error.strerror or str(error)) from None
+        raise InvalidInput(_reason(error)) from None
     return _text(arrays.pop("header")), arrays
-
-
-def _arrays(file: BinaryIO, members: list[zipfile.ZipInfo]) -> dict[str, Array]:
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
-        raise InvalidInput("two of its members have one name")
-    for member in members:
-        reason = _refusal(member)
-        if reason is not None:
-            raise InvalidInput(f"its member {member.filename!r} {reason}")
-    if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
-        raise InvalidInput("its members claim more bytes than the file has")
-    return {
-        member.filename.removesuffix(".npy"): _array(_data(file, member))
-        for member in members
-    }
 
 
 def _data(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
