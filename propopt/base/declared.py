@@ -56,6 +56,11 @@ from propopt.base.text import plain_name
 T = TypeVar("T")
 
 
+def _once(compiled: T) -> T:
+    """A function of a class that is called once for each."""
+    return cast("T", cache(cast("Any", compiled)))
+
+
 # ---- What is said of a field beside its annotation
 
 
@@ -476,7 +481,7 @@ def _maybe(part: FieldPart) -> FieldPart:
     return FieldPart(words, unpacked, packed, checked, part.in_header, axes, there=part)
 
 
-@cache
+@_once
 def _record(cls: Any) -> FieldPart:
     """An object that is its fields."""
     words, is_declared = f"the fields of {cls.__name__}", issubclass(cls, Declared)
@@ -621,7 +626,7 @@ def _member(arrays: dict[str, Any], name: str) -> Any:
 # ---- From annotations to parts, once for each class
 
 
-@cache
+@_once
 def parts_of(cls: Any) -> Mapping[str, FieldPart]:
     """How each field of a dataclass is read, those that are left out excepted."""
     hints = get_type_hints(cls)
@@ -633,13 +638,13 @@ def parts_of(cls: Any) -> Mapping[str, FieldPart]:
     return parts
 
 
-@cache
+@_once
 def _keys_of(cls: Any) -> frozenset[str]:
     """Those fields that stand in a header."""
     return frozenset(key for key, part in parts_of(cls).items() if part.in_header)
 
 
-@cache
+@_once
 def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, FieldPart], ...], int]:
     """The arrays that a constructor looks at; of how many any lengths agree."""
     parts = parts_of(cls).items()
@@ -831,10 +836,9 @@ class Declared:
                     header, members = cls.upgraded(version, header, members)
                 except (AttributeError, LookupError, TypeError, ValueError) as error:
                     told = isinstance(error, InvalidInput)
-                    why = str(error) if told else "its header lacks what that had"
-                    raise InvalidInput(
-                        f"as a file of version {version}: {why}"
-                    ) from None
+                    lacks = str(error) if told else "its header lacks what that had"
+                    reason = f"as a file of version {version}: {lacks}"
+                    raise InvalidInput(reason) from None
             has_shared, shared = "shared" in header, header.pop("shared", None)
             if has_shared and not (isinstance(shared, list) and shared):
                 raise InvalidInput("shared: expected a list of records")

@@ -210,7 +210,14 @@ class Format:
 
 def as_json(header: object) -> str:
     """The text of a header; numbers of NumPy are numbers."""
-    return json.dumps(header, default=np.generic.item)
+    return json.dumps(header, default=_as_number)
+
+
+def _as_number(value: object) -> object:
+    """What JSON takes of a NumPy number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"expected numbers and text, got {type(value).__name__}")
 
 
 def digest_of(text: str, arrays: Mapping[str, Any]) -> str:
