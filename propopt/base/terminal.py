@@ -99,15 +99,6 @@ def print_table(
     A table that is too wide runs over the edge. Names of columns are broken at
     underscores.
     """
-    table = _table(head, rows)
-    unlimited = console.options.update(width=10_000)
-    table.width = Measurement.get(console, unlimited, table).maximum
-    console.print()
-    console.print(title, style="italic")
-    console.print(table)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = Table(box=None, pad_edge=False)
     for place, name in enumerate(head):
         table.add_column(
@@ -118,4 +109,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
         )
     for row in rows:
         table.add_row(*map(printable, row))
-    return table
+    unlimited = console.options.update(width=10_000)
+    table.width = Measurement.get(console, unlimited, table).maximum
+    console.print()
+    console.print(title, style="italic")
+    console.print(table)

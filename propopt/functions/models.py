@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
-from propopt.base.resources import call_blocks, row_blocks
+from propopt.base.resources import row_blocks
 from propopt.base.text import Quantity, Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
@@ -127,7 +127,7 @@ class CalledModel(Function):
     def _read(self, points: Points, labels: Labels) -> Values:
         """Values from calls of bounded size, which are counted."""
         parts = []
-        for rows in call_blocks(points.shape, self.batch_rows):
+        for rows in row_blocks(*points.shape, most=self.batch_rows):
             table, names = points[rows], labels.of_positions(rows)
             self.calls.add(len(table))
             parts.append(self._asked(self.readout, table, names))
@@ -422,7 +422,7 @@ class ComplexStep(CalledModel):
 
     def _evaluate(self, points: Complex, labels: Labels) -> Complex:
         """One complex number for each point."""
-        blocks = call_blocks(points.shape, self.batch_rows)
+        blocks = row_blocks(*points.shape, most=self.batch_rows)
         return np.concatenate([self._part(points[rows], labels) for rows in blocks])
 
     def _part(self, points: Complex, labels: Labels) -> Complex:
@@ -471,7 +471,7 @@ class GivenGradient(CalledModel):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         parts = []
-        for rows in call_blocks(points.shape, self.batch_rows):
+        for rows in row_blocks(*points.shape, most=self.batch_rows):
             self.calls.add(len(points[rows]))
             answer = self.slopes(self.table(points[rows], labels.of_positions(rows)))
             part = as_numbers(answer, "gradient: expected numbers; the callable")
