@@ -61,6 +61,11 @@ def in_html(text: object) -> str:
     return escape(printable(text))
 
 
+def joined(words: Sequence[str], last: str) -> str:
+    """Words as a part of a sentence: ``"a, b or c"``."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
 def in_percent(share: float) -> str:
     """A share; a dash where it is not defined."""
     return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"

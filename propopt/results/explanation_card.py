@@ -18,6 +18,7 @@ from propopt.base.text import (
     Reason,
     gap_in_words,
     in_percent,
+    joined,
     percent,
     printable,
     target_in_words,
@@ -91,7 +92,7 @@ def _title(explanation: Any) -> str:
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
     own = "" if explanation.method == "optimized" else f"{explanation.method}: "
-    return f"{own}{_listed(names)} {verb}{most} to the {label}, {where}"
+    return f"{own}{joined(names, 'and') or 'no feature'} {verb}{most} to the {label}, {where}"
 
 
 def _largest(explanation: Any) -> list[str]:
@@ -104,13 +105,6 @@ def _largest(explanation: Any) -> list[str]:
     while len(names) > 1 and sum(map(len, names)) > _ROOM:
         names.pop()
     return names
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as a part of a sentence."""
-    if not names:
-        return "no feature"
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _subtitle(explanation: Any) -> str:
