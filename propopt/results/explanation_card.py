@@ -92,7 +92,8 @@ def _title(explanation: Any) -> str:
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
     own = "" if explanation.method == "optimized" else f"{explanation.method}: "
-    return f"{own}{joined(names, 'and') or 'no feature'} {verb}{most} to the {label}, {where}"
+    matter = f"{joined(names, 'and') or 'no feature'} {verb}{most}"
+    return f"{own}{matter} to the {label}, {where}"
 
 
 def _largest(explanation: Any) -> list[str]:
