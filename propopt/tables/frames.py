@@ -85,7 +85,9 @@ class Kind:
 
         columns = {str(label): _plain(frame[label]) for label in frame.columns}
         table = nw.from_dict(columns, backend=self.backend)
-        dtypes = {**_numbers_with_nulls(frame), **self.coded}
+        kinds = [(str(label), str(dtype)) for label, dtype in frame.dtypes.items()]
+        dtypes = {name: getattr(nw, kind) for name, kind in kinds if kind in _NULLABLE}
+        dtypes |= self.coded
         casts = [nw.col(name).cast(dtype) for name, dtype in dtypes.items()]
         return (table.with_columns(*casts) if casts else table).to_native()
 
@@ -193,47 +195,38 @@ def _of_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
 def _read(table: nw.DataFrame[Any]) -> Frame:
     import narwhals.stable.v2 as nw
 
-    schema = table.schema
     columns = {name: _column(table[name]) for name in table.columns}
     index = nw.maybe_get_index(table)
     rows = None if index is None else list(index)
     coded = {
         name: dtype
-        for name, dtype in schema.items()
+        for name, dtype in table.schema.items()
         if isinstance(dtype, nw.String | nw.Boolean)
         # not all libraries cast numbers to categories
-        or (_is_coded(dtype) and columns[name].categories.dtype.kind not in "biuf")
+        or (
+            isinstance(dtype, nw.Categorical | nw.Enum)
+            and columns[name].categories.dtype.kind not in "biuf"
+        )
     }
     kind = Kind(table.implementation, coded)
     return Frame(pd.DataFrame(columns, index=rows), kind, named_rows=rows is not None)
 
 
 def _column(column: nw.Series[Any]) -> Any:
+    """Cells, categories or numbers: with nulls in the dtype that has the same name."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype
-    if _is_coded(dtype):
+    if isinstance(dtype, nw.Categorical | nw.Enum):
         categories = column.cat.get_categories().to_list()
         return pd.Categorical(column.to_list(), categories=categories)
-    if dtype.is_numeric() and dtype not in (nw.Decimal, nw.Int128, nw.UInt128):
-        return _numbers(column)
-    return column.to_list()
-
-
-def _numbers(column: nw.Series[Any]) -> Any:
-    """Numbers in the dtype that has the same name, if a null is among them."""
+    if not dtype.is_numeric() or dtype in (nw.Decimal, nw.Int128, nw.UInt128):
+        return column.to_list()
     null = column.is_null().to_numpy()
     if not null.any():
         return column.to_numpy()
     known = pd.Series(column.fill_null(0).to_numpy())
-    dtype = pd.api.types.pandas_dtype(str(column.dtype))
-    return known.astype(dtype).mask(null)
-
-
-def _is_coded(dtype: Any) -> bool:
-    import narwhals.stable.v2 as nw
-
-    return isinstance(dtype, nw.Categorical | nw.Enum)
+    return known.astype(pd.api.types.pandas_dtype(str(dtype))).mask(null)
 
 
 def _plain(column: pd.Series[Any]) -> Any:
@@ -243,14 +236,6 @@ def _plain(column: pd.Series[Any]) -> Any:
     missing = column.isna().tolist()
     cells = zip(column.tolist(), missing, strict=True)
     return [None if absent else value for value, absent in cells]
-
-
-def _numbers_with_nulls(frame: pd.DataFrame) -> dict[str, Any]:
-    """Columns of numbers that may be null, whose dtypes have the same names."""
-    import narwhals.stable.v2 as nw
-
-    dtypes = frame.dtypes[[str(t) in _NULLABLE for t in frame.dtypes]]
-    return {str(label): getattr(nw, str(dtype)) for label, dtype in dtypes.items()}
 
 
 _NULLABLE = frozenset(
@@ -448,11 +433,9 @@ class Labels:
 
     def or_else(self, other: Labels) -> Labels:
         """These names, with those of ``other`` where there are none."""
-        return Labels(
+        return replace(
+            other if self.features is None else self,
             points=other.points if self.points is None else self.points,
-            features=other.features if self.features is None else self.features,
-            columns=other.columns if self.features is None else self.columns,
-            kind=other.kind if self.features is None else self.kind,
             texts=other.texts if self.texts is None else self.texts,
         )
 
