@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
-from propopt.base.text import joined
+from propopt.base.text import enumerated
 
 
 _Word = TypeVar("_Word", bound=str)
@@ -249,7 +249,7 @@ def known_word(user_word: _Word, kinds: Any, label: str) -> _Word:
     if user_word in known:
         return user_word
     raise InvalidInput(
-        f"{label}: expected {joined([*map(repr, known)], 'or')}, got {user_word!r}"
+        f"{label}: expected {enumerated([*map(repr, known)], 'or')}, got {user_word!r}"
         f"{did_you_mean(user_word, known)}"
     )
 

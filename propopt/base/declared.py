@@ -50,7 +50,7 @@ import numpy as np
 from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
-from propopt.base.text import joined, plain_name
+from propopt.base.text import enumerated, plain_name
 
 
 T = TypeVar("T")
@@ -245,7 +245,7 @@ def _scalar(of: Sequence[Any], bounds: Bounds) -> FieldPart:
     endless = bounds.infinite or named
     unknown = bounds.missing or (named and not null)
     known = [*(_in_words(x, bounds) for x in of), *(["null"] if bounds.missing else [])]
-    words = joined(list(dict.fromkeys(known)), "or")
+    words = enumerated(list(dict.fromkeys(known)), "or")
 
     def unpacked(plain: Any, name: str, arrays: Members) -> Any:
         kind = type(plain)

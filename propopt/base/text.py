@@ -61,7 +61,7 @@ def in_html(text: object) -> str:
     return escape(printable(text))
 
 
-def joined(words: Sequence[str], last: str) -> str:
+def enumerated(words: Sequence[str], last: str) -> str:
     """Words as a part of a sentence: ``"a, b or c"``."""
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 

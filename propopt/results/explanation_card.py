@@ -16,9 +16,9 @@ from propopt.base.cards import Card, CardRow, others_in_words
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import (
     Reason,
+    enumerated,
     gap_in_words,
     in_percent,
-    joined,
     percent,
     printable,
     target_in_words,
@@ -92,7 +92,7 @@ def _title(explanation: Any) -> str:
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
     own = "" if explanation.method == "optimized" else f"{explanation.method}: "
-    matter = f"{joined(names, 'and') or 'no feature'} {verb}{most}"
+    matter = f"{enumerated(names, 'and') or 'no feature'} {verb}{most}"
     return f"{own}{matter} to the {label}, {where}"
 
 
