@@ -30,7 +30,7 @@ NUMBER_CELL = 'style="text-align:right;padding:1px 10px"'
 
 _WIDE = 88  # characters of a line in a terminal
 
-_QUIET = "opacity:.75"
+_QUIET, _APART = "opacity:.75", "margin-top:.6em"
 _CELL = (
     "padding:2px 12px 2px 0;border:0;background:transparent;text-align:left;"
     "vertical-align:middle;overflow-wrap:break-word;max-width:14em"
@@ -112,25 +112,18 @@ class CardTable:
 
     def html(self) -> str:
         """Cells escaped; in the colours of the page."""
-        head = "".join(
-            f'<th style="{style};{_HEAD}">{in_html(cell)}</th>'
-            for cell, style in self._styled(self.head)
-        )
-        body = "".join(
-            '<tr style="background:transparent">'
-            + "".join(
-                f'<td style="{style}">{in_html(cell)}</td>'
-                for cell, style in self._styled(row)
+        styles = [_CELL, *[_FIGURE] * (len(self.head) - 1)]
+        heads = [f"{style};{_HEAD}" for style in styles]
+        lines = [("th", heads, self.head), *(("td", styles, row) for row in self.rows)]
+        return "".join(
+            _row(
+                *(
+                    element(kind, style, in_html(cell))
+                    for style, cell in zip(own, cells, strict=True)
+                )
             )
-            + "</tr>"
-            for row in self.rows
+            for kind, own, cells in lines
         )
-        return f'<tr style="background:transparent">{head}</tr>{body}'
-
-    @staticmethod
-    def _styled(cells: Sequence[str]) -> Iterator[tuple[str, str]]:
-        for place, cell in enumerate(cells):
-            yield cell, _FIGURE if place else _CELL
 
 
 @final
@@ -170,13 +163,14 @@ class Card:
 
     def html(self) -> str:
         """For notebooks: it takes the colours of the page around it."""
-        return (
-            '<div style="max-width:46em;line-height:1.45;margin:.4em 0">'
-            f'<div style="font-weight:600;font-size:1.08em">{in_html(self.title)}</div>'
-            f"{_quiet(self.subtitle)}{self._table()}{_quiet(self.rest)}"
-            f"{''.join(map(_line, self.lines))}{self.inside}"
-            f"{_line(self.proof)}{self._folded()}</div>"
+        head = element("div", "font-weight:600;font-size:1.08em", in_html(self.title))
+        parts = (
+            f"{head}{_div(_QUIET, self.subtitle)}{self._table()}"
+            f"{_div(_QUIET, self.rest)}"
+            f"{''.join(_div(_APART, line) for line in self.lines)}{self.inside}"
+            f"{_div(_APART, self.proof)}{self._folded()}"
         )
+        return element("div", "max-width:46em;line-height:1.45;margin:.4em 0", parts)
 
     def _table(self) -> str:
         if not self.rows and self.table is None:
@@ -185,23 +179,29 @@ class Card:
         high = max((row.ends[1] for row in self.rows), default=0.0)
         rows = "".join(_row_html(row, low, high) for row in self.rows)
         rows += "" if self.table is None else self.table.html()
-        table = f'<table style="{_TABLE};margin:.6em 0 0">{rows}</table>'
-        return f'<div style="overflow-x:auto">{table}</div>'  # on narrow screens
+        table = element("table", f"{_TABLE};margin:.6em 0 0", rows)
+        return element("div", "overflow-x:auto", table)  # on narrow screens
 
     def _folded(self) -> str:
         if not self.settings:
             return ""
+        names = f"{_CELL};{_QUIET};vertical-align:top"
         rows = "".join(
-            f'<tr style="background:transparent"><td style="{_CELL};{_QUIET};'
-            f'vertical-align:top">{in_html(name)}</td>'
-            f'<td style="{_CELL}">{in_html(text)}</td></tr>'
-            for name, text in self.settings.items()
+            _row(element("td", names, in_html(x)), element("td", _CELL, in_html(text)))
+            for x, text in self.settings.items()
         )
-        return (
-            '<details style="margin-top:.4em"><summary style="cursor:pointer">Settings '
-            f'and details</summary><table style="{_TABLE}">'
-            f"{rows}</table></details>"
-        )
+        label = element("summary", "cursor:pointer", "Settings and details")
+        table = element("table", _TABLE, rows)
+        return element("details", "margin-top:.4em", label + table)
+
+
+def element(kind: str, style: str, inside: str) -> str:
+    """An element of a page, of what is HTML already."""
+    return f'<{kind} style="{style}">{inside}</{kind}>'
+
+
+def _row(*cells: str) -> str:
+    return element("tr", "background:transparent", "".join(cells))
 
 
 def others_in_words(numbers: Iterable[float]) -> str:
@@ -218,32 +218,22 @@ def _finite(*numbers: float) -> bool:
     return all(map(math.isfinite, numbers))
 
 
-def _line(text: str) -> str:
-    return f'<div style="margin-top:.6em">{in_html(text)}</div>' if text else ""
-
-
-def _quiet(text: str) -> str:
-    return f'<div style="{_QUIET}">{in_html(text)}</div>' if text else ""
+def _div(style: str, text: str) -> str:
+    return element("div", style, in_html(text)) if text else ""
 
 
 def _row_html(row: CardRow, low: float, high: float) -> str:
-    """A name, a bar from ``-low`` to ``high``, a number, a note."""
-    return (
-        f'<tr style="background:transparent">'
-        f'<td style="{_CELL}">{in_html(row.name)}</td>'
-        f'<td style="{_CELL}">{_bar_html(row, low, high)}</td>'
-        f'<td style="{_NUMBER}">{in_html(row.number.replace("-", "−"))}</td>'
-        f"{_note_html(row)}</tr>"
+    """A name, a bar from ``-low`` to ``high``, a number, a note or the interval."""
+    note, quiet = in_html(row.note), f"{_CELL};{_QUIET}"
+    if not row.note:
+        note = in_html(row.shown_note.replace("-", "−"))
+        quiet += ";min-width:min(9.5em,24vw)"  # on one line, but on narrow pages
+    return _row(
+        element("td", _CELL, in_html(row.name)),
+        element("td", _CELL, _bar_html(row, low, high)),
+        element("td", _NUMBER, in_html(row.number.replace("-", "−"))),
+        element("td", quiet, note),
     )
-
-
-def _note_html(row: CardRow) -> str:
-    """The note, or the interval with the signs of the number."""
-    if row.note:
-        return f'<td style="{_CELL};{_QUIET}">{in_html(row.note)}</td>'
-    interval = in_html(row.shown_note.replace("-", "−"))
-    wide = "min-width:min(9.5em,24vw)"  # on one line, but on narrow pages
-    return f'<td style="{_CELL};{_QUIET};{wide}">{interval}</td>'
 
 
 def _bar_html(row: CardRow, low: float, high: float) -> str:
@@ -252,24 +242,20 @@ def _bar_html(row: CardRow, low: float, high: float) -> str:
     zero = 100.0 * (low / size) / whole
     below, above = (100.0 * (abs(end) / size) / whole for end in row.reach)
     parts = ((zero - below, below, BAR_LOWERS), (zero, above, BAR_RAISES))
-    bars = "".join(
-        f'<span style="{_BAR};left:{left:.1f}%;width:{width:.1f}%;'
-        f'background:{colour}"></span>'
+    styles = [
+        f"{_BAR};left:{left:.1f}%;width:{width:.1f}%;background:{colour}"
         for left, width, colour in parts
         if width > 0.0
-    )
+    ]
     if row.interval is not None and _finite(*row.interval):
         start, end = (zero + 100.0 * (x / size) / whole for x in row.interval)
-        bars += (
-            f'<span style="position:absolute;top:44%;height:12%;min-height:1px;'
-            f'background:currentColor;left:{start:.1f}%;width:{end - start:.1f}%">'
-            "</span>"
+        styles.append(
+            "position:absolute;top:44%;height:12%;min-height:1px;"
+            f"background:currentColor;left:{start:.1f}%;width:{end - start:.1f}%"
         )
-    axis = (
-        f'<span style="position:absolute;left:{zero:.1f}%;top:-15%;height:130%;'
-        'border-left:1px solid currentColor;opacity:.5"></span>'
+    styles.append(
+        f"position:absolute;left:{zero:.1f}%;top:-15%;height:130%;"
+        "border-left:1px solid currentColor;opacity:.5"
     )
-    return (
-        '<div style="position:relative;width:clamp(3em,16vw,14em);height:.85em">'
-        f"{bars}{axis}</div>"
-    )
+    place = "position:relative;width:clamp(3em,16vw,14em);height:.85em"
+    return element("div", place, "".join(element("span", x, "") for x in styles))

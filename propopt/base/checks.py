@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
+from propopt.base.text import enumerated
 
 
 _Word = TypeVar("_Word", bound=str)
@@ -247,9 +248,8 @@ def known_word(user_word: _Word, kinds: Any, label: str) -> _Word:
     known = list(get_args(kinds))
     if user_word in known:
         return user_word
-    *first, last = map(repr, known)
     raise InvalidInput(
-        f"{label}: expected {', '.join(first)} or {last}, got {user_word!r}"
+        f"{label}: expected {enumerated([*map(repr, known)], 'or')}, got {user_word!r}"
         f"{did_you_mean(user_word, known)}"
     )
 

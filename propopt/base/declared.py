@@ -49,8 +49,8 @@ import numpy as np
 
 from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.files import Format, archive_path
-from propopt.base.text import plain_name
+from propopt.base.files import Format, archive_path, as_json
+from propopt.base.text import enumerated, plain_name
 
 
 T = TypeVar("T")
@@ -74,8 +74,8 @@ class Bounds:
     high: float = math.inf
     missing: bool = False  # NaN is a number that is not known
     infinite: bool = False
-    nonempty: bool = False
-    halves: bool = False  # text may have half a surrogate pair
+    nonempty: bool = False  # a list or array has at least one item
+    halves: bool = False  # text may have half a surrogate pair, as people write it
     by_column: bool = False  # records are saved field by field
 
     def of_numbers(self) -> Bounds:
@@ -88,35 +88,21 @@ _LEFT: Final = object()
 
 
 def stored(
-    axes: str | None = None,  # lengths by letter or number
+    axes: str | None = None,
     *,
-    default: Any = dataclasses.MISSING,  # as of dataclasses.field
+    default: Any = dataclasses.MISSING,
     factory: Any = dataclasses.MISSING,
-    low: float = -math.inf,  # least
-    high: float = math.inf,  # largest number
-    missing: bool = False,  # whether NaN, or an infinite number, is one too
-    infinite: bool = False,
-    nonempty: bool = False,  # whether a list or array has at least one item
-    # whether text may have half of a surrogate pair, as what people write has
-    halves: bool = False,
-    by_column: bool = False,  # whether many records are saved field by field
-    lazy: bool = False,  # whether the value may be Lazy, and is checked when it is read
+    lazy: bool = False,
+    **bounds: Any,
 ) -> Any:
-    """A field that is saved: axes of its array, and what its numbers may be."""
-    said = Bounds(
-        axes=None if axes is None else tuple(axes.split()),
-        low=low,
-        high=high,
-        missing=missing,
-        infinite=infinite,
-        nonempty=nonempty,
-        halves=halves,
-        by_column=by_column,
-    )
+    """A field that is saved: axes of its array, and what its numbers may be.
+
+    Axes are lengths by letter or number, and all else is as in :class:`Bounds`. A lazy
+    field may hold a :class:`Lazy` value, which is checked when it is read.
+    """
+    said = Bounds(axes=None if axes is None else tuple(axes.split()), **bounds)
     return dataclasses.field(
-        default=default,
-        default_factory=factory,
-        metadata={_SAID: said, "lazy": lazy},
+        default=default, default_factory=factory, metadata={_SAID: said, "lazy": lazy}
     )
 
 
@@ -259,7 +245,7 @@ def _scalar(of: Sequence[Any], bounds: Bounds) -> FieldPart:
     endless = bounds.infinite or named
     unknown = bounds.missing or (named and not null)
     known = [*(_in_words(x, bounds) for x in of), *(["null"] if bounds.missing else [])]
-    words = _either(list(dict.fromkeys(known)))
+    words = enumerated(list(dict.fromkeys(known)), "or")
 
     def unpacked(plain: Any, name: str, arrays: Members) -> Any:
         kind = type(plain)
@@ -617,11 +603,6 @@ def is_text(value: object) -> bool:
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
-def _either(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} or {last}" if first else last
-
-
 def _range_in_words(bounds: Bounds) -> str:
     """What of numbers is expected; nothing where they may be any."""
     if math.isfinite(bounds.low) and math.isfinite(bounds.high):
@@ -734,8 +715,8 @@ class Declared:
     one letter have one length.
     """
 
-    # what its files are called, and their version; None for parts of other objects
-    form: ClassVar[Format | None] = None
+    # what its files are called, and their version; parts of other objects have none
+    form: ClassVar[Format]
     __dataclass_fields__: ClassVar[dict[str, Any]]
     _lazy: ClassVar[tuple[str, ...]] = ()
     _left: ClassVar[dict[str, Any]] = {}
@@ -811,32 +792,21 @@ class Declared:
         lacking = [name for name, part in parts if name in own and part.in_header]
         return {**dict.fromkeys(lacking), **header}, arrays
 
-    @classmethod
-    def _upgraded(
-        cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        try:
-            return cls.upgraded(version, header, arrays)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            told = isinstance(error, InvalidInput)
-            reason = str(error) if told else "its header lacks what that had"
-            raise InvalidInput(f"as a file of version {version}: {reason}") from None
-
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file: arrays, one JSON header, a digest; no pickles."""
-        form, target = _form_of(type(self)), archive_path(path)
+        form, target = self.form, archive_path(path)
         arrays, whole = Members(), _record(type(self))
         try:
             self.settled()
             plain = whole.packed(self, "", arrays)
             if arrays.shared:
                 plain["shared"] = arrays.shared
-            text = form.as_text(plain)
+            text = as_json({"format": form.name, "version": form.version, **plain})
             _, plain = form.parsed(text)
             again = Members(arrays, plain.pop("shared", None))
             whole.unpacked(plain, "", again).contradictions()
         except (TypeError, ValueError, RecursionError) as error:
-            raise form.unsavable(target, error) from None
+            raise InvalidInput(f"{target}: cannot be saved: {error}") from None
         form.write(target, text, arrays)
 
     @classmethod
@@ -846,18 +816,24 @@ class Declared:
         try:
             made.contradictions()
         except InvalidInput as error:
-            raise _form_of(cls).refusal(archive_path(path), str(error)) from None
+            raise cls.form.refusal(archive_path(path), str(error)) from None
         return made
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """The same, though its fields may contradict each other."""
-        form, source = _form_of(cls), archive_path(path)
+        form, source = cls.form, archive_path(path)
         version, header, members = form.read(source)
         now = version == form.version
         try:
             if not now:
-                header, members = cls._upgraded(version, header, members)
+                try:
+                    header, members = cls.upgraded(version, header, members)
+                except (AttributeError, LookupError, TypeError, ValueError) as error:
+                    told = isinstance(error, InvalidInput)
+                    lacks = str(error) if told else "its header lacks what that had"
+                    reason = f"as a file of version {version}: {lacks}"
+                    raise InvalidInput(reason) from None
             has_shared, shared = "shared" in header, header.pop("shared", None)
             if has_shared and not (isinstance(shared, list) and shared):
                 raise InvalidInput("shared: expected a list of records")
@@ -868,11 +844,6 @@ class Declared:
         except (InvalidInput, RecursionError) as error:
             raise form.refusal(source, str(error)) from None
         return made
-
-
-def _form_of(cls: type[Declared]) -> Format:
-    assert cls.form is not None, f"{cls.__name__} is part of other objects"
-    return cls.form
 
 
 def _refuse_other_lengths(

@@ -80,7 +80,8 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     try:
         draft = _draft(target)
         yield draft
-        draft.chmod(0o666 & ~_umask())
+        os.umask(mask := os.umask(0))
+        draft.chmod(0o666 & ~mask)
         draft.replace(target)
     except OSError as error:
         raise Unwritten(f"cannot write {target}: {_reason(error)}") from error
@@ -108,12 +109,6 @@ def _draft(target: Path) -> Path:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # ---- Archives of arrays with one JSON header: read without trust in what they claim
@@ -169,10 +164,6 @@ class Format:
     noun: str  # what errors call it
     version: int  # the latest; earlier ones are read too
 
-    def as_text(self, header: Mapping[str, Any]) -> str:
-        """A header as JSON, with what says that it is one of these."""
-        return as_json({"format": self.name, "version": self.version, **header})
-
     def parsed(self, text: str) -> tuple[int, dict[str, Any]]:
         """The version and the rest of such a header."""
         header = json.loads(text)
@@ -195,8 +186,9 @@ class Format:
             text, arrays = _read(path)
             version, header = self.parsed(text)
             told = header.pop("digest", None)
+            own = "".join(text.rsplit(f', "digest": "{told}"', 1))
             had_none = told is None and version != self.version  # earlier ones
-            sound = had_none or _is_digest(told, text, header, arrays)
+            sound = had_none or told == digest_of(own, arrays)
         except InvalidInput as error:
             raise self.refusal(path, str(error)) from None
         except _BROKEN:
@@ -214,10 +206,6 @@ class Format:
     def refusal(self, path: Path, reason: str) -> InvalidInput:
         """The one error of a file that cannot be loaded."""
         return InvalidInput(f"{path}: not {self.noun}: {reason}")
-
-    def unsavable(self, path: Path, reason: object) -> InvalidInput:
-        """The one error of what could not be loaded again."""
-        return InvalidInput(f"{path}: cannot be saved: {reason}")
 
 
 def as_json(header: object) -> str:
@@ -249,41 +237,28 @@ def digest_of(text: str, arrays: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _is_digest(told: object, text: str, header: object, arrays: Any) -> bool:
-    """Whether a digest is that of the text without it, as it was written."""
-    own = "".join(text.rsplit(f', "digest": "{told}"', 1))
-    if told == digest_of(own, arrays):
-        return True
-    # before a release, it was that of a header whose keys are in order
-    return told == digest_of(json.dumps(header, sort_keys=True), arrays)
-
-
 def _read(path: Path) -> tuple[str, dict[str, Array]]:
     """The text of the member ``header``, and the other members."""
+    arrays: dict[str, Any] = {}
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            arrays = _arrays(file, archive.infolist())
+            members, room = archive.infolist(), os.fstat(file.fileno()).st_size
+            if len({member.filename for member in members}) < len(members):
+                raise InvalidInput("two of its members have one name")
+            for member in members:
+                reason = _refusal(member)
+                if reason is not None:
+                    raise InvalidInput(f"its member {member.filename!r} {reason}")
+            if sum(member.file_size for member in members) > room:
+                raise InvalidInput("its members claim more bytes than the file has")
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                arrays[name] = _array(_data(file, member))
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise InvalidInput(error.strerror or str(error)) from None
+        raise InvalidInput(_reason(error)) from None
     return _text(arrays.pop("header")), arrays
-
-
-def _arrays(file: BinaryIO, members: list[zipfile.ZipInfo]) -> dict[str, Array]:
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
-        raise InvalidInput("two of its members have one name")
-    for member in members:
-        reason = _refusal(member)
-        if reason is not None:
-            raise InvalidInput(f"its member {member.filename!r} {reason}")
-    if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
-        raise InvalidInput("its members claim more bytes than the file has")
-    return {
-        member.filename.removesuffix(".npy"): _array(_data(file, member))
-        for member in members
-    }
 
 
 def _data(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:

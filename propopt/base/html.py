@@ -1,13 +1,9 @@
-"""Cards and pages: one layout of plain data, and texts with highlighted words.
+"""Pages of texts with highlighted words: shades tell how large a number is.
 
-A card says first what was found, then the numbers, then what is proved; settings are
-folded. HTML is escaped and without scripts, and its colours are seen on light and dark
-pages. The layer of explanations is above this one: they are taken by their attributes.
-
-Shades for words: how large a number is, and its sign, on light and dark pages. Orange
-and blue stay apart for readers who do not tell red from green, larger numbers are
-further from the page in lightness too, and the ink has a contrast of 4.5 at least
-on each shade (WCAG 2, level AA), whatever the page is.
+Orange and blue stay apart for readers who do not tell red from green, larger numbers
+are further from the page in lightness too, and the ink has a contrast of 4.5 at least
+on each shade (WCAG 2, level AA), whatever the page is. HTML is escaped and without
+scripts.
 """
 
 from __future__ import annotations
@@ -24,23 +20,9 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.base.cards import (
-    NUMBER_CELL,
-    TEXT_CELL,
-)
+from propopt.base.cards import NUMBER_CELL, TEXT_CELL, element
 from propopt.base.files import written_whole
-from propopt.base.text import (
-    HIDDEN,
-    in_html,
-)
-
-
-# ---- of other results
-
-
-def html_card(parts: Iterable[str]) -> str:
-    """Parts, one below the other; they are HTML already."""
-    return "".join(f'<div style="margin:4px 0">{part}</div>' for part in parts if part)
+from propopt.base.text import HIDDEN, in_html
 
 
 # ---- Characters and numbers as a page shows them: what acts has a visible escape
@@ -107,33 +89,24 @@ class MarkedText:
 # ---- Shades for words: how large a number is, and its sign, on light and dark pages
 
 
-@final
-@dataclass(frozen=True)
-class Theme:
-    """Shades of one kind of page."""
+def _theme(ink: str, above: Sequence[str], below: Sequence[str]) -> dict[str, str]:
+    """Colours by the names that they have in a style sheet.
 
-    ink: str  # the colour of words on all shades
-    # shades of positive and of negative numbers, from small to large ones
-    above: tuple[str, ...]
-    below: tuple[str, ...]
-
-    def named(self) -> dict[str, str]:
-        """Colours by the names that they have in a style sheet."""
-        signs = {"a": self.above, "b": self.below}
-        shades = {
-            f"--po-{sign}{level}": colour
-            for sign, colours in signs.items()
-            for level, colour in enumerate(colours, start=1)
-        }
-        return {"--po-ink": self.ink, **shades}
+    That of words on all shades; shades of positive and of negative numbers, from small
+    to large ones.
+    """
+    shades = [("a", k, colour) for k, colour in enumerate(above, start=1)]
+    shades += [("b", k, colour) for k, colour in enumerate(below, start=1)]
+    named = {f"--po-{sign}{level}": colour for sign, level, colour in shades}
+    return {"--po-ink": ink, **named}
 
 
-LIGHT: Final = Theme(
+LIGHT: Final = _theme(
     "#111111",
     ("#fde6dc", "#facdb9", "#f5ae92", "#ed8f6e", "#e2735a"),
     ("#e1ecf7", "#c3daee", "#9dc3e2", "#77abd6", "#5c99cc"),
 )
-DARK: Final = Theme(
+DARK: Final = _theme(
     "#ffffff",
     ("#3d211a", "#5b2c21", "#793628", "#954030", "#ad4a36"),
     ("#172b3d", "#1b3c58", "#204e75", "#255f90", "#2a6fa8"),
@@ -159,10 +132,10 @@ def style_of(level: int) -> str:
     if level == 0:
         return ""
     sign, line = ("a", "solid") if level > 0 else ("b", "dotted")
-    shade = (LIGHT.above if level > 0 else LIGHT.below)[abs(level) - 1]
-    ink = f"var(--po-ink,{LIGHT.ink})"
+    names = f"--po-{sign}{abs(level)}", "--po-ink"
+    shade, ink = (f"var({name},{LIGHT[name]})" for name in names)
     return (
-        f"background:var(--po-{sign}{abs(level)},{shade});color:{ink};"
+        f"background:{shade};color:{ink};"
         f"border-bottom:2px {line} {ink};border-radius:2px;padding:0 1px"
     )
 
@@ -172,7 +145,10 @@ def style_sheet(name: str) -> str:
 
     What a notebook or a page says of itself goes before what the system prefers.
     """
-    light, dark = _declared(LIGHT), _declared(DARK)
+    light, dark = (
+        ";".join(f"{shade}:{colour}" for shade, colour in theme.items())
+        for theme in (LIGHT, DARK)
+    )
     said_dark = ",".join(f"{where} .{name}" for where in _SAID_DARK)
     said_light = ",".join(f"{where} .{name}" for where in _SAID_LIGHT)
     return (
@@ -196,10 +172,6 @@ _SAID_LIGHT: Final = (
     "html[data-theme=light]",
     "body[data-theme=light]",
 )
-
-
-def _declared(theme: Theme) -> str:
-    return ";".join(f"{name}:{colour}" for name, colour in theme.named().items())
 
 
 # ---- Texts with their words in shades, a legend and tables of the numbers, as pages
@@ -263,13 +235,11 @@ def marked_html(
     parts = [*head, _legend(reach, units, any(t.errors is not None for t in texts))]
     for text in texts:
         table = _table(text, n_words) if n_words else ""
-        parts += [_heading(text), _shown(text, reach), table]
-    style = f"<style>{style_sheet(CLASS)}</style>"
-    return f'{style}<div class="{CLASS}">{html_card(parts)}</div>'
-
-
-def _heading(text: MarkedText) -> str:
-    return "<br>".join([f"<b>{in_html(text.name)}</b>", *map(in_html, text.facts)])
+        name = f"<b>{in_html(text.name)}</b>"
+        head = "<br>".join([name, *map(in_html, text.facts)])
+        parts += [head, _shown(text, reach), table]
+    body = "".join(element("div", "margin:4px 0", part) for part in parts if part)
+    return f'<style>{style_sheet(CLASS)}</style><div class="{CLASS}">{body}</div>'
 
 
 def _shown(text: MarkedText, reach: float) -> str:
@@ -277,8 +247,11 @@ def _shown(text: MarkedText, reach: float) -> str:
     steps = np.where(text.certain, levels(text.weights, reach), 0)
     parts, end = [], 0
     for start, stop, place in text.spans:
-        parts.append(visible(text.text[end:start]))
-        parts.append(_word(text, visible(text.text[start:stop]), place, steps))
+        shown = visible(text.text[start:stop])
+        if style := style_of(int(steps[place])):
+            number = signed(text.weights[place])
+            shown = f'<span style="{style}" title="{number}">{shown}</span>'
+        parts += [visible(text.text[end:start]), shown]
         end = stop
     parts.append(visible(text.text[end:]))
     # of the text itself the direction: the first letter that has one
@@ -288,35 +261,20 @@ def _shown(text: MarkedText, reach: float) -> str:
     )
 
 
-def _word(text: MarkedText, shown: str, place: int, steps: Positions) -> str:
-    style = style_of(int(steps[place]))
-    if not style:
-        return shown
-    return f'<span style="{style}" title="{signed(text.weights[place])}">{shown}</span>'
-
-
 def _legend(reach: float, units: str, estimated: bool) -> str:
     """The shades, with the numbers at which they begin."""
     if reach == 0.0:
         return in_html(f"no word has a number, in {units}")
-    steps = [k for k in range(-len(EDGES), len(EDGES) + 1) if k]
-    boxes = [
-        f'<span style="{style_of(k)}">{_beyond(k, EDGES[abs(k) - 1] * reach)}</span>'
-        for k in steps
-    ]
-    half = len(boxes) // 2
+    edges = [(k, edge * reach) for k, edge in enumerate(EDGES, start=1)]
+    below = [element("span", style_of(-k), f"&lt; −{x:.2g}") for k, x in edges[::-1]]
+    above = [element("span", style_of(k), f"&gt; +{x:.2g}") for k, x in edges]
     plain = f"plain: at most {EDGES[0] * reach:.2g}"
     if estimated:
         plain += ", or within 2 standard errors of 0"
-    shown = [*boxes[:half], in_html(plain), *boxes[half:]]
     return (
         f"{in_html(f'in {units}, up to {reach:.4g}: negative dotted, positive lined')}"
-        f"<br>{' '.join(shown)}"
+        f"<br>{' '.join([*below, in_html(plain), *above])}"
     )
-
-
-def _beyond(step: int, edge: float) -> str:
-    return f"&lt; −{edge:.2g}" if step < 0 else f"&gt; +{edge:.2g}"
 
 
 def _table(text: MarkedText, n_words: int) -> str:

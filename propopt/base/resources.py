@@ -13,7 +13,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from numbers import Integral
@@ -261,23 +267,20 @@ def _groups(membership: Path, cgroups: Path) -> Iterator[Path]:
 
 
 def _limit(group: Path) -> float:
-    limit = _number(group, "memory.max", "memory.limit_in_bytes")
-    return math.inf if limit is None else limit
+    return _number(group, "memory.max", "memory.limit_in_bytes")
 
 
 def _left_in(group: Path) -> float:
     used = _number(group, "memory.current", "memory.usage_in_bytes")
-    return math.inf if used is None else _limit(group) - used + _reclaimable(group)
+    return math.inf if used == math.inf else _limit(group) - used + _reclaimable(group)
 
 
-def _number(group: Path, *names: str) -> float | None:
-    """The number in the first of these files that is there; None for "max" or none."""
+def _number(group: Path, *names: str) -> float:
+    """The number in the first of these files that has one; infinite if none has."""
     for name in names:
-        try:
+        with suppress(OSError, ValueError):  # "max" is no number
             return float((group / name).read_text())
-        except (OSError, ValueError):
-            continue
-    return None
+    return math.inf
 
 
 def _reclaimable(group: Path) -> float:
@@ -320,16 +323,15 @@ MODEL_CALLS: Final = replace(AT_ONCE, n_rows=2**14)
 """One call of a model, which may need memory per row that we cannot see."""
 
 
-def row_blocks(n_rows: int, n_columns: int, copies: int = 1) -> Iterator[slice]:
-    """Consecutive rows of a float64 table of which ``copies`` go into one call."""
-    return MODEL_CALLS.blocks(n_rows, 8 * n_columns, copies)
+def row_blocks(
+    n_rows: int, n_columns: int, *, copies: int = 1, most: int = MODEL_CALLS.n_rows
+) -> Iterator[slice]:
+    """Consecutive rows of a float64 table of which ``copies`` go into one call.
 
-
-def call_blocks(shape: tuple[int, ...], most: int) -> Iterator[slice]:
-    """Consecutive rows of a float64 table for calls of at most ``most`` rows."""
-    n_rows, n_columns = shape
+    A call has at most ``most`` rows.
+    """
     calls = replace(MODEL_CALLS, n_rows=min(MODEL_CALLS.n_rows, most))
-    return calls.blocks(n_rows, 8 * n_columns)
+    return calls.blocks(n_rows, 8 * n_columns, copies)
 
 
 # ---- How often a model was asked
@@ -338,13 +340,18 @@ def call_blocks(shape: tuple[int, ...], most: int) -> Iterator[slice]:
 Hearer: TypeAlias = Callable[[int], None]
 
 
+@final
 @dataclass
 class Calls:
-    """How often a model was asked; not exact if several threads ask at once."""
+    """How often a model was asked; not exact if several threads ask at once.
+
+    Functions that are asked together were asked as often as the one asked most.
+    """
 
     rows: int = 0  # rows given to the model
     batches: int = 0  # tables that they were given in
     trials: int = 0  # rows that it was given besides
+    parts: tuple[Calls, ...] = ()  # of functions that are asked together
     is_trial: bool = field(default=False, init=False, repr=False, compare=False)
     """Whether what is asked now is a trial, of a few rows."""
 
@@ -358,12 +365,27 @@ class Calls:
         self.batches += 1
 
     @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Count what the parts are asked within."""
+        if self._hearer is not None:
+            self._hearer(self.rows)
+        before = [replace(part) for part in self.parts]
+        yield
+        pairs = list(zip(self.parts, before, strict=True))
+        self.rows += max(now.rows - then.rows for now, then in pairs)
+        self.batches += max(now.batches - then.batches for now, then in pairs)
+        self.trials += max(now.trials - then.trials for now, then in pairs)
+
+    @contextmanager
     def trying_out(self) -> Iterator[None]:
-        """Count what is asked meanwhile as a trial."""
+        """Count what is asked meanwhile as a trial, of the parts too."""
         before, was_trial = (self.rows, self.batches), self.is_trial
         self.is_trial = True
         try:
-            with self.heard_by(None):
+            with ExitStack() as stack:
+                for part in self.parts:
+                    stack.enter_context(part.trying_out())
+                stack.enter_context(self.heard_by(None))
                 yield
         finally:
             self.is_trial = was_trial
@@ -382,35 +404,6 @@ class Calls:
     def try_out(self, rows: int) -> None:
         """Count so many rows of a trial."""
         self.trials += rows
-
-
-@final
-@dataclass
-class JointCalls(Calls):
-    """How often functions were asked together: as often as the one asked most."""
-
-    parts: tuple[Calls, ...] = ()
-
-    @contextmanager
-    def asking(self) -> Iterator[None]:
-        """Count what the parts are asked within."""
-        if self._hearer is not None:
-            self._hearer(self.rows)
-        before = [replace(part) for part in self.parts]
-        yield
-        pairs = list(zip(self.parts, before, strict=True))
-        self.rows += max(now.rows - then.rows for now, then in pairs)
-        self.batches += max(now.batches - then.batches for now, then in pairs)
-        self.trials += max(now.trials - then.trials for now, then in pairs)
-
-    @contextmanager
-    def trying_out(self) -> Iterator[None]:
-        """Count what is asked meanwhile as a trial, of the parts too."""
-        with ExitStack() as stack:
-            for part in self.parts:
-                stack.enter_context(part.trying_out())
-            stack.enter_context(super().trying_out())
-            yield
 
 
 # ---- Work in other processes, which end with the one that gave it to them
@@ -433,9 +426,13 @@ def in_workers(
     calls: Iterable[Callable[[], _Result]], n_workers: int
 ) -> Iterator[_Result]:
     """The results of the calls in their order, each as soon as it is there."""
-    backend, _ = get_active_backend()
     kind = "generator" if results_come_early() else "list"
-    parallel = joblib.Parallel(n_workers, return_as=kind, **_settings(backend))
+    own: dict[str, Any] = {}
+    if isinstance(get_active_backend()[0], BACKENDS["loky"]):  # others are not ours
+        libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+        one_thread = all(lib["num_threads"] == 1 for lib in libraries)
+        own = {"initializer": _begin, "initargs": (os.getpid(), one_thread)}
+    parallel = joblib.Parallel(n_workers, return_as=kind, **own)
     try:
         yield from parallel(joblib.delayed(call)() for call in calls)
     except BrokenProcessPool as error:
@@ -448,19 +445,6 @@ def in_workers(
 def results_come_early() -> bool:
     """Whether results are handed over one by one; not every backend of joblib can."""
     return bool(get_active_backend()[0].supports_return_generator)
-
-
-def _settings(backend: object) -> dict[str, Any]:
-    """How joblib's own processes begin; those of other backends are not ours."""
-    if not isinstance(backend, BACKENDS["loky"]):
-        return {}
-    return {"initializer": _begin, "initargs": (os.getpid(), _one_thread())}
-
-
-def _one_thread() -> bool:
-    """Whether BLAS is held to one thread here."""
-    libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
-    return all(lib["num_threads"] == 1 for lib in libraries)
 
 
 def _begin(home: int, one_thread: bool) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from numbers import Integral
@@ -59,6 +59,11 @@ def drawn(name: object) -> str:
 def in_html(text: object) -> str:
     """The text for an HTML page."""
     return escape(printable(text))
+
+
+def enumerated(words: Sequence[str], last: str) -> str:
+    """Words as a part of a sentence: ``"a, b or c"``."""
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def in_percent(share: float) -> str:
@@ -113,20 +118,17 @@ def targets_in_words(explanations: Iterable[Any]) -> list[str]:
     optima = [best for best in explanations if best.gap is not None]
     sampled = [best for best in optima if _is_sampled(best)]
     others = [target_in_words(best) for best in optima if not _is_sampled(best)]
-    return [*_range(sampled), *dict.fromkeys(others)]
+    words = list(dict.fromkeys(others))
+    if not sampled:
+        return words
+    errors = [best.target_error for best in sampled]
+    sources = " and ".join(dict.fromkeys(best.target.source for best in sampled))
+    ends = f"{percent(min(errors))}–{percent(max(errors))}"
+    return [f"target error {ends} % ({sources})", *words]
 
 
 def _is_sampled(explanation: Any) -> bool:
     return explanation.target is not None and explanation.target.n_blocks > 0
-
-
-def _range(sampled: list[Any]) -> Iterator[str]:
-    """The least and the largest error of some estimated targets, if there are any."""
-    errors = [best.target_error for best in sampled]
-    sources = " and ".join(dict.fromkeys(best.target.source for best in sampled))
-    if errors:
-        low, high = percent(min(errors)), percent(max(errors))
-        yield f"target error {low}–{high} % ({sources})"
 
 
 def target_error_cell(explanation: Any) -> str:
@@ -271,10 +273,7 @@ class Quantity:
 
     def as_fields(self) -> dict[str, Any]:
         """Its fields as plain values, which ``Quantity(**fields)`` takes."""
-        fields = dict(vars(self))
-        if self.words is None:
-            del fields["words"]
-        return fields
+        return {k: x for k, x in vars(self).items() if k != "words" or x is not None}
 
 
 MOST_WRITTEN: Final = 4

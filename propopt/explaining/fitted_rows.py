@@ -167,7 +167,7 @@ class FittedRows(FittedReference):
         # a model may answer many rows in other digits than one asked alone
         parts = self.one_by_one(
             range(len(points)),
-            lambda n: self.aim(points[[n]], labels.of_rows(slice(n, n + 1))),
+            lambda n: self.aim(points[[n]], labels.of_positions([n])),
             progress,
         )
         places = coordinates_of(self.function, points, self.sizes)

@@ -361,7 +361,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         ``units`` are those of the baseline, or "units unknown" where the target does
         not say its own: all the rest then takes both to be the same. A baseline in
         other units than the target has no excess, and ``not_compared`` says why: put it
-        in these units first, by :meth:`Explanation.to_slopes` or
+        in these units first, by its ``units`` or
         :meth:`Explanation.scaled`. Nor has one that breaks a bound which all optima
         keep, or whose rows miss what they have to add up to
         (:class:`propopt.Completeness`).

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Calls, JointCalls
+from propopt.base.resources import Calls
 from propopt.base.text import MOST_WRITTEN, Quantity, Reason, linear_sum
 from propopt.functions.jumps import JUMP_SEED, Jumps, Segments, jumps_along
 from propopt.losses.faithfulness import Estimate
@@ -587,9 +587,9 @@ class SumOfFunctions(Function):
         return Quantity.sum_of(told, self.base)
 
     @cached_property
-    def calls(self) -> JointCalls:
+    def calls(self) -> Calls:
         """Rows that it was asked for; each part counts its own."""
-        return JointCalls(parts=tuple(part.calls for part in self.parts))
+        return Calls(parts=tuple(part.calls for part in self.parts))
 
     @property
     def schema(self) -> TableSchema | None:

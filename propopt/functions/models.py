@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
-from propopt.base.resources import call_blocks, row_blocks
+from propopt.base.resources import row_blocks
 from propopt.base.text import Quantity, Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
@@ -127,9 +127,10 @@ class CalledModel(Function):
     def _read(self, points: Points, labels: Labels) -> Values:
         """Values from calls of bounded size, which are counted."""
         parts = []
-        for rows in call_blocks(points.shape, self.batch_rows):
-            self.calls.add(len(points[rows]))
-            parts.append(self._asked(self.readout, points[rows], labels.of_rows(rows)))
+        for rows in row_blocks(*points.shape, most=self.batch_rows):
+            table, names = points[rows], labels.of_positions(rows)
+            self.calls.add(len(table))
+            parts.append(self._asked(self.readout, table, names))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
@@ -160,7 +161,7 @@ class CalledModel(Function):
     def _ask_twice(self, points: Points, labels: Labels) -> float:
         """ε of answers for the first rows, refused unless they are the same twice."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
-        few_points, names = points[few], labels.of_rows(few)
+        few_points, names = points[few], labels.of_positions(few)
         self.calls.try_out(2 * len(few_points))
         answers = self.readout.answers
         first, epsilon = self._asked(answers, few_points, names)
@@ -482,7 +483,7 @@ class ComplexStep(CalledModel):
 
     def _evaluate(self, points: Complex, labels: Labels) -> Complex:
         """One complex number for each point."""
-        blocks = call_blocks(points.shape, self.batch_rows)
+        blocks = row_blocks(*points.shape, most=self.batch_rows)
         return np.concatenate([self._part(points[rows], labels) for rows in blocks])
 
     def _part(self, points: Complex, labels: Labels) -> Complex:
@@ -531,9 +532,9 @@ class GivenGradient(CalledModel):
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         parts = []
-        for rows in call_blocks(points.shape, self.batch_rows):
+        for rows in row_blocks(*points.shape, most=self.batch_rows):
             self.calls.add(len(points[rows]))
-            answer = self.slopes(self.table(points[rows], labels.of_rows(rows)))
+            answer = self.slopes(self.table(points[rows], labels.of_positions(rows)))
             part = as_numbers(answer, "gradient: expected numbers; the callable")
             if part.shape != points[rows].shape:
                 raise InvalidInput(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import MODEL_CALLS, Calls, JointCalls
+from propopt.base.resources import MODEL_CALLS, Calls
 from propopt.base.text import Quantity, Reason, printable
 from propopt.functions.function import (
     EXACT,
@@ -353,7 +353,7 @@ class TextFunction(Function):
         """Texts that the model was given; each part of a sum counts its own."""
         if not isinstance(self.values_of, SumOfTexts):
             return Calls()
-        return JointCalls(parts=tuple(part.calls for _, part in self.values_of.terms))
+        return Calls(parts=tuple(part.calls for _, part in self.values_of.terms))
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:

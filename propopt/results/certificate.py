@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -173,11 +173,11 @@ class Lagrangian:
 
     def _dual_bound(self, absorber: PropertyLoss) -> float:
         duals = self._subgradients()
-        others = [dual for dual in duals if dual.loss is not absorber]
-        taken = [dual.loss.map.adjoint(dual.Y) for dual in others]
-        rest = -sum(taken, np.zeros_like(self.W))
-        own = next(dual for dual in duals if dual.loss is absorber)
-        return _conjugate_bound([*others, replace(own, Y=rest)])
+        others = [dual for dual in duals if dual[1] is not absorber]
+        parts = (loss.map.adjoint(Y) for _, loss, _, Y in others)
+        rest = -sum(parts, np.zeros_like(self.W))
+        own = next((c, loss, R, rest) for c, loss, R, _ in duals if loss is absorber)
+        return _conjugate_bound([*others, own])
 
     def _projected_bound(self) -> float:
         """Duals moved to the nearest with Σ AᵀY = 0: Y − c A z for least squares z.
@@ -186,13 +186,13 @@ class Lagrangian:
         all losses are squared, V = W − z/2.
         """
         duals = self._subgradients()
-        roots = [math.sqrt(dual.weight) for dual in duals]
+        roots = [math.sqrt(c) for c, *_ in duals]
         flats = [
-            root * dual.loss.map.flat(self.W.shape)
-            for root, dual in zip(roots, duals, strict=True)
+            root * loss.map.flat(self.W.shape)
+            for root, (_, loss, _, _) in zip(roots, duals, strict=True)
         ]
         stacked = np.concatenate(
-            [dual.Y.ravel() / root for root, dual in zip(roots, duals, strict=True)]
+            [Y.ravel() / root for root, (*_, Y) in zip(roots, duals, strict=True)]
         )
         matrix = sp.csr_array(sp.vstack(flats))
         widest = math.sqrt(matrix.power(2).sum(axis=0).max())
@@ -210,19 +210,19 @@ class Lagrangian:
         parts = np.split(kept, np.cumsum([flat.shape[0] for flat in flats])[:-1])
         bound = _conjugate_bound(
             [
-                replace(dual, Y=root * part.reshape(dual.Y.shape))
-                for root, dual, part in zip(roots, duals, parts, strict=True)
+                (c, loss, R, root * part.reshape(Y.shape))
+                for root, (c, loss, R, Y), part in zip(roots, duals, parts, strict=True)
             ]
         )
         return bound - rest * moved
 
     def _subgradients(self) -> list[_Dual]:
         """The given duals; else 2cR for squared losses and zero for the others."""
-        duals = []
+        duals: list[_Dual] = []
         for c, loss in [*self.squared, *self.others]:
             R = loss.residual(self.W)
             own = 2 * c * R if _is_squared(loss) else np.zeros_like(R)
-            duals.append(_Dual(c, loss, R, self.duals.get(loss.name, own)))
+            duals.append((c, loss, R, self.duals.get(loss.name, own)))
         return duals
 
 
@@ -240,28 +240,21 @@ def values_at(
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Dual:
-    """Y for the loss c φ(R), where R = A(W) − T."""
-
-    weight: float
-    loss: PropertyLoss
-    R: Array
-    Y: Array
+_Dual: TypeAlias = tuple[float, PropertyLoss, Array, Array]
+"""Weight c, loss, residual R = A(W) − T and dual Y of c φ(R)."""
 
 
-def _conjugate_bound(duals: list[_Dual]) -> float:
+def _conjugate_bound(duals: Sequence[_Dual]) -> float:
     """Σ ⟨Y, R⟩ − (cφ)*(Y): a lower bound where Σ AᵀY = 0.
 
     Scaling all duals alike keeps that sum zero and brings each into its domain.
     """
-    theta = min(d.weight / max(d.loss.penalty.polar(d.Y), d.weight) for d in duals)
+    theta = min(c / max(loss.penalty.polar(Y), c) for c, loss, _, Y in duals)
     bound = math.fsum(
-        theta * float(np.vdot(d.Y, d.R))
-        - d.loss.penalty.conjugate(theta * d.Y, d.weight)
-        for d in duals
+        theta * float(np.vdot(Y, R)) - loss.penalty.conjugate(theta * Y, c)
+        for c, loss, R, Y in duals
     )
-    size = theta * math.fsum(float(np.abs(d.Y * d.R).sum()) for d in duals)
+    size = theta * math.fsum(float(np.abs(Y * R).sum()) for *_, R, Y in duals)
     return bound - LOST * (size - bound)
 
 

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
 from propopt.base.cards import N_FEATURES, N_PRINTED, Card
-from propopt.base.checks import as_floats, read_array, read_count, sealed
+from propopt.base.checks import as_floats, read_count, sealed
 from propopt.base.declared import Lazy, left, stored
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.resources import require
@@ -54,23 +54,14 @@ from propopt.results.stability import TOP, ConclusionStability, Solve, stability
 from propopt.results.target_error import Aim, TargetError
 from propopt.tables.frames import (
     Labels,
-    aligned,
     aligned_vector,
     as_frame,
     is_coded,
     is_shap,
-    order_of,
+    orders_of,
     read_attributions,
     read_groups,
-    table_labels,
 )
-
-
-# ---- Parts of an output as slopes, where that is defined
-
-
-_NEGLIGIBLE = 1e-8
-"""|x − r| ≤ this · max(|x|, |r|) counts as x = r: the quotient is not defined."""
 
 
 # ---- Explanations to and from the ``shap`` package, whose plots many readers know
@@ -111,44 +102,25 @@ def _base_values(base: object, n_points: int) -> Array | None:
 
 def _inputs(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
     """Numbers by which plots colour and place points, and what they write beside."""
+    points, shape = explanation.points, explanation.shape
     if X is None:
-        return explanation.points, _values_of(explanation)
+        if points is None or not explanation.categories:
+            return points, None
+        cells = [explanation.value_of(n, j) for n, j in np.ndindex(shape)]
+        return points, np.array(cells, dtype=object).reshape(shape)
     frame = as_frame(X, "X")
-    if frame is None:
-        data = as_floats(X, "X")
-        _check_shape(data.shape, explanation.shape)
-        return data, None
-    _check_shape(frame.table.shape, explanation.shape)
-    table = _in_order(frame.table, X, explanation)
-    columns = [_numbers(table.iloc[:, j]) for j in range(table.shape[1])]
-    return np.stack(columns, axis=1), table.to_numpy(dtype=object)
-
-
-def _values_of(explanation: Explanation) -> Any:
-    """What the explanation knows of its rows, as words where these are categories."""
-    if explanation.points is None or not explanation.categories:
-        return None
-    N, D = explanation.shape
-    cells = [[explanation.value_of(n, j) for j in range(D)] for n in range(N)]
-    return np.array(cells, dtype=object)
-
-
-def _in_order(table: pd.DataFrame, X: Any, explanation: Explanation) -> pd.DataFrame:
-    own, names = table_labels(X), explanation.labels
-    rows = order_of(own.points, names.points, "X: its rows", "the explanation")
-    columns = order_of(
-        own.features, names.features, "X: its columns", "the explanation"
-    )
-    table = table if columns is None else table.iloc[:, columns]
-    return table if rows is None else table.iloc[rows]
-
-
-def _check_shape(shape: tuple[int, ...], expected: tuple[int, int]) -> None:
-    if shape != expected:
+    table: Any = as_floats(X, "X") if frame is None else frame.table
+    if table.shape != shape:
         raise InvalidInput(
-            f"X: expected the shape of the attributions, {expected}, got {shape}; one "
-            "column for each feature, as the explanation names them"
+            f"X: expected the shape of the attributions, {shape}, got {table.shape}; "
+            "one column for each feature, as the explanation names them"
         )
+    if frame is None:
+        return table, None
+    rows, columns = orders_of(frame.labels, explanation.labels, "X", "the explanation")
+    table = table.iloc[rows, columns]
+    numbers = [_numbers(table.iloc[:, j]) for j in range(shape[1])]
+    return np.stack(numbers, axis=1), table.to_numpy(dtype=object)
 
 
 def _numbers(column: pd.Series[Any]) -> Array:
@@ -170,6 +142,17 @@ _FIELDS_OF_THEIR_OWN: Final = (
     "effects",
 )
 """What was a detail before version 6, and is known of these attributions alone."""
+
+_NOT_YET: Final[Mapping[str, Any]] = {
+    "units": "gradient",
+    "evaluations": 0,
+    "target": None,
+    "quantity": None,
+    "certain_share": None,
+    "known_shares": {},
+    "categories": {},
+}
+"""What headers of earlier versions lack."""
 
 _ALIKE: Final = 1e-9
 """Of a loss that is added up in another order."""
@@ -196,24 +179,21 @@ class LazyAttributions(Lazy["Explanation"]):
 
         A warning says so if they contradict the claim.
         """
-        if claim is not None and best.certificate is not None:
-            self._compare(claim, best.certificate, best.solver)
+        proof = best.certificate
+        if claim is not None and proof is not None:
+            too_high = claim.lower_bound - proof.value
+            too_low = proof.lower_bound - (2.0 * claim.value - claim.lower_bound)
+            if max(too_high, too_low) > self.tolerance * proof.scale:
+                warnings.warn(
+                    f"the curve of {best.solver} has an objective of {claim.value:.9g} "
+                    f"to a gap of {claim.gap:.1e}, and its attributions have "
+                    f"{proof.value:.9g} to a gap of {proof.gap:.1e}: these losses "
+                    "count",
+                    UncertifiedWarning,
+                    stacklevel=4,
+                )
         fields = vars(best)  # some may be computed later
         return {name: fields[name] for name in _PROVED}
-
-    def _compare(
-        self, claim: Certificate, proof: Certificate, solver: str | None
-    ) -> None:
-        too_high = claim.lower_bound - proof.value
-        too_low = proof.lower_bound - (2.0 * claim.value - claim.lower_bound)
-        if max(too_high, too_low) > self.tolerance * proof.scale:
-            warnings.warn(
-                f"the curve of {solver} has an objective of {claim.value:.9g} to a "
-                f"gap of {claim.gap:.1e}, and its attributions have "
-                f"{proof.value:.9g} to a gap of {proof.gap:.1e}: these losses count",
-                UncertifiedWarning,
-                stacklevel=5,
-            )
 
 
 def is_lazy(explanation: Explanation) -> bool:
@@ -393,13 +373,9 @@ class Explanation(
     @property
     def units_in_words(self) -> str:
         """What attributions of numbers are, and of what."""
-        return units_in_words(self.units, self.quantity, self._scale_in_words)
-
-    @property
-    def _scale_in_words(self) -> str:
-        """What slopes are per; "std" stands for standard deviations."""
-        scale = self.parameters.get("scale")
-        return "standard deviation" if scale == "std" else "given scale"
+        deviations = self.parameters.get("scale") == "std"
+        scale = "standard deviation" if deviations else "given scale"
+        return units_in_words(self.units, self.quantity, scale)
 
     @property
     def target_error(self) -> float:
@@ -412,18 +388,15 @@ class Explanation(
         If one of its own losses is another of that name, what it claimed of its
         objective is left out.
         """
-        values = self._values(Objective.of(losses).losses)
-        own = self if self._agrees(values) else self._unclaimed()
-        return replace(own, losses={**own.losses, **values})
+        values, told = self._values(Objective.of(losses).losses), self.losses
+        both = told.keys() & values.keys()
+        agrees = all(math.isclose(values[k], told[k], rel_tol=1e-9) for k in both)
+        own = self if agrees else self._unclaimed()
+        return replace(own, losses={**told, **values})
 
     def _values(self, losses: Sequence[PropertyLoss]) -> dict[str, float]:
         array = read_for(losses, self, f"{self.method}: attributions")
         return {loss.name: loss.value_at(array) for loss in losses}
-
-    def _agrees(self, losses: Mapping[str, float]) -> bool:
-        """Whether losses of names known here have the values known here."""
-        both = self.losses.keys() & losses.keys()
-        return all(math.isclose(losses[k], self.losses[k], rel_tol=1e-9) for k in both)
 
     def scaled(self, scale: ArrayLike) -> Explanation:
         """Slopes in units of a scale: attributions times one number per feature.
@@ -752,20 +725,12 @@ class Explanation(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What versions had not, and what it means there; what was called otherwise."""
-        if version < 2:
-            header = {"units": "gradient", "evaluations": 0, **header}
-        if version < 3 and "details.standard_error" in arrays:
-            arrays["standard_errors"] = arrays.pop("details.standard_error")
-        if version < 4:
-            header = {"target": None, **header}
-        if version < 5:
-            header = {"quantity": None, **header}
         if version < 6:
             arrays.pop("details.completeness_gap", None)
             for name in _FIELDS_OF_THEIR_OWN:
                 if f"details.{name}" in arrays:
                     arrays[name] = arrays.pop(f"details.{name}")
-        header = {"certain_share": None, "known_shares": {}, "categories": {}, **header}
+        header = {**_NOT_YET, **header}
         if isinstance(header.get("quantity"), dict):
             header = {**header, "quantity": {"words": None, **header["quantity"]}}
         if isinstance(header.get("certificate"), dict):
@@ -774,9 +739,17 @@ class Explanation(
         return header, arrays
 
     def contradictions(self) -> None:
-        """Refuse a certificate of other losses, and parts that do not add up."""
+        """Refuse other losses, codes of no category, and parts that do not add up."""
         refuse_contradiction(self)
-        self._refuse_unknown_codes()
+        names = self.labels.feature_names(self.shape[1])
+        for name, words in self.categories.items():
+            if self.points is None or name not in names:
+                raise InvalidInput(f"categories: {name!r} is no feature with values")
+            codes = self.points[:, names.index(name)]
+            if not np.isin(codes, np.arange(len(words))).all():
+                raise InvalidInput(
+                    f"points: {name}: expected codes below {len(words)}, its categories"
+                )
         self._refuse_other_loss()
         base, total = self.base_value, self.prediction
         if self.method != "optimized" or base is None or total is None:
@@ -806,18 +779,6 @@ class Explanation(
                 f"losses: gradient_matching is said to be {told:.9g}, and the target "
                 f"and the attributions give {loss:.9g}"
             )
-
-    def _refuse_unknown_codes(self) -> None:
-        """Refuse codes of rows that stand for no category."""
-        names = self.labels.feature_names(self.shape[1])
-        for name, words in self.categories.items():
-            if self.points is None or name not in names:
-                raise InvalidInput(f"categories: {name!r} is no feature with values")
-            codes = self.points[:, names.index(name)]
-            if not np.isin(codes, np.arange(len(words))).all():
-                raise InvalidInput(
-                    f"points: {name}: expected codes below {len(words)}, its categories"
-                )
 
     def to_shap(self, X: object = None) -> Any:
         """A ``shap.Explanation`` of these attributions, for the plots of ``shap``.
@@ -867,65 +828,6 @@ class Explanation(
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),
             compute_time=self.seconds,
-        )
-
-    def to_slopes(self, X: Any, reference: Any) -> Explanation:
-        """Contributions as slopes, φ_j/(x_j − r_j), which compare with gradients.
-
-        Parameters
-        ----------
-        X : array or DataFrame (N, D)
-            The points, all of numbers; those with names are put in order.
-        reference : array or Series (D,)
-            r, such as the mean of the background that a feature is replaced by.
-
-        Returns
-        -------
-        Explanation
-            In units ``"gradient"``. Where x_j equals r_j to rounding no slope is
-            defined: the attribution is 0, and counted by row in
-            ``details["undefined"]`` (N,).
-
-        Raises
-        ------
-        InvalidInput
-            If the units are not ``"output"``, or X or r have another shape.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> parts = po.Explanation(
-        ...     attributions=np.array([[6.0, 1.0]]), method="shap", units="output"
-        ... )
-        >>> slopes = parts.to_slopes(X=[[3.0, 4.0]], reference=[1.0, 4.0])
-        >>> slopes.attributions, slopes.details["undefined"]
-        (array([[3., 0.]]), array([1.]))
-        """
-        if self.units != "output":
-            raise InvalidInput(
-                f"to_slopes: expected contributions, in units 'output', got "
-                f"{self.units!r}"
-            )
-        points = aligned(X, self.labels, "X", "the explanation")
-        features = self.labels.features
-        origin = aligned_vector(reference, features, "reference", "the explanation")
-        for name, array, expected in (
-            ("X", points, self.shape),
-            ("reference", origin, self.shape[1:]),
-        ):
-            if array.shape != expected:
-                raise InvalidInput(
-                    f"{name}: expected shape {expected}, got {array.shape}"
-                )
-        steps = points - origin
-        size = np.maximum(np.abs(points), np.abs(origin))
-        undefined = np.abs(steps) <= _NEGLIGIBLE * size
-        slopes = np.zeros(self.shape)
-        np.divide(self.attributions, steps, out=slopes, where=~undefined)
-        return replace(
-            self._elsewhere(read_array(slopes, "slopes", ndim=2)),
-            units="gradient",
-            details={"undefined": undefined.sum(axis=1).astype(float)},
         )
 
     @classmethod
@@ -1017,10 +919,8 @@ class Explanation(
         x0           1.0       1.0
         x1           0.0       0.0
         """
-        _ = self.attributions  # losses and certificate are then theirs
-        user_objective = None if objective is None else Objective.of(objective)
-        program = self._program_of(user_objective, "certain")
-        known = self if user_objective is None else claimed(self, user_objective)
+        own, program = self._asked(objective, "certain")
+        known = self if own is None else claimed(self, own)
         return certain_of(known, program, budget=budget, rows=rows, order=order)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
@@ -1053,11 +953,7 @@ class Explanation(
         >>> mine.shares(objective)
         Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
         """
-        user_objective = None if objective is None else Objective.of(objective)
-        _ = self.attributions  # weights are then those of what was computed
-        return shares_of(
-            self, user_objective, self._program_of(user_objective, "shares")
-        )
+        return shares_of(self, *self._asked(objective, "shares"))
 
     @property
     def loss_shares(self) -> dict[str, float]:
@@ -1121,27 +1017,25 @@ class Explanation(
         >>> [a.varied for a in po.solve(objective).stability().agreements]
         ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']
         """
-        _ = self.attributions  # weights are then those of what was computed
-        user_objective = None if objective is None else Objective.of(objective)
-        program = self._program_of(user_objective, "stability")
-        known = (
-            self
-            if user_objective is None
-            else replace(self, weights=user_objective.weights)
-        )
+        own, program = self._asked(objective, "stability")
+        known = self if own is None else replace(self, weights=own.weights)
         return stability_of(known, program, k, solve)
 
-    def _program_of(self, objective: Objective | None, question: str) -> Program:
-        """What the explanation was optimized for, or what the caller gave."""
+    def _asked(
+        self, objective: Objective | PropertyLoss | None, question: str
+    ) -> tuple[Objective | None, Program]:
+        """The caller's objective, and the program: that, or what it was solved for."""
+        _ = self.attributions  # losses, weights and certificate are then theirs
         if objective is not None:
-            return Program(objective.losses, (), self.shape)
+            own = Objective.of(objective)
+            return own, Program(own.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
                 "objective: a loaded explanation has none, and a baseline was "
                 "optimized for none; give the objective, as in "
                 f"{question}(objective=...)"
             )
-        return self.program
+        return None, self.program
 
     def card(self, n_features: int = N_FEATURES) -> Card:
         """What is explained, the largest features, the proof; settings are folded."""

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from propopt.base.cards import Card, CardRow
+from propopt.base.cards import Card, CardRow, others_in_words
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import (
     Reason,
+    enumerated,
     gap_in_words,
     in_percent,
     percent,
@@ -57,15 +58,17 @@ def explanation_text(explanation: Any) -> str:
 def explanation_card(explanation: Any, n_features: int) -> Card:
     """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
-    signs = _certain_signs(explanation)
+    share = _share_or_reason(explanation)
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
     rows, rest = _feature_rows(frame.to_numpy(), names, n_features)
-    settings = dict(_settings(explanation))
-    if signs:
-        settings["certain signs"] = signs
-    known = signs if "%" in signs else ""
+    settings, known = dict(_settings(explanation)), ""
+    if isinstance(share, Reason):
+        settings["certain signs"] = f"not known: {share.reason}"
+    elif share is not None:
+        known = f"signs: {100.0 * share:.0f} % certain"
+        settings["certain signs"] = known
     return Card(
         title=_title(explanation),
         subtitle=_subtitle(explanation),
@@ -89,7 +92,8 @@ def _title(explanation: Any) -> str:
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
     own = "" if explanation.method == "optimized" else f"{explanation.method}: "
-    return f"{own}{_listed(names)} {verb}{most} to the {label}, {where}"
+    matter = f"{enumerated(names, 'and') or 'no feature'} {verb}{most}"
+    return f"{own}{matter} to the {label}, {where}"
 
 
 def _largest(explanation: Any) -> list[str]:
@@ -102,13 +106,6 @@ def _largest(explanation: Any) -> list[str]:
     while len(names) > 1 and sum(map(len, names)) > _ROOM:
         names.pop()
     return names
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as a part of a sentence."""
-    if not names:
-        return "no feature"
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _subtitle(explanation: Any) -> str:
@@ -143,12 +140,7 @@ def _feature_rows(
         )
         for j in order[:n_features]
     ]
-    others = order[n_features:]
-    if not len(others):
-        return rows, ""
-    most = unit * float(sizes[others].max())
-    words = "1 other, " if len(others) == 1 else f"{len(others)} others, at most "
-    return rows, f"{words}{most:.3g} in size"
+    return rows, others_in_words(unit * sizes[order[n_features:]])
 
 
 def _unit(W: Any) -> float:
@@ -195,14 +187,6 @@ _FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
 _ROUNDING: Final = 1e-12
 _TOLERATED: Final = 1e-5
 """Of gaps and violations: more is said in per cent."""
-
-
-def _certain_signs(explanation: Any) -> str:
-    """The share of signs that hold in all explanations almost as good, or why not."""
-    share = _share_or_reason(explanation)
-    if isinstance(share, Reason):
-        return f"not known: {share.reason}"
-    return "" if share is None else f"signs: {100.0 * share:.0f} % certain"
 
 
 def certain_share(explanation: Any) -> float | None:

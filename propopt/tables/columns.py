@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -87,45 +87,15 @@ Codes: TypeAlias = NDArray[np.intp]
 """Positions of categories, shape (n,)."""
 
 
-class Column(ABC):
-    """One column of the encoded table, made of one or more columns of a DataFrame."""
-
-    name: Hashable
-
-    @property
-    @abstractmethod
-    def spread(self) -> float:
-        """The standard deviation of numbers, 0 if constant; 1 for categories."""
-
-    @property
-    @abstractmethod
-    def misses(self) -> bool:
-        """Whether a value is missing in the table that the schema was made of."""
-
-    @abstractmethod
-    def encode(self, frame: pd.DataFrame, what: str) -> Array:
-        """Numbers or codes, shape (n,); ``what`` names the frame in errors."""
-
-    @abstractmethod
-    def missing(self, values: Array) -> NDArray[np.bool_]:
-        """Where a number or a category is missing, shape (n,)."""
-
-    @abstractmethod
-    def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
-        """The columns of the DataFrame, each under its own label and dtype."""
-
-    @abstractmethod
-    def coordinates(self, values: Array) -> Array:
-        """Where the values lie, shape (n, m), NaN where a number is missing.
-
-        Distances of such coordinates are those of :mod:`propopt.losses.graphs.points`.
-        """
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class Numeric(Column):
-    """A column of numbers; one that is missing is NaN."""
+class Numeric:
+    """A column of numbers; one that is missing is NaN.
+
+    As all columns it knows which values are missing, makes numbers or codes (n,) of a
+    frame (``encode``) and columns under their own labels of these (``decode``). Its
+    ``coordinates`` (n, m) are at the distances of :mod:`propopt.losses.graphs.points`.
+    """
 
     name: Hashable  # its label
     dtype: Any  # its dtype in the DataFrame
@@ -169,6 +139,7 @@ class Numeric(Column):
 
     @property
     def misses(self) -> bool:
+        """Whether a value is missing in the table that the schema was made of."""
         return self.missing_share > 0.0
 
     def encode(self, frame: pd.DataFrame, what: str) -> Array:
@@ -198,10 +169,12 @@ class Numeric(Column):
         return values[:, None]
 
 
-class Coded(Column):
+class Coded(ABC):
     """A column of categories, known by their positions 0, 1, ..., K − 1."""
 
+    name: Hashable
     frequencies: Array
+    spread: ClassVar[float] = 1.0
 
     @property
     @abstractmethod
@@ -217,11 +190,6 @@ class Coded(Column):
     def words(self) -> tuple[str, ...]:
         """What is written for each code."""
         return tuple(map(str, self.categories))
-
-    @property
-    def spread(self) -> float:
-        """Always 1."""
-        return 1.0
 
     def coordinates(self, values: Array) -> Array:
         """One-hot / √2, so that two different categories are at distance 1."""
@@ -339,10 +307,7 @@ class OneHot(Coded):
         own = cls(name, members, dtypes, _shares(codes, len(members)))
         return own, codes.astype(float)
 
-    @property
-    def misses(self) -> bool:
-        """Never."""
-        return False
+    misses: ClassVar[bool] = False
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
@@ -365,6 +330,10 @@ class OneHot(Coded):
                 zip(self.members, self.dtypes, strict=True)
             )
         }
+
+
+Column: TypeAlias = Numeric | Categorical | OneHot
+"""One column of the encoded table, made of one or more columns of a DataFrame."""
 
 
 def _levels(column: pd.Series[Any]) -> pd.Index[Any]:

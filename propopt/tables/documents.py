@@ -85,11 +85,7 @@ class PatternWords:
     def find(self, text: str, /) -> list[Occurrence]:
         """The words of a text where they stand, from the first."""
         matches = compiled(self.pattern).finditer(text)
-        return [
-            Occurrence(m.start(), m.end(), m.group())
-            for m in matches
-            if m.end() > m.start()
-        ]
+        return [Occurrence(*m.span(), m.group()) for m in matches if m.group()]
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
@@ -289,16 +285,12 @@ class Document:
     @classmethod
     def of(cls, text: str, rule: WordRule) -> Document:
         """The words of a text by a rule."""
-        result = tuple(rule.find(text))
-        order = {
-            word: j for j, word in enumerate(dict.fromkeys(o.word for o in result))
-        }
-        starts, ends, indices = (
-            np.array([(o.start, o.end, order[o.word]) for o in result], dtype=np.intp)
-            .reshape(-1, 3)
-            .T
-        )
-        return cls(text, tuple(order), starts, ends, indices, rule.filler)
+        result = rule.find(text)
+        words = tuple(dict.fromkeys(o.word for o in result))
+        order = {word: j for j, word in enumerate(words)}
+        places = [(o.start, o.end, order[o.word]) for o in result]
+        starts, ends, indices = np.array(places, dtype=np.intp).reshape(-1, 3).T
+        return cls(text, words, starts, ends, indices, rule.filler)
 
     def contradictions(self) -> None:
         """Refuse words that overlap, stand beyond the text or nowhere.
@@ -318,15 +310,8 @@ class Document:
     @cached_property
     def occurrences(self) -> tuple[Occurrence, ...]:
         """The words where they stand, (T,)."""
-        return tuple(
-            Occurrence(start, end, self.words[place])
-            for start, end, place in zip(
-                self.starts.tolist(),
-                self.ends.tolist(),
-                self.places.tolist(),
-                strict=True,
-            )
-        )
+        spans = self.spans
+        return tuple(Occurrence(start, end, self.words[j]) for start, end, j in spans)
 
     @property
     def n_words(self) -> int:
@@ -600,7 +585,7 @@ class TextSchema:
         told = texts if texts is not None and len(texts) == len(points) else None
         for n, point in enumerate(points):
             own = None if told is None else self.document_of(told[n])
-            if own is not None and self._is_of(point, own):
+            if own is not None and self._key_of(own) == _key_of_row(point):
                 yield [own]
             else:
                 yield [self.documents[m] for m in self.alike(point)]
@@ -613,13 +598,7 @@ class TextSchema:
         point : array (D,)
             Counts.
         """
-        columns = np.flatnonzero(point)
-        return self._positions.get(_key(columns, point[columns]), [])
-
-    def _is_of(self, point: Points, document: Document) -> bool:
-        """Whether these are the counts of a document, known or not."""
-        columns = np.flatnonzero(point)
-        return self._key_of(document) == _key(columns, point[columns])
+        return self._positions.get(_key_of_row(point), [])
 
     @cached_property
     def _positions(self) -> dict[bytes | None, list[int]]:
@@ -670,8 +649,13 @@ class TextSchema:
         return tuple(forms.get(word, word) for word in self.vocabulary)
 
 
-def _key(columns: Positions, counts: Points | Positions) -> bytes:
+def _key_of_row(point: Points) -> bytes:
     """The columns of the words that come, and how often."""
+    columns = np.flatnonzero(point)
+    return _key(columns, point[columns])
+
+
+def _key(columns: Positions, counts: Points | Positions) -> bytes:
     return columns.astype(np.int64).tobytes() + counts.astype(np.float64).tobytes()
 
 

@@ -85,7 +85,9 @@ class Kind:
 
         columns = {str(label): _plain(frame[label]) for label in frame.columns}
         table = nw.from_dict(columns, backend=self.backend)
-        dtypes = {**_numbers_with_nulls(frame), **self.coded}
+        kinds = [(str(label), str(dtype)) for label, dtype in frame.dtypes.items()]
+        dtypes = {name: getattr(nw, kind) for name, kind in kinds if kind in _NULLABLE}
+        dtypes |= self.coded
         casts = [nw.col(name).cast(dtype) for name, dtype in dtypes.items()]
         return (table.with_columns(*casts) if casts else table).to_native()
 
@@ -101,15 +103,15 @@ class Frame:
     named_rows: bool = True
 
     @property
-    def points(self) -> tuple[Hashable, ...] | None:
-        """The names of the rows, if they have any; a missing one is always one NaN."""
-        if not self.named_rows:
-            return None
-        return tuple(np.nan if _is_nan(name) else name for name in self.table.index)
-
-
-def _is_nan(name: Hashable) -> bool:
-    return isinstance(name, float) and math.isnan(name)
+    def labels(self) -> Labels:
+        """Names of rows, if they have any, and of columns; a missing one is one NaN."""
+        columns, rows = tuple(self.table.columns), None
+        if self.named_rows:
+            rows = tuple(
+                np.nan if isinstance(name, float) and math.isnan(name) else name
+                for name in self.table.index
+            )
+        return Labels(rows, tuple(map(str, columns)), columns, self.kind)
 
 
 def as_frame(table: object, label: str) -> Frame | None:
@@ -193,47 +195,38 @@ def _of_narwhals(table: object, what: str) -> nw.DataFrame[Any] | None:
 def _read(table: nw.DataFrame[Any]) -> Frame:
     import narwhals.stable.v2 as nw
 
-    schema = table.schema
     columns = {name: _column(table[name]) for name in table.columns}
     index = nw.maybe_get_index(table)
     rows = None if index is None else list(index)
     coded = {
         name: dtype
-        for name, dtype in schema.items()
+        for name, dtype in table.schema.items()
         if isinstance(dtype, nw.String | nw.Boolean)
         # not all libraries cast numbers to categories
-        or (_is_coded(dtype) and columns[name].categories.dtype.kind not in "biuf")
+        or (
+            isinstance(dtype, nw.Categorical | nw.Enum)
+            and columns[name].categories.dtype.kind not in "biuf"
+        )
     }
     kind = Kind(table.implementation, coded)
     return Frame(pd.DataFrame(columns, index=rows), kind, named_rows=rows is not None)
 
 
 def _column(column: nw.Series[Any]) -> Any:
+    """Cells, categories or numbers: with nulls in the dtype that has the same name."""
     import narwhals.stable.v2 as nw
 
     dtype = column.dtype
-    if _is_coded(dtype):
+    if isinstance(dtype, nw.Categorical | nw.Enum):
         categories = column.cat.get_categories().to_list()
         return pd.Categorical(column.to_list(), categories=categories)
-    if dtype.is_numeric() and dtype not in (nw.Decimal, nw.Int128, nw.UInt128):
-        return _numbers(column)
-    return column.to_list()
-
-
-def _numbers(column: nw.Series[Any]) -> Any:
-    """Numbers in the dtype that has the same name, if a null is among them."""
+    if not dtype.is_numeric() or dtype in (nw.Decimal, nw.Int128, nw.UInt128):
+        return column.to_list()
     null = column.is_null().to_numpy()
     if not null.any():
         return column.to_numpy()
     known = pd.Series(column.fill_null(0).to_numpy())
-    dtype = pd.api.types.pandas_dtype(str(column.dtype))
-    return known.astype(dtype).mask(null)
-
-
-def _is_coded(dtype: Any) -> bool:
-    import narwhals.stable.v2 as nw
-
-    return isinstance(dtype, nw.Categorical | nw.Enum)
+    return known.astype(pd.api.types.pandas_dtype(str(dtype))).mask(null)
 
 
 def _plain(column: pd.Series[Any]) -> Any:
@@ -243,14 +236,6 @@ def _plain(column: pd.Series[Any]) -> Any:
     missing = column.isna().tolist()
     cells = zip(column.tolist(), missing, strict=True)
     return [None if absent else value for value, absent in cells]
-
-
-def _numbers_with_nulls(frame: pd.DataFrame) -> dict[str, Any]:
-    """Columns of numbers that may be null, whose dtypes have the same names."""
-    import narwhals.stable.v2 as nw
-
-    dtypes = frame.dtypes[[str(t) in _NULLABLE for t in frame.dtypes]]
-    return {str(label): getattr(nw, str(dtype)) for label, dtype in dtypes.items()}
 
 
 _NULLABLE = frozenset(
@@ -448,29 +433,21 @@ class Labels:
 
     def or_else(self, other: Labels) -> Labels:
         """These names, with those of ``other`` where there are none."""
-        return Labels(
+        return replace(
+            other if self.features is None else self,
             points=other.points if self.points is None else self.points,
-            features=other.features if self.features is None else self.features,
-            columns=other.columns if self.features is None else self.columns,
-            kind=other.kind if self.features is None else self.kind,
             texts=other.texts if self.texts is None else self.texts,
         )
 
-    def of_rows(self, rows: slice) -> Labels:
-        """The names of some of the points."""
-        points, texts = self.points, self.texts
-        return replace(
-            self, points=points and points[rows], texts=texts and texts[rows]
-        )
-
-    def of_positions(self, rows: NDArray[np.intp]) -> Labels:
+    def of_positions(self, rows: slice | Sequence[int] | NDArray[np.intp]) -> Labels:
         """The names of the points at these positions."""
-        points, texts = self.points, self.texts
-        return replace(
-            self,
-            points=points and tuple(points[n] for n in rows),
-            texts=texts and tuple(texts[n] for n in rows),
-        )
+
+        def some(names: Any) -> Any:
+            if names is None or isinstance(rows, slice):
+                return names and names[rows]
+            return tuple(names[n] for n in rows)
+
+        return replace(self, points=some(self.points), texts=some(self.texts))
 
     def of_columns(self) -> Labels:
         """The names of the features alone, for other points."""
@@ -529,10 +506,10 @@ def read_table(table: object, label: str) -> tuple[Array, Labels]:
     Tables of pandas, and of whatever library narwhals knows, have names; arrays have
     none.
     """
-    frame = table if isinstance(table, Frame) else as_frame(table, label)
+    frame = as_frame(table, label)
     if frame is None:
         return read_array(table, label, ndim=2), Labels()
-    return read_array(plain_numbers(frame.table), label, ndim=2), _labels_of(frame)
+    return read_array(plain_numbers(frame.table), label, ndim=2), frame.labels
 
 
 def read_points(table: object, label: str) -> tuple[Array, Labels]:
@@ -541,23 +518,18 @@ def read_points(table: object, label: str) -> tuple[Array, Labels]:
     Missing are NaN, None and ``pandas.NA``, and the nulls of other libraries.
     """
     frame = table if isinstance(table, Frame) else as_frame(table, label)
-    if frame is None:
-        if isinstance(table, np.ndarray) and table.dtype == object:
-            table = np.where(pd.isna(table), np.nan, table)
-        return read_with_missing(table, label, ndim=2), Labels()
-    points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
-    return points, _labels_of(frame)
+    if frame is not None:
+        points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
+        return points, frame.labels
+    if isinstance(table, np.ndarray) and table.dtype == object:
+        table = np.where(pd.isna(table), np.nan, table)
+    return read_with_missing(table, label, ndim=2), Labels()
 
 
 def table_labels(table: object) -> Labels:
     """The names that come with a table; none where it is no DataFrame."""
     frame = as_frame(table, "X")
-    return Labels() if frame is None else _labels_of(frame)
-
-
-def _labels_of(frame: Frame) -> Labels:
-    columns = tuple(frame.table.columns)
-    return Labels(frame.points, tuple(map(str, columns)), columns, frame.kind)
+    return Labels() if frame is None else frame.labels
 
 
 Builder = TypeVar("Builder", bound=Callable[..., Any])
@@ -620,12 +592,22 @@ def is_shap(carrier: Any) -> bool:
 def aligned(carrier: object, names: Labels, label: str, whose: str) -> Attributions:
     """W (N, D) of what :func:`read_attributions` takes, in the order of ``names``."""
     W, own = read_attributions(carrier, label)
-    columns = order_of(own.features, names.features, f"{label}: its columns", whose)
-    rows = order_of(own.points, names.points, f"{label}: its rows", whose, counted=True)
-    if columns is None and rows is None:
+    rows, columns = orders_of(own, names, label, whose, counted=True)
+    if isinstance(rows, slice) and isinstance(columns, slice):
         return W
-    W = W if columns is None else W[:, columns]
-    return read_array(W if rows is None else W[rows], label, ndim=2)
+    return read_array(W[:, columns][rows], label, ndim=2)
+
+
+def orders_of(
+    own: Labels, names: Labels, label: str, whose: str, *, counted: bool = False
+) -> tuple[Any, Any]:
+    """Indices of rows and of columns that put them in the order of ``names``."""
+    columns = order_of(own.features, names.features, f"{label}: its columns", whose)
+    rows = order_of(
+        own.points, names.points, f"{label}: its rows", whose, counted=counted
+    )
+    every = slice(None)
+    return every if rows is None else rows, every if columns is None else columns
 
 
 def aligned_vector(

@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -30,27 +30,8 @@ from propopt.tables.columns import (
     OneHot,
     spreads,
 )
+from propopt.tables.documents import TextSchema
 from propopt.tables.frames import Frame, Kind, Labels, as_frame, is_coded, listed
-
-
-# ---- What tables and texts have in common: both become rows of numbers, and come back
-
-
-class Encoding(Protocol):
-    """From what people have to points (N, D), and back: of tables and of documents."""
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """The labels of the D columns."""
-
-    def encode(self, X: object, what: str = "X") -> tuple[Points, Labels]:
-        """Points (N, D), with the names of rows and columns."""
-
-    def decode(self, points: Points, labels: Labels | None = None) -> Any:
-        """What encodes to ``points`` (n, D)."""
-
-    def frame(self, values: Array, index: pd.Index) -> pd.DataFrame:
-        """``values`` (n, D), such as gradients, under the names of the columns."""
 
 
 # ---- What a table holds: which columns are numbers, which categories, and how often
@@ -157,11 +138,8 @@ class TableSchema:
     @cached_property
     def words_of_codes(self) -> dict[str, tuple[str, ...]]:
         """By column of categories what its codes stand for."""
-        return {
-            str(column.name): column.words
-            for column in self.columns
-            if isinstance(column, Coded)
-        }
+        coded = [column for column in self.columns if isinstance(column, Coded)]
+        return {str(column.name): column.words for column in coded}
 
     @cached_property
     def observed(self) -> tuple[Atoms | None, ...]:
@@ -193,8 +171,20 @@ class TableSchema:
             an unknown category; the column and the first such row are named.
         """
         frame = _check_frame(X, what)
-        table = frame.table
-        self._check_columns(table, what)
+        table, header = frame.table, tuple(self.header)
+        if tuple(table.columns) != header:
+            missing = [label for label in header if label not in table.columns]
+            unexpected = [label for label in table.columns if label not in header]
+            if missing or unexpected:
+                raise InvalidInput(
+                    f"{what}: the columns differ from those of `data`; missing: "
+                    f"{listed(missing)}; unexpected: {listed(unexpected)}"
+                )
+            raise InvalidInput(
+                f"{what}: the columns are those of `data`, but in another order or "
+                f"repeated; expected {listed(header)}, got "
+                f"{listed(tuple(table.columns))}"
+            )
         columns = [column.encode(table, what) for column in self.columns]
         return _stacked(columns, self.names, frame)
 
@@ -321,22 +311,11 @@ class TableSchema:
             If a number is negative or a named one 0, their count is not D, or a name is
             unknown.
         """
-        match scale:
-            case None:
-                return np.ones(len(self.columns))
-            case str() if scale == "std":
-                return np.array([column.spread for column in self.columns])
-            case Mapping():
-                unknown = [name for name in scale if name not in self.names]
-                if unknown:
-                    raise InvalidInput(f"scale: no column {listed(unknown)}")
-                sizes = {
-                    name: read_positive(size, f"scale[{name!r}]")
-                    for name, size in scale.items()
-                }
-                return np.array([sizes.get(name, 1.0) for name in self.names])
-            case _:
-                return _read_sizes(scale, len(self.columns), "'std', None, a mapping")
+
+        def own() -> Array:
+            return np.array([column.spread for column in self.columns])
+
+        return _read_scale(scale, own, len(self.columns), self.names)
 
     def difference(self, other: TableSchema) -> str | None:
         """What encodes a row otherwise in another schema; None where nothing does.
@@ -346,10 +325,8 @@ class TableSchema:
         other : TableSchema
             Frequencies and means may be others.
         """
-        for first, second in (
-            (tuple(self.header), tuple(other.header)),
-            (self.names, other.names),
-        ):
+        headers = tuple(self.header), tuple(other.header)
+        for first, second in (headers, (self.names, other.names)):
             if first != second:
                 return _apart("columns", first, second)
         for own, its in zip(self.columns, other.columns, strict=True):
@@ -360,22 +337,6 @@ class TableSchema:
                 if own.known != its.known:
                     return _apart(label, own.known, its.known)
         return None
-
-    def _check_columns(self, frame: pd.DataFrame, what: str) -> None:
-        if tuple(frame.columns) == tuple(self.header):
-            return
-        missing = [label for label in self.header if label not in frame.columns]
-        unexpected = [label for label in frame.columns if label not in self.header]
-        if missing or unexpected:
-            raise InvalidInput(
-                f"{what}: the columns differ from those of `data`; missing: "
-                f"{listed(missing)}; unexpected: {listed(unexpected)}"
-            )
-        raise InvalidInput(
-            f"{what}: the columns are those of `data`, but in another order or "
-            f"repeated; expected {listed(tuple(self.header))}, got "
-            f"{listed(tuple(frame.columns))}"
-        )
 
     def __repr__(self) -> str:
         n_categorical = int(self.categorical.sum())
@@ -406,7 +367,11 @@ class TableSchema:
                 raise TypeError("no header")
             for column in columns:
                 _check_column(column)
-            labels = [label for column in columns for label in _labels(column)]
+            labels = [
+                label
+                for column in columns
+                for label in getattr(column, "members", (column.name,))
+            ]
             if len(labels) != len(index) or set(labels) != set(index):
                 raise ValueError("its columns are not those of its header")
         except _NONSENSE as error:
@@ -416,14 +381,9 @@ class TableSchema:
 
 def _apart(noun: str, first: tuple[Hashable, ...], second: tuple[Hashable, ...]) -> str:
     """What only one of two sequences has, or that their order is another."""
-    only = [
-        f"{listed(names)} only in the {place}"
-        for place, names in (
-            ("first", [name for name in first if name not in second]),
-            ("second", [name for name in second if name not in first]),
-        )
-        if names
-    ]
+    less = ("first", first, second), ("second", second, first)
+    apart = [(place, [x for x in own if x not in its]) for place, own, its in less]
+    only = [f"{listed(names)} only in the {place}" for place, names in apart if names]
     return f"{noun}: {'; '.join(only) or 'in another order'}"
 
 
@@ -449,7 +409,8 @@ def _stacked(
     columns: Sequence[Array], names: tuple[Hashable, ...], frame: Frame
 ) -> tuple[Points, Labels]:
     """Encoded columns as points, with the names of the frame that they are of."""
-    labels = Labels(frame.points, tuple(map(str, names)), names, frame.kind)
+    features = tuple(map(str, names))
+    labels = replace(frame.labels, features=features, columns=names)
     return sealed(np.stack(columns, axis=1)), labels
 
 
@@ -527,16 +488,46 @@ def _column(
     return Numeric.of(column, label)
 
 
+Encoding: TypeAlias = TableSchema | TextSchema
+"""From what people have to points (N, D), and back: of tables and of documents."""
+
+
 def array_scales(points: Points, scale: ColumnScale) -> Array:
     """As :meth:`TableSchema.scales`, for a table of numbers without names, (D,)."""
-    match scale:
-        case None:
-            return np.ones(points.shape[1])
-        case "std":
-            return _deviations(points)
-        case Mapping():
+    return _read_scale(scale, lambda: _deviations(points), points.shape[1])
+
+
+def _read_scale(
+    scale: ColumnScale,
+    deviations: Callable[[], Array],
+    count: int,
+    names: tuple[Hashable, ...] | None = None,
+) -> Array:
+    """One positive number for each column, 0 for one that is constant."""
+    other = "'std', None" if names is None else "'std', None, a mapping"
+    if scale is None:
+        return np.ones(count)
+    if isinstance(scale, str):
+        if scale == "std":
+            return deviations()
+        raise InvalidInput(
+            f"scale: expected {other} or an array of {count} numbers, got {scale!r}"
+        )
+    if isinstance(scale, Mapping):
+        if names is None:
             raise InvalidInput("scale: names need a table with a schema")
-    return _read_sizes(scale, points.shape[1], "'std', None")
+        unknown = [name for name in scale if name not in names]
+        if unknown:
+            raise InvalidInput(f"scale: no column {listed(unknown)}")
+        own = {x: read_positive(size, f"scale[{x!r}]") for x, size in scale.items()}
+        return np.array([own.get(name, 1.0) for name in names])
+    sizes = read_array(scale, "scale", ndim=1)
+    if sizes.shape != (count,) or not (sizes >= 0).all():
+        raise InvalidInput(
+            f"scale: expected {other} or {count} positive numbers, one for each "
+            f"column and 0 for constant ones, got {sizes.tolist()}"
+        )
+    return sizes
 
 
 def _deviations(points: Points) -> Array:
@@ -546,21 +537,6 @@ def _deviations(points: Points) -> Array:
     known = (values[~np.isnan(values)] for values in points.T)
     some = (values if len(values) > 0 else np.zeros(1) for values in known)
     return np.array([spreads(values.mean(), values.std()) for values in some])
-
-
-def _read_sizes(scale: ArrayLike, count: int, other: str) -> Array:
-    """One positive number for each column, 0 for one that is constant."""
-    if isinstance(scale, str):
-        raise InvalidInput(
-            f"scale: expected {other} or an array of {count} numbers, got {scale!r}"
-        )
-    sizes = read_array(scale, "scale", ndim=1)
-    if sizes.shape != (count,) or not (sizes >= 0).all():
-        raise InvalidInput(
-            f"scale: expected {other} or {count} positive numbers, one for each "
-            f"column and 0 for constant ones, got {sizes.tolist()}"
-        )
-    return sizes
 
 
 def per_scale(values: Array, sizes: Array) -> Array:
@@ -592,22 +568,16 @@ _NONSENSE = (
 """What text, numbers and arrays that are none of a schema raise."""
 
 
-def _labels(column: Column) -> tuple[Hashable, ...]:
-    """The columns of the DataFrame that a column of the encoded table is made of."""
-    return column.members if isinstance(column, OneHot) else (column.name,)
-
-
 def _check_column(column: Column) -> None:
     """Refuse fields that no table gives."""
-    fits: bool
     dtypes: tuple[Any, ...]
     match column:
         case Numeric():
             dtypes = (column.dtype, column.plain)
-            fits = _is_number(column.std, 0.0) and _is_number(column.missing_share, 0.0)
-            fits &= _is_number(1.0 - column.missing_share, 0.0)
-            fits &= type(column.mean) is float
-            fits &= column.atoms is None or _are_atoms(column.atoms)
+            share, atoms = column.missing_share, column.atoms
+            fits = type(column.mean) is type(column.std) is type(share) is float
+            fits &= 0.0 <= column.std < math.inf and 0.0 <= share <= 1.0
+            fits &= atoms is None or _are_atoms(atoms)
         case Categorical():
             dtypes = (column.dtype,)
             fits = isinstance(column.levels, pd.Index)
@@ -616,21 +586,13 @@ def _check_column(column: Column) -> None:
             dtypes = column.dtypes
             fits = len(dtypes) == len(column.members)
             fits &= _are_shares(column.frequencies, len(column.members))
-        case _:
-            raise TypeError("no column")
     known = (np.dtype, pd.api.extensions.ExtensionDtype)
     if not (fits and all(isinstance(dtype, known) for dtype in dtypes)):
         raise ValueError(f"column {column.name!r} is none of a table")
 
 
-def _is_number(value: object, least: float) -> bool:
-    return isinstance(value, float) and math.isfinite(value) and value >= least
-
-
-def _are_atoms(atoms: object) -> bool:
+def _are_atoms(atoms: Atoms) -> bool:
     """Whether these are increasing numbers, and how often each is there."""
-    if not isinstance(atoms, Atoms):
-        return False
     values, counts = atoms.values, atoms.counts
     return (
         values.dtype == np.float64
@@ -642,11 +604,10 @@ def _are_atoms(atoms: object) -> bool:
     )
 
 
-def _are_shares(shares: object, count: int) -> bool:
+def _are_shares(shares: Array, count: int) -> bool:
     """Whether these are shares of so many categories."""
     return (
-        isinstance(shares, np.ndarray)
-        and shares.dtype == np.float64
+        shares.dtype == np.float64
         and shares.shape == (count,)
         and bool(((shares >= 0.0) & (shares <= 1.0)).all())
         and abs(float(shares.sum()) - 1.0) < 1e-9
@@ -674,8 +635,12 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
             name = str(len(arrays))
             arrays[name] = value
             return {"array": name}
+        case pd.MultiIndex():
+            raise InvalidInput("data: columns with several levels are not saved")
         case pd.Index():
-            return _packed_index(value, arrays)
+            values = [_packed(_plain(one), arrays) for one in value.tolist()]
+            name = _packed(_plain(value.name), arrays)
+            return {"index": [values, _packed(value.dtype, arrays), name]}
         case np.dtype() | pd.api.extensions.ExtensionDtype():
             return _packed_dtype(value, arrays)
     if isinstance(value, float) and math.isnan(value):
@@ -684,14 +649,6 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
         if value is missing:
             return {"missing": name}
     raise InvalidInput(f"data: {value!r} is neither text nor a number: it is not saved")
-
-
-def _packed_index(index: pd.Index[Any], arrays: ArraysByName) -> dict[str, Any]:
-    if isinstance(index, pd.MultiIndex):
-        raise InvalidInput("data: columns with several levels are not saved")
-    values = [_packed(_plain(value), arrays) for value in index.tolist()]
-    name = _packed(_plain(index.name), arrays)
-    return {"index": [values, _packed(index.dtype, arrays), name]}
 
 
 def _plain(value: Hashable) -> Hashable:
@@ -717,33 +674,26 @@ def _unpacked(value: Any, arrays: Mapping[str, Array]) -> Any:
     """What :func:`_packed` packed."""
     if not isinstance(value, dict):
         return value
+
+    def again(parts: Any) -> list[Any]:
+        return [_unpacked(part, arrays) for part in parts]
+
     ((kind, content),) = value.items()
-    if kind in _RECORDS:
-        fields = {name: _unpacked(part, arrays) for name, part in content.items()}
-        return _RECORDS[kind](**fields)
-    return _READERS[kind](content, arrays)
-
-
-def _index(content: Any, arrays: Mapping[str, Array]) -> pd.Index[Any]:
-    values, dtype, name = content
-    return pd.Index(
-        [_unpacked(value, arrays) for value in values],
-        dtype=_unpacked(dtype, arrays),
-        name=_unpacked(name, arrays),
-        tupleize_cols=False,
-    )
-
-
-def _categories(content: Any, arrays: Mapping[str, Array]) -> pd.CategoricalDtype:
-    categories, ordered = content
-    return pd.CategoricalDtype(_unpacked(categories, arrays), ordered=ordered)
-
-
-_READERS: Mapping[str, Callable[[Any, Mapping[str, Array]], Any]] = {
-    "tuple": lambda content, arrays: tuple(_unpacked(x, arrays) for x in content),
-    "array": lambda content, arrays: arrays[content],
-    "index": _index,
-    "dtype": lambda content, _: pd.api.types.pandas_dtype(content),
-    "categories": _categories,
-    "missing": lambda content, _: _MISSING[content],
-}
+    match kind:
+        case "tuple":
+            return tuple(again(content))
+        case "array":
+            return arrays[content]
+        case "missing":
+            return _MISSING[content]
+        case "dtype":
+            return pd.api.types.pandas_dtype(content)
+        case "categories":
+            categories, ordered = content
+            return pd.CategoricalDtype(_unpacked(categories, arrays), ordered=ordered)
+        case "index":
+            values, dtype, name = content
+            dtype, name = again([dtype, name])
+            return pd.Index(again(values), dtype=dtype, name=name, tupleize_cols=False)
+    fields = dict(zip(content, again(content.values()), strict=True))
+    return _RECORDS[kind](**fields)

@@ -31,6 +31,6 @@ def test_no_rows_are_no_blocks():
     [(10, 1, 2**14), (10, 2, 2**13), (1024, 1, 2**12), (1024, 3, 1365), (2**23, 1, 1)],
 )
 def test_calls_of_models_have_32_mib_and_16384_rows(n_columns, copies, expected):
-    first, *_ = row_blocks(10**6, n_columns, copies)
+    first, *_ = row_blocks(10**6, n_columns, copies=copies)
     assert first == slice(0, expected)
     assert expected == MODEL_CALLS.rows(8 * n_columns, copies)

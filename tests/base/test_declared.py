@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import datetime as dt
 import io
-import json
 import math
 import pickle
 from collections.abc import Hashable, Mapping
@@ -33,7 +32,6 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array
 from propopt.base.declared import Declared, Lazy, left, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.files import digest_of
 
 
 class Part(Declared):
@@ -491,22 +489,3 @@ def test_what_no_earlier_version_wrote_is_refused_in_a_sentence(rows):
             InvalidInput, match="as a file of version 1: its header lacks"
         ):
             Rows.load(path)
-
-
-def test_a_digest_of_a_header_in_order_is_one_too(path):
-    members = members_of(path)
-    header = header_of(members)
-    rest = {k: v for k, v in header.items() if k not in ("format", "version", "digest")}
-    arrays = {
-        name.removesuffix(".npy"): np.load(io.BytesIO(data))
-        for name, data in members.items()
-        if name != "header.npy"
-    }
-    told = digest_of(json.dumps(rest, sort_keys=True), arrays)
-    write(path, with_header(members, {**header, "digest": told}))
-    assert same(Whole.load(path), whole())
-    arrays["W"] = arrays["W"] + 1.0
-    wrong = digest_of(json.dumps(rest, sort_keys=True), arrays)
-    write(path, with_header(members, {**header, "digest": wrong}))
-    with pytest.raises(InvalidInput, match="digest"):
-        Whole.load(path)

@@ -7,11 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from crafted_archives import (
-    header_of,
     members_of,
     npy,
-    with_header,
-    write,
     write_signed,
 )
 
@@ -127,18 +124,3 @@ def test_a_file_of_others_is_refused(errors, path, request):
     message = request.node.callspec.id
     with pytest.raises(InvalidInput, match=f"not a saved explanation: {message}"):
         po.Explanation.load(path)
-
-
-def test_a_file_of_the_second_version_has_them_among_the_details(path):
-    SLOPES.save(path)
-    members = members_of(path)
-    members["details.standard_error.npy"] = members.pop("standard_errors.npy")
-    header = header_of(members) | {"version": 2}
-    header["labels"] = header.pop("shared")[0]
-    del header["digest"]
-    write(path, with_header(members, header))
-    result = po.Explanation.load(path)
-    np.testing.assert_array_equal(result.standard_errors, ERRORS)
-    assert list(result.details) == ["r2"]
-    write(path, with_header(members, header | {"version": 3}))
-    assert set(po.Explanation.load(path).details) == {"standard_error", "r2"}

@@ -204,7 +204,7 @@ def _common_units(parts: Sequence[Explanation]) -> Units:
         told = " and ".join(f"{units!r} ({name})" for units, name in methods.items())
         raise InvalidInput(
             f"explanations: expected all in one unit, got {told}; bring them to one by "
-            "to_slopes or scaled"
+            "their units= or scaled"
         )
     return next(iter(methods))
 

@@ -24,6 +24,10 @@ from propopt.base.html import (
 THEMES = {"light": LIGHT, "dark": DARK}
 
 
+def shades_of(theme: dict[str, str], sign: str) -> list[str]:
+    return [theme[f"--po-{sign}{level}"] for level in range(1, 6)]
+
+
 def linear_rgb(colour: str) -> np.ndarray:
     channels = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
     low = channels / 12.92
@@ -48,15 +52,16 @@ def test_contrast_is_that_of_the_standard():
 @pytest.mark.parametrize("name", THEMES)
 def test_ink_is_read_on_every_shade(name):
     theme = THEMES[name]
-    for shade in (*theme.above, *theme.below):
-        assert contrast(theme.ink, shade) >= 4.5, shade
+    for shade in shades_of(theme, "a") + shades_of(theme, "b"):
+        assert contrast(theme["--po-ink"], shade) >= 4.5, shade
 
 
 @pytest.mark.parametrize("name", THEMES)
 def test_larger_numbers_are_further_from_the_page_in_lightness(name):
     theme = THEMES[name]
     sign = -1.0 if name == "light" else 1.0
-    for shades in (theme.above, theme.below):
+    for sign_of in "ab":
+        shades = shades_of(theme, sign_of)
         steps = sign * np.diff([luminance(shade) for shade in shades])
         assert (steps > 0.0).all()
 
@@ -97,7 +102,7 @@ def lab(linear: np.ndarray) -> np.ndarray:
 def test_signs_stay_apart_for_readers_who_do_not_see_all_colours(name, kind):
     """ΔE*ab of 10 is seen at a glance; the palest shades have 6 at least."""
     theme, simulated = THEMES[name], np.array(MACHADO[kind])
-    pairs = zip(theme.above, theme.below, strict=True)
+    pairs = zip(shades_of(theme, "a"), shades_of(theme, "b"), strict=True)
     apart = [
         np.linalg.norm(
             lab(simulated @ linear_rgb(one)) - lab(simulated @ linear_rgb(other))
@@ -124,8 +129,8 @@ def test_signs_are_told_by_lines_too():
 
 def test_the_style_sheet_has_both_themes_and_heeds_what_pages_say():
     sheet = style_sheet("x")
-    assert sheet.count(DARK.above[4]) == 2
-    assert sheet.count(LIGHT.above[4]) == 2
+    assert sheet.count(DARK["--po-a5"]) == 2
+    assert sheet.count(LIGHT["--po-a5"]) == 2
     for said in ("prefers-color-scheme:dark", 'jp-theme-light="false"', "vscode-dark"):
         assert said in sheet
 
@@ -189,8 +194,8 @@ def test_words_are_shaded_on_one_scale_and_small_ones_plain():
     read(html)
     assert shown(html.split("one</b>")[1]) == {"good": "+1", "bad": "−0.3"}
     assert shown(html.split("one</b>")[2]) == {"good": "+0.5"}
-    assert f"--po-a5,{LIGHT.above[4]}" in html.split("one</b>")[1]
-    assert f"--po-a3,{LIGHT.above[2]}" in html.split("one</b>")[2]
+    assert f"--po-a5,{LIGHT['--po-a5']}" in html.split("one</b>")[1]
+    assert f"--po-a3,{LIGHT['--po-a3']}" in html.split("one</b>")[2]
 
 
 def test_words_whose_sign_is_not_known_are_plain():

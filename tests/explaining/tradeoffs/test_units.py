@@ -106,25 +106,3 @@ def test_units_are_saved(tmp_path):
     curve.save(tmp_path / "curve.npz")
     same = po.TradeOffs.load(tmp_path / "curve.npz")
     pd.testing.assert_frame_equal(same.distances(), curve.distances())
-
-
-def test_contributions_become_the_slopes_of_the_package():
-    slopes = contributions().to_slopes(X, np.zeros(3))
-    expected = contributions("gradient")
-    np.testing.assert_allclose(slopes.attributions, expected.attributions, rtol=1e-12)
-    assert slopes.units == "gradient"
-    assert np.isfinite(swept(SLOPES, slopes).distances()["excess"][0])
-
-
-@pytest.mark.parametrize(
-    ("explanation", "points", "reference", "sentence"),
-    [
-        (SLOPES, X, np.zeros(3), "expected contributions"),
-        (None, X[:, :2], np.zeros(3), "X: expected shape"),
-        (None, X, np.zeros(2), "reference: expected shape"),
-    ],
-)
-def test_what_has_no_slopes_is_refused(explanation, points, reference, sentence):
-    given = contributions() if explanation is None else explanation
-    with pytest.raises(InvalidInput, match=sentence):
-        given.to_slopes(points, reference)

@@ -122,7 +122,7 @@ def test_labels_tell_documents_of_the_same_words_apart():
     assert np.array_equal(points[0], points[1])
     assert schema.decode(points, labels) == texts
     assert schema.decode(points)[1] == texts[0]  # of all alike the first
-    assert schema.decode(points[1:], labels.of_rows(slice(1, 3))) == texts[1:]
+    assert schema.decode(points[1:], labels.of_positions(slice(1, 3))) == texts[1:]
     order = np.array([2, 1])
     assert schema.decode(points[order], labels.of_positions(order)) == [
         "food",
