@@ -1,187 +1,21 @@
-"""``solve``, and the worst target near the given one.
-
-The least that the worst target near the given one can cost: a scalar root. For every
-target within ‖G − Ĝ‖ ≤ δ (Frobenius) the matching loss is at most a(‖W − Ĝ‖ + δ)², and
-there is one for which it is that. Its sum with the other losses R,
-
-    J(W) = a(‖W − Ĝ‖ + δ)² + R(W),
-
-has the gradient of a‖W − Ĝ‖² + κR over κ, with κ = r/(r + δ) and r = ‖W − Ĝ‖. So its
-minimum lies on the curve of that, where κ(r(κ) + δ) = r(κ); or at W = Ĝ, where there is
-no such κ in (0, 1): if ‖∇R(Ĝ)‖ ≤ 2aδ. As J less a‖W − Ĝ‖² is convex,
-J(W) − J* ≤ ‖∂J(W)‖²/4a for the shortest subgradient.
-"""
+"""``solve``: one objective to one certified explanation."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import partial
-from typing import final
 
 import numpy as np
-import scipy.optimize as opt
 
-from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import read_nonnegative, read_positive
+from propopt.base.checks import read_positive
 from propopt.base.declared import lazily
-from propopt.base.errors import InvalidInput, Refused, SolverFailure
-from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
+from propopt.base.errors import InvalidInput
+from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
-from propopt.losses.maps import Squared
 from propopt.results.explanation import Explanation
-from propopt.solvers.solver import Solution, Solver
-from propopt.solvers.task import FINEST, Task
-
-
-# ---- One objective to one certified explanation
-
-
-_DECADES = 300
-"""κ below this power of ten is not looked for."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class WorstCase:
-    """The worst of all targets within a radius of the given one."""
-
-    # squared losses, one of which is gradient matching, without bounds
-    program: Program
-    weights: Array  # (k,): in their order
-    radius: float  # δ > 0
-
-    def refusal(self) -> str | None:
-        """Why the worst case is not on a curve, in a sentence; None if it is."""
-        if self.program.bounds:
-            return "target_radius: it takes no bounds"
-        pairs = zip(self.weights, self.program.losses, strict=True)
-        weighed = [loss for weight, loss in pairs if weight > 0]
-        for loss in weighed:
-            if not isinstance(loss.penalty, Squared):
-                return f"target_radius: {loss.name} is not a squared loss"
-        count = sum(isinstance(loss, GradientMatching) for loss in weighed)
-        if count != 1:
-            return f"target_radius: it takes one gradient-matching loss, not {count}"
-        return None
-
-    def at(self, kappa: float) -> Array:
-        """Weights of a point of the curve: κ times those of the others."""
-        scaled = kappa * self.weights
-        scaled[self._own] = self.weights[self._own]
-        return scaled
-
-    def kappa(self, matching: Callable[[Array], float]) -> float:
-        """κ of the optimum, or zero where that is the target itself."""
-
-        def height(log_kappa: float) -> float:
-            """R + δ − r/κ, which rises with κ."""
-            kappa = math.exp(log_kappa)
-            r = math.sqrt(matching(self.at(kappa)))
-            return r + self.radius - r / kappa
-
-        if self._steepness(self.target) == 0.0:
-            return 0.0
-        for decades in range(1, _DECADES):
-            low = -math.log(10.0) * decades
-            if height(low) < 0.0:
-                return math.exp(opt.brentq(height, low, 0.0, xtol=1e-15, rtol=1e-14))
-        raise SolverFailure("target_radius: the optimum is too near the target itself")
-
-    def value(self, W: Attributions) -> float:
-        """J(W)."""
-        r = float(np.linalg.norm(W - self.target))
-        return self._a * (r + self.radius) ** 2 + math.fsum(
-            c * loss.value_at(W) for c, loss in self._others
-        )
-
-    def lower_bound(self, W: Attributions) -> float:
-        """No attributions have a smaller J, as the shortest subgradient at W shows."""
-        # of ∇R
-        rounding = (2.0 * c * loss.map.rounding(W).gradient for c, loss in self._others)
-        steepness = self._steepness(W) + math.fsum(rounding)
-        return max(self.value(W) - steepness**2 / (4.0 * self._a), 0.0)
-
-    def _steepness(self, W: Attributions) -> float:
-        """‖∂J(W)‖, the shortest: at the target, ∂ of 2aδ‖W − Ĝ‖ is a ball."""
-        slope, D = self._slope(W), W - self.target
-        r = float(np.linalg.norm(D))
-        if r == 0.0:
-            return max(float(np.linalg.norm(slope)) - 2.0 * self._a * self.radius, 0.0)
-        rise = 2.0 * self._a * (1.0 + self.radius / r)
-        return float(np.linalg.norm(rise * D + slope))
-
-    def _slope(self, W: Attributions) -> Array:
-        """∇R(W)."""
-        slopes = (
-            2.0 * c * loss.map.adjoint(loss.residual(W)) for c, loss in self._others
-        )
-        return sum(slopes, np.zeros(self.program.shape))
-
-    @property
-    def _own(self) -> int:
-        return _own_place(self.program, self.weights)
-
-    @property
-    def _a(self) -> float:
-        return float(self.weights[self._own])
-
-    @property
-    def target(self) -> Attributions:
-        """Ĝ."""
-        return np.asarray(self.program.losses[self._own].target)
-
-    @property
-    def _others(self) -> list[tuple[float, PropertyLoss]]:
-        """The losses of R with their weights."""
-        terms = self.program.weighed(self.weights).terms
-        return [
-            (c, loss)
-            for place, (c, loss) in enumerate(terms)
-            if c > 0 and place != self._own
-        ]
-
-
-def solve_worst_case(
-    task: Task, weights: Array, radius: float, tolerance: float, began: float
-) -> Explanation:
-    """Best for the worst target within the radius of that of the program."""
-    worst = WorstCase(task.program, weights, radius)
-    reason = worst.refusal()
-    if reason is not None:
-        raise Refused(reason)
-    # losses err by the root of the excess
-    fine = max(tolerance**2, min(tolerance, FINEST))
-    kappa = worst.kappa(partial(_matching, task, fine)) if radius else 1.0
-    if kappa:
-        solution = task.solve(worst.at(kappa), fine)
-    else:
-        solution = Solution(W=worst.target.copy())
-    best = task.explain(solution, worst.at(kappa), tolerance, began)
-    numbers = {
-        "target_radius": radius,
-        "kappa": kappa,
-        "worst_case": worst.value(solution.W),
-        "worst_case_lower_bound": worst.lower_bound(solution.W),
-    }
-    return replace(best, parameters=numbers)
-
-
-def _matching(task: Task, tolerance: float, weights: Array) -> float:
-    """‖W − Ĝ‖² of the optimum for these weights."""
-    place = _own_place(task.program, weights)
-    if task.knows_curve(weights):
-        return float(task.measure(weights, tolerance).losses[place])
-    return task.program.losses[place].value_at(task.solve(weights, tolerance).W)
-
-
-def _own_place(program: Program, weights: Array) -> int:
-    """The place of the gradient-matching loss that has a weight."""
-    pairs = zip(weights, program.losses, strict=True)
-    own = (c > 0 and isinstance(loss, GradientMatching) for c, loss in pairs)
-    return list(own).index(True)
+from propopt.solvers.solver import Solver
+from propopt.solvers.task import Task
 
 
 def solve(
@@ -190,7 +24,6 @@ def solve(
     *,
     subject_to: Sequence[Constraint] = (),
     tolerance: float = 1e-6,
-    target_radius: float | None = None,
 ) -> Explanation:
     """The attributions with the smallest objective, with proof.
 
@@ -207,13 +40,6 @@ def solve(
         multipliers (N,), and for each loss what no complete explanation can remove.
     tolerance : float
         The certified relative gap that is wanted; a warning says if it was missed.
-
-    target_radius : float, optional
-        δ ≥ 0: best for the worst target G with ‖G − Ĝ‖ ≤ δ (Frobenius), Ĝ being the
-        given one: min a(‖W − Ĝ‖ + δ)² + the other losses, all squared. That is the
-        optimum for the other weights times κ = r/(r + δ) with r = ‖W − Ĝ‖, and these
-        weights are those of the result; ``parameters`` has κ, the worst case and a
-        lower bound on it.
 
     Returns
     -------
@@ -250,9 +76,6 @@ def solve(
     goal = read_positive(tolerance, "tolerance")
     program = Program(weighed.losses, bounds_of(subject_to, weighed.losses))
     task = Task(program, solver, active=tuple(np.flatnonzero(weights).tolist()))
-    if target_radius is not None:
-        delta = read_nonnegative(target_radius, "target_radius")
-        return solve_worst_case(task, weights, delta, goal, began)
     solution = task.solve(weights, goal)
     errors = lazily(partial(task.standard_errors, weights, goal, solution))
     return task.explain(solution, weights, goal, began, errors)
