@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
-from propopt.base.arrays import Array, Positions, Sparse
+from propopt.base.arrays import Array, Edges, Positions, Sparse
 from propopt.base.errors import SolverFailure
 
 
@@ -131,6 +131,13 @@ class Components:
         n_nodes = len(self.labels)
         entries = (np.ones(n_nodes), (self.labels, np.arange(n_nodes)))
         return sp.csr_array(entries, shape=(self.count, n_nodes))
+
+
+def incidence(pairs: Edges, n_nodes: int) -> Sparse:
+    """B (E, n): row e of ``B @ W`` is w_n − w_n' for pair e = (n, n')."""
+    signs = np.tile([1.0, -1.0], len(pairs))
+    rows = np.arange(len(pairs) + 1) * 2
+    return sp.csr_array((signs, pairs.ravel(), rows), shape=(len(pairs), n_nodes))
 
 
 # ---- Preconditioned conjugate gradients, for one system in all of W or one in each

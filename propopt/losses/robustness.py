@@ -10,13 +10,13 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Sparse, Truths
+from propopt.base.arrays import Array, Edges, Truths
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
-from propopt.losses.linear_algebra import Components
+from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -196,16 +196,17 @@ class MaxDifferenceRobustness(PropertyLoss):
 
     @cached_property
     def map(self) -> LinearMap:
-        if self.aggregate == "max":
-            return OverPoints(self.graph.incidence, self.graph.components)
-        return OverPoints(_directed_incidence(self.graph), self.graph.components)
+        rows = self.graph.incidence
+        if self.aggregate == "sum":
+            rows = incidence(_directed_edges(self.graph), self.graph.n_nodes)
+        return OverPoints(rows, self.graph.components)
 
     @cached_property
     def penalty(self) -> Penalty:
         n_edges = self.graph.n_edges
         if self.aggregate == "max":
             return GroupMax(np.zeros(1, dtype=np.intp), n_edges, self.norm)
-        source, _ = _directed_edges(self.graph)
+        source = _directed_edges(self.graph)[:, 0]
         first_of_each_point = np.flatnonzero(np.diff(source, prepend=-1))
         return GroupMax(first_of_each_point, 2 * n_edges, self.norm)
 
@@ -218,19 +219,10 @@ class MaxDifferenceRobustness(PropertyLoss):
         return Labels(points=self.graph.names)
 
 
-def _directed_incidence(graph: Graph) -> Sparse:
-    """Row (n, n') for every ordered pair of neighbours, sorted by n: w_n − w_n'."""
-    source, destination = _directed_edges(graph)
-    rows = np.arange(len(source) + 1) * 2
-    nodes = np.column_stack([source, destination]).ravel()
-    signs = np.tile([1.0, -1.0], len(source))
-    return sp.csr_array((signs, nodes, rows), shape=(len(source), graph.n_nodes))
-
-
-def _directed_edges(graph: Graph) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _directed_edges(graph: Graph) -> Edges:
+    """Every ordered pair (n, n') of neighbours, sorted by n."""
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
-    source, destination = both[np.lexsort((both[:, 1], both[:, 0]))].T
-    return source, destination
+    return both[np.lexsort((both[:, 1], both[:, 0]))]
 
 
 def _is_symmetric(matrix: Array) -> bool:

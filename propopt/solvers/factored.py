@@ -213,17 +213,19 @@ def _narrow(P: sp.csr_array) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]
 def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.intp]:
     """For each row of the ordered P how far its first entry is from the diagonal."""
     n_nodes = P.shape[0]
-    rank = np.arange(n_nodes) if order is None else _inverse(order)
+    rank = np.arange(n_nodes)
+    if order is not None:
+        rank[order] = np.arange(n_nodes)
     first = np.arange(n_nodes)
     rows = np.repeat(rank, np.diff(P.indptr))
     np.minimum.at(first, rows, rank[P.indices])
     return np.arange(n_nodes) - first
 
 
-def _inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    return rank
+def bandwidth(P: Sparse) -> int:
+    """In the reverse order of Cuthill and McKee."""
+    matrix = sp.csr_array(P)
+    return int(_heights(matrix, _by_breadth(matrix)).max(initial=0))
 
 
 REFINEMENTS = 3

@@ -48,7 +48,7 @@ from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
-from propopt.losses.linear_algebra import Components
+from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.tables.frames import named_by, read_points
 
@@ -106,11 +106,7 @@ class Graph(ABC):
     @cached_property
     def incidence(self) -> Sparse:
         """B (E, n): row e of ``B @ W`` is w_n − w_n' for edge e = (n, n')."""
-        n_edges = len(self.edges)
-        signs = np.tile([1.0, -1.0], n_edges)
-        rows = np.arange(n_edges + 1) * 2
-        shape = (n_edges, self.n_nodes)
-        return sp.csr_array((signs, self.edges.ravel(), rows), shape=shape)
+        return incidence(self.edges, self.n_nodes)
 
     @cached_property
     def root(self) -> Sparse | Array:
