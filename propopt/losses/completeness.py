@@ -161,35 +161,18 @@ class _RowTotals(PropertyLoss):
     total (N,), weights (D,) or (N, D).
     """
 
+    map: RowSums
     penalty = Squared()
+    target: Array
 
     def __init__(
         self, total: Array, weights: Array, *, labels: Labels, name: str
     ) -> None:
-        self._target = sealed(total[:, None])
-        self._map = RowSums(weights)
-        self._labels = labels
+        self.target = sealed(total[:, None])
+        self.map = RowSums(weights)
+        self.n_points, self.n_features = len(total), weights.shape[-1]
+        self.labels = labels
         self.name = name
-
-    @property
-    def map(self) -> RowSums:
-        return self._map
-
-    @property
-    def target(self) -> Array:
-        return self._target
-
-    @property
-    def n_points(self) -> int:
-        return len(self._target)
-
-    @property
-    def n_features(self) -> int:
-        return self._map.weights.shape[-1]
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
 
 Constraint: TypeAlias = Bound | Completeness

@@ -179,6 +179,9 @@ class GradientMatching(Faithfulness):
     """
 
     map = Identity()
+    target: Array
+    n_points: int
+    n_features: int
 
     def __init__(
         self,
@@ -194,33 +197,19 @@ class GradientMatching(Faithfulness):
         told = getattr(G, "quantity", None)  # estimates and explanations know
         self.quantity = told if isinstance(told, Quantity) else None
         if isinstance(G, Estimate):
-            self.G, self._labels = G.values, G.labels
+            self.G, self.labels = G.values, G.labels
         else:
-            self.G, self._labels = read_attributions(G, "G")
+            self.G, self.labels = read_attributions(G, "G")
         self.units = _read_units(units, _units_of(G))
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
+        self.target = self.G
+        self.n_points, self.n_features = self.G.shape
 
     @property
     def penalty(self) -> Penalty:
         return Squared() if self.norm == "l2" else Absolute()
-
-    @property
-    def target(self) -> Array:
-        return self.G
-
-    @property
-    def n_points(self) -> int:
-        return self.G.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.G.shape[1]
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
 
 @final
@@ -259,6 +248,7 @@ class FunctionMatching(Faithfulness):
     """
 
     penalty = Squared()
+    target: Array
 
     def __init__(
         self,
@@ -271,14 +261,14 @@ class FunctionMatching(Faithfulness):
         quantity: Quantity | None = None,
         name: str = "function_matching",
     ) -> None:
-        points, self._labels = read_points(X, "X")
+        points, self.labels = read_points(X, "X")
         if np.isnan(points).any():
             raise InvalidInput(
                 "X: numbers are missing, and what attributions predict there, wᵀx, has "
                 "no value; match gradients, which have effects of missing numbers"
             )
         if perturbations is None:
-            designs, target = _global_designs(points, self._labels, values, reference)
+            designs, target = _global_designs(points, self.labels, values, reference)
         elif reference is None:
             designs, target = _local_designs(points, values, perturbations)
         else:
@@ -291,29 +281,14 @@ class FunctionMatching(Faithfulness):
         refuse_overflow(designs, "X")
         refuse_overflow(target, "values")
         self.designs = designs
-        self._target = target.ravel()
+        self.target = target.ravel()
+        self.n_points, _, self.n_features = designs.shape
         self.quantity = quantity
         self.name = name
 
     @cached_property
     def map(self) -> LinearMap:
         return PerPoint(self.designs)
-
-    @property
-    def target(self) -> Array:
-        return self._target
-
-    @property
-    def n_points(self) -> int:
-        return self.designs.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.designs.shape[2]
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
 
 def units_of_target(losses: Iterable[PropertyLoss]) -> Units | None:

@@ -57,22 +57,17 @@ class PairwiseRobustness(PropertyLoss):
     """
 
     penalty = Squared()
+    n_points: int
 
     def __init__(self, graph: Graph, *, name: str = "pairwise_robustness") -> None:
         self.graph = read_graph(graph)
         self.name = name
+        self.n_points = graph.n_nodes
+        self.labels = Labels(points=graph.names)
 
     @cached_property
     def map(self) -> LinearMap:
         return self.graph.differences
-
-    @property
-    def n_points(self) -> int:
-        return self.graph.n_nodes
-
-    @property
-    def labels(self) -> Labels:
-        return Labels(points=self.graph.names)
 
 
 @final
@@ -118,6 +113,7 @@ class KernelRobustness(PropertyLoss):
         self.kernel_matrix = kernel
         self.mean = mean
         self.name = name
+        self.n_points = len(kernel)
         self._factor = _cholesky(kernel)
 
     @cached_property
@@ -133,10 +129,6 @@ class KernelRobustness(PropertyLoss):
         inverse = inverse - np.outer(v, v @ inverse)
         points = Components.single(len(v))
         return OverPoints(np.sqrt(2.0) * points.centred(inverse.T).T, points)
-
-    @property
-    def n_points(self) -> int:
-        return len(self.kernel_matrix)
 
 
 @final
@@ -173,6 +165,8 @@ class MaxDifferenceRobustness(PropertyLoss):
     9.0
     """
 
+    n_points: int
+
     def __init__(
         self,
         graph: Graph,
@@ -189,10 +183,12 @@ class MaxDifferenceRobustness(PropertyLoss):
             raise InvalidInput(
                 "graph: has no edges, so there is no difference to bound"
             )
-        self.graph = read_graph(graph)
+        self.graph = graph
         self.aggregate = aggregate
         self.norm: RowNorm = norm
         self.name = name
+        self.n_points = graph.n_nodes
+        self.labels = Labels(points=graph.names)
 
     @cached_property
     def map(self) -> LinearMap:
@@ -209,14 +205,6 @@ class MaxDifferenceRobustness(PropertyLoss):
         source = _directed_edges(self.graph)[:, 0]
         first_of_each_point = np.flatnonzero(np.diff(source, prepend=-1))
         return GroupMax(first_of_each_point, 2 * n_edges, self.norm)
-
-    @property
-    def n_points(self) -> int:
-        return self.graph.n_nodes
-
-    @property
-    def labels(self) -> Labels:
-        return Labels(points=self.graph.names)
 
 
 def _directed_edges(graph: Graph) -> Edges:
@@ -302,7 +290,8 @@ class SharedRobustness(PropertyLoss):
         self.graph = graph
         self.present: Truths = counts != 0.0
         self.name = name
-        self._labels = Labels(names.points or graph.names, names.features)
+        self.n_points, self.n_features = counts.shape
+        self.labels = Labels(names.points or graph.names, names.features)
         if (graph.similarities.data < 0.0).any():
             raise InvalidInput(
                 "graph: has negative similarities, and over features that points share "
@@ -321,18 +310,6 @@ class SharedRobustness(PropertyLoss):
         graph = self.entry_graph
         root = sp.csr_array(graph.root)
         return OverEntries(root, self._entries, self.present.shape, graph.components)
-
-    @property
-    def n_points(self) -> int:
-        return int(self.present.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.present.shape[1])
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
     @cached_property
     def _entries(self) -> NDArray[np.intp]:
@@ -382,19 +359,13 @@ class Smoothness(PropertyLoss):
     def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
         self.graph = read_graph(graph)
         self.name = name
+        self.n_features = graph.n_nodes
+        names = graph.names
+        self.labels = Labels(features=None if names is None else tuple(map(str, names)))
 
     @cached_property
     def map(self) -> LinearMap:
         return OverFeatures(self.graph.root, self.graph.components)
-
-    @property
-    def n_features(self) -> int:
-        return self.graph.n_nodes
-
-    @property
-    def labels(self) -> Labels:
-        names = self.graph.names
-        return Labels(features=None if names is None else tuple(map(str, names)))
 
 
 @final
