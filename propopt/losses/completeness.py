@@ -30,11 +30,10 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
-from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import (
+    Composed,
     Identity,
     ImplicitOverPoints,
-    LinearMap,
     OverFeatures,
     OverPoints,
     RowSums,
@@ -440,44 +439,28 @@ class Totals:
 
 @final
 @dataclass(frozen=True, eq=False)
-class OffAxis(LinearMap):
+class OffAxis(Composed):
     """V ↦ A(V − (V u)uᵀ)."""
 
-    outer: LinearMap
     # (D,) or (N, D): u, of length one; or u_n of each row, of length one or zero
     axis: Array
 
-    def __call__(self, W: Any) -> Any:
+    def into(self, W: Any) -> Any:
         if isinstance(W, np.ndarray):
-            return self.outer(self._off(W))
+            return self.back(W)
         if self.axis.ndim == 1:
-            return self.outer(W @ self._projection)
+            return W @ self._projection
         flat = self._flat_projection(W.shape) @ W.flatten(order="C")
-        return self.outer(flat.reshape(W.shape, order="C"))
+        return flat.reshape(W.shape, order="C")
 
-    def adjoint(self, R: Array) -> Attributions:
-        return self._off(self.outer.adjoint(R))
-
-    def energy(self, W: Attributions) -> float:
-        return self.outer.energy(self._off(W))
-
-    def normal(self, W: Attributions) -> Attributions:
-        return self._off(self.outer.normal(self._off(W)))
-
-    def gradient(self, W: Attributions) -> Attributions:
-        return self._off(self.outer.gradient(self._off(W)))
-
-    def rounding(self, W: Attributions) -> Rounding:
-        return self.outer.rounding(self._off(W))
+    def back(self, W: Attributions) -> Attributions:
+        return np.asarray(W - spread(along(W, self.axis), self.axis))
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.csr_array(self.outer.flat(shape) @ self._flat_projection(shape))
 
     def flat_rows(self, shape: tuple[int, int]) -> int:
         return self.outer.flat_rows(shape)
-
-    def _off(self, W: Array) -> Array:
-        return np.asarray(W - spread(along(W, self.axis), self.axis))
 
     def _flat_projection(self, shape: tuple[int, int]) -> Sparse:
         """That of row-major V."""

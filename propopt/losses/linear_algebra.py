@@ -23,7 +23,6 @@ such rows, what is constant on components is taken out of W first.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -332,69 +331,46 @@ class Rounding(NamedTuple):
 # ---- Products M W that lose nothing to a large mean of W
 
 
-class ExactProduct(ABC):
-    """M @ W of a matrix M (E, N), for W (N, D)."""
-
-    @abstractmethod
-    def __call__(self, W: Array) -> Array:
-        """M W."""
-
-    @abstractmethod
-    def energy(self, W: Array) -> float:
-        """‖M W‖²."""
-
-    def rounding(self, W: Array) -> Rounding:
-        """See :meth:`LinearMap.rounding`."""
-        del W
-        return Rounding(0.0, 0.0)
-
-
 @final
-class _Differences(ExactProduct):
-    """M sparse; each row is scaled to ±1 first, so that it takes exact differences."""
+class ExactProduct:
+    """M W of a matrix M (E, N) that takes what is constant on components to zero.
 
-    def __init__(self, matrix: Sparse) -> None:
-        rows = sp.csr_array(matrix)
-        self._heights = abs(rows).max(axis=1).toarray().ravel()
-        signs = rows.data / np.repeat(self._heights, np.diff(rows.indptr))
-        self._unit = sp.csr_array((signs, rows.indices, rows.indptr), rows.shape)
+    Each row of a sparse M is scaled to ±1 first, so that it takes exact differences.
+    For a dense M what is constant on components is taken out of W.
+    """
+
+    def __init__(self, matrix: Sparse | Array, components: Components | None) -> None:
+        self._matrix = matrix
+        self._components = components
+        self._heights: Array | None = None
+        if not isinstance(matrix, np.ndarray):
+            rows = sp.csr_array(matrix)
+            self._heights = abs(rows).max(axis=1).toarray().ravel()
+            signs = rows.data / np.repeat(self._heights, np.diff(rows.indptr))
+            self._matrix = sp.csr_array((signs, rows.indices, rows.indptr), rows.shape)
 
     def __call__(self, W: Array) -> Array:
-        R = np.asarray(self._unit @ W)
+        if self._heights is None:
+            return np.asarray(self._matrix @ centred(W, self._components))
+        R = np.asarray(self._matrix @ W)
         R *= self._heights[:, None]
         return R
 
     def energy(self, W: Array) -> float:
-        R = self._unit @ W
+        """‖M W‖²."""
+        if self._heights is None:
+            R = self(W)
+            return float(np.vdot(R, R))
+        R = self._matrix @ W
         return float(np.einsum("ed,ed->e", R, R) @ self._heights**2)
 
-
-@final
-class _Sums(ExactProduct):
-    """M dense; what is constant on components is taken out of W."""
-
-    def __init__(self, matrix: Array, components: Components | None) -> None:
-        self._matrix = matrix
-        self._components = components
-
-    def __call__(self, W: Array) -> Array:
-        return np.asarray(self._matrix @ centred(W, self._components))
-
-    def energy(self, W: Array) -> float:
-        R = self(W)
-        return float(np.vdot(R, R))
-
     def rounding(self, W: Array) -> Rounding:
+        """See :meth:`LinearMap.rounding`."""
+        if self._heights is not None:
+            return Rounding(0.0, 0.0)
         size = float(np.linalg.norm(self._matrix))
         rate = 4.0 * EPSILON * float(np.linalg.norm(centred(W, self._components)))
         return Rounding(rate * size, 2.0 * rate * size**2)
-
-
-def product_of(matrix: Sparse | Array, components: Components | None) -> ExactProduct:
-    """Products with a matrix that takes what is constant on components to zero."""
-    if isinstance(matrix, np.ndarray):
-        return _Sums(matrix, components)
-    return _Differences(matrix)
 
 
 def centred(W: Array, components: Components | None) -> Array:

@@ -35,9 +35,10 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Sparse, Truths
 from propopt.base.errors import Infeasible, Refused
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
-from propopt.losses.linear_algebra import Components, Rounding
+from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
+    Composed,
     Identity,
     ImplicitOverPoints,
     LinearMap,
@@ -261,32 +262,17 @@ def basis_of(parts: Components) -> Sparse:
 
 @final
 @dataclass(frozen=True, eq=False)
-class RestrictedMap(LinearMap):
+class RestrictedMap(Composed):
     """U ↦ A(J U Ĵᵀ) for sparse J and Ĵ."""
 
-    outer: LinearMap
     left: Sparse  # J (N, p)
     right: Sparse  # Ĵ (D, q)
 
-    def __call__(self, W: Any) -> Any:
-        return self.outer(self.left @ W @ self.right.T)
+    def into(self, W: Any) -> Any:
+        return self.left @ W @ self.right.T
 
-    def adjoint(self, R: Array) -> Attributions:
-        return np.asarray(self.left.T @ self.outer.adjoint(R) @ self.right)
-
-    def energy(self, W: Attributions) -> float:
-        return self.outer.energy(self.left @ W @ self.right.T)
-
-    def gradient(self, W: Attributions) -> Attributions:
-        spread = self.outer.gradient(self.left @ W @ self.right.T)
-        return np.asarray(self.left.T @ spread @ self.right)
-
-    def rounding(self, W: Attributions) -> Rounding:
-        return self.outer.rounding(self.left @ W @ self.right.T)
-
-    def normal(self, W: Attributions) -> Attributions:
-        spread = self.outer.normal(self.left @ W @ self.right.T)
-        return np.asarray(self.left.T @ spread @ self.right)
+    def back(self, W: Attributions) -> Attributions:
+        return np.asarray(self.left.T @ W @ self.right)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         del shape
