@@ -53,6 +53,7 @@ from propopt.solvers.solver import (
     Curve,
     Dispatcher,
     Measurement,
+    Posed,
     Prepared,
     Solution,
     Solver,
@@ -215,7 +216,7 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
 
 def innermost(solver: Solver) -> Solver | None:
     """What solves in the end, below those that change the program before."""
-    while isinstance(solver, Restricted | Transposed | Complete | Entries):
+    while isinstance(solver, Posed):
         if solver.solver is None:
             return None
         solver = solver.solver
