@@ -19,25 +19,6 @@ from propopt.tables.frames import Labels, read_points
 # ---- Where the bins of rows lie, and the normal law of weighted samples
 
 
-class Near(NamedTuple):
-    """Rows among their bins, (n, D) each, NaN where a value is not a number."""
-
-    low: Array
-    """q⁻."""
-
-    high: Array
-    """q⁺."""
-
-    mean: Array
-    """μ̃ = (ν²μ + σ²ξ) / (ν² + σ²)."""
-
-    deviation: Array
-    """σ̃ = νσ / √(ν² + σ²)."""
-
-    log_weight: Array
-    """log c_j."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Geometry:
@@ -79,19 +60,6 @@ class Geometry:
                 high[known, j] = column.ends[place + 1]
         return low, high
 
-    def near(self, points: Points) -> Near:
-        """Rows (n, D) among their bins, under the weighted law."""
-        total = self.width**2 + self.scale**2
-        mean = (self.width**2 * self.mean + self.scale**2 * points) / total
-        deviation = self.width * self.scale / np.sqrt(total)
-        apart = (points - self.mean) ** 2 / total
-        return Near(
-            *self.ends(points),
-            mean,
-            np.broadcast_to(deviation, points.shape),
-            -0.5 * (np.log1p((self.scale / self.width) ** 2) + apart),
-        )
-
 
 def gaussian_of(law: LimeLaw) -> GaussianLaw:
     """The law whose samples are normal, refused if there is none."""
@@ -116,17 +84,11 @@ def rows_of_law(law: LimeLaw, X: Any) -> tuple[LimeLaw, Points, Labels]:
 class Tails(NamedTuple):
     """A standard normal law and the interval (lo, hi], of any shape S."""
 
-    alpha: Array
-    """Φ(hi) − Φ(lo)."""
-
-    complement: Array
-    """1 − α, with digits of its own."""
-
-    theta: Array
-    """φ(hi) − φ(lo) = −α E[V | in] = (1 − α) E[V | out]."""
-
+    alpha: Array  # Φ(hi) − Φ(lo)
+    complement: Array  # 1 − α, with digits of its own
+    theta: Array  # φ(hi) − φ(lo) = −α E[V | in] = (1 − α) E[V | out]
+    # E[V | in] − E[V | out] = −θ / (α (1 − α)); 0 where nothing is outside
     contrast: Array
-    """E[V | in] − E[V | out] = −θ / (α (1 − α)); 0 where nothing is outside."""
 
 
 def tails(lo: Array, hi: Array) -> Tails:
@@ -185,26 +147,31 @@ def gains(law: LimeLaw, X: Any) -> Gains:
 
 
 def gains_at(geometry: Geometry, points: Points, labels: Labels) -> Gains:
-    """As :func:`gains`, at rows that are read."""
-    near = geometry.near(points)
-    masses = tails(
-        (near.low - near.mean) / near.deviation,
-        (near.high - near.mean) / near.deviation,
-    )
+    """As :func:`gains`, at rows that are read.
+
+    μ̃ = (ν²μ + σ²ξ) / (ν² + σ²),  σ̃ = νσ / √(ν² + σ²).
+    """
+    m, s, width = geometry.mean, geometry.scale, geometry.width
+    total = width**2 + s**2
+    mean = (width**2 * m + s**2 * points) / total
+    deviation = np.broadcast_to(width * s / np.sqrt(total), points.shape)
+    low, high = geometry.ends(points)
+    masses = tails((low - mean) / deviation, (high - mean) / deviation)
     alpha, complement = masses.alpha, masses.complement
-    log_weight = near.log_weight
+    apart = (points - m) ** 2 / total
+    log_weight = -0.5 * (np.log1p((s / width) ** 2) + apart)
     # what is no number has no gain, but a bin and a weight
     for j in np.flatnonzero(np.isnan(masses.contrast).any(axis=0)):
         tilt = geometry.law.columns[j].tilt(points[:, j], geometry.law.widths(points))
         alpha[:, j], complement[:, j] = tilt.alpha, tilt.complement
         log_weight[:, j] = tilt.log_weight
     return Gains(
-        near.deviation * masses.contrast,
+        deviation * masses.contrast,
         alpha,
         complement,
-        near.deviation * masses.theta,
-        near.mean,
-        near.deviation,
+        deviation * masses.theta,
+        mean,
+        deviation,
         log_weight.sum(axis=1),
         labels,
     )

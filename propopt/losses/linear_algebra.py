@@ -263,6 +263,14 @@ def _require_done(routine: str, info: int, failure: str = "it did not finish") -
         raise SolverFailure(f"LAPACK's {routine}: {reason} (info = {info})")
 
 
+def is_symmetric(matrix: Array) -> bool:
+    """Whether a matrix is square, and symmetric to 1e-8 of its largest entry."""
+    if matrix.shape[0] != matrix.shape[1]:
+        return False
+    tolerance = 1e-8 * np.abs(matrix).max()
+    return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
+
+
 # ---- Inverses of matrices that come apart into small ones
 
 

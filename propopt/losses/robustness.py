@@ -16,7 +16,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
-from propopt.losses.linear_algebra import Components, incidence
+from propopt.losses.linear_algebra import Components, incidence, is_symmetric
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -106,7 +106,7 @@ class KernelRobustness(PropertyLoss):
         if mean not in ("per_feature", "none"):
             raise InvalidInput(f"mean: expected 'per_feature' or 'none', got {mean!r}")
         kernel = read_array(kernel_matrix, "kernel_matrix", ndim=2)
-        if not _is_symmetric(kernel):
+        if not is_symmetric(kernel):
             raise InvalidInput(
                 f"kernel_matrix: expected a symmetric matrix, got shape {kernel.shape}"
             )
@@ -211,13 +211,6 @@ def _directed_edges(graph: Graph) -> Edges:
     """Every ordered pair (n, n') of neighbours, sorted by n."""
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
     return both[np.lexsort((both[:, 1], both[:, 0]))]
-
-
-def _is_symmetric(matrix: Array) -> bool:
-    if matrix.shape[0] != matrix.shape[1]:
-        return False
-    tolerance = 1e-8 * np.abs(matrix).max()
-    return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
 
 
 def _cholesky(kernel: Array) -> Array:
