@@ -421,21 +421,19 @@ class Support:
         return Bound(self.loss(bound.loss), bound.limit)
 
     def duals(
-        self, losses: Sequence[PropertyLoss], duals: Mapping[str, Array]
+        self,
+        losses: Sequence[PropertyLoss],
+        duals: Mapping[str, Array],
+        *,
+        back: bool = False,
     ) -> dict[str, Array]:
-        """Those of losses of W as those of losses of its entries."""
+        """Those of losses of W as those of losses of its entries; or ``back``."""
+        # residuals of losses of W itself have its shape
+        of_W = {loss.name for loss in losses if isinstance(loss.map, Identity)}
+        turn = self.expanded if back else self.values
         return {
-            name: self.values(dual) if name in _of_W(losses) else dual[:, None]
-            for name, dual in duals.items()
-        }
-
-    def expanded_duals(
-        self, losses: Sequence[PropertyLoss], duals: Mapping[str, Array]
-    ) -> dict[str, Array]:
-        """And the other way round."""
-        return {
-            name: self.expanded(dual) if name in _of_W(losses) else dual[:, 0]
-            for name, dual in duals.items()
+            name: turn(Y) if name in of_W else Y[:, 0] if back else Y[:, None]
+            for name, Y in duals.items()
         }
 
     def values(self, W: Attributions) -> Array:
@@ -453,11 +451,6 @@ class Support:
         W = np.zeros(self.shape)
         W.ravel()[self.places] = w[:, 0]
         return W
-
-
-def _of_W(losses: Sequence[PropertyLoss]) -> set[str]:
-    """The names of losses of W itself, whose residuals have its shape."""
-    return {loss.name for loss in losses if isinstance(loss.map, Identity)}
 
 
 def _over_points(coupled: OverEntries, support: Support) -> OverPoints:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias, final
 
 import numpy as np
@@ -246,8 +245,13 @@ class Restricted(Posed):
         )
         return Elsewhere(
             self.inner(program),
-            partial(_restricted, restriction),
-            partial(_expanded, restriction, is_gone),
+            lambda start: replace(start, W=restriction.coordinates(start.W)),
+            # duals are those of the restricted program: so is the certificate
+            lambda solution: replace(
+                solution,
+                W=restriction.expanded(solution.W),
+                multipliers=with_infinite(solution.multipliers, is_gone),
+            ),
         )
 
 
@@ -273,18 +277,3 @@ class _Only(Prepared):
             math.inf if bound in zero else 0.0 for bound in self._program.bounds
         )
         return Solution(W=self._only.copy(), multipliers=prices)
-
-
-def _restricted(restriction: Restriction, solution: Solution) -> Solution:
-    return replace(solution, W=restriction.coordinates(solution.W))
-
-
-def _expanded(
-    restriction: Restriction, is_gone: tuple[bool, ...], solution: Solution
-) -> Solution:
-    """Duals are those of the restricted program: the certificate is made there too."""
-    return replace(
-        solution,
-        W=restriction.expanded(solution.W),
-        multipliers=with_infinite(solution.multipliers, is_gone),
-    )

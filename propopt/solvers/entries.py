@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
 from propopt.base.text import Reason
-from propopt.losses import Program, PropertyLoss
+from propopt.losses import Program
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
 from propopt.solvers.normal_equations import Descent, positive_terms
@@ -177,31 +177,18 @@ class Entries(Posed):
         return _support(program).program(program) if reason is None else Reason(reason)
 
     def prepare(self, program: Program) -> Prepared:
-        support = _support(program)
-        into = partial(_entries_of, support, program.losses)
-        out = partial(_placed, support, program.losses)
+        support, losses = _support(program), program.losses
+
+        def into(start: Solution) -> Solution:
+            duals = support.duals(losses, start.duals)
+            return replace(start, W=support.values(start.W), duals=duals)
+
+        def out(solution: Solution) -> Solution:
+            duals = support.duals(losses, solution.duals, back=True)
+            return replace(solution, W=support.expanded(solution.W), duals=duals)
+
         return Elsewhere.of(self.inner(program), into, out)
 
 
 def _support(program: Program) -> Support:
     return Support.of(program.all_losses, program.shape)
-
-
-def _entries_of(
-    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
-) -> Solution:
-    return replace(
-        solution,
-        W=support.values(solution.W),
-        duals=support.duals(losses, solution.duals),
-    )
-
-
-def _placed(
-    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
-) -> Solution:
-    return replace(
-        solution,
-        W=support.expanded(solution.W),
-        duals=support.expanded_duals(losses, solution.duals),
-    )

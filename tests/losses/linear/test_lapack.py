@@ -76,7 +76,7 @@ def test_penalties_of_admm_stay_where_systems_keep_digits(rng):
     agreed = np.ones((12, 2)) + 1e-15 * G  # all differences are rounding
     admm = Admm(program, agreed, [np.ones_like(term.map(G))])
     assert admm.run(300, tolerance=1e-9).gap <= 1e-6
-    (penalty,) = admm.penalties
+    (penalty,) = admm.rho
     assert penalty * term.gram.diagonal().max() / 2 <= 1e8 * (1 + 1e-9)
 
 
