@@ -498,7 +498,15 @@ class Trivial:
             return cls(zero, zero, sizes)
         first = G[:1]
         M = np.broadcast_to(first + (G - first).mean(axis=0), G.shape)
-        mean = {loss.name: _of_constant(loss, M) for loss in losses}
+        mean = {
+            # couplings of components see no constant
+            loss.name: 0.0
+            if isinstance(loss.map, OverPoints | ImplicitOverPoints)
+            and loss.map.components is not None
+            and not loss.has_target
+            else loss.value_at(M)
+            for loss in losses
+        }
         return cls(zero, mean, sizes)
 
     def refuse_underflow(self, weights: Mapping[str, float]) -> None:
@@ -519,12 +527,3 @@ class Trivial:
             for cost in (self.zero, self.mean)
         )
         return objective_scale(value, zero, mean)
-
-
-def _of_constant(loss: PropertyLoss, M: Attributions) -> float:
-    """The loss where all rows are the same."""
-    match loss.map:
-        case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
-            if parts is not None and not loss.has_target:
-                return 0.0
-    return loss.value_at(M)

@@ -276,7 +276,10 @@ class FunctionMatching(Faithfulness):
         if sample_weights is not None:
             if perturbations is None:
                 raise InvalidInput("sample_weights: they need perturbations to weigh")
-            roots = np.sqrt(_read_sample_weights(sample_weights, designs.shape[1]))
+            shares = read_array(sample_weights, "sample_weights", ndim=1)
+            if (_sized(shares, designs.shape[1:2], "sample_weights") < 0).any():
+                raise InvalidInput("sample_weights: expected numbers >= 0")
+            roots = np.sqrt(shares)
             designs, target = designs * roots[:, None], target * roots
         refuse_overflow(designs, "X")
         refuse_overflow(target, "values")
@@ -362,13 +365,4 @@ def _local_designs(
 def _sized(array: Array, shape: tuple[int, ...], label: str) -> Array:
     if array.shape != shape:
         raise InvalidInput(f"{label}: expected shape {shape}, got {array.shape}")
-    return array
-
-
-def _read_sample_weights(weights: object, n_samples: int) -> Array:
-    array = _sized(
-        read_array(weights, "sample_weights", ndim=1), (n_samples,), "sample_weights"
-    )
-    if (array < 0).any():
-        raise InvalidInput("sample_weights: expected numbers >= 0")
     return array

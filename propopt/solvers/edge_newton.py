@@ -51,7 +51,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Positions, Sparse
-from propopt.base.errors import InvalidInput
 from propopt.losses import MaxDifferenceRobustness, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.linear_algebra import (
@@ -587,23 +586,12 @@ def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
     S is 0 on edges shorter than the largest difference; the sum of 2S is the weight of
     the loss for ``"max"``, N times that for ``"sum"`` (Tadesse et al. 2024, Eq. 13).
     """
-    if loss.norm != "l2":
-        raise InvalidInput(
-            f"{loss.name}: its norm is {loss.norm!r}; only 'l2' has the edge weights "
-            "of a squared loss"
-        )
-    if loss.name not in solution.duals:
-        raise InvalidInput(f"solution: has no dual of {loss.name!r}")
-    # y_e = 2 s_e z_e; an ordered-pair loss counts S_e‖z_e‖² twice
-    s = 0.5 * _multiples(solution.duals[loss.name], loss.residual(solution.W))
-    return np.asarray(0.5 * np.bincount(_edge_of_row(loss), s, loss.graph.n_edges))
-
-
-def _multiples(Y: Array, Z: Array) -> Array:
-    """The m_e ≥ 0 with y_e = m_e z_e, or nearly."""
+    Y, Z = solution.duals[loss.name], loss.residual(solution.W)
     squares = np.einsum("ed,ed->e", Z, Z)
     products = np.maximum(np.einsum("ed,ed->e", Y, Z), 0.0)
-    return np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0)
+    # y_e = 2 s_e z_e; an ordered-pair loss counts S_e‖z_e‖² twice
+    s = np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0)
+    return np.asarray(0.25 * np.bincount(_edge_of_row(loss), s, loss.graph.n_edges))
 
 
 def _edge_of_row(loss: MaxDifferenceRobustness) -> Positions:

@@ -290,45 +290,40 @@ class InTurn(Curve):
         self._solver = otherwise
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
-        enough = max(tolerance, _ROUNDING)
-
-        def is_enough(measured: Measurement) -> bool:
-            return measured.excess <= enough * float(weights @ measured.losses)
-
-        answers = self._first(
-            lambda curve: curve.measure(weights, tolerance), is_enough
+        tiny = np.finfo(float).tiny
+        return self._better(
+            lambda curve: curve.measure(weights, tolerance),
+            lambda m: m.excess / max(float(weights @ m.losses), tiny),
+            tolerance,
         )
-        return min(answers, key=lambda measured: measured.excess)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        def is_enough(solution: Solution) -> bool:
-            return self._gap(solution, weights) <= max(tolerance, _ROUNDING)
+        return self._better(
+            lambda curve: curve.solve(weights, tolerance, start),
+            lambda solution: self._gap(solution, weights),
+            tolerance,
+        )
 
-        def ask(curve: Curve) -> Solution:
-            return curve.solve(weights, tolerance, start)
-
-        answers = self._first(ask, is_enough)
-        if len(answers) == 1:
-            return answers[0]
-        return min(answers, key=lambda solution: self._gap(solution, weights))
-
-    def _first(
-        self, ask: Callable[[Curve], _Answer], is_enough: Callable[[_Answer], bool]
-    ) -> list[_Answer]:
-        """What the first says, or what both say where that is not enough."""
+    def _better(
+        self,
+        ask: Callable[[Curve], _Answer],
+        gap: Callable[[_Answer], float],
+        tolerance: float,
+    ) -> _Answer:
+        """What the first says; the better of both where that is not enough."""
         answers: list[_Answer] = []
         with suppress(SolverFailure):
             answers.append(ask(self._curve))
-            if is_enough(answers[0]):
-                return answers
+            if gap(answers[0]) <= max(tolerance, _ROUNDING):
+                return answers[0]
         try:
-            return [*answers, ask(self._other)]
+            answers.append(ask(self._other))
         except SolverFailure:
-            if answers:
-                return answers
-            raise
+            if not answers:
+                raise
+        return answers[0] if len(answers) == 1 else min(answers, key=gap)
 
     def _gap(self, solution: Solution, weights: Array) -> float:
         objective = self._program.weighed(weights)
