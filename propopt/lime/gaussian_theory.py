@@ -33,7 +33,11 @@ class Geometry:
     @classmethod
     def of(cls, law: LimeLaw) -> Geometry:
         """That of a gaussian law, or of GLIME's law of one."""
-        gaussian = gaussian_of(law)
+        gaussian = law.law if isinstance(law, GlimeLaw) else law
+        if not isinstance(gaussian, GaussianLaw):
+            raise InvalidInput(
+                f"law: expected a GaussianLaw, or a GlimeLaw of one, got {law.method}"
+            )
         columns = [
             column
             if isinstance(column, NormalColumn) and column.missing == 0.0
@@ -59,16 +63,6 @@ class Geometry:
                 low[known, j] = column.ends[place]
                 high[known, j] = column.ends[place + 1]
         return low, high
-
-
-def gaussian_of(law: LimeLaw) -> GaussianLaw:
-    """The law whose samples are normal, refused if there is none."""
-    inner = law.law if isinstance(law, GlimeLaw) else law
-    if not isinstance(inner, GaussianLaw):
-        raise InvalidInput(
-            f"law: expected a GaussianLaw, or a GlimeLaw of one, got {law.method}"
-        )
-    return inner
 
 
 def rows_of_law(law: LimeLaw, X: Any) -> tuple[LimeLaw, Points, Labels]:

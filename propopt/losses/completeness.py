@@ -356,7 +356,12 @@ class Totals:
             case OverPoints() | ImplicitOverPoints() if not loss.has_target:
                 return self.loss(loss).constant
             case OverFeatures() as coupled if not loss.has_target:
-                return self._least_over_features(coupled)
+                if self._costs_nothing(coupled):
+                    return 0.0
+                # ‖z‖² min ‖C(u + x)‖² over x with uᵀx = 0
+                rest, image = self._apart(coupled)
+                left = image - rest @ np.linalg.lstsq(rest, image)[0]
+                return float(self.heights @ self.heights) * float(left @ left)
             case _:
                 return None
 
@@ -427,14 +432,6 @@ class Totals:
         if parts is None:
             return not (coupled.matrix @ self.axis).any()
         return bool((parts.spread(parts.firsts(self.axis)) == self.axis).all())
-
-    def _least_over_features(self, coupled: OverFeatures) -> float:
-        """‖z‖² min ‖C(u + x)‖² over x with uᵀx = 0."""
-        if self._costs_nothing(coupled):
-            return 0.0
-        rest, image = self._apart(coupled)
-        left = image - rest @ np.linalg.lstsq(rest, image)[0]
-        return float(self.heights @ self.heights) * float(left @ left)
 
 
 @final

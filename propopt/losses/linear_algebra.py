@@ -88,7 +88,10 @@ class Components:
         """
         first = self.firsts(W)
         R = W - self.spread(first)
-        shift = self._averages(R)
+        if self.count == 1:
+            shift = R.mean(axis=0, keepdims=True)
+        else:
+            shift = np.asarray(self._indicator @ R) / self.sizes[:, None]
         R -= self.spread(shift)
         return first + shift, R
 
@@ -108,11 +111,6 @@ class Components:
         """The nodes of each part, in order."""
         order = np.argsort(self.labels, kind="stable")
         return np.split(order, np.cumsum(self.sizes[:-1]).astype(np.intp))
-
-    def _averages(self, R: Array) -> Array:
-        if self.count == 1:
-            return R.mean(axis=0, keepdims=True)
-        return np.asarray(self._indicator @ R) / self.sizes[:, None]
 
     @cached_property
     def heads(self) -> NDArray[np.intp]:

@@ -597,7 +597,12 @@ class Krylov(Solver):
     name = "krylov"
 
     def refusal(self, program: Program) -> str | None:
-        return curve_refusal(program) or _krylov_memory_refusal(program)
+        n_points, n_features = program.shape
+        label = f"conjugate gradients on {n_points} points and {n_features} features"
+        # G, its rotation, W, and the vectors of each recurrence
+        n_bytes = 80.0 * n_points * n_features
+        reason = memory_refusal(n_bytes, label, "explain fewer points")
+        return curve_refusal(program) or reason
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
@@ -605,13 +610,6 @@ class Krylov(Solver):
         if self.otherwise is None:
             return spaces
         return InTurn(program, spaces, self.otherwise)
-
-
-def _krylov_memory_refusal(program: Program) -> str | None:
-    # G, its rotation, W, and the vectors of each recurrence
-    n_points, n_features = program.shape
-    label = f"conjugate gradients on {n_points} points and {n_features} features"
-    return memory_refusal(80.0 * n_points * n_features, label, "explain fewer points")
 
 
 class _KrylovSpaces(Curve):

@@ -338,7 +338,16 @@ class Task:
         posed = weights if self.active is None else weights[list(self.active)]
         with few_threads(shape[0]):
             solution = self.prepared.solve(posed, tolerance, start)
-        _refuse_unsound(solution, self.chosen.name)
+        # what no certificate could be made of: this is all that is not trusted
+        if not np.isfinite(solution.W).all():
+            raise SolverFailure(
+                f"{self.chosen.name} gave attributions that are not finite"
+            )
+        if not all(multiplier >= 0.0 for multiplier in solution.multipliers):
+            raise SolverFailure(
+                f"{self.chosen.name} gave a multiplier that is not a number >= 0"
+            )
+        refuse_overflow(solution.W, "attributions")
         return solution
 
     def explain(
@@ -384,7 +393,6 @@ class Task:
         errors: Array | None = None,
     ) -> Explanation:
         program = self.program
-        names = [loss.name for loss in program.all_losses]
         return Explanation(
             attributions=attributions,
             method="optimized",
@@ -392,7 +400,11 @@ class Task:
             weights=program.weighed(weights).weights,
             certificate=certificate,
             multipliers=prices or {},
-            losses=dict(zip(names, losses, strict=True)),
+            # on a curve those of bounds are not known
+            losses={
+                loss.name: value
+                for loss, value in zip(program.all_losses, losses, strict=False)
+            },
             details=details,
             target=lazily(
                 partial(self._aim.error, weights, certificate.scale, multipliers)
@@ -599,12 +611,3 @@ class Task:
         tied = [loss for weight, loss in losses if weight > 0]
         tied += [bound.loss for bound in self.program.bounds]
         return any(isinstance(loss, Faithfulness) for loss in tied)
-
-
-def _refuse_unsound(solution: Solution, solver: str) -> None:
-    """Refuse what no certificate could be made of: this is all that is not trusted."""
-    if not np.isfinite(solution.W).all():
-        raise SolverFailure(f"{solver} gave attributions that are not finite")
-    if not all(multiplier >= 0.0 for multiplier in solution.multipliers):
-        raise SolverFailure(f"{solver} gave a multiplier that is not a number >= 0")
-    refuse_overflow(solution.W, "attributions")
