@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Truths
 from propopt.losses import PropertyLoss
-from propopt.losses.maps import LinearMap, OverPoints, Penalty, Squared
+from propopt.losses.maps import LinearMap, OverPoints, Squared
 
 
 @final
@@ -216,6 +216,8 @@ class AnchoredRobustness(PropertyLoss):
     is fixed.
     """
 
+    penalty = Squared()
+
     def __init__(
         self,
         fixed: Attributions,  # (n, D): v_j
@@ -227,7 +229,7 @@ class AnchoredRobustness(PropertyLoss):
         name: str = "pairwise_robustness",
     ) -> None:
         self.name = name
-        self._size = len(near)
+        self.n_points, self.n_features = len(near), fixed.shape[1]
         self._rows, indices = np.nonzero(similarities)
         self._roots = np.sqrt(2.0 * similarities[self._rows, indices])
         self._ends = fixed[near[self._rows, indices]]
@@ -236,21 +238,9 @@ class AnchoredRobustness(PropertyLoss):
     def map(self) -> LinearMap:
         n_pairs = len(self._rows)
         starts = np.arange(n_pairs + 1)
-        shape = (n_pairs, self._size)
+        shape = (n_pairs, self.n_points)
         return OverPoints(sp.csr_array((self._roots, self._rows, starts), shape=shape))
-
-    @property
-    def penalty(self) -> Penalty:
-        return Squared()
 
     @cached_property
     def target(self) -> Array:
         return np.asarray(self._roots[:, None] * self._ends)
-
-    @property
-    def n_points(self) -> int:
-        return self._size
-
-    @property
-    def n_features(self) -> int:
-        return int(self._ends.shape[1])

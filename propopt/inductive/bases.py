@@ -20,7 +20,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
-from propopt.losses.linear_algebra import reflected, tridiagonalised
+from propopt.losses.linear_algebra import is_symmetric, reflected, tridiagonalised
 
 
 # ---- Similar features: the eigenbasis in which the features of an explanation decouple
@@ -60,7 +60,7 @@ class FeatureBasis(ABC):
 def positive_eigenbasis(kernel_matrix: object, label: str) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of a positive definite matrix."""
     matrix = read_array(kernel_matrix, label, ndim=2)
-    if not _is_symmetric(matrix):
+    if not is_symmetric(matrix):
         raise InvalidInput(
             f"{label}: expected a symmetric kernel matrix, got shape {matrix.shape}"
         )
@@ -81,13 +81,6 @@ def require_room(n_features: int) -> None:
         f"a dense eigenbasis of {n_features} features",
         "give a FeatureBasis that does not store its eigenvectors, such as "
         "GridFeatures or KroneckerFeatures for images",
-    )
-
-
-def _is_symmetric(matrix: Array) -> bool:
-    square = matrix.shape[0] == matrix.shape[1]
-    return square and bool(
-        np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * np.abs(matrix).max())
     )
 
 

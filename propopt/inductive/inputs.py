@@ -17,7 +17,7 @@ from propopt.base.checks import read_array, read_count, read_nonnegative, read_p
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
 from propopt.functions import Function
-from propopt.losses.graphs.points import median_distance
+from propopt.losses.graphs.points import median_distance, typical
 from propopt.tables.frames import Labels, differ, read_points
 from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_scale
 
@@ -152,13 +152,8 @@ def typical_distance(points: Points) -> float:
     if points.shape[1] < _MANY_FEATURES:
         return median_distance(points)
     thinned = points[:: -(-len(points) // 2000)]
-    apart = cross_distances(thinned, thinned)[np.triu_indices(len(thinned), k=1)]
-    if not apart.any():
-        raise InvalidInput(
-            "lengthscale: all points coincide, so none can be chosen from the data; "
-            "give one"
-        )
-    return float(np.median(apart[apart > 0]))
+    apart = cross_distances(thinned, thinned)
+    return typical(apart[np.triu_indices(len(thinned), k=1)])
 
 
 def _squares(rows: Array) -> Array:

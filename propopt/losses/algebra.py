@@ -49,36 +49,27 @@ class PropertyLoss(ABC):
 
     __array_ufunc__ = None  # np.float64(0.3) * loss is ours to answer, not NumPy's
     name: str
+    n_points: int | None = None
+    """N, where this loss fixes it."""
+    n_features: int | None = None
+    """D, where this loss fixes it."""
+    labels: Labels = Labels()
+    """Names of points and features, where this loss knows them."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def map(self) -> LinearMap:
         """The linear map A."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
     def penalty(self) -> Penalty:
         """The penalty φ."""
 
-    @property
+    @cached_property
     def target(self) -> Array | float:
         """The target T, of the shape of A(W)."""
         return 0.0
-
-    @property
-    def n_points(self) -> int | None:
-        """N, where this loss fixes it."""
-        return None
-
-    @property
-    def n_features(self) -> int | None:
-        """D, where this loss fixes it."""
-        return None
-
-    @property
-    def labels(self) -> Labels:
-        """Names of points and features, where this loss knows them."""
-        return Labels()
 
     def residual(self, W: Any) -> Any:
         """A(W) − T, for a NumPy array or a cvxpy expression."""
@@ -195,6 +186,9 @@ class Faithfulness(PropertyLoss):
 class _Recast(PropertyLoss):
     """A loss of W as one of other coordinates, less a constant."""
 
+    map: LinearMap
+    target: Array | float
+
     def __init__(
         self,
         loss: PropertyLoss,  # the loss of W
@@ -205,20 +199,12 @@ class _Recast(PropertyLoss):
         self.name = loss.name
         self.constant = constant
         self._penalty = loss.penalty
-        self._map = over
-        self._target = loss.target if target is None else target
-
-    @property
-    def map(self) -> LinearMap:
-        return self._map
+        self.map = over
+        self.target = loss.target if target is None else target
 
     @property
     def penalty(self) -> Penalty:
         return self._penalty
-
-    @property
-    def target(self) -> Array | float:
-        return self._target
 
 
 @dataclass(frozen=True, eq=False)
@@ -512,7 +498,15 @@ class Trivial:
             return cls(zero, zero, sizes)
         first = G[:1]
         M = np.broadcast_to(first + (G - first).mean(axis=0), G.shape)
-        mean = {loss.name: _of_constant(loss, M) for loss in losses}
+        mean = {
+            # couplings of components see no constant
+            loss.name: 0.0
+            if isinstance(loss.map, OverPoints | ImplicitOverPoints)
+            and loss.map.components is not None
+            and not loss.has_target
+            else loss.value_at(M)
+            for loss in losses
+        }
         return cls(zero, mean, sizes)
 
     def refuse_underflow(self, weights: Mapping[str, float]) -> None:
@@ -533,12 +527,3 @@ class Trivial:
             for cost in (self.zero, self.mean)
         )
         return objective_scale(value, zero, mean)
-
-
-def _of_constant(loss: PropertyLoss, M: Attributions) -> float:
-    """The loss where all rows are the same."""
-    match loss.map:
-        case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
-            if parts is not None and not loss.has_target:
-                return 0.0
-    return loss.value_at(M)

@@ -30,11 +30,10 @@ from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
-from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import (
+    Composed,
     Identity,
     ImplicitOverPoints,
-    LinearMap,
     OverFeatures,
     OverPoints,
     RowSums,
@@ -161,35 +160,18 @@ class _RowTotals(PropertyLoss):
     total (N,), weights (D,) or (N, D).
     """
 
+    map: RowSums
     penalty = Squared()
+    target: Array
 
     def __init__(
         self, total: Array, weights: Array, *, labels: Labels, name: str
     ) -> None:
-        self._target = sealed(total[:, None])
-        self._map = RowSums(weights)
-        self._labels = labels
+        self.target = sealed(total[:, None])
+        self.map = RowSums(weights)
+        self.n_points, self.n_features = len(total), weights.shape[-1]
+        self.labels = labels
         self.name = name
-
-    @property
-    def map(self) -> RowSums:
-        return self._map
-
-    @property
-    def target(self) -> Array:
-        return self._target
-
-    @property
-    def n_points(self) -> int:
-        return len(self._target)
-
-    @property
-    def n_features(self) -> int:
-        return self._map.weights.shape[-1]
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
 
 Constraint: TypeAlias = Bound | Completeness
@@ -374,7 +356,12 @@ class Totals:
             case OverPoints() | ImplicitOverPoints() if not loss.has_target:
                 return self.loss(loss).constant
             case OverFeatures() as coupled if not loss.has_target:
-                return self._least_over_features(coupled)
+                if self._costs_nothing(coupled):
+                    return 0.0
+                # ‖z‖² min ‖C(u + x)‖² over x with uᵀx = 0
+                rest, image = self._apart(coupled)
+                left = image - rest @ np.linalg.lstsq(rest, image)[0]
+                return float(self.heights @ self.heights) * float(left @ left)
             case _:
                 return None
 
@@ -446,55 +433,31 @@ class Totals:
             return not (coupled.matrix @ self.axis).any()
         return bool((parts.spread(parts.firsts(self.axis)) == self.axis).all())
 
-    def _least_over_features(self, coupled: OverFeatures) -> float:
-        """‖z‖² min ‖C(u + x)‖² over x with uᵀx = 0."""
-        if self._costs_nothing(coupled):
-            return 0.0
-        rest, image = self._apart(coupled)
-        left = image - rest @ np.linalg.lstsq(rest, image)[0]
-        return float(self.heights @ self.heights) * float(left @ left)
-
 
 @final
 @dataclass(frozen=True, eq=False)
-class OffAxis(LinearMap):
+class OffAxis(Composed):
     """V ↦ A(V − (V u)uᵀ)."""
 
-    outer: LinearMap
     # (D,) or (N, D): u, of length one; or u_n of each row, of length one or zero
     axis: Array
 
-    def __call__(self, W: Any) -> Any:
+    def into(self, W: Any) -> Any:
         if isinstance(W, np.ndarray):
-            return self.outer(self._off(W))
+            return self.back(W)
         if self.axis.ndim == 1:
-            return self.outer(W @ self._projection)
+            return W @ self._projection
         flat = self._flat_projection(W.shape) @ W.flatten(order="C")
-        return self.outer(flat.reshape(W.shape, order="C"))
+        return flat.reshape(W.shape, order="C")
 
-    def adjoint(self, R: Array) -> Attributions:
-        return self._off(self.outer.adjoint(R))
-
-    def energy(self, W: Attributions) -> float:
-        return self.outer.energy(self._off(W))
-
-    def normal(self, W: Attributions) -> Attributions:
-        return self._off(self.outer.normal(self._off(W)))
-
-    def gradient(self, W: Attributions) -> Attributions:
-        return self._off(self.outer.gradient(self._off(W)))
-
-    def rounding(self, W: Attributions) -> Rounding:
-        return self.outer.rounding(self._off(W))
+    def back(self, W: Attributions) -> Attributions:
+        return np.asarray(W - spread(along(W, self.axis), self.axis))
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.csr_array(self.outer.flat(shape) @ self._flat_projection(shape))
 
     def flat_rows(self, shape: tuple[int, int]) -> int:
         return self.outer.flat_rows(shape)
-
-    def _off(self, W: Array) -> Array:
-        return np.asarray(W - spread(along(W, self.axis), self.axis))
 
     def _flat_projection(self, shape: tuple[int, int]) -> Sparse:
         """That of row-major V."""

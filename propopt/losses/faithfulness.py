@@ -183,6 +183,9 @@ class GradientMatching(Faithfulness):
     """
 
     map = Identity()
+    target: Array
+    n_points: int
+    n_features: int
 
     def __init__(
         self,
@@ -198,33 +201,19 @@ class GradientMatching(Faithfulness):
         told = getattr(G, "quantity", None)  # estimates and explanations know
         self.quantity = told if isinstance(told, Quantity) else None
         if isinstance(G, Estimate):
-            self.G, self._labels = G.values, G.labels
+            self.G, self.labels = G.values, G.labels
         else:
-            self.G, self._labels = read_attributions(G, "G")
+            self.G, self.labels = read_attributions(G, "G")
         self.units = _read_units(units, _units_of(G))
         refuse_overflow(self.G, "G")
         self.norm = norm
         self.name = name
+        self.target = self.G
+        self.n_points, self.n_features = self.G.shape
 
     @property
     def penalty(self) -> Penalty:
         return Squared() if self.norm == "l2" else Absolute()
-
-    @property
-    def target(self) -> Array:
-        return self.G
-
-    @property
-    def n_points(self) -> int:
-        return self.G.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.G.shape[1]
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
 
 @final
@@ -263,6 +252,7 @@ class FunctionMatching(Faithfulness):
     """
 
     penalty = Squared()
+    target: Array
 
     def __init__(
         self,
@@ -275,14 +265,14 @@ class FunctionMatching(Faithfulness):
         quantity: Quantity | None = None,
         name: str = "function_matching",
     ) -> None:
-        points, self._labels = read_points(X, "X")
+        points, self.labels = read_points(X, "X")
         if np.isnan(points).any():
             raise InvalidInput(
                 "X: numbers are missing, and what attributions predict there, wᵀx, has "
                 "no value; match gradients, which have effects of missing numbers"
             )
         if perturbations is None:
-            designs, target = _global_designs(points, self._labels, values, reference)
+            designs, target = _global_designs(points, self.labels, values, reference)
         elif reference is None:
             designs, target = _local_designs(points, values, perturbations)
         else:
@@ -290,34 +280,22 @@ class FunctionMatching(Faithfulness):
         if sample_weights is not None:
             if perturbations is None:
                 raise InvalidInput("sample_weights: they need perturbations to weigh")
-            roots = np.sqrt(_read_sample_weights(sample_weights, designs.shape[1]))
+            shares = read_array(sample_weights, "sample_weights", ndim=1)
+            if (_sized(shares, designs.shape[1:2], "sample_weights") < 0).any():
+                raise InvalidInput("sample_weights: expected numbers >= 0")
+            roots = np.sqrt(shares)
             designs, target = designs * roots[:, None], target * roots
         refuse_overflow(designs, "X")
         refuse_overflow(target, "values")
         self.designs = designs
-        self._target = target.ravel()
+        self.target = target.ravel()
+        self.n_points, _, self.n_features = designs.shape
         self.quantity = quantity
         self.name = name
 
     @cached_property
     def map(self) -> LinearMap:
         return PerPoint(self.designs)
-
-    @property
-    def target(self) -> Array:
-        return self._target
-
-    @property
-    def n_points(self) -> int:
-        return self.designs.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.designs.shape[2]
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
 
 def units_of_target(losses: Iterable[PropertyLoss]) -> Units | None:
@@ -391,13 +369,4 @@ def _local_designs(
 def _sized(array: Array, shape: tuple[int, ...], label: str) -> Array:
     if array.shape != shape:
         raise InvalidInput(f"{label}: expected shape {shape}, got {array.shape}")
-    return array
-
-
-def _read_sample_weights(weights: object, n_samples: int) -> Array:
-    array = _sized(
-        read_array(weights, "sample_weights", ndim=1), (n_samples,), "sample_weights"
-    )
-    if (array < 0).any():
-        raise InvalidInput("sample_weights: expected numbers >= 0")
     return array

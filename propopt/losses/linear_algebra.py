@@ -23,7 +23,6 @@ such rows, what is constant on components is taken out of W first.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse.csgraph import connected_components
 
-from propopt.base.arrays import Array, Positions, Sparse
+from propopt.base.arrays import Array, Edges, Positions, Sparse
 from propopt.base.errors import SolverFailure
 
 
@@ -89,7 +88,10 @@ class Components:
         """
         first = self.firsts(W)
         R = W - self.spread(first)
-        shift = self._averages(R)
+        if self.count == 1:
+            shift = R.mean(axis=0, keepdims=True)
+        else:
+            shift = np.asarray(self._indicator @ R) / self.sizes[:, None]
         R -= self.spread(shift)
         return first + shift, R
 
@@ -110,11 +112,6 @@ class Components:
         order = np.argsort(self.labels, kind="stable")
         return np.split(order, np.cumsum(self.sizes[:-1]).astype(np.intp))
 
-    def _averages(self, R: Array) -> Array:
-        if self.count == 1:
-            return R.mean(axis=0, keepdims=True)
-        return np.asarray(self._indicator @ R) / self.sizes[:, None]
-
     @cached_property
     def heads(self) -> NDArray[np.intp]:
         """For each node the first node of its part."""
@@ -131,6 +128,13 @@ class Components:
         n_nodes = len(self.labels)
         entries = (np.ones(n_nodes), (self.labels, np.arange(n_nodes)))
         return sp.csr_array(entries, shape=(self.count, n_nodes))
+
+
+def incidence(pairs: Edges, n_nodes: int) -> Sparse:
+    """B (E, n): row e of ``B @ W`` is w_n − w_n' for pair e = (n, n')."""
+    signs = np.tile([1.0, -1.0], len(pairs))
+    rows = np.arange(len(pairs) + 1) * 2
+    return sp.csr_array((signs, pairs.ravel(), rows), shape=(len(pairs), n_nodes))
 
 
 # ---- Preconditioned conjugate gradients, for one system in all of W or one in each
@@ -257,6 +261,14 @@ def _require_done(routine: str, info: int, failure: str = "it did not finish") -
         raise SolverFailure(f"LAPACK's {routine}: {reason} (info = {info})")
 
 
+def is_symmetric(matrix: Array) -> bool:
+    """Whether a matrix is square, and symmetric to 1e-8 of its largest entry."""
+    if matrix.shape[0] != matrix.shape[1]:
+        return False
+    tolerance = 1e-8 * np.abs(matrix).max()
+    return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
+
+
 # ---- Inverses of matrices that come apart into small ones
 
 
@@ -325,69 +337,46 @@ class Rounding(NamedTuple):
 # ---- Products M W that lose nothing to a large mean of W
 
 
-class ExactProduct(ABC):
-    """M @ W of a matrix M (E, N), for W (N, D)."""
-
-    @abstractmethod
-    def __call__(self, W: Array) -> Array:
-        """M W."""
-
-    @abstractmethod
-    def energy(self, W: Array) -> float:
-        """‖M W‖²."""
-
-    def rounding(self, W: Array) -> Rounding:
-        """See :meth:`LinearMap.rounding`."""
-        del W
-        return Rounding(0.0, 0.0)
-
-
 @final
-class _Differences(ExactProduct):
-    """M sparse; each row is scaled to ±1 first, so that it takes exact differences."""
+class ExactProduct:
+    """M W of a matrix M (E, N) that takes what is constant on components to zero.
 
-    def __init__(self, matrix: Sparse) -> None:
-        rows = sp.csr_array(matrix)
-        self._heights = abs(rows).max(axis=1).toarray().ravel()
-        signs = rows.data / np.repeat(self._heights, np.diff(rows.indptr))
-        self._unit = sp.csr_array((signs, rows.indices, rows.indptr), rows.shape)
+    Each row of a sparse M is scaled to ±1 first, so that it takes exact differences.
+    For a dense M what is constant on components is taken out of W.
+    """
+
+    def __init__(self, matrix: Sparse | Array, components: Components | None) -> None:
+        self._matrix = matrix
+        self._components = components
+        self._heights: Array | None = None
+        if not isinstance(matrix, np.ndarray):
+            rows = sp.csr_array(matrix)
+            self._heights = abs(rows).max(axis=1).toarray().ravel()
+            signs = rows.data / np.repeat(self._heights, np.diff(rows.indptr))
+            self._matrix = sp.csr_array((signs, rows.indices, rows.indptr), rows.shape)
 
     def __call__(self, W: Array) -> Array:
-        R = np.asarray(self._unit @ W)
+        if self._heights is None:
+            return np.asarray(self._matrix @ centred(W, self._components))
+        R = np.asarray(self._matrix @ W)
         R *= self._heights[:, None]
         return R
 
     def energy(self, W: Array) -> float:
-        R = self._unit @ W
+        """‖M W‖²."""
+        if self._heights is None:
+            R = self(W)
+            return float(np.vdot(R, R))
+        R = self._matrix @ W
         return float(np.einsum("ed,ed->e", R, R) @ self._heights**2)
 
-
-@final
-class _Sums(ExactProduct):
-    """M dense; what is constant on components is taken out of W."""
-
-    def __init__(self, matrix: Array, components: Components | None) -> None:
-        self._matrix = matrix
-        self._components = components
-
-    def __call__(self, W: Array) -> Array:
-        return np.asarray(self._matrix @ centred(W, self._components))
-
-    def energy(self, W: Array) -> float:
-        R = self(W)
-        return float(np.vdot(R, R))
-
     def rounding(self, W: Array) -> Rounding:
+        """See :meth:`LinearMap.rounding`."""
+        if self._heights is not None:
+            return Rounding(0.0, 0.0)
         size = float(np.linalg.norm(self._matrix))
         rate = 4.0 * EPSILON * float(np.linalg.norm(centred(W, self._components)))
         return Rounding(rate * size, 2.0 * rate * size**2)
-
-
-def product_of(matrix: Sparse | Array, components: Components | None) -> ExactProduct:
-    """Products with a matrix that takes what is constant on components to zero."""
-    if isinstance(matrix, np.ndarray):
-        return _Sums(matrix, components)
-    return _Differences(matrix)
 
 
 def centred(W: Array, components: Components | None) -> Array:

@@ -32,7 +32,6 @@ from propopt.losses.linear_algebra import (
     ExactProduct,
     Rounding,
     centred,
-    product_of,
 )
 from propopt.losses.operators import Operator
 
@@ -58,13 +57,14 @@ class LinearMap(ABC):
     def adjoint(self, R: Array) -> Attributions:
         """Aᵀ(R), shape (N, D), for R of the shape of A(W)."""
 
-    @abstractmethod
     def energy(self, W: Attributions) -> float:
         """‖A(W)‖²."""
+        R = self(W)
+        return float(np.vdot(R, R))
 
-    @abstractmethod
     def normal(self, W: Attributions) -> Attributions:
         """AᵀA(W), as fast as it can be had: for iterations."""
+        return self.adjoint(self(W))
 
     def gradient(self, W: Attributions) -> Attributions:
         """AᵀA(W) by way of A(W), whose differences are exact: for proofs."""
@@ -98,12 +98,6 @@ class Identity(LinearMap):
     def adjoint(self, R: Array) -> Attributions:
         return R
 
-    def energy(self, W: Attributions) -> float:
-        return _square(W)
-
-    def normal(self, W: Attributions) -> Attributions:
-        return W
-
     def flat(self, shape: tuple[int, int]) -> Sparse:
         return sp.eye_array(shape[0] * shape[1], format="csr")
 
@@ -111,14 +105,42 @@ class Identity(LinearMap):
         return shape[0] * shape[1]
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class OverPoints(LinearMap):
-    """W ↦ B W with B (E, N): couples points, each feature alike."""
+class Coupling(LinearMap):
+    """A matrix B that couples points, or features."""
 
-    matrix: Sparse | Array  # (E, N): B
-    # parts of the points; B maps what is constant on each to zero
+    matrix: Sparse | Array  # (E, N) or (E, D): B
+    # parts of what is coupled; B maps what is constant on each to zero
     components: Components | None = None
+
+    @cached_property
+    def sees_all_but_constants(self) -> bool:
+        """True if B takes the constants of each part to zero, and nothing else."""
+        parts, matrix = self.components, self.matrix
+        if not isinstance(matrix, np.ndarray):  # rows are differences within parts
+            return parts is not None
+        n_free = 0 if parts is None else parts.count
+        return int(np.linalg.matrix_rank(matrix)) == matrix.shape[1] - n_free
+
+    @cached_property
+    def _gram(self) -> Sparse | Array:
+        return self.matrix.T @ self.matrix
+
+    @cached_property
+    def _fast_gram(self) -> Sparse | Array:
+        """BᵀB, dense where it is nearly full: products are six times faster."""
+        gram = self._gram
+        full = not isinstance(gram, np.ndarray) and 4 * gram.nnz > gram.shape[0] ** 2
+        return dense_matrix(gram) if full else gram
+
+    @cached_property
+    def _product(self) -> ExactProduct:
+        return ExactProduct(self.matrix, self.components)
+
+
+@final
+class OverPoints(Coupling):
+    """W ↦ B W with B (E, N): couples points, each feature alike."""
 
     def __call__(self, W: Any) -> Any:
         return self._product(W) if isinstance(W, np.ndarray) else self.matrix @ W
@@ -141,23 +163,10 @@ class OverPoints(LinearMap):
     def flat_rows(self, shape: tuple[int, int]) -> int:
         return self.matrix.shape[0] * shape[1]
 
-    @cached_property
-    def sees_all_but_constants(self) -> bool:
-        """True if B takes the constants of each part to zero, and nothing else."""
-        return _sees_all_but_constants(self.matrix, self.components)
-
-    @cached_property
+    @property
     def gram(self) -> Sparse | Array:
         """BᵀB (N, N), sparse where B is."""
-        return self.matrix.T @ self.matrix
-
-    @cached_property
-    def _fast_gram(self) -> Sparse | Array:
-        return _for_products(self.gram)
-
-    @cached_property
-    def _product(self) -> ExactProduct:
-        return product_of(self.matrix, self.components)
+        return self._gram
 
 
 @final
@@ -199,13 +208,8 @@ class ImplicitOverPoints(LinearMap):
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class OverFeatures(LinearMap):
+class OverFeatures(Coupling):
     """W ↦ W Cᵀ with C (E, D): couples features, each point alike."""
-
-    matrix: Sparse | Array  # (E, D): C
-    # parts of the features; C maps what is constant on each to zero
-    components: Components | None = None
 
     def __call__(self, W: Any) -> Any:
         if isinstance(W, np.ndarray):
@@ -231,22 +235,9 @@ class OverFeatures(LinearMap):
         return shape[0] * self.matrix.shape[0]
 
     @cached_property
-    def sees_all_but_constants(self) -> bool:
-        """True if C takes the constants of each part to zero, and nothing else."""
-        return _sees_all_but_constants(self.matrix, self.components)
-
-    @cached_property
     def gram(self) -> Array:
         """CᵀC, dense (D, D)."""
-        return dense_matrix(self.matrix.T @ self.matrix)
-
-    @cached_property
-    def _fast_gram(self) -> Sparse | Array:
-        return _for_products(self.matrix.T @ self.matrix)
-
-    @cached_property
-    def _product(self) -> ExactProduct:
-        return product_of(self.matrix, self.components)
+        return dense_matrix(self._gram)
 
 
 @final
@@ -312,7 +303,7 @@ class OverEntries(LinearMap):
 
     @cached_property
     def _product(self) -> ExactProduct:
-        return product_of(self.matrix, self.components)
+        return ExactProduct(self.matrix, self.components)
 
 
 @final
@@ -332,12 +323,6 @@ class RowSums(LinearMap):
 
     def adjoint(self, R: Array) -> Attributions:
         return np.asarray(R * self.weights)
-
-    def energy(self, W: Attributions) -> float:
-        return _square(self(W))
-
-    def normal(self, W: Attributions) -> Attributions:
-        return self.adjoint(self(W))
 
     def rounding(self, W: Attributions) -> Rounding:
         size = float(np.linalg.norm(self.weights, axis=-1).max())
@@ -369,12 +354,6 @@ class PerPoint(LinearMap):
         n_points, _, n_features = self.designs.shape
         return np.asarray(self.blocks.T @ R).reshape(n_points, n_features)
 
-    def energy(self, W: Attributions) -> float:
-        return _square(self(W))
-
-    def normal(self, W: Attributions) -> Attributions:
-        return self.adjoint(self(W))
-
     def rounding(self, W: Attributions) -> Rounding:
         sizes = abs(self.blocks)
         terms = sizes @ np.abs(W).ravel()
@@ -401,27 +380,42 @@ class PerPoint(LinearMap):
         return sp.csr_array((self.designs.ravel(), columns.ravel(), rows), shape=shape)
 
 
+@dataclass(frozen=True, eq=False)
+class Composed(LinearMap):
+    """V ↦ A(J V), for a linear J between attributions."""
+
+    outer: LinearMap  # A
+
+    @abstractmethod
+    def into(self, W: Any) -> Any:
+        """J V, of a NumPy array or a cvxpy expression V."""
+
+    @abstractmethod
+    def back(self, W: Attributions) -> Attributions:
+        """JᵀW."""
+
+    def __call__(self, W: Any) -> Any:
+        return self.outer(self.into(W))
+
+    def adjoint(self, R: Array) -> Attributions:
+        return self.back(self.outer.adjoint(R))
+
+    def energy(self, W: Attributions) -> float:
+        return self.outer.energy(self.into(W))
+
+    def normal(self, W: Attributions) -> Attributions:
+        return self.back(self.outer.normal(self.into(W)))
+
+    def gradient(self, W: Attributions) -> Attributions:
+        return self.back(self.outer.gradient(self.into(W)))
+
+    def rounding(self, W: Attributions) -> Rounding:
+        return self.outer.rounding(self.into(W))
+
+
 def dense_matrix(matrix: Sparse | Array | Operator) -> Array:
     """``matrix`` as a NumPy array."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
-
-
-def _sees_all_but_constants(matrix: Sparse | Array, parts: Components | None) -> bool:
-    """By the rank; the rows of a sparse matrix are differences within parts."""
-    if not isinstance(matrix, np.ndarray):
-        return parts is not None
-    n_free = 0 if parts is None else parts.count
-    return int(np.linalg.matrix_rank(matrix)) == matrix.shape[1] - n_free
-
-
-def _for_products(gram: Sparse | Array) -> Sparse | Array:
-    """A Gram matrix, dense where it is nearly full: products are six times faster."""
-    full = not isinstance(gram, np.ndarray) and 4 * gram.nnz > gram.shape[0] ** 2
-    return dense_matrix(gram) if full else gram
-
-
-def _square(R: Array) -> float:
-    return float(np.vdot(R, R))
 
 
 # ---- Convex penalties φ ≥ 0 of residuals R: a loss is φ(A(W) − T)

@@ -35,9 +35,10 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Sparse, Truths
 from propopt.base.errors import Infeasible, Refused
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
-from propopt.losses.linear_algebra import Components, Rounding
+from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
+    Composed,
     Identity,
     ImplicitOverPoints,
     LinearMap,
@@ -261,32 +262,17 @@ def basis_of(parts: Components) -> Sparse:
 
 @final
 @dataclass(frozen=True, eq=False)
-class RestrictedMap(LinearMap):
+class RestrictedMap(Composed):
     """U ↦ A(J U Ĵᵀ) for sparse J and Ĵ."""
 
-    outer: LinearMap
     left: Sparse  # J (N, p)
     right: Sparse  # Ĵ (D, q)
 
-    def __call__(self, W: Any) -> Any:
-        return self.outer(self.left @ W @ self.right.T)
+    def into(self, W: Any) -> Any:
+        return self.left @ W @ self.right.T
 
-    def adjoint(self, R: Array) -> Attributions:
-        return np.asarray(self.left.T @ self.outer.adjoint(R) @ self.right)
-
-    def energy(self, W: Attributions) -> float:
-        return self.outer.energy(self.left @ W @ self.right.T)
-
-    def gradient(self, W: Attributions) -> Attributions:
-        spread = self.outer.gradient(self.left @ W @ self.right.T)
-        return np.asarray(self.left.T @ spread @ self.right)
-
-    def rounding(self, W: Attributions) -> Rounding:
-        return self.outer.rounding(self.left @ W @ self.right.T)
-
-    def normal(self, W: Attributions) -> Attributions:
-        spread = self.outer.normal(self.left @ W @ self.right.T)
-        return np.asarray(self.left.T @ spread @ self.right)
+    def back(self, W: Attributions) -> Attributions:
+        return np.asarray(self.left.T @ W @ self.right)
 
     def flat(self, shape: tuple[int, int]) -> Sparse:
         del shape
@@ -435,21 +421,19 @@ class Support:
         return Bound(self.loss(bound.loss), bound.limit)
 
     def duals(
-        self, losses: Sequence[PropertyLoss], duals: Mapping[str, Array]
+        self,
+        losses: Sequence[PropertyLoss],
+        duals: Mapping[str, Array],
+        *,
+        back: bool = False,
     ) -> dict[str, Array]:
-        """Those of losses of W as those of losses of its entries."""
+        """Those of losses of W as those of losses of its entries; or ``back``."""
+        # residuals of losses of W itself have its shape
+        of_W = {loss.name for loss in losses if isinstance(loss.map, Identity)}
+        turn = self.expanded if back else self.values
         return {
-            name: self.values(dual) if name in _of_W(losses) else dual[:, None]
-            for name, dual in duals.items()
-        }
-
-    def expanded_duals(
-        self, losses: Sequence[PropertyLoss], duals: Mapping[str, Array]
-    ) -> dict[str, Array]:
-        """And the other way round."""
-        return {
-            name: self.expanded(dual) if name in _of_W(losses) else dual[:, 0]
-            for name, dual in duals.items()
+            name: turn(Y) if name in of_W else Y[:, 0] if back else Y[:, None]
+            for name, Y in duals.items()
         }
 
     def values(self, W: Attributions) -> Array:
@@ -467,11 +451,6 @@ class Support:
         W = np.zeros(self.shape)
         W.ravel()[self.places] = w[:, 0]
         return W
-
-
-def _of_W(losses: Sequence[PropertyLoss]) -> set[str]:
-    """The names of losses of W itself, whose residuals have its shape."""
-    return {loss.name for loss in losses if isinstance(loss.map, Identity)}
 
 
 def _over_points(coupled: OverEntries, support: Support) -> OverPoints:

@@ -10,13 +10,13 @@ import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Sparse, Truths
+from propopt.base.arrays import Array, Edges, Truths
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
-from propopt.losses.linear_algebra import Components
+from propopt.losses.linear_algebra import Components, incidence, is_symmetric
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -57,22 +57,17 @@ class PairwiseRobustness(PropertyLoss):
     """
 
     penalty = Squared()
+    n_points: int
 
     def __init__(self, graph: Graph, *, name: str = "pairwise_robustness") -> None:
         self.graph = read_graph(graph)
         self.name = name
+        self.n_points = graph.n_nodes
+        self.labels = Labels(points=graph.names)
 
     @cached_property
     def map(self) -> LinearMap:
         return self.graph.differences
-
-    @property
-    def n_points(self) -> int:
-        return self.graph.n_nodes
-
-    @property
-    def labels(self) -> Labels:
-        return Labels(points=self.graph.names)
 
 
 @final
@@ -111,13 +106,14 @@ class KernelRobustness(PropertyLoss):
         if mean not in ("per_feature", "none"):
             raise InvalidInput(f"mean: expected 'per_feature' or 'none', got {mean!r}")
         kernel = read_array(kernel_matrix, "kernel_matrix", ndim=2)
-        if not _is_symmetric(kernel):
+        if not is_symmetric(kernel):
             raise InvalidInput(
                 f"kernel_matrix: expected a symmetric matrix, got shape {kernel.shape}"
             )
         self.kernel_matrix = kernel
         self.mean = mean
         self.name = name
+        self.n_points = len(kernel)
         self._factor = _cholesky(kernel)
 
     @cached_property
@@ -133,10 +129,6 @@ class KernelRobustness(PropertyLoss):
         inverse = inverse - np.outer(v, v @ inverse)
         points = Components.single(len(v))
         return OverPoints(np.sqrt(2.0) * points.centred(inverse.T).T, points)
-
-    @property
-    def n_points(self) -> int:
-        return len(self.kernel_matrix)
 
 
 @final
@@ -173,6 +165,8 @@ class MaxDifferenceRobustness(PropertyLoss):
     9.0
     """
 
+    n_points: int
+
     def __init__(
         self,
         graph: Graph,
@@ -189,55 +183,34 @@ class MaxDifferenceRobustness(PropertyLoss):
             raise InvalidInput(
                 "graph: has no edges, so there is no difference to bound"
             )
-        self.graph = read_graph(graph)
+        self.graph = graph
         self.aggregate = aggregate
         self.norm: RowNorm = norm
         self.name = name
+        self.n_points = graph.n_nodes
+        self.labels = Labels(points=graph.names)
 
     @cached_property
     def map(self) -> LinearMap:
-        if self.aggregate == "max":
-            return OverPoints(self.graph.incidence, self.graph.components)
-        return OverPoints(_directed_incidence(self.graph), self.graph.components)
+        rows = self.graph.incidence
+        if self.aggregate == "sum":
+            rows = incidence(_directed_edges(self.graph), self.graph.n_nodes)
+        return OverPoints(rows, self.graph.components)
 
     @cached_property
     def penalty(self) -> Penalty:
         n_edges = self.graph.n_edges
         if self.aggregate == "max":
             return GroupMax(np.zeros(1, dtype=np.intp), n_edges, self.norm)
-        source, _ = _directed_edges(self.graph)
+        source = _directed_edges(self.graph)[:, 0]
         first_of_each_point = np.flatnonzero(np.diff(source, prepend=-1))
         return GroupMax(first_of_each_point, 2 * n_edges, self.norm)
 
-    @property
-    def n_points(self) -> int:
-        return self.graph.n_nodes
 
-    @property
-    def labels(self) -> Labels:
-        return Labels(points=self.graph.names)
-
-
-def _directed_incidence(graph: Graph) -> Sparse:
-    """Row (n, n') for every ordered pair of neighbours, sorted by n: w_n − w_n'."""
-    source, destination = _directed_edges(graph)
-    rows = np.arange(len(source) + 1) * 2
-    nodes = np.column_stack([source, destination]).ravel()
-    signs = np.tile([1.0, -1.0], len(source))
-    return sp.csr_array((signs, nodes, rows), shape=(len(source), graph.n_nodes))
-
-
-def _directed_edges(graph: Graph) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _directed_edges(graph: Graph) -> Edges:
+    """Every ordered pair (n, n') of neighbours, sorted by n."""
     both = np.concatenate([graph.edges, graph.edges[:, ::-1]])
-    source, destination = both[np.lexsort((both[:, 1], both[:, 0]))].T
-    return source, destination
-
-
-def _is_symmetric(matrix: Array) -> bool:
-    if matrix.shape[0] != matrix.shape[1]:
-        return False
-    tolerance = 1e-8 * np.abs(matrix).max()
-    return bool(np.allclose(matrix, matrix.T, rtol=0.0, atol=tolerance))
+    return both[np.lexsort((both[:, 1], both[:, 0]))]
 
 
 def _cholesky(kernel: Array) -> Array:
@@ -310,7 +283,8 @@ class SharedRobustness(PropertyLoss):
         self.graph = graph
         self.present: Truths = counts != 0.0
         self.name = name
-        self._labels = Labels(names.points or graph.names, names.features)
+        self.n_points, self.n_features = counts.shape
+        self.labels = Labels(names.points or graph.names, names.features)
         if (graph.similarities.data < 0.0).any():
             raise InvalidInput(
                 "graph: has negative similarities, and over features that points share "
@@ -329,18 +303,6 @@ class SharedRobustness(PropertyLoss):
         graph = self.entry_graph
         root = sp.csr_array(graph.root)
         return OverEntries(root, self._entries, self.present.shape, graph.components)
-
-    @property
-    def n_points(self) -> int:
-        return int(self.present.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.present.shape[1])
-
-    @property
-    def labels(self) -> Labels:
-        return self._labels
 
     @cached_property
     def _entries(self) -> NDArray[np.intp]:
@@ -390,19 +352,13 @@ class Smoothness(PropertyLoss):
     def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
         self.graph = read_graph(graph)
         self.name = name
+        self.n_features = graph.n_nodes
+        names = graph.names
+        self.labels = Labels(features=None if names is None else tuple(map(str, names)))
 
     @cached_property
     def map(self) -> LinearMap:
         return OverFeatures(self.graph.root, self.graph.components)
-
-    @property
-    def n_features(self) -> int:
-        return self.graph.n_nodes
-
-    @property
-    def labels(self) -> Labels:
-        names = self.graph.names
-        return Labels(features=None if names is None else tuple(map(str, names)))
 
 
 @final

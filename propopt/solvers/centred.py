@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias, final
 
 import numpy as np
@@ -38,10 +37,8 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import Restriction, zeros
 from propopt.results.curvature import bounds_refusal
 from propopt.solvers.solver import (
-    Curve,
-    CurveElsewhere,
-    Dispatcher,
     Elsewhere,
+    Posed,
     Prepared,
     Solution,
     Solver,
@@ -156,31 +153,21 @@ class _Centred(Prepared):
 
 @final
 @dataclass(frozen=True)
-class Transposed(Dispatcher):
+class Transposed(Posed):
     """Another solver, given the program with points and features exchanged.
 
     It takes losses of W itself, over points and over features, squared or absolute, and
     no bounds. Results are those of the program as it was given.
     """
 
-    solver: Solver
+    how = "transposed"
 
-    @property
-    def name(self) -> str:
-        return f"{self.solver.name}, transposed"
-
-    def take(self, program: Program) -> Solver | Reason:
+    def posed(self, program: Program) -> Program | Reason:
         reason = bounds_refusal(program) or _loss_refusal(program.losses)
-        if reason is not None:
-            return Reason(reason)
-        inner = self.solver.take(exchanged(program))
-        return inner if isinstance(inner, Reason) else Transposed(inner)
+        return exchanged(program) if reason is None else Reason(reason)
 
     def prepare(self, program: Program) -> Prepared:
-        inner = self.solver.prepare(exchanged(program))
-        if isinstance(inner, Curve):
-            return CurveElsewhere(inner, _transposed, _transposed)
-        return Elsewhere(inner, _transposed, _transposed)
+        return Elsewhere.of(self.inner(program), _transposed, _transposed)
 
 
 def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
@@ -223,7 +210,7 @@ def _transposed(solution: Solution) -> Solution:
 
 @final
 @dataclass(frozen=True)
-class Restricted(Dispatcher):
+class Restricted(Posed):
     """Another solver, given the program on what limits of zero leave of W.
 
     Robustness of zero leaves one attribution vector for each component of the graph,
@@ -232,39 +219,39 @@ class Restricted(Dispatcher):
     ``solver`` one W is left, and nothing is to be solved.
     """
 
-    solver: Solver | None
+    how = "restricted"
 
-    @property
-    def name(self) -> str:
-        how = "" if self.solver is None else f"{self.solver.name}, "
-        return f"{how}restricted"
-
-    def take(self, program: Program) -> Solver | Reason:
+    def posed(self, program: Program) -> Program | Reason:
         restriction = Restriction.of(program.bounds, program.shape)
         if restriction is None:
             return Reason("no limit is zero")
-        if restriction.only is not None:
+        return restriction.program(program)
+
+    def take(self, program: Program) -> Solver | Reason:
+        restriction = Restriction.of(program.bounds, program.shape)
+        if restriction is not None and restriction.only is not None:
             return Restricted(None)
-        if self.solver is None:
-            return Reason("more than one explanation is left")
-        inner = self.solver.take(restriction.program(program))
-        return inner if isinstance(inner, Reason) else Restricted(inner)
+        return super().take(program)
 
     def prepare(self, program: Program) -> Prepared:
         restriction = Restriction.of(program.bounds, program.shape)
         assert restriction is not None, "see take"
         if restriction.only is not None:
             return _Only(program, restriction.only)
-        assert self.solver is not None, "see take"
         zero = zeros(program.bounds)
         is_gone = tuple(
             bound in zero or restriction.bound(bound, zero) is None
             for bound in program.bounds
         )
         return Elsewhere(
-            self.solver.prepare(restriction.program(program)),
-            partial(_restricted, restriction),
-            partial(_expanded, restriction, is_gone),
+            self.inner(program),
+            lambda start: replace(start, W=restriction.coordinates(start.W)),
+            # duals are those of the restricted program: so is the certificate
+            lambda solution: replace(
+                solution,
+                W=restriction.expanded(solution.W),
+                multipliers=with_infinite(solution.multipliers, is_gone),
+            ),
         )
 
 
@@ -290,18 +277,3 @@ class _Only(Prepared):
             math.inf if bound in zero else 0.0 for bound in self._program.bounds
         )
         return Solution(W=self._only.copy(), multipliers=prices)
-
-
-def _restricted(restriction: Restriction, solution: Solution) -> Solution:
-    return replace(solution, W=restriction.coordinates(solution.W))
-
-
-def _expanded(
-    restriction: Restriction, is_gone: tuple[bool, ...], solution: Solution
-) -> Solution:
-    """Duals are those of the restricted program: the certificate is made there too."""
-    return replace(
-        solution,
-        W=restriction.expanded(solution.W),
-        multipliers=with_infinite(solution.multipliers, is_gone),
-    )

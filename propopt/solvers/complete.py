@@ -30,7 +30,7 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.errors import Refused, SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness, _Recast
@@ -49,8 +49,9 @@ from propopt.results.certificate import DENSE_LIMIT, smallest_curvature
 from propopt.results.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.solver import (
     Curve,
-    Dispatcher,
-    Measurement,
+    CurveElsewhere,
+    Elsewhere,
+    Posed,
     Prepared,
     Solution,
     Solver,
@@ -121,34 +122,38 @@ def _components(
 
 @final
 @dataclass(frozen=True)
-class Complete(Dispatcher):
-    """Another solver, given the program that a :class:`Completeness` leaves."""
+class Complete(Posed):
+    """Another solver, given the program that a :class:`Completeness` leaves.
 
-    solver: Solver
+    Duals are those of the program of V: the certificate is made there too.
+    """
 
-    @property
-    def name(self) -> str:
-        return f"{self.solver.name}, complete"
+    how = "complete"
 
-    def take(self, program: Program) -> Solver | Reason:
-        posed = without_totals(program)
-        if isinstance(posed, Reason):
-            return posed
-        inner = self.solver.take(posed)
-        return inner if isinstance(inner, Reason) else Complete(inner)
+    def posed(self, program: Program) -> Program | Reason:
+        return without_totals(program)
 
     def prepare(self, program: Program) -> Prepared:
         totals = Totals.of(program.bounds)
-        posed = without_totals(program)
-        if totals is None or isinstance(posed, Reason):
-            raise Refused(f"{self.name}: it takes programs that it has not refused")
-        inner = self.solver.prepare(posed)
+        inner = self.inner(program)
+        assert totals is not None, "see without_totals"
         reduced = totals.program(program)
-        if posed.shape != program.shape:
+        if any(map(_is_pulled, reduced.losses)):
             return _Pulled(inner, reduced, totals)
+        is_sum = [is_complete(bound) for bound in program.bounds]
         is_curve = isinstance(inner, Curve) and not reduced.bounds
-        kind = _CompleteCurve if is_curve else _Complete
-        return kind(inner, program, totals)
+        kind = CurveElsewhere if is_curve else Elsewhere
+        return kind(
+            inner,
+            lambda start: replace(start, W=totals.coordinates(start.W)),
+            lambda solution: replace(
+                solution,
+                W=totals.expanded(solution.W),
+                multipliers=with_infinite(solution.multipliers, is_sum),
+            ),
+            reduced,
+            np.array([totals.loss(loss).constant for loss in program.losses]),
+        )
 
 
 def without_totals(program: Program) -> Program | Reason:
@@ -209,46 +214,6 @@ def _twice(loss: PropertyLoss, targets: Array) -> _Recast:
             return _Recast(loss, OverFeatures(la.block_diag(C, C)), 0.0)
         case other:
             return _Recast(loss, other, 0.0)
-
-
-class _Complete(Prepared):
-    """Duals are those of the program of V: the certificate is made there too."""
-
-    def __init__(self, inner: Prepared, program: Program, totals: Totals) -> None:
-        self._inner = inner
-        self._totals = totals
-        losses = [totals.loss(loss) for loss in program.losses]
-        self._shape = program.shape
-        self._constants = np.array([loss.constant for loss in losses])
-        self._costs_of_zero = np.array([loss.value_at_zero for loss in losses])
-        self._is_sum = [is_complete(bound) for bound in program.bounds]
-        self._inner_bounds = self._is_sum.count(False)
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        solution = self._least(weights, tolerance, start)
-        return replace(
-            solution,
-            W=self._totals.expanded(solution.W),
-            multipliers=with_infinite(solution.multipliers, self._is_sum),
-        )
-
-    def _least(
-        self, weights: Array, tolerance: float, start: Solution | None
-    ) -> Solution:
-        if self._inner_bounds == 0 and not (weights * self._costs_of_zero).any():
-            return Solution(W=np.zeros(self._shape))
-        if start is not None:
-            start = replace(start, W=self._totals.coordinates(start.W))
-        return self._inner.solve(weights, tolerance, start)
-
-
-class _CompleteCurve(_Complete, Curve):
-    def measure(self, weights: Array, tolerance: float) -> Measurement:
-        assert isinstance(self._inner, Curve), "see Complete.prepare"
-        measurement = self._inner.measure(weights, tolerance)
-        return replace(measurement, losses=measurement.losses + self._constants)
 
 
 class _Pulled(Prepared):

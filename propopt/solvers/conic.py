@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
@@ -168,7 +167,13 @@ class _Compiled(Prepared):
         self._weights = [cp.Parameter(nonneg=True) for _ in program.losses]
         self._equalities: dict[str, CvxpyConstraint] = {}
         losses = [self._penalty(loss) for loss in program.losses]
-        self._bounds = [self._constraint(bound) for bound in program.bounds]
+        self._bounds = [
+            bound.loss.map(self._W) == bound.loss.target / self._size
+            if is_complete(bound)
+            else self._penalty(bound.loss)
+            <= bound.limit / self._size**bound.loss.penalty.degree
+            for bound in program.bounds
+        ]
         total = sum(c * loss for c, loss in zip(self._weights, losses, strict=True))
         constraints = [*self._equalities.values(), *self._bounds]
         self._problem = cp.Problem(cp.Minimize(total), constraints)
@@ -202,7 +207,11 @@ class _Compiled(Prepared):
 
     def _penalty(self, loss: PropertyLoss) -> CvxpyExpression:
         residual = loss.map(self._W) - loss.target / self._size
-        certified = isinstance(loss.penalty, Squared) and self._strongly_convex
+        # where W itself has one, the gradient of squared losses certifies by itself
+        certified = isinstance(loss.penalty, Squared) and any(
+            isinstance(other.map, Identity) and isinstance(other.penalty, Squared)
+            for other in self._program.all_losses
+        )
         if certified or self._absorbs(loss) or residual.size == 0:
             return loss.penalty.expression(residual)
         import cvxpy as cp
@@ -210,20 +219,6 @@ class _Compiled(Prepared):
         R = cp.Variable(residual.shape)
         self._equalities[loss.name] = residual - R == 0
         return loss.penalty.expression(R)
-
-    def _constraint(self, bound: Bound) -> CvxpyConstraint:
-        loss = bound.loss
-        if is_complete(bound):
-            return loss.map(self._W) == loss.target / self._size
-        return self._penalty(loss) <= bound.limit / self._size**loss.penalty.degree
-
-    @cached_property
-    def _strongly_convex(self) -> bool:
-        """True where the gradient of the squared losses at W certifies by itself."""
-        return any(
-            isinstance(loss.map, Identity) and isinstance(loss.penalty, Squared)
-            for loss in self._program.all_losses
-        )
 
     def _absorbs(self, loss: PropertyLoss) -> bool:
         """True for the last ℓ1 loss of W itself: its dual follows from the others.

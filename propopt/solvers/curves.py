@@ -158,20 +158,16 @@ class ShiftedSystem:
     def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
         precondition = self._preconditioner(name)
-        w, r = self._nearer(w)
+        # of w and zero the one with the smaller residual: it leaves less rounding
+        w, r = w.copy(), self._residual(w)
+        if float(r @ r) > self.a**2 * float(self.g @ self.g):
+            w, r = np.zeros_like(w), self.a * self.g
         for _ in range(_RESTARTS):
             w = self._descend(w, r, 0.1 * tolerance, precondition)
             r = self._residual(w)  # the one of the recurrence is free of w's rounding
             if self._is_done(w, r, 0.1 * tolerance):
                 break
         return w
-
-    def _nearer(self, w: Array) -> tuple[Array, Array]:
-        """The one of w and zero with the smaller residual: it leaves less rounding."""
-        r = self._residual(w)
-        if float(r @ r) <= self.a**2 * float(self.g @ self.g):
-            return w.copy(), r
-        return np.zeros_like(w), self.a * self.g
 
     def _residual(self, w: Array) -> Array:
         r: Array = self.a * self.g - self.s * w - self.b * (self.P @ w)
@@ -601,7 +597,12 @@ class Krylov(Solver):
     name = "krylov"
 
     def refusal(self, program: Program) -> str | None:
-        return curve_refusal(program) or _krylov_memory_refusal(program)
+        n_points, n_features = program.shape
+        label = f"conjugate gradients on {n_points} points and {n_features} features"
+        # G, its rotation, W, and the vectors of each recurrence
+        n_bytes = 80.0 * n_points * n_features
+        reason = memory_refusal(n_bytes, label, "explain fewer points")
+        return curve_refusal(program) or reason
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
@@ -609,13 +610,6 @@ class Krylov(Solver):
         if self.otherwise is None:
             return spaces
         return InTurn(program, spaces, self.otherwise)
-
-
-def _krylov_memory_refusal(program: Program) -> str | None:
-    # G, its rotation, W, and the vectors of each recurrence
-    n_points, n_features = program.shape
-    label = f"conjugate gradients on {n_points} points and {n_features} features"
-    return memory_refusal(80.0 * n_points * n_features, label, "explain fewer points")
 
 
 class _KrylovSpaces(Curve):
@@ -766,8 +760,10 @@ def choose_curve_solver(program: Program) -> Solver | Reason:
     own = (loss.map for loss in program.losses if isinstance(loss.map, OverPoints))
     if eigenbasis_fits and any(isinstance(A.matrix, np.ndarray) for A in own):
         return spectral
-    lanczos = _USUAL_STEPS * _seconds_per_step(program)
-    n_points, _ = program.shape
+    n_points, n_features = program.shape
+    step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points  # for each feature
+    step += SECONDS_PER_ENTRY * _entries(program)
+    lanczos = _USUAL_STEPS * (n_features * step)
     if eigenbasis_fits and SECONDS_PER_CUBE * float(n_points) ** 3 <= lanczos:
         return spectral
     if Factored().refusal(program) is not None:
@@ -791,13 +787,6 @@ def _seconds_per_weight(program: Program) -> float:
     seconds = n_factors * elimination.seconds(1)
     seconds += solves * (elimination.seconds(1) - elimination.seconds(0))
     return SECONDS_PER_FACTOR + seconds
-
-
-def _seconds_per_step(program: Program) -> float:
-    """Of Lanczos, for all features."""
-    n_points, n_features = program.shape
-    step = SECONDS_PER_STEP + SECONDS_PER_NUMBER * n_points
-    return n_features * (step + SECONDS_PER_ENTRY * _entries(program))
 
 
 def _entries(program: Program) -> float:

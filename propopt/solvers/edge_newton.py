@@ -40,9 +40,8 @@ pivoting. The subgradient of the loss is y_e = 2 s_e z_e.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, final
 
@@ -50,13 +49,16 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.errors import InvalidInput
+from propopt.base.arrays import Array, Attributions, Positions, Sparse
 from propopt.losses import MaxDifferenceRobustness, PropertyLoss
 from propopt.losses.completeness import Totals
-from propopt.losses.linear_algebra import conjugate_gradients, positive_inverse
+from propopt.losses.linear_algebra import (
+    Action,
+    conjugate_gradients,
+    incidence,
+    positive_inverse,
+)
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -66,7 +68,7 @@ from propopt.losses.maps import (
     Penalty,
     dense_matrix,
 )
-from propopt.solvers.factored import Factor, positive_factors, solved_in_groups
+from propopt.solvers.factored import bandwidth, positive_factors, solved_in_groups
 from propopt.solvers.solver import Solution
 
 
@@ -89,16 +91,28 @@ _REDUCTION = 1e-22
 """Of the energy of a residual, that is, 1e-11 of its size: what steps of ADMM need."""
 
 
-class System(ABC):
-    """The solution map of all the systems."""
+@final
+@dataclass(frozen=True, eq=False)
+class System:
+    """Systems (δ_j I + P) w_j = r_j, one for each column of W, or of W V."""
 
-    @abstractmethod
+    solved: Action  # W for the right-hand sides R
+    # by the ends of k edges (e_t − e_h)ᵀ (δ_j I + P)⁻¹ (e_t − e_h), or nearly, (k, 1)
+    # or (k, D)
+    resistances: Callable[[Positions, Positions], Array]
+    inverse: Array | None = None  # (δI + P)⁻¹, where it is known
+    vectors: Array | None = None  # V, where features are coupled
+    totals: Totals | None = None
+
     def solve(self, R: Attributions) -> Attributions:
-        """W with (δ_j I + P) w_j = r_j for each column j."""
+        """The solution for the right-hand side R, in the features of W."""
+        W = self.solved(self.rotate(R))
+        return W if self.vectors is None else np.asarray(W @ self.vectors.T)
 
-    @abstractmethod
-    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
-        """(e_t − e_h)ᵀ (δ_j I + P)⁻¹ (e_t − e_h), or nearly, shape (k, 1) or (k, D)."""
+    def rotate(self, R: Array) -> Array:
+        """R V, of what is not along u: nothing answers to the rest."""
+        R = R if self.totals is None else self.totals.coordinates(R)
+        return R if self.vectors is None else R @ self.vectors
 
 
 def choose_layout(grams: Sequence[Sparse | Array]) -> Layout:
@@ -106,140 +120,74 @@ def choose_layout(grams: Sequence[Sparse | Array]) -> Layout:
     size = grams[0].shape[0] if grams else 0
     if size <= _SMALL or any(isinstance(gram, np.ndarray) for gram in grams):
         return "dense"
-    bandwidth = _bandwidth(sum((abs(gram) for gram in grams[1:]), abs(grams[0])))
-    if bandwidth <= size / 8 and size * bandwidth**2 <= LU_LIMIT:
-        return "lu"
-    if size <= _DENSE_POINTS:
+    # N·bandwidth² operations make a band LU
+    width = bandwidth(sum((abs(gram) for gram in grams[1:]), abs(grams[0])))
+    is_cheap = size * width**2 <= LU_LIMIT
+    if size <= _DENSE_POINTS and not (is_cheap and width <= size / 8):
         return "dense"
-    return "lu" if size * bandwidth**2 <= LU_LIMIT else "cg"
+    return "lu" if is_cheap else "cg"
 
 
 def factorise(P: Sparse | Array, shifts: Array, layout: Layout) -> System:
     """The systems made ready for many right-hand sides."""
-    distinct, groups = np.unique(shifts, return_inverse=True)
-    match layout:
-        case "dense" if len(distinct) == 1 and _is_invertible(P, float(distinct[0])):
-            return Inverse.of(dense_matrix(P), float(distinct[0]))
-        case "dense":
-            return SharedEigenbasis.of(dense_matrix(P), shifts)
-        case "lu":
-            return SparseFactors.of(sp.csc_array(P), distinct, groups)
-        case "cg":
-            return ConjugateGradients(sp.csr_array(P), shifts)
+    if layout == "dense":
+        return _dense(dense_matrix(P), shifts)
+    diagonals = P.diagonal()[:, None] + shifts
 
+    def resistances(tails: Positions, heads: Positions) -> Array:
+        return np.asarray(1.0 / diagonals[tails] + 1.0 / diagonals[heads])
 
-@final
-@dataclass(frozen=True, eq=False)
-class Inverse(System):
-    """(δI + P)⁻¹, dense."""
-
-    inverse: Array
-
-    @classmethod
-    def of(cls, P: Array, shift: float) -> Inverse:
-        """From the Cholesky factor of δI + P."""
-        matrix = np.array(P, order="F")
-        matrix.flat[:: len(matrix) + 1] += shift
-        return cls(positive_inverse(matrix))
-
-    def solve(self, R: Attributions) -> Attributions:
-        return np.asarray(self.inverse @ R)
-
-    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
-        own = np.diagonal(self.inverse)
-        return (own[tails] + own[heads] - 2 * self.inverse[tails, heads])[:, None]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class SharedEigenbasis(System):
-    """P = U diag(λ) Uᵀ: each system is diagonal, with entries δ_j + λ_i (N, D)."""
-
-    vectors: Array
-    entries: Array
-
-    @classmethod
-    def of(cls, P: Array, shifts: Array) -> SharedEigenbasis:
-        """By a dense eigendecomposition."""
-        values, vectors = la.eigh(P, check_finite=False)
-        return cls(vectors, np.maximum(values, 0.0)[:, None] + shifts)
-
-    def solve(self, R: Attributions) -> Attributions:
-        return np.asarray(self.vectors @ ((self.vectors.T @ R) / self.entries))
-
-    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
-        return np.asarray(
-            (self.vectors[tails] - self.vectors[heads]) ** 2 @ (1.0 / self.entries)
-        )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class SparseFactors(System):
-    """A sparse LU factor for each distinct shift."""
-
-    factors: tuple[Factor, ...]
-    groups: NDArray[np.intp]
-    diagonals: Array
-
-    @classmethod
-    def of(cls, P: Sparse, distinct: Array, groups: NDArray[np.intp]) -> SparseFactors:
-        """Symmetric positive definite: no pivoting, fill-reducing by minimum degree."""
-        eye = sp.eye_array(P.shape[0], format="csc")
-        factors = [
-            positive_factors(sp.csc_array(P + shift * eye)).solve for shift in distinct
-        ]
-        return cls(tuple(factors), groups, P.diagonal()[:, None] + distinct[groups])
-
-    def solve(self, R: Attributions) -> Attributions:
-        return solved_in_groups(self.factors, self.groups, np.asarray(R))
-
-    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
-        return np.asarray(1.0 / self.diagonals[tails] + 1.0 / self.diagonals[heads])
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class ConjugateGradients(System):
-    """Conjugate gradients with the diagonal as preconditioner, nothing factorised."""
-
-    P: Sparse
-    shifts: Array
-
-    def solve(self, R: Attributions) -> Attributions:
+    def descended(R: Attributions) -> Attributions:
         W = np.zeros_like(R)
         conjugate_gradients(
-            lambda V: self.P @ V + self.shifts * V,
+            lambda V: rows @ V + shifts * V,
             W,
             R.copy(),
-            precondition=lambda residual: residual / self._diagonals,
+            precondition=lambda residual: residual / diagonals,
             most_steps=2 * len(R),
             reduction=_REDUCTION,
             per_column=True,
         )
         return W
 
-    def resistances(self, tails: NDArray[np.intp], heads: NDArray[np.intp]) -> Array:
-        ends = self._diagonals[tails], self._diagonals[heads]
-        return np.asarray(1.0 / ends[0] + 1.0 / ends[1])
-
-    @cached_property
-    def _diagonals(self) -> Array:
-        return np.asarray(self.P.diagonal()[:, None] + self.shifts)
-
-
-def _is_invertible(P: Sparse | Array, shift: float) -> bool:
-    """Whether an inverse of δI + P keeps digits; where not, eigenvectors are stable."""
-    return float(abs(P).sum(axis=1).max()) <= _LARGEST * shift
+    if layout == "cg":
+        rows = sp.csr_array(P)
+        return System(descended, resistances)
+    # symmetric positive definite: no pivoting, fill-reducing by minimum degree
+    columns, eye = sp.csc_array(P), sp.eye_array(P.shape[0], format="csc")
+    distinct, groups = np.unique(shifts, return_inverse=True)
+    factors = [
+        positive_factors(sp.csc_array(columns + s * eye)).solve for s in distinct
+    ]
+    return System(lambda R: solved_in_groups(factors, groups, R), resistances)
 
 
-def _bandwidth(P: Sparse) -> float:
-    """In the reverse Cuthill-McKee order; N·bandwidth² operations make a band LU."""
-    order = reverse_cuthill_mckee(sp.csr_array(P), symmetric_mode=True)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    entries = P.tocoo()
-    return float(np.abs(rank[entries.row] - rank[entries.col]).max(initial=0))
+def _dense(P: Array, shifts: Array) -> System:
+    """By the inverse; where that keeps no digits, in the basis of P = U diag(λ) Uᵀ."""
+    shift = float(shifts[0])
+    largest = float(np.abs(P).sum(axis=1).max())
+    if (shifts == shift).all() and largest <= _LARGEST * shift:
+        inverse = shifted_inverse(P, shift)
+
+        def of_inverse(tails: Positions, heads: Positions) -> Array:
+            own = np.diagonal(inverse)
+            return (own[tails] + own[heads] - 2 * inverse[tails, heads])[:, None]
+
+        return System(lambda R: inverse @ R, of_inverse, inverse)
+    values, U = la.eigh(P, check_finite=False)
+    entries = np.maximum(values, 0.0)[:, None] + shifts
+
+    def of_basis(tails: Positions, heads: Positions) -> Array:
+        return np.asarray((U[tails] - U[heads]) ** 2 @ (1.0 / entries))
+
+    return System(lambda R: U @ ((U.T @ R) / entries), of_basis)
+
+
+def shifted_inverse(P: Array, shift: float) -> Array:
+    """(δI + P)⁻¹, from the Cholesky factor."""
+    matrix = np.array(P, order="F")
+    matrix.flat[:: len(matrix) + 1] += shift
+    return positive_inverse(matrix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +282,7 @@ class Composite:
         """W, or one near it whose rows have the given sums, with zeros where W has."""
         return W if self.totals is None else self.totals.on_support(W)
 
-    def minimiser(self, system: RotatedSystem, R: Attributions) -> Attributions:
+    def minimiser(self, system: System, R: Attributions) -> Attributions:
         """The allowed W of least ½⟨W, H W⟩ − ⟨R, W⟩ for a system H."""
         if self.totals is None:
             return system.solve(R)
@@ -343,14 +291,14 @@ class Composite:
             R = R - np.outer(self.totals.heights, self.Q @ self.totals.axis)
         return self.totals.expanded(system.solve(R))
 
-    def system(self, shift: float, extra: Sparse | Array | None) -> RotatedSystem:
+    def system(self, shift: float, extra: Sparse | Array | None) -> System:
         """Solves (shift + 1) W + P W + W Q + extra W = R for W, or for V."""
         parts = [part for part in (self.P, extra) if part is not None]
         size = len(self.G)
         P = sum(parts[1:], parts[0]) if parts else sp.csr_array((size, size))
         values, vectors = self._feature_basis
         system = factorise(P, values + (1.0 + shift), self.layout)
-        return RotatedSystem(system, vectors, size, self.totals)
+        return replace(system, vectors=vectors, totals=self.totals)
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
@@ -362,32 +310,6 @@ class Composite:
             Q = self.totals.coordinates(self.totals.coordinates(Q).T)
         values, vectors = la.eigh(Q)
         return np.maximum(values, 0.0), vectors
-
-
-@dataclass(frozen=True, eq=False)
-class RotatedSystem:
-    """Systems that are separate for the columns of W V."""
-
-    system: System
-    vectors: Array | None
-    size: int
-    totals: Totals | None = None
-
-    def solve(self, R: Attributions) -> Attributions:
-        """The solution for the right-hand side R, in the features of W."""
-        R = self._free(R)
-        if self.vectors is None:
-            return self.system.solve(R)
-        return np.asarray(self.system.solve(R @ self.vectors) @ self.vectors.T)
-
-    def rotate(self, R: Array) -> Array:
-        """R V."""
-        R = self._free(R)
-        return R if self.vectors is None else R @ self.vectors
-
-    def _free(self, R: Array) -> Array:
-        """What is not along u: nothing answers to the rest."""
-        return R if self.totals is None else self.totals.coordinates(R)
 
 
 # ---- Newton's method on edge weights, for max-difference losses in l2
@@ -418,7 +340,7 @@ class State:
     """What weights s imply: the systems, W, the differences Z, q and φ."""
 
     s: Array
-    system: RotatedSystem
+    system: System
     W: Attributions
     Z: Array
     q: Array
@@ -474,7 +396,7 @@ class EdgeNewton:
         s[largest[self._groups] == 0.0] = 1.0
         return self._scaled(s, self._groups)
 
-    def _scaled(self, s: Array, groups: NDArray[np.intp]) -> Array:
+    def _scaled(self, s: Array, groups: Positions) -> Array:
         """The multiple of s in each group with Σ_{e ∈ g} s_e = c_g."""
         sums = np.bincount(groups, s, len(self._totals))
         return s * (self._totals / sums)[groups]
@@ -533,7 +455,7 @@ class EdgeNewton:
         model: _Model,
         right: Array,
         x: Array,
-        groups: NDArray[np.intp],
+        groups: Positions,
         accuracy: float,
     ) -> Array:
         """The x ≥ 0 of least ½xᵀHx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
@@ -554,7 +476,7 @@ class EdgeNewton:
         model: _Model,
         right: Array,
         x: Array,
-        groups: NDArray[np.intp],
+        groups: Positions,
         free: NDArray[np.bool_],
         accuracy: float,
     ) -> tuple[Array, Array]:
@@ -597,49 +519,37 @@ class _Model:
     def of(
         cls,
         state: State,
-        tails: NDArray[np.intp],
-        heads: NDArray[np.intp],
-        active: NDArray[np.intp],
+        tails: Positions,
+        heads: Positions,
+        active: Positions,
         damp: float,
     ) -> _Model:
         system, Z = state.system, state.Z[active]
-        shares = system.system.resistances(tails, heads)
+        shares = system.resistances(tails, heads)
         rotated = system.rotate(Z)
         diagonal = 2.0 * (shares * rotated**2).sum(axis=1)
         diagonal += 1e-12 * diagonal.max(initial=0.0) + np.finfo(float).tiny
         damping = damp * diagonal
-        if isinstance(system.system, Inverse) and len(active) <= _MATRIX_EDGES:
-            H = _matrix(system.system, rotated, tails, heads)
+        if system.inverse is not None and len(active) <= _MATRIX_EDGES:
+            rows = np.ascontiguousarray(
+                (system.inverse[tails] - system.inverse[heads]).T
+            )
+            couplings = rows[tails] - rows[heads]  # b_eᵀ M⁻¹ b_f
+            H = 2.0 * couplings * (rotated @ rotated.T)
             return cls(lambda x: H @ x + damping * x, diagonal)
-        rows = _incidence(tails, heads, system.size)
-        columns = sp.csr_array(rows.T)
+        edges = incidence(np.column_stack([tails, heads]), len(state.W))
+        columns = sp.csr_array(edges.T)
 
         def product(x: Array) -> Array:
             # how q falls, to first order, as the weights of edges rise by x
             V = system.solve(columns @ (x[:, None] * Z))
-            return 2.0 * np.einsum("ed,ed->e", Z, rows @ V) + damping * x
+            return 2.0 * np.einsum("ed,ed->e", Z, edges @ V) + damping * x
 
         return cls(product, diagonal)
 
 
-def _matrix(
-    system: Inverse, Z: Array, tails: NDArray[np.intp], heads: NDArray[np.intp]
-) -> Array:
-    rows = np.ascontiguousarray((system.inverse[tails] - system.inverse[heads]).T)
-    couplings = rows[tails] - rows[heads]  # b_eᵀ M⁻¹ b_f
-    return np.asarray(2.0 * couplings * (Z @ Z.T))
-
-
-def _incidence(tails: NDArray[np.intp], heads: NDArray[np.intp], size: int) -> Sparse:
-    """b_eᵀ, one row for each edge."""
-    ends = np.column_stack([tails, heads]).ravel()
-    signs = np.tile([1.0, -1.0], len(tails))
-    starts = np.arange(len(tails) + 1) * 2
-    return sp.csr_array((signs, ends, starts), shape=(len(tails), size))
-
-
 def _laplacian(
-    tails: NDArray[np.intp], heads: NDArray[np.intp], s: Array, size: int, dense: bool
+    tails: Positions, heads: Positions, s: Array, size: int, dense: bool
 ) -> Sparse | Array:
     """Σ_e s_e b_e b_eᵀ."""
     if dense:
@@ -655,7 +565,7 @@ def _laplacian(
     return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(size, size)))
 
 
-def _ends(term: Term) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _ends(term: Term) -> tuple[Positions, Positions]:
     """Where each edge starts and ends: row e of A is 1 there and −1 here."""
     assert isinstance(term.map, OverPoints)
     matrix = sp.csr_array(term.map.matrix)
@@ -676,26 +586,15 @@ def edge_weights(loss: MaxDifferenceRobustness, solution: Solution) -> Array:
     S is 0 on edges shorter than the largest difference; the sum of 2S is the weight of
     the loss for ``"max"``, N times that for ``"sum"`` (Tadesse et al. 2024, Eq. 13).
     """
-    if loss.norm != "l2":
-        raise InvalidInput(
-            f"{loss.name}: its norm is {loss.norm!r}; only 'l2' has the edge weights "
-            "of a squared loss"
-        )
-    if loss.name not in solution.duals:
-        raise InvalidInput(f"solution: has no dual of {loss.name!r}")
-    # y_e = 2 s_e z_e; an ordered-pair loss counts S_e‖z_e‖² twice
-    s = 0.5 * _multiples(solution.duals[loss.name], loss.residual(solution.W))
-    return np.asarray(0.5 * np.bincount(_edge_of_row(loss), s, loss.graph.n_edges))
-
-
-def _multiples(Y: Array, Z: Array) -> Array:
-    """The m_e ≥ 0 with y_e = m_e z_e, or nearly."""
+    Y, Z = solution.duals[loss.name], loss.residual(solution.W)
     squares = np.einsum("ed,ed->e", Z, Z)
     products = np.maximum(np.einsum("ed,ed->e", Y, Z), 0.0)
-    return np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0)
+    # y_e = 2 s_e z_e; an ordered-pair loss counts S_e‖z_e‖² twice
+    s = np.divide(products, squares, out=np.zeros_like(squares), where=squares > 0)
+    return np.asarray(0.25 * np.bincount(_edge_of_row(loss), s, loss.graph.n_edges))
 
 
-def _edge_of_row(loss: MaxDifferenceRobustness) -> NDArray[np.intp]:
+def _edge_of_row(loss: MaxDifferenceRobustness) -> Positions:
     """The place in ``graph.edges`` of each row of the map."""
     assert isinstance(loss.map, OverPoints)
     ends = np.sort(sp.csr_array(loss.map.matrix).indices.reshape(-1, 2), axis=1)

@@ -18,26 +18,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
 from propopt.base.text import Reason
-from propopt.losses import Program, PropertyLoss
+from propopt.losses import Program
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
 from propopt.solvers.normal_equations import Descent, positive_terms
-from propopt.solvers.solver import (
-    Curve,
-    CurveElsewhere,
-    Dispatcher,
-    Elsewhere,
-    Prepared,
-    Solution,
-    Solver,
-)
+from propopt.solvers.solver import Elsewhere, Posed, Prepared, Solution, Solver
 
 
 # ---- Losses over entries where rows add up over entries of their own
@@ -171,55 +163,32 @@ class _System(Descent):
 
 @final
 @dataclass(frozen=True)
-class Entries(Dispatcher):
+class Entries(Posed):
     """Another solver, given the program with entries for points.
 
     It takes losses of W itself, squared or absolute, and squared losses over entries,
     such as :class:`propopt.SharedRobustness`, and bounds on these.
     """
 
-    solver: Solver
+    how = "of entries"
 
-    @property
-    def name(self) -> str:
-        return f"{self.solver.name}, of entries"
-
-    def take(self, program: Program) -> Solver | Reason:
+    def posed(self, program: Program) -> Program | Reason:
         reason = entries_refusal(program.all_losses)
-        if reason is not None:
-            return Reason(reason)
-        inner = self.solver.take(_support(program).program(program))
-        return inner if isinstance(inner, Reason) else Entries(inner)
+        return _support(program).program(program) if reason is None else Reason(reason)
 
     def prepare(self, program: Program) -> Prepared:
-        support = _support(program)
-        inner = self.solver.prepare(support.program(program))
-        into = partial(_entries_of, support, program.losses)
-        out = partial(_placed, support, program.losses)
-        if isinstance(inner, Curve):
-            return CurveElsewhere(inner, into, out)
-        return Elsewhere(inner, into, out)
+        support, losses = _support(program), program.losses
+
+        def into(start: Solution) -> Solution:
+            duals = support.duals(losses, start.duals)
+            return replace(start, W=support.values(start.W), duals=duals)
+
+        def out(solution: Solution) -> Solution:
+            duals = support.duals(losses, solution.duals, back=True)
+            return replace(solution, W=support.expanded(solution.W), duals=duals)
+
+        return Elsewhere.of(self.inner(program), into, out)
 
 
 def _support(program: Program) -> Support:
     return Support.of(program.all_losses, program.shape)
-
-
-def _entries_of(
-    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
-) -> Solution:
-    return replace(
-        solution,
-        W=support.values(solution.W),
-        duals=support.duals(losses, solution.duals),
-    )
-
-
-def _placed(
-    support: Support, losses: tuple[PropertyLoss, ...], solution: Solution
-) -> Solution:
-    return replace(
-        solution,
-        W=support.expanded(solution.W),
-        duals=support.expanded_duals(losses, solution.duals),
-    )

@@ -80,7 +80,8 @@ class Elimination:
         order, heights = _narrow(matrix)
         banded = cls(matrix, order, heights, "banded")
         sparse = cls(matrix, None, heights, "sparse")
-        if _is_forest(matrix):
+        n_trees, _ = connected_components(matrix, directed=False)
+        if sp.tril(matrix, k=-1).count_nonzero() == len(heights) - n_trees:  # a forest
             one_each = np.ones_like(heights)
             sparse = cls(matrix, _by_breadth(matrix), one_each, "sparse")
         return min(banded, sparse, key=lambda choice: choice.seconds(1))
@@ -111,17 +112,39 @@ class Elimination:
     def factor(self, shift: float, weight: float) -> Factor:
         """The factor of ``shift`` I + ``weight`` P."""
         try:
-            if self.kind == "banded":
-                factor = _banded(self._band, shift, weight)
-            else:
-                columns = "MMD_AT_PLUS_A" if self.order is None else "NATURAL"
-                factor = _sparse(self._ordered, shift, weight, columns)
+            factor = self._banded if self.kind == "banded" else self._sparse
+            solve = factor(shift, weight)
         except (la.LinAlgError, RuntimeError) as error:
             raise SolverFailure(
                 f"{shift:.1e} I + {weight:.1e} P has no Cholesky factor to rounding: "
                 "the similarities of the graph are of too many sizes"
             ) from error
-        return factor if self.order is None else _reordered(factor, self.order)
+        order = self.order
+        if order is None:
+            return solve
+
+        def reordered(R: Array) -> Array:
+            W = np.empty_like(R)
+            W[order] = solve(R[order])
+            return W
+
+        return reordered
+
+    def _banded(self, shift: float, weight: float) -> Factor:
+        matrix = weight * self._band
+        matrix[0] += shift
+        lower = la.cholesky_banded(
+            matrix, overwrite_ab=True, lower=True, check_finite=False
+        )
+        return lambda R: la.cho_solve_banded((lower, True), R, check_finite=False)
+
+    def _sparse(self, shift: float, weight: float) -> Factor:
+        columns = "MMD_AT_PLUS_A" if self.order is None else "NATURAL"
+        eye = sp.eye_array(len(self.heights))
+        factors = positive_factors(
+            sp.csc_array(weight * self._ordered + shift * eye), columns
+        )
+        return lambda R: factors.solve(np.asfortranarray(R))
 
     @cached_property
     def _ordered(self) -> Sparse:
@@ -141,30 +164,6 @@ class Elimination:
     def _fill(self) -> float:
         """A bound of the entries of the factor."""
         return float(self.heights.sum()) + len(self.heights)
-
-
-def _reordered(factor: Factor, order: NDArray[np.intp]) -> Factor:
-    def solve(R: Array) -> Array:
-        W = np.empty_like(R)
-        W[order] = factor(R[order])
-        return W
-
-    return solve
-
-
-def _banded(band: Array, shift: float, weight: float) -> Factor:
-    matrix = weight * band
-    matrix[0] += shift
-    lower = la.cholesky_banded(
-        matrix, overwrite_ab=True, lower=True, check_finite=False
-    )
-    return lambda R: la.cho_solve_banded((lower, True), R, check_finite=False)
-
-
-def _sparse(P: Sparse, shift: float, weight: float, order: str) -> Factor:
-    matrix = sp.csc_array(weight * P + shift * sp.eye_array(P.shape[0]))
-    factors = positive_factors(matrix, order)
-    return lambda R: factors.solve(np.asfortranarray(R))
 
 
 def positive_factors(matrix: Sparse, order: str = "MMD_AT_PLUS_A") -> spla.SuperLU:
@@ -190,12 +189,6 @@ def solved_in_groups(
     return W
 
 
-def _is_forest(P: sp.csr_array) -> bool:
-    n_trees, _ = connected_components(P, directed=False)
-    n_edges = sp.tril(P, k=-1).count_nonzero()
-    return bool(n_edges == P.shape[0] - n_trees)
-
-
 def _by_breadth(P: sp.csr_array) -> NDArray[np.intp]:
     return np.asarray(reverse_cuthill_mckee(P, symmetric_mode=True)).astype(np.intp)
 
@@ -213,17 +206,19 @@ def _narrow(P: sp.csr_array) -> tuple[NDArray[np.intp] | None, NDArray[np.intp]]
 def _heights(P: sp.csr_array, order: NDArray[np.integer] | None) -> NDArray[np.intp]:
     """For each row of the ordered P how far its first entry is from the diagonal."""
     n_nodes = P.shape[0]
-    rank = np.arange(n_nodes) if order is None else _inverse(order)
+    rank = np.arange(n_nodes)
+    if order is not None:
+        rank[order] = np.arange(n_nodes)
     first = np.arange(n_nodes)
     rows = np.repeat(rank, np.diff(P.indptr))
     np.minimum.at(first, rows, rank[P.indices])
     return np.arange(n_nodes) - first
 
 
-def _inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    return rank
+def bandwidth(P: Sparse) -> int:
+    """In the reverse order of Cuthill and McKee."""
+    matrix = sp.csr_array(P)
+    return int(_heights(matrix, _by_breadth(matrix)).max(initial=0))
 
 
 REFINEMENTS = 3

@@ -96,7 +96,7 @@ _BALANCED_EVERY = 10
 
 
 @final
-class DiagonalLasso(LassoMethod):
+class DiagonalLasso:
     """The eigenbasis of a quadratic, and lassos in it."""
 
     def __init__(self, quadratic: Quadratic) -> None:
@@ -106,6 +106,7 @@ class DiagonalLasso(LassoMethod):
         self._pull = 2.0 * self._forward(quadratic.G)
 
     def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+        """The optimum, from that for weights nearby where one is given."""
         with few_threads(len(self._theta)):
             return self._minimum(lasso, start)
 
@@ -294,37 +295,31 @@ class Lasso(Solver):
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:
-    if isinstance(quadratic.P, np.ndarray):
-        return DiagonalLasso(quadratic)
-    if max(quadratic.G.shape) <= SECOND_METHOD:
-        return _InTurn(quadratic)
-    return NewtonLasso(quadratic)
-
-
-SECOND_METHOD = 2_000  # points or features up to which there is a second method
-
-
-class _InTurn(LassoMethod):
     """Newton's method; where it stalls, the eigenbasis.
 
     It stalls where points or features are tied so stiffly that many attributions have
     to change sign at once: from weights of 1e7 times that of gradient matching.
     """
+    if isinstance(quadratic.P, np.ndarray):
+        return DiagonalLasso(quadratic).minimum
+    newton = NewtonLasso(quadratic)
+    if max(quadratic.G.shape) > SECOND_METHOD:
+        return newton.minimum
+    second: list[DiagonalLasso] = []  # made where it is needed
 
-    def __init__(self, quadratic: Quadratic) -> None:
-        self._quadratic = quadratic
-        self._newton = NewtonLasso(quadratic)
-
-    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        first = self._newton.minimum(lasso, start)
+    def in_turn(lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
+        first = newton.minimum(lasso, start)
         if first.gap <= lasso.tolerance:
             return first
-        second = self._diagonal.minimum(lasso, first)
-        return min(first, second, key=lambda optimum: optimum.gap)
+        if not second:
+            second.append(DiagonalLasso(quadratic))
+        answers = first, second[0].minimum(lasso, first)
+        return min(answers, key=lambda optimum: optimum.gap)
 
-    @cached_property
-    def _diagonal(self) -> DiagonalLasso:
-        return DiagonalLasso(self._quadratic)
+    return in_turn
+
+
+SECOND_METHOD = 2_000  # points or features up to which there is a second method
 
 
 def _is_squared(loss: PropertyLoss) -> bool:
@@ -384,7 +379,7 @@ class _Sparse(Prepared):
         lasso = LassoProblem(
             beta=b / a, gamma=c / a, weight=weight / a, tolerance=tolerance
         )
-        optimum = self._method.minimum(lasso, self._begin(start, a))
+        optimum = self._method(lasso, self._begin(start, a))
         # cut again: rounding may have put a·Y beyond λ
         return self._solution(optimum.W, np.clip(a * optimum.Y, -weight, weight))
 

@@ -35,13 +35,12 @@ from the optimum for weights nearby it takes two or three steps.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
-import scipy.fft
 import scipy.linalg as la
 import scipy.sparse as sp
 
@@ -77,12 +76,8 @@ class LassoOptimum:
     gap: float  # the proven relative gap
 
 
-class LassoMethod(ABC):
-    """A method that holds G, P and Q, and minimises for any weights."""
-
-    @abstractmethod
-    def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        """The optimum, from that for weights nearby where one is given."""
+LassoMethod: TypeAlias = Callable[[LassoProblem, LassoOptimum | None], LassoOptimum]
+"""The optimum for any weights, from that for weights nearby where one is given."""
 
 
 def best_dual(W: Array, slope: Array, weight: float) -> Array:
@@ -101,82 +96,51 @@ def proven_gap(W: Array, slope: Array, weight: float) -> float:
 # ---- The curvature of squared losses, H = 2(I + βP + γQ), as products and bounds
 
 
-Couplings: TypeAlias = Sparse | Array | Operator | None
-"""P (N, N): sparse, dense or an operator."""
-
 DENSITY = 0.1  # products with a stored matrix are faster dense from here on
 PRECONDITIONED = 30.0  # β‖P‖ from which two cosine transforms a step pay for themselves
 
 
-class Curvature(ABC):
-    """H = 2(I + βP + γQ) on attributions in a layout of its own."""
+class Curvature:
+    """H = 2(I + βP + γQ) on attributions in a layout of its own: points in rows.
 
-    def __init__(self, beta: float, gamma: float) -> None:
+    P is a matrix, sparse or dense.
+    """
+
+    def __init__(self, P: Any, Q: Array | None, beta: float, gamma: float) -> None:
+        self._P = P
+        self._Q = Q if gamma else None
         self.beta = beta
         self.gamma = gamma
 
-    @abstractmethod
     def stored(self, W: Attributions) -> Array:
         """A contiguous copy of W (N, D) in this layout."""
-
-    @abstractmethod
-    def restored(self, X: Array) -> Attributions:
-        """W (N, D) from this layout."""
-
-    @abstractmethod
-    def product(self, X: Array) -> Array:
-        """H X, a new array."""
-
-    @property
-    @abstractmethod
-    def bound(self) -> Array:
-        """A diagonal M ≽ H, of a shape that broadcasts."""
-
-    @abstractmethod
-    def precondition(self, R: Array) -> Array:
-        """An approximation of H⁻¹R, symmetric and positive definite; a new array."""
-
-    def guess(self, X: Array) -> Array | None:
-        """H⁻¹X where it is known exactly, else None."""
-        del X
-        return None
-
-
-@final
-class StoredCurvature(Curvature):
-    """P is a matrix, sparse or dense; points in rows."""
-
-    def __init__(
-        self, P: Sparse | Array | None, Q: Array | None, beta: float, gamma: float
-    ) -> None:
-        super().__init__(beta, gamma)
-        self._P = P
-        self._Q = Q
-
-    def stored(self, W: Attributions) -> Array:
         return np.array(W, order="C")
 
     def restored(self, X: Array) -> Attributions:
+        """W (N, D) from this layout."""
         return X
 
     def product(self, X: Array) -> Array:
+        """H X, a new array."""
         product = 2.0 * X
         if self._P is not None and self.beta:
             coupled = self._P @ X
             coupled *= 2.0 * self.beta
             product += coupled
-        if self._Q is not None and self.gamma:
+        if self._Q is not None:
             product += X @ ((2.0 * self.gamma) * self._Q)
         return product
 
     @cached_property
     def bound(self) -> Array:
+        """A diagonal M ≽ H, of a shape that broadcasts."""
         # |P|1 bounds P, for symmetric P (Gershgorin)
         over_points = _row_sums(self._P) * self.beta
         over_features = _row_sums(self._Q) * self.gamma
         return np.asarray(2.0 + 2.0 * np.add.outer(over_points, over_features))
 
     def precondition(self, R: Array) -> Array:
+        """An approximation of H⁻¹R, symmetric and positive definite; a new array."""
         _, V = self._feature_basis
         if V is None:
             return np.asarray(R * self._inverse_diagonal)
@@ -191,33 +155,30 @@ class StoredCurvature(Curvature):
 
     @cached_property
     def _feature_basis(self) -> tuple[Array, Array | None]:
-        if self._Q is None or self.gamma == 0.0:
+        if self._Q is None:
             return np.zeros(1), None
         values, vectors = la.eigh(self._Q)
         return np.maximum(values, 0.0), vectors
 
+    def guess(self, X: Array) -> Array | None:
+        """H⁻¹X where it is known exactly, else None."""
+        del X
+        return None
+
 
 @final
 class OperatorCurvature(Curvature):
-    """P is known by its action on a column; features in rows.
+    """The same where P is known by its action on a column: features in rows.
 
     A lattice is diagonal under the cosine transform, which then is the preconditioner
     (exact where no attribution is zero); other operators have none but a diagonal.
     """
 
-    def __init__(
-        self,
-        P: Operator,
-        Q: Array | None,
-        beta: float,
-        gamma: float,
-        basis: CosineBasis | None,
-    ) -> None:
-        super().__init__(beta, gamma)
-        self._P = P
-        self._Q = Q
-        worthwhile = beta * P.largest >= PRECONDITIONED
-        self._basis = basis if worthwhile else None
+    @property
+    def _lattice(self) -> LatticeLaplacian | None:
+        """P, where the cosine transform is worth its time."""
+        stiff = self.beta * self._P.largest >= PRECONDITIONED
+        return self._P if stiff and isinstance(self._P, LatticeLaplacian) else None
 
     def stored(self, W: Attributions) -> Array:
         return np.array(W.T, order="C")
@@ -236,7 +197,7 @@ class OperatorCurvature(Curvature):
             row += X[column]
 
         for_each_column(fill, *X.shape)
-        if self._Q is not None and self.gamma:
+        if self._Q is not None:
             product += ((2.0 * self.gamma) * self._Q) @ X
         return product
 
@@ -248,65 +209,26 @@ class OperatorCurvature(Curvature):
         return np.asarray(2.0 + 2.0 * np.add.outer(over_features, over_points))
 
     def precondition(self, R: Array) -> Array:
-        if self._basis is None:
-            return R / (0.5 * (2.0 + self.bound))
-        return self._inverse(self._basis, R)
+        inverse = self.guess(R)
+        return R / (0.5 * (2.0 + self.bound)) if inverse is None else inverse
 
     def guess(self, X: Array) -> Array | None:
-        return None if self._basis is None else self._inverse(self._basis, X)
-
-    def _inverse(self, basis: CosineBasis, R: Array) -> Array:
+        lattice = self._lattice
+        if lattice is None:
+            return None
         values, V = self._feature_basis
-        nu = np.broadcast_to(values, len(R))
-        turned = R.copy() if V is None else V.T @ R
+        nu = np.broadcast_to(values, len(X))
+        turned = X.copy() if V is None else V.T @ X
 
         def divide(column: int) -> None:
-            eigenvalues = (2.0 * self.beta) * basis.values
+            eigenvalues = (2.0 * self.beta) * lattice.eigenvalues
             eigenvalues += 2.0 * (1.0 + self.gamma * nu[column])
-            spectrum = basis.forward(turned[column])
+            spectrum = lattice.forward(turned[column])
             spectrum /= eigenvalues
-            turned[column] = basis.backward(spectrum)
+            turned[column] = lattice.backward(spectrum)
 
-        for_each_column(divide, *R.shape)
+        for_each_column(divide, *X.shape)
         return turned if V is None else V @ turned
-
-    @cached_property
-    def _feature_basis(self) -> tuple[Array, Array | None]:
-        if self._Q is None:
-            return np.zeros(1), None
-        values, vectors = la.eigh(self._Q)
-        return np.maximum(values, 0.0), vectors
-
-
-@final
-class CosineBasis:
-    """The eigenbasis of :class:`LatticeLaplacian`: the cosine transform of the box.
-
-    A path of n points has the eigenvalues 2 − 2cos(πk/n); those of a box add up.
-    """
-
-    def __init__(self, laplacian: LatticeLaplacian) -> None:
-        self.box = laplacian.box
-
-    @cached_property
-    def values(self) -> Array:
-        """Eigenvalues, shape (N,), in the order of :meth:`forward`."""
-        total = np.zeros(1)
-        for n in self.box:
-            path = 4.0 - 4.0 * np.cos(np.pi * np.arange(n) / n)
-            total = np.add.outer(total, path).ravel()
-        return total
-
-    def forward(self, w: Array) -> Array:
-        """Coefficients of one vector (N,)."""
-        transformed = scipy.fft.dctn(w.reshape(self.box), norm="ortho")
-        return np.asarray(transformed).ravel()
-
-    def backward(self, coefficients: Array) -> Array:
-        """The vector (N,) of these coefficients, which are overwritten."""
-        block = coefficients.reshape(self.box)
-        vector = scipy.fft.idctn(block, norm="ortho", overwrite_x=True)
-        return np.asarray(vector).ravel()
 
 
 def _row_sums(matrix: Sparse | Array | None) -> Array:
@@ -337,7 +259,7 @@ _DESCENT = 0.05  # of the decrease that a gradient step guarantees
 
 
 @final
-class NewtonLasso(LassoMethod):
+class NewtonLasso:
     """Newton's method for the target G and the couplings P and Q."""
 
     def __init__(self, quadratic: Quadratic) -> None:
@@ -346,7 +268,9 @@ class NewtonLasso(LassoMethod):
         self._Q = quadratic.Q
 
     def minimum(self, lasso: LassoProblem, start: LassoOptimum | None) -> LassoOptimum:
-        H = self._curvature(lasso.beta, lasso.gamma)
+        """The optimum, from that for weights nearby where one is given."""
+        kind = OperatorCurvature if isinstance(self._P, Operator) else Curvature
+        H = kind(self._P, self._Q, lasso.beta, lasso.gamma)
         G = H.stored(self._G)
         W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)
         objective = _Objective(H, G, lasso.weight)
@@ -360,19 +284,8 @@ class NewtonLasso(LassoMethod):
             gap=objective.gap(point) / objective.scale(point),
         )
 
-    def _curvature(self, beta: float, gamma: float) -> Curvature:
-        if isinstance(self._P, Operator):
-            return OperatorCurvature(self._P, self._Q, beta, gamma, self._cosine_basis)
-        return StoredCurvature(self._P, self._Q, beta, gamma)
 
-    @cached_property
-    def _cosine_basis(self) -> CosineBasis | None:
-        if isinstance(self._P, LatticeLaplacian):
-            return CosineBasis(self._P)
-        return None
-
-
-def _for_products(P: Couplings) -> Couplings:
+def _for_products(P: Sparse | Array | Operator | None) -> Any:
     """P as products with it are fastest."""
     if P is None or isinstance(P, np.ndarray | Operator):
         return P

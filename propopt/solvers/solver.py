@@ -16,14 +16,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar, final
+from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import SolverFailure
+from propopt.base.errors import Refused, SolverFailure
 from propopt.base.resources import few_threads
 from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program, PropertyLoss
@@ -138,6 +138,38 @@ class Dispatcher(Solver):
 # ---- A program that is solved as another, in other coordinates
 
 
+@dataclass(frozen=True)
+class Posed(Dispatcher):
+    """Another solver, given another program that stands for the first."""
+
+    solver: Solver | None  # None where there is nothing to solve
+    how: ClassVar[str]  # what results call it, behind the solver
+
+    @property
+    def name(self) -> str:
+        return self.how if self.solver is None else f"{self.solver.name}, {self.how}"
+
+    @abstractmethod
+    def posed(self, program: Program) -> Program | Reason:
+        """The other program, or why there is none."""
+
+    def take(self, program: Program) -> Solver | Reason:
+        posed = self.posed(program)
+        if isinstance(posed, Reason):
+            return posed
+        if self.solver is None:
+            return Reason("more than one explanation is left")
+        inner = self.solver.take(posed)
+        return inner if isinstance(inner, Reason) else replace(self, solver=inner)
+
+    def inner(self, program: Program) -> Prepared:
+        """The other program made ready."""
+        posed = self.posed(program)
+        if isinstance(posed, Reason) or self.solver is None:
+            raise Refused(f"{self.name}: it takes programs that it has not refused")
+        return self.solver.prepare(posed)
+
+
 class Elsewhere(Prepared):
     """A program that another stands for: starts go into that, solutions come out."""
 
@@ -146,25 +178,48 @@ class Elsewhere(Prepared):
         inner: Prepared,
         into: Callable[[Solution], Solution],
         out: Callable[[Solution], Solution],
+        reduced: Program | None = None,  # the other, where zero is tried first
+        constants: Array | float = 0.0,  # what losses are above those of the other
     ) -> None:
         self._inner = inner
         self._into = into
         self._out = out
+        self._reduced = reduced
+        self._constants = constants
+
+    @classmethod
+    def of(cls, inner: Prepared, *rest: Any) -> Elsewhere:
+        """A curve, where the other has one."""
+        return (CurveElsewhere if isinstance(inner, Curve) else cls)(inner, *rest)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
+        if self._zero_is_free(weights):
+            assert self._reduced is not None, "its zero is free"
+            return self._out(Solution(W=np.zeros(self._reduced.shape)))
         begin = None if start is None else self._into(start)
         return self._out(self._inner.solve(weights, tolerance, begin))
+
+    def _zero_is_free(self, weights: Array) -> bool:
+        if self._reduced is None or self._reduced.bounds:
+            return False
+        return not (weights * self._costs_of_zero).any()
+
+    @cached_property
+    def _costs_of_zero(self) -> Array:
+        assert self._reduced is not None, "see _zero_is_free"
+        return np.array([loss.value_at_zero for loss in self._reduced.losses])
 
 
 @final
 class CurveElsewhere(Elsewhere, Curve):
-    """The same, where the other has a curve, of the same losses."""
+    """The same, where the other has a curve, of the same losses but for constants."""
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         assert isinstance(self._inner, Curve), "it is chosen for curves"
-        return self._inner.measure(weights, tolerance)
+        measured = self._inner.measure(weights, tolerance)
+        return replace(measured, losses=measured.losses + self._constants)
 
 
 def with_infinite(
@@ -235,45 +290,40 @@ class InTurn(Curve):
         self._solver = otherwise
 
     def measure(self, weights: Array, tolerance: float) -> Measurement:
-        enough = max(tolerance, _ROUNDING)
-
-        def is_enough(measured: Measurement) -> bool:
-            return measured.excess <= enough * float(weights @ measured.losses)
-
-        answers = self._first(
-            lambda curve: curve.measure(weights, tolerance), is_enough
+        tiny = np.finfo(float).tiny
+        return self._better(
+            lambda curve: curve.measure(weights, tolerance),
+            lambda m: m.excess / max(float(weights @ m.losses), tiny),
+            tolerance,
         )
-        return min(answers, key=lambda measured: measured.excess)
 
     def solve(
         self, weights: Array, tolerance: float, start: Solution | None = None
     ) -> Solution:
-        def is_enough(solution: Solution) -> bool:
-            return self._gap(solution, weights) <= max(tolerance, _ROUNDING)
+        return self._better(
+            lambda curve: curve.solve(weights, tolerance, start),
+            lambda solution: self._gap(solution, weights),
+            tolerance,
+        )
 
-        def ask(curve: Curve) -> Solution:
-            return curve.solve(weights, tolerance, start)
-
-        answers = self._first(ask, is_enough)
-        if len(answers) == 1:
-            return answers[0]
-        return min(answers, key=lambda solution: self._gap(solution, weights))
-
-    def _first(
-        self, ask: Callable[[Curve], _Answer], is_enough: Callable[[_Answer], bool]
-    ) -> list[_Answer]:
-        """What the first says, or what both say where that is not enough."""
+    def _better(
+        self,
+        ask: Callable[[Curve], _Answer],
+        gap: Callable[[_Answer], float],
+        tolerance: float,
+    ) -> _Answer:
+        """What the first says; the better of both where that is not enough."""
         answers: list[_Answer] = []
         with suppress(SolverFailure):
             answers.append(ask(self._curve))
-            if is_enough(answers[0]):
-                return answers
+            if gap(answers[0]) <= max(tolerance, _ROUNDING):
+                return answers[0]
         try:
-            return [*answers, ask(self._other)]
+            answers.append(ask(self._other))
         except SolverFailure:
-            if answers:
-                return answers
-            raise
+            if not answers:
+                raise
+        return answers[0] if len(answers) == 1 else min(answers, key=gap)
 
     def _gap(self, solution: Solution, weights: Array) -> float:
         objective = self._program.weighed(weights)

@@ -76,11 +76,11 @@ class Admm:
         self._program = program
         self._W = W
         self._Z = [term.map(W) for term in program.terms]
-        self._rho = [
+        self.rho = [  # ρ_i
             _bounded(term, _penalty(term, Z, Y))
             for term, Z, Y in zip(program.terms, self._Z, duals, strict=True)
         ]
-        self._U = [Y / rho for Y, rho in zip(duals, self._rho, strict=True)]
+        self._U = [Y / rho for Y, rho in zip(duals, self.rho, strict=True)]
         linear = all(
             t.gram is not None and t.penalty.degree == 1 for t in program.terms
         )
@@ -107,27 +107,22 @@ class Admm:
         return self.best
 
     @property
-    def penalties(self) -> list[float]:
-        """ρ_i."""
-        return list(self._rho)
-
-    @property
     def duals(self) -> list[Array]:
         """Y_i = ρ_i U_i."""
-        return [rho * U for rho, U in zip(self._rho, self._U, strict=True)]
+        return [rho * U for rho, U in zip(self.rho, self._U, strict=True)]
 
     def _step(self) -> None:
         program = self._program
         right = program.G.copy()
         for term, rho, Z, U in zip(
-            program.terms, self._rho, self._Z, self._U, strict=True
+            program.terms, self.rho, self._Z, self._U, strict=True
         ):
             right += term.adjoint((0.5 * rho) * (Z - U))
         self._W = program.minimiser(self._system, right)
         for i, term in enumerate(program.terms):
             ahead = term.map(self._W) - self._Z[i]
             V = self._Z[i] + self._relaxation * ahead + self._U[i]
-            Z = term.penalty.prox(V, term.weight / self._rho[i])
+            Z = term.penalty.prox(V, term.weight / self.rho[i])
             self._Z[i] = Z
             self._U[i] = V - Z
 
@@ -144,7 +139,7 @@ class Admm:
         """ρ_i is moved where relative primal and dual residuals differ much."""
         changed = False
         for i, term in enumerate(self._program.terms):
-            rho, Z, U = self._rho[i], self._Z[i], self._U[i]
+            rho, Z, U = self.rho[i], self._Z[i], self._U[i]
             image = term.map(self._W)
             primal = _ratio(_norm(image - Z), max(_norm(image), _norm(Z)))
             moved = _norm(term.adjoint(Z - before[i]))
@@ -152,7 +147,7 @@ class Admm:
             factor = np.clip(np.sqrt(_ratio(primal, dual)), 0.05, 20.0)
             factor = _bounded(term, rho * factor) / rho
             if not 0.5 < factor < 2.0:
-                self._rho[i], self._U[i] = rho * factor, U / factor
+                self.rho[i], self._U[i] = rho * factor, U / factor
                 changed = True
         if changed:
             self._factorise()
@@ -160,7 +155,7 @@ class Admm:
     def _factorise(self) -> None:
         shift = 0.0
         extra: Sparse | Array | None = None
-        for term, rho in zip(self._program.terms, self._rho, strict=True):
+        for term, rho in zip(self._program.terms, self.rho, strict=True):
             if term.gram is None:
                 shift += 0.5 * rho
             else:
@@ -214,9 +209,8 @@ class Splitting(Solver):
     def refusal(self, program: Program) -> str | None:
         return (
             _bounds_refusal(program)
-            or _penalty_refusal(program.losses)
+            or _loss_refusal(program.losses)
             or quadratic_refusal(program.losses)
-            or _implicit_refusal(program.losses)
             or _memory_refusal(program)
         )
 
@@ -269,7 +263,9 @@ class _Split(Prepared):
         self._size = _size(self._quadratic.G, self._totals)
         self._layout = choose_layout(_grams(program.losses))
         as_dense = self._layout == "dense"
-        self._P = _stored(self._quadratic.P, as_dense=as_dense)
+        P = self._quadratic.P
+        assert not isinstance(P, Operator), "graphs known by their action are refused"
+        self._P = dense_matrix(P) if as_dense and P is not None else P
         self._terms = {
             place: Term.of(loss, as_dense=as_dense)
             for place, loss in enumerate(program.losses)
@@ -400,24 +396,11 @@ def _grams(losses: tuple[PropertyLoss, ...]) -> list[Sparse | Array]:
     return [loss.map.gram for loss in losses if isinstance(loss.map, OverPoints)]
 
 
-def _stored(
-    gram: Sparse | Array | Operator | None, *, as_dense: bool
-) -> Sparse | Array | None:
-    if gram is None or isinstance(gram, Operator):
-        return None  # the solver refuses graphs known by their action alone
-    return dense_matrix(gram) if as_dense else gram
-
-
-def _penalty_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
+def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     for loss in losses:
         smooth = isinstance(loss.penalty, Squared)
         if not (smooth or isinstance(loss, Sparsity | MaxDifferenceRobustness)):
             return f"{loss.name} is not squared, sparsity or a largest difference"
-    return None
-
-
-def _implicit_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    for loss in losses:
         if isinstance(loss.map, ImplicitOverPoints):
             return f"{loss.name} has a graph whose edges are not stored"
     return None

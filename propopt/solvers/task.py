@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, final
@@ -27,12 +27,12 @@ from propopt.base.text import Reason
 from propopt.losses import MaxDifferenceRobustness, Program
 from propopt.losses.algebra import Faithfulness, Trivial
 from propopt.losses.completeness import Totals
-from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
+from propopt.losses.faithfulness import quantity_of_target, units_of_target
 from propopt.losses.restricted import Restriction, is_complete, zeros
 from propopt.results.certificate import Certificate, certificate_of
 from propopt.results.explanation import Explanation, LazyAttributions
 from propopt.results.hessian import least_among
-from propopt.results.target_error import Aim, KnownCurvature, TargetError
+from propopt.results.target_error import Aim, KnownCurvature
 from propopt.solvers.centred import Restricted, Transposed
 from propopt.solvers.complete import Complete, MinimumNorm, without_totals
 from propopt.solvers.conic import Conic, missing_backend
@@ -53,6 +53,7 @@ from propopt.solvers.solver import (
     Curve,
     Dispatcher,
     Measurement,
+    Posed,
     Prepared,
     Solution,
     Solver,
@@ -215,7 +216,7 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
 
 def innermost(solver: Solver) -> Solver | None:
     """What solves in the end, below those that change the program before."""
-    while isinstance(solver, Restricted | Transposed | Complete | Entries):
+    while isinstance(solver, Posed):
         if solver.solver is None:
             return None
         solver = solver.solver
@@ -337,7 +338,16 @@ class Task:
         posed = weights if self.active is None else weights[list(self.active)]
         with few_threads(shape[0]):
             solution = self.prepared.solve(posed, tolerance, start)
-        _refuse_unsound(solution, self.chosen.name)
+        # what no certificate could be made of: this is all that is not trusted
+        if not np.isfinite(solution.W).all():
+            raise SolverFailure(
+                f"{self.chosen.name} gave attributions that are not finite"
+            )
+        if not all(multiplier >= 0.0 for multiplier in solution.multipliers):
+            raise SolverFailure(
+                f"{self.chosen.name} gave a multiplier that is not a number >= 0"
+            )
+        refuse_overflow(solution.W, "attributions")
         return solution
 
     def explain(
@@ -352,34 +362,57 @@ class Task:
 
         And with standard errors: by default those that take no further solving.
         """
-        with few_threads(self.program.shape[0]):
-            losses = [loss.value_at(solution.W) for loss in self.program.all_losses]
+        program = self.program
+        with few_threads(program.shape[0]):
+            losses = [loss.value_at(solution.W) for loss in program.all_losses]
             certificate = self._certified(solution, weights, losses, tolerance)
-        return Explanation(
+        prices = zip(program.bounds, solution.multipliers, strict=True)
+        return self._explanation(
+            weights,
+            certificate,
+            losses,
+            began,
+            multipliers=solution.multipliers,
             attributions=sealed(solution.W),
+            prices={bound.loss.name: price for bound, price in prices},
+            details={**self._details(solution), **self._of_totals(solution, weights)},
+            errors=errors,
+        )
+
+    def _explanation(
+        self,
+        weights: Array,
+        certificate: Certificate,
+        losses: list[float],
+        began: float,
+        *,
+        attributions: Attributions,
+        details: Mapping[str, Array],
+        multipliers: tuple[float, ...] = (),
+        prices: Mapping[str, float] | None = None,
+        errors: Array | None = None,
+    ) -> Explanation:
+        program = self.program
+        return Explanation(
+            attributions=attributions,
             method="optimized",
-            labels=self.program.labels,
-            weights=self.program.weighed(weights).weights,
+            labels=program.labels,
+            weights=program.weighed(weights).weights,
             certificate=certificate,
-            multipliers={
-                bound.loss.name: multiplier
-                for bound, multiplier in zip(
-                    self.program.bounds, solution.multipliers, strict=True
-                )
-            },
+            multipliers=prices or {},
+            # on a curve those of bounds are not known
             losses={
                 loss.name: value
-                for loss, value in zip(self.program.all_losses, losses, strict=True)
+                for loss, value in zip(program.all_losses, losses, strict=False)
             },
-            details={
-                **self._details(solution),
-                **self._of_totals(solution, weights),
-            },
-            target=self._target(weights, certificate.scale, solution.multipliers),
+            details=details,
+            target=lazily(
+                partial(self._aim.error, weights, certificate.scale, multipliers)
+            ),
             standard_errors=self._linear_errors(weights) if errors is None else errors,
-            units=self._units,
-            quantity=quantity_of_target(self.program.all_losses),
-            program=self.program,
+            units=units_of_target(program.all_losses) or "gradient",
+            quantity=quantity_of_target(program.all_losses),
+            program=program,
             solver=self._solver_name(weights),
             seconds=time.perf_counter() - began,
         )
@@ -424,11 +457,6 @@ class Task:
             and loss.norm == "l2"
             and loss.name in solution.duals
         }
-
-    def _target(
-        self, weights: Array, scale: float, multipliers: tuple[float, ...] = ()
-    ) -> TargetError:
-        return lazily(partial(self._aim.error, weights, scale, multipliers))
 
     def standard_errors(
         self, weights: Array, tolerance: float, solution: Solution
@@ -502,10 +530,6 @@ class Task:
             if value is not None
         }
 
-    @property
-    def _units(self) -> Units:
-        return units_of_target(self.program.all_losses) or "gradient"
-
     def _solver_name(self, weights: Array) -> str:
         return "none" if self._zero_is_free(weights) else self.chosen.name
 
@@ -530,7 +554,6 @@ class Task:
         Now, if the curve does not know its losses to the tolerance: attributions may
         prove more, and say so if they do not.
         """
-        names = [loss.name for loss in self.program.losses]
         named = self.program.weighed(weights).weights
         self._trivial.refuse_underflow(named)
         measurement = self.measure(weights, tolerance)
@@ -541,33 +564,22 @@ class Task:
             scale=self._trivial.scale(value, named),
             kind="curve",
         )
-        best = Explanation(
-            attributions=self._lazy(weights, tolerance),
-            method="optimized",
-            labels=self.program.labels,
-            weights=named,
-            losses=dict(zip(names, measurement.losses.tolist(), strict=True)),
-            certificate=certificate,
-            target=self._target(weights, certificate.scale),
-            standard_errors=self._linear_errors(weights),
-            details=self._irreducible,
-            units=self._units,
-            quantity=quantity_of_target(self.program.all_losses),
-            program=self.program,
-            solver=self.chosen.name,
-            seconds=time.perf_counter() - began,
-        )
-        if not certificate.holds(tolerance):
-            _ = best.attributions
-        return best
-
-    def _lazy(self, weights: Array, tolerance: float) -> Attributions:
         lazy: Any = LazyAttributions(
             shape=self.program.shape,
             compute=partial(self._explained, weights, tolerance),
             tolerance=tolerance,
+        )  # a field takes it, and has attributions when it is read
+        best = self._explanation(
+            weights,
+            certificate,
+            measurement.losses.tolist(),
+            began,
+            attributions=lazy,
+            details=self._irreducible,
         )
-        return lazy  # a field takes it, and has attributions when it is read
+        if not certificate.holds(tolerance):
+            _ = best.attributions
+        return best
 
     def _explained(self, weights: Array, tolerance: float) -> Explanation:
         began = time.perf_counter()
@@ -599,12 +611,3 @@ class Task:
         tied = [loss for weight, loss in losses if weight > 0]
         tied += [bound.loss for bound in self.program.bounds]
         return any(isinstance(loss, Faithfulness) for loss in tied)
-
-
-def _refuse_unsound(solution: Solution, solver: str) -> None:
-    """Refuse what no certificate could be made of: this is all that is not trusted."""
-    if not np.isfinite(solution.W).all():
-        raise SolverFailure(f"{solver} gave attributions that are not finite")
-    if not all(multiplier >= 0.0 for multiplier in solution.multipliers):
-        raise SolverFailure(f"{solver} gave a multiplier that is not a number >= 0")
-    refuse_overflow(solution.W, "attributions")

@@ -261,7 +261,10 @@ def grid(
     >>> grid(-5, 5, per_dimension=5, dimensions=3, first=100).shape
     (100, 3)
     """
-    _check_ends(low, high)
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InvalidInput(f"grid: expected finite low < high, got {low!r}, {high!r}")
+    if not np.isfinite(float(high) - float(low)):
+        raise InvalidInput("grid: low and high are too far apart")
     count = grid_size(per_dimension, dimensions, first)
     n_bytes = 8.0 * (count * (3 * dimensions + 1) + per_dimension)
     require_memory(n_bytes, f"a grid of {count} points", "give fewer, or `first`")
@@ -283,10 +286,3 @@ def grid_size(per_dimension: int, dimensions: int, first: int | None = None) -> 
     if count > total:
         raise InvalidInput(f"first: the grid has only {total} points, got {count}")
     return count
-
-
-def _check_ends(low: float, high: float) -> None:
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise InvalidInput(f"grid: expected finite low < high, got {low!r}, {high!r}")
-    if not np.isfinite(float(high) - float(low)):
-        raise InvalidInput("grid: low and high are too far apart")

@@ -48,7 +48,7 @@ from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
-from propopt.losses.linear_algebra import Components
+from propopt.losses.linear_algebra import Components, incidence
 from propopt.losses.maps import LinearMap, OverPoints
 from propopt.tables.frames import named_by, read_points
 
@@ -76,10 +76,10 @@ class Graph(ABC):
     def n_edges(self) -> int:
         """Number of unordered pairs with non-zero similarity."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def similarities(self) -> Sparse:
         """S, symmetric with zero diagonal, shape (n, n)."""
+        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -106,11 +106,7 @@ class Graph(ABC):
     @cached_property
     def incidence(self) -> Sparse:
         """B (E, n): row e of ``B @ W`` is w_n − w_n' for edge e = (n, n')."""
-        n_edges = len(self.edges)
-        signs = np.tile([1.0, -1.0], n_edges)
-        rows = np.arange(n_edges + 1) * 2
-        shape = (n_edges, self.n_nodes)
-        return sp.csr_array((signs, self.edges.ravel(), rows), shape=shape)
+        return incidence(self.edges, self.n_nodes)
 
     @cached_property
     def root(self) -> Sparse | Array:
@@ -182,23 +178,21 @@ class SimilarityGraph(Graph):
         The numbers that made it, such as a lengthscale chosen from the data.
     """
 
+    similarities: Sparse
+
     def __init__(
         self,
         similarities: Sparse,
         kind: str = "precomputed",
         parameters: Mapping[str, float] | None = None,
     ) -> None:
-        self._similarities = canonical(similarities)
+        self.similarities = canonical(similarities)
         self.kind = kind
         self.parameters = dict(parameters or {})
 
     @property
-    def similarities(self) -> Sparse:
-        return self._similarities
-
-    @property
     def n_nodes(self) -> int:
-        return int(self._similarities.shape[0])
+        return int(self.similarities.shape[0])
 
     @property
     def n_edges(self) -> int:
@@ -337,59 +331,33 @@ def squares_between(rows: Points, others: Points, mismatch: float) -> Array:
     return squares
 
 
-def upper_squares(points: Points, mismatch: float) -> Array:
-    """Σ_d δ_d of all pairs, (0, 1), (0, 2), ..., (1, 2), ..."""
-    parts = [
-        squares_between(points[n : n + 1], points[n + 1 :], mismatch)[0]
-        for n in range(len(points) - 1)
-    ]
-    return np.concatenate([np.empty(0), *parts])
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class RoundedSquares:
+def rounded_squares(
+    points: Points, mismatch: float
+) -> tuple[float, Iterator[tuple[slice, Array]]]:
     """Squares of distances from products of matrices: fast, and rounded.
 
     With m = 1 where there is a number, and x = 0 where there is none,
 
     Σ_d δ_d = x²·m' + m·x'² − 2 x·x' + a² (m·1 + m'·1 − 2 m·m').
+
+    Gives what they may be off by, generously, and some rows after the other with their
+    squares to all points (N, D), which are between −1 and 1, or missing.
     """
+    m = (~np.isnan(points)).astype(np.float64)
+    # less the mean of their column, which keeps digits
+    mean = np.nan_to_num(points).sum(axis=0) / np.maximum(m.sum(axis=0), 1.0)
+    x = np.nan_to_num(points - mean)
+    left = np.hstack([x**2 - 2.0 * mismatch * m, m, -2.0 * x])
+    right, counts = np.hstack([m, x**2, x]), mismatch * m.sum(axis=1)
+    largest = max(float(np.abs(x).max()) ** 2, mismatch)
 
-    points: Points  # (N, D): between −1 and 1, or missing
-    mismatch: float  # a²
-
-    @property
-    def rounding(self) -> float:
-        """What squares may be off by, generously."""
-        largest = max(float(np.abs(self._filled).max()) ** 2, self.mismatch)
-        return 1e-12 * self.points.shape[1] * largest
-
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Some rows after the other, with their squares to all points."""
-        left, right = self._factors
-        counts = self.mismatch * self._present.sum(axis=1)
-        for rows in AT_ONCE.blocks(len(self.points), 8 * len(self.points)):
+    def blocks() -> Iterator[tuple[slice, Array]]:
+        for rows in AT_ONCE.blocks(len(points), 8 * len(points)):
             squares = left[rows] @ right.T
             squares += counts[rows, None] + counts
             yield rows, squares
 
-    @cached_property
-    def _present(self) -> Array:
-        return (~np.isnan(self.points)).astype(np.float64)
-
-    @cached_property
-    def _filled(self) -> Points:
-        """Numbers less the mean of their column, which keeps digits, and 0."""
-        count = np.maximum(self._present.sum(axis=0), 1.0)
-        mean = np.nan_to_num(self.points).sum(axis=0) / count
-        return np.nan_to_num(self.points - mean)
-
-    @property
-    def _factors(self) -> tuple[Array, Array]:
-        x, m = self._filled, self._present
-        left = np.hstack([x**2 - 2.0 * self.mismatch * m, m, -2.0 * x])
-        return left, np.hstack([m, x**2, x])
+    return 1e-12 * points.shape[1] * largest, blocks()
 
 
 def nearest_of_incomplete(
@@ -399,13 +367,13 @@ def nearest_of_incomplete(
 
     From products; by differences where the nearest are so near that these are rounded.
     """
-    rounded = RoundedSquares(points, mismatch)
+    rounding, blocks = rounded_squares(points, mismatch)
     near = np.empty((len(points), count), dtype=np.intp)
-    for rows, squares in rounded.blocks():
+    for rows, squares in blocks:
         own = np.arange(rows.start, rows.stop)
         squares[own - rows.start, own] = np.inf
         near[rows] = np.argpartition(squares, count - 1, axis=1)[:, :count]
-        doubtful = squares.min(axis=1) <= 1e6 * rounded.rounding
+        doubtful = squares.min(axis=1) <= 1e6 * rounding
         for n in own[doubtful]:
             exact = squares_between(points[n : n + 1], points, mismatch)[0]
             exact[n] = np.inf
@@ -418,10 +386,10 @@ def pairs_of_incomplete(points: Points, radius: float, mismatch: float) -> Edges
 
     Distances are rounded here; those that count are taken from differences.
     """
-    rounded = RoundedSquares(points, mismatch)
-    reach = radius**2 + rounded.rounding
+    rounding, blocks = rounded_squares(points, mismatch)
+    reach = radius**2 + rounding
     pairs = [np.empty((0, 2), dtype=np.intp)]
-    for rows, squares in rounded.blocks():
+    for rows, squares in blocks:
         first, second = np.nonzero(squares <= reach)
         first += rows.start
         pairs.append(np.column_stack([first, second])[first < second])
@@ -443,7 +411,11 @@ def all_distances(points: Points) -> Array:
     unit = Unit.of(points)
     if unit.complete:
         return unit.restored(pdist(unit.points))
-    return unit.restored(np.sqrt(upper_squares(unit.points, unit.mismatch)))
+    squares = [
+        squares_between(row[None], unit.points[n + 1 :], unit.mismatch)[0]
+        for n, row in enumerate(unit.points[:-1])
+    ]
+    return unit.restored(np.sqrt(np.concatenate([np.empty(0), *squares])))
 
 
 def pair_distances(points: Points, pairs: Edges) -> Array:
@@ -486,15 +458,17 @@ def median_distance(points: Points) -> float:
 
     More points are thinned evenly, so that the answer does not depend on chance.
     """
-    step = -(-len(points) // 2000)
-    apart = all_distances(points[::step])
-    apart = apart[apart > 0]
-    if len(apart) == 0:
+    return typical(all_distances(points[:: -(-len(points) // 2000)]))
+
+
+def typical(apart: Array) -> float:
+    """The median of distances above zero, refused if there are none."""
+    if not apart.any():
         raise InvalidInput(
             "lengthscale: all points coincide, so none can be chosen from the data; "
             "give one"
         )
-    return float(np.median(apart))
+    return float(np.median(apart[apart > 0]))
 
 
 def gaussian(apart: Array, lengthscale: float) -> Array:
@@ -740,7 +714,22 @@ def knn_graph(
         raise InvalidInput(
             f"n_neighbors: expected fewer than the {len(points)} points, got {count}"
         )
-    graph = _nearest(points, count, weights, lengthscale)
+    if weights not in ("uniform", "gaussian"):
+        raise InvalidInput(
+            f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
+        )
+    near = nearest_neighbours(points, count)
+    graph = SimilarityGraph(near.maximum(near.T), "knn", {"n_neighbors": count})
+    if weights == "gaussian":
+        apart = pair_distances(points, graph.edges)
+        if lengthscale is None:
+            lengthscale = float(np.median(apart))
+        scale = read_positive(lengthscale, "lengthscale")
+        graph = SimilarityGraph(
+            symmetric(graph.edges, gaussian(apart, scale), len(points)),
+            "knn",
+            {"n_neighbors": count, "lengthscale": scale},
+        )
     graph = within_patterns(graph, points) if same_pattern else graph
     graph.again = partial(
         knn_graph,
@@ -752,34 +741,7 @@ def knn_graph(
     return graph
 
 
-def _nearest(
-    points: Points, count: int, weights: str, lengthscale: float | None
-) -> SimilarityGraph:
-    if weights not in ("uniform", "gaussian"):
-        raise InvalidInput(
-            f"weights: expected 'uniform' or 'gaussian', got {weights!r}"
-        )
-    near = nearest_neighbours(points, count)
-    union = sp.csr_array(near.maximum(near.T))
-    if weights == "uniform":
-        return SimilarityGraph(union, "knn", {"n_neighbors": count})
-    return _gaussian_on(union, points, lengthscale, count)
-
-
 def symmetric(pairs: Edges, similarities: Array, n_nodes: int) -> Sparse:
     """The matrix of similarities of pairs (n, n'), n < n'."""
     upper = sp.coo_array((similarities, tuple(pairs.T)), shape=(n_nodes, n_nodes))
     return sp.csr_array(upper + upper.T)
-
-
-def _gaussian_on(
-    union: Sparse, points: Points, lengthscale: float | None, count: int
-) -> SimilarityGraph:
-    pairs = SimilarityGraph(union).edges
-    apart = pair_distances(points, pairs)
-    if lengthscale is None:
-        lengthscale = float(np.median(apart))
-    scale = read_positive(lengthscale, "lengthscale")
-    graph = symmetric(pairs, gaussian(apart, scale), len(points))
-    parameters = {"n_neighbors": count, "lengthscale": scale}
-    return SimilarityGraph(graph, "knn", parameters)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from baseline_checks import Recorded, Z, worst_z
+from differentiated import smoothed_gradient
 
 from propopt.base.arrays import Points
 from propopt.explaining.explainers import SmoothGrad
 from propopt.functions import Power, Sine
-from propopt.functions.formulas import Exponential, QuadraticPlusSine
+from propopt.functions.formulas import PaperFormula
 from propopt.laws import perturbations
 
 
@@ -22,14 +23,20 @@ def test_blocks_stay_within_their_budget(X: Points) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [Power(3), Sine(), Exponential(), QuadraticPlusSine()]
+    "function",
+    [
+        Power(3),
+        Sine(),
+        PaperFormula("exponential"),
+        PaperFormula("quadratic_plus_sine"),
+    ],
 )
 @pytest.mark.parametrize("scale", [0.1, 0.7])
 def test_smoothgrad_tends_to_the_smoothed_gradient(
     function: Power, scale: float, X: Points
 ) -> None:
     result = SmoothGrad(scale=scale, n_samples=4000).explain(function, X)
-    assert worst_z(result, function.smoothed_gradient(X, scale)) < Z
+    assert worst_z(result, smoothed_gradient(function, X, scale)) < Z
 
 
 def test_smoothgrad_of_a_cube_is_3x2_plus_3_delta2(X: Points) -> None:

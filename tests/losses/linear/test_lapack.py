@@ -13,7 +13,7 @@ import propopt as po
 from propopt.base.errors import SolverFailure
 from propopt.inductive.bases import KernelEigenbasis
 from propopt.losses import linear_algebra
-from propopt.solvers.edge_newton import Composite, Inverse, Term, factorise
+from propopt.solvers.edge_newton import Composite, Term, factorise, shifted_inverse
 from propopt.solvers.splitting import Admm
 
 
@@ -39,7 +39,7 @@ def test_a_system_that_is_not_positive_definite_is_a_failure_and_no_number(worst
     P = np.diag([1.0, 2.0, worst])
     message = r"LAPACK's dpotrf: .*not positive definite .*\(info = 3\)"
     with pytest.raises(SolverFailure, match=message):
-        Inverse.of(P, 0.0)
+        shifted_inverse(P, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_penalties_of_admm_stay_where_systems_keep_digits(rng):
     agreed = np.ones((12, 2)) + 1e-15 * G  # all differences are rounding
     admm = Admm(program, agreed, [np.ones_like(term.map(G))])
     assert admm.run(300, tolerance=1e-9).gap <= 1e-6
-    (penalty,) = admm.penalties
+    (penalty,) = admm.rho
     assert penalty * term.gram.diagonal().max() / 2 <= 1e8 * (1 + 1e-9)
 
 

@@ -7,8 +7,6 @@ import pytest
 from max_differences import AGGREGATES, gaussian_data, natural_weight, solved
 
 import propopt as po
-from propopt.base.errors import InvalidInput
-from propopt.solvers import Solution
 from propopt.solvers.edge_newton import edge_weights
 
 
@@ -40,13 +38,3 @@ def test_edge_weights_lie_on_the_longest_edges():
     loaded = edge_weights(loss, result) > 0
     assert 0 < loaded.sum() < len(loaded)
     np.testing.assert_allclose(lengths[loaded], lengths.max(), rtol=1e-4)
-
-
-def test_edge_weights_need_the_squared_norm_and_its_dual():
-    graph = po.chain_graph(3)
-    linear = po.MaxDifferenceRobustness(graph, norm="l1")
-    with pytest.raises(InvalidInput, match="only 'l2'"):
-        edge_weights(linear, Solution(W=np.zeros((3, 1))))
-    squared = po.MaxDifferenceRobustness(graph)
-    with pytest.raises(InvalidInput, match="no dual of 'max_difference"):
-        edge_weights(squared, Solution(W=np.zeros((3, 1))))
