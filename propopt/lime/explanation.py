@@ -32,7 +32,6 @@ from propopt.base.text import Quantity, printable
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
 from propopt.lime.diagnosis.evidence import (
     LimeFinding,
-    QuietRule,
     RowsEvidence,
     told_by,
 )
@@ -207,7 +206,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     @abstractmethod
     def _told(
         self, subject: AskedAbout, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding | QuietRule]:
+    ) -> list[LimeFinding]:
         """What rules of diagnosis tell of runs of n samples."""
 
     @abstractmethod
@@ -891,7 +890,7 @@ class LimeExplanation(
 
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding | QuietRule]:
+    ) -> list[LimeFinding]:
         evidence = RowsEvidence(self, subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)

@@ -380,38 +380,30 @@ NOTE: Final = 0.25
 @final
 @dataclass(frozen=True, kw_only=True)
 class LimeFinding:
-    """Where a rule found something, with its number."""
+    """What a rule found at a place, with its number; or how near a quiet one came."""
 
     rule: str
     # positions; None where it is about all of them
-    row: int | None = stored(low=0)
-    column: int | None = stored(low=0)
-    # what was measured, and from where on it is told
+    row: int | None = stored(low=0, default=None)
+    column: int | None = stored(low=0, default=None)
+    # what was measured, NaN where the rule does not apply; and from where on it is told
     number: float = stored(missing=True, infinite=True)
     threshold: float = stored()
-    sentence: str = stored()  # what it means here
-    remedy: str = stored()  # what would do
+    # what it means here; that nothing was found, or why it was not looked for
+    sentence: str = stored()
+    remedy: str = stored(default="")  # what would do; empty where nothing was found
     # how much it misleads; below 0.25 it is a note
-    severity: float = stored(low=0.0, high=1.0)
+    severity: float = stored(low=0.0, high=1.0, default=0.0)
 
     @property
     def is_note(self) -> bool:
         """Whether it misleads hardly anybody."""
         return self.severity < NOTE
 
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class QuietRule:
-    """A rule that found nothing, and how near it came."""
-
-    rule: str
-    row: int | None = stored(low=0)  # where it was nearest to its threshold
-    column: int | None = stored(low=0)
-    # what was measured there; NaN where the rule does not apply
-    number: float = stored(missing=True, infinite=True)
-    threshold: float = stored()
-    sentence: str = stored()  # that nothing was found, or why it was not looked for
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the rule found nothing."""
+        return not self.remedy
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
@@ -457,14 +449,14 @@ class Rule(Generic[Looked]):
     # measures; gives the reason in place of numbers where the rule does not apply
     check: Callable[[Looked], Gauged | Reason]
 
-    def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:
+    def findings(self, case: Looked) -> Iterator[LimeFinding]:
         """All that it finds; else one that is quiet."""
         try:
             checked = self.check(case)
         except Refused as refused:
             checked = Reason(str(refused))
         if isinstance(checked, Reason):
-            yield self._quiet(np.nan, f"not looked for: {checked.reason}")
+            yield self._told(np.nan, f"not looked for: {checked.reason}")
             return
         numbers = self._table(checked.numbers)
         excuses = {why: self._table(own) for why, own in checked.excuses.items()}
@@ -474,19 +466,15 @@ class Rule(Generic[Looked]):
         if checked.also is not None:
             result |= self._table(checked.also)
         stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
-        shares = np.clip(stakes, 0, 1)
-        places = np.argwhere(result).tolist()
-        said = _said(checked.sentence, places), _said(checked.remedy, places)
-        for (n, j), sentence, remedy in zip(places, *said, strict=True):
-            yield LimeFinding(
-                rule=self.name,
-                row=n if self.per_row else None,
-                column=j if self.per_column else None,
-                number=float(numbers[n, j]),
-                threshold=self.threshold,
-                sentence=sentence,
-                remedy=remedy,
-                severity=float(self.least + (self.weight - self.least) * shares[n, j]),
+        severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
+        for place in np.argwhere(result).tolist():
+            words = [
+                part if isinstance(part, str) else part(*place)
+                for part in (checked.sentence, checked.remedy)
+            ]
+            number, severity = numbers[*place], float(severities[*place])
+            yield replace(
+                self._told(number, words[0], place), remedy=words[1], severity=severity
             )
         if not result.any():
             yield self._nearest(numbers, excuses)
@@ -504,12 +492,11 @@ class Rule(Generic[Looked]):
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _nearest(self, numbers: Array, excuses: Mapping[str, Truths]) -> QuietRule:
+    def _nearest(self, numbers: Array, excuses: Mapping[str, Truths]) -> LimeFinding:
         if np.isnan(numbers).all():
-            return self._quiet(np.nan, "nothing found; nothing to look at")
+            return self._told(np.nan, "nothing found; nothing to look at")
         sign = -1.0 if self.below else 1.0
         n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
-        number = float(numbers[n, j])
         word = "smallest" if self.below else "largest"
         # a number that passes with nothing found was excused, and is told by what
         why = "".join(
@@ -517,32 +504,21 @@ class Rule(Generic[Looked]):
             for reason, excused in excuses.items()
             if excused[n, j] and self._passes(numbers[n, j])
         )
-        sentence = f"nothing found; {word} {number:.3g}{why}"
-        row, column = n if self.per_row else None, j if self.per_column else None
-        return self._quiet(number, sentence, row, column)
+        sentence = f"nothing found; {word} {numbers[n, j]:.3g}{why}"
+        return self._told(numbers[n, j], sentence, (n, j))
 
-    def _quiet(
-        self,
-        number: float,
-        sentence: str,
-        row: int | None = None,
-        column: int | None = None,
-    ) -> QuietRule:
-        return QuietRule(
+    def _told(
+        self, number: float, sentence: str, place: Sequence[int] | None = None
+    ) -> LimeFinding:
+        n, j = (None, None) if place is None else place
+        return LimeFinding(
             rule=self.name,
-            row=row,
-            column=column,
-            number=number,
+            row=n if self.per_row else None,
+            column=j if self.per_column else None,
+            number=float(number),
             threshold=self.threshold,
             sentence=sentence,
         )
-
-
-def _said(sentence: Sentence, places: Sequence[Sequence[int]]) -> list[str]:
-    """What is said of each row and column."""
-    if isinstance(sentence, str):
-        return [sentence] * len(places)
-    return [sentence(n, j) for n, j in places]
 
 
 def rule(
@@ -569,11 +545,11 @@ def rule(
 
 def told_by(
     rules: Sequence[Rule[Looked]],
-    find: Callable[[Rule[Looked]], Iterable[LimeFinding | QuietRule]],
+    find: Callable[[Rule[Looked]], Iterable[LimeFinding]],
     progress: bool | None,
-) -> list[LimeFinding | QuietRule]:
+) -> list[LimeFinding]:
     """What rules find, one after the other, with a bar."""
-    told: list[LimeFinding | QuietRule] = []
+    told: list[LimeFinding] = []
     with progress_bar("diagnosis", len(rules), progress) as bar:
         for rule in rules:
             told += find(rule)

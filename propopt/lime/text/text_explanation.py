@@ -21,7 +21,7 @@ from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
 from propopt.functions.texts import TextFunction
-from propopt.lime.diagnosis.evidence import LimeFinding, QuietRule
+from propopt.lime.diagnosis.evidence import LimeFinding
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
 from propopt.lime.paths import BandwidthPath, read_widths
 from propopt.lime.single_runs import SingleRun
@@ -431,7 +431,7 @@ class TextLimeExplanation(
 
     def _told(
         self, subject: TextSubject, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding | QuietRule]:
+    ) -> list[LimeFinding]:
         vectorisers = subject.function.vectorisers
         evidence: dict[int, TextEvidence] = {}
         for k, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
