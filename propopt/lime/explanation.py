@@ -180,10 +180,6 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """Standard errors of the coefficients, 0 where they are exact."""
 
     @abstractmethod
-    def _each(self, of: Callable[..., Any], *parts: OfEach) -> OfEach:
-        """What is made of all rows at once, or of one document after the other."""
-
-    @abstractmethod
     def _deviations(self, n_samples: int) -> OfEach:
         """Of coefficients of runs of other sizes."""
 
@@ -216,6 +212,13 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     @abstractmethod
     def _on_card(self, row: Hashable | None) -> tuple[int, Array, dict[str, Any]]:
         """Which row a card is of, where runs fall, and what else it says."""
+
+    def _each(self, of: Callable[..., Any], *parts: OfEach) -> OfEach:
+        """What is made of all rows at once, or of one document after the other."""
+        first: Any = parts[0]
+        if isinstance(first, np.ndarray):
+            return cast("OfEach", np.asarray(of(*parts)))
+        return cast("OfEach", [of(*own) for own in zip(*parts, strict=True)])
 
     # ---- what is asked about
 
@@ -775,24 +778,11 @@ class LimeExplanation(
         """One run of ``n_samples``."""
         return self._run_of(self.n_samples)
 
-    def single_run(self, n_samples: int | None = None) -> SingleRun:
-        """The mean and the covariance of the coefficients of one run of LIME.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the run; those of the explanation by default.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        n = self._samples(n_samples)
-        return self._own_run if n == self.n_samples else self._run_of(n)
+    def run_of(self, n_samples: int) -> SingleRun:
+        """The mean and the covariance of the coefficients of one run of LIME."""
+        return self._own_run if n_samples == self.n_samples else self._run_of(n_samples)
 
     def _run_of(self, n_samples: int) -> SingleRun:
-        """The mean and the covariance of one run."""
         subject = self.asked("a run of another number of samples")
         return single_run(
             subject.evaluate,
@@ -838,9 +828,6 @@ class LimeExplanation(
     def _errors(self) -> Array:
         errors = self.standard_errors
         return np.zeros(self.shape) if errors is None else errors
-
-    def _each(self, of: Callable[..., Any], *parts: Array) -> Array:
-        return np.asarray(of(*parts))
 
     def _deviations(self, n_samples: int) -> Array:
         return self._run_of(n_samples).standard_deviations

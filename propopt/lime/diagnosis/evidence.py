@@ -84,7 +84,7 @@ class ExplainedRows(Protocol):
     @property
     def runs(self) -> RunScatter: ...
 
-    def single_run(self, n_samples: int | None = None) -> SingleRun: ...
+    def run_of(self, n_samples: int) -> SingleRun: ...
 
 
 class Evidence(ABC):
@@ -193,7 +193,7 @@ class RowsEvidence(Evidence):
     @cached_property
     def run(self) -> SingleRun:
         """One run: its mean and its covariance."""
-        return self.explanation.single_run(self.n_samples)
+        return self.explanation.run_of(self.n_samples)
 
     @cached_property
     def finite(self) -> FiniteFit:
@@ -222,8 +222,15 @@ class RowsEvidence(Evidence):
         h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
         """
         if self.subject.exact is None and self.common is not None:
-            return self.common.means(self.points, self.law.widths(self.points))
+            return tuple(means for means, _ in self._estimated)
         return self.quick.profiles(self.points)
+
+    @cached_property
+    def _estimated(self) -> list[tuple[Array, Array]]:
+        """Profiles from draws that rows share, and their errors."""
+        if self.common is None:
+            raise Refused("too few of the draws that rows share count at a row")
+        return self.common.means(self.points, self.law.widths(self.points))
 
     @cached_property
     def profile_errors(self) -> tuple[Array, ...]:
@@ -234,9 +241,7 @@ class RowsEvidence(Evidence):
         """
         exact = self.subject.exact
         if exact is None:
-            if self.common is None:
-                raise Refused("too few of the draws that rows share count at a row")
-            return self.common.errors(self.points, self.law.widths(self.points))
+            return tuple(errors for _, errors in self._estimated)
         products = exact.function.products
         means = exact.factor_means(self.points, self.law.widths(self.points))
         sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)

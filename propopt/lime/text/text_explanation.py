@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final, TypeAlias, cast, final
@@ -390,9 +390,6 @@ class TextLimeExplanation(
     @property
     def _errors(self) -> list[Array]:
         return self.standard_errors
-
-    def _each(self, of: Callable[..., Any], *parts: list[Array]) -> list[Array]:
-        return [of(*own) for own in zip(*parts, strict=True)]
 
     def _deviations(self, n_samples: int) -> list[Array]:
         self.asked("noise")

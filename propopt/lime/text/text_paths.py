@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, final
 
 import numpy as np
@@ -18,9 +18,9 @@ from propopt.lime.moments import ExchangeableBits
 from propopt.lime.paths import (
     ROUNDING,
     BandwidthPath,
-    CurveValues,
-    RationalVariable,
+    Bounded,
     WidthCurve,
+    rational_widths,
     read_widths,
 )
 from propopt.lime.text.text_reading import (
@@ -113,15 +113,19 @@ def _curve_of_words(function: TabledMeans) -> WidthCurve:
     limits, d = WordRegression(function), function.n_words
     gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
     smallest = abs(gap) / (2.0 * _NOTHING)
-    variable = RationalVariable(_SCALE, d, smallest / (smallest + _SCALE**2))
 
     def quick(widths: Values) -> Array:
         return limits.at(widths).coefficients
 
-    def bounded(widths: Values) -> CurveValues:
-        return CurveValues(quick(widths), _rounding(function, widths))
+    def bounded(widths: Values) -> Bounded:
+        return quick(widths), _rounding(function, widths)
 
-    return WidthCurve(variable, bounded, quick)
+    return WidthCurve(
+        widths=partial(rational_widths, _SCALE),
+        bounded=bounded,
+        quick=quick,
+        start=smallest / (smallest + _SCALE**2),
+    )
 
 
 def _rounding(function: TabledMeans, widths: Values) -> Array:

@@ -311,9 +311,9 @@ def estimate_words(
         _Weighted(z, m, factors[m] * (f - fit.value(z)))
         for z, m, f, fit in zip(bits, sizes, values, fits, strict=True)
     ]
-    draws, count = WordDraws(every, answers), whole.sum(axis=1)
+    count = whole.sum(axis=1)
     full = _Weighted(whole, count, known / np.bincount(count)[count])
-    return SampledWords(plan, full, fits, left, draws)
+    return SampledWords(plan, full, fits, left, (every, answers))
 
 
 _DEVIATIONS: Final = 3.0
