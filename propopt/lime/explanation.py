@@ -29,6 +29,7 @@ from propopt.base.checks import (
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, printable
+from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
 from propopt.lime.diagnosis.evidence import (
     LimeFinding,
@@ -568,8 +569,6 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 # ---- What LIME tends to at rows of a table, with what is known of its error
 
 
-EXACT_LIMITS: Final = "exact"
-
 _ROUNDING: Final = 1e-6
 
 _BY_ROWS = (
@@ -661,7 +660,7 @@ class LimeExplanation(
     coefficients: Attributions = stored("N D", nonempty=True, default=None)
     intercept: Values = stored("N", default=None)
     standard_errors: Array | None = stored("N D", low=0.0, default=None)
-    source: str = stored(default=EXACT_LIMITS)
+    source: str = stored(default=EXACT)
     reason: str = stored(default="")
     alpha: Array = stored("N D", low=0.0, high=1.0)
     log_weight: Values = stored("N", infinite=True)
@@ -730,7 +729,7 @@ class LimeExplanation(
     @property
     def is_exact(self) -> bool:
         """Whether coefficients have no error but rounding."""
-        return self.source == EXACT_LIMITS
+        return self.source == EXACT
 
     @property
     def law(self) -> LimeLaw:
@@ -768,23 +767,22 @@ class LimeExplanation(
         if self.scatter is not None:
             return self.scatter
         return RunScatter(
-            self._own_run.standard_deviations,
+            self.run_of(self.n_samples).standard_deviations,
             self.asked("the variance of the function").variance(),
             self.n_samples,
         )
 
     @cached_property
-    def _own_run(self) -> SingleRun:
-        """One run of ``n_samples``."""
-        return self._run_of(self.n_samples)
+    def _runs_of(self) -> dict[int, SingleRun]:
+        """Runs that were asked for, by their number of samples."""
+        return {}
 
     def run_of(self, n_samples: int) -> SingleRun:
         """The mean and the covariance of the coefficients of one run of LIME."""
-        return self._own_run if n_samples == self.n_samples else self._run_of(n_samples)
-
-    def _run_of(self, n_samples: int) -> SingleRun:
+        if n_samples in self._runs_of:
+            return self._runs_of[n_samples]
         subject = self.asked("a run of another number of samples")
-        return single_run(
+        self._runs_of[n_samples] = own = single_run(
             subject.evaluate,
             subject.law,
             subject.points,
@@ -796,6 +794,7 @@ class LimeExplanation(
             rng=np.random.default_rng(subject.seed),
             common=subject.common,
         )
+        return own
 
     def path(
         self,
@@ -830,7 +829,7 @@ class LimeExplanation(
         return np.zeros(self.shape) if errors is None else errors
 
     def _deviations(self, n_samples: int) -> Array:
-        return self._run_of(n_samples).standard_deviations
+        return self.run_of(n_samples).standard_deviations
 
     def _means(self, n_samples: int) -> Array:
         return expected(

@@ -311,6 +311,21 @@ _WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
 
 
+def cost_told(
+    label: str,
+    function: Function,
+    points: Points,
+    labels: Labels,
+    evaluations: int,
+    progress: bool | None,
+) -> AbstractContextManager[None]:
+    """Say what evaluations within cost, if they are many and that is long."""
+    if evaluations < _WORTH_TIMING:
+        return nullcontext()
+    cost = cost_of(function, points, labels, evaluations)
+    return cost.announced(label, function.calls, progress)
+
+
 def estimate_limits(
     function: Function,
     law: LimeLaw,
@@ -319,7 +334,6 @@ def estimate_limits(
     n_samples: int = 5000,
     rng: np.random.Generator | None = None,
     progress: bool | None = None,
-    widths: Values | None = None,  # shape (n,)
 ) -> Limits:
     """What LIME tends to for any function, from samples of the weighted law itself.
 
@@ -331,12 +345,9 @@ def estimate_limits(
     uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], generator)
     names = Labels() if labels is None else labels.of_columns()
     expected = len(points) * _BLOCKS * size
-    announced: AbstractContextManager[None] = nullcontext()
-    if expected >= _WORTH_TIMING:
-        cost = cost_of(function, points, names, expected)
-        announced = cost.announced("lime", function.calls, progress)
+    announced = cost_told("lime", function, points, names, expected, progress)
     evaluate = partial(function.value_at, labels=names)
-    widths = law.widths(points, widths)
+    widths = law.widths(points)
     n_outside = _n_outside(size, points.shape[1])
     with progress_bar("lime", len(points), progress) as bar, announced:
         parts = []

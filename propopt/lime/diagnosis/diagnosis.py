@@ -249,6 +249,7 @@ class LimeDiagnosis(
     def card(self) -> Card:
         """What misleads most, then the worst of each rule that found something."""
         groups = _by_rule(self.findings)
+        asked = plural(len({item.rule for item in self._items}), "rule")
         table = [
             [
                 f"{rule}: {self._head(found)}",
@@ -270,7 +271,8 @@ class LimeDiagnosis(
                 for rule, found in groups.items()
             ]
             + list(self._other_rules()),
-            proof=f"coefficients {self.source} · {self._asked()}",
+            proof=f"coefficients {self.source} · {asked} looked for, each a number "
+            "held against its threshold",
             settings=in_full | dict(self._near()),
         )
 
@@ -294,11 +296,6 @@ class LimeDiagnosis(
             f"{plural(len(self.findings), 'finding')} of "
             f"{plural(len(self.rules), 'rule')}"
         )
-
-    def _asked(self) -> str:
-        """How things were looked for."""
-        asked = plural(len({item.rule for item in self._items}), "rule")
-        return f"{asked} looked for, each a number held against its threshold"
 
     def _head(self, result: tuple[LimeFinding, ...]) -> str:
         """Where the worst of some findings is, and how many others there are."""

@@ -27,7 +27,6 @@ from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
-from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import binned_columns
@@ -37,7 +36,7 @@ from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.profiles import with_bins
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
-from propopt.lime.surrogates import CommonDraws, evaluated
+from propopt.lime.surrogates import CommonDraws, cost_told, evaluated
 from propopt.tables.frames import Labels
 
 
@@ -49,9 +48,6 @@ _IN_CELL: Final = 512
 
 _QUICK: Final = 1000
 """Draws for each place beside a row."""
-
-_WORTH_TIMING: Final = 10_000
-"""Evaluations from which a few are timed, to say what all of them cost."""
 
 
 class ExplainedRows(Protocol):
@@ -291,11 +287,8 @@ class RowsEvidence(Evidence):
             bins = sum(len(column.bins) for column in self.law.columns)
             each += bins * self.quick.n_draws
         expected = len(self.points) * each
-        if expected < _WORTH_TIMING:
-            return nullcontext()
-        function, labels = self.subject.function, self.subject.labels
-        cost = cost_of(function, self.points, labels, expected)
-        return cost.announced("diagnosis", function.calls, progress)
+        told = self.subject.function, self.points, self.subject.labels, expected
+        return cost_told("diagnosis", *told, progress)
 
     @cached_property
     def quick(self) -> LimeSubject:

@@ -148,29 +148,26 @@ _DIRECTIONS, _ALL = 25, 70
 
 
 def word_path(
-    function: SizeMeans, bandwidths: ArrayLike | None = None
+    function: SizeMeans,
+    bandwidths: ArrayLike | None = None,
+    known: WordCoefficients | None = None,
 ) -> BandwidthPath:
     """Coefficients of the words of one document at many bandwidths (M,).
 
     Bandwidths only weigh sizes anew, and their weights have few directions: 50 of them
-    cost as much as some 25, of a norm Q d² steps each.
+    cost as much as some 25, of a norm Q d² steps each. What is known at bandwidths, and
+    means of f over sets of one size for changes of sign, are not computed again.
     """
-    grid = read_widths(bandwidths, TextLaw().bandwidth)
-    announce_norms("path", [function], min(len(grid), _DIRECTIONS))
-    limits = WordRegression(function)
-    return path_of_words(grid, limits.at(grid), limits)
-
-
-def path_of_words(
-    grid: Values, known: WordCoefficients, limits: WordRegression
-) -> BandwidthPath:
-    """The path of what is known at bandwidths, and the limits that it is made of.
-
-    Means of f over sets of one size are not computed again for changes of sign.
-    """
+    grid, limits = (
+        read_widths(bandwidths, TextLaw().bandwidth),
+        WordRegression(function),
+    )
+    if known is None:
+        announce_norms("path", [function], min(len(grid), _DIRECTIONS))
+        known = limits.at(grid)
 
     def curve() -> WidthCurve:
-        announce_norms("signs of coefficients", [limits.function], _ALL)
+        announce_norms("signs of coefficients", [function], _ALL)
         return _curve_of_words(TabledMeans(limits))
 
     return BandwidthPath(

@@ -201,7 +201,6 @@ def single_text_run(
     *,
     draws: WordDraws | None = None,
     n_draws: int = RUN_DRAWS,
-    rng: np.random.Generator | None = None,
 ) -> SingleRun:
     """Mean and covariance of the coefficients of one run of LIME on a text.
 
@@ -221,8 +220,7 @@ def single_text_run(
         second = _summed(fit, function, used, 2.0 * logs - np.log(d) - log_squares)
     else:
         if draws is None:
-            generator = np.random.default_rng(0) if rng is None else rng
-            bits = _even_sets(2.0 * logs, n_draws, generator)
+            bits = _even_sets(2.0 * logs, n_draws, np.random.default_rng(0))
             draws = bits, function.value(bits)
         sets, values = draws
         shares = _counts(sets, 2.0 * logs)
