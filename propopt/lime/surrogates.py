@@ -348,7 +348,9 @@ def estimate_limits(
     announced = cost_told("lime", function, points, names, expected, progress)
     evaluate = partial(function.value_at, labels=names)
     widths = law.widths(points)
-    n_outside = _n_outside(size, points.shape[1])
+    # terms of what varies beside bits, as many as the other blocks have draws for
+    room = (_BLOCKS - 1) * size // (_DRAWS_PER_TERM * points.shape[1]) - 2
+    n_outside = max(0, min(room, MOST_OUTSIDE))
     with progress_bar("lime", len(points), progress) as bar, announced:
         parts = []
         for some in _blocks(len(points), uniforms, n_outside):
@@ -366,13 +368,6 @@ def _block_size(n_samples: int, n_columns: int) -> int:
             f"{n_columns} columns; give at least {fewest}"
         )
     return -(-n_samples // _BLOCKS)
-
-
-def _n_outside(size: int, n_columns: int) -> int:
-    """How many terms of what varies beside bits there are draws for."""
-    n_others = (_BLOCKS - 1) * size
-    room = n_others // (_DRAWS_PER_TERM * n_columns) - 2
-    return max(0, min(room, MOST_OUTSIDE))
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
