@@ -132,13 +132,13 @@ class LimeDiagnosis(
         source: str,
     ) -> LimeDiagnosis:
         """What rules told of limits at rows, or at documents, in their order."""
-        findings = [item for item in told if not item.is_quiet]
+        findings = [item for item in told if item.remedy]
         findings.sort(key=lambda finding: -finding.severity)
         first = sum(1 for item in findings if item.severity >= NOTE)
         return cls(
             findings=tuple(findings[:first]),
             notes=tuple(findings[first:]),
-            quiet=tuple(item for item in told if item.is_quiet),
+            quiet=tuple(item for item in told if not item.remedy),
             shape=shape,
             n_samples=n_samples,
             source=source,
@@ -228,7 +228,7 @@ class LimeDiagnosis(
                 "number": [item.number for item in items],
                 "threshold": [item.threshold for item in items],
                 "severity": [
-                    np.nan if item.is_quiet else item.severity for item in items
+                    item.severity if item.remedy else np.nan for item in items
                 ],
                 "sentence": [item.sentence for item in items],
                 "remedy": [item.remedy for item in items],

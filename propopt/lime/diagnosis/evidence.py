@@ -398,11 +398,6 @@ class LimeFinding:
         """Whether it misleads hardly anybody."""
         return self.severity < NOTE
 
-    @property
-    def is_quiet(self) -> bool:
-        """Whether the rule found nothing."""
-        return not self.remedy
-
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
 
@@ -465,15 +460,14 @@ class Rule(Generic[Looked]):
             result |= self._table(checked.also)
         stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
-        for place in np.argwhere(result).tolist():
-            words = [
-                part if isinstance(part, str) else part(*place)
-                for part in (checked.sentence, checked.remedy)
-            ]
-            number, severity = numbers[*place], float(severities[*place])
-            yield replace(
-                self._told(number, words[0], place), remedy=words[1], severity=severity
-            )
+        places = np.argwhere(result).tolist()
+        said = [
+            [part if isinstance(part, str) else part(n, j) for n, j in places]
+            for part in (checked.sentence, checked.remedy)
+        ]
+        for place, sentence, remedy in zip(places, *said, strict=True):
+            number, severity = numbers[*place], severities[*place]
+            yield self._told(number, sentence, remedy, place, severity)
         if not result.any():
             yield self._nearest(numbers, excuses)
 
@@ -503,10 +497,15 @@ class Rule(Generic[Looked]):
             if excused[n, j] and self._passes(numbers[n, j])
         )
         sentence = f"nothing found; {word} {numbers[n, j]:.3g}{why}"
-        return self._told(numbers[n, j], sentence, (n, j))
+        return self._told(numbers[n, j], sentence, place=(n, j))
 
     def _told(
-        self, number: float, sentence: str, place: Sequence[int] | None = None
+        self,
+        number: float,
+        sentence: str,
+        remedy: str = "",
+        place: Sequence[int] | None = None,
+        severity: float = 0.0,
     ) -> LimeFinding:
         n, j = (None, None) if place is None else place
         return LimeFinding(
@@ -516,6 +515,8 @@ class Rule(Generic[Looked]):
             number=float(number),
             threshold=self.threshold,
             sentence=sentence,
+            remedy=remedy,
+            severity=float(severity),
         )
 
 

@@ -481,7 +481,7 @@ def _of_rule(
     sign = -1.0 if rule.below else 1.0
     near = [-np.inf if np.isnan(item.number) else sign * item.number for item in told]
     worst = told[int(np.argmax(near))]
-    findings = [item for item in told if not item.is_quiet]
+    findings = [item for item in told if item.remedy]
     if len(findings) > 1 and not rule.per_row:
         # it depends on the law and the number of words alone
         several = f"so it is of {len(findings)} of {len(cases)} documents"
