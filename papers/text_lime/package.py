@@ -81,10 +81,10 @@ def _explained(values_of: Callable[[list[str]], Values], seed: int) -> Values:
     document, width = review_of(29), 100.0 * _LAW.bandwidth
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the package's own source
-        run = package_run(
+        coefficients, intercept, _ = package_run(
             values_of, document.text, document.n_words, _SETTINGS.n_samples, width, seed
         )
-    return np.array([run.intercept, *run.coefficients])
+    return np.array([intercept, *coefficients])
 
 
 def _tree_of_texts(texts: list[str]) -> Values:

@@ -460,9 +460,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def nearest(self, method: str | None = None) -> Explanation:
         """The baseline that left least on the table: the least :meth:`distances`.
 
-        Among explanations of one method with many settings, such as those of
-        :meth:`propopt.explainers.ExactLime.at_widths`, it is the setting nearest to the
-        front. As optima are of the same losses, no baseline is below it.
+        Among explanations of one method with many settings, such as kernel widths of
+        LIME, it is the setting nearest to the front. As optima are of the same losses,
+        no baseline is below it.
 
         Parameters
         ----------

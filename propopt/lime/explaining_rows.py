@@ -11,13 +11,13 @@ from propopt.base.arrays import Points, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.functions import Function
+from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.lime.explanation import (
-    EXACT_LIMITS,
     LimeExplanation,
     bins_of,
     cells_of,
@@ -275,7 +275,7 @@ def explanation_of_subject(
             f"function: a value of {largest:.3g} has no square; divide the output by a "
             "constant"
         )
-    law, errors, source = subject.law, result.standard_errors, EXACT_LIMITS
+    law, errors, source = subject.law, result.standard_errors, EXACT
     if errors is not None:
         source = f"estimate ({subject.n_draws:,} samples of the weighted law)"
     as_package = isinstance(law, TabularLaw)

@@ -29,10 +29,10 @@ from propopt.base.checks import (
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, printable
+from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
 from propopt.lime.diagnosis.evidence import (
     LimeFinding,
-    QuietRule,
     RowsEvidence,
     told_by,
 )
@@ -181,10 +181,6 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         """Standard errors of the coefficients, 0 where they are exact."""
 
     @abstractmethod
-    def _each(self, of: Callable[..., Any], *parts: OfEach) -> OfEach:
-        """What is made of all rows at once, or of one document after the other."""
-
-    @abstractmethod
     def _deviations(self, n_samples: int) -> OfEach:
         """Of coefficients of runs of other sizes."""
 
@@ -207,7 +203,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     @abstractmethod
     def _told(
         self, subject: AskedAbout, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding | QuietRule]:
+    ) -> list[LimeFinding]:
         """What rules of diagnosis tell of runs of n samples."""
 
     @abstractmethod
@@ -217,6 +213,13 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     @abstractmethod
     def _on_card(self, row: Hashable | None) -> tuple[int, Array, dict[str, Any]]:
         """Which row a card is of, where runs fall, and what else it says."""
+
+    def _each(self, of: Callable[..., Any], *parts: OfEach) -> OfEach:
+        """What is made of all rows at once, or of one document after the other."""
+        first: Any = parts[0]
+        if isinstance(first, np.ndarray):
+            return cast("OfEach", np.asarray(of(*parts)))
+        return cast("OfEach", [of(*own) for own in zip(*parts, strict=True)])
 
     # ---- what is asked about
 
@@ -566,8 +569,6 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 # ---- What LIME tends to at rows of a table, with what is known of its error
 
 
-EXACT_LIMITS: Final = "exact"
-
 _ROUNDING: Final = 1e-6
 
 _BY_ROWS = (
@@ -659,7 +660,7 @@ class LimeExplanation(
     coefficients: Attributions = stored("N D", nonempty=True, default=None)
     intercept: Values = stored("N", default=None)
     standard_errors: Array | None = stored("N D", low=0.0, default=None)
-    source: str = stored(default=EXACT_LIMITS)
+    source: str = stored(default=EXACT)
     reason: str = stored(default="")
     alpha: Array = stored("N D", low=0.0, high=1.0)
     log_weight: Values = stored("N", infinite=True)
@@ -728,7 +729,7 @@ class LimeExplanation(
     @property
     def is_exact(self) -> bool:
         """Whether coefficients have no error but rounding."""
-        return self.source == EXACT_LIMITS
+        return self.source == EXACT
 
     @property
     def law(self) -> LimeLaw:
@@ -766,36 +767,22 @@ class LimeExplanation(
         if self.scatter is not None:
             return self.scatter
         return RunScatter(
-            self._own_run.standard_deviations,
+            self.run_of(self.n_samples).standard_deviations,
             self.asked("the variance of the function").variance(),
             self.n_samples,
         )
 
     @cached_property
-    def _own_run(self) -> SingleRun:
-        """One run of ``n_samples``."""
-        return self._run_of(self.n_samples)
+    def _runs_of(self) -> dict[int, SingleRun]:
+        """Runs that were asked for, by their number of samples."""
+        return {}
 
-    def single_run(self, n_samples: int | None = None) -> SingleRun:
-        """The mean and the covariance of the coefficients of one run of LIME.
-
-        Parameters
-        ----------
-        n_samples : int, optional
-            Of the run; those of the explanation by default.
-
-        Raises
-        ------
-        Refused
-            If the explanation was loaded.
-        """
-        n = self._samples(n_samples)
-        return self._own_run if n == self.n_samples else self._run_of(n)
-
-    def _run_of(self, n_samples: int) -> SingleRun:
-        """The mean and the covariance of one run."""
+    def run_of(self, n_samples: int) -> SingleRun:
+        """The mean and the covariance of the coefficients of one run of LIME."""
+        if n_samples in self._runs_of:
+            return self._runs_of[n_samples]
         subject = self.asked("a run of another number of samples")
-        return single_run(
+        self._runs_of[n_samples] = own = single_run(
             subject.evaluate,
             subject.law,
             subject.points,
@@ -807,6 +794,7 @@ class LimeExplanation(
             rng=np.random.default_rng(subject.seed),
             common=subject.common,
         )
+        return own
 
     def path(
         self,
@@ -840,11 +828,8 @@ class LimeExplanation(
         errors = self.standard_errors
         return np.zeros(self.shape) if errors is None else errors
 
-    def _each(self, of: Callable[..., Any], *parts: Array) -> Array:
-        return np.asarray(of(*parts))
-
     def _deviations(self, n_samples: int) -> Array:
-        return self._run_of(n_samples).standard_deviations
+        return self.run_of(n_samples).standard_deviations
 
     def _means(self, n_samples: int) -> Array:
         return expected(
@@ -891,7 +876,7 @@ class LimeExplanation(
 
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding | QuietRule]:
+    ) -> list[LimeFinding]:
         evidence = RowsEvidence(self, subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)

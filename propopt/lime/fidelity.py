@@ -242,56 +242,54 @@ def _of_situation(
         return 0.0
     if not (means != 0.0).all():
         return _with_zeros(tables, indices, values)
-    v, ratios = values * means, []
+    ratios = []
     for table, paths, users in own:
         used = np.unique(paths[users], return_inverse=True)
         part = table[np.ix_(used[0], used[0])]
         alone = table[used[0], -1]
         ratios.append((users, used[1], part / (alone[:, None] * alone)))
 
-    def pairs_of(some: slice, pairs: Array) -> Array:
+    def apart(some: slice, pairs: Array) -> None:
         for users, factor, ratio in ratios:
             first, end = np.searchsorted(users, [some.start, some.stop])
             rows, columns = users[first:end], users[first:]
             shared = ratio[factor[first:end]][:, factor[first:]]
             pairs[np.ix_(rows - some.start, columns - some.start)] *= shared
         pairs -= 1.0
-        return pairs
 
-    return _over_pairs(v, pairs_of)
-
-
-def _over_pairs(v: Array, pairs_of: Callable[[slice, Array], Array]) -> float:
-    """Σ_{l,l'} v_l v_l' pairs_ll' ≥ 0, from ones, for some l and l' from there on."""
-    total = 0.0
-    for some in AT_ONCE.blocks(len(v), 16 * len(v)):
-        # pairs with those before are pairs of those before
-        pairs = pairs_of(some, np.ones((some.stop - some.start, len(v) - some.start)))
-        weights = 2.0 * v[some.start :]
-        weights[: len(pairs)] /= 2.0
-        total += float(v[some] @ (pairs @ weights))
-    return max(total, 0.0)
+    return _over_pairs(values * means, apart)
 
 
 def _with_zeros(
     tables: Sequence[Array], indices: Sequence[Positions], values: Array
 ) -> float:
     """Σ over pairs of products, and of −E f as one product more: E (f − E f)²."""
-    paths = [
-        np.append(own, len(table) - 1)
-        for table, own in zip(tables, indices, strict=True)
+    own = [
+        (table, np.append(paths, len(table) - 1))
+        for table, paths in zip(tables, indices, strict=True)
     ]
     means = np.ones(len(values) + 1)
-    for table, own in zip(tables, paths, strict=True):
-        means *= table[own, -1]
-    v = np.append(values, -(values @ means[:-1]))
+    for table, paths in own:
+        means *= table[paths, -1]
 
-    def pairs_of(some: slice, pairs: Array) -> Array:
-        for table, own in zip(tables, paths, strict=True):
-            pairs *= table[own[some]][:, own[some.start :]]
-        return pairs
+    def together(some: slice, pairs: Array) -> None:
+        for table, paths in own:
+            pairs *= table[paths[some]][:, paths[some.start :]]
 
-    return _over_pairs(v, pairs_of)
+    return _over_pairs(np.append(values, -(values @ means[:-1])), together)
+
+
+def _over_pairs(v: Array, multiply: Callable[[slice, Array], None]) -> float:
+    """Σ_{l,l'} v_l v_l' of what is multiplied to ones, some l with all behind them."""
+    total = 0.0
+    for some in AT_ONCE.blocks(len(v), 16 * len(v)):
+        # pairs with those before are pairs of those before
+        pairs = np.ones((some.stop - some.start, len(v) - some.start))
+        multiply(some, pairs)
+        weights = 2.0 * v[some.start :]
+        weights[: len(pairs)] /= 2.0
+        total += float(v[some] @ (pairs @ weights))
+    return max(total, 0.0)
 
 
 def _occurring(function: SumOfProducts, j: int) -> list[tuple[Positions, Factors]]:

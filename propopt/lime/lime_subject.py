@@ -160,31 +160,23 @@ class LimeSubject:
             result = exact_variance(read, law, points, law.widths(points))
             if result is not None:
                 return result
-        return self._sampled_variance()
-
-    def _sampled_variance(self) -> Values:
-        """The same from common draws; where too few count, from even ones at rows."""
-        law, points, common = self.law, self.points, self.common
-        widths, shared = law.widths(points), np.zeros(len(points), bool)
+        # from draws that rows share; where too few count, from even ones at rows
+        widths, common = law.widths(points), self.common
+        shared, variance = np.zeros(len(points), bool), np.empty(len(points))
         if common is not None:
             shared = common.enough(points, widths)
-        result = np.empty(len(points))
-        if common is not None and shared.any():
-            result[shared] = common.variances(points[shared], widths[shared])
-        if not shared.all():
-            result[~shared] = self._variance_around(points[~shared], widths[~shared])
-        return result
-
-    def _variance_around(self, points: Points, widths: Values) -> Values:
-        """From even draws of the weighted law of each row."""
-        rng, parts = np.random.default_rng(self.seed), []
+            if shared.any():
+                variance[shared] = common.variances(points[shared], widths[shared])
+        if shared.all():
+            return variance
+        alone, rng = np.flatnonzero(~shared), np.random.default_rng(self.seed)
         uniforms = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
-        for rows in AT_ONCE.blocks(len(points), 3 * uniforms.nbytes):
-            around = points[rows]
-            copies = np.broadcast_to(uniforms[0], (len(around), *uniforms.shape[1:]))
-            draws = draws_at(self.law.columns, around, widths[rows], copies)
-            parts.append(evaluated(self.evaluate, draws.samples).var(axis=1))
-        return np.concatenate(parts)
+        for some in AT_ONCE.blocks(len(alone), 3 * uniforms.nbytes):
+            rows = alone[some]
+            copies = np.broadcast_to(uniforms[0], (len(rows), *uniforms.shape[1:]))
+            draws = draws_at(law.columns, points[rows], widths[rows], copies)
+            variance[rows] = evaluated(self.evaluate, draws.samples).var(axis=1)
+        return variance
 
 
 def limits_or_estimates(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -44,17 +44,11 @@ TEXT_WIDTH: Final = 25.0
 """The kernel width of the package on texts by default."""
 
 
-class PackageFit(NamedTuple):
-    """What one run of the package gives for D columns, or the words of a text."""
+PackageFit: TypeAlias = tuple[Values, float, float]
+"""Coefficients (D,), the intercept, and R² of its own fit.
 
-    coefficients: Values
-    """(D,), words in the order in which they first come; 0 for what it leaves out."""
-
-    intercept: float
-    """b_0."""
-
-    score: float
-    """R² of its own fit."""
+Words as they first come; 0 for what it leaves out.
+"""
 
 
 def package_fit(
@@ -87,7 +81,7 @@ def package_fit(
     coefficients = np.zeros(n_columns)
     for place, coefficient in fit.as_map()[1]:  # words as they first come
         coefficients[place] = coefficient
-    return PackageFit(coefficients, float(fit.intercept[1]), float(fit.score))
+    return coefficients, float(fit.intercept[1]), float(fit.score)
 
 
 def package_run(
@@ -217,8 +211,8 @@ def _compared(
     runs = []
     with progress_bar("lime package", len(seeds), progress) as bar:
         for seed in seeds:
-            fit = run(seed)
-            runs.append([fit.intercept, *fit.coefficients])
+            coefficients, intercept, _ = run(seed)
+            runs.append([intercept, *coefficients])
             bar.advance(bar.task_ids[0])
     means = {
         name: np.concatenate([own.intercept, own.coefficients[0]])

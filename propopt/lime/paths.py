@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -36,126 +36,48 @@ _FIRST: Final = 2.0**-12
 _ALIKE: Final = 1e-14
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class BitVariable:
-    """u = (1 − α) / (1 − w), α = w / (w + (1 − w) ε) for a share w, ε = exp(−1/(2ν²)).
-
-    With E_Q g = (w_k E[g | 1] + (1 − w_k) ε E[g | 0]) / c_k, c_k = w_k + (1 − w_k) ε,
-    the coefficient β_j times Π_{k≠j} c_k is a polynomial in ε. As c_k / c is affine in
-    α, c of the reference, β_j Π_{k≠j} c_k / c is one in α, of a degree below the number
-    of columns that f depends on; with equal shares the factors are 1, and the degree is
-    below that of the longest product.
-    """
-
-    share: float  # w, of the reference
-    shares: Array  # (D,): w_k, the share of the row's bin in each column
-    used: Truths  # (D,): whether f depends on the column
-    degree: int  # as above
-    scale: float = 1.0  # the width of each column over ν
-    start: float = 0.0
-
-    def widths(self, u: Values, rest: Values) -> Values:
-        """ν = (2 log(1 + (1 − u) / (w u)))^(−1/2)."""
-        with np.errstate(divide="ignore"):
-            minus_log_eps = np.log1p(rest / (self.share * u))
-            widths = np.sqrt(0.5 / minus_log_eps)
-        return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH) / self.scale)
-
-    def factors(self, widths: Values) -> Array:
-        """Π_{k≠j} c_k / c over the columns that f depends on."""
-        eps = np.exp(-0.5 / (self.scale * widths) ** 2)[:, None]
-        own = self.shares + (1.0 - self.shares) * eps
-        ratios = np.where(self.used, own / (self.share + (1.0 - self.share) * eps), 1.0)
-        return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class RationalVariable:
-    """u = ν² / (ν² + s²): in it the moments of a weighted normal law are smooth."""
-
-    scale: float  # s, the law's own width
-    n_columns: int  # D
-    start: float = _FIRST
-
-    @property
-    def degree(self) -> None:
-        """Not known."""
-
-    def widths(self, u: Values, rest: Values) -> Values:
-        """ν = s √(u / (1 − u))."""
-        with np.errstate(divide="ignore"):
-            widths = np.minimum(np.sqrt(u / rest), LARGEST_WIDTH)
-        return np.asarray(self.scale * widths)
-
-    def factors(self, widths: Values) -> Array:
-        """1."""
-        return np.ones((len(widths), self.n_columns))
-
-
-WidthVariable: TypeAlias = BitVariable | RationalVariable
-"""A variable u in (0, 1) that grows with the width ν."""
-
-
-def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
-    """The variable in which coefficients of a row are simplest."""
-    columns = binned_columns(exact.law)
-    used = np.isin(np.arange(len(point)), exact.function.columns)
-    binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
-    scales = {column.scale for column in binned}
-    if len(scales) != 1 or len(binned) < used.sum():
-        return RationalVariable(exact.law.kernel_width, len(point))
-    # of the row's bin in each column; 1 where weights are not by bits
-    shares = np.array(
-        [
-            1.0 if column is None else column.shares[column.place(point[[j]])[0]]
-            for j, column in enumerate(columns)
-        ]
-    )
-    share = float(shares[used].mean())
-    if np.ptp(shares[used]) <= _ALIKE and 0.0 < share < 1.0:
-        shares = np.full(len(shares), share)
-        most = int(exact.function.products.lengths.max(initial=1))
-    else:
-        share, most = float(np.clip(share, 0.01, 0.99)), int(used.sum())
-    return BitVariable(share, shares, used, most - 1, scales.pop())
-
-
 ROUNDING: Final = 64.0 * np.finfo(np.float64).eps
 """How far a sum may be off, over the sum of the sizes of its terms."""
 
 
-class CurveValues(NamedTuple):
-    """β at n widths, times the positive factors of the variable."""
-
-    values: Array
-    """(n, D)."""
-
-    rounding: Array
-    """Below this a value is zero as far as can be told, (n, D)."""
+Bounded: TypeAlias = tuple[Array, Array]
+"""β at n widths, (n, D), and below what they are zero as far as can be told."""
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class WidthCurve:
-    """β_j of one row, or document, as functions of a variable u of the width."""
+    """β_j of one row, or document, as functions of u in (0, 1), which grows with ν."""
 
-    variable: WidthVariable
-    # from widths (n,) to coefficients there, and what rounding may be
-    bounded: Callable[[Values], CurveValues]
+    widths: Callable[[Values, Values], Values]  # ν at u (n,), given u and 1 − u
+    bounded: Callable[[Values], Bounded]  # from widths (n,) to coefficients there
     quick: Callable[[Values], Array]  # the same coefficients alone, (n, D)
+    start: float = 0.0  # the least u that is looked at
+    # of β in u times positive factors, which are functions of widths; None if not known
+    degree: int | None = None
+    factors: Callable[[Values], Array] | None = None
 
-    def at(self, u: Values, rest: Values) -> CurveValues:
+    def at(self, u: Values, rest: Values) -> Bounded:
         """Values at u (n,), where 1 − u is ``rest``, and what rounding may be."""
-        widths = self.variable.widths(u, rest)
-        factors, result = self.variable.factors(widths), self.bounded(widths)
-        return CurveValues(result.values * factors, result.rounding * factors)
+        widths = self.widths(u, rest)
+        values, rounding = self.bounded(widths)
+        if self.factors is None:
+            return values, rounding
+        factors = self.factors(widths)
+        return values * factors, rounding * factors
 
     def values(self, u: Values, rest: Values) -> Array:
         """Values alone, (n, D)."""
-        widths = self.variable.widths(u, rest)
-        return self.quick(widths) * self.variable.factors(widths)
+        widths = self.widths(u, rest)
+        values = self.quick(widths)
+        return values if self.factors is None else values * self.factors(widths)
+
+
+def rational_widths(scale: float, u: Values, rest: Values) -> Values:
+    """ν = s √(u / (1 − u)): in u moments of a weighted normal law are smooth."""
+    with np.errstate(divide="ignore"):
+        widths = np.minimum(np.sqrt(u / rest), LARGEST_WIDTH)
+    return np.asarray(scale * widths)
 
 
 def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
@@ -163,19 +85,67 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     products = exact.function.products
     of_sizes = replace(products, values=np.abs(products.values))
 
-    def bounded(widths: Values) -> CurveValues:
+    def bounded(widths: Values) -> Bounded:
         values, rounding = [], []
         for some in exact.blocks(len(widths)):
             own = widths[some]
             means = exact.factor_means(repeated(point, len(own)), own)
             values.append(products.contrasts(means.measures)[1])
             rounding.append(ROUNDING * of_sizes.contrasts(_sizes(means))[1])
-        return CurveValues(np.concatenate(values), np.concatenate(rounding))
+        return np.concatenate(values), np.concatenate(rounding)
 
     def quick(widths: Values) -> Array:
         return exact.of(repeated(point, len(widths)), widths).coefficients
 
-    return WidthCurve(width_variable(exact, point), bounded, quick)
+    columns = binned_columns(exact.law)
+    used = np.isin(np.arange(len(point)), exact.function.columns)
+    binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
+    scales = {column.scale for column in binned}
+    if len(scales) != 1 or len(binned) < used.sum():
+        widths = partial(rational_widths, exact.law.kernel_width)
+        return WidthCurve(widths=widths, bounded=bounded, quick=quick, start=_FIRST)
+    # of the row's bin in each column; 1 where weights are not by bits
+    shares = np.array(
+        [
+            1.0 if column is None else column.shares[column.place(point[[j]])[0]]
+            for j, column in enumerate(columns)
+        ]
+    )
+    share, most, scale = float(shares[used].mean()), int(used.sum()), scales.pop()
+    if np.ptp(shares[used]) <= _ALIKE and 0.0 < share < 1.0:
+        shares = np.full(len(shares), share)
+        most = int(products.lengths.max(initial=1))
+    else:
+        share = float(np.clip(share, 0.01, 0.99))
+    return WidthCurve(
+        widths=partial(_bit_widths, share, scale),
+        bounded=bounded,
+        quick=quick,
+        degree=most - 1,
+        factors=partial(_bit_factors, share, np.where(used, shares, share), scale),
+    )
+
+
+def _bit_widths(share: float, scale: float, u: Values, rest: Values) -> Values:
+    """ν = (2 log(1 + (1 − u) / (w u)))^(−1/2), over the scale of columns.
+
+    u = (1 − α) / (1 − w), α = w / (w + (1 − w) ε) for a share w, ε = exp(−1/(2ν²)).
+    With E_Q g = (w_k E[g | 1] + (1 − w_k) ε E[g | 0]) / c_k, c_k = w_k + (1 − w_k) ε,
+    the coefficient β_j times Π_{k≠j} c_k is a polynomial in ε. As c_k / c is affine in
+    α, c of the reference, β_j Π_{k≠j} c_k / c is one in α, of a degree below the number
+    of columns that f depends on; with equal shares the factors are 1, and the degree is
+    below that of the longest product.
+    """
+    with np.errstate(divide="ignore"):
+        widths = np.sqrt(0.5 / np.log1p(rest / (share * u)))
+    return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH) / scale)
+
+
+def _bit_factors(share: float, shares: Array, scale: float, widths: Values) -> Array:
+    """Π_{k≠j} c_k / c, of shares w_k (D,): w itself where f has not the column."""
+    eps = np.exp(-0.5 / (scale * widths) ** 2)[:, None]
+    ratios = (shares + (1.0 - shares) * eps) / (share + (1.0 - share) * eps)
+    return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
 
 
 def _sizes(means: FactorMeans) -> SetMeasures:
@@ -192,7 +162,7 @@ def repeated(point: Array, n: int) -> Points:
 # ---- Several functions of one variable in (0, 1) as polynomials, piece by piece
 
 
-ValuesAt = Callable[[Values, Values], CurveValues]
+ValuesAt = Callable[[Values, Values], Bounded]
 """Values at u, given u and 1 − u."""
 
 LARGEST_DEGREE: Final = 64
@@ -217,8 +187,8 @@ class Piece:
     low: float  # where it is
     high: float
     coefficients: Array  # (n, D): of T_0 to T_{n−1} in 2 (u − low) / (high − low) − 1
-    at_nodes: CurveValues  # what was interpolated
-    nodes: Values  # (n,): where: increasing values of u
+    nodes: Values  # (n,): increasing values of u
+    at_nodes: Bounded  # what was interpolated there
     rounding: Array  # (D,): how far the polynomials may be from the functions
     resolved: bool  # whether what is left is rounding
 
@@ -266,14 +236,13 @@ def _interpolated(
     half = (2 * np.arange(n) + 1) * np.pi / (4 * n)
     up, down = np.cos(half) ** 2, np.sin(half) ** 2
     u, rest = low + (high - low) * up, (1.0 - high) + (high - low) * down
-    result = evaluate(u, rest)
-    coefficients = dct(result.values, type=2, axis=0) / n
+    values, bounds = evaluate(u, rest)
+    coefficients = dct(values, type=2, axis=0) / n
     coefficients[0] /= 2.0
-    left, allowed = _left(np.abs(coefficients), tail), result.rounding.max(axis=0)
+    left, allowed = _left(np.abs(coefficients), tail), bounds.max(axis=0)
     resolved = bool((left <= np.maximum(allowed, _noise(coefficients, tail))).all())
-    backwards = CurveValues(result.values[::-1], result.rounding[::-1])
-    rounding = 4.0 * np.maximum(left, allowed)
-    return Piece(low, high, coefficients, backwards, u[::-1], rounding, resolved)
+    backwards, rounding = (values[::-1], bounds[::-1]), 4.0 * np.maximum(left, allowed)
+    return Piece(low, high, coefficients, u[::-1], backwards, rounding, resolved)
 
 
 def _left(sizes: Array, tail: int) -> Array:
@@ -317,30 +286,22 @@ def _sign_run(
 
 def _signs_on(curve: WidthCurve, piece: Piece, j: int) -> tuple[Values, Array, Array]:
     """Places on a piece in their order, the signs there (0 unknown), and sizes."""
-    turns = piece.turns(j)
-    values = piece.value(turns, j)
-    rounding = np.full(len(turns), piece.rounding[j])
-    near = np.abs(values) <= rounding
+    # both ends and where the polynomial may turn, then where it was interpolated
+    turns = np.concatenate([[piece.low], piece.turns(j), [piece.high]])
+    values, bounds = piece.value(turns, j), np.full(len(turns), piece.rounding[j])
+    near = np.abs(values) <= bounds
+    near[[0, -1]] = False
     if near.any():
-        exact = curve.at(turns[near], 1.0 - turns[near])
-        values[near], rounding[near] = exact.values[:, j], exact.rounding[:, j]
-    ends = np.array([piece.low, piece.high])
-    u = np.concatenate([ends[:1], piece.nodes, turns, ends[1:]])
-    at_ends = piece.value(ends, j)
-    result = np.concatenate(
-        [at_ends[:1], piece.at_nodes.values[:, j], values, at_ends[1:]]
-    )
-    bounds = np.concatenate(
-        [
-            piece.rounding[[j]],
-            piece.at_nodes.rounding[:, j],
-            rounding,
-            piece.rounding[[j]],
-        ]
+        own, rounding = curve.at(turns[near], 1.0 - turns[near])
+        values[near], bounds[near] = own[:, j], rounding[:, j]
+    u = np.concatenate([turns, piece.nodes])
+    values, bounds = (
+        np.concatenate([part, at_nodes[:, j]])
+        for part, at_nodes in zip((values, bounds), piece.at_nodes, strict=True)
     )
     order = np.argsort(u, kind="stable")
-    signs = np.where(np.abs(result) > bounds, np.sign(result), 0.0)
-    return u[order], signs[order], np.abs(result)[order]
+    signs = np.where(np.abs(values) > bounds, np.sign(values), 0.0)
+    return u[order], signs[order], np.abs(values)[order]
 
 
 # ---- Where coefficients change their sign as the kernel width goes from 0 to infinity
@@ -412,9 +373,9 @@ def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
     so the signs at these places tell how many there are; then each is found on exact
     values.
     """
-    degree = curve.variable.degree
+    degree = curve.degree
     if degree is None or degree > LARGEST_DEGREE:
-        pieces, complete = list(adaptive(curve.at, curve.variable.start)), False
+        pieces, complete = list(adaptive(curve.at, curve.start)), False
     else:
         pieces = [_interpolated(curve.at, 0.0, 1.0, degree + 1 + _SPARE, _SPARE)]
         complete = pieces[0].resolved
@@ -426,7 +387,7 @@ def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
         crossed = roots[columns == j]
         u = np.concatenate([crossed, touches])
         order = np.argsort(u, kind="stable")
-        widths = curve.variable.widths(u, 1.0 - u)
+        widths = curve.widths(u, 1.0 - u)
         found.append(ColumnRoots(j, widths[order], order < len(crossed), signs))
     return SignChanges(tuple(found), complete, _statement(curve, pieces, complete))
 
@@ -436,11 +397,11 @@ def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> st
         n = len(pieces[0].nodes)
         return (
             "all roots: times positive factors coefficients are polynomials of degree "
-            f"{curve.variable.degree} at most in the share of samples in the row's bin,"
+            f"{curve.degree} at most in the share of samples in the row's bin,"
             f" known by {n} widths"
         )
     start = np.array([pieces[0].low])
-    low = float(curve.variable.widths(start, 1.0 - start)[0])
+    low = float(curve.widths(start, 1.0 - start)[0])
     missed = sum(not piece.resolved for piece in pieces)
     rest = f", but for {missed} of them" if missed else ""
     return (

@@ -404,16 +404,13 @@ def ranking_chances(
     coefficients: Attributions,  # shape (n, D)
     top: int = 3,
     n_draws: int = 4000,
-    rng: np.random.Generator | None = None,
 ) -> Values:
     """How probable a run of n samples names the columns of the largest coefficients.
 
     (n,), by draws of their normal limit law: 4000 tell it to 0.8 % or better.
     """
-    read_count(top, "top")
-    read_count(n_draws, "n_draws")
-    generator = np.random.default_rng(0) if rng is None else rng
-    normal = generator.standard_normal((n_draws, coefficients.shape[1]))
+    shape = n_draws, coefficients.shape[1]
+    normal = np.random.default_rng(0).standard_normal(shape)
     chances = []
     for beta, mean, covariance in zip(
         coefficients, run.coefficients, run.covariance[:, 1:, 1:], strict=True

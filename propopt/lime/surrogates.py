@@ -247,50 +247,30 @@ class CommonDraws:
             total += (mass * level**2).sum(axis=0) - added.sum(axis=0)
         return np.maximum(total, 0.0)
 
-    def errors(self, points: Points, widths: Values) -> tuple[Array, ...]:
-        """Standard errors of :meth:`means`, of what the fit leaves over, (n, B_j)."""
-        weights, unfitted = self.weights(points, widths), self._fit[2]
-        result = []
-        for bins, (inside, mass, extra) in zip(
-            self.bins, self._left_over(weights), strict=True
-        ):
-            apart = unfitted[:, None] - np.nan_to_num(extra)[:, bins].T
-            square = (weights**2 * apart**2).T @ inside
-            error = np.full(mass.shape, np.nan)
-            np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
-            result.append(error)
-        return tuple(result)
-
-    def _left_over(self, weights: Array) -> Iterator[tuple[Array, Array, Array]]:
-        """By columns: which samples are in each bin, their weight, and what is left."""
-        _, additive, unfitted = self._fit
-        for bins, own in zip(self.bins, additive, strict=True):
-            inside = (bins[:, None] == np.arange(len(own))) * 1.0
-            mass = weights.T @ inside
-            extra = np.full(mass.shape, np.nan)
-            left = weights.T @ (unfitted[:, None] * inside)
-            np.divide(left, mass, out=extra, where=mass > 0.0)
-            yield inside, mass, extra
-
-    def means(self, points: Points, widths: Values) -> tuple[Array, ...]:
-        """E_Q[f | b_j = b] of all columns, D arrays (n, B_j); NaN in bins of no sample.
+    def means(self, points: Points, widths: Values) -> list[tuple[Array, Array]]:
+        """E_Q[f | b_j = b] and its error, (n, B_j) for each column; NaN of no sample.
 
         What the least squares fit of f by a number for each bin says is known without
         samples, as columns are independent; only what it leaves over is estimated.
         """
-        constant, additive, _ = self._fit
-        tilts = [
-            column.tilt(x, widths)
-            for column, x in zip(self.columns, points.T, strict=True)
-        ]
-        shares = [t.alpha * t.inside + t.complement * t.outside for t in tilts]
-        levels = [p.T @ own for p, own in zip(shares, additive, strict=True)]
-        total = constant + np.sum(levels, axis=0)
-        left = self._left_over(self.weights(points, widths))
-        return tuple(
-            (total - level)[:, None] + own + extra
-            for own, level, (_, _, extra) in zip(additive, levels, left, strict=True)
-        )
+        weights, (total, additive, unfitted) = self.weights(points, widths), self._fit
+        levels = []
+        for column, x, own in zip(self.columns, points.T, additive, strict=True):
+            tilt = column.tilt(x, widths)
+            shares = tilt.alpha * tilt.inside + tilt.complement * tilt.outside
+            levels.append(shares.T @ own)
+        total, result = total + np.sum(levels, axis=0), []
+        for bins, own, level in zip(self.bins, additive, levels, strict=True):
+            inside = (bins[:, None] == np.arange(len(own))) * 1.0
+            mass = weights.T @ inside
+            extra, error = np.full((2, *mass.shape), np.nan)
+            left = weights.T @ (unfitted[:, None] * inside)
+            np.divide(left, mass, out=extra, where=mass > 0.0)
+            apart = unfitted[:, None] - np.nan_to_num(extra)[:, bins].T
+            square = (weights**2 * apart**2).T @ inside
+            np.divide(np.sqrt(square), mass, out=error, where=mass > 0.0)
+            result.append(((total - level)[:, None] + own + extra, error))
+        return result
 
     @cached_property
     def bins(self) -> tuple[Positions, ...]:
@@ -331,6 +311,21 @@ _WORTH_TIMING: Final = 10_000
 """Evaluations from which a few are timed, to say what all of them cost."""
 
 
+def cost_told(
+    label: str,
+    function: Function,
+    points: Points,
+    labels: Labels,
+    evaluations: int,
+    progress: bool | None,
+) -> AbstractContextManager[None]:
+    """Say what evaluations within cost, if they are many and that is long."""
+    if evaluations < _WORTH_TIMING:
+        return nullcontext()
+    cost = cost_of(function, points, labels, evaluations)
+    return cost.announced(label, function.calls, progress)
+
+
 def estimate_limits(
     function: Function,
     law: LimeLaw,
@@ -339,7 +334,6 @@ def estimate_limits(
     n_samples: int = 5000,
     rng: np.random.Generator | None = None,
     progress: bool | None = None,
-    widths: Values | None = None,  # shape (n,)
 ) -> Limits:
     """What LIME tends to for any function, from samples of the weighted law itself.
 
@@ -351,13 +345,12 @@ def estimate_limits(
     uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], generator)
     names = Labels() if labels is None else labels.of_columns()
     expected = len(points) * _BLOCKS * size
-    announced: AbstractContextManager[None] = nullcontext()
-    if expected >= _WORTH_TIMING:
-        cost = cost_of(function, points, names, expected)
-        announced = cost.announced("lime", function.calls, progress)
+    announced = cost_told("lime", function, points, names, expected, progress)
     evaluate = partial(function.value_at, labels=names)
-    widths = law.widths(points, widths)
-    n_outside = _n_outside(size, points.shape[1])
+    widths = law.widths(points)
+    # terms of what varies beside bits, as many as the other blocks have draws for
+    room = (_BLOCKS - 1) * size // (_DRAWS_PER_TERM * points.shape[1]) - 2
+    n_outside = max(0, min(room, MOST_OUTSIDE))
     with progress_bar("lime", len(points), progress) as bar, announced:
         parts = []
         for some in _blocks(len(points), uniforms, n_outside):
@@ -375,13 +368,6 @@ def _block_size(n_samples: int, n_columns: int) -> int:
             f"{n_columns} columns; give at least {fewest}"
         )
     return -(-n_samples // _BLOCKS)
-
-
-def _n_outside(size: int, n_columns: int) -> int:
-    """How many terms of what varies beside bits there are draws for."""
-    n_others = (_BLOCKS - 1) * size
-    room = n_others // (_DRAWS_PER_TERM * n_columns) - 2
-    return max(0, min(room, MOST_OUTSIDE))
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:

@@ -70,7 +70,7 @@ def package_on_text(
             bits = np.array([[word in own for word in words] for own in kept])
             return function.texts_value(document.each(bits))
 
-    fit = package_run(
+    coefficients, intercept, score = package_run(
         values,
         text,
         len(words),
@@ -79,8 +79,8 @@ def package_on_text(
         int(request.rng.integers(2**32)),
     )
     return WordsFound(
-        attributions=fit.coefficients,
-        details={"intercept": fit.intercept, "r2": fit.score},
+        attributions=coefficients,
+        details={"intercept": intercept, "r2": score},
     )
 
 

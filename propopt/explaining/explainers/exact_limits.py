@@ -1,19 +1,17 @@
-"""Tabular LIME without sampling noise, at one width or many."""
+"""Tabular LIME without sampling noise."""
 
 from __future__ import annotations
 
-import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from propopt.base.arrays import Array, Values
-from propopt.base.checks import known_word, read_count, read_positive, read_rng
-from propopt.base.errors import EstimatedWarning, InvalidInput, Refused
+from propopt.base.arrays import Array
+from propopt.base.checks import known_word, read_count, read_positive
+from propopt.base.errors import EstimatedWarning, InvalidInput
 from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
@@ -27,8 +25,6 @@ from propopt.explaining.explainers.shapley_values import (
     checked_background,
     same_columns,
 )
-from propopt.functions import Function
-from propopt.functions.function import read_function
 from propopt.functions.texts import DocumentFunction
 from propopt.lime.expectations import Limits, bit_steps
 from propopt.lime.fidelity import effective_share
@@ -36,11 +32,10 @@ from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
 from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_estimates
-from propopt.lime.paths import read_widths
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw
-from propopt.results.explanation import Explanation, Parameter
+from propopt.results.explanation import Parameter
 
 
 # ---- Tabular LIME without sampling noise
@@ -51,21 +46,17 @@ LEAST_STEP: Final = 0.02
 
 
 def found_limits(
-    limits: Limits,
-    at_rows: tuple[Values, Values],  # f at the rows, and effective shares
-    law: LimeLaw,
-    request: Request,
-    units: PackageUnits,
+    limits: Limits, subject: LimeSubject, request: Request, units: PackageUnits
 ) -> Findings:
     """Limits in the units that were asked for, and what is known of the surrogates."""
-    values, shares = at_rows
-    errors = limits.standard_errors
+    values = subject.function.value_at(subject.points, subject.labels)
+    law, errors = subject.law, limits.standard_errors
     details = {
         "intercept": limits.intercept,
         "local_gap": values - (limits.intercept + limits.coefficients.sum(axis=1)),
         "alpha": limits.alpha,
         "mean_weight": np.exp(limits.log_weight),
-        "effective_share": shares,
+        "effective_share": effective_share(law, subject.points),
     }
     if units == "output":
         return Findings(
@@ -101,10 +92,9 @@ class ExactLime(Baseline):
 
     where z_j says whether column j is in the bin of the row, and Q is the law of LIME's
     samples times their weights (after Garreau and von Luxburg 2020). It is what
-    :class:`LimePackage` scatters around: no seed, no noise, and 50 kernel widths cost
-    little more than one, where the function is a sum of products
-    (``function.products``), as trees and sums of trees are, linear and additive
-    functions, and gaussian kernel machines. Of other functions the coefficients are
+    :class:`LimePackage` scatters around: no seed and no noise, where the function is a
+    sum of products (``function.products``), as trees and sums of trees are, linear and
+    additive functions, and gaussian kernel machines. Of other functions they are
     estimated by least squares on ``n_samples`` draws of Q around each row, with
     ``standard_errors``, and a warning says why. For tables, noise and diagnoses of such
     coefficients see :func:`propopt.lime.limits`.
@@ -211,90 +201,6 @@ class ExactLime(Baseline):
             return super().parameters | {"law": law.method, "kernel_width": width}
         return super().parameters
 
-    def at_widths(
-        self,
-        function: Function,
-        X: object,
-        widths: ArrayLike | None = None,
-        *,
-        rng: int | np.random.Generator | None = None,
-    ) -> tuple[Explanation, ...]:
-        """What :meth:`explain` gives with each of many kernel widths, all at once.
-
-        They are LIME's whole family: baselines of a sweep, of which
-        :meth:`propopt.TradeOffs.nearest` tells the one nearest to the front. The
-        function is read once, and so are the means of its factors in each bin.
-
-        Parameters
-        ----------
-        function : Function
-            f.
-        X : array or DataFrame (N, D)
-            The points.
-        widths : array (M,), optional
-            ν > 0; by default 50, evenly spaced in their logarithm, from a tenth of
-            ``kernel_width`` to ten times it.
-        rng : int, numpy.random.Generator or None
-            As for :meth:`explain`, where coefficients are estimated.
-
-        Returns
-        -------
-        tuple of Explanation (M,)
-            In the order of increasing widths, each with its ``kernel_width``; seconds
-            are those of all in equal parts.
-
-        Raises
-        ------
-        InvalidInput
-            As :meth:`explain` does, or if a width is not a positive number.
-
-        Examples
-        --------
-        >>> import numpy as np, propopt as po
-        >>> from sklearn.tree import DecisionTreeRegressor
-        >>> X = np.arange(8.0)[:, None] * [1.0, 0.0]
-        >>> tree = DecisionTreeRegressor(max_depth=1).fit(X, X[:, 0] > 3)
-        >>> lime = po.explainers.ExactLime()
-        >>> family = lime.at_widths(po.wrap(tree), X, [0.5, 1.0, 2.0])
-        >>> [one.parameters["kernel_width"] for one in family]
-        [0.5, 1.0, 2.0]
-        """
-        start = time.perf_counter()
-        function = read_function(function)
-        points, labels = function.read(X)
-        before = function.calls.rows
-        request = Request(
-            function=function, points=points, labels=labels, rng=read_rng(rng)
-        )
-        subject = self._subject(request)
-        grid = read_widths(widths, subject.law.kernel_width)
-        n, law, M = len(points), subject.law, len(grid)
-        every, each_width = np.tile(subject.points, (M, 1)), np.repeat(grid, n)
-        try:
-            if subject.exact is None:
-                raise Refused(subject.reason)
-            limits = subject.exact.of(every, each_width)
-            values = function.value_at(subject.points, labels)
-            shares = effective_share(law, every, each_width)
-        except Refused:  # no exact limits at some of them
-            each = (replace(self, kernel_width=float(width)) for width in grid)
-            return tuple(one.explain(function, X, rng=rng) for one in each)
-        findings = []
-        for m, width in enumerate(grid.tolist()):
-            some, own = slice(m * n, (m + 1) * n), law.with_width(width)
-            at_rows = values, shares[some]
-            found = found_limits(limits.at(some), at_rows, own, request, self.units)
-            findings.append(found)
-        rows = -(-(function.calls.rows - before) // M)
-        seconds = (time.perf_counter() - start) / M
-        return tuple(
-            replace(
-                self._explanation(request, result, rows, seconds),
-                parameters={**self.parameters, "kernel_width": width},
-            )
-            for result, width in zip(findings, grid.tolist(), strict=True)
-        )
-
     def _expected(self, request: Request) -> int:
         at = request.function
         if isinstance(at, DocumentFunction) and at.function.is_read:
@@ -313,9 +219,7 @@ class ExactLime(Baseline):
                 stacklevel=3,
             )
         request.advance(len(request.points))
-        values = subject.function.value_at(subject.points, subject.labels)
-        shares = effective_share(subject.law, subject.points)
-        return found_limits(limits, (values, shares), subject.law, request, self.units)
+        return found_limits(limits, subject, request, self.units)
 
     def _subject(self, request: Request) -> LimeSubject:
         """The function, the law and the rows of a request."""

@@ -154,9 +154,11 @@ class LimePackage(Baseline):
             feature_selection="none",  # all are kept; the default refits to rank them
             random_state=seed,
         )
-        fit = package_fit(explainer, row, request.value, len(row), self.n_samples)
+        slopes, intercept, score = package_fit(
+            explainer, row, request.value, len(row), self.n_samples
+        )
         scales = explainer.scaler.scale_ if self.units == "gradient" else 1.0
-        return fit.coefficients / scales, fit.intercept, fit.score
+        return slopes / scales, intercept, score
 
 
 def _refuse_missing(points: Array, request: Request, label: str) -> None:

@@ -15,7 +15,7 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import printable
-from propopt.lime.diagnosis.evidence import NOTE, LimeFinding, QuietRule
+from propopt.lime.diagnosis.evidence import NOTE, LimeFinding
 from propopt.results.certain import plural
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
@@ -47,7 +47,7 @@ def _wrapped(text: str) -> list[str]:
 
 @final
 class LimeDiagnosis(
-    Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=2
+    Result, kind="propopt lime diagnosis", noun="a saved diagnosis", version=3
 ):
     """What was looked for in coefficients of LIME, and found.
 
@@ -57,7 +57,7 @@ class LimeDiagnosis(
         What misleads most first.
     notes : tuple of LimeFinding
         What is so and misleads hardly anybody: severities below 0.25.
-    quiet : tuple of QuietRule
+    quiet : tuple of LimeFinding
         Rules that found nothing, each with the number that came nearest, or why it was
         not looked for.
     shape : (int, int)
@@ -83,7 +83,7 @@ class LimeDiagnosis(
     """
 
     findings: tuple[LimeFinding, ...] = stored()
-    quiet: tuple[QuietRule, ...] = stored()
+    quiet: tuple[LimeFinding, ...] = stored()
     shape: tuple[int, int] = stored(low=0)
     n_samples: int = stored(low=1)
     source: str = stored()
@@ -104,8 +104,7 @@ class LimeDiagnosis(
                 raise InvalidInput(f"{name}: notes are what is below {NOTE:g}")
             if any(a.severity < b.severity for a, b in pairwise(told)):
                 raise InvalidInput(f"{name}: expected the largest severity first")
-        items: list[LimeFinding | QuietRule] = [*self.told, *self.quiet]
-        for item in items:
+        for item in self._items:
             places = {"row": item.row, "column": item.column}
             for (noun, place), n in zip(places.items(), self.shape, strict=True):
                 if place is not None and place >= n:
@@ -115,32 +114,31 @@ class LimeDiagnosis(
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Of version 1, which had notes behind findings, in one list."""
-        del version
-        told = header["findings"]
-        parts = {
-            "findings": [item for item in told if item["severity"] >= NOTE],
-            "notes": [item for item in told if item["severity"] < NOTE],
-        }
+        """Of version 1 with notes behind findings; quiet rules of 2 had no remedy."""
+        told, nothing = header["findings"], {"remedy": "", "severity": 0.0}
+        parts = {"quiet": [{**item, **nothing} for item in header["quiet"]]}
+        if version == 1:
+            parts["findings"] = [item for item in told if item["severity"] >= NOTE]
+            parts["notes"] = [item for item in told if item["severity"] < NOTE]
         return {**header, **parts}, arrays
 
     @classmethod
     def of_told(
         cls,
-        told: Sequence[LimeFinding | QuietRule],
+        told: Sequence[LimeFinding],
         shape: tuple[int, int],
         labels: Labels,
         n_samples: int,
         source: str,
     ) -> LimeDiagnosis:
         """What rules told of limits at rows, or at documents, in their order."""
-        findings = [item for item in told if isinstance(item, LimeFinding)]
+        findings = [item for item in told if item.remedy]
         findings.sort(key=lambda finding: -finding.severity)
         first = sum(1 for item in findings if item.severity >= NOTE)
         return cls(
             findings=tuple(findings[:first]),
             notes=tuple(findings[first:]),
-            quiet=tuple(item for item in told if isinstance(item, QuietRule)),
+            quiet=tuple(item for item in told if not item.remedy),
             shape=shape,
             n_samples=n_samples,
             source=source,
@@ -151,6 +149,10 @@ class LimeDiagnosis(
     def told(self) -> tuple[LimeFinding, ...]:
         """Findings and notes, what misleads most first."""
         return self.findings + self.notes
+
+    @property
+    def _items(self) -> tuple[LimeFinding, ...]:
+        return self.told + self.quiet
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -190,10 +192,9 @@ class LimeDiagnosis(
         here = {item.rule for item in own + notes}
         rules = dict.fromkeys(item.rule for item in self.told)
         elsewhere = tuple(
-            QuietRule(
+            LimeFinding(
                 rule=rule,
                 row=n,
-                column=None,
                 number=np.nan,
                 threshold=self.of(rule)[0].threshold,
                 sentence="nothing found at this row",
@@ -210,7 +211,7 @@ class LimeDiagnosis(
         ``kind`` is ``"finding"``, ``"note"`` or ``"quiet"``; ``found`` is True of
         findings alone.
         """
-        items: list[LimeFinding | QuietRule] = [*self.told, *self.quiet]
+        items = self._items
         rows, features = zip(*map(self._where, items), strict=True)
         counts = {
             "finding": len(self.findings),
@@ -226,9 +227,11 @@ class LimeDiagnosis(
                 "feature": pd.Series(features, dtype=object),
                 "number": [item.number for item in items],
                 "threshold": [item.threshold for item in items],
-                "severity": [getattr(item, "severity", np.nan) for item in items],
+                "severity": [
+                    item.severity if item.remedy else np.nan for item in items
+                ],
                 "sentence": [item.sentence for item in items],
-                "remedy": [getattr(item, "remedy", "") for item in items],
+                "remedy": [item.remedy for item in items],
                 "kind": kinds,
             }
         )
@@ -246,6 +249,7 @@ class LimeDiagnosis(
     def card(self) -> Card:
         """What misleads most, then the worst of each rule that found something."""
         groups = _by_rule(self.findings)
+        asked = plural(len({item.rule for item in self._items}), "rule")
         table = [
             [
                 f"{rule}: {self._head(found)}",
@@ -267,7 +271,8 @@ class LimeDiagnosis(
                 for rule, found in groups.items()
             ]
             + list(self._other_rules()),
-            proof=f"coefficients {self.source} · {self._asked()}",
+            proof=f"coefficients {self.source} · {asked} looked for, each a number "
+            "held against its threshold",
             settings=in_full | dict(self._near()),
         )
 
@@ -292,27 +297,19 @@ class LimeDiagnosis(
             f"{plural(len(self.rules), 'rule')}"
         )
 
-    def _asked(self) -> str:
-        """How things were looked for."""
-        items: list[LimeFinding | QuietRule] = [*self.told, *self.quiet]
-        asked = plural(len({item.rule for item in items}), "rule")
-        return f"{asked} looked for, each a number held against its threshold"
-
     def _head(self, result: tuple[LimeFinding, ...]) -> str:
         """Where the worst of some findings is, and how many others there are."""
         more = f" and {len(result) - 1} more" if len(result) > 1 else ""
         return f"{self._place(result[0]) or 'all'}{more}"
 
-    def _place(self, item: LimeFinding | QuietRule) -> str:
+    def _place(self, item: LimeFinding) -> str:
         """The row, if there are others, and the column, if it is about some."""
         row, feature = self._where(item)
         parts = [] if row is None or self.shape[0] == 1 else [f"row {row}"]
         parts += [] if feature is None else [feature]
         return ", ".join(parts)
 
-    def _where(
-        self, item: LimeFinding | QuietRule
-    ) -> tuple[Hashable | None, str | None]:
+    def _where(self, item: LimeFinding) -> tuple[Hashable | None, str | None]:
         """Names of the row and the column; None for all of them."""
         N, D = self.shape
         rows = range(N) if self.labels.points is None else self.labels.points

@@ -27,7 +27,6 @@ from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
-from propopt.functions.cost import cost_of
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import binned_columns
@@ -37,7 +36,7 @@ from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.profiles import with_bins
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
-from propopt.lime.surrogates import CommonDraws, evaluated
+from propopt.lime.surrogates import CommonDraws, cost_told, evaluated
 from propopt.tables.frames import Labels
 
 
@@ -49,9 +48,6 @@ _IN_CELL: Final = 512
 
 _QUICK: Final = 1000
 """Draws for each place beside a row."""
-
-_WORTH_TIMING: Final = 10_000
-"""Evaluations from which a few are timed, to say what all of them cost."""
 
 
 class ExplainedRows(Protocol):
@@ -84,7 +80,7 @@ class ExplainedRows(Protocol):
     @property
     def runs(self) -> RunScatter: ...
 
-    def single_run(self, n_samples: int | None = None) -> SingleRun: ...
+    def run_of(self, n_samples: int) -> SingleRun: ...
 
 
 class Evidence(ABC):
@@ -193,7 +189,7 @@ class RowsEvidence(Evidence):
     @cached_property
     def run(self) -> SingleRun:
         """One run: its mean and its covariance."""
-        return self.explanation.single_run(self.n_samples)
+        return self.explanation.run_of(self.n_samples)
 
     @cached_property
     def finite(self) -> FiniteFit:
@@ -222,8 +218,15 @@ class RowsEvidence(Evidence):
         h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
         """
         if self.subject.exact is None and self.common is not None:
-            return self.common.means(self.points, self.law.widths(self.points))
+            return tuple(means for means, _ in self._estimated)
         return self.quick.profiles(self.points)
+
+    @cached_property
+    def _estimated(self) -> list[tuple[Array, Array]]:
+        """Profiles from draws that rows share, and their errors."""
+        if self.common is None:
+            raise Refused("too few of the draws that rows share count at a row")
+        return self.common.means(self.points, self.law.widths(self.points))
 
     @cached_property
     def profile_errors(self) -> tuple[Array, ...]:
@@ -234,9 +237,7 @@ class RowsEvidence(Evidence):
         """
         exact = self.subject.exact
         if exact is None:
-            if self.common is None:
-                raise Refused("too few of the draws that rows share count at a row")
-            return self.common.errors(self.points, self.law.widths(self.points))
+            return tuple(errors for _, errors in self._estimated)
         products = exact.function.products
         means = exact.factor_means(self.points, self.law.widths(self.points))
         sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
@@ -286,11 +287,8 @@ class RowsEvidence(Evidence):
             bins = sum(len(column.bins) for column in self.law.columns)
             each += bins * self.quick.n_draws
         expected = len(self.points) * each
-        if expected < _WORTH_TIMING:
-            return nullcontext()
-        function, labels = self.subject.function, self.subject.labels
-        cost = cost_of(function, self.points, labels, expected)
-        return cost.announced("diagnosis", function.calls, progress)
+        told = self.subject.function, self.points, self.subject.labels, expected
+        return cost_told("diagnosis", *told, progress)
 
     @cached_property
     def quick(self) -> LimeSubject:
@@ -380,38 +378,25 @@ NOTE: Final = 0.25
 @final
 @dataclass(frozen=True, kw_only=True)
 class LimeFinding:
-    """Where a rule found something, with its number."""
+    """What a rule found at a place, with its number; or how near a quiet one came."""
 
     rule: str
     # positions; None where it is about all of them
-    row: int | None = stored(low=0)
-    column: int | None = stored(low=0)
-    # what was measured, and from where on it is told
+    row: int | None = stored(low=0, default=None)
+    column: int | None = stored(low=0, default=None)
+    # what was measured, NaN where the rule does not apply; and from where on it is told
     number: float = stored(missing=True, infinite=True)
     threshold: float = stored()
-    sentence: str = stored()  # what it means here
-    remedy: str = stored()  # what would do
+    # what it means here; that nothing was found, or why it was not looked for
+    sentence: str = stored()
+    remedy: str = stored(default="")  # what would do; empty where nothing was found
     # how much it misleads; below 0.25 it is a note
-    severity: float = stored(low=0.0, high=1.0)
+    severity: float = stored(low=0.0, high=1.0, default=0.0)
 
     @property
     def is_note(self) -> bool:
         """Whether it misleads hardly anybody."""
         return self.severity < NOTE
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class QuietRule:
-    """A rule that found nothing, and how near it came."""
-
-    rule: str
-    row: int | None = stored(low=0)  # where it was nearest to its threshold
-    column: int | None = stored(low=0)
-    # what was measured there; NaN where the rule does not apply
-    number: float = stored(missing=True, infinite=True)
-    threshold: float = stored()
-    sentence: str = stored()  # that nothing was found, or why it was not looked for
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
@@ -457,14 +442,14 @@ class Rule(Generic[Looked]):
     # measures; gives the reason in place of numbers where the rule does not apply
     check: Callable[[Looked], Gauged | Reason]
 
-    def findings(self, case: Looked) -> Iterator[LimeFinding | QuietRule]:
+    def findings(self, case: Looked) -> Iterator[LimeFinding]:
         """All that it finds; else one that is quiet."""
         try:
             checked = self.check(case)
         except Refused as refused:
             checked = Reason(str(refused))
         if isinstance(checked, Reason):
-            yield self._quiet(np.nan, f"not looked for: {checked.reason}")
+            yield self._told(np.nan, f"not looked for: {checked.reason}")
             return
         numbers = self._table(checked.numbers)
         excuses = {why: self._table(own) for why, own in checked.excuses.items()}
@@ -474,20 +459,15 @@ class Rule(Generic[Looked]):
         if checked.also is not None:
             result |= self._table(checked.also)
         stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
-        shares = np.clip(stakes, 0, 1)
+        severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
         places = np.argwhere(result).tolist()
-        said = _said(checked.sentence, places), _said(checked.remedy, places)
-        for (n, j), sentence, remedy in zip(places, *said, strict=True):
-            yield LimeFinding(
-                rule=self.name,
-                row=n if self.per_row else None,
-                column=j if self.per_column else None,
-                number=float(numbers[n, j]),
-                threshold=self.threshold,
-                sentence=sentence,
-                remedy=remedy,
-                severity=float(self.least + (self.weight - self.least) * shares[n, j]),
-            )
+        said = [
+            [part if isinstance(part, str) else part(n, j) for n, j in places]
+            for part in (checked.sentence, checked.remedy)
+        ]
+        for place, sentence, remedy in zip(places, *said, strict=True):
+            number, severity = numbers[*place], severities[*place]
+            yield self._told(number, sentence, remedy, place, severity)
         if not result.any():
             yield self._nearest(numbers, excuses)
 
@@ -504,12 +484,11 @@ class Rule(Generic[Looked]):
                 return np.asarray(numbers < self.threshold)
             return np.asarray(numbers > self.threshold)
 
-    def _nearest(self, numbers: Array, excuses: Mapping[str, Truths]) -> QuietRule:
+    def _nearest(self, numbers: Array, excuses: Mapping[str, Truths]) -> LimeFinding:
         if np.isnan(numbers).all():
-            return self._quiet(np.nan, "nothing found; nothing to look at")
+            return self._told(np.nan, "nothing found; nothing to look at")
         sign = -1.0 if self.below else 1.0
         n, j = divmod(int(np.nanargmax(sign * numbers)), numbers.shape[1])
-        number = float(numbers[n, j])
         word = "smallest" if self.below else "largest"
         # a number that passes with nothing found was excused, and is told by what
         why = "".join(
@@ -517,32 +496,28 @@ class Rule(Generic[Looked]):
             for reason, excused in excuses.items()
             if excused[n, j] and self._passes(numbers[n, j])
         )
-        sentence = f"nothing found; {word} {number:.3g}{why}"
-        row, column = n if self.per_row else None, j if self.per_column else None
-        return self._quiet(number, sentence, row, column)
+        sentence = f"nothing found; {word} {numbers[n, j]:.3g}{why}"
+        return self._told(numbers[n, j], sentence, place=(n, j))
 
-    def _quiet(
+    def _told(
         self,
         number: float,
         sentence: str,
-        row: int | None = None,
-        column: int | None = None,
-    ) -> QuietRule:
-        return QuietRule(
+        remedy: str = "",
+        place: Sequence[int] | None = None,
+        severity: float = 0.0,
+    ) -> LimeFinding:
+        n, j = (None, None) if place is None else place
+        return LimeFinding(
             rule=self.name,
-            row=row,
-            column=column,
-            number=number,
+            row=n if self.per_row else None,
+            column=j if self.per_column else None,
+            number=float(number),
             threshold=self.threshold,
             sentence=sentence,
+            remedy=remedy,
+            severity=float(severity),
         )
-
-
-def _said(sentence: Sentence, places: Sequence[Sequence[int]]) -> list[str]:
-    """What is said of each row and column."""
-    if isinstance(sentence, str):
-        return [sentence] * len(places)
-    return [sentence(n, j) for n, j in places]
 
 
 def rule(
@@ -569,11 +544,11 @@ def rule(
 
 def told_by(
     rules: Sequence[Rule[Looked]],
-    find: Callable[[Rule[Looked]], Iterable[LimeFinding | QuietRule]],
+    find: Callable[[Rule[Looked]], Iterable[LimeFinding]],
     progress: bool | None,
-) -> list[LimeFinding | QuietRule]:
+) -> list[LimeFinding]:
     """What rules find, one after the other, with a bar."""
-    told: list[LimeFinding | QuietRule] = []
+    told: list[LimeFinding] = []
     with progress_bar("diagnosis", len(rules), progress) as bar:
         for rule in rules:
             told += find(rule)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Final, Literal, TypeAlias, final
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -173,19 +173,23 @@ def explanation_of_texts(
     with progress_bar("lime: reading", len(documents), progress) as bar:
         told = partial(bar.advance, bar.task_ids[0])
         read = read_documents(subject.function, documents, told)
-    pairs = zip(documents, read, strict=True)
-    tasks = [DocumentTask(subject, document, own) for document, own in pairs]
-    expected = sum(task.evaluations for task in tasks)
+    plans = [_plan(subject, own) for own in read]
+    asked = [n for _, n in plans]
+    expected = sum(asked)
     announced: AbstractContextManager[None] = nullcontext()
     if expected >= _WORTH_TIMING and progress is not False:
-        announced = _announced(tasks, expected, progress)
+        # what asking for so many texts costs, by timing the longest document
+        some = [d for d, n in zip(documents, asked, strict=True) if n]
+        at = subject.function.of_document(max(some, key=lambda d: len(d.text)))
+        cost = cost_of(at, np.ones((1, at.n_words)), Labels(), expected, len(some))
+        announced = cost.announced("lime", at.calls, progress)
     announce_norms("lime", [own.words for own in read], wanted=progress)
     # texts that are asked for, or documents where none is
-    with progress_bar("lime", expected or len(tasks), progress) as bar, announced:
+    with progress_bar("lime", expected or len(read), progress) as bar, announced:
         advance = partial(bar.advance, bar.task_ids[0])
         done = []
-        for task in tasks:
-            done.append(task.done(advance))
+        for own, (plan, _) in zip(read, plans, strict=True):
+            done.append(_explained(subject, own, plan, advance))
             advance(0 if expected else 1)
     rows, means = zip(*done, strict=True)
     labels = range(len(rows)) if names is None else names
@@ -208,18 +212,6 @@ def explanation_of_texts(
         notes=tuple(f"LIME says nothing of {reason}" for reason in refused),
         subject=replace(subject, means=means),
     )
-
-
-def _announced(
-    tasks: list[DocumentTask], expected: int, progress: bool | None
-) -> AbstractContextManager[None]:
-    """What asking for so many texts costs, by timing the longest document."""
-    asked = [task for task in tasks if task.evaluations]
-    longest = max(asked, key=lambda task: len(task.document.text))
-    at = longest.subject.function.of_document(longest.document)
-    whole = np.ones((1, longest.document.n_words))
-    cost = cost_of(at, whole, Labels(), expected, len(asked))
-    return cost.announced("lime", at.calls, progress)
 
 
 def _read_rule(words: Any, function: Any) -> WordRule:
@@ -255,85 +247,72 @@ _CALLS: Final = Budget(2**24, 2**11)
 """Bits of one call, after which a bar moves on."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class DocumentTask:
-    """A document that was looked at, and what is still to be asked for it."""
+def _plan(subject: TextSubject, read: DocumentReading) -> tuple[SizePlan | None, int]:
+    """Which sets are sampled, None where nothing is; and how many texts are asked."""
+    d, n = read.document.n_words, subject.n_samples
+    if _refusal(read) or not isinstance(read.words, Reason):
+        return None, 0
+    if d <= max(subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)):
+        return None, 2**d
+    plan = SizePlan.of(d, subject.law, n)
+    return plan, plan.evaluations
 
-    subject: TextSubject  # what it belongs to
-    document: Document
-    reading: DocumentReading
 
-    @property
-    def refusal(self) -> str:
-        """Why LIME says nothing of it; empty if it does."""
-        return self.reading.refusal or _TOO_SHORT.get(self.document.n_words, "")
+def _refusal(read: DocumentReading) -> str:
+    """Why LIME says nothing of a document; empty if it does."""
+    return read.refusal or _TOO_SHORT.get(read.document.n_words, "")
 
-    @cached_property
-    def plan(self) -> SizePlan | None:
-        """Which sets are sampled; None where nothing is."""
-        d, n = self.document.n_words, self.subject.n_samples
-        is_read = not isinstance(self.reading.words, Reason)
-        few = d <= max(
-            self.subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)
-        )
-        if self.refusal or is_read or few:
-            return None
-        return SizePlan.of(d, self.subject.law, n)
 
-    @property
-    def evaluations(self) -> int:
-        """Texts that are still to be asked for."""
-        if self.refusal or not isinstance(self.reading.words, Reason):
-            return 0
-        plan = self.plan
-        return 2**self.document.n_words if plan is None else plan.evaluations
+def _explained(
+    subject: TextSubject, read: DocumentReading, plan: SizePlan | None, told: Told
+) -> tuple[ExplainedDocument, WordMeans | None]:
+    """The limits at a document, and what they are made of."""
+    document, refusal = read.document, _refusal(read)
+    try:
+        means = None if refusal else _means(subject, read, plan, told)
+    except InvalidInput as error:
+        means, refusal = None, str(error)
+    if means is None:
+        return ExplainedDocument.without(document, read.value, refusal), None
+    result = limits_of(means, np.array([subject.law.bandwidth]))
+    errors, intercept_error = result.standard_errors, result.intercept_error
+    source, reason = EXACT, ""
+    if isinstance(read.words, Reason):
+        source = f"{EXACT} (all {2**document.n_words:,} sets of words)"
+        reason = read.words.reason
+    if isinstance(means, SampledWords):
+        source = f"estimate ({means.plan.evaluations:,} sets of words)"
+    limits = ExplainedDocument(
+        document=document,
+        coefficients=result.coefficients[0].copy(),
+        intercept=float(result.intercept[0]),
+        value=read.value,
+        standard_errors=None if errors is None else errors[0].copy(),
+        intercept_error=0.0 if intercept_error is None else intercept_error[0],
+        source=source,
+        reason=reason,
+    )
+    return limits, means
 
-    def done(self, told: Told) -> tuple[ExplainedDocument, WordMeans | None]:
-        """The limits, and what they are made of."""
-        value, refusal = self.reading.value, self.refusal
-        try:
-            means = None if refusal else self._means(told)
-        except InvalidInput as error:
-            means, refusal = None, str(error)
-        if means is None:
-            return ExplainedDocument.without(self.document, value, refusal), None
-        result = limits_of(means, np.array([self.subject.law.bandwidth]))
-        errors, intercept_error = result.standard_errors, result.intercept_error
-        source, read = EXACT, self.reading.words
-        if isinstance(means, SampledWords):
-            source = f"estimate ({means.plan.evaluations:,} sets of words)"
-        elif isinstance(read, Reason):
-            source = f"{EXACT} (all {2**self.document.n_words:,} sets of words)"
-        limits = ExplainedDocument(
-            document=self.document,
-            coefficients=result.coefficients[0].copy(),
-            intercept=float(result.intercept[0]),
-            value=value,
-            standard_errors=None if errors is None else errors[0].copy(),
-            intercept_error=0.0 if intercept_error is None else intercept_error[0],
-            source=source,
-            reason=read.reason if isinstance(read, Reason) else "",
-        )
-        return limits, means
 
-    def _means(self, told: Told) -> WordMeans:
-        if not isinstance(self.reading.words, Reason):
-            return self.reading.words
+def _means(
+    subject: TextSubject, read: DocumentReading, plan: SizePlan | None, told: Told
+) -> WordMeans:
+    if not isinstance(read.words, Reason):
+        return read.words
+    document = read.document
 
-        def evaluate(bits: Truths) -> Values:
-            parts = []
-            for some in _CALLS.blocks(len(bits), bits.shape[1]):
-                texts = self.document.each(bits[some])
-                parts.append(self.subject.function.texts_value(texts))
-                told(len(parts[-1]))
-            return np.concatenate(parts)
+    def evaluate(bits: Truths) -> Values:
+        parts = []
+        for some in _CALLS.blocks(len(bits), bits.shape[1]):
+            parts.append(subject.function.texts_value(document.each(bits[some])))
+            told(len(parts[-1]))
+        return np.concatenate(parts)
 
-        plan = self.plan
-        if plan is None:
-            return Enumerated.of(evaluate, self.document.n_words)
-        # the same numbers for all documents: answers do not depend on the others
-        return estimate_words(evaluate, plan, np.random.default_rng(self.subject.seed))
+    if plan is None:
+        return Enumerated.of(evaluate, document.n_words)
+    # the same numbers for all documents: answers do not depend on the others
+    return estimate_words(evaluate, plan, np.random.default_rng(subject.seed))
 
 
 _TOO_SHORT: Final = {

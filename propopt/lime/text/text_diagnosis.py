@@ -16,7 +16,6 @@ from propopt.lime.diagnosis.evidence import (
     Evidence,
     Gauged,
     LimeFinding,
-    QuietRule,
     Rule,
     rule,
     told_by,
@@ -461,7 +460,7 @@ _ROWS: Final = 20
 
 def told_of_documents(
     cases: dict[int, TextEvidence], vocabulary: Sequence[str], progress: bool | None
-) -> list[LimeFinding | QuietRule]:
+) -> list[LimeFinding]:
     """What all rules tell of documents, at their places and those of all words."""
     functions = [case.function for case in cases.values() if case.n_words <= MANY_WORDS]
     announce_norms("diagnosis", functions, _ROWS, wanted=progress)
@@ -471,27 +470,20 @@ def told_of_documents(
 
 def _of_rule(
     rule: Rule[TextEvidence], cases: dict[int, TextEvidence], place: dict[str, int]
-) -> list[LimeFinding | QuietRule]:
+) -> list[LimeFinding]:
     """What one rule finds in all documents; else where it was nearest."""
-    told = [
-        _placed(item, n, case, place)
-        for n, case in cases.items()
-        for item in rule.findings(case)
-    ]
+    told = []
+    for n, case in cases.items():
+        for item in rule.findings(case):
+            j = item.column
+            column = None if j is None else place[case.names[j]]
+            told.append(replace(item, row=n, column=column))
     sign = -1.0 if rule.below else 1.0
     near = [-np.inf if np.isnan(item.number) else sign * item.number for item in told]
     worst = told[int(np.argmax(near))]
-    findings = [item for item in told if isinstance(item, LimeFinding)]
+    findings = [item for item in told if item.remedy]
     if len(findings) > 1 and not rule.per_row:
         # it depends on the law and the number of words alone
         several = f"so it is of {len(findings)} of {len(cases)} documents"
         return [replace(worst, row=None, sentence=f"{worst.sentence}; {several}")]
-    return [*findings] or [worst]
-
-
-def _placed(
-    item: LimeFinding | QuietRule, n: int, case: TextEvidence, place: dict[str, int]
-) -> LimeFinding | QuietRule:
-    """An item about one document, at its place among all documents and words."""
-    column = None if item.column is None else place[case.names[item.column]]
-    return replace(item, row=n, column=column)
+    return findings or [worst]

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final, TypeAlias, cast, final
@@ -20,18 +20,18 @@ from propopt.base.arrays import Array, Positions, Values
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
+from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
-from propopt.lime.diagnosis.evidence import LimeFinding, QuietRule
+from propopt.lime.diagnosis.evidence import LimeFinding
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
 from propopt.lime.paths import BandwidthPath, read_widths
-from propopt.lime.single_runs import SingleRun
 from propopt.lime.text.text_diagnosis import (
     MANY_WORDS,
     ObservedWords,
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_paths import path_of_words, word_path
+from propopt.lime.text.text_paths import word_path
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
@@ -101,17 +101,6 @@ class TextSubject:
             documents=tuple(self.documents[n] for n in rows),
             means=tuple(self.means[n] for n in rows),
         )
-
-    def run(self, n: int, value: float, n_samples: int) -> SingleRun:
-        """One run at a document that LIME says something of."""
-        means = self.means[n]
-        assert means is not None
-        if isinstance(means, SampledWords):
-            # values are those of the draws, and are asked of them alone
-            function = cast("SetFunction", means)
-            draws = means.draws
-            return single_text_run(function, self.law, value, n_samples, draws=draws)
-        return single_text_run(means, self.law, value, n_samples)
 
 
 def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
@@ -348,7 +337,11 @@ class TextLimeExplanation(
         d, subject = row.document.n_words, self.subject
         if subject is None or not row.is_known or d > MANY_WORDS:
             return np.full(d, np.nan), np.full(d, np.nan)
-        run = subject.run(n, row.value, n_samples)
+        means = subject.means[n]
+        # values of sampled words are those of the draws, and are asked of them alone
+        draws = means.draws if isinstance(means, SampledWords) else None
+        f = cast("SetFunction", means)
+        run = single_text_run(f, self.law, row.value, n_samples, draws=draws)
         return run.coefficients[0], run.standard_deviations[0]
 
     def path(
@@ -381,18 +374,14 @@ class TextLimeExplanation(
             raise Refused(f"path: {self.rows[n].reason}")
         width = self.law.bandwidth
         grid = read_widths(bandwidths, width if np.isfinite(width) else 1.0)
-        if not isinstance(means, SampledWords):
-            return word_path(means, grid)
-        return path_of_words(grid, means.at(grid), WordRegression(means))
+        known = means.at(grid) if isinstance(means, SampledWords) else None
+        return word_path(means, grid, known)
 
     # ---- what documents have in a way of their own
 
     @property
     def _errors(self) -> list[Array]:
         return self.standard_errors
-
-    def _each(self, of: Callable[..., Any], *parts: list[Array]) -> list[Array]:
-        return [of(*own) for own in zip(*parts, strict=True)]
 
     def _deviations(self, n_samples: int) -> list[Array]:
         self.asked("noise")
@@ -431,7 +420,7 @@ class TextLimeExplanation(
 
     def _told(
         self, subject: TextSubject, n_samples: int, progress: bool | None
-    ) -> list[LimeFinding | QuietRule]:
+    ) -> list[LimeFinding]:
         vectorisers = subject.function.vectorisers
         evidence: dict[int, TextEvidence] = {}
         for k, (row, means) in enumerate(zip(self.rows, subject.means, strict=True)):
@@ -449,7 +438,7 @@ class TextLimeExplanation(
         """What is proved, what is estimated, the units and the law."""
         exact, estimated, why = self._known
         if exact:
-            without = ", without samples or a seed" if exact == _ALL else ""
+            without = ", without samples or a seed" if exact == EXACT else ""
             yield f"coefficients {exact}{without}"
         if estimated:
             yield (
@@ -465,7 +454,7 @@ class TextLimeExplanation(
         rows, N = self.rows, plural(len(self.rows), "document")
         exact = sum(row.is_exact for row in rows)
         some = [row for row in rows if row.is_known and not row.is_exact]
-        words = _ALL if exact == len(rows) else f"exact in {exact} of {N}"
+        words = EXACT if exact == len(rows) else f"exact in {exact} of {N}"
         if not some:
             return words if exact else "", "", ""
         largest = max(float(np.max(row.errors)) for row in some)
@@ -494,7 +483,7 @@ class TextLimeExplanation(
             else (runs.means[n], runs.deviations[n])
         )
         exact, estimated, why = self._known
-        proof = [f"{exact}: no samples, no seed" if exact == _ALL else exact, estimated]
+        how = f"{exact}: no samples, no seed" if exact == EXACT else exact
         others = [k for k in range(N) if k != n]
         shown = sorted([n, *others[: ROWS_SHOWN - 1]])
         more = N - len(shown)
@@ -504,14 +493,11 @@ class TextLimeExplanation(
             {
                 "title": title,
                 "rest": f"; {plural(more, 'more document')} not shown" if more else "",
-                "proof": filter(None, proof),
+                "proof": filter(None, [how, estimated]),
                 "settings": {"not exact because": why} if why else {},
                 "inside": marked_html([marked(self, k) for k in shown], self.units),
             },
         )
-
-
-_ALL: Final = "exact"
 
 
 def _plain(number: float) -> float | str | None:

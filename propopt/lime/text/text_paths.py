@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, final
 
 import numpy as np
@@ -18,9 +18,9 @@ from propopt.lime.moments import ExchangeableBits
 from propopt.lime.paths import (
     ROUNDING,
     BandwidthPath,
-    CurveValues,
-    RationalVariable,
+    Bounded,
     WidthCurve,
+    rational_widths,
     read_widths,
 )
 from propopt.lime.text.text_reading import (
@@ -113,15 +113,19 @@ def _curve_of_words(function: TabledMeans) -> WidthCurve:
     limits, d = WordRegression(function), function.n_words
     gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
     smallest = abs(gap) / (2.0 * _NOTHING)
-    variable = RationalVariable(_SCALE, d, smallest / (smallest + _SCALE**2))
 
     def quick(widths: Values) -> Array:
         return limits.at(widths).coefficients
 
-    def bounded(widths: Values) -> CurveValues:
-        return CurveValues(quick(widths), _rounding(function, widths))
+    def bounded(widths: Values) -> Bounded:
+        return quick(widths), _rounding(function, widths)
 
-    return WidthCurve(variable, bounded, quick)
+    return WidthCurve(
+        widths=partial(rational_widths, _SCALE),
+        bounded=bounded,
+        quick=quick,
+        start=smallest / (smallest + _SCALE**2),
+    )
 
 
 def _rounding(function: TabledMeans, widths: Values) -> Array:
@@ -144,29 +148,26 @@ _DIRECTIONS, _ALL = 25, 70
 
 
 def word_path(
-    function: SizeMeans, bandwidths: ArrayLike | None = None
+    function: SizeMeans,
+    bandwidths: ArrayLike | None = None,
+    known: WordCoefficients | None = None,
 ) -> BandwidthPath:
     """Coefficients of the words of one document at many bandwidths (M,).
 
     Bandwidths only weigh sizes anew, and their weights have few directions: 50 of them
-    cost as much as some 25, of a norm Q d² steps each.
+    cost as much as some 25, of a norm Q d² steps each. What is known at bandwidths, and
+    means of f over sets of one size for changes of sign, are not computed again.
     """
-    grid = read_widths(bandwidths, TextLaw().bandwidth)
-    announce_norms("path", [function], min(len(grid), _DIRECTIONS))
-    limits = WordRegression(function)
-    return path_of_words(grid, limits.at(grid), limits)
-
-
-def path_of_words(
-    grid: Values, known: WordCoefficients, limits: WordRegression
-) -> BandwidthPath:
-    """The path of what is known at bandwidths, and the limits that it is made of.
-
-    Means of f over sets of one size are not computed again for changes of sign.
-    """
+    grid, limits = (
+        read_widths(bandwidths, TextLaw().bandwidth),
+        WordRegression(function),
+    )
+    if known is None:
+        announce_norms("path", [function], min(len(grid), _DIRECTIONS))
+        known = limits.at(grid)
 
     def curve() -> WidthCurve:
-        announce_norms("signs of coefficients", [limits.function], _ALL)
+        announce_norms("signs of coefficients", [function], _ALL)
         return _curve_of_words(TabledMeans(limits))
 
     return BandwidthPath(

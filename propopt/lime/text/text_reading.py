@@ -381,6 +381,7 @@ _TOLERANCE: Final = 1e-5
 class DocumentReading:
     """What is known of a function at a document before more of it is asked."""
 
+    document: Document
     value: float  # f of the document; NaN where it is not finite
     # what f is there, as a function of which words are kept, or why that is not known
     words: SetFunction | Reason
@@ -419,25 +420,21 @@ def read_documents(
         none = Reason("there is no word in it")
         words.append(function.subsets(document) if document.n_words else none)
         told(1)
+    # the document itself comes first
+    asked = [
+        np.ones((1, document.n_words), bool)
+        if isinstance(occurrences, Reason)
+        else compared_sets(document.n_words)
+        for document, occurrences in zip(documents, words, strict=True)
+    ]
     values = function.asked.values(
         text
-        for document, occurrences in zip(documents, words, strict=True)
-        for text in document.each(_asked(document, occurrences))
+        for document, bits in zip(documents, asked, strict=True)
+        for text in document.each(bits)
     )
-    readings, start = [], 0
-    for document, occurrences in zip(documents, words, strict=True):
-        bits = _asked(document, occurrences)
-        own = values[start : start + len(bits)]
-        readings.append(_believed(function, document, occurrences, bits, own))
-        start += len(bits)
-    return readings
-
-
-def _asked(document: Document, words: SetFunction | Reason) -> Truths:
-    """What the model is asked: the document itself comes first."""
-    if isinstance(words, Reason):
-        return np.ones((1, document.n_words), bool)
-    return compared_sets(document.n_words)
+    answers = np.split(values, np.cumsum([len(bits) for bits in asked])[:-1])
+    each = zip(documents, words, asked, answers, strict=True)
+    return [_believed(function, *own) for own in each]
 
 
 def _believed(
@@ -452,22 +449,21 @@ def _believed(
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong) > 0:
         text = document.without(bits[wrong[0]])
-        return DocumentReading(
-            value, words, function.asked.no_value(values[wrong[0]], text)
-        )
+        refusal = function.asked.no_value(values[wrong[0]], text)
+        return DocumentReading(document, value, words, refusal)
     if isinstance(words, Reason):
-        return DocumentReading(value, words)
+        return DocumentReading(document, value, words)
     errors = np.abs(words.value(bits) - values)
     allowed = allowed_difference(values, _TOLERANCE, precision_of(values))
     worst = int(np.argmax(errors - allowed))
     if errors[worst] <= allowed[worst]:
-        return DocumentReading(value, words)
+        return DocumentReading(document, value, words)
     reason = (
         f"what the model was read as, {words!r}, differs from its answer by "
         f"{errors[worst]:.2g}, where answers range over {np.ptp(values):.2g}, with "
         f"{int(bits[worst].sum())} of {document.n_words} words kept"
     )
-    return DocumentReading(value, Reason(reason))
+    return DocumentReading(document, value, Reason(reason))
 
 
 def enumerated_words(function: TextFunction, document: Document) -> Enumerated:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, TypeAlias
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -33,43 +31,32 @@ from propopt.structures.subsets.sets import SetFunction, SizeMeans, all_sets
 # ---- Sets of words with values, and how much each counts in means over all samples
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class WordDraws:
-    """S sets of words, values of f there, and what stands for all of their size."""
+WordDraws: TypeAlias = tuple[Truths, Values]
+"""Sets of words (S, d), which are kept, and values of f there (S,)."""
 
-    bits: Truths  # (S, d): which words are kept
-    values: Values  # (S,): f there
 
-    @classmethod
-    def of_sizes(
-        cls,
-        value: Callable[[Truths], Values],
-        log_shares: Values,  # shape (d + 1,)
-        n_draws: int,
-        rng: np.random.Generator,
-    ) -> WordDraws:
-        """Uniform sets, evenly of the sizes that count."""
-        shares = np.exp(log_shares - log_shares.max())
-        ends = np.cumsum(shares) / shares.sum()
-        even = (np.arange(read_count(n_draws, "n_draws")) + rng.random()) / n_draws
-        sizes = np.minimum(np.searchsorted(ends, even), np.flatnonzero(shares).max())
-        ranks = rng.random((n_draws, len(shares) - 1)).argsort(axis=1).argsort(axis=1)
-        bits = ranks < sizes[:, None]
-        return cls(bits, value(bits))
+def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Truths:
+    """Uniform sets, evenly of the sizes that count; log_shares (d + 1,)."""
+    shares = np.exp(log_shares - log_shares.max())
+    ends = np.cumsum(shares) / shares.sum()
+    even = (np.arange(read_count(n_draws, "n_draws")) + rng.random()) / n_draws
+    sizes = np.minimum(np.searchsorted(ends, even), np.flatnonzero(shares).max())
+    ranks = rng.random((n_draws, len(shares) - 1)).argsort(axis=1).argsort(axis=1)
+    return np.asarray(ranks < sizes[:, None])
 
-    def shares(self, log_shares: Values) -> Values:
-        """What each draw counts where sizes have given shares, (S,), in all 1.
 
-        log_shares (d + 1,).
-        """
-        sizes = self.bits.sum(axis=1)
-        there = np.bincount(sizes, minlength=len(log_shares))
-        logs = np.where(there > 0, log_shares, -np.inf)
-        if not np.isfinite(logs).any():
-            raise InvalidInput("draws: none keeps as many words as samples with weight")
-        each = np.exp(logs - logs.max()) / np.maximum(there, 1)
-        return np.asarray(each[sizes] / each[sizes].sum())
+def _counts(bits: Truths, log_shares: Values) -> Values:
+    """What each set stands for of all of its size, by shares of sizes (S,), in all 1.
+
+    log_shares (d + 1,).
+    """
+    sizes = bits.sum(axis=1)
+    there = np.bincount(sizes, minlength=len(log_shares))
+    logs = np.where(there > 0, log_shares, -np.inf)
+    if not np.isfinite(logs).any():
+        raise InvalidInput("draws: none keeps as many words as samples with weight")
+    each = np.exp(logs - logs.max()) / np.maximum(there, 1)
+    return np.asarray(each[sizes] / each[sizes].sum())
 
 
 # ---- How much samples count in the mean of runs: less where they pull the fit
@@ -214,7 +201,6 @@ def single_text_run(
     *,
     draws: WordDraws | None = None,
     n_draws: int = RUN_DRAWS,
-    rng: np.random.Generator | None = None,
 ) -> SingleRun:
     """Mean and covariance of the coefficients of one run of LIME on a text.
 
@@ -234,13 +220,14 @@ def single_text_run(
         second = _summed(fit, function, used, 2.0 * logs - np.log(d) - log_squares)
     else:
         if draws is None:
-            generator = np.random.default_rng(0) if rng is None else rng
-            draws = WordDraws.of_sizes(function.value, 2.0 * logs, n_draws, generator)
-        shares = draws.shares(2.0 * logs)
+            bits = _even_sets(2.0 * logs, n_draws, np.random.default_rng(0))
+            draws = bits, function.value(bits)
+        sets, values = draws
+        shares = _counts(sets, 2.0 * logs)
         second = np.zeros((d + 1, d + 1))
         for some in RUNS_AT_ONCE.blocks(len(shares), 24 * (d + 1)):
-            bits, f = draws.bits[None, some].astype(float), draws.values[None, some]
-            second += second_moments(fit, _ONE, bits, f, shares[None, some])[0]
+            z, f = sets[None, some].astype(float), values[None, some]
+            second += second_moments(fit, _ONE, z, f, shares[None, some])[0]
     run = run_of(fit, second[None], np.array([log_squares]))
     whole, penalty = _whole_run(logs, n_samples, ridge, first_row)
     counts = fit.n_drawn / d * np.exp(2.0 * (logs - whole.log_weight[0]))

@@ -9,7 +9,7 @@ sum of both has no bias, however c was found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -41,84 +41,55 @@ _POWERS: Final = 3
 """Of the size: a constant, and those from the second on."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ControlTerms:
-    """What least squares are made of, as many as there are samples for."""
-
-    n_words: int  # d
-    words: bool  # whether there is a term for each word, and for each pair of them
-    pairs: bool
-
-    @classmethod
-    def for_samples(cls, n_words: int, n_samples: int) -> ControlTerms:
-        """Those that so many samples can tell."""
-        room = min(n_samples // _DRAWS_PER_TERM, _MOST_TERMS)
-        with_pairs = _POWERS + n_words * (n_words + 1) // 2
-        few = _POWERS + n_words <= n_samples // _DRAWS_PER_TERM
-        return cls(n_words, few, with_pairs <= room)
-
-    def at(self, bits: Truths, sizes: Positions) -> Array:
-        """The terms of samples (n, d), (n, p)."""
-        parts = [self._of_sizes[sizes]]
-        if self.words:
-            parts.append(np.asarray(bits, float))
-        if self.pairs:
-            one, other = np.triu_indices(self.n_words, 1)
-            parts.append((bits[:, one] & bits[:, other]).astype(float))
-        return np.concatenate(parts, axis=1)
-
-    def function(self, weights: Values, base: float) -> WordPairs:
-        """The function that weights of the terms (p,) make, and a constant."""
-        d = self.n_words
-        slopes, pairs = np.zeros(d), None
-        rest = weights[_POWERS:]
-        if self.words:
-            slopes, rest = rest[:d], rest[d:]
-        if self.pairs:
-            above = np.zeros((d, d))
-            above[np.triu_indices(d, 1)] = rest
-            pairs = above + above.T
-        levels = base + self._of_sizes @ weights[:_POWERS]
-        return WordPairs(levels, slopes, pairs)
-
-    @property
-    def _of_sizes(self) -> Array:
-        """1, u² and u³ of u = 2 m / d − 1; or u where no words say it, (d + 1, 3)."""
-        u = 2.0 * np.arange(self.n_words + 1) / self.n_words - 1.0
-        return np.stack([np.ones_like(u), u if not self.words else u**3, u**2], axis=1)
-
-
 def controls(
-    terms: ControlTerms,
-    bits: list[Truths],  # shape (s, d)
-    sizes: list[Positions],  # shape (s, d)
-    values: list[Values],  # shape (s, d)
+    bits: Sequence[Truths],  # shape (s, d)
+    sizes: Sequence[Positions],  # shape (s,)
+    values: Sequence[Values],  # shape (s,)
     base: float,
 ) -> list[WordPairs]:
-    """For each block the least squares fit to the samples of all others."""
+    """For each block the least squares fit to the samples of all others.
+
+    Terms are 1, u² and u³ of u = 2 m / d − 1, or u where no words say it; the words;
+    and pairs of them: as many as the samples can tell.
+    """
+    d = bits[0].shape[1]
+    room = (len(bits) - 1) * len(bits[0]) // _DRAWS_PER_TERM
+    with_words = _POWERS + d <= room
+    with_pairs = _POWERS + d * (d + 1) // 2 <= min(room, _MOST_TERMS)
+    u = 2.0 * np.arange(d + 1) / d - 1.0
+    powers = np.stack([np.ones_like(u), u**3 if with_words else u, u**2], axis=1)
+    one, other = np.triu_indices(d, 1)
+
+    def equations(block: tuple[Truths, Positions, Values]) -> tuple[Array, Values]:
+        z, m, f = block
+        parts = [powers[m]]
+        if with_words:
+            parts.append(np.asarray(z, float))
+        if with_pairs:
+            parts.append((z[:, one] & z[:, other]).astype(float))
+        T = np.concatenate(parts, axis=1)
+        return T.T @ T, T.T @ (f - base)
+
     blocks = list(zip(bits, sizes, values, strict=True))
-    n_terms = terms.at(bits[0][:1], sizes[0][:1]).shape[1]
-    gram, moment = np.zeros((n_terms, n_terms)), np.zeros(n_terms)
-    for block in blocks:
-        own, most = _equations(terms, *block, base)
+    gram, moment = equations(blocks[0])
+    for block in blocks[1:]:
+        own, most = equations(block)
         gram += own
         moment += most
-    gram += _RIDGE * float(gram.diagonal().max()) * np.eye(n_terms)
+    gram += _RIDGE * float(gram.diagonal().max()) * np.eye(len(gram))
     fits = []
     for block in blocks:  # made twice: 20 of them with a term for each word are large
-        own, most = _equations(terms, *block, base)
+        own, most = equations(block)
         weights = np.asarray(np.linalg.solve(gram - own, moment - most), np.float64)
-        fits.append(terms.function(weights, base))
+        slopes, above = np.zeros(d), np.zeros((d, d))
+        if with_words:
+            slopes = weights[_POWERS : _POWERS + d]
+        if with_pairs:
+            above[one, other] = weights[_POWERS + d :]
+        pairs = above + above.T if with_pairs else None
+        levels = base + powers @ weights[:_POWERS]
+        fits.append(WordPairs(levels, slopes, pairs))
     return fits
-
-
-def _equations(
-    terms: ControlTerms, bits: Truths, sizes: Positions, values: Values, base: float
-) -> tuple[Array, Values]:
-    """Normal equations of the samples of one block, (p, p) and (p,)."""
-    T = terms.at(bits, sizes)
-    return T.T @ T, T.T @ (values - base)
 
 
 # ---- Which sets of words are asked for: all of some sizes, samples of the others
@@ -299,8 +270,7 @@ def estimate_words(
         evaluate(every), float
     )  # together: a call costs more than its texts
     known, values = answers[: len(whole)], np.split(answers[len(whole) :], SET_BLOCKS)
-    terms = ControlTerms.for_samples(plan.n_words, (SET_BLOCKS - 1) * plan.block_size)
-    fits = controls(terms, list(bits), list(sizes), values, float(known[0]))
+    fits = controls(bits, sizes, values, float(known[0]))
     factors = np.divide(
         1.0,
         plan.block_size * plan.chances,
@@ -311,9 +281,9 @@ def estimate_words(
         _Weighted(z, m, factors[m] * (f - fit.value(z)))
         for z, m, f, fit in zip(bits, sizes, values, fits, strict=True)
     ]
-    draws, count = WordDraws(every, answers), whole.sum(axis=1)
+    count = whole.sum(axis=1)
     full = _Weighted(whole, count, known / np.bincount(count)[count])
-    return SampledWords(plan, full, fits, left, draws)
+    return SampledWords(plan, full, fits, left, (every, answers))
 
 
 _DEVIATIONS: Final = 3.0

@@ -336,7 +336,3 @@ def test_what_quadrature_does_not_find_is_estimated_with_the_reason():
     with pytest.warns(EstimatedWarning, match="quadrature"):
         result = lime.explain(f, X[:2])
     assert result.standard_errors is not None
-    with pytest.warns(EstimatedWarning, match="quadrature"):
-        family = lime.at_widths(f, X[:2], [1.0, 2.0])
-    assert [one.parameters["kernel_width"] for one in family] == [1.0, 2.0]
-    assert all(one.standard_errors is not None for one in family)

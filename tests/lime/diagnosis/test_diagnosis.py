@@ -56,6 +56,21 @@ def test_it_is_loaded_as_it_was_saved(diagnosis, tmp_path):
     assert (same.findings, same.notes) == (diagnosis.findings, diagnosis.notes)
 
 
+def test_a_file_of_version_2_is_read(diagnosis, tmp_path):
+    path = tmp_path / "found.npz"
+    diagnosis.save(path)
+    members = members_of(path)
+    header = header_of(members) | {"version": 2}
+    for item in header["quiet"]:
+        del item["remedy"], item["severity"]
+    write(path, signed(with_header(members, header)))
+    own = diagnosis.to_frame()
+    pd.testing.assert_frame_equal(
+        LimeDiagnosis.load(path).to_frame(), own, check_exact=True
+    )
+    assert own.loc[own["kind"] == "quiet", "severity"].isna().all()
+
+
 def test_numbers_of_the_file_read_back(diagnosis, tmp_path):
     diagnosis.to_csv(tmp_path / "found.csv")
     table = read_csv(tmp_path / "found.csv")

@@ -116,7 +116,7 @@ def test_a_loaded_explanation_says_what_needs_the_model(lime, tmp_path):
     assert (loaded.noise() == lime.noise()).all()
     assert (loaded.expected(70) == lime.expected(70)).all()
     with pytest.raises(Refused, match="make it anew"):
-        loaded.single_run()
+        loaded.noise(70)
 
 
 def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):

@@ -10,7 +10,7 @@ import propopt as po
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import GlimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.paths import CurveValues, adaptive, bandwidth_path, sign_changes
+from propopt.lime.paths import adaptive, bandwidth_path, sign_changes
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.normals import Normals
@@ -251,7 +251,7 @@ def test_pieces_around_a_jump_have_a_width():
     def step(u, rest):
         del rest
         values = np.where(u < 0.3, -1.0, 1.0)[:, None]
-        return CurveValues(values, np.full(values.shape, 1e-16))
+        return values, np.full(values.shape, 1e-16)
 
     pieces = sorted(adaptive(step, 2.0**-12), key=lambda piece: piece.low)
     assert all(piece.low < piece.high for piece in pieces)

@@ -8,7 +8,7 @@ from text_lime_runs import runs, tree
 
 from propopt.lime.single_runs import ranking_chances, required_samples
 from propopt.lime.text.text_reading import TextLaw, WordRegression
-from propopt.lime.text.text_runs import WordDraws, single_text_run
+from propopt.lime.text.text_runs import single_text_run
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
 
@@ -52,7 +52,7 @@ def test_draws_tell_what_sums_say():
     np.testing.assert_allclose(deviations(drawn), deviations(exact), rtol=0.06)
     rng = np.random.default_rng(1)
     bits, _ = TextLaw(0.25).draw(d, 20_000, rng)
-    known = WordDraws(bits, tree(d).value(bits))
+    known = bits, tree(d).value(bits)
     given = single_text_run(Hidden(), TextLaw(0.25), None, 500, draws=known)
     np.testing.assert_allclose(deviations(given), deviations(exact), rtol=0.06)
 
