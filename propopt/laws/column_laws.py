@@ -23,6 +23,7 @@ from propopt.base.resources import AT_ONCE, Budget
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import ClosedFactors, Factors
 from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import Mixing
 from propopt.tables.columns import Atoms, atoms_of
 
 
@@ -119,10 +120,6 @@ def _beside(gain: Array, shares: Array, nearest: Positions, slack: Array) -> Arr
 
 
 # ---- What a law of a column makes of factors: means, and contrasts
-
-
-Mixing: TypeAlias = Callable[[Array], tuple[Array, Array]]
-"""From places (n,) in a column to law and contrast of its factors there, (U, n)."""
 
 
 @final

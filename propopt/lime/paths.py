@@ -18,7 +18,6 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.laws.binned_columns import binned_columns
-from propopt.structures.products.algebra import SetMeasures
 
 
 # ---- Coefficients of one row at any widths, with what rounding leaves uncertain
@@ -116,7 +115,7 @@ def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
     share = float(shares[used].mean())
     if np.ptp(shares[used]) <= _ALIKE and 0.0 < share < 1.0:
         shares = np.full(len(shares), share)
-        most = int(exact.function.products.lengths.max(initial=1))
+        most = int(exact.function.lengths.max(initial=1))
     else:
         share, most = float(np.clip(share, 0.01, 0.99)), int(used.sum())
     return BitVariable(share, shares, used, most - 1, scales.pop())
@@ -160,7 +159,7 @@ class WidthCurve:
 
 def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     """The coefficients of a sum of products."""
-    products = exact.function.products
+    products = exact.function
     of_sizes = replace(products, values=np.abs(products.values))
 
     def bounded(widths: Values) -> CurveValues:
@@ -168,8 +167,8 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
         for some in exact.blocks(len(widths)):
             own = widths[some]
             means = exact.factor_means(repeated(point, len(own)), own)
-            values.append(products.contrasts(means.measures)[1])
-            rounding.append(ROUNDING * of_sizes.contrasts(_sizes(means))[1])
+            values.append(products.contrasts(*means.measures)[1])
+            rounding.append(ROUNDING * of_sizes.contrasts(*_sizes(means))[1])
         return CurveValues(np.concatenate(values), np.concatenate(rounding))
 
     def quick(widths: Values) -> Array:
@@ -178,10 +177,10 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     return WidthCurve(width_variable(exact, point), bounded, quick)
 
 
-def _sizes(means: FactorMeans) -> SetMeasures:
+def _sizes(means: FactorMeans) -> tuple[Array, Array]:
     """Sizes of the terms that means and contrasts are made of."""
     one, zero = np.abs(means.one), np.abs(means.zero)
-    return SetMeasures(means.mixed(one, zero), means.contrast(one, -zero))
+    return means.mixed(one, zero), means.contrast(one, -zero)
 
 
 def repeated(point: Array, n: int) -> Points:

@@ -54,13 +54,13 @@ def _means(
 ) -> list[Array]:
     """h_j(b) = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (E[g_u | b] − E_Q g_u), (n, B_j)."""
     means = exact.factor_means(points, widths)
-    total, slopes = exact.function.products.slopes(means.mean)
+    total, slopes = exact.function.slopes(means.mean)
     profiles = [np.repeat(total[:, None], len(c.shares), axis=1) for c in columns]
     for j in exact.function.columns.tolist():
-        numbers, in_pieces = exact.piece_means(j, means.tilts[j])
-        own = slopes[numbers]
-        profiles[j] += own.T @ in_pieces
-        profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
+        for numbers, in_pieces in exact.piece_means(j, means.tilts[j]):
+            own = slopes[numbers]
+            profiles[j] += own.T @ in_pieces
+            profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
     return profiles
 
 

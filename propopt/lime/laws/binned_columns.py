@@ -19,7 +19,7 @@ from propopt.lime.laws.lime_law import (
     tilt_of_masses,
     tilted,
 )
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 from propopt.structures.products.normals import Normals
 from propopt.tables.columns import Coded, Column
 from propopt.tables.frames import Labels, is_frame, listed, read_points

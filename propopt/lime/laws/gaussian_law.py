@@ -38,7 +38,7 @@ from propopt.lime.laws.lime_law import (
     tilt_of_masses,
     tilted,
 )
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 from propopt.structures.products.normals import Normals, log_mass
 from propopt.tables.columns import spreads
 from propopt.tables.frames import Labels, listed

@@ -16,7 +16,7 @@ from propopt.base.checks import as_floats, read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.results.certain import plural
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of
 

@@ -11,7 +11,6 @@ from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import GlimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import CurveValues, adaptive, bandwidth_path, sign_changes
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
@@ -97,7 +96,7 @@ def random_sum(seed, n_columns, n_products, length):
         rng.uniform(0.3, 2.0, paths.size),
     )
     values = rng.normal(size=n_products)
-    return SumOfProducts(Products(0.1, values, u, terms.column, n_columns), (terms,))
+    return SumOfProducts(0.1, values, u, (terms,), n_columns)
 
 
 def grid_signs(exact, point, n=500):
@@ -230,7 +229,7 @@ def kernel_ridge(X, y, scale):
     column = np.tile(np.arange(d), n)
     terms = Bumps(column, X.ravel(), np.full(n * d, float(scale)))
     paths = np.arange(n * d).reshape(n, d)
-    return SumOfProducts(Products(0.0, weights, paths, column, d), (terms,))
+    return SumOfProducts(0.0, weights, paths, (terms,), d)
 
 
 def test_ash_and_proanthocyanins_of_the_wine_change_where_figure_7_says():
