@@ -176,15 +176,14 @@ class ExactLimits:
 
         Limits of tabular laws depend on bins alone, of the columns that f reads.
         """
-        cells = self.law.cells(points)
+        cells, every = self.law.cells(points), np.arange(len(points))
         if cells is points:
-            every = np.arange(len(points))
             return every, every
         keys = np.column_stack([cells[:, self.function.columns], widths])
         _, first, which = np.unique(
             keys, axis=0, return_index=True, return_inverse=True
         )
-        return first, which.ravel()
+        return (first, which.ravel()) if len(first) < len(points) else (every, every)
 
     def blocks(self, n: int) -> Iterator[slice]:
         """Situations of which tables are made at once."""

@@ -51,7 +51,6 @@ class BitVariable:
     shares: Array  # (D,): w_k, the share of the row's bin in each column
     used: Truths  # (D,): whether f depends on the column
     degree: int  # as above
-    scale: float = 1.0  # the width of each column over ν
     start: float = 0.0
 
     def widths(self, u: Values, rest: Values) -> Values:
@@ -59,11 +58,11 @@ class BitVariable:
         with np.errstate(divide="ignore"):
             minus_log_eps = np.log1p(rest / (self.share * u))
             widths = np.sqrt(0.5 / minus_log_eps)
-        return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH) / self.scale)
+        return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH))
 
     def factors(self, widths: Values) -> Array:
         """Π_{k≠j} c_k / c over the columns that f depends on."""
-        eps = np.exp(-0.5 / (self.scale * widths) ** 2)[:, None]
+        eps = np.exp(-0.5 / widths**2)[:, None]
         own = self.shares + (1.0 - self.shares) * eps
         ratios = np.where(self.used, own / (self.share + (1.0 - self.share) * eps), 1.0)
         return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
@@ -102,8 +101,7 @@ def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
     columns = binned_columns(exact.law)
     used = np.isin(np.arange(len(point)), exact.function.columns)
     binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
-    scales = {column.scale for column in binned}
-    if len(scales) != 1 or len(binned) < used.sum():
+    if len(binned) == 0 or len(binned) < used.sum():
         return RationalVariable(exact.law.kernel_width, len(point))
     # of the row's bin in each column; 1 where weights are not by bits
     shares = np.array(
@@ -118,7 +116,7 @@ def width_variable(exact: ExactLimits, point: Array) -> WidthVariable:
         most = int(exact.function.lengths.max(initial=1))
     else:
         share, most = float(np.clip(share, 0.01, 0.99)), int(used.sum())
-    return BitVariable(share, shares, used, most - 1, scales.pop())
+    return BitVariable(share, shares, used, most - 1)
 
 
 ROUNDING: Final = 64.0 * np.finfo(np.float64).eps

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -144,9 +143,7 @@ def with_bins(
         return None
     known = reference[~np.isnan(reference)]
     bins = BinnedColumn.of_data(reference, BinRule(n_bins).inner_edges(known))
-    if (bins.missing >= 0) != (own.missing >= 0):
-        return None
-    return replace(bins, scale=own.scale)
+    return bins if (bins.missing >= 0) == (own.missing >= 0) else None
 
 
 # ---- Means of a function over the bins of a column, the other columns as LIME has them

@@ -46,7 +46,6 @@ class BinnedColumn:
     bins: tuple[str, ...]
     missing: int = -1  # the piece of missing numbers; −1 if there is none
     coded: bool = False  # whether pieces are codes, in increasing order
-    scale: float = 1.0  # the width of this column over the kernel width of the law
     asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
     by_distance: bool = False  # whether samples are weighted by distance, not by bits
 
@@ -155,7 +154,7 @@ class BinnedColumn:
         """
         own = self.place(x)
         if self.by_distance:
-            return self._near(x, self.scale * widths, own)
+            return self._near(x, widths, own)
         rows = np.arange(len(x))
         w = self.shares[own]
         inside = np.zeros((len(self.shares), len(x)))
@@ -165,7 +164,7 @@ class BinnedColumn:
         rest = outside.sum(axis=0)
         np.divide(outside, rest, out=outside, where=rest > 0.0)
         with np.errstate(divide="ignore"):
-            log_in, log_out = np.log(w), np.log(rest) - 0.5 / (self.scale * widths) ** 2
+            log_in, log_out = np.log(w), np.log(rest) - 0.5 / widths**2
         log_weight = np.logaddexp(log_in, log_out)
         return Tilt(
             self.pieces,
@@ -206,8 +205,7 @@ class BinnedColumn:
         return tilt_of_masses(near, log_kernel + log_shares, ones)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
-        """−(1 − z) / (2 ν_j²), or −(ξ − v)² / (2 ν_j²)."""
-        width = self.scale * width
+        """−(1 − z) / (2 ν²), or −(ξ − v)² / (2 ν²)."""
         if self.by_distance:
             return log_of_distance(values - x, x, values, width)
         return np.asarray((bits - 1.0) / (2.0 * width**2))

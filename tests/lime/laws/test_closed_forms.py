@@ -197,7 +197,7 @@ def test_columns_in_another_order_have_the_same_coefficients(
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     y = X @ [1.0, -2.0, 0.5] + X[:, 0] * X[:, 1]
-    law = TabularLaw.from_data(X, n_bins=3, kernel_width=[0.5, 1.0, 2.0])
+    law = TabularLaw.from_data(X, n_bins=3, kernel_width=0.7)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
     result = exact_of(po.wrap(model), law).of(X[:5])
     turned = X[:, order]

@@ -236,7 +236,7 @@ def mixed() -> Points:
 def test_samples_have_the_weights_and_the_moments_of_the_law() -> None:
     """|z| < 5 for 40 means: false once in 40,000 seeds."""
     X, n_samples = mixed(), 40_000
-    binned = TabularLaw.from_data(X, categorical=[3], kernel_width=[1.0, 0.5, 1.0, 2.0])
+    binned = TabularLaw.from_data(X, categorical=[3], kernel_width=0.8)
     law = SmoothLaw.of(binned)
     rows = X[[0, int(np.isnan(X[:, 2]).argmax())]]
     rng = np.random.default_rng(1)
