@@ -20,7 +20,6 @@ from propopt.lime.laws.lime_law import (
     tilted,
 )
 from propopt.structures.products.families import Pieces
-from propopt.structures.products.normals import Normals
 from propopt.tables.columns import Coded, Column
 from propopt.tables.frames import Labels, is_frame, listed, read_points
 from propopt.tables.schema import TableSchema
@@ -332,14 +331,6 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
 # ---- What readers of explanations have to know of the bins behind them
 
 
-_UNEVEN: Final = 1.1
-"""Shares of bins are uneven where the largest is so many times the smallest."""
-
-_MOVED: Final = 0.25
-"""Samples of a bin have another mean where it is so many deviations away."""
-
-_Named: TypeAlias = Sequence[tuple[str, BinnedColumn]]
-
 _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
     "values beyond all that are drawn, which count as in the end bins": (
         lambda column, x: (x < column.extent[0]) | (x > column.extent[1])
@@ -347,27 +338,17 @@ _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
     "values in bins never drawn, where coefficients are 0": (
         lambda column, x: column.shares[column.place(x)] == 0.0
     ),
-    "values on an edge, which belong to the bin below it": (
-        lambda column, x: np.isin(x, column.edges)
-    ),
-}
-
-_OF_COLUMNS: Final[Mapping[str, Callable[[BinnedColumn], bool]]] = {
-    "have one bin, so that their coefficients are 0": lambda column: (
-        _n_drawn(column) == 1
-    ),
-    "have fewer bins than asked for, as quantiles are equal": (
-        lambda column: len(column.edges) + 1 < column.asked and _n_drawn(column) != 1
-    ),
-    "have bins that are not drawn alike": lambda column: _is_uneven(column),
 }
 
 
 def notes_of_bins(
     names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
 ) -> tuple[str, ...]:
-    """A sentence for each thing that is so of some rows (n, D), or of some bins."""
-    notes, named = [], list(zip(names, columns, strict=True))
+    """A sentence for each thing that is so of some rows (n, D), or of some bins.
+
+    How uneven bins are, how skewed, and how near rows are to their ends, diagnoses say.
+    """
+    notes = []
     for label, of_values in _OF_ROWS.items():
         pairs = zip(columns, points.T, strict=True)
         where = np.stack([of_values(column, x) for column, x in pairs])
@@ -378,48 +359,14 @@ def notes_of_bins(
             ]
             rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
             notes.append(f"{rows} {label}: {listed(wrong, 3)}")
-    for label, of_column in _OF_COLUMNS.items():
-        wrong = [name for name, column in named if of_column(column)]
-        if wrong:
-            notes.append(f"columns {label}: {listed(wrong, 3)}")
-    moved = _moved(named)
-    return (*notes, moved) if moved else tuple(notes)
-
-
-def _n_drawn(column: BinnedColumn) -> int:
-    """How many bins samples fall into."""
-    return int((column.shares > 0.0).sum())
-
-
-def _is_uneven(column: BinnedColumn) -> bool:
-    """Whether bins of numbers have quite other shares."""
-    shares = column.shares[: len(column.edges) + 1]
-    sampled = shares[shares > 0.0]
-    uneven = sampled.max(initial=0.0) > _UNEVEN * sampled.min(initial=np.inf)
-    return not column.coded and bool(uneven)
-
-
-def _moved(named: _Named) -> str:
-    """Of bins whose samples have another mean than the data, the one that is worst."""
-    told = [
-        (name, word)
-        for name, column in named
-        if not column.coded
-        for word, one in zip(column.bins, column.pieces.single.tolist(), strict=True)
-        if not one
-    ]
-    if not told:
-        return ""
-    own = [column.pieces.normals for _, column in named if not column.coded]
-    normals = Normals.joined(own)
-    sampled = normals.means
-    gaps = np.abs(sampled - normals.mean) / normals.sd
-    moved = np.flatnonzero(gaps > _MOVED).tolist()
-    if not moved:
-        return ""
-    k = max(moved, key=lambda k: (gaps[k], *told[k]))
-    more = f", and {len(moved) - 1:,} other bins" if len(moved) > 1 else ""
-    return (
-        f"samples of a bin have another mean than its data: {sampled[k]:.4g} and "
-        f"{normals.mean[k]:.4g} for {told[k][0]} {told[k][1]}{more}"
-    )
+    named = list(zip(names, columns, strict=True))
+    alone = [name for name, column in named if (column.shares > 0.0).sum() == 1]
+    if alone:
+        text = "have one bin, so that their coefficients are 0"
+        notes.append(f"columns {text}: {listed(alone, 3)}")
+    few = [name for name, own in named if len(own.edges) + 1 < own.asked]
+    few = [name for name in few if name not in alone]
+    if few:
+        text = "have fewer bins than asked for, as quantiles are equal"
+        notes.append(f"columns {text}: {listed(few, 3)}")
+    return tuple(notes)

@@ -324,7 +324,7 @@ class TabularLaw(LimeLaw):
         return np.stack(indices, axis=1).astype(np.float64)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Rows at, between and beyond bins; bins that are few, uneven or skewed.
+        """Rows in bins never drawn, and beyond all; columns of one bin, or of few.
 
         Parameters
         ----------
