@@ -16,8 +16,7 @@ from propopt.lime.laws.lime_law import (
     LimeLaw,
     Tilt,
     log_of_distance,
-    tilt_of_masses,
-    tilted,
+    tilt_near,
 )
 from propopt.structures.products.families import Pieces
 from propopt.tables.columns import Coded, Column
@@ -175,33 +174,17 @@ class BinnedColumn:
         )
 
     def _near(self, x: Values, widths: Values, own: Positions) -> Tilt:
-        """Weights by distance: normals in bins are normals in bins again, moved to x.
-
-        (Garreau and von Luxburg 2020, Appendix A.)
-        """
-        pieces = self.pieces
-        mean, sd, low, high = (
-            part[:, None] for part in (pieces.mean, pieces.sd, pieces.low, pieces.high)
-        )
-        single = pieces.single[:, None]
-        absent, missing = np.isnan(x), np.isnan(mean)
-        there = ~(absent | missing)
-        moved, narrow, log_kernel = tilted(
-            mean,
-            np.where(single, 0.0, sd),
-            np.where(there, x, mean),
-            np.where(there, widths, np.inf),
-        )
-        log_kernel = np.where(absent ^ missing, -0.5 / widths**2, log_kernel)
-        log_kernel = np.where(absent & missing, 0.0, log_kernel)
-        low, high = (np.broadcast_to(end, moved.shape) for end in (low, high))
-        near = Pieces(pieces.single, moved, np.where(single, 1.0, narrow), low, high)
-        some = ~pieces.single
-        log_kernel[some] += near.normals.log_mass - pieces.normals.log_mass[:, None]
+        """Weights by distance."""
+        pieces, some = self.pieces, ~self.pieces.single
         with np.errstate(divide="ignore"):
-            log_shares = np.log(self.shares)[:, None]
+            log_heights = np.log(self.shares)
+        log_heights[some] -= pieces.normals.log_mass
+        parts = pieces.mean, pieces.sd, pieces.low, pieces.high
+        shape = len(pieces), len(x)
+        each = [np.broadcast_to(part[:, None], shape) for part in parts]
         ones = np.arange(len(pieces))[:, None] == own
-        return tilt_of_masses(near, log_kernel + log_shares, ones)
+        every = Pieces(pieces.single, *each)
+        return tilt_near(every, log_heights[:, None], ones, x, widths)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(1 − z) / (2 ν²), or −(ξ − v)² / (2 ν²)."""

@@ -162,19 +162,40 @@ def _shares(log_masses: Array) -> tuple[Array, Array]:
     return np.exp(log_masses - some), total
 
 
-def tilted(
-    mean: Array | float, sd: Array | float, x: Array, widths: Array
-) -> tuple[Array, Array, Array]:
-    """N(μ̃, σ̃²) and log c of N(μ, σ²) times exp(−(V − ξ)² / (2 ν²)), c its mean.
+def tilt_near(
+    pieces: Pieces,
+    log_heights: Array,
+    ones: Truths,
+    x: Array,
+    widths: Array,
+    unit: float = 1.0,
+) -> Tilt:
+    """The law of pieces (B, n) weighted by exp(−(V − ξ)² / (2 (uν)²)).
 
-    With ω = ν² / (ν² + σ²): μ̃ = ω μ + (1 − ω) ξ, σ̃² = ω σ² and
-    log c = ½ log ω − (ξ − μ)² / (2 (ν² + σ²)).
+    Normals between ends are so again: N(μ, σ²) times the kernel is c N(μ̃, σ̃²), with
+    ω = ν² / (ν² + σ²), μ̃ = ω μ + (1 − ω) ξ, σ̃² = ω σ² and
+    log c = ½ log ω − (ξ − μ)² / (2 (ν² + σ²)) (Garreau and von Luxburg 2020,
+    Appendix A). Where one side only is missing the distance is u. Heights (B, n) are
+    P(piece), over its mass under the normal that is not restricted.
     """
-    ratio = (sd / widths) ** 2
+    single = pieces.single[:, None]
+    absent, missing = np.isnan(x), single & np.isnan(pieces.mean)
+    alone = absent | missing
+    sd = np.where(single, 0.0, pieces.sd)
+    x, wide = np.where(alone, pieces.mean, x), np.where(alone, np.inf, unit * widths)
+    ratio = (sd / wide) ** 2
     share = 1.0 / (1.0 + ratio)
-    apart = (x - mean) ** 2 / (widths**2 + sd**2)
-    moved = share * mean + (1.0 - share) * x
-    return moved, np.sqrt(share) * sd, -0.5 * (np.log1p(ratio) + apart)
+    apart = (x - pieces.mean) ** 2 / (wide**2 + sd**2)
+    logs = -0.5 * (np.log1p(ratio) + apart)
+    logs = np.where(absent ^ missing, -0.5 / widths**2, logs)
+    logs = np.where(absent & missing, 0.0, logs)
+    near = replace(
+        pieces,
+        mean=share * pieces.mean + (1.0 - share) * x,
+        sd=np.where(single, 1.0, np.sqrt(share) * sd),
+    )
+    logs[~pieces.single] += near.normals.log_mass
+    return tilt_of_masses(near, logs + log_heights, ones)
 
 
 def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
