@@ -13,7 +13,7 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.lime.moments import IndependentBits
 from propopt.structures.products.families import Factors, Pieces
-from propopt.structures.products.sums import ROWS_AT_ONCE, Numbers, SumOfProducts
+from propopt.structures.products.sums import ROWS_AT_ONCE, FactorNumbers, SumOfProducts
 
 
 # ---- Expectations under weighted laws, and the limits of LIME that follow from them
@@ -204,7 +204,7 @@ class ExactLimits:
         means = self.function.mixed(self._in_bins, tilts, len(points))
         return FactorMeans(tilts, self.function.column, *means)
 
-    def piece_means(self, j: int, tilt: Tilt) -> Iterator[tuple[Numbers, Array]]:
+    def piece_means(self, j: int, tilt: Tilt) -> Iterator[tuple[FactorNumbers, Array]]:
         """The factors of a column by their numbers, and their means in each piece."""
         for (k, numbers, _), own in zip(
             self.function.by_column, self._in_bins, strict=True

@@ -59,7 +59,7 @@ ROWS_AT_ONCE: Final = Budget(2**26, 32)
 _NEAR: Final = Budget(2**19)
 """What is multiplied over and over stays near the processor."""
 
-Numbers: TypeAlias = Positions | slice
+FactorNumbers: TypeAlias = Positions | slice
 """Some of the factors, by their numbers."""
 
 Mixing: TypeAlias = Callable[[Any], tuple[Array, Array]]
@@ -130,7 +130,7 @@ class SumOfProducts:
         return np.unique(self.column[used[used >= 0]])
 
     @cached_property
-    def by_column(self) -> list[tuple[int, Numbers, Factors]]:
+    def by_column(self) -> list[tuple[int, FactorNumbers, Factors]]:
         """The columns that f depends on, and their factors, by families."""
         return [
             (j, _run(numbers), factors)
@@ -138,7 +138,7 @@ class SumOfProducts:
             for numbers, factors in self.chosen(np.flatnonzero(self.column == j))
         ]
 
-    def of_column(self, j: int) -> list[tuple[Numbers, Factors]]:
+    def of_column(self, j: int) -> list[tuple[FactorNumbers, Factors]]:
         """The factors of a column: their numbers, and themselves, by families."""
         return [(numbers, own) for k, numbers, own in self.by_column if k == j]
 
@@ -338,7 +338,7 @@ def _products_of_others(P: Array, paths: Positions) -> tuple[Array, Array]:
     return others.reshape(-1, own.shape[-1]), product
 
 
-def _run(numbers: Positions) -> Numbers:
+def _run(numbers: Positions) -> FactorNumbers:
     """Consecutive numbers as a slice: what is assigned there is not scattered."""
     first, stop = int(numbers[0]), int(numbers[-1]) + 1
     return slice(first, stop) if stop - first == len(numbers) else numbers
