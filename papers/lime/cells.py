@@ -9,7 +9,8 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.fidelity import powers_in
-from propopt.structures.products.algebra import Products, SetMeasures
+from propopt.structures.products.families import Powers
+from propopt.structures.products.sums import SumOfProducts
 
 
 def split_by_cells(
@@ -29,24 +30,22 @@ def split_by_cells(
     :func:`~propopt.lime.fidelity.split_by_columns`.
     """
     used = exact.function.columns
-    products = _on_all_columns(exact.function.products, used)
+    products = _on_all_columns(exact.function, used)
     means = _with_ones(
         exact.factor_means(points, exact.law.widths(points, widths)), products.column
     )
 
     def contrasts(t: complex) -> Array:
         out = cast("Array", t * means.zero)
-        measures = SetMeasures(
-            means.mixed(means.one, out), means.contrast(means.one, out)
-        )
-        return products.contrasts(measures)[1]
+        measures = means.mixed(means.one, out), means.contrast(means.one, out)
+        return products.contrasts(*measures)[1]
 
     parts = powers_in(contrasts, int(products.lengths.max(initial=1)) + 1)
     parts[:, :, ~np.isin(np.arange(products.n_columns), used)] = 0.0
     return parts
 
 
-def _on_all_columns(products: Products, used: Positions) -> Products:
+def _on_all_columns(products: SumOfProducts, used: Positions) -> SumOfProducts:
     """The same sum with a factor for each column in each product, 1 where it had none.
 
     These are numbered behind the others, one for each column that is used.
@@ -56,9 +55,9 @@ def _on_all_columns(products: Products, used: Positions) -> Products:
     product, k = np.nonzero(products.paths >= 0)
     factors = products.paths[product, k]
     paths[product, np.searchsorted(used, products.column[factors])] = factors
-    column = np.concatenate([products.column, used])
     values = np.append(products.values, products.base)
-    return Products(0.0, values, paths, column, products.n_columns)
+    families = (*products.factors, Powers.first(used))
+    return SumOfProducts(0.0, values, paths, families, products.n_columns)
 
 
 def _with_ones(means: FactorMeans, column: Positions) -> FactorMeans:

@@ -10,7 +10,6 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.functions.wrapping import wrap
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.sums import SumOfProducts
 
@@ -54,9 +53,7 @@ def gaussian_sum(
     n, d = centers.shape
     bumps = Bumps(np.tile(np.arange(d), n), centers.ravel(), np.full(n * d, width))
     paths = np.arange(n * d).reshape(n, d)
-    return SumOfProducts(
-        Products(0.0, weights, paths, bumps.column, n_columns or d), (bumps,)
-    )
+    return SumOfProducts(0.0, weights, paths, (bumps,), n_columns or d)
 
 
 def box_function(low: Array, high: Array) -> SumOfProducts:
@@ -64,7 +61,7 @@ def box_function(low: Array, high: Array) -> SumOfProducts:
     d = len(low)
     sets = Sets.of_numbers(range(d), low, high, np.zeros(d, dtype=bool))
     paths = np.arange(d)[None, :]
-    return SumOfProducts(Products(0.0, np.ones(1), paths, sets.column, d), (sets,))
+    return SumOfProducts(0.0, np.ones(1), paths, (sets,), d)
 
 
 def bilinear_function(
@@ -74,6 +71,4 @@ def bilinear_function(
     powers = Powers.first(np.array([first, second]))
     paths = np.array([[0, 1], [0, -1]])
     weights = np.array([1.0, offset])
-    return SumOfProducts(
-        Products(0.0, weights, paths, powers.column, n_columns), (powers,)
-    )
+    return SumOfProducts(0.0, weights, paths, (powers,), n_columns)

@@ -13,8 +13,7 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.functions.function import Function, read_function
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.structures.products.algebra import ROWS_AT_ONCE, SetMeasures
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
 from propopt.tables.frames import Labels
 
 
@@ -121,11 +120,11 @@ def local_error(law: LimeLaw, function: Function, X: Any) -> LocalError:
 
 def _box_means(exact: ExactLimits, points: Points) -> Values:
     """E_Q[f | all bits 1] at rows (n, D): products of E_Q[g | z_j = 1]."""
-    sums, widths = exact.function.products, exact.law.widths(points)
-    row_bytes = 8 * 9 * exact.function.n_factors + sums.row_bytes
+    sums, widths = exact.function, exact.law.widths(points)
+    row_bytes = 8 * 9 * sums.n_factors + sums.row_bytes
     parts = []
     for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
         inside = exact.factor_means(points[rows], widths[rows]).one
         nothing = np.zeros(inside.shape)
-        parts.append(sums.contrasts(SetMeasures(inside, nothing))[0])
+        parts.append(sums.contrasts(inside, nothing)[0])
     return np.concatenate(parts)

@@ -16,7 +16,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.differences import DEFAULT_STEP
 from propopt.functions.function import EXACT, Function, describe_step
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import CurveRule, Curves, Factors, Powers
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.kernel_products import quadratic_sum
@@ -366,10 +365,8 @@ class Multiplicative(OfColumns):
     def products(self) -> SumOfProducts:
         """All its terms in one product."""
         paths = np.arange(len(self._used))[None, :]
-        column = self._curves.column
-        scale = np.array([self.scale])
-        products = Products(0.0, scale, paths, column, len(self.terms))
-        return SumOfProducts(products, (self._curves,))
+        scale, n_columns = np.array([self.scale]), len(self.terms)
+        return SumOfProducts(0.0, scale, paths, (self._curves,), n_columns)
 
     def _value(self, points: Points, _: Labels, /) -> Values:
         return np.asarray(self.scale * self._of_terms(points).prod(axis=0))

@@ -23,6 +23,7 @@ from propopt.base.resources import AT_ONCE, Budget
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import ClosedFactors, Factors
 from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import Mixing
 from propopt.tables.columns import Atoms, atoms_of
 
 
@@ -121,46 +122,32 @@ def _beside(gain: Array, shares: Array, nearest: Positions, slack: Array) -> Arr
 # ---- What a law of a column makes of factors: means, and contrasts
 
 
-Mixing: TypeAlias = Callable[[Array], tuple[Array, Array]]
-"""From places (n,) in a column to law and contrast of its factors there, (U, n)."""
+def of_runs(
+    ends: tuple[Array, Array] | tuple[Positions, Positions],
+    missing: Truths,
+    whole: Array | Positions,
+    tables: Callable[[Array, Any], tuple[Array, Array]],
+) -> Mixing:
+    """What a law makes of sets of numbers: runs between ends, some with missing.
 
+    Ends are numbers, or positions of values: (U,) and (U,), each set beyond the first
+    and up to the second; whole (2,) are those of all numbers. Tables take places (n,)
+    and ends to law and contrast of what is up to each of these, then of NaN.
+    """
+    every = np.unique(np.concatenate([whole, *ends]))
+    start, stop = (np.searchsorted(every, end) for end in ends)
+    also = np.flatnonzero(missing)
 
-@final
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """Sets of a column of numbers as runs between ends, with or without missing."""
-
-    ends: Array | Positions  # (C,): numbers, or positions of values, increasing
-    start: Positions  # (U,): positions of ends: beyond the start, up to the stop
-    stop: Positions  # shape (U,)
-    missing: Positions  # (M,): the sets that hold NaN
-    # of places (n,) and the ends law and contrast of what is up to each of these, and
-    # of NaN behind them, (C + 1, n)
-    tables: Callable[[Array, Any], tuple[Array, Array]]
-
-    @classmethod
-    def of(
-        cls,
-        ends: tuple[Array, Array] | tuple[Positions, Positions],  # (U,), (U,)
-        missing: Truths,  # (U,): whether NaN is in
-        whole: Array | Positions,  # (2,): the start and the stop of all numbers
-        tables: Callable[[Array, Any], tuple[Array, Array]],
-    ) -> Runs:
-        """Those of sets by their ends."""
-        start, stop = ends
-        every = np.unique(np.concatenate([whole, start, stop]))
-        places = np.searchsorted(every, start), np.searchsorted(every, stop)
-        return cls(every, *places, np.flatnonzero(missing), tables)
-
-    def mixed(self, x: Array) -> tuple[Array, Array]:
-        """Law and contrast of each set, (U, n)."""
-        law, contrast = self.tables(x, self.ends)
-        P, R = law.take(self.stop, 0), contrast.take(self.stop, 0)
-        P -= law.take(self.start, 0)
-        R -= contrast.take(self.start, 0)
-        P[self.missing] += law[-1]
-        R[self.missing] += contrast[-1]
+    def mixed(x: Array) -> tuple[Array, Array]:
+        law, contrast = tables(x, every)
+        P, R = law.take(stop, 0), contrast.take(stop, 0)
+        P -= law.take(start, 0)
+        R -= contrast.take(start, 0)
+        P[also] += law[-1]
+        R[also] += contrast[-1]
         return P, R
+
+    return mixed
 
 
 # ---- A column of numbers: its law near a row, and its contrast
@@ -261,7 +248,7 @@ class NumericLaw:
         """Σ_v q(v) g(v) and Σ_v r(v) g(v); of sets from cumulative sums."""
         if isinstance(factors, Sets):
             ends, whole = self._runs(factors), np.array([0, len(self.values)])
-            return Runs.of(ends, factors.missing, whole, self._tables).mixed
+            return of_runs(ends, factors.missing, whole, self._tables)
         return partial(self._mixed, factors)
 
     def _mixed(self, factors: Factors, x: Array) -> tuple[Array, Array]:
@@ -458,7 +445,7 @@ class NoisyColumn:
         if isinstance(factors, Sets):
             ends = factors.low, np.maximum(factors.low, factors.high)
             whole = np.array([-np.inf, np.inf])
-            return Runs.of(ends, factors.missing, whole, self._tables).mixed
+            return of_runs(ends, factors.missing, whole, self._tables)
         return partial(self._mixed, factors)
 
     def told_apart(self, sets: Sets) -> Sets:

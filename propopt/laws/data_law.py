@@ -9,20 +9,18 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Attributions, Points, Truths, Values
 from propopt.base.checks import read_rng, sealed
 from propopt.base.errors import InvalidInput
 from propopt.laws.column_laws import (
     CodedLaw,
     ColumnLaw,
-    Mixing,
     NoisyColumn,
     NumericLaw,
     Observed,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.products.algebra import ROWS_AT_ONCE, SetMeasures
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.sums import ROWS_AT_ONCE, Mixing, SumOfProducts
 from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
 
@@ -267,15 +265,11 @@ class Means:
         Of boxes each row is for itself, to the last bit.
         """
         values, attributions = np.empty(len(points)), np.empty(points.shape)
-        products, mixings = self._known.products, self._mixings
-        n_factors = self._known.n_factors
-        row_bytes = 32 * n_factors + products.row_bytes
+        row_bytes = 32 * self._known.n_factors + self._known.row_bytes
         for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
-            law, contrast = np.empty((2, n_factors, len(points[rows])))
-            for j, numbers, mixing in mixings:
-                law[numbers], contrast[numbers] = mixing(points[rows, j])
-            measures = SetMeasures(law, contrast)
-            values[rows], attributions[rows] = products.contrasts(measures)
+            x = points[rows]
+            measures = self._known.mixed(self._mixings, x.T, len(x))
+            values[rows], attributions[rows] = self._known.contrasts(*measures)
         return values, attributions
 
     @cached_property
@@ -287,16 +281,7 @@ class Means:
         return self.structure.told_apart(lambda j, sets: columns[j].told_apart(sets))
 
     @cached_property
-    def _mixings(self) -> list[tuple[int, Positions | slice, Mixing]]:
+    def _mixings(self) -> list[Mixing]:
         """What the law makes of the factors of each column, by families."""
-        return [
-            (j, _run(numbers), self.law.columns[j].mixing(factors))
-            for j in self._known.columns.tolist()
-            for numbers, factors in self._known.of_column(j)
-        ]
-
-
-def _run(numbers: Positions) -> Positions | slice:
-    """Consecutive numbers as a slice: what is assigned there is not scattered."""
-    first, stop = int(numbers[0]), int(numbers[-1]) + 1
-    return slice(first, stop) if stop - first == len(numbers) else numbers
+        columns, parts = self.law.columns, self._known.by_column
+        return [columns[j].mixing(factors) for j, _, factors in parts]

@@ -12,9 +12,8 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.lime.laws.lime_law import LimeLaw, Tilt
 from propopt.lime.moments import IndependentBits
-from propopt.structures.products.algebra import ROWS_AT_ONCE, Pieces, SetMeasures
-from propopt.structures.products.families import Factors
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.families import Factors, Pieces
+from propopt.structures.products.sums import ROWS_AT_ONCE, FactorNumbers, SumOfProducts
 
 
 # ---- Expectations under weighted laws, and the limits of LIME that follow from them
@@ -64,9 +63,9 @@ class FactorMeans:
         return contrast
 
     @property
-    def measures(self) -> SetMeasures:
+    def measures(self) -> tuple[Array, Array]:
         """Means, and the contrasts E_Q[g_u | z_j = 1] − E_Q[g_u | z_j = 0]."""
-        return SetMeasures(self.mean, self.contrast(self.one, self.zero))
+        return self.mean, self.contrast(self.one, self.zero)
 
     @property
     def log_weight(self) -> Values:
@@ -153,7 +152,7 @@ class ExactLimits:
     def with_law(self, law: LimeLaw) -> ExactLimits:
         """The limits under another law; tables of columns that stay are shared."""
         other = replace(self, law=law)
-        vars(other)["_fixed"] = dict(self._fixed)
+        vars(other)["_in_bins"] = self._in_bins
         return other
 
     def of(self, points: Points, widths: Values | None = None) -> Limits:
@@ -163,10 +162,13 @@ class ExactLimits:
         """
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
+        x, own = points[first], widths[first]
+        result = Limits.joined([self._block(x[k], own[k]) for k in self.blocks(len(x))])
         if len(first) == len(points):
-            return self._in_blocks(points, widths)
-        result = self._in_blocks(points[first], widths[first])
-        alpha, log_weight = self._weights(points, widths)
+            return result
+        tilts = self.law.tilts(points, widths)
+        alpha = np.stack([tilt.alpha for tilt in tilts], axis=1)
+        log_weight = np.sum([tilt.log_weight for tilt in tilts], axis=0)
         return Limits(result.coefficients[which], result.mean[which], alpha, log_weight)
 
     def _distinct(self, points: Points, widths: Values) -> tuple[Positions, Positions]:
@@ -174,36 +176,23 @@ class ExactLimits:
 
         Limits of tabular laws depend on bins alone, of the columns that f reads.
         """
-        cells = self.law.cells(points)
+        cells, every = self.law.cells(points), np.arange(len(points))
         if cells is points:
-            every = np.arange(len(points))
             return every, every
         keys = np.column_stack([cells[:, self.function.columns], widths])
         _, first, which = np.unique(
             keys, axis=0, return_index=True, return_inverse=True
         )
-        return first, which.ravel()
-
-    def _weights(self, points: Points, widths: Values) -> tuple[Array, Values]:
-        """α of all columns (n, D), and log C (n,)."""
-        tilts = self.law.tilts(points, widths)
-        log_weight = np.sum([tilt.log_weight for tilt in tilts], axis=0)
-        return np.stack([tilt.alpha for tilt in tilts], axis=1), log_weight
-
-    def _in_blocks(self, points: Points, widths: Values) -> Limits:
-        blocks = list(self.blocks(len(points)))
-        return Limits.joined(
-            [self._block(points[rows], widths[rows]) for rows in blocks]
-        )
+        return (first, which.ravel()) if len(first) < len(points) else (every, every)
 
     def blocks(self, n: int) -> Iterator[slice]:
         """Situations of which tables are made at once."""
-        row_bytes = 8 * 8 * self.function.n_factors + self.function.products.row_bytes
+        row_bytes = 8 * 8 * self.function.n_factors + self.function.row_bytes
         return ROWS_AT_ONCE.blocks(n, row_bytes)
 
     def _block(self, points: Points, widths: Values) -> Limits:
         means = self.factor_means(points, widths)
-        mean, coefficients = self.function.products.contrasts(means.measures)
+        mean, coefficients = self.function.contrasts(*means.measures)
         return Limits(coefficients, mean, means.alpha.T, means.log_weight)
 
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
@@ -212,43 +201,43 @@ class ExactLimits:
         points (n, D), widths (n,).
         """
         tilts = self.law.tilts(points, widths)
-        column = self.function.products.column
-        one, zero = np.zeros((2, len(column), len(points)))
-        for j, families in self._factors.items():
-            pieces, means = self._fixed.get(j, (None, []))
-            if pieces is not tilts[j].pieces:
-                means = self._means(j, tilts[j])
-            for (numbers, _), own in zip(families, means, strict=True):
-                one[numbers], zero[numbers] = tilts[j].given(own)
-        return FactorMeans(tilts, column, one, zero)
+        means = self.function.mixed(self._in_bins, tilts, len(points))
+        return FactorMeans(tilts, self.function.column, *means)
 
-    def piece_means(self, j: int, tilt: Tilt) -> tuple[Positions, Array]:
-        """The factors of a column by their numbers, and their means in each piece.
-
-        gives (U_j,).
-        """
-        numbers = [own for own, _ in self._factors[j]]
-        return np.concatenate(numbers), np.concatenate(self._means(j, tilt))
+    def piece_means(self, j: int, tilt: Tilt) -> Iterator[tuple[FactorNumbers, Array]]:
+        """The factors of a column by their numbers, and their means in each piece."""
+        for (k, numbers, _), own in zip(
+            self.function.by_column, self._in_bins, strict=True
+        ):
+            if k == j:
+                yield numbers, own.of(tilt.pieces)
 
     @cached_property
-    def _factors(self) -> dict[int, list[tuple[Positions, Factors]]]:
+    def _in_bins(self) -> list[InBins]:
         """The factors of each column, by families."""
-        columns = self.function.columns.tolist()
-        return {j: list(self.function.of_column(j)) for j in columns}
+        return [InBins(factors) for _, _, factors in self.function.by_column]
 
-    @cached_property
-    def _fixed(self) -> dict[int, tuple[Pieces, list[Array]]]:
-        """Means in the pieces of each column, and the pieces they are of."""
-        return {}
 
-    def _means(self, j: int, tilt: Tilt) -> list[Array]:
-        """Means of the factors of a column in each piece; once where pieces stay."""
-        known = self._fixed.get(j)
-        if known is not None and known[0] is tilt.pieces:
-            return known[1]
-        means = [tilt.pieces.expect(factors) for _, factors in self._factors[j]]
-        if tilt.pieces.mean.ndim == 1:
-            self._fixed[j] = tilt.pieces, means
+@final
+@dataclass(eq=False)
+class InBins:
+    """Factors of one column, and their means in pieces that stay."""
+
+    factors: Factors
+    pieces: Pieces | None = None  # what the means are of
+    means: Array | None = None  # shape (U, B)
+
+    def __call__(self, tilt: Tilt) -> tuple[Array, Array]:
+        """E_Q[g | z_j = 1] and E_Q[g | z_j = 0], (U, n) each."""
+        return tilt.given(self.of(tilt.pieces))
+
+    def of(self, pieces: Pieces) -> Array:
+        """The means in each piece; computed once of pieces that are for all rows."""
+        if self.means is not None and self.pieces is pieces:
+            return self.means
+        means = pieces.expect(self.factors)
+        if pieces.mean.ndim == 1:
+            self.pieces, self.means = pieces, means
         return means
 
 

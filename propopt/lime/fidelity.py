@@ -13,8 +13,7 @@ from propopt.base.resources import AT_ONCE
 from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import Pieces, Products, SetMeasures
-from propopt.structures.products.families import Bumps, Factors, Powers
+from propopt.structures.products.families import Bumps, Factors, Pieces, Powers
 from propopt.structures.products.normals import LOG_TAIL, Normals, normal_nodes
 from propopt.structures.products.sums import SumOfProducts
 
@@ -53,22 +52,22 @@ def split_by_columns(
     row's bins and outside. It is the same however f is written, and of an additive
     function all is in part 0.
     """
-    products = exact.function.products
+    products = exact.function
     n_parts = int(products.lengths.max(initial=1))
     all_widths = exact.law.widths(points, widths)
     parts = np.empty((len(points), n_parts, products.n_columns))
     for some in exact.blocks(len(points)):
         means = exact.factor_means(points[some], all_widths[some])
         parts[some] = powers_in(partial(_as_others_leave, products, means), n_parts)
-    parts[:, :, ~np.isin(np.arange(products.n_columns), exact.function.columns)] = 0.0
+    parts[:, :, ~np.isin(np.arange(products.n_columns), products.columns)] = 0.0
     return parts
 
 
-def _as_others_leave(products: Products, means: FactorMeans, t: complex) -> Array:
+def _as_others_leave(products: SumOfProducts, means: FactorMeans, t: complex) -> Array:
     """Coefficients with other columns outside the row's bins t times, (n, D)."""
     moved = means.one + cast("Array", t * (means.zero - means.one))
     one, zero = means.mixed(means.one, moved), means.contrast(means.one, means.zero)
-    return products.contrasts(SetMeasures(one, zero))[1]
+    return products.contrasts(one, zero)[1]
 
 
 def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
@@ -168,7 +167,7 @@ _NODES: Final = 128
 
 def n_pairs(function: SumOfProducts, n: int) -> int:
     """What :func:`exact_variance` multiplies in n situations."""
-    n_products = len(function.products.values)
+    n_products = len(function.values)
     return n * n_products * (n_products + 1) // 2 * max(1, len(function.columns))
 
 
@@ -189,7 +188,7 @@ def exact_variance(
         tables.append(table)
         numbers = np.concatenate([own for own, _ in parts])
         indices.append(_places(function, numbers, j))
-    values = function.products.values
+    values = function.values
     return np.array(
         [
             _of_situation([table[..., n] for table in tables], indices, values)
@@ -204,19 +203,19 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
     E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u) over the factors
     of column j; its variance is that over the midpoints of 128 parts of equal weight.
     """
-    columns, products = exact.law.columns, exact.function.products
+    columns, function = exact.law.columns, exact.function
     uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
     total = np.zeros(len(points))
-    row_bytes = 16 * _NODES * (exact.function.n_factors + 1)
+    row_bytes = 16 * _NODES * (function.n_factors + 1)
     for some in AT_ONCE.blocks(len(points), row_bytes):
         x, own = points[some], widths[some]
-        _, slopes = products.slopes(exact.factor_means(x, own).mean)
-        for j in exact.function.columns.tolist():
+        _, slopes = function.slopes(exact.factor_means(x, own).mean)
+        for j in function.columns.tolist():
             grid = np.broadcast_to(uniforms, (len(x), _NODES, 1))
             nodes = draws_at(columns[j : j + 1], x[:, j : j + 1], own, grid)
             values = nodes.samples[:, :, 0]
             moved = np.zeros(values.shape)
-            for numbers, factors in exact.function.of_column(j):
+            for numbers, factors in function.of_column(j):
                 at = factors.at(values.ravel()).reshape(-1, *values.shape)
                 moved += np.einsum("un,unq->nq", slopes[numbers], at)
             total[some] += moved.var(axis=1)
@@ -294,13 +293,8 @@ def _over_pairs(v: Array, multiply: Callable[[slice, Array], None]) -> float:
 
 def _occurring(function: SumOfProducts, j: int) -> list[tuple[Positions, Factors]]:
     """The factors of a column that are in products, by families."""
-    used = np.unique(function.products.paths)
-    families = []
-    for numbers, factors in function.of_column(j):
-        kept = np.isin(numbers, used)
-        if kept.any():
-            families.append((numbers[kept], factors.take(kept)))
-    return families
+    used = np.unique(function.paths[function.paths >= 0])
+    return list(function.chosen(used[function.column[used] == j]))
 
 
 def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:
@@ -328,7 +322,6 @@ def _places(function: SumOfProducts, numbers: Positions, j: int) -> Positions:
     """The factor of column j that each product has; one behind them if none, (L,)."""
     places = np.full(function.n_factors + 1, len(numbers))
     places[numbers] = np.arange(len(numbers))
-    products = function.products
-    own = np.append(products.column == j, False)[products.paths]
-    factors = np.where(own, products.paths, function.n_factors)
+    own = np.append(function.column == j, False)[function.paths]
+    factors = np.where(own, function.paths, function.n_factors)
     return places[factors.min(axis=1, initial=function.n_factors)]

@@ -18,7 +18,6 @@ from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
 from propopt.lime.expectations import ExactLimits, FactorMeans
 from propopt.lime.laws.binned_columns import binned_columns
-from propopt.structures.products.algebra import SetMeasures
 
 
 # ---- Coefficients of one row at any widths, with what rounding leaves uncertain
@@ -82,7 +81,7 @@ def rational_widths(scale: float, u: Values, rest: Values) -> Values:
 
 def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     """The coefficients of a sum of products."""
-    products = exact.function.products
+    products = exact.function
     of_sizes = replace(products, values=np.abs(products.values))
 
     def bounded(widths: Values) -> Bounded:
@@ -90,8 +89,8 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
         for some in exact.blocks(len(widths)):
             own = widths[some]
             means = exact.factor_means(repeated(point, len(own)), own)
-            values.append(products.contrasts(means.measures)[1])
-            rounding.append(ROUNDING * of_sizes.contrasts(_sizes(means))[1])
+            values.append(products.contrasts(*means.measures)[1])
+            rounding.append(ROUNDING * of_sizes.contrasts(*_sizes(means))[1])
         return np.concatenate(values), np.concatenate(rounding)
 
     def quick(widths: Values) -> Array:
@@ -100,8 +99,7 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
     columns = binned_columns(exact.law)
     used = np.isin(np.arange(len(point)), exact.function.columns)
     binned = [c for c, u in zip(columns, used, strict=True) if u and c is not None]
-    scales = {column.scale for column in binned}
-    if len(scales) != 1 or len(binned) < used.sum():
+    if len(binned) == 0 or len(binned) < used.sum():
         widths = partial(rational_widths, exact.law.kernel_width)
         return WidthCurve(widths=widths, bounded=bounded, quick=quick, start=_FIRST)
     # of the row's bin in each column; 1 where weights are not by bits
@@ -111,23 +109,23 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
             for j, column in enumerate(columns)
         ]
     )
-    share, most, scale = float(shares[used].mean()), int(used.sum()), scales.pop()
+    share, most = float(shares[used].mean()), int(used.sum())
     if np.ptp(shares[used]) <= _ALIKE and 0.0 < share < 1.0:
         shares = np.full(len(shares), share)
         most = int(products.lengths.max(initial=1))
     else:
         share = float(np.clip(share, 0.01, 0.99))
     return WidthCurve(
-        widths=partial(_bit_widths, share, scale),
+        widths=partial(_bit_widths, share),
         bounded=bounded,
         quick=quick,
         degree=most - 1,
-        factors=partial(_bit_factors, share, np.where(used, shares, share), scale),
+        factors=partial(_bit_factors, share, np.where(used, shares, share)),
     )
 
 
-def _bit_widths(share: float, scale: float, u: Values, rest: Values) -> Values:
-    """ν = (2 log(1 + (1 − u) / (w u)))^(−1/2), over the scale of columns.
+def _bit_widths(share: float, u: Values, rest: Values) -> Values:
+    """ν = (2 log(1 + (1 − u) / (w u)))^(−1/2).
 
     u = (1 − α) / (1 − w), α = w / (w + (1 − w) ε) for a share w, ε = exp(−1/(2ν²)).
     With E_Q g = (w_k E[g | 1] + (1 − w_k) ε E[g | 0]) / c_k, c_k = w_k + (1 − w_k) ε,
@@ -138,20 +136,20 @@ def _bit_widths(share: float, scale: float, u: Values, rest: Values) -> Values:
     """
     with np.errstate(divide="ignore"):
         widths = np.sqrt(0.5 / np.log1p(rest / (share * u)))
-    return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH) / scale)
+    return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH))
 
 
-def _bit_factors(share: float, shares: Array, scale: float, widths: Values) -> Array:
+def _bit_factors(share: float, shares: Array, widths: Values) -> Array:
     """Π_{k≠j} c_k / c, of shares w_k (D,): w itself where f has not the column."""
-    eps = np.exp(-0.5 / (scale * widths) ** 2)[:, None]
+    eps = np.exp(-0.5 / widths**2)[:, None]
     ratios = (shares + (1.0 - shares) * eps) / (share + (1.0 - share) * eps)
     return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
 
 
-def _sizes(means: FactorMeans) -> SetMeasures:
+def _sizes(means: FactorMeans) -> tuple[Array, Array]:
     """Sizes of the terms that means and contrasts are made of."""
     one, zero = np.abs(means.one), np.abs(means.zero)
-    return SetMeasures(means.mixed(one, zero), means.contrast(one, -zero))
+    return means.mixed(one, zero), means.contrast(one, -zero)
 
 
 def repeated(point: Array, n: int) -> Points:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -54,13 +53,13 @@ def _means(
 ) -> list[Array]:
     """h_j(b) = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (E[g_u | b] − E_Q g_u), (n, B_j)."""
     means = exact.factor_means(points, widths)
-    total, slopes = exact.function.products.slopes(means.mean)
+    total, slopes = exact.function.slopes(means.mean)
     profiles = [np.repeat(total[:, None], len(c.shares), axis=1) for c in columns]
     for j in exact.function.columns.tolist():
-        numbers, in_pieces = exact.piece_means(j, means.tilts[j])
-        own = slopes[numbers]
-        profiles[j] += own.T @ in_pieces
-        profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
+        for numbers, in_pieces in exact.piece_means(j, means.tilts[j]):
+            own = slopes[numbers]
+            profiles[j] += own.T @ in_pieces
+            profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
     return profiles
 
 
@@ -144,9 +143,7 @@ def with_bins(
         return None
     known = reference[~np.isnan(reference)]
     bins = BinnedColumn.of_data(reference, BinRule(n_bins).inner_edges(known))
-    if (bins.missing >= 0) != (own.missing >= 0):
-        return None
-    return replace(bins, scale=own.scale)
+    return bins if (bins.missing >= 0) == (own.missing >= 0) else None
 
 
 # ---- Means of a function over the bins of a column, the other columns as LIME has them

@@ -188,14 +188,11 @@ class CommonDraws:
 
     def weights(self, points: Points, widths: Values) -> Array:
         """π over its sum, around rows (n, D): (S, n)."""
-        # log π = Σ_j (z_j − 1) / (2 ν_j²), and the largest is 0 at most
-        scales = np.array([column.scale for column in self.columns])
-        rates = 1.0 / (2.0 * scales**2)
+        # log π = Σ_j (z_j − 1) / (2 ν²), and the largest is 0 at most
         agreed = np.zeros((len(self.samples), len(points)))
-        own = self._bins_of(points)
-        for bins, others, rate in zip(self.bins, own, rates, strict=True):
-            agreed += rate * (bins[:, None] == others)
-        logs = (agreed - rates.sum()) / widths**2
+        for bins, others in zip(self.bins, self._bins_of(points), strict=True):
+            agreed += bins[:, None] == others
+        logs = 0.5 * (agreed - len(self.columns)) / widths**2
         weights = np.exp(logs - logs.max(axis=0))
         return np.asarray(weights / weights.sum(axis=0))
 

@@ -98,14 +98,14 @@ def test_functions_of_the_paper_have_means(name):
     draws = 0.3 + 0.8 * np.random.default_rng(1).normal(size=(100_000, 1))
     values = function.value(draws)
     factors = [family.under(laws) for family in read.factors]
-    mean = read.products.sums(np.concatenate(factors))[0]
+    mean = read.sums(np.concatenate(factors))[0]
     z = (values.mean() - mean) / (values.std() / np.sqrt(len(values)))
     assert abs(z) < 5
 
 
 def test_interactions_have_all_pairs():
     read = Interactions().products_in(3)
-    assert len(read.products.values) == 6
+    assert len(read.values) == 6
 
 
 def test_other_functions_are_the_same_of_any_number_of_columns():

@@ -142,7 +142,7 @@ def test_models_with_a_logarithmic_link_are_one_product(model):
     model = fitted(model, X, COUNTS)
     function = po.wrap(model)
     is_read(function, X, model.predict(X))
-    assert len(function.products.products.values) == 1
+    assert len(function.products.values) == 1
 
 
 @pytest.mark.parametrize("model", [scaled(Ridge()), scaled(SVR())], ids=name)

@@ -115,7 +115,7 @@ def test_pipelines_of_tables_are_read(model):
     function = wrapped(model, TABLE, RESPONSE)
     read = is_read(function, TABLE)
     assert read.n_columns == len(NUMBERS) + len(CATEGORIES)
-    column = np.append(read.products.column, -1)[read.products.paths]
+    column = np.append(read.column, -1)[read.paths]
     within = np.sort(column, axis=1)
     assert not ((within[:, 1:] == within[:, :-1]) & (within[:, 1:] >= 0)).any()
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import Products
 
 
 I = np.arange(60)  # noqa: E741  # the index i of the table's formulas
@@ -99,6 +98,5 @@ def boxes(cuts=CUTS):
     ]
     paths = np.array([[0, 1, -1], [2, 3, -1], [4, 5, 6], [7, -1, -1], [8, -1, -1]])
     values = np.array([2.0, -1.5, 0.8, 0.6, 0.3])
-    columns = [column for column, *_ in sets]
-    products = Products(0.1, values, paths, np.array(columns), 6)
-    return Boxes(products, (Sets.of_numbers(*zip(*sets, strict=True)),)).merged()
+    own = Sets.of_numbers(*zip(*sets, strict=True))
+    return Boxes(0.1, values, paths, (own,), 6).merged()

@@ -9,7 +9,6 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.functions import Function
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.normals import Normals, normal_nodes
 from propopt.structures.products.sums import SumOfProducts
@@ -61,8 +60,7 @@ def product_of(terms, n_columns, base=0.0):
         path[: len(columns)] = columns
     weights = np.array([weight for weight, _ in terms])
     factors = Powers.first(np.arange(n_columns))
-    products = Products(base, weights, paths, factors.column, n_columns)
-    return SumOfProducts(products, (factors,))
+    return SumOfProducts(base, weights, paths, (factors,), n_columns)
 
 
 def bump_at(center, width):
@@ -70,7 +68,7 @@ def bump_at(center, width):
     n = len(center)
     bumps = Bumps(np.arange(n), np.asarray(center, float), np.full(n, float(width)))
     path = np.arange(n)[None, :]
-    return SumOfProducts(Products(0.0, np.ones(1), path, bumps.column, n), (bumps,))
+    return SumOfProducts(0.0, np.ones(1), path, (bumps,), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,5 +105,4 @@ def product_of_curves(functions, n_columns):
     """Π_j g_j(x_j), of the first columns."""
     curves = Curves(np.arange(len(functions)), tuple(functions))
     path = np.arange(len(functions))[None, :]
-    products = Products(0.0, np.ones(1), path, curves.column, n_columns)
-    return SumOfProducts(products, (curves,))
+    return SumOfProducts(0.0, np.ones(1), path, (curves,), n_columns)

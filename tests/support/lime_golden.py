@@ -7,8 +7,7 @@ import numpy as np
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import Pieces, Products
-from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.families import Bumps, Pieces, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 
@@ -34,10 +33,7 @@ def powers(values, paths, base=0.0, n_columns=3):
     """base + Σ v Π x_j, paths of columns padded with −1."""
     terms = Powers.first(np.arange(n_columns))
     return SumOfProducts(
-        Products(
-            base, np.asarray(values, float), np.asarray(paths), terms.column, n_columns
-        ),
-        (terms,),
+        base, np.asarray(values, float), np.asarray(paths), (terms,), n_columns
     )
 
 
@@ -49,16 +45,12 @@ def linear():
 
 def bump():
     terms = Bumps(np.arange(3), np.array([0.2, -0.5, 1.0]), np.full(3, 0.8))
-    return SumOfProducts(
-        Products(0.0, np.ones(1), np.array([[0, 1, 2]]), terms.column, 3), (terms,)
-    )
+    return SumOfProducts(0.0, np.ones(1), np.array([[0, 1, 2]]), (terms,), 3)
 
 
 def box():
     terms = Sets.of_numbers([0, 1], [-np.inf, 0.0], [0.5, np.inf], [False, False])
-    return SumOfProducts(
-        Products(0.0, np.ones(1), np.array([[0, 1]]), terms.column, 3), (terms,)
-    )
+    return SumOfProducts(0.0, np.ones(1), np.array([[0, 1]]), (terms,), 3)
 
 
 def product():

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
@@ -54,8 +53,7 @@ def sum_of_terms(
     width = max(len(numbers) for _, numbers in terms)
     paths = [[*numbers, *[-1] * (width - len(numbers))] for _, numbers in terms]
     values = np.array([value for value, _ in terms], dtype=float)
-    products = Products(0.0, values, np.array(paths), factors.column, n_columns)
-    return SumOfProducts(products, (factors,))
+    return SumOfProducts(0.0, values, np.array(paths), (factors,), n_columns)
 
 
 def wavy() -> SumOfProducts:

@@ -11,8 +11,7 @@ from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.structures.products.algebra import Pieces, Products
-from propopt.structures.products.families import Powers
+from propopt.structures.products.families import Pieces, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
@@ -57,8 +56,11 @@ def linear(slopes: Array, base: float = 0.0) -> OfProducts:
 def monomial(columns: list[int], n_columns: int) -> OfProducts:
     """The product of some columns."""
     paths = np.arange(len(columns))[None]
-    products = Products(0.0, np.ones(1), paths, np.array(columns), n_columns)
-    return OfProducts(SumOfProducts(products, (Powers.first(np.array(columns)),)))
+    return OfProducts(
+        SumOfProducts(
+            0.0, np.ones(1), paths, (Powers.first(np.array(columns)),), n_columns
+        )
+    )
 
 
 def three_bins(kernel_width: float) -> TabularLaw:

@@ -238,7 +238,7 @@ class RowsEvidence(Evidence):
         exact = self.subject.exact
         if exact is None:
             return tuple(errors for _, errors in self._estimated)
-        products = exact.function.products
+        products = exact.function
         means = exact.factor_means(self.points, self.law.widths(self.points))
         sizes = np.maximum(np.abs(means.one), np.abs(means.zero)).max(axis=1)
         each = np.append(sizes, 1.0)[products.paths].prod(axis=1)
@@ -355,7 +355,7 @@ class RowsEvidence(Evidence):
         result = np.zeros(len(rows))
         for numbers, factors in self.subject.exact.function.of_column(j):
             one, zero = tilt.given(tilt.pieces.expect(factors))
-            slopes = self._slopes[np.ix_(numbers, rows)]
+            slopes = self._slopes[numbers][:, rows]
             result += np.einsum("un,un->n", slopes, one - zero)
         return np.asarray(result * tilt.has_contrast)
 
@@ -365,7 +365,7 @@ class RowsEvidence(Evidence):
         exact = self.subject.exact
         assert exact is not None
         means = exact.factor_means(self.points, self.law.widths(self.points))
-        return exact.function.products.slopes(means.mean)[1]
+        return exact.function.slopes(means.mean)[1]
 
 
 # ---- One thing that a reader of coefficients has to know, and one that was looked for

@@ -16,11 +16,9 @@ from propopt.lime.laws.lime_law import (
     LimeLaw,
     Tilt,
     log_of_distance,
-    tilt_of_masses,
-    tilted,
+    tilt_near,
 )
-from propopt.structures.products.algebra import Pieces
-from propopt.structures.products.normals import Normals
+from propopt.structures.products.families import Pieces
 from propopt.tables.columns import Coded, Column
 from propopt.tables.frames import Labels, is_frame, listed, read_points
 from propopt.tables.schema import TableSchema
@@ -46,7 +44,6 @@ class BinnedColumn:
     bins: tuple[str, ...]
     missing: int = -1  # the piece of missing numbers; −1 if there is none
     coded: bool = False  # whether pieces are codes, in increasing order
-    scale: float = 1.0  # the width of this column over the kernel width of the law
     asked: int = 0  # how many bins of numbers were asked for; 0 if that is not known
     by_distance: bool = False  # whether samples are weighted by distance, not by bits
 
@@ -155,7 +152,7 @@ class BinnedColumn:
         """
         own = self.place(x)
         if self.by_distance:
-            return self._near(x, self.scale * widths, own)
+            return self._near(x, widths, own)
         rows = np.arange(len(x))
         w = self.shares[own]
         inside = np.zeros((len(self.shares), len(x)))
@@ -165,7 +162,7 @@ class BinnedColumn:
         rest = outside.sum(axis=0)
         np.divide(outside, rest, out=outside, where=rest > 0.0)
         with np.errstate(divide="ignore"):
-            log_in, log_out = np.log(w), np.log(rest) - 0.5 / (self.scale * widths) ** 2
+            log_in, log_out = np.log(w), np.log(rest) - 0.5 / widths**2
         log_weight = np.logaddexp(log_in, log_out)
         return Tilt(
             self.pieces,
@@ -177,37 +174,20 @@ class BinnedColumn:
         )
 
     def _near(self, x: Values, widths: Values, own: Positions) -> Tilt:
-        """Weights by distance: normals in bins are normals in bins again, moved to x.
-
-        (Garreau and von Luxburg 2020, Appendix A.)
-        """
-        pieces = self.pieces
-        mean, sd, low, high = (
-            part[:, None] for part in (pieces.mean, pieces.sd, pieces.low, pieces.high)
-        )
-        single = pieces.single[:, None]
-        absent, missing = np.isnan(x), np.isnan(mean)
-        there = ~(absent | missing)
-        moved, narrow, log_kernel = tilted(
-            mean,
-            np.where(single, 0.0, sd),
-            np.where(there, x, mean),
-            np.where(there, widths, np.inf),
-        )
-        log_kernel = np.where(absent ^ missing, -0.5 / widths**2, log_kernel)
-        log_kernel = np.where(absent & missing, 0.0, log_kernel)
-        low, high = (np.broadcast_to(end, moved.shape) for end in (low, high))
-        near = Pieces(pieces.single, moved, np.where(single, 1.0, narrow), low, high)
-        some = ~pieces.single
-        log_kernel[some] += near.normals.log_mass - pieces.normals.log_mass[:, None]
+        """Weights by distance."""
+        pieces, some = self.pieces, ~self.pieces.single
         with np.errstate(divide="ignore"):
-            log_shares = np.log(self.shares)[:, None]
+            log_heights = np.log(self.shares)
+        log_heights[some] -= pieces.normals.log_mass
+        parts = pieces.mean, pieces.sd, pieces.low, pieces.high
+        shape = len(pieces), len(x)
+        each = [np.broadcast_to(part[:, None], shape) for part in parts]
         ones = np.arange(len(pieces))[:, None] == own
-        return tilt_of_masses(near, log_kernel + log_shares, ones)
+        every = Pieces(pieces.single, *each)
+        return tilt_near(every, log_heights[:, None], ones, x, widths)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
-        """−(1 − z) / (2 ν_j²), or −(ξ − v)² / (2 ν_j²)."""
-        width = self.scale * width
+        """−(1 − z) / (2 ν²), or −(ξ − v)² / (2 ν²)."""
         if self.by_distance:
             return log_of_distance(values - x, x, values, width)
         return np.asarray((bits - 1.0) / (2.0 * width**2))
@@ -334,14 +314,6 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
 # ---- What readers of explanations have to know of the bins behind them
 
 
-_UNEVEN: Final = 1.1
-"""Shares of bins are uneven where the largest is so many times the smallest."""
-
-_MOVED: Final = 0.25
-"""Samples of a bin have another mean where it is so many deviations away."""
-
-_Named: TypeAlias = Sequence[tuple[str, BinnedColumn]]
-
 _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
     "values beyond all that are drawn, which count as in the end bins": (
         lambda column, x: (x < column.extent[0]) | (x > column.extent[1])
@@ -349,27 +321,17 @@ _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
     "values in bins never drawn, where coefficients are 0": (
         lambda column, x: column.shares[column.place(x)] == 0.0
     ),
-    "values on an edge, which belong to the bin below it": (
-        lambda column, x: np.isin(x, column.edges)
-    ),
-}
-
-_OF_COLUMNS: Final[Mapping[str, Callable[[BinnedColumn], bool]]] = {
-    "have one bin, so that their coefficients are 0": lambda column: (
-        _n_drawn(column) == 1
-    ),
-    "have fewer bins than asked for, as quantiles are equal": (
-        lambda column: len(column.edges) + 1 < column.asked and _n_drawn(column) != 1
-    ),
-    "have bins that are not drawn alike": lambda column: _is_uneven(column),
 }
 
 
 def notes_of_bins(
     names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
 ) -> tuple[str, ...]:
-    """A sentence for each thing that is so of some rows (n, D), or of some bins."""
-    notes, named = [], list(zip(names, columns, strict=True))
+    """A sentence for each thing that is so of some rows (n, D), or of some bins.
+
+    How uneven bins are, how skewed, and how near rows are to their ends, diagnoses say.
+    """
+    notes = []
     for label, of_values in _OF_ROWS.items():
         pairs = zip(columns, points.T, strict=True)
         where = np.stack([of_values(column, x) for column, x in pairs])
@@ -380,48 +342,14 @@ def notes_of_bins(
             ]
             rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
             notes.append(f"{rows} {label}: {listed(wrong, 3)}")
-    for label, of_column in _OF_COLUMNS.items():
-        wrong = [name for name, column in named if of_column(column)]
-        if wrong:
-            notes.append(f"columns {label}: {listed(wrong, 3)}")
-    moved = _moved(named)
-    return (*notes, moved) if moved else tuple(notes)
-
-
-def _n_drawn(column: BinnedColumn) -> int:
-    """How many bins samples fall into."""
-    return int((column.shares > 0.0).sum())
-
-
-def _is_uneven(column: BinnedColumn) -> bool:
-    """Whether bins of numbers have quite other shares."""
-    shares = column.shares[: len(column.edges) + 1]
-    sampled = shares[shares > 0.0]
-    uneven = sampled.max(initial=0.0) > _UNEVEN * sampled.min(initial=np.inf)
-    return not column.coded and bool(uneven)
-
-
-def _moved(named: _Named) -> str:
-    """Of bins whose samples have another mean than the data, the one that is worst."""
-    told = [
-        (name, word)
-        for name, column in named
-        if not column.coded
-        for word, one in zip(column.bins, column.pieces.single.tolist(), strict=True)
-        if not one
-    ]
-    if not told:
-        return ""
-    own = [column.pieces.normals for _, column in named if not column.coded]
-    normals = Normals.joined(own)
-    sampled = normals.means
-    gaps = np.abs(sampled - normals.mean) / normals.sd
-    moved = np.flatnonzero(gaps > _MOVED).tolist()
-    if not moved:
-        return ""
-    k = max(moved, key=lambda k: (gaps[k], *told[k]))
-    more = f", and {len(moved) - 1:,} other bins" if len(moved) > 1 else ""
-    return (
-        f"samples of a bin have another mean than its data: {sampled[k]:.4g} and "
-        f"{normals.mean[k]:.4g} for {told[k][0]} {told[k][1]}{more}"
-    )
+    named = list(zip(names, columns, strict=True))
+    alone = [name for name, column in named if (column.shares > 0.0).sum() == 1]
+    if alone:
+        text = "have one bin, so that their coefficients are 0"
+        notes.append(f"columns {text}: {listed(alone, 3)}")
+    few = [name for name, own in named if len(own.edges) + 1 < own.asked]
+    few = [name for name in few if name not in alone]
+    if few:
+        text = "have fewer bins than asked for, as quantiles are equal"
+        notes.append(f"columns {text}: {listed(few, 3)}")
+    return tuple(notes)

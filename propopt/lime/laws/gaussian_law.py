@@ -15,9 +15,9 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtri
+from scipy.special import ndtri
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
+from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.checks import as_floats, read_array, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.lime.bins import (
@@ -35,11 +35,9 @@ from propopt.lime.laws.lime_law import (
     LimeLaw,
     Tilt,
     log_of_distance,
-    tilt_of_masses,
-    tilted,
+    tilt_near,
 )
-from propopt.structures.products.algebra import Pieces
-from propopt.structures.products.normals import Normals, log_mass
+from propopt.structures.products.families import Pieces
 from propopt.tables.columns import spreads
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
@@ -54,9 +52,9 @@ class NormalColumn:
     """V ~ N(μ, σ²), a bit for the bin of the row, and weights by distance from it.
 
     Bins are q⁻ ≤ V < q⁺. With the kernel exp(−(V − ξ)² / (2 (uν)²)) the weighted law is
-    normal too, see :func:`~propopt.lime.laws.lime_law.tilted` (Garreau and von Luxburg
-    2020, "Explaining the explainer", Section 7). A number may be missing; it has a bin
-    of its own, and counts as far from all numbers as u.
+    normal too, see :func:`~propopt.lime.laws.lime_law.tilt_near` (Garreau and von
+    Luxburg 2020, "Explaining the explainer", Section 7). A number may be missing; it
+    has a bin of its own, and counts as far from all numbers as u.
     """
 
     mean: float  # μ, and σ > 0
@@ -116,50 +114,28 @@ class NormalColumn:
         place, absent = self.place(x), np.isnan(x)
         low = np.where(absent, -np.inf, self.ends[place])
         high = np.where(absent, np.inf, self.ends[place + 1 - absent])
-        pieces, log_masses, ones = self._near(
-            np.where(absent, self.mean, x),
-            np.where(absent, np.inf, widths * self.unit),
-            low,
-            high,
-        )
-        if self.missing == 0.0:
-            return tilt_of_masses(pieces, log_masses, ones)
-        apart = -0.5 / widths**2
-        log_missing = np.log(self.missing) + np.where(absent, 0.0, apart)
-        numbers = np.log1p(-self.missing) + np.where(absent, apart, 0.0)
-        # a missing number is one more piece
-        row = np.full((1, len(x)), np.nan)
-        parts = (pieces.mean, pieces.sd, pieces.low, pieces.high)
-        stacked = (np.vstack([part, row]) for part in parts)
-        return tilt_of_masses(
-            Pieces(np.append(pieces.single, True), *stacked),
-            np.vstack([log_masses + numbers, log_missing]),
-            np.vstack([ones & ~absent, absent]),
-        )
+        heights = np.full((4, len(x)), 1.0 - self.missing)
+        # a side that is not there has no mass, and any ends
+        heights[:1, np.isinf(low)] = heights[2:3, np.isinf(high)] = 0.0
+        heights[3], ones = self.missing, np.zeros(heights.shape, bool)
+        ones[1], ones[3] = ~absent, absent
+        nothing = np.full(len(x), np.inf)
+        lows = np.stack([-nothing, low, np.where(np.isinf(high), -np.inf, high), low])
+        highs = np.stack([np.where(np.isinf(low), np.inf, low), high, nothing, high])
+        single = np.array([False, False, False, True])
+        mean = np.where(single[:, None], np.nan, np.full(heights.shape, self.mean))
+        sd = np.full(heights.shape, self.scale)
+        some = slice(4 if self.missing > 0.0 else 3)
+        with np.errstate(divide="ignore"):
+            log_heights = np.log(heights[some])
+        parts = (single, mean, sd, lows, highs)
+        pieces = Pieces(*(part[some] for part in parts))
+        return tilt_near(pieces, log_heights, ones[some], x, widths, self.unit)
 
     def log_kernel(self, x: Array, values: Array, bits: Array, width: Array) -> Array:
         """−(v − ξ)² / (2 (uν)²), with the distance u where one of both is missing."""
         del bits
         return log_of_distance((values - x) / self.unit, x, values, width)
-
-    def _near(
-        self, x: Values, widths: Values, low: Array, high: Array
-    ) -> tuple[Pieces, Array, Truths]:
-        """The weighted law of numbers, cut at the ends of a bin: pieces and masses."""
-        mean, sd, log_weight = tilted(self.mean, self.scale, x, widths)
-        lo, hi = (low - mean) / sd, (high - mean) / sd
-        log_masses = np.stack([log_ndtr(lo), log_mass(lo, hi), log_ndtr(-hi)])
-        # a side that is not there has no mass, and any ends
-        starts = np.stack(
-            [np.full(len(x), -np.inf), low, np.where(np.isinf(high), -np.inf, high)]
-        )
-        stops = np.stack(
-            [np.where(np.isinf(low), np.inf, low), high, np.full(len(x), np.inf)]
-        )
-        means, sds = (np.broadcast_to(part, starts.shape) for part in (mean, sd))
-        ones = np.broadcast_to(np.array([[False], [True], [False]]), starts.shape)
-        pieces = Pieces.of_normals(Normals(means, sds, starts, stops))
-        return pieces, log_masses + log_weight, ones
 
 
 # ---- The law of the linear paper: normal samples, weighted by their distance

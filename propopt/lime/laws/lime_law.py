@@ -12,11 +12,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import as_floats, read_count, read_positive
+from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.results.certain import plural
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of
 
@@ -162,19 +162,40 @@ def _shares(log_masses: Array) -> tuple[Array, Array]:
     return np.exp(log_masses - some), total
 
 
-def tilted(
-    mean: Array | float, sd: Array | float, x: Array, widths: Array
-) -> tuple[Array, Array, Array]:
-    """N(μ̃, σ̃²) and log c of N(μ, σ²) times exp(−(V − ξ)² / (2 ν²)), c its mean.
+def tilt_near(
+    pieces: Pieces,
+    log_heights: Array,
+    ones: Truths,
+    x: Array,
+    widths: Array,
+    unit: float = 1.0,
+) -> Tilt:
+    """The law of pieces (B, n) weighted by exp(−(V − ξ)² / (2 (uν)²)).
 
-    With ω = ν² / (ν² + σ²): μ̃ = ω μ + (1 − ω) ξ, σ̃² = ω σ² and
-    log c = ½ log ω − (ξ − μ)² / (2 (ν² + σ²)).
+    Normals between ends are so again: N(μ, σ²) times the kernel is c N(μ̃, σ̃²), with
+    ω = ν² / (ν² + σ²), μ̃ = ω μ + (1 − ω) ξ, σ̃² = ω σ² and
+    log c = ½ log ω − (ξ − μ)² / (2 (ν² + σ²)) (Garreau and von Luxburg 2020,
+    Appendix A). Where one side only is missing the distance is u. Heights (B, n) are
+    P(piece), over its mass under the normal that is not restricted.
     """
-    ratio = (sd / widths) ** 2
+    single = pieces.single[:, None]
+    absent, missing = np.isnan(x), single & np.isnan(pieces.mean)
+    alone = absent | missing
+    sd = np.where(single, 0.0, pieces.sd)
+    x, wide = np.where(alone, pieces.mean, x), np.where(alone, np.inf, unit * widths)
+    ratio = (sd / wide) ** 2
     share = 1.0 / (1.0 + ratio)
-    apart = (x - mean) ** 2 / (widths**2 + sd**2)
-    moved = share * mean + (1.0 - share) * x
-    return moved, np.sqrt(share) * sd, -0.5 * (np.log1p(ratio) + apart)
+    apart = (x - pieces.mean) ** 2 / (wide**2 + sd**2)
+    logs = -0.5 * (np.log1p(ratio) + apart)
+    logs = np.where(absent ^ missing, -0.5 / widths**2, logs)
+    logs = np.where(absent & missing, 0.0, logs)
+    near = replace(
+        pieces,
+        mean=share * pieces.mean + (1.0 - share) * x,
+        sd=np.where(single, 1.0, np.sqrt(share) * sd),
+    )
+    logs[~pieces.single] += near.normals.log_mass
+    return tilt_of_masses(near, logs + log_heights, ones)
 
 
 def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
@@ -253,7 +274,7 @@ class LimeLaw:
         return type(self).__name__
 
     def with_width(self, kernel_width: float) -> Self:
-        """The same columns with another width; those of columns keep their ratios."""
+        """The same columns with another width."""
         return replace(self, kernel_width=read_positive(kernel_width, "kernel_width"))
 
     def widths(self, points: Points, widths: Values | None = None) -> Values:
@@ -446,50 +467,28 @@ class GlimeLaw(LimeLaw):
         return f"{type(self).__name__}({self.law!r})"
 
 
-# ---- Kernel widths: those of the literature, and those of several columns in one
+# ---- Kernel widths: those of the literature
 
 
 WidthConvention: TypeAlias = Literal["package", "paper"]
-KernelWidth: TypeAlias = float | WidthConvention | Array | None
+KernelWidth: TypeAlias = float | WidthConvention | None
 
 
 def default_kernel_width(
     n_columns: int, convention: WidthConvention = "package"
 ) -> float:
     """The kernel width that LIME has where none is given."""
-    count = read_count(n_columns, "n_columns")
     if convention == "package":
-        return 0.75 * math.sqrt(count)
+        return 0.75 * math.sqrt(n_columns)
     if convention == "paper":
-        return math.sqrt(0.75 * count)
+        return math.sqrt(0.75 * n_columns)
     raise InvalidInput(
         f"kernel_width: expected a number > 0, 'package' or 'paper', got {convention!r}"
     )
 
 
-def read_kernel_width(user_width: object, n_columns: int) -> tuple[float, Array]:
-    """ν, and the factors (D,) by which widths of columns differ from it.
-
-    Widths ν_j of columns become ν with 1/ν² = mean 1/ν_j², and ν_j / ν: a sample of
-    which all bits differ has the weight that it has under the common width ν.
-    """
-    if user_width is None:
-        return default_kernel_width(n_columns), np.ones(n_columns)
-    if isinstance(user_width, str):
-        width = default_kernel_width(n_columns, user_width)  # type: ignore[arg-type]
-        return width, np.ones(n_columns)
-    if np.ndim(user_width) == 0:  # type: ignore[arg-type]  # of any object
-        return read_positive(user_width, "kernel_width"), np.ones(n_columns)
-    widths = as_floats(user_width, "kernel_width")
-    if widths.shape != (n_columns,):
-        raise InvalidInput(
-            f"kernel_width: expected a number, or one for each of {n_columns} columns, "
-            f"got the shape {widths.shape}"
-        )
-    if not (widths > 0.0).all() or np.isinf(widths).all():
-        raise InvalidInput(
-            "kernel_width: expected widths > 0, not all of them infinite, got "
-            f"{widths.tolist()}"
-        )
-    width = float(np.mean(widths**-2.0) ** -0.5)
-    return width, widths / width
+def read_kernel_width(user_width: KernelWidth, n_columns: int) -> float:
+    """ν."""
+    if user_width is None or isinstance(user_width, str):
+        return default_kernel_width(n_columns, user_width or "package")
+    return read_positive(user_width, "kernel_width")

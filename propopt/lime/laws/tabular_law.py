@@ -112,9 +112,7 @@ def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> BinnedColumn:
 class TabularLaw(LimeLaw):
     """Bins drawn by their shares, values by the law of their bin, weights by bits.
 
-    π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020, Eq. 2). With a width ν_j
-    for each column, (1 − z_j)² is divided by its own 2 ν_j², and ν with
-    1/ν² = mean 1/ν_j² scales them all.
+    π = exp(−‖1 − z‖² / (2 ν²)) (Garreau and von Luxburg 2020, Eq. 2).
 
     Parameters
     ----------
@@ -151,17 +149,13 @@ class TabularLaw(LimeLaw):
         ----------
         columns : sequence of BinnedColumn (D,)
             The bins.
-        kernel_width : float, "package", "paper" or array (D,), optional
-            ν > 0; 0.75 √D, √(0.75 D), or a width for each column.
+        kernel_width : float, "package" or "paper", optional
+            ν > 0; 0.75 √D, or √(0.75 D).
         labels : Labels, optional
             Names of the columns.
         """
-        width, scales = read_kernel_width(kernel_width, len(columns))
-        scaled = tuple(
-            replace(column, scale=float(scale))
-            for column, scale in zip(columns, scales, strict=True)
-        )
-        return cls(scaled, width, Labels() if labels is None else labels)
+        width = read_kernel_width(kernel_width, len(columns))
+        return cls(tuple(columns), width, Labels() if labels is None else labels)
 
     @classmethod
     def from_data(
@@ -190,9 +184,8 @@ class TabularLaw(LimeLaw):
             Bins between quantiles of a column of numbers, at least 2; ``"quartile"``,
             ``"decile"``; or inner edges. A mapping has them by names of columns (4 for
             others), a sequence one for each of D columns. Equal quantiles make fewer.
-        kernel_width : float, "package", "paper" or array (D,), optional
-            ν > 0; by default the package's 0.75 √D, and ``"paper"`` is √(0.75 D). An
-            array is a width for each column.
+        kernel_width : float, "package" or "paper", optional
+            ν > 0; by default the package's 0.75 √D, and ``"paper"`` is √(0.75 D).
         weights : {"frequency", "uniform"}
             Whether a bin is drawn as often as it is in the data, as by the package, or
             all of a column that have data alike, as in the paper.
@@ -267,7 +260,7 @@ class TabularLaw(LimeLaw):
         names : sequence of str, optional
             Names of the D columns in order; by default those of the data, the schema,
             or the edges and categories in the order in which they are given.
-        kernel_width : float, "package", "paper" or array (D,), optional
+        kernel_width : float, "package" or "paper", optional
             ν > 0; as for :meth:`from_data`.
 
         Raises
@@ -331,7 +324,7 @@ class TabularLaw(LimeLaw):
         return np.stack(indices, axis=1).astype(np.float64)
 
     def notes(self, points: Points) -> tuple[str, ...]:
-        """Rows at, between and beyond bins; bins that are few, uneven or skewed.
+        """Rows in bins never drawn, and beyond all; columns of one bin, or of few.
 
         Parameters
         ----------
@@ -357,9 +350,8 @@ class SmoothLaw(LimeLaw):
     """Bins drawn as by a :class:`TabularLaw`, weights by distance between numbers.
 
     π = exp(−Σ_j (ξ_j − x̃_j)² / (2 ν²))  (Garreau and von Luxburg 2020, Appendix A).
-    Bits are those of bins still, and categories are weighted by them. With widths of
-    columns, each is divided by its own. Coefficients depend on where the row is within
-    its bins, and for linear functions on ν.
+    Bits are those of bins still, and categories are weighted by them. Coefficients
+    depend on where the row is within its bins, and for linear functions on ν.
 
     Parameters
     ----------
@@ -390,7 +382,7 @@ class SmoothLaw(LimeLaw):
         Parameters
         ----------
         law : TabularLaw
-            The bins; and ratios of the widths of columns.
+            The bins.
         kernel_width : float, optional
             ν > 0, in the units of the columns; that of the law if None.
 

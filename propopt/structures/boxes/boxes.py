@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
-from propopt.structures.boxes.sets import LeafSets, Sets, Tree, leaf_sets
-from propopt.structures.products.algebra import Products, padded_paths
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.boxes.sets import Sets, Tree, leaf_sets
+from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
 
 
 # ---- Functions that are sums of boxes: what trees and sums of trees are
@@ -51,7 +50,7 @@ class Boxes(SumOfProducts):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({len(self.products.values)} boxes of "
+            f"{type(self).__name__}({len(self.values)} boxes of "
             f"{self.n_factors} sets in {self.n_columns} columns)"
         )
 
@@ -69,23 +68,38 @@ class Boxes(SumOfProducts):
 
     def _values_inside(self, inside: np.ndarray) -> Values:
         """Sums over boxes all of whose sets hold a point, from (U, n) truths."""
-        products, n_points = self.products, inside.shape[1]
+        n_points = inside.shape[1]
         # eight points in a byte; the last row is for no set
         packed = np.packbits(inside, axis=1)
         packed = np.concatenate([packed, np.full((1, packed.shape[1]), 255, np.uint8)])
-        total = np.full(n_points, products.base)
-        for some in AT_ONCE.blocks(len(products.values), 16 * n_points):
-            held = np.bitwise_and.reduce(packed[products.paths[some]], axis=1)
+        total = np.full(n_points, self.base)
+        for some in AT_ONCE.blocks(len(self.values), 16 * n_points):
+            held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
             held = np.unpackbits(held, axis=1, count=n_points)
-            total += products.values[some] @ held
+            total += self.values[some] @ held
         return total
 
     def merged(self) -> Boxes:
         """With each set once but those that hold everything, and no empty box."""
         sets, place = self.sets.unique()
-        place = np.where(sets.full[place], -1, place)
-        products = self.products.with_factors(place, self.sets.empty, sets.column)
-        return Boxes(products, (sets,), self.tolerance)
+        place = np.append(np.where(sets.full[place], -1, place), -1)
+        kept = ~np.append(self.sets.empty, False)[self.paths].any(axis=1)
+        paths = _packed(place[self.paths[kept]])
+        return replace(self, values=self.values[kept], paths=paths, factors=(sets,))
+
+    def collected(self) -> Boxes:
+        """The same sum, in which boxes of the same sets are one.
+
+        They are added in the order of their values, so that sums of the same boxes are
+        the same in whatever order they come, to the last bit.
+        """
+        place = ranks(self.paths.T) if self.paths.shape[1] > 0 else self.lengths
+        order = np.lexsort([self.values, place])
+        _, first, where = np.unique(
+            place[order], return_index=True, return_inverse=True
+        )
+        values = np.bincount(where, self.values[order]).astype(np.float64)
+        return replace(self, values=values, paths=self.paths[order[first]])
 
     def told_apart(self, by: Callable[[int, Sets], Sets]) -> Boxes:
         """The same with sets of a column as ``by`` has them; equal boxes are one."""
@@ -93,11 +107,20 @@ class Boxes(SumOfProducts):
         fields = {name: getattr(self.sets, name).copy() for name in ends}
         for j in np.unique(self.sets.column).tolist():
             own = np.flatnonzero(self.sets.column == j)
-            told = by(j, self.sets.take(own))
+            alike = by(j, self.sets.take(own))
             for name in ends:
-                fields[name][own] = getattr(told, name)
-        merged = replace(self, factors=(replace(self.sets, **fields),)).merged()
-        return replace(merged, products=merged.products.collected())
+                fields[name][own] = getattr(alike, name)
+        told = replace(self, factors=(replace(self.sets, **fields),))
+        return told.merged().collected()
+
+
+def _packed(paths: Positions) -> Positions:
+    """Paths with their factors sorted in front, and −1 behind."""
+    largest = np.iinfo(paths.dtype).max
+    sorted_paths = np.sort(np.where(paths < 0, largest, paths), axis=1)
+    packed = np.where(sorted_paths == largest, -1, sorted_paths)
+    width = int((packed >= 0).sum(axis=1).max(initial=0))
+    return packed[:, :width]
 
 
 # ---- Shapley values of sums of boxes, exactly: every order of the columns, every row
@@ -127,7 +150,7 @@ class BoxShapley:
     @classmethod
     def of(cls, boxes: Boxes, background: Points) -> BoxShapley:
         """Against background rows (B, D)."""
-        n_sets = boxes.products.paths.shape[1]
+        n_sets = boxes.paths.shape[1]
         if n_sets > MOST_SETS:
             raise Refused(
                 f"a path asks for {n_sets} columns, and Shapley values are counted "
@@ -148,7 +171,7 @@ class BoxShapley:
     def _blocks(self) -> list[slice]:
         # whoever is asked: they fix the order of sums
         each = 16 * max(len(self.background), 1)
-        return list(AT_ONCE.blocks(len(self.boxes.products.values), each))
+        return list(AT_ONCE.blocks(len(self.boxes.values), each))
 
     @cached_property
     def _counted(self) -> list[_Leaves]:
@@ -186,13 +209,13 @@ class _Leaves:
 
     @classmethod
     def of(cls, boxes: Boxes, some: slice, background: Points) -> _Leaves:
-        paths = boxes.products.paths[some]
+        paths = boxes.paths[some]
         used, place = np.unique(paths, return_inverse=True)
         n_padding = int(used.size > 0 and used[0] < 0)
         own = cls(
             sets=boxes.sets.take(used[n_padding:]),
             paths=place.reshape(paths.shape) - n_padding,  # -1 where there is none
-            values=boxes.products.values[some],
+            values=boxes.values[some],
             n_columns=boxes.n_columns,
             leaf=np.zeros(0, np.uint32),
             pattern=np.zeros(0, _word(paths.shape[1])),
@@ -301,14 +324,10 @@ class TreeSum:
 
     def boxes(self) -> Boxes:
         """The sum of boxes that it is."""
-        leaf, sets, values = self.leaves()
+        leaf, sets, values = leaf_sets(self.trees, self.n_codes)
         paths = padded_paths(leaf, np.arange(len(sets)), len(values))
-        products = Products(self.base, values, paths, sets.column, len(self.n_codes))
-        return Boxes(products, (sets,), self.tolerance).merged()
-
-    def leaves(self) -> LeafSets:
-        """The sets that lead to the leaves of its trees."""
-        return leaf_sets(self.trees, self.n_codes)
+        whole = (self.base, values, paths, (sets,), len(self.n_codes), self.tolerance)
+        return Boxes(*whole).merged()
 
     def scaled(self, weight: float) -> TreeSum:
         """``weight`` · f."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Positions, Truths
 from propopt.base.errors import InvalidInput
-from propopt.structures.products.algebra import ranks
 from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import ranks
 
 
 # ---- Sets of values of one column: intervals with or without missing, sets of codes

@@ -55,23 +55,80 @@ class ClosedFactors(Factors, Protocol):
         """∂ E g_u(V) / ∂ mean for normals V of shape S that have no ends, (U, S)."""
 
 
+# ---- What mixtures of laws of one column are made of: single values, and normals
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """B laws of one column, or B for each of n rows."""
+
+    single: Truths  # (B,): which are one value: a number, a code, or NaN for missing
+    # (B,) or (B, n): the value, or the mean of the normal before it is restricted
+    mean: Array
+    sd: Array  # (B,) or (B, n): as in Normals; not read of single values
+    low: Array  # shape (B,) or (B, n)
+    high: Array  # shape (B,) or (B, n)
+
+    @classmethod
+    def of_values(cls, values: Array) -> Pieces:
+        """Single values (B,)."""
+        nothing = np.zeros(len(values))
+        every = np.ones(len(values), dtype=bool)
+        return cls(every, values, nothing, nothing, nothing)
+
+    @classmethod
+    def of_normals(cls, normals: Normals) -> Pieces:
+        """Truncated normals, (B,) or (B, n)."""
+        none = np.zeros(normals.shape[0], dtype=bool)
+        return cls(none, normals.mean, normals.sd, normals.low, normals.high)
+
+    def __len__(self) -> int:
+        return len(self.single)
+
+    @property
+    def normals(self) -> Normals:
+        """Those that are truncated normals."""
+        some = ~self.single
+        return Normals(self.mean[some], self.sd[some], self.low[some], self.high[some])
+
+    def expect(self, factors: Factors) -> Array:
+        """E g_u(V) of U factors of the column, (U, B) or (U, B, n)."""
+        expected = np.empty((len(factors), *self.mean.shape))
+        expected[:, self.single] = factors.at(self.mean[self.single])
+        if not self.single.all():
+            expected[:, ~self.single] = factors.under(self.normals)
+        return expected
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Factors whose fields are arrays, with an entry for each factor."""
+
+    column: Positions  # shape (U,)
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def take(self, chosen: Positions | Truths) -> Self:
+        return type(self)(**{own: part[chosen] for own, part in vars(self).items()})
+
+    def _for(self, ndim: int) -> list[Array]:
+        """All but the columns, for values of so many axes, (U, 1, ..., 1) each."""
+        own = vars(self).items()
+        return [v.reshape(-1, *(1,) * ndim) for k, v in own if k != "column"]
+
+
 # ---- Gaussian bumps of one column: the factors of gaussian kernels
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Bumps:
+class Bumps(Family):
     """g(x) = exp(−(x − center)² / (2 width²))."""
 
-    column: Positions  # shape (U,)
     center: Array  # (U,): width > 0
     width: Array  # shape (U,)
-
-    def __len__(self) -> int:
-        return len(self.column)
-
-    def take(self, chosen: Positions | Truths) -> Bumps:
-        return Bumps(self.column[chosen], self.center[chosen], self.width[chosen])
 
     def at(self, values: Array) -> Array:
         center, width = self._for(values.ndim)
@@ -101,11 +158,6 @@ class Bumps:
         pull = (center - normals.mean) / (width**2 + normals.sd**2)
         return np.asarray(pull * self.under(normals))
 
-    def _for(self, ndim: int) -> tuple[Array, Array]:
-        """Centers and widths, (U, 1, ..., 1)."""
-        shape = (-1, *(1,) * ndim)
-        return self.center.reshape(shape), self.width.reshape(shape)
-
 
 # ---- Any functions of one column, whose means are found by quadrature
 
@@ -129,19 +181,15 @@ _FARTHER: Final = 15.0
 
 @final
 @dataclass(frozen=True, eq=False)
-class Curves:
+class Curves(Family):
     """g(x), a callable each.
 
     Means under normals are by Gauss-Legendre quadrature between knots, with twice as
     many nodes, and farther into the tails, until two agree.
     """
 
-    column: Positions  # shape (U,)
     rules: tuple[CurveRule, ...]  # (U,): g
     knots: tuple[Array, ...]  # (U,): where g has kinks or jumps, increasing
-
-    def __len__(self) -> int:
-        return len(self.column)
 
     def take(self, chosen: Positions | Truths) -> Curves:
         indices = np.arange(len(self))[chosen].tolist()
@@ -211,18 +259,11 @@ def _values(rule: CurveRule, values: Array) -> Array:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Exponentials:
+class Exponentials(Family):
     """g(x) = exp(rate (x − center))."""
 
-    column: Positions  # shape (U,)
     rate: Array  # (U,): any numbers
     center: Array  # shape (U,)
-
-    def __len__(self) -> int:
-        return len(self.column)
-
-    def take(self, chosen: Positions | Truths) -> Exponentials:
-        return Exponentials(self.column[chosen], self.rate[chosen], self.center[chosen])
 
     def at(self, values: Array) -> Array:
         rate, center = self._for(values.ndim)
@@ -244,11 +285,6 @@ class Exponentials:
     def slopes_under(self, normals: Normals) -> Array:
         """Rate · E g."""
         return self._for(len(normals.shape))[0] * self.under(normals)
-
-    def _for(self, ndim: int) -> tuple[Array, Array]:
-        """Rates and centers, (U, 1, ..., 1)."""
-        shape = (-1, *(1,) * ndim)
-        return self.rate.reshape(shape), self.center.reshape(shape)
 
 
 # ---- Factors with values of their own where a number is missing
@@ -295,10 +331,9 @@ _NODES: Final = 64
 
 @final
 @dataclass(frozen=True, eq=False)
-class Powers:
+class Powers(Family):
     """g(x) = (x − center)^degree."""
 
-    column: Positions  # shape (U,)
     degree: NDArray[np.intp]  # (U,): at least 1
     # (U,): what is taken away before: differences of near numbers keep their digits
     center: Array
@@ -309,17 +344,9 @@ class Powers:
         ones = np.ones(len(columns), np.intp)
         return cls(columns, ones, np.zeros(len(columns)))
 
-    def __len__(self) -> int:
-        return len(self.column)
-
-    def take(self, chosen: Positions | Truths) -> Powers:
-        return Powers(self.column[chosen], self.degree[chosen], self.center[chosen])
-
     def at(self, values: Array) -> Array:
-        shape = (-1, *(1,) * values.ndim)
-        return np.asarray(
-            (values - self.center.reshape(shape)) ** self.degree.reshape(shape)
-        )
+        degree, center = self._for(values.ndim)
+        return np.asarray((values - center) ** degree)
 
     def under(self, normals: Normals) -> Array:
         """Means, (U, S): in closed form of the first power, by quadrature of others.
@@ -329,8 +356,8 @@ class Powers:
         """
         means = np.empty((len(self), *normals.shape))
         first = self.degree == 1
-        shape = (-1, *(1,) * len(normals.shape))
-        means[first] = normals.means - self.center[first].reshape(shape)
+        _, center = self._for(len(normals.shape))
+        means[first] = normals.means - center[first]
         for u in np.flatnonzero(~first).tolist():
             k = int(self.degree[u])
             # |x|^k φ(x) falls later than φ, and has k more turns to be followed
@@ -340,7 +367,7 @@ class Powers:
 
     def slopes_under(self, normals: Normals) -> Array:
         """Means of k (V − center)^(k − 1)."""
-        k = self.degree.reshape(-1, *(1,) * len(normals.shape))
+        k, _ = self._for(len(normals.shape))
         lower = replace(self, degree=np.maximum(self.degree - 1, 1))
         return np.where(k == 1, 1.0, k * lower.under(normals))
 
@@ -350,26 +377,17 @@ class Powers:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Tables:
+class Tables(Family):
     """g(x) = entries[k] where x is key k, ``other`` elsewhere, ``missing`` of NaN."""
 
-    column: Positions  # (U,): the position of the column, the same of all
     keys: Array  # (K,): codes, or numbers, increasing
     entries: Array  # (U, K): the values at the keys
     other: Array  # (U,): the values elsewhere
     missing: Array  # shape (U,)
 
-    def __len__(self) -> int:
-        return len(self.column)
-
     def take(self, chosen: Positions | Truths) -> Tables:
-        return replace(
-            self,
-            column=self.column[chosen],
-            entries=self.entries[chosen],
-            other=self.other[chosen],
-            missing=self.missing[chosen],
-        )
+        own = (self.entries, self.other, self.missing)
+        return Tables(self.column[chosen], self.keys, *(part[chosen] for part in own))
 
     def at(self, values: Array) -> Array:
         K = len(self.keys)

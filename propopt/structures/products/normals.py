@@ -7,7 +7,6 @@ logarithms of them lose as many as z² has; each has a form of its own here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final, final
@@ -197,12 +196,6 @@ class Normals:
         """Those of numbers and arrays that can be broadcast together."""
         parts = [np.atleast_1d(np.asarray(x, float)) for x in (mean, sd, low, high)]
         return cls(*np.broadcast_arrays(*parts))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Normals]) -> Normals:
-        """Those of several, at least one, one part behind the other."""
-        fields = [(part.mean, part.sd, part.low, part.high) for part in parts]
-        return cls(*(np.concatenate(own) for own in zip(*fields, strict=True)))
 
     @property
     def shape(self) -> tuple[int, ...]:

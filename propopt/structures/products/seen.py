@@ -9,7 +9,6 @@ from typing import TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.families import (
     Bumps,
     ClosedFactors,
@@ -21,7 +20,7 @@ from propopt.structures.products.families import (
     Powers,
     Tables,
 )
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.sums import SumOfProducts, padded_paths
 
 
 # ---- Columns as a model sees them, each made of one column of a table
@@ -154,16 +153,16 @@ def by_table(
 
     seen (M,).
     """
-    old = function.products
-    product, place = np.nonzero(old.paths >= 0)  # entries: factors, product by product
-    factor = old.paths[product, place]
-    k = old.column[factor]
+    paths, values = function.paths, function.values
+    product, place = np.nonzero(paths >= 0)  # entries: factors, product by product
+    factor = paths[product, place]
+    k = function.column[factor]
     column = np.array([each.column for each in seen], np.intp)[k]
     is_line = np.array([isinstance(each, Line) for each in seen], bool)[k]
     is_bent = np.array([isinstance(each, Bent) for each in seen], bool)[k]
     is_joint = _are_joint(product, column, is_line, is_bent)
     alone, listed = is_line & ~is_joint, ~is_line & ~is_joint
-    multiple = np.ones(len(old.values))
+    multiple = np.ones(len(values))
     parts = [
         _lines(function, seen, product[alone], factor[alone], multiple),
         _joint(function, seen, product[is_joint], column[is_joint], factor[is_joint]),
@@ -176,14 +175,14 @@ def by_table(
     product = np.concatenate([part[1] for part in parts])
     factor = np.concatenate([p[2] + n for p, n in zip(parts, starts, strict=False)])
     order = np.argsort(product, kind="stable")
-    products = Products(
-        old.base,
-        old.values * multiple,
-        padded_paths(product[order], factor[order], len(old.values)),
-        np.concatenate([np.zeros(0, np.intp), *(own.column for own in families)]),
+    return SumOfProducts(
+        function.base,
+        values * multiple,
+        padded_paths(product[order], factor[order], len(values)),
+        tuple(families),
         n_columns,
+        function.tolerance,
     )
-    return SumOfProducts(products, tuple(families), function.tolerance)
 
 
 def _are_joint(
@@ -237,7 +236,7 @@ def _joint(
         zip(product.tolist(), column.tolist(), strict=True), factor, strict=True
     ):
         ((_, own),) = function.chosen(np.array([number]))
-        how = seen[int(function.products.column[number])]
+        how = seen[int(function.column[number])]
         runs.setdefault(key, []).append((own, how))
     rules = tuple(Joint(tuple(run)) for run in runs.values())
     pairs = np.array(list(runs), np.intp).reshape(-1, 2)
@@ -254,7 +253,7 @@ def _listed(
 ) -> _Part:
     """Factors of one column of which values are listed; one for each product."""
     numbers, place = np.unique(factor, return_inverse=True)
-    of = function.products.column[numbers]
+    of = function.column[numbers]
     known = {
         k: each for k in np.unique(of).tolist() if isinstance(each := seen[k], Listed)
     }

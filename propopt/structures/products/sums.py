@@ -2,27 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Self, final
+from typing import Any, Final, NamedTuple, Self, TypeAlias, final
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Sparse, Values
 from propopt.base.resources import Budget
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Factors
+
+
+# ---- Paths: which factors each product has, as a padded table
+
+
+def padded_paths(product: Positions, factor: Positions, n_products: int) -> Positions:
+    """One row of factors for each product, padded with −1, (L, K).
+
+    product (E,), factor (E,).
+    """
+    lengths = np.bincount(product, minlength=n_products)
+    paths = np.full((n_products, int(lengths.max(initial=0))), -1)
+    starts = np.cumsum(lengths) - lengths
+    paths[product, np.arange(len(product)) - starts[product]] = factor
+    return paths
+
+
+def ranks(parts: Iterable[NDArray[Any]]) -> Positions:
+    """Places of rows in their lexicographic order, equal for equal rows."""
+    indices = np.zeros(1, np.intp)
+    for part in parts:
+        values, ordered = np.unique(part, return_inverse=True)
+        both = indices * max(len(values), 1) + ordered
+        _, indices = np.unique(both, return_inverse=True)
+    return indices
+
+
+# ---- Sums of products of factors, their means, and their contrasts in each column
 
 
 PRODUCTS_TOLERANCE: Final = 1e-9
 """How far a function may be from what it is read as, over the range of f."""
 
-FACTORS_AT_ONCE: Final = Budget(2**26)
+_FACTORS_AT_ONCE: Final = 8192
+"""So many are multiplied at once: what is made of them stays near the processor."""
+
+VALUES_AT_ONCE: Final = Budget(2**26)
 """Of its own: sums of factors of other numbers of rows have other last digits."""
+
+ROWS_AT_ONCE: Final = Budget(2**26, 32)
+"""At which factors are measured: so few rows stay near too (all took up to thrice)."""
 
 _NEAR: Final = Budget(2**19)
 """What is multiplied over and over stays near the processor."""
+
+FactorNumbers: TypeAlias = Positions | slice
+"""Some of the factors, by their numbers."""
+
+Mixing: TypeAlias = Callable[[Any], tuple[Array, Array]]
+"""From n places in a column to two measures of its factors there, (U, n) each.
+
+For a law: their means and contrasts.
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,8 +80,11 @@ class SumOfProducts:
     same sum with the mean, or the contrast, of g_u in place of g_u: nothing is sampled.
     """
 
-    products: Products  # what is made of the factors
+    base: float  # the constant
+    values: Array  # (L,): v
+    paths: Positions  # (L, K): the factors u of each product, padded with −1 at the end
     factors: tuple[Factors, ...]  # families of them, numbered one after the other
+    n_columns: int  # D
     # how far f may be from the model that it was read of, over the range of f
     tolerance: float = PRODUCTS_TOLERANCE
 
@@ -46,42 +93,54 @@ class SumOfProducts:
         cls, base: float, weights: Array, terms: Factors, n_columns: int
     ) -> SumOfProducts:
         """Base + Σ_u weights_u g_u."""
-        paths = np.arange(len(terms))[:, None]
-        products = Products(base, weights, paths, terms.column, n_columns)
-        return cls(products, (terms,))
+        return cls(base, weights, np.arange(len(terms))[:, None], (terms,), n_columns)
 
     @classmethod
     def constant(cls, value: float, n_columns: int) -> SumOfProducts:
         """The same at all points of D columns."""
-        nothing = np.zeros((0, 0), np.intp)
-        columns = np.zeros(0, np.intp)
-        return cls(Products(value, np.zeros(0), nothing, columns, n_columns), ())
+        return cls(value, np.zeros(0), np.zeros((0, 0), np.intp), (), n_columns)
 
     def __repr__(self) -> str:
         kinds = ", ".join(type(family).__name__ for family in self.factors)
         return (
-            f"{type(self).__name__}({len(self.products.values)} products of "
+            f"{type(self).__name__}({len(self.values)} products of "
             f"{self.n_factors} factors ({kinds}) in {self.n_columns} columns)"
         )
 
-    @property
-    def n_columns(self) -> int:
-        """D."""
-        return self.products.n_columns
+    @cached_property
+    def column(self) -> Positions:
+        """The column of each factor, (U,)."""
+        nothing = np.zeros(0, np.intp)
+        return np.concatenate([nothing, *(own.column for own in self.factors)])
 
     @property
     def n_factors(self) -> int:
         """U."""
-        return len(self.products.column)
+        return len(self.column)
+
+    @cached_property
+    def lengths(self) -> Positions:
+        """How many factors each product has, (L,)."""
+        return np.asarray((self.paths >= 0).sum(axis=1))
 
     @cached_property
     def columns(self) -> Positions:
         """The columns that f depends on, increasing."""
-        return self.products.columns
+        used = np.unique(self.paths)
+        return np.unique(self.column[used[used >= 0]])
 
-    def of_column(self, j: int) -> Iterator[tuple[Positions, Factors]]:
+    @cached_property
+    def by_column(self) -> list[tuple[int, FactorNumbers, Factors]]:
+        """The columns that f depends on, and their factors, by families."""
+        return [
+            (j, _run(numbers), factors)
+            for j in self.columns.tolist()
+            for numbers, factors in self.chosen(np.flatnonzero(self.column == j))
+        ]
+
+    def of_column(self, j: int) -> list[tuple[FactorNumbers, Factors]]:
         """The factors of a column: their numbers, and themselves, by families."""
-        return self.chosen(np.flatnonzero(self.products.column == j))
+        return [(numbers, own) for k, numbers, own in self.by_column if k == j]
 
     def chosen(self, numbers: Positions) -> Iterator[tuple[Positions, Factors]]:
         """Some factors by their numbers, by families."""
@@ -92,58 +151,200 @@ class SumOfProducts:
                 yield own, family.take(own - start)
             start += len(family)
 
+    # ---- as a function
+
     def value(self, points: Points) -> Values:
         """Values of f at points (N, D)."""
         values = np.empty(len(points))
         for rows, G in self.factors_at(points):
-            values[rows] = self.products.sums(G)
+            values[rows] = self.sums(G)
         return values
 
     def terms(self, points: Points) -> Values:
         """|base| + Σ_l |v_l Π_u g_u| at points: what the rounding of f is of, (N,)."""
-        products, sizes = self.products, np.empty(len(points))
-        whole = replace(
-            products, base=abs(products.base), values=np.abs(products.values)
-        )
+        sizes = np.empty(len(points))
+        whole = replace(self, base=abs(self.base), values=np.abs(self.values))
         for rows, G in self.factors_at(points):
             sizes[rows] = whole.sums(np.abs(G))
         return sizes
 
     def factors_at(self, points: Points) -> Iterator[tuple[slice, Array]]:
         """Some rows at a time, with the factors there (U, n)."""
-        row_bytes = 8 * self.n_factors + self.products.row_bytes
-        own = [
-            (j, numbers, factors)
-            for j in self.columns.tolist()
-            for numbers, factors in self.of_column(j)
-        ]
-        for rows in FACTORS_AT_ONCE.blocks(len(points), row_bytes):
+        row_bytes = 8 * self.n_factors + self.row_bytes
+        for rows in VALUES_AT_ONCE.blocks(len(points), row_bytes):
             G = np.empty((self.n_factors, len(points[rows])))
-            for j, numbers, factors in own:
+            for j, numbers, factors in self.by_column:
                 G[numbers] = factors.at(points[rows, j])
             yield rows, G
 
     def plus(self, number: float) -> Self:
         """``number`` + f."""
-        products = replace(self.products, base=self.products.base + number)
-        return replace(self, products=products)
+        return replace(self, base=self.base + number)
 
     def scaled(self, weight: float) -> Self:
         """``weight`` · f."""
-        return replace(self, products=self.products.scaled(weight))
+        return replace(self, base=weight * self.base, values=weight * self.values)
 
     @staticmethod
     def sum_of(parts: Sequence[SumOfProducts]) -> SumOfProducts:
         """The sum of several, at least one, of the same columns; boxes if all are."""
         kinds = {type(part) for part in parts if part.factors}
         kind = kinds.pop() if len(kinds) == 1 else SumOfProducts
-        products = Products.sum_of([part.products for part in parts])
-        families = tuple(family for part in parts for family in part.factors)
-        return kind(products, families, max(part.tolerance for part in parts)).merged()
+        starts = np.cumsum([0, *(part.n_factors for part in parts)])
+        width = max(part.paths.shape[1] for part in parts)
+        paths = np.full((sum(len(part.paths) for part in parts), width), -1)
+        row = 0
+        for part, start in zip(parts, starts, strict=False):
+            moved = np.where(part.paths >= 0, part.paths + start, -1)
+            paths[row : row + len(moved), : moved.shape[1]] = moved
+            row += len(moved)
+        return kind(
+            sum(part.base for part in parts),
+            np.concatenate([part.values for part in parts]),
+            paths,
+            tuple(family for part in parts for family in part.factors),
+            parts[0].n_columns,
+            max(part.tolerance for part in parts),
+        ).merged()
 
     def merged(self) -> SumOfProducts:
         """With each factor once, where it is told which are equal."""
         return self
+
+    # ---- of measures of its factors
+
+    def mixed(
+        self, mixings: Iterable[Mixing], places: Sequence[Any] | Array, n: int
+    ) -> tuple[Array, Array]:
+        """Two measures of each factor at n places of its column, (U, n) each.
+
+        mixings: one for each of :attr:`by_column`; places (D,): what these take.
+        """
+        first, second = np.zeros((2, self.n_factors, n))
+        for (j, numbers, _), mixing in zip(self.by_column, mixings, strict=True):
+            first[numbers], second[numbers] = mixing(places[j])
+        return first, second
+
+    def contrasts(self, P: Array, R: Array) -> tuple[Values, Attributions]:
+        """The sum (N,) of means P (U, N), and with contrasts R in each column (N, D).
+
+        By products of all factors before and of all behind, so nothing is divided.
+        """
+        n_points = P.shape[1]
+        # generating functions are measured at complex numbers
+        total = np.full(n_points, self.base + self._constant, P.dtype)
+        attributions = np.zeros((self.n_columns, n_points), P.dtype)
+        for lot in self.lots:
+            others, product = _products_of_others(P.take(lot.factors, 0), lot.paths)
+            total += (lot.sums @ product)[0]
+            pulls = (lot.scatter @ others) * R.take(lot.factors, 0)
+            attributions += lot.by_column @ pulls
+        return total, np.ascontiguousarray(attributions.T)
+
+    def sums(self, P: Array) -> Values:
+        """The sum (N,) of measures of each factor, (U, N)."""
+        total = np.full(P.shape[1], self.base + self._constant)
+        for lot in self.lots:
+            product = P[lot.factors[lot.paths[0]]]
+            for indices in lot.paths[1:]:
+                product *= P[lot.factors[indices]]
+            total += (lot.sums @ product)[0]
+        return total
+
+    def slopes(self, P: Array) -> tuple[Values, Array]:
+        """The sum (N,), and its derivatives by the measure of each factor (U, N).
+
+        With any measure of factors of column j in place of P the sum changes by the
+        derivatives times the difference, as a product has one factor of j at most.
+        """
+        total = np.full(P.shape[1], self.base + self._constant)
+        slopes = np.zeros(P.shape)
+        for lot in self.lots:
+            others, product = _products_of_others(P[lot.factors], lot.paths)
+            total += (lot.sums @ product)[0]
+            slopes[lot.factors] += lot.scatter @ others
+        return total, slopes
+
+    @property
+    def row_bytes(self) -> int:
+        """The memory that :meth:`contrasts` takes for each point."""
+        return 8 * 5 * _FACTORS_AT_ONCE
+
+    @cached_property
+    def _constant(self) -> float:
+        """The products of no factors."""
+        return float(self.values[self.lengths == 0].sum())
+
+    @cached_property
+    def lots(self) -> tuple[SameLength, ...]:
+        """All products of at least one factor, in lots of as many factors each."""
+        return tuple(self._of_same_lengths())
+
+    def _of_same_lengths(self) -> Iterator[SameLength]:
+        for length in range(1, self.paths.shape[1] + 1):
+            which = np.flatnonzero(self.lengths == length)
+            size = max(1, _FACTORS_AT_ONCE // length)
+            for start in range(0, len(which), size):
+                some = which[start : start + size]
+                yield self._lot(self.values[some], self.paths[some, :length].T)
+
+    def _lot(self, values: Array, paths: Positions) -> SameLength:
+        factors, place = np.unique(paths, return_inverse=True)
+        place = place.reshape(paths.shape)
+        scatter = (np.tile(values, len(paths)), (place.ravel(), np.arange(paths.size)))
+        n = len(factors)
+        by_column = (np.ones(n), (self.column[factors], np.arange(n)))
+        return SameLength(
+            factors,
+            place,
+            sp.csr_array(values[None, :]),
+            sp.csr_array(scatter, shape=(n, paths.size)),
+            sp.csr_array(by_column, shape=(self.n_columns, n)),
+        )
+
+
+class SameLength(NamedTuple):
+    """L products of K factors each."""
+
+    factors: Positions
+    """Those that occur, (F,)."""
+
+    paths: Positions
+    """Those of each product, as positions among them, (K, L)."""
+
+    sums: Sparse
+    """What sums products, with v, (1, L)."""
+
+    scatter: Sparse
+    """v_l where factor k of product l is the one of the row, (F, K L)."""
+
+    by_column: Sparse
+    """What sums the factors of each column, (D, F)."""
+
+
+def _products_of_others(P: Array, paths: Positions) -> tuple[Array, Array]:
+    """Π_{i≠k} P of each k and product (K L, N), and Π P (L, N)."""
+    own = P[paths]
+    others = np.empty(own.shape, own.dtype)
+    others[0] = 1.0
+    for k in range(1, len(paths)):
+        np.multiply(others[k - 1], own[k - 1], out=others[k])
+    product = others[-1] * own[-1]
+    behind = own[-1]
+    for k in range(len(paths) - 2, -1, -1):
+        others[k] *= behind
+        if k > 0:
+            behind *= own[k]
+    return others.reshape(-1, own.shape[-1]), product
+
+
+def _run(numbers: Positions) -> FactorNumbers:
+    """Consecutive numbers as a slice: what is assigned there is not scattered."""
+    first, stop = int(numbers[0]), int(numbers[-1]) + 1
+    return slice(first, stop) if stop - first == len(numbers) else numbers
+
+
+# ---- Shapley values of sums of products
 
 
 @final
@@ -167,14 +368,13 @@ class ProductShapley:
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 in columns without a factor."""
         structure, phi = self.structure, np.zeros(points.shape)
-        products = structure.products
         B = np.concatenate(
             [G for _, G in structure.factors_at(self.background)], axis=1
         )
         for rows, A in structure.factors_at(points):
             for some, path in self._blocks():
-                b, column = B[path], products.column[path]
-                weights = products.values[some] / len(self.background)
+                b, column = B[path], structure.column[path]
+                weights = structure.values[some] / len(self.background)
                 for a, own in zip(A.T, phi[rows], strict=True):
                     np.add.at(own, column, self._of_paths(a[path], b) * weights)
         return phi
@@ -193,10 +393,10 @@ class ProductShapley:
 
     def _blocks(self) -> Iterator[tuple[Positions, Positions]]:
         """Some products of as many factors, and their factors (K, L)."""
-        products = self.structure.products
-        for length in np.unique(products.lengths[products.lengths > 0]).tolist():
-            of_length = np.flatnonzero(products.lengths == length)
+        lengths = self.structure.lengths
+        for length in np.unique(lengths[lengths > 0]).tolist():
+            of_length = np.flatnonzero(lengths == length)
             row_bytes = 8 * length * len(self.background)
             for some in _NEAR.blocks(len(of_length), row_bytes):
                 own = of_length[some]
-                yield own, products.paths[own, :length].T
+                yield own, self.structure.paths[own, :length].T

@@ -25,9 +25,8 @@ from propopt.structures.kernels import (
     KernelSum,
     Radial,
 )
-from propopt.structures.products.algebra import Products, padded_paths
 from propopt.structures.products.families import Bumps, Powers
-from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.products.sums import SumOfProducts, padded_paths
 
 
 # ---- Kernel machines as sums of products, where their kernels are
@@ -142,8 +141,7 @@ def monomial_sum(
     pairs, factor = np.unique([column, degree], axis=1, return_inverse=True)
     paths = padded_paths(product, factor.ravel(), len(kept))
     powers = Powers(pairs[0], pairs[1], np.zeros(len(pairs[0])))
-    products = Products(float(base), weights[kept], paths, powers.column, n_columns)
-    return SumOfProducts(products, (powers,))
+    return SumOfProducts(float(base), weights[kept], paths, (powers,), n_columns)
 
 
 def quadratic_sum(
@@ -210,8 +208,7 @@ def _bumps(term: KernelTerm, centers: Array, weights: Array) -> SumOfProducts:
         np.tile(1.0 / np.sqrt(term.precision[used]), n_centers),
     )
     paths = np.arange(len(bumps)).reshape(n_centers, len(used))
-    products = Products(0.0, term.scale * weights, paths, bumps.column, n_columns)
-    return SumOfProducts(products, (bumps,))
+    return SumOfProducts(0.0, term.scale * weights, paths, (bumps,), n_columns)
 
 
 def _polynomial(

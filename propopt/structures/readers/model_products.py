@@ -32,7 +32,6 @@ from propopt.structures.networks import (
     Sigmoid,
     Softmax,
 )
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import CurveRule, Exponentials, Powers
 from propopt.structures.products.seen import (
     Bent,
@@ -286,10 +285,8 @@ def _multiplicative(combination: Combination, n_columns: int) -> SumOfProducts:
     if len(used) > 0:  # the constant alone may have no exponential in float64
         steepest = np.abs(rate).argmax()
         center[steepest] = -base / rate[steepest]
-    products = Products(
-        0.0, np.array([value]), np.arange(len(used))[None, :], used, n_columns
-    )
-    return SumOfProducts(products, (Exponentials(used, rate, center),))
+    factors, paths = Exponentials(used, rate, center), np.arange(len(used))[None, :]
+    return SumOfProducts(0.0, np.array([value]), paths, (factors,), n_columns)
 
 
 # ---- How columns that a part of a model sees come from those of the table

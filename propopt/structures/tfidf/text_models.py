@@ -16,7 +16,7 @@ from propopt.base.arrays import Array, Points, Positions, Truths
 from propopt.base.text import Reason
 from propopt.structures.boosters import UNREADABLE, last_step, unreadable
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.products.algebra import padded_paths
+from propopt.structures.products.sums import padded_paths
 from propopt.structures.readers.pipelines import View
 from propopt.structures.readers.tree_models import ModelSum, read_trees
 from propopt.structures.readers.tree_nodes import TreeOutput

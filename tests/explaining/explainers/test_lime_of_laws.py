@@ -17,7 +17,7 @@ from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.single_runs import expected
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 
 
 BUMP = fixture.FUNCTIONS["bump"]

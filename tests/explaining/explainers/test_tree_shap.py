@@ -195,7 +195,7 @@ def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
     exact.values(X[:1].to_numpy())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    pairs = len(deep.boxes.products.values) * len(X)
+    pairs = len(deep.boxes.values) * len(X)
     assert peak < 8 * pairs / 2  # half of one word for each leaf and row
 
 

@@ -7,7 +7,6 @@ from column_oracle import contrast_at, law_at
 from propopt.base.resources import AT_ONCE
 from propopt.laws.column_laws import CodedLaw, NumericLaw
 from propopt.laws.data_law import DataLaw, Means, Reference
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import (
     Bumps,
     Curves,
@@ -110,9 +109,11 @@ def test_a_thousand_columns_take_no_more_memory_than_is_said(monkeypatch):
     points = RNG.integers(0, 40, (N, D)) / 4.0
     columns = np.tile(np.arange(D), 30)
     factors = Bumps(columns, RNG.normal(size=30 * D), np.full(30 * D, 2.0))
-    products = Products(0.5, np.ones(30 * D), np.arange(30 * D)[:, None], columns, D)
     law = DataLaw(Reference.of(points))
-    means = Means(SumOfProducts(products, (factors,)), law)
+    means = Means(
+        SumOfProducts(0.5, np.ones(30 * D), np.arange(30 * D)[:, None], (factors,), D),
+        law,
+    )
     whole = means.of(points[:3])
     small = type(AT_ONCE)(2**12, 1)
     monkeypatch.setattr("propopt.laws.column_laws.AT_ONCE", small)

@@ -188,8 +188,8 @@ def test_a_tree_has_the_limits_of_its_refinement_by_the_grid():
     own = [
         int(column.place(x)[0]) for column, x in zip(law.columns, row.T, strict=True)
     ]
-    beta, intercept = np.zeros(d), boxes.products.base
-    for path, value in zip(boxes.products.paths, boxes.products.values, strict=True):
+    beta, intercept = np.zeros(d), boxes.base
+    for path, value in zip(boxes.paths, boxes.values, strict=True):
         shares = shares_of_leaf(boxes.sets, path[path >= 0], law)
         for cell in itertools.product(range(p), repeat=d):
             mass = np.prod(shares[np.arange(d), cell])

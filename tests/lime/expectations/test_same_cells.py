@@ -7,9 +7,9 @@ import pytest
 from lime_fixture import FUNCTIONS
 
 import propopt as po
-from propopt.base.arrays import Points
+from propopt.base.arrays import Array, Points
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.products.algebra import Products
+from propopt.structures.products.sums import SumOfProducts
 
 
 @pytest.fixture
@@ -38,13 +38,13 @@ def test_cells_of_columns_that_f_reads_are_computed_once(
     X: Points, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    contrasts = Products.contrasts
+    contrasts = SumOfProducts.contrasts
 
-    def counted(self: Products, measures: object) -> object:
-        sizes.append(measures.law.shape[1])  # type: ignore[attr-defined]
-        return contrasts(self, measures)  # type: ignore[arg-type]
+    def counted(self: SumOfProducts, P: Array, R: Array) -> object:
+        sizes.append(P.shape[1])
+        return contrasts(self, P, R)
 
-    monkeypatch.setattr(Products, "contrasts", counted)
+    monkeypatch.setattr(SumOfProducts, "contrasts", counted)
     exact = ExactLimits(FUNCTIONS["box"], po.lime.TabularLaw.from_data(X, n_bins=3))
     result = exact.of(X)
     assert sum(sizes) == 9  # bins of the first two columns

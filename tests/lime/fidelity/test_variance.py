@@ -8,7 +8,6 @@ import propopt as po
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.fidelity import effective_share, exact_variance
 from propopt.lime.laws.lime_law import GlimeLaw
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps
 from propopt.structures.products.sums import SumOfProducts
 
@@ -86,7 +85,7 @@ def test_two_bumps_that_overlap_vary_together():
     centers, widths = np.array([0.2, -0.5, 1.0, 0.3]), np.array([0.8, 0.9, 1.4, 0.6])
     bumps = Bumps(column, centers, widths)
     paths = np.array([[0, 1], [2, 3]])
-    f = SumOfProducts(Products(0.3, np.array([1.0, -2.0]), paths, column, 3), (bumps,))
+    f = SumOfProducts(0.3, np.array([1.0, -2.0]), paths, (bumps,), 3)
     law = golden_law(1.0, UNEQUAL)
     samples, _, _, weights = quadrature(law, POINT, 1.0)
     expected = np.cov(f.value(samples), aweights=weights, ddof=0)

@@ -13,7 +13,6 @@ from propopt.lime.single_runs import (
     first_row_shift,
     kept_columns,
 )
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Powers
 from propopt.structures.products.sums import SumOfProducts
 
@@ -166,10 +165,12 @@ def test_a_column_that_is_always_in_its_bin_has_no_coefficient():
 
 def test_what_is_kept_is_what_regression_on_fewer_bits_gives():
     function = SumOfProducts(
-        Products(0.3, np.array([1.0, -2.0]), np.array([[0, 1], [2, -1]]),
-                 np.arange(3), 3),
+        0.3,
+        np.array([1.0, -2.0]),
+        np.array([[0, 1], [2, -1]]),
         (Powers.first(np.arange(3)),),
-    )  # fmt: skip
+        3,
+    )
     limits = ExactLimits(function, fixture.law(0.8)).of(fixture.ROW)
     kept = np.array([[True, False, True]])
     result = expected(limits, None, 10**12, 0.0, first_row=False, kept=kept)

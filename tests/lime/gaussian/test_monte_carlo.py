@@ -22,7 +22,6 @@ from papers.lime import gaussian_theory
 from papers.lime.linear_limits import linear_limits, linear_noise
 from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps
 from propopt.structures.products.sums import SumOfProducts
 
@@ -135,8 +134,7 @@ def machine():
     column = np.tile(np.arange(d), n)
     bumps = Bumps(column, X.ravel(), np.full(n * d, 5.0))
     paths = np.arange(n * d).reshape(n, d)
-    products = Products(0.0, model.dual_coef_, paths, column, d)
-    f = SumOfProducts(products, (bumps,))
+    f = SumOfProducts(0.0, model.dual_coef_, paths, (bumps,), d)
     np.testing.assert_allclose(f.value(X[:9]), model.predict(X[:9]), rtol=1e-9)
     return f, model.predict, X
 

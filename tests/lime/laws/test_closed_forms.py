@@ -17,7 +17,7 @@ from propopt.base.arrays import Array, Points
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 
@@ -98,9 +98,7 @@ def cell_means(f: SumOfProducts) -> tuple[list[tuple[int, ...]], Array]:
         own = [cell[j] for cell in cells]
         for numbers, family in families:
             P[numbers] = column.pieces.expect(family)[:, own]
-    from propopt.structures.products.algebra import SetMeasures
-
-    mean, _ = f.products.contrasts(SetMeasures(P, np.zeros(P.shape)))
+    mean, _ = f.contrasts(P, np.zeros(P.shape))
     return cells, mean
 
 
@@ -199,7 +197,7 @@ def test_columns_in_another_order_have_the_same_coefficients(
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     y = X @ [1.0, -2.0, 0.5] + X[:, 0] * X[:, 1]
-    law = TabularLaw.from_data(X, n_bins=3, kernel_width=[0.5, 1.0, 2.0])
+    law = TabularLaw.from_data(X, n_bins=3, kernel_width=0.7)
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, y)
     result = exact_of(po.wrap(model), law).of(X[:5])
     turned = X[:, order]

@@ -34,10 +34,6 @@ def test_ends_of_the_data_are_not_outside() -> None:
     assert "beyond" not in notes(EVEN, [[0.0], [1.0]])
 
 
-def test_rows_on_an_edge_are_counted() -> None:
-    assert "1 row has values on an edge" in notes(EVEN, [[0.5], [0.51]])
-
-
 def test_rows_in_bins_without_data_are_counted() -> None:
     X = np.repeat([0.0, 3.0], 50)[:, None]
     text = notes(X, [[1.5], [3.0]], n_bins=[[1.0, 2.0]])
@@ -52,23 +48,6 @@ def test_columns_of_one_bin_and_of_few_are_named() -> None:
     assert "columns have one bin, so that their coefficients are 0: 'a'" in text
     assert "fewer bins than asked for, as quantiles are equal: 'b'" in text
     assert "'c'" not in text
-
-
-def test_uneven_bins_are_named_and_even_ones_are_not() -> None:
-    X = np.column_stack([np.repeat([0.0, 1.0], [30, 70]), np.arange(100.0)])
-    assert "not drawn alike: 'x0'" in notes(X, X[:1])
-    assert "not drawn alike" not in notes(X, X[:1], weights="uniform")
-
-
-def test_a_skewed_bin_is_named_with_both_means() -> None:
-    """The last of four bins of a lognormal law, of which samples have larger means."""
-    column = np.random.default_rng(0).lognormal(0.0, 1.5, 2000)
-    X = np.column_stack([column, np.linspace(0, 1, 2000)])
-    law = po.lime.TabularLaw.from_data(X)
-    text = "\n".join(law.notes(X[:1]))
-    pieces = law.columns[0].pieces
-    assert f"{pieces.normals.means[-1]:.4g} and {pieces.mean[-1]:.4g} for x0 >" in text
-    assert pieces.normals.means[-1] > 1.3 * pieces.mean[-1]
 
 
 def test_notes_are_in_the_result(rng: np.random.Generator) -> None:

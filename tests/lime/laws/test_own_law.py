@@ -13,7 +13,7 @@ import pytest
 import propopt as po
 from propopt.base.arrays import Array, Positions, Values
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 
 
 RECIPES = Path(po.__file__).parents[1] / "CONTRIBUTING.md"

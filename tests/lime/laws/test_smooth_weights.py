@@ -18,8 +18,7 @@ from propopt.base.errors import InvalidInput
 from propopt.lime import SmoothLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.structures.products.algebra import Pieces, Products
-from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.families import Bumps, Pieces, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 
@@ -150,7 +149,7 @@ def test_products_have_the_papers_form() -> None:
     center = np.array([0.2, -0.5, 1.0])
     path = np.arange(3)[None, :]
     bumps = Bumps(np.arange(3), center, np.full(3, 0.8))
-    f = SumOfProducts(Products(0.0, np.ones(1), path, bumps.column, 3), (bumps,))
+    f = SumOfProducts(0.0, np.ones(1), path, (bumps,), 3)
     eg = np.stack(
         [
             weighted_means(x, lambda t, c=c: np.exp(-0.5 * ((t - c) / 0.8) ** 2))
@@ -169,8 +168,7 @@ def test_any_function_has_the_normal_equations_of_general_weights() -> None:
     """Proposition 15, by all 27 cells: Σ⁻¹Γ with weights inside of bins too."""
     law, e = uniform()
     f = SumOfProducts(
-        Products(0.0, np.ones(1), np.array([[0, 1]]), np.arange(2), 3),
-        (Powers.first(np.arange(2)),),
+        0.0, np.ones(1), np.array([[0, 1]]), (Powers.first(np.arange(2)),), 3
     )
     ex = np.stack([weighted_means(x, lambda t: t) for x in ROW[0]])
     gram, moments = np.zeros((4, 4)), np.zeros(4)
@@ -238,7 +236,7 @@ def mixed() -> Points:
 def test_samples_have_the_weights_and_the_moments_of_the_law() -> None:
     """|z| < 5 for 40 means: false once in 40,000 seeds."""
     X, n_samples = mixed(), 40_000
-    binned = TabularLaw.from_data(X, categorical=[3], kernel_width=[1.0, 0.5, 1.0, 2.0])
+    binned = TabularLaw.from_data(X, categorical=[3], kernel_width=0.8)
     law = SmoothLaw.of(binned)
     rows = X[[0, int(np.isnan(X[:, 2]).argmax())]]
     rng = np.random.default_rng(1)

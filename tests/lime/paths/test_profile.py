@@ -10,7 +10,6 @@ from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import GlimeLaw
 from propopt.lime.profiles import bin_profiles, cell_coefficients, profile_means
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps
 from propopt.structures.products.sums import SumOfProducts
 
@@ -98,9 +97,7 @@ def test_arrows_of_figure_11():
         X, n_bins=p, weights="uniform", kernel_width=10.0
     )
     sets = Sets.of_numbers([0, 1], [-4.0, -9.0], [0.0, -6.0], [False, False])
-    f = SumOfProducts(
-        Products(0.0, np.ones(1), np.array([[0, 1]]), sets.column, 2), (sets,)
-    )
+    f = SumOfProducts(0.0, np.ones(1), np.array([[0, 1]]), (sets,), 2)
     point = np.array([[-2.0, -7.0]])
     cells = cell_coefficients(ExactLimits(f, law).of, law, point, (0, 1))
     same, aligned, neither = (cells[c] for c in [(1, 0), (1, 2), (3, 3)])
@@ -113,9 +110,7 @@ def test_arrows_of_figure_15():
     X, p = uniform_square(10)
     law = po.lime.TabularLaw.from_data(X, n_bins=p, weights="uniform", kernel_width=1.0)
     bumps = Bumps(np.arange(2), np.full(2, -2.5), np.ones(2))
-    f = SumOfProducts(
-        Products(0.0, np.ones(1), np.array([[0, 1]]), bumps.column, 2), (bumps,)
-    )
+    f = SumOfProducts(0.0, np.ones(1), np.array([[0, 1]]), (bumps,), 2)
     point = np.full((1, 2), -2.5)
     cells = cell_coefficients(ExactLimits(f, law).of, law, point, (0, 1))
     a, b = (int(law.columns[j].place(point[:, j])[0]) for j in range(2))

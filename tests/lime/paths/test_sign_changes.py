@@ -11,7 +11,6 @@ from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import GlimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.paths import adaptive, bandwidth_path, sign_changes
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
@@ -97,7 +96,7 @@ def random_sum(seed, n_columns, n_products, length):
         rng.uniform(0.3, 2.0, paths.size),
     )
     values = rng.normal(size=n_products)
-    return SumOfProducts(Products(0.1, values, u, terms.column, n_columns), (terms,))
+    return SumOfProducts(0.1, values, u, (terms,), n_columns)
 
 
 def grid_signs(exact, point, n=500):
@@ -184,28 +183,6 @@ def test_a_neighbourhood_has_the_roots_of_its_law():
     assert result.complete
 
 
-def test_widths_of_columns_that_differ_are_sought_by_pieces():
-    law = TabularLaw.of(golden_law().columns, [1.0, 2.0, 4.0])
-    exact = ExactLimits(product(), law)
-    result = sign_changes(exact, POINT)
-    assert not result.complete
-    # the root is that of column 0, whose own width is scale · ν
-    root = root_of_mean(TILDE[0], TILDE[1] + TILDE[2]) / law.columns[0].scale
-    np.testing.assert_allclose(result[1].widths, [root], rtol=1e-7)
-
-
-def test_a_common_width_over_that_of_the_law_scales_roots():
-    columns = golden_law().columns
-    law = TabularLaw.of(columns, 1.0)
-    scaled = TabularLaw(
-        tuple(type(c)(c.pieces, c.shares, c.edges, c.bins, scale=2.0) for c in columns),
-        1.0,
-    )
-    own = sign_changes(ExactLimits(product(), law), POINT)[1].widths
-    half = sign_changes(ExactLimits(product(), scaled), POINT)[1].widths
-    np.testing.assert_allclose(half, own / 2.0, rtol=1e-10)
-
-
 def test_a_constant_has_no_roots_and_no_signs():
     f = SumOfProducts.additive(3.0, np.zeros(1), Powers.first(np.array([0])), 3)
     result = sign_changes(ExactLimits(f, golden_law()), POINT)
@@ -230,7 +207,7 @@ def kernel_ridge(X, y, scale):
     column = np.tile(np.arange(d), n)
     terms = Bumps(column, X.ravel(), np.full(n * d, float(scale)))
     paths = np.arange(n * d).reshape(n, d)
-    return SumOfProducts(Products(0.0, weights, paths, column, d), (terms,))
+    return SumOfProducts(0.0, weights, paths, (terms,), d)
 
 
 def test_ash_and_proanthocyanins_of_the_wine_change_where_figure_7_says():

@@ -16,7 +16,7 @@ from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.surrogates import estimate_limits, stratified_uniforms, terms
-from propopt.structures.products.algebra import Pieces
+from propopt.structures.products.families import Pieces
 
 
 WIDTH = 0.8

@@ -46,8 +46,8 @@ def test_leaves_do_not_depend_on_how_many_trees_are_read_at_once(monkeypatch, si
     whole = boxes_of(trees)
     monkeypatch.setattr(sets, "_NODES_AT_ONCE", size)
     parts = boxes_of(trees)
-    np.testing.assert_array_equal(parts.products.values, whole.products.values)
-    np.testing.assert_array_equal(parts.products.paths, whole.products.paths)
+    np.testing.assert_array_equal(parts.values, whole.values)
+    np.testing.assert_array_equal(parts.paths, whole.paths)
     for name in ("column", "low", "high", "missing", "group", "members"):
         np.testing.assert_array_equal(
             getattr(parts.sets, name), getattr(whole.sets, name)
@@ -98,13 +98,13 @@ def test_boxes_that_are_added_twice_have_the_same_sets():
     one = boxes_of(forest(3))
     twice = Boxes.sum_of([one, one])
     assert len(twice.sets) == len(one.sets)
-    collected, products = twice.products.collected(), one.products.collected()
+    collected, products = twice.collected(), one.collected()
     np.testing.assert_array_equal(collected.paths, products.paths)
     np.testing.assert_array_equal(collected.values, 2.0 * products.values)
 
 
 def test_products_are_collected_alike_in_any_order():
-    whole = Boxes.sum_of([boxes_of(forest(3)), boxes_of(forest(4))]).products
+    whole = Boxes.sum_of([boxes_of(forest(3)), boxes_of(forest(4))])
     order = np.random.default_rng(0).permutation(len(whole.values))
     other = replace(whole, values=whole.values[order], paths=whole.paths[order])
     for got, expected in (
@@ -148,7 +148,7 @@ def test_leaves_that_no_value_reaches_are_no_boxes():
     tree = Tree.of(
         [0, 0, -1, -1, -1], [0, 1, 0, 0, 0], [1, 2, 0, 0, 0], [4, 3, 0, 0, 0], range(5)
     )
-    assert len(boxes_of_trees([tree], n_columns=1).products.values) == 2
+    assert len(boxes_of_trees([tree], n_columns=1).values) == 2
 
 
 def test_boxes_are_pickled():

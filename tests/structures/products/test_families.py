@@ -9,12 +9,12 @@ import pytest
 from scipy.integrate import quad
 
 from propopt.base.errors import Refused
-from propopt.structures.products.algebra import Pieces
 from propopt.structures.products.families import (
     Bumps,
     Curves,
     Exponentials,
     Imputed,
+    Pieces,
     Powers,
     Tables,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps, Exponentials, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.seen import Line, Listed, by_table, constant
@@ -33,12 +32,11 @@ def machine(seed=0, n_products=7):
         Powers(np.arange(M), np.array([1, 2, 3, 2, 1]), rng.normal(size=M)),
         Exponentials(np.arange(M), rng.normal(size=M), rng.normal(size=M)),
     ]
-    column = np.tile(np.arange(M), 3)
     kinds = rng.integers(0, 3, (n_products, M))
     paths = np.where(rng.random((n_products, M)) < 0.7, kinds * M + np.arange(M), -1)
     paths = -np.sort(-paths, axis=1)
     values = rng.normal(size=n_products)
-    return SumOfProducts(Products(0.5, values, paths, column, M), tuple(families))
+    return SumOfProducts(0.5, values, paths, tuple(families), M)
 
 
 def rows(n=40):
@@ -79,7 +77,7 @@ def test_values_are_those_of_what_is_seen(seed):
 
 def test_a_column_of_codes_has_one_factor_in_each_product():
     pulled = by_table(machine(1), SEEN, n_columns=4)
-    column = np.append(pulled.products.column, -1)[pulled.products.paths]
+    column = np.append(pulled.column, -1)[pulled.paths]
     for path in column:
         assert len(set(path[path >= 0])) == (path >= 0).sum()
 
@@ -109,15 +107,16 @@ def test_lines_and_lists_of_one_column_are_one_factor(seed):
     pulled = by_table(function, seen, n_columns=2)
     expected = function.value(as_seen(table, seen))
     np.testing.assert_allclose(pulled.value(table), expected, rtol=1e-12, atol=1e-12)
-    column = np.append(pulled.products.column, -1)[pulled.products.paths]
+    column = np.append(pulled.column, -1)[pulled.paths]
     for path in column:
         assert len(set(path[path >= 0])) == (path >= 0).sum()
 
 
 def test_joint_factors_have_the_means_of_both():
     """x² under a normal, from a product of two lines x."""
-    product = Products(0.0, np.ones(1), np.array([[0, 1]]), np.arange(2), 2)
-    function = SumOfProducts(product, (Powers.first(np.arange(2)),))
+    function = SumOfProducts(
+        0.0, np.ones(1), np.array([[0, 1]]), (Powers.first(np.arange(2)),), 2
+    )
     pulled = by_table(function, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
     (family,) = pulled.factors
     mean = family.under(Normals.of(0.5, 2.0, -np.inf, np.inf))[0, 0]
