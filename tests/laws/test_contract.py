@@ -9,6 +9,7 @@ import tracemalloc
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, product
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -24,10 +25,12 @@ from subset_oracle import assert_means, masks
 
 from propopt.base.resources import Budget
 from propopt.laws.data_law import DataLaw, Means
+from propopt.lime import laws as laws_of_lime
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.boxes.sets import Sets
+from propopt.structures.products import families
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import Bumps
 from propopt.structures.products.normals import Normals
@@ -120,6 +123,24 @@ def test_means_and_contrasts_are_sums_over_values(law: str, name: str) -> None:
                     assert not abs(got - value) > TOLERANCE * size + ROUNDING, place
 
 
+def test_what_is_in_no_catalogue_is_under_no_contract() -> None:
+    """A class of factors has ``at`` and ``under``; laws are those of the package."""
+    own = [each for each in vars(families).values() if isinstance(each, type)]
+    own = [each for each in own if hasattr(each, "under")]
+    protocols = {families.Factors, families.ClosedFactors}
+    assert {*own} - protocols == {type(each) for each in FAMILIES.values()} - {Sets}
+    X = COLUMNS["numbers"][:, None]
+    catalogued = {type(make(X, ())) for make in LAWS.values()}
+    laws = {law for law in LimeLaw.__subclasses__() if law.__module__ in IN_PACKAGE}
+    assert laws <= catalogued
+
+
+IN_PACKAGE = {
+    f"{laws_of_lime.__name__}.{each.name}"
+    for each in iter_modules(laws_of_lime.__path__)
+}
+
+
 # ---- Families by themselves, and together in sums of products
 
 
@@ -179,22 +200,22 @@ def test_sums_of_products_have_products_of_what_their_factors_have(law: str) -> 
     X = np.column_stack([COLUMNS[column] for column in columns])
     rows, own, width = X[[0, 7, -1]], LAWS[law](X, ()), 0.8
     names = [name for own_law, name in PAIRS if own_law == law and name in OF_NUMBERS]
-    families = [
+    parts_of = [
         in_column(FAMILIES[name].take(np.array([0])), j)
         for j in range(3)
         for name in names
     ]
-    U = len(families)
+    U = len(parts_of)
     column = np.repeat(np.arange(3), len(names))
     paths = [[u, v, -1] for u, v in combinations(range(U), 2) if column[u] != column[v]]
     paths += [[k, k + len(names), k + 2 * len(names)] for k in range(len(names))]
     values = np.random.default_rng(0).normal(size=len(paths))
     products = Products(0.25, values, np.array(paths), column, 3)
-    found = measured(SumOfProducts(products, tuple(families)), own, rows, width)
+    found = measured(SumOfProducts(products, tuple(parts_of)), own, rows, width)
     for n, row in enumerate(rows):
         parts = [
             expected(family, law, columns[j], float(row[j]), width)[:, 0]
-            for family, j in zip(families, column, strict=True)
+            for family, j in zip(parts_of, column, strict=True)
         ]
         wanted = [0.25, 0.0, 0.0, 0.0]
         sizes = [0.25, 0.0, 0.0, 0.0]

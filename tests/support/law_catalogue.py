@@ -184,7 +184,7 @@ def _shares(logs: Array, own: Array) -> Array:
 
 _UNIT, _LENGTHS = np.polynomial.legendre.leggauss(16)
 _HALVES = 2.0 ** -np.arange(45.0)
-_QUARTERS = np.arange(-12, 20) / 4.0
+_QUARTERS = np.arange(-32, 33) / 4.0
 
 
 def nodes_of(
