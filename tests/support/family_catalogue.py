@@ -1,7 +1,8 @@
 """The families of factors under test, and the functions of words.
 
 A new family is one line here: every test of ``tests/laws/test_contract.py`` then covers
-it under every law. Kinks and jumps are at multiples of ¼ between −8 and 8, where the oracles cut.
+it under every law. Kinks and jumps are at multiples of ¼ between −8 and 8, where the
+oracles cut.
 """
 
 from __future__ import annotations
