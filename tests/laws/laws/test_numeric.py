@@ -9,6 +9,7 @@ from column_oracle import contrast_at, law_at
 from propopt.base.errors import InvalidInput
 from propopt.laws.column_laws import CodedLaw, NumericLaw, temper
 from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.families import Powers
 
 
 OUTLIER = np.array([0.0] * 1000 + [1.0])
@@ -176,3 +177,13 @@ def test_a_category_stays_and_is_held_against_all_others():
     np.testing.assert_array_equal(contrast_at(law, 2.0).masses, [-0.5, 0.0, 0.5, 0.0])
     np.testing.assert_array_equal(contrast_at(law, 1.0).masses, [-0.5, 1.0, -0.5, 0.0])
     np.testing.assert_array_equal(law.quantiles(np.array([3.0]), np.ones(2)), [[3, 3]])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+def test_a_linear_factor_has_its_slope_far_from_zero_too(offset):
+    column = offset + np.random.default_rng(4).normal(size=60)
+    law = NumericLaw.of(column, "column")
+    _, R = law.mixing(Powers.first(np.zeros(1, np.intp)))(column[:20])
+    # differences of values have the digits that the values have
+    digits = np.finfo(float).eps * max(offset, 1.0)
+    np.testing.assert_allclose(R, 1.0, rtol=0, atol=max(1e-13, 4.0 * digits))

@@ -120,30 +120,6 @@ def z_score(bits, tilt):
     return 0.0 if spread == 0.0 else (bits.mean() - p) / spread
 
 
-def test_weighted_samples_have_the_weights_and_bits_of_the_weighted_law(rng):
-    """C and α by columns, of 400,000 samples each: 16 z-scores below 5."""
-    X = table(rng)
-    schema = po.TableSchema.of(X)
-    law = GaussianLaw.from_data(X, schema, kernel_width=0.8)
-    points, _ = schema.encode(X.iloc[[1, 5]])
-    n = 400_000
-    for j, column in enumerate(law.columns):
-        one = GaussianLaw((column,), 0.8)
-        for x in points[:, j : j + 1]:
-            draws = one.draw(x[:, None], n, rng)
-            weights, bits = draws.weights[0], draws.bits[0, :, 0]
-            tilt = column.tilt(x, np.array([0.8]))
-            error = weights.std() / np.sqrt(n) + 1e-15
-            assert abs(weights.mean() - np.exp(tilt.log_weight[0])) < 5.0 * error
-            share = weights @ bits / weights.sum()
-            scores = weights * (bits - share) / weights.mean()
-            error = scores.std() / np.sqrt(n) + 1e-15
-            assert abs(share - tilt.alpha[0]) < 5.0 * error
-            near = one.draw_weighted(x[:, None], 20_000, rng)
-            assert abs(z_score(near.bits[0, :, 0], tilt)) < 5.0
-            assert (near.weights == 1.0).all()
-
-
 def test_alpha_and_its_complement_have_digits_of_their_own():
     column = GaussianLaw.of([0.0], 1.0, 1.0).columns[0]
     x = np.array([0.3, 0.3, 5.0])

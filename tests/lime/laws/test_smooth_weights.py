@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import norm, truncnorm
 
 import propopt as po
-from propopt.base.arrays import Array, Points
+from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.lime import SmoothLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
@@ -223,44 +223,6 @@ def test_a_narrow_kernel_leaves_the_bin_of_the_row_and_keeps_its_contrast() -> N
     # the mean in the bin is the row, and outside it the edge that is nearest to it
     nearest = np.array([-1.0, 1.0, 1.0])
     np.testing.assert_allclose(result.coefficients[0], ROW[0] - nearest, rtol=1e-6)
-
-
-def mixed() -> Points:
-    rng = np.random.default_rng(7)
-    some = np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300))
-    tied = rng.choice([0.0, 1.0, 2.0], p=[0.6, 0.1, 0.3], size=300)
-    codes = rng.choice([0.0, 1.0], size=300)
-    return np.column_stack([rng.lognormal(size=300), tied, some, codes])
-
-
-def test_samples_have_the_weights_and_the_moments_of_the_law() -> None:
-    """|z| < 5 for 40 means: false once in 40,000 seeds."""
-    X, n_samples = mixed(), 40_000
-    binned = TabularLaw.from_data(X, categorical=[3], kernel_width=0.8)
-    law = SmoothLaw.of(binned)
-    rows = X[[0, int(np.isnan(X[:, 2]).argmax())]]
-    rng = np.random.default_rng(1)
-    draws, direct = (way(rows, n_samples, rng) for way in (law.draw, law.draw_weighted))
-    C = np.exp(law.log_weights(rows, law.widths(rows)))
-    for n, (weights, bits) in enumerate(zip(draws.weights, draws.bits, strict=True)):
-        error = weights.std() / np.sqrt(n_samples)
-        assert abs(weights.mean() - C[n]) < 5 * error
-        tilts = law.tilts(rows[n : n + 1], law.widths(rows[n : n + 1]))
-        for j, tilt in enumerate(tilts):
-            own = direct.bits[n, :, j]
-            assert abs(own.mean() - tilt.alpha[0]) < 5 * own.std() / np.sqrt(n_samples)
-            gaps = weights * (bits[:, j] - tilt.alpha[0])
-            assert abs(gaps.mean()) < 5 * gaps.std() / np.sqrt(n_samples)
-            known = ~np.isnan(draws.samples[n, :, j])
-            at_law = direct.samples[n, :, j]
-            mean = at_law[~np.isnan(at_law)].mean()
-            spread = at_law[~np.isnan(at_law)].std() / np.sqrt(
-                (~np.isnan(at_law)).sum()
-            )
-            w, v = weights[known], draws.samples[n, known, j]
-            gap = (w * (v - mean)).sum() / w.sum()
-            error = np.sqrt(((w * (v - mean)) ** 2).sum()) / w.sum()
-            assert abs(gap) < 5 * np.hypot(error, spread) + 1e-12
 
 
 def test_weights_of_samples_are_the_kernel() -> None:

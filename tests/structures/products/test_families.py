@@ -10,9 +10,7 @@ from scipy.integrate import quad
 
 from propopt.base.errors import Refused
 from propopt.structures.products.families import (
-    Bumps,
     Curves,
-    Exponentials,
     Imputed,
     Pieces,
     Powers,
@@ -57,39 +55,6 @@ def mean_by_quad(g, mean, sd, low, high):
         for a, b in parts
     )
     return total / mass
-
-
-def under(factors, law):
-    return factors.under(Normals.of(*law))[0, 0]
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("degree", [1, 2, 3, 6])
-def test_powers_have_the_means_of_quadrature(law, degree):
-    center = 0.25 if law[0] < 100 else 1e4 - 3.0
-    powers = Powers(AT, np.array([degree]), np.array([center]))
-    expected = mean_by_quad(lambda x: (x - center) ** degree, *law)
-    size = mean_by_quad(lambda x: abs(x - center) ** degree, *law)
-    assert under(powers, law) == pytest.approx(expected, abs=1e-11 * size)
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("rate", [-2.0, 0.3])
-def test_exponentials_have_the_means_of_quadrature(law, rate):
-    center = law[0] + 0.5
-    factors = Exponentials(AT, np.array([rate]), np.array([center]))
-    expected = mean_by_quad(lambda x: np.exp(rate * (x - center)), *law)
-    assert under(factors, law) == pytest.approx(expected, rel=1e-10)
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("width", [0.3, 2.0])
-def test_bumps_have_the_means_of_quadrature(law, width):
-    center = float(np.clip(law[0], law[2], law[3])) + 0.4
-    factors = Bumps(AT, np.array([center]), np.array([width]))
-    expected = mean_by_quad(lambda x: np.exp(-0.5 * ((x - center) / width) ** 2), *law)
-    digits = 1e-12 if law[3] - law[2] > 1e-3 else 1e-10  # of ends that are near
-    assert under(factors, law) == pytest.approx(expected, rel=0.0, abs=digits)
 
 
 def test_all_moments_of_a_normal_are_known():
@@ -161,31 +126,6 @@ CURVES = {
     "jumping": (lambda x: np.where(x > 0.5, 2.0, -1.0), [-1.0, 0.5, 7.0]),
     "constant": (lambda _: 3.0, []),
 }
-
-
-@pytest.mark.parametrize("law", [LAWS[0], LAWS[1], LAWS[2], LAWS[3], LAWS[5]])
-@pytest.mark.parametrize("kind", CURVES)
-def test_curves_have_the_means_of_quadrature(law, kind):
-    rule, knots = CURVES[kind]
-    curves = Curves(AT, (rule,), (np.array(knots),))
-    mean, sd, low, high = law
-    # of many short parts, each by a rule of another kind
-    start, stop = np.clip(mean, low, high) + np.array([-1.0, 1.0]) * 12.0 * sd
-    cuts = np.unique(np.clip([start, *np.linspace(-8, 8, 65), *knots, stop], low, high))
-    cuts = cuts[(cuts >= start) & (cuts <= stop)]
-    mode = np.clip(mean, low, high)
-
-    def density(x):
-        return np.exp(-0.5 * (x - mode) * (x + mode - 2.0 * mean) / sd**2)
-
-    settings = {"epsabs": 1e-14, "epsrel": 1e-12, "limit": 200}
-    parts = list(pairwise(cuts))
-    mass = sum(quad(density, a, b, **settings)[0] for a, b in parts)
-    total = sum(
-        quad(lambda x: density(x) * float(np.mean(rule(x))), a, b, **settings)[0]
-        for a, b in parts
-    )
-    assert under(curves, law) == pytest.approx(total / mass, rel=1e-9, abs=1e-10)
 
 
 def test_curves_that_grow_faster_than_the_density_falls_are_refused():

@@ -5,20 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
-
-
-@pytest.mark.parametrize("d", [2, 3, 7])
-def test_means_are_those_over_all_sets(d):
-    rng = np.random.default_rng(d)
-    pairs = np.triu(rng.normal(size=(d, d)), 1)
-    f = WordPairs(rng.normal(size=d + 1), rng.normal(size=d), pairs + pairs.T)
-    every = Enumerated.of(f.value, d)
-    np.testing.assert_allclose(f.mean_by_size(), every.mean_by_size(), atol=1e-13)
-    weights = rng.normal(size=(3, d + 1))
-    np.testing.assert_allclose(f.kept(weights), every.kept(weights), atol=1e-13)
 
 
 def test_value_counts_each_pair_once():

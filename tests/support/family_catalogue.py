@@ -1,0 +1,100 @@
+"""The families of factors under test, and the functions of words.
+
+A new family is one line here: every test of ``tests/laws/test_contract.py`` then covers
+it under every law. Kinks and jumps are at multiples of ¼ between −8 and 8, where the
+oracles cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from propopt.structures.boxes.sets import Sets
+from propopt.structures.products.families import (
+    Bumps,
+    ClosedFactors,
+    Curves,
+    Exponentials,
+    Factors,
+    Imputed,
+    Powers,
+    Tables,
+)
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.sets import Blocks, SetFunction
+from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
+from propopt.structures.subsets.words import WordPairs
+
+
+_RNG = np.random.default_rng(4)
+_AT = np.zeros(3, np.intp)
+_CENTERS = np.array([-0.5, 0.0, 2.0])
+_BUMPS = Bumps(_AT, _CENTERS, np.array([0.3, 1.0, 5.0]))
+_INF = np.inf
+_LEAVES = Conjunctions.of([2.0, -1.0, 0.5], [[0, 3], [1], []], [[2], [], [4]], 6, 0.7)
+_NOTHING = np.zeros((1, 4))
+
+FAMILIES: Mapping[str, Factors] = {
+    "bumps": _BUMPS,
+    "exponentials": Exponentials(_AT, np.array([-0.7, 0.0, 0.5]), _CENTERS),
+    "powers": Powers(_AT, np.array([1, 2, 6]), _CENTERS),
+    "tables": Tables(
+        _AT,
+        np.array([-1.0, 0.5, 2.0, 3.0]),
+        *map(_RNG.normal, _AT, _AT + 1, ((3, 4), 3, 3)),
+    ),
+    "imputed": Imputed(_BUMPS, np.array([0.2, 0.4, 0.9])),
+    "curves": Curves(
+        _AT,
+        (np.sin, lambda x: np.abs(x - 0.25), lambda x: np.where(x > 0.5, 2.0, -1.0)),
+        (np.zeros(0), np.array([0.25]), np.array([0.5])),
+    ),
+    "sets": Sets.of_numbers(
+        [0] * 5,
+        [-_INF, 0.25, 0.5, 2.0, -_INF],
+        [0.75, 1.0, _INF, 1.0, _INF],  # the fourth holds nothing but NaN
+        [False, True, False, True, False],
+    ),
+    "sets of codes": Sets.of_codes(
+        [0, 0], np.array([[1, 0, 1, 0], [0, 0, 0, 1]], bool)
+    ),
+}
+
+WORD_FUNCTIONS: Mapping[str, SetFunction] = {
+    "conjunctions": _LEAVES,
+    "enumerated": Enumerated.of(lambda bits: np.sin(bits @ np.arange(1.0, 7.0)), 6),
+    "plain sum": PlainSum(
+        0.2,
+        (
+            Blocks(np.array([[4, 0]]), np.array([[0.0, 1.0, -2.0, 0.3]]), _NOTHING),
+            Blocks.of_words(np.array([1.0, 0.0]), np.zeros(2), np.array([1, 5])),
+        ),
+        6,
+    ),
+    "normalised sum": NormalisedSum(
+        0.7, (Blocks.of_words(_RNG.normal(size=6), _RNG.random(6), np.arange(6)),), 0.5
+    ),
+    "word pairs": WordPairs(np.arange(7.0) ** 2, _RNG.normal(size=6), 1.0 - np.eye(6)),
+    "added": AddedSets([(2.0, _LEAVES), (-0.5, _LEAVES)], base=1.25),
+}
+
+
+def is_of(factors: Factors, coded: bool) -> bool:
+    """Whether they are of numbers, or of codes: sets alone are of one of both."""
+    return not isinstance(factors, Sets) or bool(factors.coded[0]) == coded
+
+
+def is_closed(factors: Factors) -> bool:
+    """Whether their means under noise are exact; those of others are sampled."""
+    return isinstance(factors, ClosedFactors | Sets)
+
+
+def in_column(factors: Any, j: int) -> Any:
+    """The same factors, of another column."""
+    if isinstance(factors, Imputed):
+        return replace(factors, factors=in_column(factors.factors, j))
+    return replace(factors, column=np.full(len(factors), j))
