@@ -143,17 +143,13 @@ _SETTINGS = ("rows", "n_jobs", "solver", "resume")
 
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
     """A table from the command line, with a network on it."""
-    from propopt.problems.file import OwnTable
+    from propopt.problems.file import sections_of_table
 
     if options.csv is None or options.target is None:
         raise InvalidInput("explain: --csv and --target belong together")
-    own = OwnTable(
-        csv=Path(options.csv),
-        target=options.target,
-        task=options.task,
-        text=options.text,
-    )
-    return po.problems.read_sections(own.sections() | {"explain": {}}, own.name)
+    csv = Path(options.csv)
+    own = sections_of_table(csv, options.target, options.task, options.text)
+    return po.problems.read_sections(own | {"explain": {}}, csv.stem)
 
 
 def _refuse_same_output(files: Sequence[po.problems.ProblemFile]) -> None:

@@ -39,9 +39,7 @@ from propopt.problems.jobs.job import (
     JobRun,
     LookSection,
     Mistake,
-    ProblemFile,
     Writer,
-    settings_in_words,
     write_figure,
 )
 from propopt.problems.sections import (
@@ -53,7 +51,12 @@ from propopt.problems.sections import (
     section_of,
     shaped,
 )
-from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.data import (
+    CommonKeys,
+    Extent,
+    ProblemFile,
+    settings_in_words,
+)
 from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject, joined_rows
 

@@ -34,7 +34,6 @@ from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
     Mistake,
-    ProblemFile,
     Writer,
     manifest,
     page_writers,
@@ -55,7 +54,11 @@ from propopt.problems.sections import (
     shaped,
 )
 from propopt.problems.sources import Faults, Source
-from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.data import (
+    CommonKeys,
+    Extent,
+    ProblemFile,
+)
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.solvers.task import find_solver

@@ -28,7 +28,6 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.graphs import grid
-from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import (
     Count,
     Interval,
@@ -245,13 +244,6 @@ class Grid(Interval):
         """The points, the last dimension fastest."""
         return grid(**self.model_dump())
 
-    def some(self, count: int) -> Points:
-        """The first points, and the last of a whole grid."""
-        total = grid_size(self.per_dimension, self.dimensions, self.first)
-        some = self.model_copy(update={"first": min(total, count)}).build()
-        last = np.full((int(self.first is None), self.dimensions), self.high)
-        return np.concatenate([some, last])
-
 
 class Uniform(Interval):
     """Independent points, uniform in a cube; drawn by the seed of the file."""
@@ -263,11 +255,6 @@ class Uniform(Interval):
         """The points that a seed draws."""
         shape = (self.points, self.dimensions)
         return np.random.default_rng(seed).uniform(self.low, self.high, shape)
-
-    def some(self, count: int, seed: int) -> Points:
-        """So many points at most."""
-        count = min(self.points, count)
-        return self.model_copy(update={"points": count}).build(seed)
 
 
 class Data(Section):
@@ -363,13 +350,6 @@ class Data(Section):
         if self.explain is None:
             return points, points
         return points[: self.explain], points[self.explain :]
-
-    def some_points(self, count: int, seed: int) -> Points:
-        """Some of these points."""
-        if self.grid is not None:
-            return self.grid.some(count)
-        assert self.uniform is not None
-        return self.uniform.some(count, seed)
 
 
 _OUTCOMES = {"diabetes": "disease progression", "digits": "digit"}
