@@ -24,7 +24,6 @@ from propopt.problems.subject.learning import check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
     Code,
-    LearnedSection,
     Making,
     ModelSection,
     VectorizerSection,
@@ -197,9 +196,10 @@ def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | 
 
     An imported model makes them itself.
     """
-    if data.text is None or not isinstance(spec, LearnedSection):
+    if data.text is None or spec is None or not spec.takes("vectorizer"):
         return None
-    return spec.vectorizer or TFIDF
+    own: VectorizerSection | None = spec.settings()["vectorizer"]
+    return own or TFIDF
 
 
 # ---- A problem file: what is wrong with it, its subject, its job
