@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from propopt.base.cards import Card
-from propopt.base.errors import InvalidInput, ProblemFileError, Unwritten
+from propopt.base.errors import InvalidInput, Unwritten
 from propopt.base.files import (
     require_free_name,
     writable_folder,
@@ -68,8 +68,11 @@ class JobSection(Section):
 
     def check(self, schema: CommonKeys, source: Source) -> None:
         """Refuse what the file alone shows to fail."""
-        told = self.mistakes(schema)
-        Faults(*(_error(source, *mistake) for mistake in told)).refuse()
+        faults = Faults()
+        for location, message, *missing in self.mistakes(schema):
+            key = missing[0] if missing else None
+            faults.found.append(source.error(location, message, missing=key))
+        faults.refuse()
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         """Refuse what does not fit the subject's sizes, and files of something else."""
@@ -86,12 +89,6 @@ class JobSection(Section):
     @abstractmethod
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool) -> Any:
         """Do it, write files, print what is read first; what was found."""
-
-
-def _error(
-    source: Source, location: Location, message: str, missing: str | None = None
-) -> ProblemFileError:
-    return source.error(location, message, missing=missing)
 
 
 # ---- One run: names tried before any work, whole files after it, and a printout
