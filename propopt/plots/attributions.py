@@ -65,16 +65,6 @@ def whiskers(axes: Axes, widths: Array, errors: Array | None) -> None:
     )
 
 
-def hatch_cells(axes: Axes, doubtful: NDArray[np.bool_]) -> None:
-    """Hatch the cells of a heat map, (features, rows), one patch for each run."""
-    edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
-    starts, stops = np.argwhere(edges == 1), np.argwhere(edges == -1)
-    for (feature, start), (_, stop) in zip(
-        starts.tolist(), stops.tolist(), strict=True
-    ):
-        axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
-
-
 def hatched(first: int, row: int, width: int, colour: str) -> Rectangle:
     """A patch for some cells of a row of a heat map."""
     return Rectangle(
@@ -254,10 +244,20 @@ def plot_heatmap(
     doubtful = uncertain(certain, W.shape)[rows][:, features].T
     axes = given_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
     _draw(axes, picture, units_label(result, 40))
-    hatch_cells(axes, doubtful)
+    # one patch for each run of cells
+    edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
+    starts, stops = np.argwhere(edges == 1).tolist(), np.argwhere(edges == -1).tolist()
+    for (feature, start), (_, stop) in zip(starts, stops, strict=True):
+        axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
     names = feature_names(result)
     axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
-    _name_rows(axes, result, rows)
+    # of all rows where there is room, else of some
+    shown = np.unique(np.linspace(0, len(rows) - 1, _NAMED).round().astype(int))
+    labels = result.labels.points or range(len(rows))
+    ticks = [drawn(str(labels[rows[place]])) for place in shown]
+    axes.set_xticks(shown, ticks, rotation=90, fontsize="x-small")
+    some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
+    axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
     say_hatching(axes, bool(doubtful.any()))
     axes.set_title(title_of(result))
     return axes
@@ -282,20 +282,6 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
     bar = axes.figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(units, fontsize="small")
     bar.outline.set_visible(False)
-
-
-def _name_rows(axes: Axes, result: Explanation, rows: NDArray[np.intp]) -> None:
-    """The names of all rows where there is room, else of some."""
-    names = result.labels.points or range(len(rows))
-    shown = np.unique(np.linspace(0, len(rows) - 1, _NAMED).round().astype(int))
-    axes.set_xticks(
-        shown,
-        [drawn(str(names[rows[place]])) for place in shown],
-        rotation=90,
-        fontsize="x-small",
-    )
-    some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
-    axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
 
 
 # ---- Attributions of one row: bars, or steps from the base to the prediction
@@ -364,7 +350,7 @@ def plot_row(
             )
     place = result.labels.position(row, count)
     doubtful = uncertain(certain, result.shape)[place]
-    names = names_with_values(result, X, place)
+    told = names_with_values(result, X, place)
     w = result.attributions[place]
     order = largest(w, read_count(n_features, "n_features"))
     # the largest from the top down, and one bar for the sum of the others
@@ -401,7 +387,7 @@ def plot_row(
         _mark_ends(axes, base, widths)
         quantity = result.quantity
         along = "output" if quantity is None else drawn(quantity.in_words())
-    named = [*(names[j] for j in order), *[f"{rest.size} others"] * others]
+    named = [*(told[j] for j in order), *[f"{rest.size} others"] * others]
     axes.set_yticks(rows, [drawn(name) for name in named])
     axes.invert_yaxis()
     axes.set(xlabel=along, title=title_of(result, f"row {row}"))

@@ -180,17 +180,6 @@ def _refuse(spec: ModelSection | None, name: str, message: str, source: Source) 
         raise source.error(("model", name), message)
 
 
-def extent_of_documents(data: Data, texts: pd.Series[str]) -> Extent:
-    """Sizes of documents, of which the first in this order are explained.
-
-    Words are those of the package ``lime``; a model may know fewer.
-    """
-    rule = PatternWords()
-    explained = texts.iloc[: data.explain]
-    words = {occurrence.word for text in explained for occurrence in rule.find(text)}
-    return Extent.of(data, len(texts), max(len(words), 1))
-
-
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
     """What makes numbers of documents for a model of a file; None where nothing does.
 
@@ -401,7 +390,10 @@ class ProblemFile:
         table = split(rows, data, seed)
         points, others = table["points"], table["others"]
         with self.source.blaming("data"):
-            columns = None if data.text else _coded(data, points, others)
+            told: Any = data.categorical or data.groups
+            if not (told or data.text):
+                told = missing_numbers(points) or missing_numbers(others)
+            columns = _columns(data, others) if told else None
         known = points if data.text else columns
         names = _names(others)
         return Subject(
@@ -431,9 +423,11 @@ class ProblemFile:
         target = None if rows.target is None else rows.target.iloc[learned]
         faults = Faults()
         if data.text is not None:
-            texts = rows.features
-            with faults.noted():
-                self._check_sizes(extent_of_documents(data, texts.iloc[order]))
+            texts, rule = rows.features, PatternWords()
+            explained = texts.iloc[order[: data.explain]]
+            words = {one.word for text in explained for one in rule.find(text)}
+            with faults.noted():  # a model may know fewer words
+                self._check_sizes(Extent.of(data, rows.n_rows, max(len(words), 1)))
             with faults.noted():
                 names, counted = [], vectorizer_of(data, schema.model)
                 if counted is not None:
@@ -441,10 +435,15 @@ class ProblemFile:
                         names = counted.vocabulary(texts.iloc[learned].tolist())
                 self._check_model(names, target)
         else:
+            names = [*map(str, rows.features)]
             with faults.noted():
-                self._check_sizes(_extent(data, rows, source))
+                with source.blaming("data"):
+                    features = tuple(map(str, _columns(data, rows.features).names))
+                extent = Extent.of(data, rows.n_rows, len(names), len(features))
+                own = replace(extent, columns=tuple(names), features=features)
+                self._check_sizes(own)
             with faults.noted():
-                self._check_model([*map(str, rows.features)], target)
+                self._check_model(names, target)
             with faults.noted():
                 self._check_missing(missing_numbers(rows.features))
         faults.refuse()
@@ -549,23 +548,6 @@ def check_table(source: Source, n_rows: int) -> None:
         return
     if data.is_table:
         check_explain(data, read_rows(data, source, n_rows).n_rows, source)
-
-
-def _extent(data: Data, rows: Rows, source: Source) -> Extent:
-    with source.blaming("data"):
-        features = tuple(map(str, _columns(data, rows.features).names))
-    columns = tuple(map(str, rows.features))
-    extent = Extent.of(data, rows.n_rows, len(columns), len(features))
-    return replace(extent, columns=columns, features=features)
-
-
-def _coded(
-    data: Data, points: pd.DataFrame, others: pd.DataFrame
-) -> TableSchema | None:
-    """What the columns hold, if any is not a number, or some numbers are missing."""
-    absent = missing_numbers(points) or missing_numbers(others)
-    told = data.categorical or data.groups or absent
-    return _columns(data, others) if told else None
 
 
 def _columns(data: Data, table: pd.DataFrame) -> TableSchema:

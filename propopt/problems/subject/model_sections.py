@@ -235,20 +235,19 @@ class Smooth(Section):
 
     def build(self, function: Function, table: Any, seed: int) -> Function:
         """The function with these gradients; of a table the law is made."""
-        return SmoothGradients(function, self._mean(function, table, seed))
-
-    def _mean(self, function: Function, table: Any, seed: int) -> Function:
         if self.law == "data":
             asked = "n_samples" in self.model_fields_set
             count = self.n_samples if asked else None
-            return smoothed(function, law="data", data=table, n_samples=count, rng=seed)
-        schema = function.schema
-        sizes = _deviations(table) if schema is None else schema.scales("std")
-        return smoothed(function, self.scale * sizes, self.n_samples, seed)
-
-
-def _deviations(table: Any) -> Any:
-    return array_scales(read_points(table, "X")[0], "std")
+            mean: Function = smoothed(
+                function, law="data", data=table, n_samples=count, rng=seed
+            )
+            return SmoothGradients(function, mean)
+        if function.schema is None:
+            sizes = array_scales(read_points(table, "X")[0], "std")
+        else:
+            sizes = function.schema.scales("std")
+        noisy = smoothed(function, self.scale * sizes, self.n_samples, seed)
+        return SmoothGradients(function, noisy)
 
 
 # ---- Whether a problem file may run Python code that it names
