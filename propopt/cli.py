@@ -74,9 +74,23 @@ def _run_files(options: argparse.Namespace) -> int:
         files.append(_own_table(options))
     if not files:
         raise InvalidInput("explain: give a problem file, or --csv and --target")
+    writers: dict[str, Path] = {}
     for file in files:
         file.require(options.job)
-    return _run_all(files, partial(_run, options=options))
+        for name in file.artefacts:
+            if name in writers:
+                raise file.source.error(
+                    ("name",),
+                    f"would write the same files as {writers[name]}; give one of them "
+                    "another name:",
+                )
+            writers[name] = file.source.path
+    codes = []
+    for file in files:
+        codes.append(_guarded(partial(_run, file, options)))
+        if codes[-1] == INTERRUPTED:
+            break
+    return gravest(codes)
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
@@ -96,27 +110,12 @@ def _code(options: argparse.Namespace) -> po.problems.Code:
     return code.ALLOWED if options.allow_code else code.REFUSED
 
 
-def _run_all(
-    files: Sequence[po.problems.ProblemFile],
-    run: Callable[[po.problems.ProblemFile], int],
-) -> int:
-    """The gravest code of some files, of which none writes over another's."""
-    _refuse_same_output(files)
-    codes = []
-    for file in files:
-        codes.append(_guarded(partial(_blamed, file, run)))
-        if codes[-1] == INTERRUPTED:
-            break
-    return gravest(codes)
-
-
-def _blamed(
-    file: po.problems.ProblemFile, run: Callable[[po.problems.ProblemFile], int]
-) -> int:
-    """The code of a run, whose errors name the file."""
+def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
+    """One job, by the settings that its command has; errors name the file."""
+    how = {name: getattr(options, name) for name in _SETTINGS if name in options}
     try:
         with file.source.blaming():
-            return run(file)
+            found = file.asked(**how).run(Path(options.output), quiet=options.quiet)
     except SolverFailure as error:
         raise SolverFailure(str(file.source.error((), str(error)))) from error
     except ProblemFileError as error:
@@ -124,12 +123,6 @@ def _blamed(
         if file.source.files or table in str(error):
             raise
         raise ProblemFileError(f"{table}: {error}") from error
-
-
-def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
-    """One job, with those of its settings that its command has."""
-    how = {name: getattr(options, name) for name in _SETTINGS if name in options}
-    found = file.asked(**how).run(Path(options.output), quiet=options.quiet)
     if not isinstance(found, po.TradeOffs):
         return DONE
     if found.interrupted:
@@ -143,30 +136,13 @@ _SETTINGS = ("rows", "n_jobs", "solver", "resume")
 
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
     """A table from the command line, with a network on it."""
-    from propopt.problems.file import OwnTable
+    from propopt.problems.file import sections_of_table
 
     if options.csv is None or options.target is None:
         raise InvalidInput("explain: --csv and --target belong together")
-    own = OwnTable(
-        csv=Path(options.csv),
-        target=options.target,
-        task=options.task,
-        text=options.text,
-    )
-    return po.problems.read_sections(own.sections() | {"explain": {}}, own.name)
-
-
-def _refuse_same_output(files: Sequence[po.problems.ProblemFile]) -> None:
-    writers: dict[str, Path] = {}
-    for file in files:
-        for name in file.artefacts:
-            if name in writers:
-                raise file.source.error(
-                    ("name",),
-                    f"would write the same files as {writers[name]}; give one of them "
-                    "another name:",
-                )
-            writers[name] = file.source.path
+    csv = Path(options.csv)
+    own = sections_of_table(csv, options.target, options.task, options.text)
+    return po.problems.read_sections(own | {"explain": {}}, csv.stem)
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -249,79 +225,72 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
-    for name, help_text, add_own in (
-        ("sweep", "solve problem files; write what is found", _of_sweep),
-        ("explain", "one explanation with stated defaults", _of_own_table),
-        ("lime", "what LIME tends to at rows, and what it hides", _of_lime),
-        ("interactions", "how much features matter jointly", _of_fits),
-    ):
-        sub = commands.add_parser(name, help=help_text)
+    subs = {name: commands.add_parser(name, help=told) for name, told in _HELP.items()}
+    for name, sub in subs.items():
+        if name == "schema":
+            continue
+        count = "*" if name == "explain" else "+"
+        sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
+        sub.add_argument(
+            "--allow-code",
+            action="store_true",
+            help="import the Python objects that files name, which runs their modules",
+        )
+        if name == "check":
+            continue
         sub.set_defaults(command=_run_files, job=name)
-        _add_files(sub, "*" if name == "explain" else "+")
         sub.add_argument(
             "-o", "--output", default="results", metavar="DIR", help="default: results"
         )
         sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
-        add_own(sub)
-    sub = commands.add_parser("check", help="check problem files without running them")
-    _add_files(sub, "+")
-    sub.add_argument(
-        "--deep", action="store_true", help="read all rows of tables, not the first"
+    for name in ("sweep", "interactions"):
+        subs[name].add_argument(
+            "-j",
+            "--jobs",
+            dest="n_jobs",
+            type=worker_count,
+            metavar="N",
+            help="workers",
+        )
+    subs["sweep"].add_argument(
+        "--solver", metavar="NAME", help="instead of the one in the file"
     )
-    sub.set_defaults(command=check)
-    sub = commands.add_parser("schema", help="print the JSON Schema of problem files")
-    sub.set_defaults(command=schema)
-    return parser
-
-
-def _add_files(sub: argparse.ArgumentParser, count: str) -> None:
-    sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
-    sub.add_argument(
-        "--allow-code",
-        action="store_true",
-        help="import the Python objects that files name, which runs their modules",
-    )
-
-
-def _add_workers(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "-j", "--jobs", dest="n_jobs", type=worker_count, metavar="N", help="workers"
-    )
-
-
-def _of_sweep(sub: argparse.ArgumentParser) -> None:
-    _add_workers(sub)
-    sub.add_argument("--solver", metavar="NAME", help="instead of the one in the file")
-
-
-def _of_own_table(sub: argparse.ArgumentParser) -> None:
     table = add_table_arguments(
-        sub, "a table of your own, and a network that learns it"
+        subs["explain"], "a table of your own, and a network that learns it"
     )
     table.add_argument(
         "--text",
         metavar="COLUMN",
         help="a column of documents, to be explained word by word",
     )
-
-
-def _of_lime(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
+    subs["lime"].add_argument(
         "--rows",
         nargs="+",
         type=_row,
         metavar="N",
         help="numbers of rows of the table, from 0, instead of those of the file",
     )
-
-
-def _of_fits(sub: argparse.ArgumentParser) -> None:
-    _add_workers(sub)
-    sub.add_argument(
+    subs["interactions"].add_argument(
         "--resume",
         metavar="DIR",
         help="keep fits of minipatches in DIR, and go on from those that are there",
     )
+    subs["check"].add_argument(
+        "--deep", action="store_true", help="read all rows of tables, not the first"
+    )
+    subs["check"].set_defaults(command=check)
+    subs["schema"].set_defaults(command=schema)
+    return parser
+
+
+_HELP = {
+    "sweep": "solve problem files; write what is found",
+    "explain": "one explanation with stated defaults",
+    "lime": "what LIME tends to at rows, and what it hides",
+    "interactions": "how much features matter jointly",
+    "check": "check problem files without running them",
+    "schema": "print the JSON Schema of problem files",
+}
 
 
 def add_table_arguments(

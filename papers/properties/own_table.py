@@ -10,7 +10,7 @@ from papers.properties.tables import network_panel
 from propopt.base.errors import InvalidInput, ProblemFileError
 from propopt.base.text import printable
 from propopt.problems import read_sections
-from propopt.problems.file import OwnTable
+from propopt.problems.file import sections_of_table
 
 
 def panel_of_table(csv: Path, target: str, task: str | None) -> Panel:
@@ -24,12 +24,11 @@ def panel_of_table(csv: Path, target: str, task: str | None) -> Panel:
     """
     match task:
         case None | "classification" | "regression":
-            table = OwnTable(csv=csv, target=target, task=task)
+            own = sections_of_table(csv, target, task)
         case _:
             raise InvalidInput(
                 f"--task: expected classification or regression, got {task!r}"
             )
-    own = table.sections()
     if "text" in own["data"]:
         raise InvalidInput(
             f"--csv: {csv.name} holds documents, and the paper is about tables of "

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from numbers import Real
 from textwrap import fill
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -64,16 +63,6 @@ def whiskers(axes: Axes, widths: Array, errors: Array | None) -> None:
         capsize=2.0,
         zorder=4,
     )
-
-
-def hatch_cells(axes: Axes, doubtful: NDArray[np.bool_]) -> None:
-    """Hatch the cells of a heat map, (features, rows), one patch for each run."""
-    edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
-    starts, stops = np.argwhere(edges == 1), np.argwhere(edges == -1)
-    for (feature, start), (_, stop) in zip(
-        starts.tolist(), stops.tolist(), strict=True
-    ):
-        axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
 
 
 def hatched(first: int, row: int, width: int, colour: str) -> Rectangle:
@@ -255,10 +244,20 @@ def plot_heatmap(
     doubtful = uncertain(certain, W.shape)[rows][:, features].T
     axes = given_or_new(ax, 6.4, 1.4 + 0.26 * len(features))
     _draw(axes, picture, units_label(result, 40))
-    hatch_cells(axes, doubtful)
+    # one patch for each run of cells
+    edges = np.diff(np.pad(doubtful.astype(int), ((0, 0), (1, 1))), axis=1)
+    starts, stops = np.argwhere(edges == 1).tolist(), np.argwhere(edges == -1).tolist()
+    for (feature, start), (_, stop) in zip(starts, stops, strict=True):
+        axes.add_patch(hatched(start, feature, stop - start, _BEHIND))
     names = feature_names(result)
     axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
-    _name_rows(axes, result, rows)
+    # of all rows where there is room, else of some
+    shown = np.unique(np.linspace(0, len(rows) - 1, _NAMED).round().astype(int))
+    labels = result.labels.points or range(len(rows))
+    ticks = [drawn(str(labels[rows[place]])) for place in shown]
+    axes.set_xticks(shown, ticks, rotation=90, fontsize="x-small")
+    some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
+    axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
     say_hatching(axes, bool(doubtful.any()))
     axes.set_title(title_of(result))
     return axes
@@ -283,20 +282,6 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
     bar = axes.figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(units, fontsize="small")
     bar.outline.set_visible(False)
-
-
-def _name_rows(axes: Axes, result: Explanation, rows: NDArray[np.intp]) -> None:
-    """The names of all rows where there is room, else of some."""
-    names = result.labels.points or range(len(rows))
-    shown = np.unique(np.linspace(0, len(rows) - 1, _NAMED).round().astype(int))
-    axes.set_xticks(
-        shown,
-        [drawn(str(names[rows[place]])) for place in shown],
-        rotation=90,
-        fontsize="x-small",
-    )
-    some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
-    axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
 
 
 # ---- Attributions of one row: bars, or steps from the base to the prediction
@@ -365,25 +350,48 @@ def plot_row(
             )
     place = result.labels.position(row, count)
     doubtful = uncertain(certain, result.shape)[place]
-    named, most = (
-        names_with_values(result, X, place),
-        read_count(n_features, "n_features"),
-    )
-    bars = _Bars.of(result, place, named, doubtful, most)
-    axes = given_or_new(ax, 6.4, 1.3 + 0.3 * len(bars.widths))
+    told = names_with_values(result, X, place)
+    w = result.attributions[place]
+    order = largest(w, read_count(n_features, "n_features"))
+    # the largest from the top down, and one bar for the sum of the others
+    rest = np.delete(w, order)
+    others = min(rest.size, 1)
+    widths = np.append(w[order], [rest.sum()] * others)
+    errors = np.zeros(len(widths))
+    if result.standard_errors is not None:  # that of the sum is not known
+        errors = np.append(result.standard_errors[place, order], [np.nan] * others)
+    doubtful = np.append(doubtful[order], np.zeros(others, dtype=bool))
+    axes = given_or_new(ax, 6.4, 1.3 + 0.3 * len(widths))
     base = None  # of slopes, and where it is not known
     if result.units == "output" and result.base_value is not None:
         base = float(result.base_value[place])
-    bars.draw(axes, base)
-    axes.set_yticks(np.arange(len(bars.widths)), [drawn(name) for name in bars.names])
-    axes.invert_yaxis()
+    starts = np.zeros(len(widths))
+    if base is not None:
+        # the largest step ends at the prediction, at the top
+        starts = base + np.cumsum(widths[::-1])[::-1] - widths
+    axes.use_sticky_edges = False  # steps have room on both sides
+    colours = [RAISES if width >= 0 else LOWERS for width in widths]
+    colours[len(order) :] = [OTHERS] * others
+    rows = np.arange(len(widths))
+    axes.barh(rows, widths, left=starts, height=0.7, color=colours)
+    for k, bar in enumerate(axes.patches[-len(widths) :]):
+        bar.set_alpha(FADED if abs(widths[k]) < 2.0 * errors[k] else 1.0)
+        if doubtful[k]:
+            bar.set(hatch=HATCH, edgecolor="white")
+    whiskers(axes, starts + widths, errors)
+    _write_numbers(axes, starts, widths, 2.0 * np.nan_to_num(errors))
     if base is None:
+        axes.axvline(0.0, color="0.3", linewidth=0.8)
         along = units_label(result)
     else:  # the output itself
+        _mark_ends(axes, base, widths)
         quantity = result.quantity
         along = "output" if quantity is None else drawn(quantity.in_words())
+    named = [*(told[j] for j in order), *[f"{rest.size} others"] * others]
+    axes.set_yticks(rows, [drawn(name) for name in named])
+    axes.invert_yaxis()
     axes.set(xlabel=along, title=title_of(result, f"row {row}"))
-    say_hatching(axes, bool(bars.doubtful.any()))
+    say_hatching(axes, bool(doubtful.any()))
     framed(axes)
     axes.grid(False, axis="y")  # bars have names
     return axes
@@ -405,125 +413,62 @@ def _signed(width: float, digits: int) -> str:
     return f"{rounded:+,.{places}f}".replace("-", "−") if rounded else "0"
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Bars:
-    """The bars of one row, from the top down."""
-
-    names: list[str]
-    widths: Array
-    errors: Array | None
-    doubtful: NDArray[np.bool_]
-    n_others: int
-
-    @classmethod
-    def of(
-        cls,
-        result: Explanation,
-        place: int,
-        names: list[str],
-        doubtful: NDArray[np.bool_],
-        count: int,
-    ) -> _Bars:
-        """The largest, and one for the sum of the others, whose error is not known."""
-        w, errors = result.attributions[place], result.standard_errors
-        order = largest(w, count)
-        rest = np.delete(w, order)
-        n = min(rest.size, 1)
-        sums, unknown = [rest.sum()] * n, [np.nan] * n
-        return cls(
-            names=[*(names[j] for j in order), *[f"{rest.size} others"] * n],
-            widths=np.append(w[order], sums),
-            errors=None if errors is None else np.append(errors[place, order], unknown),
-            doubtful=np.append(doubtful[order], np.zeros(n, dtype=bool)),
-            n_others=n,
+def _write_numbers(axes: Axes, starts: Array, widths: Array, reach: Array) -> None:
+    """Each width beside the end of its bar, all to the digits of the largest."""
+    largest_width = float(np.abs(widths).max(initial=0.0))
+    digits = 2 - math.floor(math.log10(largest_width)) if largest_width else 0
+    ends = starts + widths
+    for place, width in enumerate(widths.tolist()):
+        side = -1.0 if width < 0.0 else 1.0
+        axes.annotate(
+            _signed(width, digits),
+            (float(ends[place] + side * reach[place]), place),
+            xytext=(4.0 * side, 0.0),
+            textcoords="offset points",
+            fontsize="small",
+            ha="right" if side < 0.0 else "left",
+            va="center",
+            annotation_clip=False,
+            bbox={"facecolor": axes.get_facecolor(), "linewidth": 0.0, "pad": 0.8},
         )
+    edges = np.concatenate([starts, ends, ends + reach, ends - reach])
+    low, high = float(edges.min()), float(edges.max())
+    room = _ROOM * ((high - low) or 1.0)
+    left = low - (room if (widths < 0.0).any() else 0.3 * room)
+    axes.set_xlim(left, high + (room if (widths >= 0.0).any() else 0.3 * room))
 
-    def draw(self, axes: Axes, base: float | None) -> None:
-        """From zero; or each from the end of the one below, the lowest from a base."""
-        starts = np.zeros(len(self.widths))
-        axes.use_sticky_edges = False  # steps have room on both sides
-        if base is not None:
-            # the largest step ends at the prediction, at the top
-            starts = base + np.cumsum(self.widths[::-1])[::-1] - self.widths
-        own = self.widths[: len(self.widths) - self.n_others]
-        colours = [RAISES if width >= 0 else LOWERS for width in own]
-        axes.barh(
-            np.arange(len(self.widths)),
-            self.widths,
-            left=starts,
-            height=0.7,
-            color=colours + [OTHERS] * self.n_others,
+
+def _mark_ends(axes: Axes, base: float, widths: Array) -> None:
+    """The base and the prediction, and lines from each step to the next."""
+    end = base + float(widths.sum())
+    ends = base + np.cumsum(widths[::-1])[::-1]
+    for place in range(len(widths) - 1):  # from the step below to this one
+        axes.plot(
+            [ends[place + 1]] * 2,
+            [place + 0.35, place + 0.65],
+            color="0.4",
+            linewidth=0.8,
         )
-        errors = np.zeros(len(self.widths)) if self.errors is None else self.errors
-        for place, bar in enumerate(axes.patches[-len(self.widths) :]):
-            faded = abs(self.widths[place]) < 2.0 * errors[place]
-            bar.set_alpha(FADED if faded else 1.0)
-            if self.doubtful[place]:
-                bar.set(hatch=HATCH, edgecolor="white")
-        whiskers(axes, starts + self.widths, self.errors)
-        self._write_numbers(axes, starts)
-        if base is None:
-            axes.axvline(0.0, color="0.3", linewidth=0.8)
-        else:
-            self._mark_ends(axes, base)
-
-    def _write_numbers(self, axes: Axes, starts: Array) -> None:
-        """Each width beside the end of its bar, all to the digits of the largest."""
-        largest_width = float(np.abs(self.widths).max(initial=0.0))
-        digits = 2 - math.floor(math.log10(largest_width)) if largest_width else 0
-        errors = np.zeros(len(self.widths)) if self.errors is None else self.errors
-        ends = starts + self.widths
-        reach = 2.0 * np.nan_to_num(errors)
-        for place, width in enumerate(self.widths.tolist()):
-            side = -1.0 if width < 0.0 else 1.0
-            axes.annotate(
-                _signed(width, digits),
-                (float(ends[place] + side * reach[place]), place),
-                xytext=(4.0 * side, 0.0),
-                textcoords="offset points",
-                fontsize="small",
-                ha="right" if side < 0.0 else "left",
-                va="center",
-                annotation_clip=False,
-                bbox={"facecolor": axes.get_facecolor(), "linewidth": 0.0, "pad": 0.8},
-            )
-        edges = np.concatenate([starts, ends, ends + reach, ends - reach])
-        low, high = float(edges.min()), float(edges.max())
-        room = _ROOM * ((high - low) or 1.0)
-        left = low - (room if (self.widths < 0.0).any() else 0.3 * room)
-        axes.set_xlim(left, high + (room if (self.widths >= 0.0).any() else 0.3 * room))
-
-    def _mark_ends(self, axes: Axes, base: float) -> None:
-        end = base + float(self.widths.sum())
-        ends = base + np.cumsum(self.widths[::-1])[::-1]
-        for place in range(len(self.widths) - 1):  # from the step below to this one
-            axes.plot(
-                [ends[place + 1]] * 2,
-                [place + 0.35, place + 0.65],
-                color="0.4",
-                linewidth=0.8,
-            )
-        axes.axvline(base, color="0.55", linewidth=0.8, linestyle=":")
-        axes.axvline(end, color="0.3", linewidth=0.8)
-        last = len(self.widths) - 0.5
-        inwards = "left" if base <= end else "right"
-        outwards = "left" if base >= end else "right"
-        for x, y, text, ha in (
-            (base, last + 0.15, f"base {base:.4g}", inwards),
-            (end, -0.7, f"prediction {end:.4g}", outwards),
-        ):
-            axes.annotate(
-                text,
-                (x, y),
-                xytext=(4.0 if ha == "left" else -4.0, 0.0),
-                textcoords="offset points",
-                fontsize="small",
-                ha=ha,
-                va="center",
-                annotation_clip=False,
-            )
-        axes.set_ylim(-0.9, last + 0.35)
+    axes.axvline(base, color="0.55", linewidth=0.8, linestyle=":")
+    axes.axvline(end, color="0.3", linewidth=0.8)
+    last = len(widths) - 0.5
+    inwards = "left" if base <= end else "right"
+    outwards = "left" if base >= end else "right"
+    for x, y, text, ha in (
+        (base, last + 0.15, f"base {base:.4g}", inwards),
+        (end, -0.7, f"prediction {end:.4g}", outwards),
+    ):
+        axes.annotate(
+            text,
+            (x, y),
+            xytext=(4.0 if ha == "left" else -4.0, 0.0),
+            textcoords="offset points",
+            fontsize="small",
+            ha=ha,
+            va="center",
+            annotation_clip=False,
+        )
+    axes.set_ylim(-0.9, last + 0.35)
 
 
 # ---- Second axes beside losses: the share of faithfulness kept, and of others removed

@@ -82,7 +82,15 @@ def plot_image_maps(
     if len(titles) != len(maps):
         raise InvalidInput(f"titles: expected {len(maps)}, got {len(titles)}")
     first = len(originals)
-    grid = _grid(axes, (len(pictures[0]), first + len(pictures)))
+    size = len(pictures[0]), first + len(pictures)
+    if axes is None:
+        inches = 0.8 + 1.15 * size[1], 0.3 + 1.05 * size[0]
+        figure = plt.figure(figsize=inches, layout="constrained")
+        axes = figure.subplots(*size, squeeze=False)
+    grid = np.asarray(axes, dtype=object)
+    if grid.size != size[0] * size[1]:
+        raise InvalidInput(f"axes: expected {size}, got {grid.shape}")
+    grid = grid.reshape(size)
     for photographs in originals:
         _draw_images(grid[:, 0].tolist(), photographs)
     sizes = np.abs(pictures)
@@ -101,17 +109,6 @@ def plot_image_maps(
     )
     bar.outline.set_visible(False)
     return grid
-
-
-def _grid(axes: Any, shape: tuple[int, int]) -> NDArray[np.object_]:
-    if axes is None:
-        size = 0.8 + 1.15 * shape[1], 0.3 + 1.05 * shape[0]
-        figure = plt.figure(figsize=size, layout="constrained")
-        return np.asarray(figure.subplots(*shape, squeeze=False), dtype=object)
-    grid = np.asarray(axes, dtype=object)
-    if grid.size != shape[0] * shape[1]:
-        raise InvalidInput(f"axes: expected {shape}, got {grid.shape}")
-    return grid.reshape(shape)
 
 
 def _draw_images(column: list[Axes], images: Array) -> None:

@@ -160,7 +160,18 @@ def interaction_heatmap(
     side = 1.6 + 0.42 * len(features)
     axes = given_or_new(ax, side + 1.4, side)
     _draw(axes, scores, label)
-    _write_signs(axes, marks, scores)
+    sizes = np.nan_to_num(np.abs(scores))
+    dark = sizes > _DARK * sizes.max()
+    for row, column in np.argwhere(np.nan_to_num(marks) != 0.0):
+        axes.text(  # in the middle of cells, as no colour alone should say it
+            column,
+            row,
+            "+" if marks[row, column] > 0 else "−",
+            ha="center",
+            va="center",
+            weight="bold",
+            color="white" if dark[row, column] else "0.15",
+        )
     for row, column in np.argwhere(cells[1:, :-1] & np.isnan(scores)):
         axes.add_patch(hatched(column, row, 1, "0.8"))
     names = [drawn(shortened(str(result.names[j]), _ROOM)) for j in features]
@@ -193,22 +204,6 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
     bar = axes.figure.colorbar(image, ax=axes)
     bar.set_label(label, fontsize="small")
     bar.outline.set_visible(False)
-
-
-def _write_signs(axes: Axes, signs: Array, scores: Array) -> None:
-    """+ and − in the middle of cells, as no colour alone should say it."""
-    sizes = np.nan_to_num(np.abs(scores))
-    dark = sizes > _DARK * sizes.max()
-    for row, column in np.argwhere(np.nan_to_num(signs) != 0.0):
-        axes.text(
-            column,
-            row,
-            "+" if signs[row, column] > 0 else "−",
-            ha="center",
-            va="center",
-            weight="bold",
-            color="white" if dark[row, column] else "0.15",
-        )
 
 
 # ---- Scores of sets of features as dots, with their intervals
@@ -389,7 +384,11 @@ def interaction_network(
     angles = 0.5 * np.pi - 2.0 * np.pi * np.arange(len(features)) / len(features)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
     names = [str(result.names[j]) for j in features]
-    _draw_nodes(axes, circle, names, _areas(result, features))
+    areas = np.full(len(result.names), _SMALLEST)
+    if result.main is not None:  # what each feature matters by itself
+        own = np.nan_to_num(np.maximum(result.main.estimates, 0.0))
+        areas[result.main.sets[:, 0]] += _GROWN * own / (own.max() or 1.0)
+    _draw_nodes(axes, circle, names, areas[features])
     place = np.full(len(result.names), -1)
     place[features] = np.arange(len(features))
     ends = place[result.sets]  # where both features of each pair are, or −1
@@ -400,15 +399,6 @@ def interaction_network(
     in_words = intervals_in_words(result, level, adjust)
     say_intervals(axes, result, in_words, len(features), len(result.names), "features")
     return axes
-
-
-def _areas(result: InteractionScores, features: Positions) -> Values:
-    """Of dots: the score of each feature by itself, where it is known."""
-    areas = np.full(len(result.names), _SMALLEST)
-    if result.main is not None:
-        own = np.nan_to_num(np.maximum(result.main.estimates, 0.0))
-        areas[result.main.sets[:, 0]] += _GROWN * own / (own.max() or 1.0)
-    return np.asarray(areas[features])
 
 
 def _draw_nodes(axes: Axes, circle: Array, names: Sequence[str], areas: Values) -> None:

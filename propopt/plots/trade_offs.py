@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from textwrap import fill
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -11,7 +12,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from pandas.api.types import is_numeric_dtype
 
 from propopt.base.arrays import Array
@@ -157,10 +157,15 @@ def draw_corner(
     reach = np.array([axes.get_xlim()[1], axes.get_ylim()[1]])
     optima = front[["x", "y"]].to_numpy(dtype=np.float64)
     near = (optima <= CORNER * reach).all(axis=1)
-    place = _free_place(every[["x", "y"]].to_numpy(dtype=np.float64) / reach)
-    if near.sum() < max(4.0, _CROWD * len(front)) or place is None:
+    shares = every[["x", "y"]].to_numpy(dtype=np.float64) / reach
+    free = [  # where no point is covered
+        box
+        for box in _PLACES
+        if not ((shares >= box[:2]) & (shares <= np.add(box[:2], box[2:]))).all(1).any()
+    ]
+    if near.sum() < max(4.0, _CROWD * len(front)) or not free:
         return None
-    inset = axes.inset_axes(place)
+    inset = axes.inset_axes(free[0])
     draw(inset)
     closest = 1.15 * optima[near].max(axis=0)
     closest = np.where(closest > 0.0, closest, CORNER * reach)
@@ -170,16 +175,6 @@ def draw_corner(
     inset.set_facecolor("white")
     axes.indicate_inset_zoom(inset, edgecolor="0.5")
     return inset
-
-
-def _free_place(shares: Array) -> Box | None:
-    """The first place that covers no point."""
-    for left, bottom, width, height in _PLACES:
-        x, y = shares.T
-        inside = (x >= left) & (x <= left + width) & (y >= bottom)
-        if not (inside & (y <= bottom + height)).any():
-            return left, bottom, width, height
-    return None
 
 
 AxisScale: TypeAlias = Literal["linear", "log"]
@@ -266,18 +261,27 @@ def plot_trade_offs(
     axes.set(xscale=scale, yscale=scale, xlim=windows[0], ylim=windows[1])
     powers = [_power(window[1], scale) for window in windows]
     axes.set(xlabel=_label(x, units, powers[0]), ylabel=_label(y, units, powers[1]))
-    axes.set_title(_title(x, y, quantity), fontsize="medium")
+    title = f"{drawn(y.replace('_', ' '))} against {drawn(x.replace('_', ' '))}"
+    if quantity is not None:
+        title = f"explanations of the {drawn(quantity)}\n{title}"
+    axes.set_title(title, fontsize="medium")
     framed(axes)
     inset = None
     if scale == "linear":
-        _divide_ticks(axes.xaxis, powers[0])
-        _divide_ticks(axes.yaxis, powers[1])
+        for axis, power in zip((axes.xaxis, axes.yaxis), powers, strict=True):
+            if power:  # which no corner of the picture has room for
+                axis.set_major_formatter(partial(_divided, 10.0**power))
         inset = draw_corner(axes, front, table, draw)
         if ends is not None:
             draw_share_axes(axes, x, y, ends)
     if inset is not None and knee is not None:
         _ring(inset, knee, None)
-    _draw_legend(axes)
+    labels = axes.get_legend_handles_labels()[1]
+    n_columns = 2 if max(map(len, labels), default=0) <= _HALF_WIDTH else 1
+    legend_below(axes, columns=n_columns)
+    lines, figure = math.ceil(len(labels) / n_columns), axes.get_figure(root=True)
+    if figure is not None and figure.axes == [axes] and lines > _LINES:
+        figure.set_figheight(figure.get_figheight() + 0.2 * (lines - _LINES))
     return axes
 
 
@@ -286,18 +290,6 @@ _LINES: Final = 4
 
 _HALF_WIDTH: Final = 40
 """Letters of a label of which two stand side by side."""
-
-
-def _draw_legend(axes: Axes) -> None:
-    """Below the picture; a figure of this one picture grows with it."""
-    labels = axes.get_legend_handles_labels()[1]
-    columns = 2 if max(map(len, labels), default=0) <= _HALF_WIDTH else 1
-    legend_below(axes, columns=columns)
-    lines = math.ceil(len(labels) / columns)
-    figure = axes.get_figure(root=True)
-    if figure is not None and figure.axes == [axes] and lines > _LINES:
-        figure.set_figheight(figure.get_figheight() + 0.2 * (lines - _LINES))
-
 
 _ORDERS: Final = (-3, 4)
 """Powers of ten beyond which they stand beside the name of the axis."""
@@ -309,17 +301,8 @@ def _power(high: float, scale: AxisScale) -> int:
     return 0 if _ORDERS[0] <= order < _ORDERS[1] else order
 
 
-def _divide_ticks(axis: Axis, power: int) -> None:
-    """Ticks in units of a power of ten, which no corner of the picture has room for."""
-    if power:
-        axis.set_major_formatter(lambda value, _: f"{value / 10.0**power:.4g}")
-
-
-def _title(x: str, y: str, quantity: Quantity | None) -> str:
-    losses = f"{drawn(y.replace('_', ' '))} against {drawn(x.replace('_', ' '))}"
-    if quantity is None:
-        return losses
-    return f"explanations of the {drawn(quantity)}\n{losses}"
+def _divided(unit: float, value: float, _: int) -> str:
+    return f"{value / unit:.4g}"
 
 
 def _knee(front: pd.DataFrame) -> pd.Series | None:

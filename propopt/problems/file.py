@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -18,7 +17,9 @@ from propopt.base.errors import InvalidInput, ProblemFileError, Refused
 from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
-from propopt.problems.jobs.job import FIRST_ROWS, JobSection, ProblemFile
+from propopt.problems.jobs.job import (
+    JobSection,
+)
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import SweepKeys
 from propopt.problems.sections import OneOf, Section, listed_words
@@ -26,11 +27,14 @@ from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
     Faults,
-    PythonSource,
     Source,
-    YamlSource,
+    yaml_source,
 )
-from propopt.problems.subject.data import check_table
+from propopt.problems.subject.data import (
+    FIRST_ROWS,
+    ProblemFile,
+    check_table,
+)
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.tables import CsvTable, missing_numbers
 
@@ -113,101 +117,87 @@ EXPLAINED = 150
 """Rows to explain, and at most a third of the table."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class OwnTable:
-    """A CSV table and the column to learn."""
+def sections_of_table(
+    csv: Path,
+    target: str,
+    task: Literal["classification", "regression"] | None = None,
+    text: str | None = None,
+) -> dict[str, Any]:
+    """``data`` and ``model`` of a problem: a network with two hidden layers.
 
-    csv: Path  # columns of numbers, and of text, which are categories; or of documents
-    target: str  # the column to learn
-    # by default classification where the target is text or has two values
-    task: Literal["classification", "regression"] | None = None
-    text: str | None = None  # a column of documents
-
-    @property
-    def name(self) -> str:
-        """What files about it are called."""
-        return self.csv.stem
-
-    def sections(self) -> dict[str, Any]:
-        """``data`` and ``model`` of a problem: a network with two hidden layers.
-
-        Rows that are explained are not fitted; numbers are standardized. Of a
-        classifier the log-odds of the second of two labels in sorted order are
-        explained, as scikit-learn counts them; of several those of the commonest,
-        as ``description`` then says. Where numbers are
-        missing, which a network does not take, the model is gradient boosting. Of
-        documents it is a logistic regression of the TF-IDF of their words, or a forest
-        of which words are there.
-        """
-        table = self._read()
-        columns, labels = table.drop(columns=self.target), table[self.target]
-        task, text = self.task or _task_of(labels), self._documents(columns)
-        data: dict[str, Any] = {
-            "csv": str(self.csv.resolve()),
-            "target": self.target,
-            "explain": min(EXPLAINED, max(len(table) // 3, 1)),
-        }
-        chosen, told = {}, {}
-        if task == "classification":
-            label, count = _explained_label(labels), labels.nunique()
-            chosen = {"output": "log_odds", "target_class": label}
-            if count > 2:
-                words = f"{self.target} has {count} labels; {label!r}, the commonest"
-                where = "in a problem file model.target_class chooses"
-                told = {"description": f"{words}, is explained ({where})"}
-        if text is not None:
-            return {
-                **told,
-                "data": {**data, "text": text},
-                "model": _of_words(task) | chosen,
-            }
-        categorical = _text_columns(columns)
+    It learns the column ``target`` of a table of numbers and of text, which are
+    categories, or of ``text``, a column of documents. Rows that are explained are not
+    fitted; numbers are standardized. A target that is text or has two values is for
+    classification. Of a classifier the log-odds of the second of two labels in sorted
+    order are explained, as scikit-learn counts them; of several those of the commonest,
+    as ``description`` then says. Where numbers are missing, which a network does not
+    take, the model is gradient boosting. Of documents it is a logistic regression of
+    the TF-IDF of their words, or a forest of which words are there.
+    """
+    try:
+        table = CsvTable.of(csv).read()
+    except (InvalidInput, Refused) as error:
+        raise InvalidInput(f"--csv: {error}") from error
+    _require_column("--target", target, csv, table)
+    columns, labels = table.drop(columns=target), table[target]
+    values = labels.dropna().unique().tolist()
+    if len(values) < 2:
+        came = f"{values[0]!r} in all rows" if values else "no value in any row"
+        raise InvalidInput(
+            f"--target: column {target!r} has {came}; a model learns a column of at "
+            "least two values"
+        )
+    if task is None:
+        are_text = not pd.api.types.is_numeric_dtype(labels)
+        task = "classification" if are_text or len(values) <= 2 else "regression"
+    categorical = [
+        str(c) for c in columns if not pd.api.types.is_numeric_dtype(columns[c])
+    ]
+    if text is None:
+        text = next((c for c in categorical if _are_documents(columns[c])), None)
+        if text is not None and len(columns.T) > 1:
+            raise InvalidInput(
+                f"--csv: column {text!r} holds documents, which are no categories; "
+                f"explain their words by --text {text}, or leave the column out"
+            )
+    else:
+        _require_column("--text", text, csv, columns)
+    explained = min(EXPLAINED, max(len(table) // 3, 1))
+    data = {"csv": str(csv.resolve()), "target": target, "explain": explained}
+    model: dict[str, Any] = {"kind": "mlp", "hidden": [32, 16], "activation": "tanh"}
+    model |= {"task": task, "regularization": 1}
+    if text is not None:  # models that are read, so that what is said of them is exact
+        data["text"] = text
+        vectorizer: dict[str, Any] = {"kind": "tfidf"}
+        model = {"kind": "logistic", "regularization": 0.1, "vectorizer": vectorizer}
+        if task == "regression":
+            vectorizer = {"kind": "counts", "binary": True}
+            model = {"kind": "forest", "task": task, "vectorizer": vectorizer}
+    else:
         data["standardize"] = len(categorical) < len(columns.T)
         data["categorical"] = categorical
-        model: dict[str, Any] = {"kind": "hist_gradient_boosting", "task": task}
-        if not missing_numbers(columns):
-            model = {"kind": "mlp", "task": task, "hidden": [32, 16]}
-            model |= {"activation": "tanh", "regularization": 1}
-            if task == "regression":
-                model |= {"regularization": 10, "target": "standardized"}
-        return {**told, "data": data, "model": model | chosen}
+        if missing_numbers(columns):
+            model = {"kind": "hist_gradient_boosting", "task": task}
+        elif task == "regression":
+            model |= {"regularization": 10, "target": "standardized"}
+    sections: dict[str, Any] = {"data": data, "model": model}
+    if task == "classification":
+        label = _explained_label(labels)
+        model |= {"output": "log_odds", "target_class": label}
+        if len(values) > 2:
+            words = f"{target} has {len(values)} labels; {label!r}, the commonest"
+            where = "in a problem file model.target_class chooses"
+            sections["description"] = f"{words}, is explained ({where})"
+    return sections
 
-    def _documents(self, columns: pd.DataFrame) -> str | None:
-        """The column of documents, if they are to be explained."""
-        if self.text is not None:
-            self._require("--text", self.text, list(map(str, columns)))
-            return self.text
-        result = next(
-            (c for c in _text_columns(columns) if _are_documents(columns[c])), ""
+
+def _require_column(option: str, column: str, csv: Path, table: pd.DataFrame) -> None:
+    columns = list(map(str, table))
+    if column not in columns:
+        raise InvalidInput(
+            f"{option}: {csv.name} has no column {column!r}"
+            f"{did_you_mean(column, columns)}; it has {', '.join(columns)}"
         )
-        if result and len(columns.T) > 1:
-            raise InvalidInput(
-                f"--csv: column {result!r} holds documents, which are no categories; "
-                f"explain their words by --text {result}, or leave the column out"
-            )
-        return result or None
-
-    def _require(self, option: str, column: str, columns: list[str]) -> None:
-        if column not in columns:
-            raise InvalidInput(
-                f"{option}: {self.csv.name} has no column {column!r}"
-                f"{did_you_mean(column, columns)}; it has {', '.join(columns)}"
-            )
-
-    def _read(self) -> pd.DataFrame:
-        try:
-            table = CsvTable.of(self.csv).read()
-        except (InvalidInput, Refused) as error:
-            raise InvalidInput(f"--csv: {error}") from error
-        self._require("--target", self.target, list(map(str, table)))
-        values = table[self.target].dropna().unique().tolist()
-        if len(values) < 2:
-            came = f"{values[0]!r} in all rows" if values else "no value in any row"
-            raise InvalidInput(
-                f"--target: column {self.target!r} has {came}; a model learns a column "
-                "of at least two values"
-            )
-        return table
 
 
 _WORDS_OF_DOCUMENTS: Final = 4
@@ -219,24 +209,6 @@ def _are_documents(cells: pd.Series[Any]) -> bool:
     texts = cells.dropna().astype(str)
     words = texts.str.count(r"\w+").mean()
     return bool(words >= _WORDS_OF_DOCUMENTS and 2 * texts.nunique() > len(texts))
-
-
-def _text_columns(table: pd.DataFrame) -> list[str]:
-    return [str(c) for c in table if not pd.api.types.is_numeric_dtype(table[c])]
-
-
-def _task_of(labels: pd.Series) -> Literal["classification", "regression"]:
-    text = not pd.api.types.is_numeric_dtype(labels)
-    return "classification" if text or labels.nunique() <= 2 else "regression"
-
-
-def _of_words(task: str) -> dict[str, Any]:
-    """Models that are read, so that what is said of them is exact."""
-    if task == "classification":
-        vectorizer = {"kind": "tfidf"}
-        return {"kind": "logistic", "regularization": 0.1, "vectorizer": vectorizer}
-    presence = {"kind": "counts", "binary": True}
-    return {"kind": "forest", "task": task, "vectorizer": presence}
 
 
 def _explained_label(labels: pd.Series) -> Any:
@@ -253,9 +225,11 @@ def _explained_label(labels: pd.Series) -> Any:
 def read_schema(source: Source) -> ProblemSchema:
     """The checked content of a problem file."""
     try:
-        return ProblemSchema.model_validate(source.data())
+        return ProblemSchema.model_validate(source.content)
     except ValidationError as error:
-        mistakes = sorted(error.errors(), key=lambda detail: source.line(detail["loc"]))
+        mistakes = sorted(
+            error.errors(), key=lambda detail: source.find(detail["loc"])[0]
+        )
         faults = Faults(*(_located(source, item) for item in mistakes[:MOST_MISTAKES]))
         if len(mistakes) > MOST_MISTAKES:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
@@ -359,7 +333,7 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     ProblemFileError
         ``file:line: path.to.key: what came, what would do``, one line per mistake.
     """
-    return _checked(YamlSource(path), code)
+    return _checked(yaml_source(path), code)
 
 
 def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
@@ -367,7 +341,7 @@ def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> Probl
 
     Of a file that is right the table is not read here.
     """
-    source = YamlSource(path)
+    source = yaml_source(path)
     try:
         return _checked(source, code)
     except ProblemFileError as error:
@@ -414,7 +388,7 @@ def read_sections(
     >>> file.build().objective
     1 * gradient_matching + 0.1 * sparsity
     """
-    return _checked(PythonSource(dict(sections), Path(folder), name), code)
+    return _checked(Source(dict(sections), Path(folder) / name, name), code)
 
 
 def _checked(source: Source, code: Code) -> ProblemFile:

@@ -92,16 +92,6 @@ class Plan:
     place: Location = ()
 
 
-def _with_first(
-    explanation: Explanation, other: Explanation, count: int
-) -> Explanation:
-    """An explanation whose first rows are those of another."""
-    rows = np.concatenate(
-        [other.attributions[:count], explanation.attributions[count:]]
-    )
-    return replace(explanation, attributions=rows)
-
-
 # ---- The inductive setting: what stands beside the optima of a problem
 
 
@@ -171,9 +161,13 @@ class Inductive:
                 if plan.own_gradients:
                     known = len(others[:count][:n_shared])
                     with_own = model.explain_path(points, pairs, gradients=own)
-                    path = [
-                        _with_first(new, old, known)
+                    rows = [  # the first are observations already
+                        [old.attributions[:known], new.attributions[known:]]
                         for new, old in zip(with_own, path, strict=True)
+                    ]
+                    path = [
+                        replace(new, attributions=np.concatenate(parts))
+                        for new, parts in zip(with_own, rows, strict=True)
                     ]
             for explanation, best in zip(path, optima, strict=True):
                 told = {"rule": plan.rule, "own_gradients": plan.own_gradients}

@@ -114,7 +114,8 @@ def section_of(
 def _hints(made: Any) -> dict[str, Any]:
     """The types of what is taken, but what it returns."""
     is_plain = isinstance(made, type) and not is_dataclass(made)
-    hints = get_type_hints(made.__init__ if is_plain else made)
+    told = made.__init__ if is_plain else made
+    hints = get_type_hints(told, include_extras=True)
     return {name: hint for name, hint in hints.items() if name != "return"}
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import SafeConstructor
 
-from propopt.base.errors import ProblemFileError
+from propopt.base.errors import InvalidInput, ProblemFileError
 from propopt.problems.sections import OF_INPUT, Location
 
 
@@ -67,42 +67,49 @@ class Faults:
         return joint
 
 
-class Source(ABC):
+Lines: TypeAlias = dict[tuple[int, str | int], int]
+"""Of keys and positions, by the identity of the mapping or list that has them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
     """A description of a problem, as plain data, that can say where a mistake is."""
 
+    content: Any  # as plain Python values
     path: Path  # the file; its folder is where other files are looked for
     name: str  # what files written are called, unless the content says so
-    files: tuple[Path, ...]  # what was read
-    faults: Faults  # found while it was read, which leave its content readable
+    files: tuple[Path, ...] = ()  # what was read
+    faults: Faults = field(default_factory=Faults)
+    """Found while it was read, which leave its content readable."""
+    line: int = 0  # of the first key in a file
+    lines: Lines = field(default_factory=dict)
 
-    @abstractmethod
-    def data(self) -> Any:
-        """The content as plain Python values."""
-
-    @abstractmethod
     def find(self, location: Location) -> tuple[int, Location]:
         """The line of the innermost key that is there, or 0, and all that are."""
+        content, line, steps = self.content, self.line, _NOWHERE
+        for step in location:
+            if line:
+                if (id(content), step) not in self.lines:
+                    continue
+                line = self.lines[id(content), step]
+            try:
+                content = content[step]
+            except (LookupError, TypeError):  # the chosen kind of a union
+                continue
+            steps = (*steps, step)
+        return line, steps
 
     def error(
         self, location: Location, message: str, *, missing: str | None = None
     ) -> ProblemFileError:
         """The error ``path.to.key: message``, with file and line if there are any."""
         line, steps = self.find(location)
-        return self.at(line, steps if missing is None else (*steps, missing), message)
+        keys = steps if missing is None else (*steps, missing)
+        return error_at(self.path, line, keys, message)
 
     def remark(self, location: Location, message: str) -> ProblemFileError:
         """The error without the keys."""
-        return self.at(self.line(location), (), message)
-
-    def line(self, location: Location) -> int:
-        """The line of the innermost key on the way that is there; 0 without lines."""
-        return self.find(location)[0]
-
-    def at(self, line: int, steps: Location, message: str) -> ProblemFileError:
-        """The error at a line, of the keys that lead there."""
-        keys = key_path(steps)
-        told = f"{keys}: {message}" if keys else message
-        return complaint(self.path, line, told) if line else ProblemFileError(told)
+        return error_at(self.path, self.find(location)[0], (), message)
 
     @contextmanager
     def blaming(self, *location: str | int) -> Iterator[None]:
@@ -111,28 +118,6 @@ class Source(ABC):
             yield
         except OF_INPUT as error:
             raise self.error((*location, *error.part), str(error)) from error
-
-
-@final
-class PythonSource(Source):
-    """A mapping made in Python: keys say where a mistake is."""
-
-    def __init__(self, content: Any, folder: Path, title: str = "problem") -> None:
-        self.path, self.name, self.files = folder / title, title, ()
-        self.faults, self._content = Faults(), content
-
-    def data(self) -> Any:
-        return self._content
-
-    def find(self, location: Location) -> tuple[int, Location]:
-        content, steps = self._content, _NOWHERE
-        for step in location:
-            try:
-                content = content[step]
-            except (LookupError, TypeError):  # the chosen kind of a union
-                continue
-            steps = (*steps, step)
-        return 0, steps
 
 
 _NOWHERE: Location = ()
@@ -228,30 +213,25 @@ def compose(path: Path) -> yaml.Node | None:
         raise complaint(path, *_line_and_problem(text, error)) from None
 
 
-def plain(root: yaml.Node) -> Any:
-    """The Python values of nodes that :func:`refusal` found no fault with."""
-    return SafeConstructor().construct_document(root)
-
-
-def refusal(node: yaml.Node) -> str | None:
-    """Why a node by itself is no plain data; None if it is."""
+def _require_plain(node: yaml.Node) -> Any:
+    """The value of a single one; what is no plain data is refused."""
     if node.tag not in _PLAIN[type(node)]:
         tag = node.tag.replace(_YAML, "!!")
-        return f"the tag {tag} is not allowed: plain data only"
+        raise InvalidInput(f"the tag {tag} is not allowed: plain data only")
     if not isinstance(node, yaml.ScalarNode):
         return None
     if _HALF.search(node.value):
-        return "half a character is not allowed (\\ud800 to \\udfff)"
+        raise InvalidInput("half a character is not allowed (\\ud800 to \\udfff)")
     if node.tag in _NUMBERS and len(node.value) > MOST_CHARACTERS:
-        return (
+        raise InvalidInput(
             f"expected a number of at most {MOST_CHARACTERS:,} characters, got "
             f"{len(node.value):,}"
         )
     try:
-        plain(node)
+        return SafeConstructor().construct_document(node)
     except (ValueError, LookupError, OverflowError):  # such as !!int x
-        return f"expected {_SCALARS[node.tag]}, got {node.value[:60]!r}"
-    return None
+        came = f"{node.value[:60]!r}"
+        raise InvalidInput(f"expected {_SCALARS[node.tag]}, got {came}") from None
 
 
 def complaint(path: Path, line: int, message: str) -> ProblemFileError:
@@ -262,6 +242,13 @@ def complaint(path: Path, line: int, message: str) -> ProblemFileError:
     error = ProblemFileError(f"{path}:{line}: {words}")
     error.lines = ((line, str(error)),)
     return error
+
+
+def error_at(path: Path, line: int, steps: Location, message: str) -> ProblemFileError:
+    """The error of the keys that lead there, with file and line if there are any."""
+    keys = key_path(steps)
+    told = f"{keys}: {message}" if keys else message
+    return complaint(path, line, told) if line else ProblemFileError(told)
 
 
 def _text(path: Path) -> str:
@@ -302,98 +289,96 @@ def _line_and_problem(text: str, error: yaml.YAMLError) -> tuple[int, str]:
 # ---- YAML files read strictly: the line of each key is known
 
 
+def yaml_source(path: str | Path) -> Source:
+    """What a file says, without running or building anything that it names."""
+    place = Path(path)
+    root = compose(place)
+    if not isinstance(root, yaml.MappingNode):
+        came = "nothing" if root is None else _NODES[type(root)]
+        message = f"expected a mapping of keys to values, got {came}"
+        if place.suffix.lower() in (".csv", ".tsv"):
+            message += "; a table goes by propopt explain --csv FILE --target COLUMN"
+        raise complaint(place, 1, message)
+    reading = _Reading(place)
+    content, _ = reading.value(root, ())
+    if reading.unread.found:
+        reading.unread.found += reading.twice.found
+        reading.unread.refuse()
+    line = root.start_mark.line + 1
+    return Source(
+        content, place, place.stem, (place,), reading.twice, line, reading.lines
+    )
+
+
 @final
-class YamlSource(Source):
-    """A YAML text that knows the line of each key."""
+class _Reading:
+    """Plain values of the nodes of a file, the lines of their keys, and mistakes."""
 
-    def __init__(self, path: str | Path) -> None:
-        """Parse a file, without running or building anything that it names."""
-        place = Path(path)
-        root = compose(place)
-        if not isinstance(root, yaml.MappingNode):
-            came = "nothing" if root is None else _NODES[type(root)]
-            message = f"expected a mapping of keys to values, got {came}"
-            if place.suffix.lower() in (".csv", ".tsv"):
-                message += (
-                    "; a table goes by propopt explain --csv FILE --target COLUMN"
-                )
-            raise complaint(place, 1, message)
-        self.path, self.name, self.files = place, place.stem, (place,)
-        self.faults = Faults()  # keys that come twice, of which the last is read
-        self._unread = Faults()
-        self._root: yaml.Node = root
-        self._items: dict[int, dict[str | int, tuple[int, yaml.Node]]] = {}
-        self._check(root, (), {})
-        if self._unread.found:
-            self._unread.found += self.faults.found
-            self._unread.refuse()
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: Lines = {}
+        self.unread = Faults()  # what is no plain data, and endless aliases
+        self.twice = Faults()  # keys that come twice, of which the last is read
+        self._known: dict[int, tuple[Any, int]] = {}  # by node
+        self._around: set[int] = set()  # nodes that enclose this one
 
-    def data(self) -> Any:
-        return plain(self._root)
-
-    def find(self, location: Location) -> tuple[int, Location]:
-        node, line = self._root, self._root.start_mark.line + 1
-        steps: Location = ()
-        for step in location:
-            item = self._items.get(id(node), {}).get(step)
-            if item is not None:
-                line, node = item
-                steps = (*steps, step)
-        return line, steps
-
-    def _check(
-        self, node: yaml.Node, steps: Location, sizes: dict[int, int | None]
-    ) -> int:
-        """Note what is no plain data, keys that come twice, and endless aliases.
-
-        Returns how many values the node stands for, aliases written out. ``sizes`` has
-        them by node; None for the nodes that enclose this one.
-        """
+    def value(self, node: yaml.Node, steps: Location) -> tuple[Any, int]:
+        """The value of a node, and how many values that is, aliases written out."""
+        if id(node) in self._known:
+            return self._known[id(node)]
         line = node.start_mark.line + 1
-        size = sizes.get(id(node), 0)
-        if size:
-            return size
-        message = refusal(node) if size == 0 else _ENDLESS
-        if message is not None:
-            self._unread.found.append(self.at(line, steps, message))
-            return 1
-        sizes[id(node)] = None
-        items = self._items[id(node)] = dict(self._children(node, steps))
-        size = 1 + sum(
-            self._check(child, (*steps, step), sizes)
-            for step, (_, child) in items.items()
-        )
+        try:
+            if id(node) in self._around:
+                raise InvalidInput("an alias stands inside what it repeats")
+            single = _require_plain(node)
+        except InvalidInput as error:
+            self.unread.found.append(error_at(self.path, line, steps, str(error)))
+            return None, 1
+        if isinstance(node, yaml.ScalarNode):
+            return single, 1
+        content: Any = [] if isinstance(node, yaml.SequenceNode) else {}
+        size = 1
+        self._around.add(id(node))
+        for step, at, child in self._children(node, steps):
+            value, count = self.value(child, (*steps, step))
+            if isinstance(content, list):
+                content.append(value)
+            else:
+                content[step] = value
+            self.lines[id(content), step] = at
+            size += count
         if size > MOST_VALUES:
             message = f"more than {MOST_VALUES:,} values, aliases written out"
-            raise self.at(line, steps, message)
-        sizes[id(node)] = size
-        return size
+            raise error_at(self.path, line, steps, message)
+        self._around.remove(id(node))
+        self._known[id(node)] = content, size
+        return content, size
 
     def _children(
         self, node: yaml.Node, steps: Location
-    ) -> Iterator[tuple[str | int, tuple[int, yaml.Node]]]:
+    ) -> Iterator[tuple[str | int, int, yaml.Node]]:
         """Keys or positions, each with its line and its node."""
         if isinstance(node, yaml.SequenceNode):
             for number, item in enumerate(node.value):
-                yield number, (item.start_mark.line + 1, item)
-        if isinstance(node, yaml.MappingNode):
-            keys: set[str] = set()
-            for key, value in node.value:
-                line = key.start_mark.line + 1
-                message = _refused_key(key)
-                if message is not None:
-                    self._unread.found.append(self.at(line, steps, message))
-                    continue
-                if key.value in keys:
-                    again = self.at(line, (*steps, key.value), "given twice")
-                    self.faults.found.append(again)
-                keys.add(key.value)
-                yield key.value, (line, value)
+                yield number, item.start_mark.line + 1, item
+            return
+        keys: set[str] = set()
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if message := _refused_key(key):
+                at = error_at(self.path, line, steps, message)
+                self.unread.found.append(at)
+                continue
+            if key.value in keys:
+                again = error_at(self.path, line, (*steps, key.value), "given twice")
+                self.twice.found.append(again)
+            keys.add(key.value)
+            yield key.value, line, value
 
 
 def _refused_key(key: yaml.Node) -> str | None:
     """Why a node is no key; None if it is."""
-    if key.tag != TEXT or refusal(key) is not None:
+    if key.tag != TEXT or _HALF.search(key.value):
         plain_one = isinstance(key, yaml.ScalarNode)
         came = shown_key(key.value) or "nothing" if plain_one else _NODES[type(key)]
         return f"expected a key that is text, got {came}"
@@ -402,7 +387,6 @@ def _refused_key(key: yaml.Node) -> str | None:
     return None
 
 
-_ENDLESS = "an alias stands inside what it repeats"
 _NODES: dict[type[yaml.Node], str] = {
     yaml.MappingNode: "a mapping",
     yaml.SequenceNode: "a list",

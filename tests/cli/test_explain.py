@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.jobs.job import ProblemFile
+from propopt.problems import ProblemFile
 
 
 LOOK = """\

@@ -13,7 +13,7 @@ import propopt as po
 from papers.__main__ import main as reproduce
 from propopt.base.text import Reason
 from propopt.cli import main
-from propopt.problems.file import OwnTable
+from propopt.problems.file import sections_of_table
 
 
 GOOD = ["a good meal with good wine", "we liked the warm bread", "a lovely warm place"]
@@ -43,7 +43,7 @@ def explain(*arguments):
 
 
 def sections(path, target, **settings):
-    return OwnTable(csv=path, target=target, **settings).sections()
+    return sections_of_table(path, target, **settings)
 
 
 def test_documents_alone_are_explained_word_by_word(notes, out, capsys):

@@ -24,7 +24,7 @@ def test_schema_describes_the_shipped_files():
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(ProblemSchema.model_json_schema())
     for path in SHIPPED:
-        validator.validate(po.problems.read_problem(path).source.data())
+        validator.validate(po.problems.read_problem(path).source.content)
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({"data": {"sklearn": "iris"}, "objective": {"sparcity": 1}})
 

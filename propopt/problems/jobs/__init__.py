@@ -9,7 +9,9 @@ from typing import Final
 
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
-from propopt.problems.jobs.job import JobSection
+from propopt.problems.jobs.job import (
+    JobSection,
+)
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import SweepKeys
 

@@ -25,7 +25,6 @@ from propopt.problems.jobs.job import (
     Answer,
     LookSection,
     Mistake,
-    ProblemFile,
     manifest,
     page_writers,
 )
@@ -37,7 +36,11 @@ from propopt.problems.sections import (
     part,
     section_of,
 )
-from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.data import (
+    CommonKeys,
+    Extent,
+    ProblemFile,
+)
 from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from math import comb
@@ -26,7 +26,6 @@ from propopt.interactions import (
 from propopt.interactions.features import (
     WHOLE,
     Features,
-    SetChoice,
     encoded_groups,
     read_order,
     read_sets,
@@ -39,9 +38,7 @@ from propopt.problems.jobs.job import (
     JobRun,
     LookSection,
     Mistake,
-    ProblemFile,
     Writer,
-    settings_in_words,
     write_figure,
 )
 from propopt.problems.sections import (
@@ -53,7 +50,12 @@ from propopt.problems.sections import (
     section_of,
     shaped,
 )
-from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.data import (
+    CommonKeys,
+    Extent,
+    ProblemFile,
+    settings_in_words,
+)
 from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject, joined_rows
 
@@ -227,22 +229,10 @@ class InteractionsSection(LookSection):
         return self
 
     @property
-    def chosen(self) -> SetChoice | Screen:
-        """Which sets, as :class:`propopt.interactions.ILOCO` takes them."""
-        sets: Any = self.sets
-        return sets.makes(**sets.settings()) if isinstance(sets, Section) else sets
-
-    @property
     def inference(self) -> dict[str, Any]:
         """Keyword arguments of :meth:`InteractionScores.to_frame`."""
         own = self.settings()
         return {name: own[name] for name in ("level", "adjust", "side", "against")}
-
-    def all_groups(
-        self, others: Mapping[Any, Sequence[Any]]
-    ) -> dict[Hashable, Sequence[Hashable]]:
-        """Groups of the data, and those of this section."""
-        return {**others, **self.groups}
 
     def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
         """What cannot be fitted again and again, and settings without effect."""
@@ -274,7 +264,8 @@ class InteractionsSection(LookSection):
         """Refuse sets and patches that a table cannot have."""
         del folder
         with part(self.key):
-            features = Features.of(extent.columns, self.all_groups(schema.data.groups))
+            groups: dict[Any, Any] = {**schema.data.groups, **self.groups}
+            features = Features.of(extent.columns, groups)
             order = self.settings()["order"]
             if isinstance(self.sets, list):
                 order = read_sets(self.sets, order, features).shape[1]
@@ -294,16 +285,20 @@ class InteractionsSection(LookSection):
             learner = file.subject.learner
         X, y = all_rows(file.subject)
         schema = file.subject.columns
-        groups = {} if schema is None else encoded_groups(schema)
-        scheme, own = self._scheme(file), self.settings()
+        groups: dict[Any, Any] = {}
+        if schema is not None:
+            groups |= encoded_groups(schema)
+        scheme, own, sets = self._scheme(file), self.settings(), self.sets
+        if isinstance(sets, Section):
+            sets = sets.makes(**sets.settings())
         with part(self.key):
             return ILOCO(
                 learner,
                 scheme,
                 order=own["order"],
-                sets=self.chosen,
+                sets=sets,
                 error=own["error"],
-                groups=self.all_groups(groups),
+                groups=groups | self.groups,
                 n_jobs=file.n_jobs,
                 random_state=file.schema.seed,
                 progress=progress,

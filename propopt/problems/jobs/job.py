@@ -9,14 +9,13 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from propopt.base.cards import Card
-from propopt.base.errors import InvalidInput, ProblemFileError, Unwritten
+from propopt.base.errors import InvalidInput, Unwritten
 from propopt.base.files import (
     require_free_name,
     writable_folder,
@@ -27,18 +26,13 @@ from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.problems.problem import Problem
 from propopt.problems.sections import Location, Section, listed_words
 from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.data import (
     CommonKeys,
     Extent,
-    check_documents,
-    check_subject,
-    first_points,
-    read_subject,
+    ProblemFile,
 )
-from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
@@ -74,8 +68,11 @@ class JobSection(Section):
 
     def check(self, schema: CommonKeys, source: Source) -> None:
         """Refuse what the file alone shows to fail."""
-        told = self.mistakes(schema)
-        Faults(*(_error(source, *mistake) for mistake in told)).refuse()
+        faults = Faults()
+        for location, message, *missing in self.mistakes(schema):
+            key = missing[0] if missing else None
+            faults.found.append(source.error(location, message, missing=key))
+        faults.refuse()
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         """Refuse what does not fit the subject's sizes, and files of something else."""
@@ -92,206 +89,6 @@ class JobSection(Section):
     @abstractmethod
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool) -> Any:
         """Do it, write files, print what is read first; what was found."""
-
-
-def _error(
-    source: Source, location: Location, message: str, missing: str | None = None
-) -> ProblemFileError:
-    return source.error(location, message, missing=missing)
-
-
-@dataclass(frozen=True, eq=False)
-class ProblemFile:
-    """What a problem file says, or a mapping that says the same, once it is valid.
-
-    Parameters
-    ----------
-    source : Source
-        The file, for messages.
-    schema : ProblemSchema
-        Its content.
-    code : Code
-        Whether Python objects that it names may be imported.
-    n_jobs : int, optional
-        Workers of a run; numbers do not depend on them.
-    solver : str, optional
-        That of a sweep, instead of the one in the file.
-    resume : path, optional
-        A folder in which fits are kept, so that a run that ended early goes on.
-    """
-
-    source: Source
-    schema: CommonKeys
-    code: Code = Code.REFUSED
-    n_jobs: int | None = None
-    solver: str | None = None
-    resume: str | Path | None = None
-
-    @property
-    def job(self) -> JobSection:
-        """What is to be done: the section that says so."""
-        job: JobSection = self.schema.job
-        return job
-
-    @property
-    def name(self) -> str:
-        """What the files written are called."""
-        return self.schema.name or self.source.name
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """What is read: the problem file, and its table if that is a CSV."""
-        csv = self.schema.data.csv
-        table = () if csv is None else (self.source.path.parent / csv,)
-        return (*self.source.files, *table)
-
-    @property
-    def artefacts(self) -> list[str]:
-        """The names of the files that its job writes."""
-        return [f"{self.name}{suffix}" for suffix in self.job.suffixes]
-
-    @property
-    def model(self) -> str:
-        """All settings of the model, in words."""
-        unused = {"output"} if self.job.refits else set()
-        return settings_in_words(self.schema.model, unused)
-
-    @cached_property
-    def subject(self) -> Subject:
-        """What is explained; all jobs share it."""
-        return read_subject(self.schema, self.source, self.code)
-
-    def asked(self, rows: Sequence[int] | None = None, **how: Any) -> ProblemFile:
-        """The same, perhaps of other rows than it says, run by other settings."""
-        schema = self.schema
-        if rows is not None:
-            other = self.job.model_copy(update={"rows": [*rows]})
-            schema = schema.model_copy(update={self.job.key: other})
-        return replace(self, schema=schema, **how)
-
-    def with_seed(self, seed: int) -> ProblemFile:
-        """The same with other draws of whatever is random."""
-        return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
-
-    def require(self, command: str) -> Any:
-        """The section of a job; a file with another one is refused."""
-        if self.job.command != command:
-            message = f"is run by propopt {self.job.command}"
-            raise self.source.error((self.job.key,), message)
-        return self.job
-
-    def build(self) -> Problem:
-        """The problem to sweep; its parts are made when they are first asked for.
-
-        Raises
-        ------
-        ProblemFileError
-            If the file has another job than ``objective``.
-        """
-        problem: Problem = self.require("sweep").problem(self)
-        return problem
-
-    def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
-        """Do its job: find, write files, print what is read first.
-
-        Parameters
-        ----------
-        folder : path
-            Where to write; made if it is not there.
-        quiet : bool
-            Print nothing but warnings, which go to standard error.
-
-        Returns
-        -------
-        object
-            What was found: trade-offs, an explanation, limits of LIME, scores.
-        """
-        return self.job.run(self, folder, quiet=quiet)
-
-    def check(self) -> None:
-        """Refuse what can be seen to fail without reading or computing anything.
-
-        Raises
-        ------
-        ProblemFileError
-            For a name of no loss or solver, settings that a baseline cannot have,
-            weights that are all zero at once, and too many of them.
-        """
-        faults = Faults()
-        with faults.noted():
-            check_documents(self.schema, self.source)
-        with faults.noted():
-            self._check_one_job()
-            self.job.check(self.schema, self.source)
-        faults.refuse()
-
-    def _check_one_job(self) -> None:
-        """Refuse a file without a job, with two, or with keys of another."""
-        schema, source, faults = self.schema, self.source, Faults()
-        known = schema.keys_of_jobs()
-        keys = [key for key in known if getattr(schema, key) is not None]
-        if len(keys) != 1:
-            raise source.error(
-                tuple(keys[-1:]),
-                f"expected exactly one of {listed_words(known)}, got "
-                f"{listed_words(keys) if keys else 'none of them'}",
-            )
-        of_others = set().union(*known.values()) - self.job.own_keys()
-        for name in sorted(of_others & schema.model_fields_set):
-            faults.add(source, (name,), f"has no effect with {self.job.key}")
-        faults.refuse()
-
-    def check_data(self) -> None:
-        """Refuse what a run would, as far as the first rows of a table show.
-
-        Its headers are read, the number of its rows, its target, and the values of
-        these rows; a formula is evaluated at as many points. Nothing is fitted.
-
-        Raises
-        ------
-        ProblemFileError
-            For tables, columns, targets and outputs that cannot be, sizes that do not
-            fit each other, formulas that are not finite, and an objective that does
-            not say how many points there are.
-        """
-        schema, faults = self.schema, Faults()
-        with faults.noted():
-            self.job.check_data(self.source)
-        with faults.noted():
-            rows = check_subject(schema, self.source, FIRST_ROWS, self.code)
-            if schema.function is not None:
-                points = first_points(schema, rows, FIRST_ROWS)
-                with self.source.blaming("function"):
-                    self.job.check_formula(schema.function.build(), points)
-        faults.refuse()
-
-    def check_all_data(self) -> None:
-        """The same with all rows, and all that needs no fitted model."""
-        self.job.check_data(self.source)
-        with self.source.blaming():
-            self.job.check_all(lambda: self.subject)
-        _ = self.subject
-
-
-FIRST_ROWS: Final = 1_000
-"""Of a table, that a check reads."""
-
-
-def settings_in_words(section: Section | None, unused: Iterable[str] = ()) -> str:
-    """All settings of a model or a scheme, defaults too, but some."""
-    if section is None:
-        return ""
-    return _settings(section.model_dump(exclude_none=True, exclude={*unused}))
-
-
-def _settings(values: dict[str, Any]) -> str:
-    """The kind, and each setting; a section in it stands in brackets."""
-    told = [
-        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
-        for name, value in values.items()
-        if name != "kind"
-    ]
-    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
 
 
 # ---- One run: names tried before any work, whole files after it, and a printout

@@ -42,7 +42,6 @@ from propopt.problems.jobs.job import (
     Answer,
     LookSection,
     Mistake,
-    ProblemFile,
     Writer,
     manifest,
     write_figure,
@@ -58,7 +57,11 @@ from propopt.problems.sections import (
     section_of,
     shaped,
 )
-from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.data import (
+    CommonKeys,
+    Extent,
+    ProblemFile,
+)
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
 from propopt.tables.documents import PatternWords, WordRule

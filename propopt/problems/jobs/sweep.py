@@ -34,14 +34,13 @@ from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
     Mistake,
-    ProblemFile,
     Writer,
     manifest,
     page_writers,
     write_json,
 )
 from propopt.problems.losses import Losses, LossSection
-from propopt.problems.problem import ROBUSTNESS, Inductive, Problem, check_pick
+from propopt.problems.problem import ROBUSTNESS, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     Location,
@@ -55,7 +54,11 @@ from propopt.problems.sections import (
     shaped,
 )
 from propopt.problems.sources import Faults, Source
-from propopt.problems.subject.data import CommonKeys, Extent
+from propopt.problems.subject.data import (
+    CommonKeys,
+    Extent,
+    ProblemFile,
+)
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.solvers.task import find_solver
@@ -240,14 +243,6 @@ class SweepKeys(CommonKeys, JobSection):
         """The losses of the objective, by name."""
         return {} if self.objective is None else self.objective.losses
 
-    @property
-    def axes(self) -> tuple[str, str]:
-        """The losses on the axes of the plot."""
-        if self.plot is not None:
-            return self.plot.x, self.plot.y
-        first, second, *_ = (*self.losses, *self.losses)
-        return first, second
-
     def build_baselines(self) -> list[list[Baseline]]:
         """The baselines of each entry, one for each combination of listed settings."""
         groups = []
@@ -256,35 +251,32 @@ class SweepKeys(CommonKeys, JobSection):
                 groups.append(baseline.build(is_text=self.data.text is not None))
         return groups
 
-    def build_setting(self) -> Inductive | None:
-        """What is added for inputs that come later."""
-        if self.setting == "transductive":
-            return None
-        (robustness,) = (
-            self.losses[name] for name in ROBUSTNESS if name in self.losses
-        )
-        return self.inductive.build(robustness)
-
     def problem(self, file: ProblemFile) -> Problem:
         """The problem of a file; its parts are made when they are first asked for."""
-        same = ("solver", "tolerance", "seed", "axes", "pick", "attributions")
+        same = ("solver", "tolerance", "seed", "pick", "attributions")
+        setting, plot = None, self.plot
+        if self.setting == "inductive":
+            robust = [self.losses[name] for name in ROBUSTNESS if name in self.losses]
+            setting = self.inductive.build(robust[0])
+
+        def objective() -> Objective:
+            assert self.objective is not None
+            with file.source.blaming():
+                return self.objective.build(file.subject)
+
         return Problem(
             subject=lambda: file.subject,
-            objective=lambda: self._objective(file),
+            objective=objective,
             weights=_listed(self.sweep),
             limits=_listed(self.limits),
             baselines=self.build_baselines(),
-            setting=self.build_setting(),
+            setting=setting,
             name=file.name,
-            scale="linear" if self.plot is None else self.plot.scale,
+            axes=None if plot is None else (plot.x, plot.y),
+            scale="linear" if plot is None else plot.scale,
             files=file.files,
             **{name: getattr(self, name) for name in same},
         )
-
-    def _objective(self, file: ProblemFile) -> Objective:
-        assert self.objective is not None
-        with file.source.blaming():
-            return self.objective.build(file.subject)
 
     @classmethod
     def own_keys(cls) -> set[str]:

@@ -1,13 +1,15 @@
-"""The subject of a file: the keys that all jobs share, sizes, reading and checks."""
+"""A problem file: the keys that all jobs share, sizes, checks, and its subject."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Annotated, Any, TypeAlias
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
 
+import numpy as np
 import pandas as pd
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -15,13 +17,13 @@ from pydantic_core import PydanticCustomError
 from propopt.functions import Function
 from propopt.functions.wrapping import KnownTable, wrapped_by_margin
 from propopt.losses.graphs.grids import grid_size
-from propopt.problems.sections import MOST_NUMBERS, Section, Seed
+from propopt.problems.problem import Problem
+from propopt.problems.sections import MOST_NUMBERS, Section, Seed, listed_words
 from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.learning import check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
     Code,
-    LearnedSection,
     Making,
     ModelSection,
     VectorizerSection,
@@ -178,44 +180,302 @@ def _refuse(spec: ModelSection | None, name: str, message: str, source: Source) 
         raise source.error(("model", name), message)
 
 
-def extent_of_documents(data: Data, texts: pd.Series[str]) -> Extent:
-    """Sizes of documents, of which the first in this order are explained.
-
-    Words are those of the package ``lime``; a model may know fewer.
-    """
-    rule = PatternWords()
-    explained = texts.iloc[: data.explain]
-    words = {occurrence.word for text in explained for occurrence in rule.find(text)}
-    return Extent.of(data, len(texts), max(len(words), 1))
-
-
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
     """What makes numbers of documents for a model of a file; None where nothing does.
 
     An imported model makes them itself.
     """
-    if data.text is None or not isinstance(spec, LearnedSection):
+    if data.text is None or spec is None or not spec.takes("vectorizer"):
         return None
-    return spec.vectorizer or TFIDF
+    own: VectorizerSection | None = spec.settings()["vectorizer"]
+    return own or TFIDF
 
 
-# ---- The subject of a problem file
+# ---- A problem file: what is wrong with it, its subject, its job
 
 
 Known: TypeAlias = Any
 """What ``data`` of :func:`propopt.wrap` is: a schema, a Series of documents, None."""
 
 
+FIRST_ROWS: Final = 1_000
+"""Of a table, that a check reads."""
+
+
 @dataclass(frozen=True, eq=False)
-class _Maker:
-    """What makes the model of a file, and the function that it computes."""
+class ProblemFile:
+    """What a problem file says, or a mapping that says the same, once it is valid.
 
-    schema: CommonKeys
+    Parameters
+    ----------
+    source : Source
+        The file, for messages.
+    schema : ProblemSchema
+        Its content.
+    code : Code
+        Whether Python objects that it names may be imported.
+    n_jobs : int, optional
+        Workers of a run; numbers do not depend on them.
+    solver : str, optional
+        That of a sweep, instead of the one in the file.
+    resume : path, optional
+        A folder in which fits are kept, so that a run that ended early goes on.
+    """
+
     source: Source
-    code: Code
+    schema: CommonKeys
+    code: Code = Code.REFUSED
+    n_jobs: int | None = None
+    solver: str | None = None
+    resume: str | Path | None = None
 
-    def model(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
-        """An estimator that is fitted or not, or a callable; None of a formula."""
+    @property
+    def job(self) -> Any:
+        """What is to be done: the section that says so."""
+        return self.schema.job
+
+    @property
+    def name(self) -> str:
+        """What the files written are called."""
+        return self.schema.name or self.source.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is read: the problem file, and its table if that is a CSV."""
+        csv = self.schema.data.csv
+        table = () if csv is None else (self.source.path.parent / csv,)
+        return (*self.source.files, *table)
+
+    @property
+    def artefacts(self) -> list[str]:
+        """The names of the files that its job writes."""
+        return [f"{self.name}{suffix}" for suffix in self.job.suffixes]
+
+    @property
+    def model(self) -> str:
+        """All settings of the model, in words."""
+        unused = {"output"} if self.job.refits else set()
+        return settings_in_words(self.schema.model, unused)
+
+    def asked(self, rows: Sequence[int] | None = None, **how: Any) -> ProblemFile:
+        """The same, perhaps of other rows than it says, run by other settings."""
+        schema = self.schema
+        if rows is not None:
+            other = self.job.model_copy(update={"rows": [*rows]})
+            schema = schema.model_copy(update={self.job.key: other})
+        return replace(self, schema=schema, **how)
+
+    def with_seed(self, seed: int) -> ProblemFile:
+        """The same with other draws of whatever is random."""
+        return replace(self, schema=self.schema.model_copy(update={"seed": seed}))
+
+    def require(self, command: str) -> Any:
+        """The section of a job; a file with another one is refused."""
+        if self.job.command != command:
+            message = f"is run by propopt {self.job.command}"
+            raise self.source.error((self.job.key,), message)
+        return self.job
+
+    def build(self) -> Problem:
+        """The problem to sweep; its parts are made when they are first asked for.
+
+        Raises
+        ------
+        ProblemFileError
+            If the file has another job than ``objective``.
+        """
+        problem: Problem = self.require("sweep").problem(self)
+        return problem
+
+    def run(self, folder: str | Path, *, quiet: bool = False) -> Any:
+        """Do its job: find, write files, print what is read first.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write; made if it is not there.
+        quiet : bool
+            Print nothing but warnings, which go to standard error.
+
+        Returns
+        -------
+        object
+            What was found: trade-offs, an explanation, limits of LIME, scores.
+        """
+        return self.job.run(self, folder, quiet=quiet)
+
+    def check(self) -> None:
+        """Refuse what can be seen to fail without reading or computing anything.
+
+        Raises
+        ------
+        ProblemFileError
+            For a name of no loss or solver, settings that a baseline cannot have,
+            weights that are all zero at once, and too many of them.
+        """
+        faults = Faults()
+        with faults.noted():
+            check_documents(self.schema, self.source)
+        with faults.noted():
+            self._check_one_job()
+            self.job.check(self.schema, self.source)
+        faults.refuse()
+
+    def _check_one_job(self) -> None:
+        """Refuse a file without a job, with two, or with keys of another."""
+        schema, source, faults = self.schema, self.source, Faults()
+        known = schema.keys_of_jobs()
+        keys = [key for key in known if getattr(schema, key) is not None]
+        if len(keys) != 1:
+            raise source.error(
+                tuple(keys[-1:]),
+                f"expected exactly one of {listed_words(known)}, got "
+                f"{listed_words(keys) if keys else 'none of them'}",
+            )
+        of_others = set().union(*known.values()) - self.job.own_keys()
+        for name in sorted(of_others & schema.model_fields_set):
+            faults.add(source, (name,), f"has no effect with {self.job.key}")
+        faults.refuse()
+
+    def check_data(self) -> None:
+        """Refuse what a run would, as far as the first rows of a table show.
+
+        Its headers are read, the number of its rows, its target, and the values of
+        these rows; a formula is evaluated at as many points. Nothing is fitted.
+
+        Raises
+        ------
+        ProblemFileError
+            For tables, columns, targets and outputs that cannot be, sizes that do not
+            fit each other, formulas that are not finite, and an objective that does
+            not say how many points there are.
+        """
+        schema, faults = self.schema, Faults()
+        with faults.noted():
+            self.job.check_data(self.source)
+        with faults.noted():
+            rows = self._rows(FIRST_ROWS)
+            if schema.function is not None:
+                with self.source.blaming("function"):
+                    function = schema.function.build()
+                    self.job.check_formula(function, self._first_points(rows))
+        faults.refuse()
+
+    def _first_points(self, rows: Rows | None) -> Any:
+        """Some of the points, the last that are not of a table among them."""
+        data = self.schema.data
+        if rows is None:
+            points, others = data.points(self.schema.seed)
+            return np.concatenate([points[:FIRST_ROWS], others[-1:]])
+        first = rows.features[:FIRST_ROWS]
+        return standardized(first, first, data)[0] if data.standardize else first
+
+    def check_all_data(self) -> None:
+        """The same with all rows, and all that needs no fitted model."""
+        self.job.check_data(self.source)
+        with self.source.blaming():
+            self.job.check_all(lambda: self.subject)
+        _ = self.subject
+
+    # ---- its subject: read, and refused as far as that shows before anything is fitted
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What is explained; all jobs share it, and no model is fitted yet."""
+        rows, data, seed = self._rows(None), self.schema.data, self.schema.seed
+        if rows is None:
+            points, others = data.points(seed)
+            make = partial(self._function, others, None, None)
+            return Subject(points=points, others=others, make=make, seed=seed)
+        table = split(rows, data, seed)
+        points, others = table["points"], table["others"]
+        with self.source.blaming("data"):
+            told: Any = data.categorical or data.groups
+            if not (told or data.text):
+                told = missing_numbers(points) or missing_numbers(others)
+            columns = _columns(data, others) if told else None
+        known = points if data.text else columns
+        names = _names(others)
+        return Subject(
+            **table,
+            make=partial(self._function, others, table["others_target"], known),
+            columns=columns,
+            make_learner=partial(self._estimator, names, is_seeded=False),
+            seed=seed,
+        )
+
+    def _rows(self, n_rows: int | None) -> Rows | None:
+        """The table, if there is one, once it is known that it can be explained.
+
+        So many rows of a CSV are read, from the first, and of its target all; None is
+        all.
+        """
+        schema, source, data = self.schema, self.source, self.schema.data
+        if not data.is_table:
+            extent = extent_of_formula(data, source)
+            self._check_sizes(extent)
+            self._check_model([str(number) for number in range(extent.n_columns)], None)
+            return None
+        rows = read_rows(data, source, n_rows)
+        check_explain(data, rows.n_rows, source)
+        order = order_of_rows(schema.seed, rows.n_rows)
+        learned = order[data.explain or 0 :]
+        target = None if rows.target is None else rows.target.iloc[learned]
+        faults = Faults()
+        if data.text is not None:
+            texts, rule = rows.features, PatternWords()
+            explained = texts.iloc[order[: data.explain]]
+            words = {one.word for text in explained for one in rule.find(text)}
+            with faults.noted():  # a model may know fewer words
+                self._check_sizes(Extent.of(data, rows.n_rows, max(len(words), 1)))
+            with faults.noted():
+                names, counted = [], vectorizer_of(data, schema.model)
+                if counted is not None:
+                    with source.blaming("model", "vectorizer"):
+                        names = counted.vocabulary(texts.iloc[learned].tolist())
+                self._check_model(names, target)
+        else:
+            names = [*map(str, rows.features)]
+            with faults.noted():
+                with source.blaming("data"):
+                    features = tuple(map(str, _columns(data, rows.features).names))
+                extent = Extent.of(data, rows.n_rows, len(names), len(features))
+                own = replace(extent, columns=tuple(names), features=features)
+                self._check_sizes(own)
+            with faults.noted():
+                self._check_model(names, target)
+            with faults.noted():
+                self._check_missing(missing_numbers(rows.features))
+        faults.refuse()
+        return rows
+
+    def _check_sizes(self, extent: Extent) -> None:
+        with self.source.blaming():
+            self.job.check_extent(self.schema, extent, self.source.path.parent)
+
+    def _check_model(self, columns: list[str], target: pd.Series[Any] | None) -> None:
+        """Refuse a model that cannot learn the target, or not give its output."""
+        schema, source, spec = self.schema, self.source, self.schema.model
+        if spec is None:
+            return
+        model, n_columns = self._estimator(columns), len(columns)
+        with source.blaming("model"):
+            check_learning(model, spec, target, n_columns, refits=self.job.refits)
+        if spec.smooth is not None:
+            with source.blaming("model", "smooth", "n_samples"):
+                spec.smooth.check(len(schema.data.numeric(columns)))
+
+    def _check_missing(self, columns: list[str]) -> None:
+        """Refuse columns with missing numbers, where what is explained takes none."""
+        if self.schema.model is not None:
+            with self.source.blaming("model"):
+                self.schema.model.check_missing(columns)
+        elif columns:
+            message = f"a formula takes no missing numbers: {listed(columns)}"
+            raise self.source.error(("data", "csv"), message)
+
+    def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
+        """One that is fitted or not, or a callable; None of a formula."""
         schema, data, spec = self.schema, self.schema.data, self.schema.model
         if spec is None:
             return None
@@ -231,15 +491,12 @@ class _Maker:
         with self.source.blaming("model"):
             return spec.make(making)
 
-    def learner(self, table: Any) -> Any | None:
-        """The model before it is fitted, to be seeded at each fit."""
-        return self.model(_names(table), is_seeded=False)
-
-    def function(self, table: Any, target: Any, known: Known) -> ModelFunction:
+    def _function(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
-        model, wrapped = self.model(_names(table)), partial(self._wrapped, table, known)
+        model = self._estimator(_names(table))
+        wrapped = partial(self._wrapped, table, known)
         with self.source.blaming("model"):
             return learn(model, table, target, wrapped, self.schema.seed)
 
@@ -256,17 +513,22 @@ class _Maker:
             return function
         return spec.smooth.build(function, table, self.schema.seed)
 
-    def check(self, columns: list[str], target: pd.Series[Any] | None) -> None:
-        """Refuse a model that cannot learn the target, or not give its output."""
-        schema, source, spec = self.schema, self.source, self.schema.model
-        if spec is None:
-            return
-        model, n_columns = self.model(columns), len(columns)
-        with source.blaming("model"):
-            check_learning(model, spec, target, n_columns, refits=schema.job.refits)
-        if spec.smooth is not None:
-            with source.blaming("model", "smooth", "n_samples"):
-                spec.smooth.check(len(schema.data.numeric(columns)))
+
+def settings_in_words(section: Section | None, unused: Iterable[str] = ()) -> str:
+    """All settings of a model or a scheme, defaults too, but some."""
+    if section is None:
+        return ""
+    return _settings(section.model_dump(exclude_none=True, exclude={*unused}))
+
+
+def _settings(values: dict[str, Any]) -> str:
+    """The kind, and each setting; a section in it stands in brackets."""
+    told = [
+        f"{name} ({_settings(value)})" if isinstance(value, dict) else f"{name} {value}"
+        for name, value in values.items()
+        if name != "kind"
+    ]
+    return ", ".join([str(values["kind"]), *told] if "kind" in values else told)
 
 
 def _names(table: Any) -> list[str]:
@@ -277,125 +539,15 @@ def _names(table: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def read_subject(
-    schema: CommonKeys, source: Source, code: Code = Code.REFUSED
-) -> Subject:
-    """What a problem file explains; no model is fitted yet."""
-    rows, data = check_subject(schema, source, None, code), schema.data
-    maker = _Maker(schema, source, code)
-    if rows is None:
-        points, others = data.points(schema.seed)
-        make = partial(maker.function, others, None, None)
-        return Subject(points=points, others=others, make=make, seed=schema.seed)
-    table = split(rows, data, schema.seed)
-    points, others = table["points"], table["others"]
-    with source.blaming("data"):
-        columns = None if data.text else _coded(data, points, others)
-    known = points if data.text else columns
-    return Subject(
-        **table,
-        make=partial(maker.function, others, table["others_target"], known),
-        columns=columns,
-        make_learner=partial(maker.learner, others),
-        seed=schema.seed,
-    )
-
-
-def check_subject(
-    schema: CommonKeys,
-    source: Source,
-    n_rows: int | None,
-    code: Code = Code.REFUSED,
-) -> Rows | None:
-    """Refuse what cannot be explained, as far as that shows before anything is fitted.
-
-    So many rows of a CSV are read, from the first, and of its target all; None is all.
-    """
-    data, maker = schema.data, _Maker(schema, source, code)
-    if not data.is_table:
-        extent = extent_of_formula(data, source)
-        _check_sizes(schema, extent, source)
-        names = [str(number) for number in range(extent.n_columns)]
-        maker.check(names, None)
-        return None
-    rows = read_rows(data, source, n_rows)
-    check_explain(data, rows.n_rows, source)
-    order = order_of_rows(schema.seed, rows.n_rows)
-    learned = order[data.explain or 0 :]
-    target = None if rows.target is None else rows.target.iloc[learned]
-    faults = Faults()
-    if data.text is not None:
-        texts = rows.features
-        with faults.noted():
-            _check_sizes(schema, extent_of_documents(data, texts.iloc[order]), source)
-        with faults.noted():
-            names, counted = [], vectorizer_of(data, schema.model)
-            if counted is not None:
-                with source.blaming("model", "vectorizer"):
-                    names = counted.vocabulary(texts.iloc[learned].tolist())
-            maker.check(names, target)
-    else:
-        with faults.noted():
-            _check_sizes(schema, _extent(data, rows, source), source)
-        with faults.noted():
-            maker.check([*map(str, rows.features)], target)
-        with faults.noted():
-            _check_missing(schema, source, missing_numbers(rows.features))
-    faults.refuse()
-    return rows
-
-
-def _check_sizes(schema: CommonKeys, extent: Extent, source: Source) -> None:
-    with source.blaming():
-        schema.job.check_extent(schema, extent, source.path.parent)
-
-
 def check_table(source: Source, n_rows: int) -> None:
     """Refuse a table that cannot be, whatever else is wrong with the file."""
-    content = source.data()
+    content = source.content
     try:
         data = Data.model_validate(content["data"])
     except (LookupError, TypeError, ValidationError):
         return
     if data.is_table:
         check_explain(data, read_rows(data, source, n_rows).n_rows, source)
-
-
-def _extent(data: Data, rows: Rows, source: Source) -> Extent:
-    with source.blaming("data"):
-        features = tuple(map(str, _columns(data, rows.features).names))
-    columns = tuple(map(str, rows.features))
-    extent = Extent.of(data, rows.n_rows, len(columns), len(features))
-    return replace(extent, columns=columns, features=features)
-
-
-def _check_missing(schema: CommonKeys, source: Source, columns: list[str]) -> None:
-    """Refuse columns with missing numbers, where what is explained takes none."""
-    if schema.model is not None:
-        with source.blaming("model"):
-            schema.model.check_missing(columns)
-    elif columns:
-        message = f"a formula takes no missing numbers: {listed(columns)}"
-        raise source.error(("data", "csv"), message)
-
-
-def first_points(schema: CommonKeys, rows: Rows | None, count: int) -> Any:
-    """Some of the points, the last of a whole grid among them."""
-    if rows is None:
-        return schema.data.some_points(count, schema.seed)
-    first = rows.features[:count]
-    if schema.data.standardize:
-        return standardized(first, first, schema.data)[0]
-    return first
-
-
-def _coded(
-    data: Data, points: pd.DataFrame, others: pd.DataFrame
-) -> TableSchema | None:
-    """What the columns hold, if any is not a number, or some numbers are missing."""
-    absent = missing_numbers(points) or missing_numbers(others)
-    told = data.categorical or data.groups or absent
-    return _columns(data, others) if told else None
 
 
 def _columns(data: Data, table: pd.DataFrame) -> TableSchema:

@@ -25,7 +25,7 @@ from propopt.functions.outputs import (
     read_output,
 )
 from propopt.problems.sources import Source
-from propopt.problems.subject.model_sections import ModelSection, TaskKind, TaskSection
+from propopt.problems.subject.model_sections import ModelSection, TaskKind
 from propopt.problems.subject.tables import missing_numbers
 from propopt.structures.boosters import last_step
 from propopt.tables.frames import listed
@@ -45,9 +45,9 @@ _TASKS: Final[Mapping[str | None, TaskKind]] = {
 
 def task_of(spec: ModelSection, table: str | None, source: Source) -> TaskKind | None:
     """What a model learns: as the file says, or what scikit-learn's table is for."""
-    if not isinstance(spec, TaskSection):
+    if not spec.takes("task"):
         return None
-    task = spec.task or _TASKS.get(table)
+    task: TaskKind | None = spec.settings()["task"] or _TASKS.get(table)
     if task is None:
         message = f"required for {spec.words} on a csv, and missing"
         raise source.error(("model",), message, missing="task")

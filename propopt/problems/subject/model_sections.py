@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -236,20 +235,19 @@ class Smooth(Section):
 
     def build(self, function: Function, table: Any, seed: int) -> Function:
         """The function with these gradients; of a table the law is made."""
-        return SmoothGradients(function, self._mean(function, table, seed))
-
-    def _mean(self, function: Function, table: Any, seed: int) -> Function:
         if self.law == "data":
             asked = "n_samples" in self.model_fields_set
             count = self.n_samples if asked else None
-            return smoothed(function, law="data", data=table, n_samples=count, rng=seed)
-        schema = function.schema
-        sizes = _deviations(table) if schema is None else schema.scales("std")
-        return smoothed(function, self.scale * sizes, self.n_samples, seed)
-
-
-def _deviations(table: Any) -> Any:
-    return array_scales(read_points(table, "X")[0], "std")
+            mean: Function = smoothed(
+                function, law="data", data=table, n_samples=count, rng=seed
+            )
+            return SmoothGradients(function, mean)
+        if function.schema is None:
+            sizes = array_scales(read_points(table, "X")[0], "std")
+        else:
+            sizes = function.schema.scales("std")
+        noisy = smoothed(function, self.scale * sizes, self.n_samples, seed)
+        return SmoothGradients(function, noisy)
 
 
 # ---- Whether a problem file may run Python code that it names
@@ -308,11 +306,18 @@ class ModelSection(Section):
     @property
     def chosen_class(self) -> Label | None:
         """The class to explain, where there are classes."""
-        return None
+        label: Label | None = getattr(self, "target_class", None)
+        return label
 
-    @abstractmethod
+    @classmethod
+    def takes(cls, setting: str) -> bool:
+        """Whether it has this setting."""
+        return setting in cls.model_fields
+
     def make(self, making: Making) -> Any:
         """An estimator, to be fitted or fitted already, or a callable."""
+        own = self.settings("kind", *TaskSection.model_fields)
+        return self.makes(making, **own)
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse, before it is fitted, a model that would not fit into memory."""
@@ -332,30 +337,21 @@ class ModelSection(Section):
         del model, table
 
 
-class ClassesSection(ModelSection):
-    """A model that may know classes."""
-
-    target_class: Label | None = Field(None, description="label to explain")
-
-    @property
-    def chosen_class(self) -> Label | None:
-        return self.target_class
+_CLASS: Final = (Label | None, "label to explain", None)
+_VECTORIZER: Final = (
+    AnyVectorizer | None,
+    "of documents: what is counted, and how; by default kind: tfidf",
+    None,
+)
 
 
-class LearnedSection(ModelSection):
-    """A model of scikit-learn's kind, which learns a table or documents."""
+class TaskSection(ModelSection):
+    """A model that learns classes or numbers, of a table or documents, as told."""
 
     takes_texts: ClassVar[bool] = True
 
-    vectorizer: AnyVectorizer | None = Field(
-        None,
-        description="of documents: what is counted, and how; by default kind: tfidf",
-    )
-
-
-class TaskSection(LearnedSection, ClassesSection):
-    """A model that learns classes or numbers, as it is told."""
-
+    target_class: Label | None = Field(None, description=_CLASS[1])
+    vectorizer: AnyVectorizer | None = Field(None, description=_VECTORIZER[1])
     task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
 
 
@@ -379,77 +375,94 @@ def scaled(estimator: Any, making: Making) -> Any:
 # ---- Linear models and networks, behind a scaler
 
 
-class LinearModel(LearnedSection):
+def _linear(making: Making) -> Any:
     """Least squares."""
-
-    words: ClassVar[str] = "a linear model"
-
-    kind: Literal["linear"]
-
-    def make(self, making: Making) -> Any:
-        return scaled(LinearRegression(), making)
+    return scaled(LinearRegression(), making)
 
 
-class LogisticModel(LearnedSection, ClassesSection):
+def _logistic(making: Making, regularization: Nonnegative = 1e-2) -> Any:
     """Logistic regression."""
-
-    words: ClassVar[str] = "a logistic regression"
-
-    kind: Literal["logistic"]
-    regularization: Nonnegative = Field(1e-2, description="1/C")
-
-    def make(self, making: Making) -> Any:
-        strength = 1 / self.regularization if self.regularization else np.inf
-        return scaled(LogisticRegression(C=strength, max_iter=10_000), making)
+    strength = 1 / regularization if regularization else np.inf
+    return scaled(LogisticRegression(C=strength, max_iter=10_000), making)
 
 
-class NetworkModel(TaskSection):
+def _network(
+    making: Making,
+    hidden: Sequence[Count] = (32, 32),
+    activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh",
+    regularization: Nonnegative = 1e-2,
+    target: Literal["as_is", "standardized"] = "as_is",
+) -> Any:
     """A multi-layer perceptron."""
-
-    words: ClassVar[str] = "an mlp"
-
-    kind: Literal["mlp"]
-    hidden: list[Count] = Field([32, 32], max_length=20)
-    activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh"
-    regularization: Nonnegative = Field(1e-2, description="alpha")
-    target: Literal["as_is", "standardized"] = Field(
-        "as_is",
-        description="what a regression is fitted to; standardized, the same alpha "
-        "means the same in any units",
+    if target == "standardized" and making.task == "classification":
+        with part("target"):
+            raise InvalidInput("labels of classes cannot be standardized")
+    kind = MLPClassifier if making.task == "classification" else MLPRegressor
+    network = kind(
+        hidden_layer_sizes=tuple(hidden),
+        activation=activation,
+        alpha=regularization,
+        solver="lbfgs",  # tables are small: it converges, least by chance
+        max_iter=20_000,
+        random_state=making.seed,
     )
+    if target == "standardized":
+        network = TransformedTargetRegressor(network, transformer=StandardScaler())
+    return scaled(network, making)
 
-    def make(self, making: Making) -> Any:
-        if self.target == "standardized" and making.task == "classification":
-            with part("target"):
-                raise InvalidInput("labels of classes cannot be standardized")
-        kind = MLPClassifier if making.task == "classification" else MLPRegressor
-        network = kind(
-            hidden_layer_sizes=tuple(self.hidden),
-            activation=self.activation,
-            alpha=self.regularization,
-            solver="lbfgs",  # tables are small: it converges, least by chance
-            max_iter=20_000,
-            random_state=making.seed,
-        )
-        if self.target == "standardized":
-            network = TransformedTargetRegressor(network, transformer=StandardScaler())
-        return scaled(network, making)
 
-    def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
-        """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""
-        widths = (n_columns, *self.hidden, n_outputs)
-        n_weights = sum((1 + one) * other for one, other in pairwise(widths))
-        n_bytes = 8.0 * (_WEIGHT_COPIES * n_weights + 3 * n_rows * sum(widths))
-        with part("hidden"):
-            if n_weights > MOST_NUMBERS:
-                raise InvalidInput(
-                    f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
-                )
-            require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
+def _check_network(own: Any, n_columns: int, n_outputs: int, n_rows: int) -> None:
+    """What L-BFGS keeps of the weights, and what each layer keeps of the rows."""
+    widths = (n_columns, *own.hidden, n_outputs)
+    n_weights = sum((1 + one) * other for one, other in pairwise(widths))
+    n_bytes = 8.0 * (_WEIGHT_COPIES * n_weights + 3 * n_rows * sum(widths))
+    with part("hidden"):
+        if n_weights > MOST_NUMBERS:
+            raise InvalidInput(
+                f"expected at most {MOST_NUMBERS:,} weights, got {n_weights:,}"
+            )
+        require_memory(n_bytes, "a network of this size", "make `hidden` smaller")
 
 
 _WEIGHT_COPIES: Final = 42
 """Of all weights: ten pairs of steps and changes, and what each step needs."""
+
+
+def _learned(
+    kind: str, words: str, made: Any, name: str, base: Any = ModelSection, **said: Any
+) -> Any:
+    """A section of the settings of what makes a model."""
+    section = section_of(
+        made, base, name, without=("making",), **said, kind=Literal[kind]
+    )
+    section.words, section.takes_texts = words, True
+    return section
+
+
+LinearModel: Final = _learned(
+    "linear", "a linear model", _linear, "LinearModel", vectorizer=_VECTORIZER
+)
+LogisticModel: Final = _learned(
+    "logistic",
+    "a logistic regression",
+    _logistic,
+    "LogisticModel",
+    target_class=_CLASS,
+    vectorizer=_VECTORIZER,
+    regularization="1/C",
+)
+NetworkModel: Final = _learned(
+    "mlp",
+    "an mlp",
+    _network,
+    "NetworkModel",
+    TaskSection,
+    hidden=(Annotated[list[Count], Field(max_length=20)], None, [32, 32]),
+    regularization="alpha",
+    target="what a regression is fitted to; standardized, the same alpha means the "
+    "same in any units",
+)
+NetworkModel.check_size = _check_network
 
 
 # ---- Trees, forests and gradient boosting, of scikit-learn and of LightGBM

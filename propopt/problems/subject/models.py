@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -23,10 +22,9 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
-from propopt.problems.sections import OneOf, part
+from propopt.problems.sections import Label, OneOf, part
 from propopt.problems.subject.model_sections import (
     TREES,
-    ClassesSection,
     Code,
     LinearModel,
     LogisticModel,
@@ -50,7 +48,7 @@ def _module_and_object(path: str) -> str:
     return path
 
 
-class ImportedModel(ClassesSection):
+class ImportedModel(ModelSection):
     """A fitted estimator, a callable, or an estimator to be fitted on the table.
 
     An estimator of scikit-learn's kind that is not fitted (``check_is_fitted``) is
@@ -65,6 +63,7 @@ class ImportedModel(ClassesSection):
     takes_texts: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True  # itself it says whether
 
+    target_class: Label | None = Field(None, description="label to explain")
     kind: Literal["imported"] = "imported"
     path: Annotated[str, AfterValidator(_module_and_object)] = Field(
         alias="import",
@@ -95,62 +94,19 @@ class ImportedModel(ClassesSection):
 
 _FLOATS: Final = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 _MAPS: Final = "seq(map("
+_LABELS: Final = {"tensor(int64)", "tensor(string)"}
 
 
 @dataclass(frozen=True, eq=False)
-class OnnxFile:
+class OnnxEstimator:
     """A session of onnxruntime, and the output of it that is read."""
 
-    path: Path
+    file: str
     session: Any  # on one thread: tables are small, and sums always in one order
-    output: Any  # numbers, or a mapping of labels to numbers for each row
-    is_flat: bool  # whether it is made of trees
-
-    @classmethod
-    def read(cls, path: Path, tensor: str | None = None) -> OnnxFile:
-        """The model in a file."""
-        if not path.is_file():
-            raise InvalidInput(f"there is no file {path}")
-        session = _session(path)
-        # a type of node stands in the file as it is written
-        is_flat = b"TreeEnsemble" in path.read_bytes()
-        return cls(path, session, _output(session, tensor, path.name), is_flat)
-
-    @property
-    def classifies(self) -> bool:
-        """Whether labels stand beside the output: it holds probabilities."""
-        kinds = {output.type for output in self.session.get_outputs()}
-        labels = kinds & {"tensor(int64)", "tensor(string)"}
-        return self.output.type.startswith(_MAPS) or bool(labels)
-
-    def model(self, columns: Sequence[str]) -> OnnxModelOfFile:
-        """What :func:`propopt.wrap` takes, for a table with these columns."""
-        kind = OnnxClassifier if self.classifies else OnnxValues
-        model = kind(self, tuple(columns), _inputs(self, columns))
-        if isinstance(model, OnnxClassifier):
-            _ = model.classes_  # a file that cannot be run is refused here
-        return model
-
-    def run(self, inputs: dict[str, Any]) -> Any:
-        """The output for some inputs."""
-        try:
-            return self.session.run([self.output.name], inputs)[0]
-        except _errors() as error:
-            raise InvalidInput(f"{self.path.name} cannot be run: {error}") from error
-
-
-@dataclass(frozen=True, eq=False)
-class OnnxModelOfFile:
-    """What is common to models of a file: what they are of, and their columns."""
-
-    file: OnnxFile
+    output: str  # of numbers, or a mapping of labels to numbers for each row
     feature_names_in_: tuple[str, ...]  # the columns of the table
     inputs: dict[str, Any]  # of the session: the type of each, by its name
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether it is made of trees."""
-        return self.file.is_flat
+    is_flat: bool  # whether it is made of trees
 
     @property
     def n_features_in_(self) -> int:
@@ -168,19 +124,22 @@ class OnnxModelOfFile:
 
     def answer(self, X: Any) -> Any:
         """The output for the whole table, or for each column by its name."""
-        if len(self.inputs) == 1:
-            ((name, dtype),) = self.inputs.items()
-            return self.file.run({name: np.asarray(X, dtype=dtype)})
-        table = pd.DataFrame(np.asarray(X), columns=list(self.feature_names_in_))
-        return self.file.run(
-            {
-                name: table[[name]].to_numpy(dtype=dtype)
-                for name, dtype in self.inputs.items()
-            }
-        )
+        table = np.asarray(X)
+        names = list(self.inputs)
+        if len(names) > 1:
+            columns = [self.feature_names_in_.index(name) for name in names]
+            parts = [table[:, [column]] for column in columns]
+        else:
+            parts = [table]
+        own = zip(names, parts, strict=True)
+        asked = {name: x.astype(self.inputs[name]) for name, x in own}
+        try:
+            return self.session.run([self.output], asked)[0]
+        except _errors() as error:
+            raise InvalidInput(f"{self.file} cannot be run: {error}") from error
 
 
-class OnnxValues(OnnxModelOfFile):
+class OnnxValues(OnnxEstimator):
     """A model whose output are values."""
 
     def predict(self, X: Any) -> Array:
@@ -188,7 +147,7 @@ class OnnxValues(OnnxModelOfFile):
         return self.rounded(self.answer(X))
 
 
-class OnnxClassifier(OnnxModelOfFile):
+class OnnxClassifier(OnnxEstimator):
     """A model whose output are probabilities."""
 
     @cached_property
@@ -209,17 +168,32 @@ class OnnxClassifier(OnnxModelOfFile):
         return np.hstack([1 - p, p]) if p.shape[1] == 1 else p
 
 
-def _session(path: Path) -> Any:
+def read_onnx(path: Path, tensor: str | None, columns: Sequence[str]) -> OnnxEstimator:
+    """What :func:`propopt.wrap` takes of a file, for a table with these columns."""
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {path}")
     runtime = resources.require("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors are ours to tell
     try:
-        return runtime.InferenceSession(
+        session = runtime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
     except _errors() as error:
         raise InvalidInput(f"{path} is no model of ONNX: {error}") from error
+    name, output = path.name, _output(session, tensor, path.name)
+    # where labels stand beside the output it holds probabilities
+    beside = {one.type for one in session.get_outputs()} & _LABELS
+    # a type of node stands in the file as it is written
+    is_flat = b"TreeEnsemble" in path.read_bytes()
+    inputs = _inputs(session.get_inputs(), columns, name)
+    own = (name, session, output.name, tuple(columns), inputs, is_flat)
+    if not (beside or output.type.startswith(_MAPS)):
+        return OnnxValues(*own)
+    model = OnnxClassifier(*own)
+    _ = model.classes_  # a file that cannot be run is refused here
+    return model
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -254,48 +228,38 @@ def _output(session: Any, tensor: str | None, file: str) -> Any:
     )
 
 
-def _inputs(file: OnnxFile, columns: Sequence[str]) -> dict[str, Any]:
-    """What the session takes of a table with these columns."""
-    inputs, name = file.session.get_inputs(), file.path.name
+def _inputs(inputs: Any, columns: Sequence[str], file: str) -> dict[str, Any]:
+    """What a session takes of a table: a matrix with any number of rows, or several."""
     for one in inputs:
-        _check_input(one, name)
-    if len(inputs) == 1:
-        _check_width(inputs[0], len(columns), name)
-    elif {one.name for one in inputs} != set(columns):
+        if one.type not in _FLOATS:
+            raise InvalidInput(
+                f"{file} takes {one.type} as {one.name!r}; expected float or double"
+            )
+        if len(one.shape) != 2:
+            raise InvalidInput(
+                f"{file} takes {one.name!r} of shape {one.shape}; expected (rows, "
+                "columns)"
+            )
+        if isinstance(one.shape[0], int):
+            raise InvalidInput(
+                f"{file} takes {one.shape[0]} rows at a time; export it with a first "
+                "axis of any length"
+            )
+    width = inputs[0].shape[1]
+    if len(inputs) > 1 and {one.name for one in inputs} != set(columns):
         raise InvalidInput(
-            f"{name} takes the columns {listed([one.name for one in inputs])}; got "
+            f"{file} takes the columns {listed([one.name for one in inputs])}; got "
             f"{listed(list(columns))}"
         )
+    if len(inputs) == 1 and isinstance(width, int) and width != len(columns):
+        raise InvalidInput(f"{file} takes {width} columns, got {len(columns)}")
     return {one.name: _FLOATS[one.type] for one in inputs}
-
-
-def _check_input(one: Any, file: str) -> None:
-    """An input is a matrix of floating-point numbers with any number of rows."""
-    if one.type not in _FLOATS:
-        raise InvalidInput(
-            f"{file} takes {one.type} as {one.name!r}; expected float or double"
-        )
-    if len(one.shape) != 2:
-        raise InvalidInput(
-            f"{file} takes {one.name!r} of shape {one.shape}; expected (rows, columns)"
-        )
-    if isinstance(one.shape[0], int):
-        raise InvalidInput(
-            f"{file} takes {one.shape[0]} rows at a time; export it with a first axis "
-            "of any length"
-        )
-
-
-def _check_width(one: Any, n_columns: int, file: str) -> None:
-    width = one.shape[1]
-    if isinstance(width, int) and width != n_columns:
-        raise InvalidInput(f"{file} takes {width} columns, got {n_columns}")
 
 
 # ---- A model of your own: a file of ONNX
 
 
-class OnnxModel(ClassesSection):
+class OnnxModel(ModelSection):
     """A fitted model in a file, computed by onnxruntime on one thread.
 
     It takes a matrix of numbers with the columns of the table, in their order, or one
@@ -308,6 +272,7 @@ class OnnxModel(ClassesSection):
     words: ClassVar[str] = "an ONNX model"
     needs_target: ClassVar[bool] = False
 
+    target_class: Label | None = Field(None, description="label to explain")
     kind: Literal["onnx_file"] = "onnx_file"
     onnx: str = Field(description="path of the file, from that of the problem file")
     tensor: str | None = Field(
@@ -318,8 +283,7 @@ class OnnxModel(ClassesSection):
         if making.categorical:
             raise InvalidInput("takes numbers, and there are data.categorical")
         with part("onnx"):
-            file = OnnxFile.read(making.folder / self.onnx, self.tensor)
-            return file.model(making.columns)
+            return read_onnx(making.folder / self.onnx, self.tensor, making.columns)
 
     def check_table(self, model: Any, table: Any) -> None:
         if not model.is_single:

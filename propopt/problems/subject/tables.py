@@ -28,7 +28,6 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.graphs import grid
-from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import (
     Count,
     Interval,
@@ -201,7 +200,7 @@ _BROKEN: Final = (
 def _unpacked(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked by its suffix."""
     try:
-        with _OPEN.get(path.suffix.lower(), _plain)(path) as file:
+        with _OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
             yield file
     except _BROKEN as error:
         reason = error.strerror if isinstance(error, OSError) else None
@@ -209,8 +208,9 @@ def _unpacked(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _member(path: Path) -> Iterator[IO[bytes]]:
+def _member(path: Path, mode: str) -> Iterator[IO[bytes]]:
     """The only file of a ZIP archive."""
+    del mode
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         if len(names) != 1:
@@ -219,11 +219,7 @@ def _member(path: Path) -> Iterator[IO[bytes]]:
             yield file
 
 
-def _plain(path: Path) -> IO[bytes]:
-    return path.open("rb")
-
-
-_OPEN: Final[dict[str, Callable[[Path], AbstractContextManager[Any]]]] = {
+_OPEN: Final[dict[str, Callable[[Path, str], AbstractContextManager[Any]]]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
@@ -245,13 +241,6 @@ class Grid(Interval):
         """The points, the last dimension fastest."""
         return grid(**self.model_dump())
 
-    def some(self, count: int) -> Points:
-        """The first points, and the last of a whole grid."""
-        total = grid_size(self.per_dimension, self.dimensions, self.first)
-        some = self.model_copy(update={"first": min(total, count)}).build()
-        last = np.full((int(self.first is None), self.dimensions), self.high)
-        return np.concatenate([some, last])
-
 
 class Uniform(Interval):
     """Independent points, uniform in a cube; drawn by the seed of the file."""
@@ -263,11 +252,6 @@ class Uniform(Interval):
         """The points that a seed draws."""
         shape = (self.points, self.dimensions)
         return np.random.default_rng(seed).uniform(self.low, self.high, shape)
-
-    def some(self, count: int, seed: int) -> Points:
-        """So many points at most."""
-        count = min(self.points, count)
-        return self.model_copy(update={"points": count}).build(seed)
 
 
 class Data(Section):
@@ -364,13 +348,6 @@ class Data(Section):
             return points, points
         return points[: self.explain], points[self.explain :]
 
-    def some_points(self, count: int, seed: int) -> Points:
-        """Some of these points."""
-        if self.grid is not None:
-            return self.grid.some(count)
-        assert self.uniform is not None
-        return self.uniform.some(count, seed)
-
 
 _OUTCOMES = {"diabetes": "disease progression", "digits": "digit"}
 """Of scikit-learn's tables; labels of the others are text, such as "malignant"."""
@@ -404,7 +381,16 @@ def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFram
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
     with faults.noted(), source.blaming("data", "csv"):
-        _refuse_text(table[[c for c in numbers if c not in numeric]])
+        texts = table[[c for c in numbers if c not in numeric]]
+        if len(texts.columns):
+            column = texts.iloc[:, 0]
+            known = pd.to_numeric(column, errors="coerce").notna() | column.isna()
+            strange = column[~known].tolist()[:1]
+            example = [f"; {column.name} holds {cell!r:.60}" for cell in strange]
+            raise InvalidInput(
+                "columns must be numeric, or be named in data.categorical, and these "
+                f"are not: {', '.join([*texts])}{''.join(example)}"
+            )
     for columns, must, some in (
         (infinite, "be finite", "infinite"),
         (large, f"lie within ±{_LARGEST:g}", "larger"),
@@ -414,18 +400,6 @@ def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFram
             faults.add(source, ("data", "csv"), f"{told}: {', '.join(columns)}")
     faults.refuse()
     return joined(floats, categories.astype("category"))[list(table)]
-
-
-def _refuse_text(table: pd.DataFrame) -> None:
-    if table.columns.empty:
-        return
-    column = table.iloc[:, 0]
-    strange = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
-    example = f"; {column.name} holds {strange.iloc[0]!r:.60}" if len(strange) else ""
-    raise InvalidInput(
-        "columns must be numeric, or be named in data.categorical, and these are "
-        f"not: {', '.join(table.columns)}{example}"
-    )
 
 
 def joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -469,7 +443,13 @@ class Rows:
 
 def read_rows(data: Data, source: Source, n_rows: int | None) -> Rows:
     """The table of a problem file."""
-    return _of_sklearn(data) if data.csv is None else _of_csv(data, source, n_rows)
+    if data.csv is not None:
+        return _of_csv(data, source, n_rows)
+    bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
+    target = bunch.target
+    if data.sklearn in ("breast_cancer", "iris", "wine"):
+        target = target.map(dict(enumerate(map(str, bunch.target_names))))
+    return Rows(bunch.data, len(bunch.data), target)
 
 
 def order_of_rows(seed: int, n_rows: int) -> Any:
@@ -516,14 +496,6 @@ def standardized(
     return scaled[0], scaled[1]
 
 
-def _of_sklearn(data: Data) -> Rows:
-    bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
-    target = bunch.target
-    if data.sklearn in ("breast_cancer", "iris", "wine"):
-        target = target.map(dict(enumerate(map(str, bunch.target_names))))
-    return Rows(bunch.data, len(bunch.data), target)
-
-
 def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
     faults, target = Faults(), None
     with source.blaming("data", "csv"):
@@ -537,7 +509,16 @@ def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
         with faults.noted():
             check_declared([c for c in names if c != data.target], data, source)
         faults.refuse()
-        features = _features(table, data, source, n_rows)
+        if data.text is not None:
+            with source.blaming("data", "text"):
+                features: Any = table.read_texts(data.text)
+        elif names == (data.target,):
+            message = f"{table.path.name} has no column beside the target"
+            raise source.error(("data", "csv"), message)
+        else:
+            features = table.read(n_rows=n_rows)
+            if data.target is not None:
+                features = features.drop(columns=data.target)
         if data.target is not None:  # a formula learns nothing
             target = table.read([data.target])[data.target]
     missing = 0 if target is None else int(target.isna().sum())
@@ -548,16 +529,3 @@ def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
             features = read_columns(features, data, source)
     faults.refuse()
     return Rows(features, table.n_rows, target)
-
-
-def _features(table: CsvTable, data: Data, source: Source, n_rows: int | None) -> Any:
-    """The columns to explain: numbers and categories as they are, or documents."""
-    if data.text is not None:
-        with source.blaming("data", "text"):
-            return table.read_texts(data.text)
-    if table.columns == (data.target,):
-        raise source.error(
-            ("data", "csv"), f"{table.path.name} has no column beside the target"
-        )
-    frame = table.read(n_rows=n_rows)
-    return frame if data.target is None else frame.drop(columns=data.target)

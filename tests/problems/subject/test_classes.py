@@ -10,7 +10,7 @@ import pytest
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems.file import OwnTable
+from propopt.problems.file import sections_of_table
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def table(tmp_path):
 
 @pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), ("stays", "leaves")])
 def test_the_second_of_two_sorted_labels_is_explained_however_rare(table, labels):
-    model = OwnTable(csv=table(labels), target="churn").sections()["model"]
+    model = sections_of_table(table(labels), "churn")["model"]
     assert model["target_class"] == sorted(labels)[1]
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.errors import ProblemFileError
-from propopt.problems.file import OwnTable
+from propopt.problems.file import sections_of_table
 from propopt.problems.subject.learning import ModelScore
 
 
@@ -40,8 +40,8 @@ def explained(tmp_path):
     def of(target):
         file = tmp_path / "table.csv"
         X.assign(y=target).to_csv(file, index=False)
-        own = OwnTable(csv=file, target="y")
-        return po.problems.read_sections(own.sections() | {"explain": {}}, "t").subject
+        own = sections_of_table(file, "y")
+        return po.problems.read_sections(own | {"explain": {}}, "t").subject
 
     return of
 
@@ -77,6 +77,6 @@ def test_the_columns_of_a_table_of_text_are_categories(tmp_path):
     table = pd.DataFrame({"job": ["a", "b", "c"] * 20, "x": range(60)})
     file = tmp_path / "jobs.csv"
     table.assign(y=table["x"] % 7).to_csv(file, index=False)
-    sections = OwnTable(csv=file, target="y").sections()
+    sections = sections_of_table(file, "y")
     assert sections["data"]["categorical"] == ["job"]
     assert sections["model"]["target"] == "standardized"

@@ -11,7 +11,6 @@ import pytest
 import propopt as po
 from propopt.base.errors import ProblemFileError
 from propopt.problems.subject import subject as subjects
-from propopt.problems.subject.data import read_subject
 from propopt.problems.subject.model_sections import Making, TreesSection
 from propopt.problems.subject.models import MODEL_KINDS
 
@@ -54,7 +53,7 @@ def problem(tmp_path):
 def subject(problem):
     def read(text):
         file = problem(text)
-        return read_subject(file.schema, file.source)
+        return file.subject
 
     return read
 

@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 
 import propopt as po
 from propopt.base.errors import ProblemFileError
-from propopt.problems.subject.data import read_subject
 
 
 pytest.importorskip("onnxruntime")
@@ -77,7 +76,7 @@ def problem(tmp_path):
 def subject(problem):
     def read(*args):
         file = problem(*args)
-        return read_subject(file.schema, file.source)
+        return file.subject
 
     return read
 

@@ -11,7 +11,6 @@ import propopt as po
 from propopt.base.errors import ProblemFileError
 from propopt.cli import main
 from propopt.problems import Code
-from propopt.problems.subject.data import check_subject, read_subject
 
 
 MODULE = """\
@@ -82,7 +81,7 @@ def problem(tmp_path):
 def subject(problem):
     def read(*args, **settings):
         file = problem(*args, **settings)
-        return read_subject(file.schema, file.source, file.code)
+        return file.subject
 
     return read
 
@@ -118,8 +117,7 @@ def test_refusing_is_the_default_everywhere(on_path, problem):
     for refused in (
         default.check_data,
         lambda: default.build().points,
-        lambda: read_subject(file.schema, file.source),
-        lambda: check_subject(file.schema, file.source, None),
+        lambda: default.subject,
     ):
         with pytest.raises(ProblemFileError, match="add --allow-code"):
             refused()

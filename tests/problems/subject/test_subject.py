@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.problems.subject import subject as subjects
-from propopt.problems.subject.data import read_subject
 from propopt.problems.subject.subject import Subject
 
 
@@ -34,7 +33,7 @@ def read(tmp_path):
         path = tmp_path / "file.yaml"
         path.write_text(text)
         problem = po.problems.read_problem(path)
-        return read_subject(problem.schema, problem.source)
+        return problem.subject
 
     return of_file
 
