@@ -19,7 +19,6 @@ from propopt.explaining.explainers.baseline import (
     Findings,
     PackageUnits,
     Request,
-    WordsFound,
 )
 from propopt.functions import Function
 from propopt.functions.means import Checked
@@ -226,7 +225,7 @@ class Shap(Baseline):
         told = {k: v for k, v in self.parameters.items() if k != "units"}
         return {**told, "background": NO_WORDS}
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         """Against the text without any word."""
         assert request.function.schema is not None, "a document has one"
         empty = request.function.schema.decode(np.zeros(request.points.shape))
@@ -479,7 +478,7 @@ class ExactShap(Baseline):
     def _texts_parameters(self) -> dict[str, Parameter]:
         return {"background": NO_WORDS}
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         """Of whatever is read as a function of sets of words, as trees are."""
         at = request.function
         assert isinstance(at, DocumentFunction), "see Baseline"
@@ -489,10 +488,9 @@ class ExactShap(Baseline):
                 f"{self.method}: {read.reason}; of any model "
                 "Shap(algorithm='permutation') samples Shapley values"
             )
-        phi = word_shapley(read)
-        ends = np.array([request.points[0], np.zeros(at.n_words)])
-        whole, base = request.value(ends).tolist()
-        return WordsFound(attributions=phi, base_value=base, prediction=whole)
+        phi = word_shapley(read)[None]
+        ends = request.value(np.array([request.points[0], np.zeros(at.n_words)]))
+        return Findings(attributions=phi, base_value=ends[1:], prediction=ends[:1])
 
     def _findings(self, request: Request) -> Findings:
         read = self._read(request)
