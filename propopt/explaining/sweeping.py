@@ -73,7 +73,15 @@ def _planned(
             raise InvalidInput(
                 f"limits: {loss.name} has weights too; give one or the other"
             )
-    whole = _summed(objective, weighed, limited)
+    # the objective without losses that have limits, and with those that are new
+    kept = tuple(term for term in objective.terms if term[1] not in limited)
+    new = tuple((1.0, loss) for loss in weighed if loss not in objective.losses)
+    if not (kept or new):
+        raise InvalidInput(
+            "limits: all losses of the objective have limits, so nothing is left to "
+            "minimise"
+        )
+    whole = Objective.weighed(kept + new)
     rows = _combined(whole, weighed)
     bounds = [[Bound(loss, c) for c in limited[loss].tolist()] for loss in limited]
     return whole.losses, tuple(itertools.product(rows, itertools.product(*bounds)))
@@ -104,18 +112,6 @@ def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
         if not read[loss].size:
             raise InvalidInput(f"{what}: {loss.name} has no values to sweep over")
     return read
-
-
-def _summed(objective: Objective, weighed: _Read, limited: _Read) -> Objective:
-    """The objective without losses that have limits, and with those that are new."""
-    kept = tuple(term for term in objective.terms if term[1] not in limited)
-    new = tuple((1.0, loss) for loss in weighed if loss not in objective.losses)
-    if not (kept or new):
-        raise InvalidInput(
-            "limits: all losses of the objective have limits, so nothing is left to "
-            "minimise"
-        )
-    return Objective.weighed(kept + new)
 
 
 def _combined(objective: Objective, weighed: _Read) -> Array:

@@ -14,6 +14,7 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
+from propopt.explaining.contributions import known_means
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
@@ -85,10 +86,7 @@ def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
 
     Of the values that are there; where a column has none, one is missing here too.
     """
-    there = ~np.isnan(points)
-    counts = np.maximum(there.sum(axis=0), 1)
-    row: Array = np.where(there, points, 0.0).sum(axis=0, keepdims=True) / counts
-    row[:, ~there.any(axis=0)] = np.nan
+    row = known_means(points)[None]
     for j in np.flatnonzero(categorical):
         row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
     return row
@@ -258,7 +256,7 @@ class Shap(Baseline):
         slopes, undefined = _slopes(
             values[:, numeric],
             request.points[:, numeric],
-            _known_means(background[:, numeric]),
+            known_means(background[:, numeric]),
         )
         values[:, numeric] = slopes
         details = {"undefined": undefined}
@@ -290,14 +288,6 @@ class Shap(Baseline):
             return self.algorithm == "exact"
         few = 2.0**n_features * n_rows <= EXACT_EVALUATIONS
         return n_features <= EXACT_BY_DEFAULT and few
-
-
-def _known_means(points: Points) -> Array:
-    """Means of the columns over the numbers that are not missing, NaN if all are."""
-    if not np.isnan(points).any():
-        return np.asarray(points.mean(axis=0))
-    columns = (column[~np.isnan(column)] for column in points.T)
-    return np.array([c.mean() if len(c) > 0 else np.nan for c in columns])
 
 
 @final

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, read_seed
@@ -30,7 +28,7 @@ from propopt.explaining.metrics.metric import (
     attributions_of,
     read_size,
 )
-from propopt.explaining.metrics.sensitivity import Noisy
+from propopt.explaining.metrics.sensitivity import Noisy, row_means
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
@@ -219,27 +217,25 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
 class PredictionGap(Noisy, FaithfulnessMetric):
     """Mean of |f(x) − f(x')| where x' has noise in some features only."""
 
+    noise_in_important: ClassVar[bool]
+
     k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
-        self._perturbations()
+        super().__post_init__()
         if self.k is not None:
             read_count(self.k, "k")
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         size = read_size(self.k, attributions.shape[1])
-        noisy = self._noisy(largest_of_rows(attributions, size))
+        noisy = largest_of_rows(attributions, size) == self.noise_in_important
         points, values = task.points, task.value(task.points)
 
         def gap(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise * noisy[rows, None]
             return np.abs(task.value(moved) - values[rows, None])
 
-        return self._reduced(task.fixed, task.rng, gap, lambda gaps: gaps.mean(axis=1))
-
-    @abstractmethod
-    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True where there is noise, (N, D)."""
+        return self._reduced(task.fixed, task.rng, gap, row_means)
 
 
 @final
@@ -274,9 +270,7 @@ class PGI(PredictionGap):
     """
 
     better: ClassVar[Better] = "higher"
-
-    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return important
+    noise_in_important: ClassVar[bool] = True
 
 
 @final
@@ -300,6 +294,4 @@ class PGU(PredictionGap):
     """
 
     better: ClassVar[Better] = "lower"
-
-    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return ~important
+    noise_in_important: ClassVar[bool] = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -35,25 +34,15 @@ Statistic: TypeAlias = Callable[[slice, Array], Array]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noisy:
+class Noisy(Perturbations):
     """The settings that all metrics with perturbations share.
 
     Codes of categories, where the function has a schema, and numbers that are missing
     are never perturbed.
     """
 
-    scale: float = 0.1  # δ > 0, in the units of the features
-    n_samples: int = 100  # S, the number of perturbations per point
-    # ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius δ
-    distribution: Distribution = "gaussian"
-
-    def __post_init__(self) -> None:
-        self._perturbations()
-
-    def _perturbations(self) -> Perturbations:
-        return Perturbations(
-            scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
-        )
+    scale: float = 0.1
+    n_samples: int = 100
 
     def _reduced(
         self,
@@ -63,13 +52,18 @@ class Noisy:
         reduce: Callable[[Array], Array],
     ) -> Array:
         """One number per row, (N,): ``reduce`` of its statistic (n, S)."""
-        pieces = sampled(self._perturbations(), fixed, rng, statistic)
+        pieces = sampled(self, fixed, rng, statistic)
         return np.concatenate([reduce(values) for _, values in pieces])
 
 
 def row_maxima(values: Array) -> Array:
     """The largest of each row."""
     return values.max(axis=1)
+
+
+def row_means(values: Array) -> Array:
+    """The mean of each row."""
+    return values.mean(axis=1)
 
 
 def sampled(
@@ -96,6 +90,7 @@ class Sensitivity(Noisy, RobustnessMetric):
     """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'."""
 
     better: ClassVar[Better] = "lower"
+    largest: ClassVar[bool]  # of a row, or the mean
 
     # uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ
     distribution: Distribution = "uniform"
@@ -105,10 +100,6 @@ class Sensitivity(Noisy, RobustnessMetric):
         super().__post_init__()
         known_word(self.units, AbsoluteOrRelative, "units")
 
-    @abstractmethod
-    def _over(self, distances: Array) -> Array:
-        """The mean or maximum of each row; distances (n, S)."""
-
     def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
         points, W = method.points, method.W
 
@@ -116,7 +107,8 @@ class Sensitivity(Noisy, RobustnessMetric):
             moved = method(points[rows, None] + noise)
             return np.linalg.norm(moved - W[rows, None], axis=-1)
 
-        change = self._reduced(method.fixed, rng, distance, self._over)
+        over = row_maxima if self.largest else row_means
+        change = self._reduced(method.fixed, rng, distance, over)
         if self.units == "absolute":
             return change
         return quotient(change, np.linalg.norm(W, axis=1))
@@ -149,8 +141,7 @@ class MaxSensitivity(Sensitivity):
     True
     """
 
-    def _over(self, distances: Array) -> Array:
-        return distances.max(axis=1)
+    largest: ClassVar[bool] = True
 
 
 @final
@@ -180,8 +171,7 @@ class AvgSensitivity(Sensitivity):
     array([0.])
     """
 
-    def _over(self, distances: Array) -> Array:
-        return distances.mean(axis=1)
+    largest: ClassVar[bool] = False
 
 
 @final
