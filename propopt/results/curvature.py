@@ -360,3 +360,12 @@ def _errors(P: Array, values: Array, vectors: Array) -> Array:
 def _norm(P: Array) -> float:
     """The largest sum of absolute values in a row: no eigenvalue is larger."""
     return float(np.abs(P).sum(axis=1).max(initial=0.0))
+
+
+def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
+    """U over points and V over features."""
+    n_points, n_features = quadratic.G.shape
+    return (
+        Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
+        Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
+    )

@@ -65,7 +65,12 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import Support, counted, is_complete
-from propopt.results.curvature import Eigenbasis, Quadratic, curvature_refusal
+from propopt.results.curvature import (
+    Eigenbasis,
+    Quadratic,
+    curvature_refusal,
+    eigenbases,
+)
 
 
 # ---- The quadratic part of an objective, and the inverse of half its Hessian
@@ -431,13 +436,7 @@ class QuadraticPart:
 
     @cached_property
     def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
-        if self.known is not None:
-            return self.known
-        quadratic, (N, D) = self._quadratic, self.program.shape
-        return (
-            Eigenbasis(quadratic.P, quadratic.point_parts, N),
-            Eigenbasis(quadratic.Q, quadratic.feature_parts, D),
-        )
+        return self.known or eigenbases(self._quadratic)
 
 
 def is_squared(loss: PropertyLoss) -> bool:

@@ -132,7 +132,8 @@ def _of_documents(
     if any(one.standard_errors is not None for one in found):
         pairs = [(one.standard_errors, one.attributions) for one in found]
         errors = placed([np.zeros_like(w) if own is None else own for own, w in pairs])
-    base, prediction = (numbers([getattr(x, name) for x in found]) for name in _ENDS)
+    base = numbers([one.base_value for one in found])
+    prediction = numbers([one.prediction for one in found])
     known = not np.isnan([base, prediction]).all()
     names = [k for one in found for k, x in one.details.items() if x.ndim == 1]
     return Findings(
@@ -142,9 +143,6 @@ def _of_documents(
         prediction=prediction if known else None,
         details={k: numbers([one.details.get(k) for one in found]) for k in names},
     )
-
-
-_ENDS: Final = "base_value", "prediction"
 
 
 def request_of_document(
