@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -90,7 +91,6 @@ class Sensitivity(Noisy, RobustnessMetric):
     """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'."""
 
     better: ClassVar[Better] = "lower"
-    largest: ClassVar[bool]  # of a row, or the mean
 
     # uniform in the cube [−δ, δ]^D, N(0, δ² I), or uniform in the ball of radius δ
     distribution: Distribution = "uniform"
@@ -100,6 +100,10 @@ class Sensitivity(Noisy, RobustnessMetric):
         super().__post_init__()
         known_word(self.units, AbsoluteOrRelative, "units")
 
+    @abstractmethod
+    def _over(self, distances: Array) -> Array:
+        """The mean or maximum of each row; distances (n, S)."""
+
     def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
         points, W = method.points, method.W
 
@@ -107,8 +111,7 @@ class Sensitivity(Noisy, RobustnessMetric):
             moved = method(points[rows, None] + noise)
             return np.linalg.norm(moved - W[rows, None], axis=-1)
 
-        over = row_maxima if self.largest else row_means
-        change = self._reduced(method.fixed, rng, distance, over)
+        change = self._reduced(method.fixed, rng, distance, self._over)
         if self.units == "absolute":
             return change
         return quotient(change, np.linalg.norm(W, axis=1))
@@ -141,7 +144,8 @@ class MaxSensitivity(Sensitivity):
     True
     """
 
-    largest: ClassVar[bool] = True
+    def _over(self, distances: Array) -> Array:
+        return row_maxima(distances)
 
 
 @final
@@ -171,7 +175,8 @@ class AvgSensitivity(Sensitivity):
     array([0.])
     """
 
-    largest: ClassVar[bool] = False
+    def _over(self, distances: Array) -> Array:
+        return row_means(distances)
 
 
 @final
