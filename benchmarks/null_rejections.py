@@ -93,10 +93,12 @@ class Study:
         others = replace(own, scheme=many, seed=seed + 10**6)
         target = others.judged(new, new @ effects, result.sets)
         low, high = result.intervals(level=1.0 - LEVEL, adjust="none").T
-        beside = np.hypot(target.standard_errors, target.monte_carlo)
+        beside = np.hypot(target["standard_errors"], target["monte_carlo"])
         wider = np.hypot(result.total_errors, beside) / result.total_errors
-        missed = np.abs(result.estimates - target.estimates) > wider * (high - low) / 2
-        return by_kind(np.stack([target.estimates, missed]), result.sets)
+        missed = (
+            np.abs(result.estimates - target["estimates"]) > wider * (high - low) / 2
+        )
+        return by_kind(np.stack([target["estimates"], missed]), result.sets)
 
 
 def rejections(result: InteractionScores) -> Array:

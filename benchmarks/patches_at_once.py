@@ -17,7 +17,7 @@ from propopt.base.resources import Budget
 from propopt.interactions import InteractionScores, Minipatches
 from propopt.interactions.errors_of_rows import SQUARED, RowError
 from propopt.interactions.features import Features, Places
-from propopt.interactions.left_out import SetScores, set_scores
+from propopt.interactions.left_out import set_scores
 from propopt.interactions.minipatches import PatchErrors
 from propopt.interactions.patch_draws import Patches
 
@@ -150,7 +150,7 @@ class Ensemble:
         source = self.fit()
         return source.scores(source.features.all_sets(2), source.main_effects())
 
-    def judged(self, new: Array, y_new: Array, sets: Places) -> SetScores:
+    def judged(self, new: Array, y_new: Array, sets: Places) -> dict[str, Array]:
         """The same patches on new rows: what intervals are for."""
         drawn = self._drawn
         beside = drawn.seen_by_none(len(new))

@@ -248,15 +248,18 @@ class ContributionRule:
 
     def _steps(self, points: Points) -> Array:
         """Of numbers x − mean; 1 for categories, and where a number is missing."""
-        rows = self.reference.points
-        there = ~np.isnan(rows)
-        means = np.where(there, rows, 0.0).sum(axis=0)
-        means /= np.maximum(there.sum(axis=0), 1)
-        schema = self.function.schema
+        means, schema = known_means(self.reference.points), self.function.schema
         numeric = ~np.isnan(points)
         if schema is not None:
             numeric &= ~schema.categorical
-        return np.where(numeric, points - means, 1.0)
+        return np.where(numeric, points - np.nan_to_num(means), 1.0)
+
+
+def known_means(points: Points) -> Array:
+    """Means of the columns over the numbers that are there, (D,); NaN without any."""
+    there = ~np.isnan(points)
+    sums, counts = np.where(there, points, 0.0).sum(axis=0), there.sum(axis=0)
+    return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
 
 
 def _words_of(points: Points) -> list[int]:

@@ -279,7 +279,8 @@ class FittedDocuments(FittedReference):
         """Each document by itself; its new words are compared with none."""
         began = time.perf_counter()
         texts, names = read_texts(X, "X_new")
-        answers = self.one_by_one(texts, self._beside_others, progress)
+        asked = self.one_by_one(texts, progress)
+        answers = [self._beside_others(text) for text in asked]
         documents, parts, rows = zip(*answers, strict=True)
         old = self.function.text_schema
         new = (word for document in documents for word in document.words)

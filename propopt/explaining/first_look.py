@@ -200,13 +200,14 @@ def explain(
 
         return fitted_documents(settings, model, X, data, progress).reference
     _ = settings.law_of_columns  # refused if it deletes words
-    if graph is None and _is_alone(X, data):
+    has_rows = not (data is None or isinstance(data, TableSchema))
+    alone = has_rows and hasattr(X, "__len__") and len(X) == 1
+    if graph is None and alone:  # and others to compare it with
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)
     function, told = wrapped_and_told(
         model, X, target, output, data, batch_rows, outcome
     )
     points, labels = told.read(function, X, "X")
-    has_rows = not (data is None or isinstance(data, TableSchema))
     table = told.read(function, data, "data") if has_rows else (points, labels)
     reference = Reference.of_points(*table, function.schema)
     rows = JointPlan(
@@ -246,9 +247,3 @@ def explain(
         },
         **function.told(points),
     )
-
-
-def _is_alone(X: Any, data: Any) -> bool:
-    """Whether there is one row, and others to compare it with."""
-    has_rows = not (data is None or isinstance(data, TableSchema))
-    return has_rows and hasattr(X, "__len__") and len(X) == 1

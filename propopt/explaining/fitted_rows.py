@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar, final
@@ -48,7 +48,6 @@ _UNSCALED = 1e-9
 """Of what zero costs: an optimum of less than that has no scale of its own."""
 
 _Asked = TypeVar("_Asked")
-_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,16 +68,12 @@ class FittedReference(ABC):
         """Each row, or document, of X with its own target."""
 
     @staticmethod
-    def one_by_one(
-        asked: Sequence[_Asked], made: Callable[[_Asked], _Made], progress: bool | None
-    ) -> list[_Made]:
-        """What is made of each by itself."""
-        result = []
+    def one_by_one(asked: Sequence[_Asked], progress: bool | None) -> Iterator[_Asked]:
+        """Each by itself, beside a bar."""
         with progress_bar("explain", len(asked), progress) as bar:
             for one in asked:
-                result.append(made(one))
+                yield one
                 bar.advance(bar.task_ids[0])
-        return result
 
     def answer(
         self,
@@ -165,11 +160,10 @@ class FittedRows(FittedReference):
         began = time.perf_counter()
         points, labels = self.function.read(X, "X_new")
         # a model may answer many rows in other digits than one asked alone
-        parts = self.one_by_one(
-            range(len(points)),
-            lambda n: self.aim(points[[n]], labels.of_positions([n])),
-            progress,
-        )
+        parts = [
+            self.aim(points[[n]], labels.of_positions([n]))
+            for n in self.one_by_one(range(len(points)), progress)
+        ]
         places = coordinates_of(self.function, points, self.sizes)
         names = labels.points or range(len(points))
         rows = [*map(self._row, parts, places, names)]

@@ -55,17 +55,8 @@ ByLoss: TypeAlias = (
 _Read: TypeAlias = dict[PropertyLoss, Array]
 
 
-@dataclass(frozen=True, eq=False)
-class SweepPoint:
-    """One combination of weights and limits."""
-
-    weights: Array  # (k,): in the order of the losses with a weight
-    bounds: tuple[Bound, ...]  # one for each loss with limits
-
-    @property
-    def has_zero(self) -> bool:
-        """True if one of its limits is zero."""
-        return any(bound.limit == 0.0 for bound in self.bounds)
+SweepPoint: TypeAlias = tuple[Array, tuple[Bound, ...]]
+"""Weights (k,) in the order of the losses, and a bound for each loss with limits."""
 
 
 def _planned(
@@ -82,11 +73,18 @@ def _planned(
             raise InvalidInput(
                 f"limits: {loss.name} has weights too; give one or the other"
             )
-    whole = _summed(objective, weighed, limited)
+    # the objective without losses that have limits, and with those that are new
+    kept = tuple(term for term in objective.terms if term[1] not in limited)
+    new = tuple((1.0, loss) for loss in weighed if loss not in objective.losses)
+    if not (kept or new):
+        raise InvalidInput(
+            "limits: all losses of the objective have limits, so nothing is left to "
+            "minimise"
+        )
+    whole = Objective.weighed(kept + new)
     rows = _combined(whole, weighed)
     bounds = [[Bound(loss, c) for c in limited[loss].tolist()] for loss in limited]
-    points = itertools.product(rows, itertools.product(*bounds))
-    return whole.losses, tuple(itertools.starmap(SweepPoint, points))
+    return whole.losses, tuple(itertools.product(rows, itertools.product(*bounds)))
 
 
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
@@ -114,18 +112,6 @@ def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
         if not read[loss].size:
             raise InvalidInput(f"{what}: {loss.name} has no values to sweep over")
     return read
-
-
-def _summed(objective: Objective, weighed: _Read, limited: _Read) -> Objective:
-    """The objective without losses that have limits, and with those that are new."""
-    kept = tuple(term for term in objective.terms if term[1] not in limited)
-    new = tuple((1.0, loss) for loss in weighed if loss not in objective.losses)
-    if not (kept or new):
-        raise InvalidInput(
-            "limits: all losses of the objective have limits, so nothing is left to "
-            "minimise"
-        )
-    return Objective.weighed(kept + new)
 
 
 def _combined(objective: Objective, weighed: _Read) -> Array:
@@ -219,8 +205,8 @@ def sweep(
     workers = min(read_workers(n_jobs), len(blocks))
     goal = read_positive(tolerance, "tolerance")
     # all losses: those with limits have no weight
-    terms = [*zip(points[0].weights.tolist(), losses, strict=True)]
-    terms += [(0.0, bound.loss) for bound in points[0].bounds]
+    terms = [*zip(points[0][0].tolist(), losses, strict=True)]
+    terms += [(0.0, bound.loss) for bound in points[0][1]]
     traded = Objective.weighed(tuple(terms))
     known = traded.losses
     bounds = bounds_of(subject_to, known)
@@ -295,41 +281,41 @@ class _Job:
         Where one limit varies and the curve of its loss is known, that curve serves for
         all limits above zero. Each limit of zero makes a program of its own.
         """
-        point = next((p for p in points if not p.has_zero), points[0])
-        task = self.task(point)
+        every = [bounds for _, bounds in points]
+        bounds = next((own for own in every if not _has_zero(own)), every[0])
+        task = self.task(bounds)
         chosen = task.chosen
         if isinstance(chosen, OneBound):
             chosen = OneBound(curve=chosen.curve_of(task.program))
-        return self if self._is_alone(point) else replace(self, chosen=chosen)
+        return self if self._is_alone(bounds) else replace(self, chosen=chosen)
 
     def ends(self, points: Sequence[SweepPoint]) -> Ends:
         """Where losses trade off that ever have a weight, or a limit."""
-        program = Program(self.losses, self.bounds + points[0].bounds)
-        ever = np.any([point.weights > 0.0 for point in points], axis=0)
+        program = Program(self.losses, self.bounds + points[0][1])
+        ever = np.any([weights > 0.0 for weights, _ in points], axis=0)
         weighted = {loss.name for loss, c in zip(self.losses, ever, strict=True) if c}
         return Ends.of(program, weighted | {x.loss.name for x in program.bounds})
 
-    def task(self, point: SweepPoint) -> Task:
-        """The program of one point, for all its weights."""
-        program = Program(self.losses, self.bounds + point.bounds)
-        if self.chosen is None or self._is_alone(point):
+    def task(self, bounds: tuple[Bound, ...]) -> Task:
+        """The program with the bounds of a point, for all weights."""
+        program = Program(self.losses, self.bounds + bounds)
+        if self.chosen is None or self._is_alone(bounds):
             return Task(program, self.solver)
         return Task.taken(program, self.chosen)
 
-    def _is_alone(self, point: SweepPoint) -> bool:
+    def _is_alone(self, bounds: tuple[Bound, ...]) -> bool:
         """True if what its limits leave differs from limit to limit."""
-        fixed = any(bound.limit == 0.0 for bound in self.bounds)
-        return point.has_zero or (fixed and bool(point.bounds))
+        return _has_zero(bounds) or (_has_zero(self.bounds) and bool(bounds))
 
     def run(self, blocks: Sequence[_Block]) -> Iterator[Explanation | SolverFailure]:
         """One result for each point, each started from the last of its block."""
         task: Task | None = None
         for block in blocks:
             start: Solution | None = None
-            for point in block:
-                if task is None or point.bounds:
-                    task = self.task(point)
-                result, start = self._solved(task, point.weights, start)
+            for weights, bounds in block:
+                if task is None or bounds:
+                    task = self.task(bounds)
+                result, start = self._solved(task, weights, start)
                 yield result
 
     def _solved(
@@ -368,13 +354,18 @@ class _Job:
     ) -> Iterator[Explanation | SolverFailure]:
         """What a worker found, with what was left here: program, standard errors."""
         task: Task | None = None
-        for point, result in zip(block, results, strict=True):
+        for (weights, bounds), result in zip(block, results, strict=True):
             if isinstance(result, SolverFailure):
                 yield result
                 continue
-            if task is None or point.bounds:
-                task = self.task(point)
-            yield task.with_program(result, point.weights)
+            if task is None or bounds:
+                task = self.task(bounds)
+            yield task.with_program(result, weights)
+
+
+def _has_zero(bounds: Sequence[Bound]) -> bool:
+    """True if one of the limits is zero."""
+    return any(bound.limit == 0.0 for bound in bounds)
 
 
 def _results(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.checks import read_nonnegative, sealed
+from propopt.base.checks import known_word, read_nonnegative, sealed
 from propopt.base.errors import InvalidInput, MissingPatternsWarning
 from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
@@ -286,9 +286,7 @@ def _sums(
 
 def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
     """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest."""
-    if metric not in get_args(FeatureMetric):
-        raise InvalidInput(f"metric: expected 'uniform' or 'effects', got {metric!r}")
-    if metric == "uniform":
+    if known_word(metric, FeatureMetric, "metric") == "uniform":
         return np.ones(phi.shape[1])
     squares = (phi**2).mean(axis=0)
     return np.asarray(np.sqrt(np.maximum(squares, _FLOOR * (squares.max() or 1.0))))

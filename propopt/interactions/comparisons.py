@@ -403,18 +403,8 @@ def faith_shap(
 
     Parameters
     ----------
-    model : estimator, callable or Function
-        Fitted; see :func:`propopt.wrap` for what is explained of a classifier.
-    X : array or DataFrame (N, D)
-        Rows are drawn from it.
-    target : class label or int, optional
-        The class, as in :func:`propopt.wrap`.
-    groups : mapping of a feature to its columns, optional
-        Columns that are one feature.
-    n_rows, n_background : int
-        Rows x and b, drawn apart; 2^M times their product evaluations.
-    rng : int, numpy.random.Generator or None
-        For the draws; None is seed 0.
+    model, X, target, groups, n_rows, n_background, rng
+        As for :func:`shap_interactions`.
 
     Returns
     -------

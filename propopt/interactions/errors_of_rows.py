@@ -28,7 +28,8 @@ class RowError:
 
     name: str  # what files and tables call it
     units: str  # in words
-    formula: Callable[[NDArray[Any], Array], Array]  # see :meth:`of`
+    # Err of N rows and q predictors, (N, q), from y (N,) and known (N, q, R)
+    of: Callable[[NDArray[Any], Array], Array]
     of_class: bool = False  # of a prediction the class of the row alone is known
 
     def known(self, predicted: Array, y: NDArray[Any]) -> Array:
@@ -36,10 +37,6 @@ class RowError:
         if self.of_class:
             predicted = predicted[np.arange(len(y)), y.astype(np.intp)]
         return predicted.reshape(len(y), -1)
-
-    def of(self, y: NDArray[Any], known: Array) -> Array:
-        """Err of N rows and q predictors, (N, q); y (N,), known (N, q, R)."""
-        return self.formula(y, known)
 
 
 def _squared(y: NDArray[Any], known: Array) -> Array:

@@ -118,31 +118,24 @@ def fit_part(
     return Fitted(np.stack(known), suspects - left, seconds, tuple(kept))
 
 
-@dataclass
-class Pace:
-    """How much the next call fits: as much as takes :data:`CALL_SECONDS`.
+def paced(size: int, most: int, count: int, seconds: float) -> int:
+    """How much the next call fits, after one of ``count``: what takes CALL_SECONDS.
 
     It begins with one, and at most doubles, as nothing is known of the others. No
     number depends on it.
     """
+    in_time = CALL_SECONDS * count / max(seconds, 1e-9)
+    return max(1, int(min(in_time, max(size, 2 * count), most)))
 
-    most: int  # of one call
-    size: int = 1  # of the next
 
-    def saw(self, count: int, seconds: float) -> None:
-        """Learn from a call that has come back."""
-        in_time = CALL_SECONDS * count / max(seconds, 1e-9)
-        size = min(in_time, max(self.size, 2 * count), self.most)
-        self.size = max(1, int(size))
-
-    def chunks(self, missing: Truths) -> Iterator[slice]:
-        """What is missing, in order, cut when it is asked for."""
-        ends = np.flatnonzero(np.diff(missing, prepend=False, append=False))
-        for start, stop in ends.reshape(-1, 2).tolist():
-            while start < stop:
-                own = slice(start, min(start + self.size, stop))
-                yield own
-                start = own.stop
+def chunks(missing: Truths, size: Callable[[], int]) -> Iterator[slice]:
+    """What is missing, in order, cut when it is asked for."""
+    ends = np.flatnonzero(np.diff(missing, prepend=False, append=False))
+    for start, stop in ends.reshape(-1, 2).tolist():
+        while start < stop:
+            own = slice(start, min(start + size(), stop))
+            yield own
+            start = own.stop
 
 
 def fitted_parts(
@@ -166,12 +159,12 @@ def fitted_parts(
     most = CHUNKS.rows(row_bytes)
     if spread:
         most = min(most, math.ceil(missing.sum() / (8 * max(n_workers, 1))))
-    pace = Pace(most, 1 if results_come_early() else most)
+    size = 1 if results_come_early() else most
     left = set(range(len(refits.features))) - used
     sent: deque[slice] = deque()
 
     def calls() -> Iterator[Callable[[], Fitted]]:
-        for own in pace.chunks(missing):
+        for own in chunks(missing, lambda: size):
             sent.append(own)
             yield partial(fit_part, plan.part(own), refits, keep, frozenset(left))
 
@@ -180,7 +173,7 @@ def fitted_parts(
         bar.advance(task, len(missing) - int(missing.sum()))
         for fitted in in_workers(calls(), n_workers) if n_workers else ():
             own = sent.popleft()
-            pace.saw(own.stop - own.start, fitted.seconds)
+            size = paced(size, most, own.stop - own.start, fitted.seconds)
             left -= fitted.used
             yield own, fitted
             bar.advance(task, own.stop - own.start)

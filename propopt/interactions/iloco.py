@@ -118,7 +118,7 @@ def _largest(judge: LeftOut, order: int, n_sets: int) -> Places:
     for size in range(min(order, 2), order + 1):
         if size > 2:
             chosen = _extended(chosen, features)
-        scores = np.abs(set_scores(judge, chosen).estimates)
+        scores = np.abs(set_scores(judge, chosen)["estimates"])
         # the first of equal ones
         best = np.argsort(-scores, kind="stable")[:n_sets]
         chosen = chosen[np.sort(best)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol, Self, final
 
@@ -135,9 +135,9 @@ class LeftOut(ABC):
         quantity: Quantity | None = None,  # what the learner predicts
     ) -> InteractionScores:
         """Scores of Q sets, with all that is known of their errors."""
-        result, not_used = set_scores(self, sets), self.not_used
+        known, not_used = set_scores(self, sets), self.not_used
         counted = ~np.isin(sets, np.array(not_used, np.intp)).any(axis=1)
-        effects = result.estimates if main is None else main.estimates
+        effects = known["estimates"] if main is None else main.estimates
         weighed = self.row_weights > 0.0
         groups = () if self.row_groups is None else self.row_groups[weighed]
         outcome = None if quantity is None else quantity.outcome
@@ -145,12 +145,12 @@ class LeftOut(ABC):
             sets=sets,
             names=self.features.names,
             columns=self.features.column_names,
-            estimates=np.where(counted, result.estimates, 0.0),
-            standard_errors=np.where(counted, result.standard_errors, 0.0),
-            monte_carlo=np.where(counted, result.monte_carlo, 0.0),
-            counts=result.counts,
-            effective_rows=np.where(counted, result.effective_rows, np.nan),
-            n_groups=result.n_groups,
+            estimates=np.where(counted, known["estimates"], 0.0),
+            standard_errors=np.where(counted, known["standard_errors"], 0.0),
+            monte_carlo=np.where(counted, known["monte_carlo"], 0.0),
+            counts=known["counts"],
+            effective_rows=np.where(counted, known["effective_rows"], np.nan),
+            n_groups=len(self.errors(WHOLE).replicates),
             n_rows=int(np.count_nonzero(weighed)),
             n_candidates=len(sets) if n_candidates is None else n_candidates,
             method=self.method,
@@ -199,49 +199,22 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
     return LeftOutErrors(rows.T, replicates, counts)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SetScores:
-    """iLOCO of Q sets of one size, with what is known of the error."""
+def set_scores(source: LeftOut, sets: Places) -> dict[str, Values]:
+    """What :class:`InteractionScores` has of Q sets of one size, by its names there.
 
-    # (Q,): z̄_S, the mean over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T))
-    estimates: Values
-    # (Q,): s/√N, s with the divisor N − 1: of other rows, the predictors as they are
-    standard_errors: Values
-    # (Q,): of other patches: the jackknife over groups of them; zero without patches
-    monte_carlo: Values
-    # (Q,): over how many patches a prediction is averaged, where they are fewest
-    counts: Values
-    effective_rows: Values  # (Q,): rows that carry the standard error: see moments
-    n_groups: int  # G, groups of patches; 0 without patches
-
-
-def set_scores(source: LeftOut, sets: Places) -> SetScores:
-    """SetScores of Q sets of one size; all rows of a few sets are held at once."""
+    Estimates are z̄_S, means over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)); counts
+    are patches of a prediction, where they are fewest. All rows of a few sets are held
+    at once.
+    """
     row_bytes = 8 * len(source.row_weights)
-    blocks = list(AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]
-    parts = [_some_scores(source, sets[own]) for own in blocks]
-    if len(parts) == 1:
-        return parts[0]
-    joined = {
-        each.name: np.concatenate([getattr(part, each.name) for part in parts])
-        for each in fields(SetScores)
-        if each.name != "n_groups"
-    }
-    return SetScores(**joined, n_groups=parts[0].n_groups)
-
-
-def _some_scores(source: LeftOut, sets: Places) -> SetScores:
-    z = inclusion_exclusion(source, sets)
-    means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
-    return SetScores(
-        estimates=means,
-        standard_errors=errors,
-        monte_carlo=_jackknife(z.replicates),
-        counts=z.counts,
-        effective_rows=carried,
-        n_groups=len(z.replicates),
-    )
+    parts = []
+    for own in list(AT_ONCE.blocks(len(sets), row_bytes)) or [slice(0)]:
+        z = inclusion_exclusion(source, sets[own])
+        means, errors, carried = moments(z.rows, source.row_weights, source.row_groups)
+        parts.append((means, errors, _jackknife(z.replicates), z.counts, carried))
+    names = "estimates", "standard_errors", "monte_carlo", "counts", "effective_rows"
+    joined = map(np.concatenate, zip(*parts, strict=True))
+    return dict(zip(names, joined, strict=True))
 
 
 def _jackknife(replicates: Array) -> Values:

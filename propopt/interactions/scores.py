@@ -37,7 +37,7 @@ from propopt.interactions.inference import (
 )
 from propopt.results.certain import plural
 from propopt.results.result import Result
-from propopt.tables.frames import Labels, listed, order_of
+from propopt.tables.frames import listed, order_of
 
 
 # ---- Scores in words: what the largest say, and what a reader has to be careful with
@@ -268,17 +268,6 @@ class ScoresOfSets(Result):
     def order(self) -> int:
         """How many features a set has: of LOCO 1, of pairs 2."""
         return int(self.sets.shape[1])
-
-    @property
-    def labels(self) -> Labels:
-        """Names: of sets, as rows of :meth:`to_frame`, and of features.
-
-        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
-        """
-        return Labels(
-            points=tuple(map(self._name_of, range(len(self)))),
-            features=tuple(map(str, self.names)),
-        )
 
     def matrix(self) -> Array:
         """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.
@@ -644,11 +633,21 @@ class InteractionScores(
         rest = others_in_words(np.delete(self.estimates, shown))
         more = int(np.delete(above | below, shown).sum())
         level = level_in_words(WORDS_LEVEL)
+        notes = np.where(np.isnan(ends[:, 0]), "its error is not known", "")
+        notes = np.where(self.are_not_used, "not used", notes).tolist()
         return Card(
             title=_finding(self, int(above.sum()), int(below.sum())),
             subtitle=f"{self.explained}: {_FORMULAS.get(self.order, _RISES)}; in "
             f"{self.units}; {plural(self.n_rows, 'row')}",
-            rows=[self._card_row(q, *ends[q].tolist()) for q in shown],
+            rows=[
+                CardRow(
+                    name=self._name_of(q),
+                    value=float(self.estimates[q]),
+                    note=notes[q],
+                    interval=(float(ends[q, 0]), float(ends[q, 1])),
+                )
+                for q in shown
+            ],
             rest=f"{rest}; {more} of them clearly not zero" if more else rest,
             lines=(*self.notes, *self.cautions),
             proof=f"intervals: {level}, all {self.n_candidates:,} together · "
@@ -658,16 +657,6 @@ class InteractionScores(
                 "without features": self.method,
                 "units": units_of_scores(self),
             },
-        )
-
-    def _card_row(self, q: int, low: float, high: float) -> CardRow:
-        value, not_used = float(self.estimates[q]), self.are_not_used[q]
-        note = "" if low == low else "its error is not known"
-        return CardRow(
-            name=self._name_of(q),
-            value=value,
-            note="not used" if not_used else note,
-            interval=(low, high),
         )
 
     def __repr__(self) -> str:

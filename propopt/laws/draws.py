@@ -125,17 +125,9 @@ MOST_EACH: Final = 16
 """Of so many other values each is tried in every draw; of more, one that is drawn."""
 
 
-class OtherValues(NamedTuple):
-    """Other values of one column, with what the change of f counts."""
-
-    rows: Positions
-    """The rows at which they are tried, (T,)."""
-
-    values: Array
-    """What the column becomes, in each draw, (T, S)."""
-
-    weights: Array
-    """The attribution is the mean of weight · (f(V) − f with the value), (T, S)."""
+OtherValues: TypeAlias = tuple[Positions, Array, Array]
+"""Other values of a column: rows (T,) at which they are tried, what it becomes in each
+draw (T, S), weights (T, S). Attributions are means of weight · (f(V) − f there)."""
 
 
 def other_values(
@@ -152,9 +144,7 @@ def other_values(
         # f(v_2, ·) − f(v_1, ·), over v_2 − v_1, whichever of them V_j is
         (low, high), rows, slope = law.values, np.flatnonzero(~absent), 1.0 / law.extent
         is_low = samples[rows] == low
-        yield OtherValues(
-            rows, np.where(is_low, high, low), np.where(is_low, -slope, slope)
-        )
+        yield rows, np.where(is_low, high, low), np.where(is_low, -slope, slope)
 
 
 def _effects(
@@ -170,12 +160,12 @@ def _effects(
         at = np.searchsorted(cumulative / cumulative[-1], uniforms, side="right")
         drawn = np.asarray(values[np.minimum(at, len(values) - 1)], dtype=np.float64)
         every = np.tile(drawn, (len(rows), 1))
-        yield OtherValues(rows, every, np.ones(every.shape))
+        yield rows, every, np.ones(every.shape)
         return
     for value, share in zip(values.tolist(), shares.tolist(), strict=True):
         own = rows[x[rows] != value]
         shape = len(own), len(uniforms)
-        yield OtherValues(own, np.full(shape, float(value)), np.full(shape, share))
+        yield own, np.full(shape, float(value)), np.full(shape, share)
 
 
 N_BLOCKS: Final = 10
@@ -214,7 +204,7 @@ class Design:
         none = np.zeros((len(self.points), 1)), np.zeros(1)
         columns = zip(self.law.columns, self.points.T, strict=True)
         others = (other for law, x in columns for other in other_values(law, x, *none))
-        return len(self.points) + sum(len(other.rows) for other in others)
+        return len(self.points) + sum(len(rows) for rows, _, _ in others)
 
     @property
     def fewest(self) -> int:

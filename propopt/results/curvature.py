@@ -80,12 +80,15 @@ class Quadratic:
             for noun in ("gradient-matching", "robustness", "smoothness")
         )
         assert own is not None, "the solver refuses programs without gradient matching"
+        # they have a Gram matrix and parts, as _NOUNS has it
+        points: Any = None if over_points is None else losses[over_points].map
+        features: Any = None if over_features is None else losses[over_features].map
         return cls(
             G=np.array(np.broadcast_to(losses[own].target, shape)),
-            P=_gram(losses, over_points),
-            Q=_gram(losses, over_features),
-            point_parts=_parts(losses, over_points),
-            feature_parts=_parts(losses, over_features),
+            P=None if points is None else points.gram,
+            Q=None if features is None else features.gram,
+            point_parts=None if points is None else points.components,
+            feature_parts=None if features is None else features.components,
             places=(own, over_points, over_features),
         )
 
@@ -171,24 +174,6 @@ def all_squared_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
         if not isinstance(loss.penalty, Squared):
             return f"{loss.name} is not a squared loss"
     return None
-
-
-def _gram(losses: tuple[PropertyLoss, ...], place: int | None) -> Any:
-    if place is None:
-        return None
-    match losses[place].map:
-        case OverPoints() | ImplicitOverPoints() | OverFeatures() as coupled:
-            return coupled.gram
-        case other:
-            raise TypeError(f"{type(other).__name__} has no Gram matrix")
-
-
-def _parts(losses: tuple[PropertyLoss, ...], place: int | None) -> Components | None:
-    match None if place is None else losses[place].map:
-        case OverPoints() | ImplicitOverPoints() | OverFeatures() as coupled:
-            return coupled.components
-        case _:
-            return None
 
 
 def _constants(G: Array, parts: Components | None) -> Array:
@@ -375,3 +360,12 @@ def _errors(P: Array, values: Array, vectors: Array) -> Array:
 def _norm(P: Array) -> float:
     """The largest sum of absolute values in a row: no eigenvalue is larger."""
     return float(np.abs(P).sum(axis=1).max(initial=0.0))
+
+
+def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
+    """U over points and V over features."""
+    n_points, n_features = quadratic.G.shape
+    return (
+        Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
+        Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
+    )

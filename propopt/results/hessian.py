@@ -65,7 +65,12 @@ from propopt.losses.maps import (
     Squared,
 )
 from propopt.losses.restricted import Support, counted, is_complete
-from propopt.results.curvature import Eigenbasis, Quadratic, curvature_refusal
+from propopt.results.curvature import (
+    Eigenbasis,
+    Quadratic,
+    curvature_refusal,
+    eigenbases,
+)
 
 
 # ---- The quadratic part of an objective, and the inverse of half its Hessian
@@ -77,10 +82,6 @@ class Hessian(ABC):
     @abstractmethod
     def solve(self, E: Array) -> Array:
         """H⁻¹E, shape (N, D)."""
-
-    def energy(self, E: Array) -> float:
-        """⟨E, H⁻¹E⟩ ≥ 0."""
-        return float(np.vdot(E, self.solve(E)))
 
     @abstractmethod
     def inverse_block(self, row: int) -> Array:
@@ -125,7 +126,16 @@ class OfEntries(Hessian):
     def solve(self, E: Array) -> Array:
         e = self.support.values(E)[:, 0]
         if self.sums is None and "_inverse" not in vars(self):
-            return self.support.expanded(self._iterated(e)[:, None])
+            w, diagonal = np.zeros_like(e), self._matrix.diagonal()
+            conjugate_gradients(
+                lambda v: self._matrix @ v,
+                w,
+                e.copy(),
+                precondition=lambda r: r / diagonal,
+                most_steps=_ENTRIES_MOST_STEPS,
+                reduction=_ENTRIES_REDUCTION,
+            )
+            return self.support.expanded(w[:, None])
         w = self._inverse @ e
         if self.sums is not None:
             w -= self._borne.T @ la.cho_solve(self._factor, self.sums @ w)
@@ -205,19 +215,6 @@ class OfEntries(Hessian):
         S = (self._borne @ self.sums.T).toarray()
         return la.cho_factor((S + S.T) / 2.0)
 
-    def _iterated(self, e: Array) -> Array:
-        """H⁻¹e by conjugate gradients."""
-        w, diagonal = np.zeros_like(e), self._matrix.diagonal()
-        conjugate_gradients(
-            lambda v: self._matrix @ v,
-            w,
-            e.copy(),
-            precondition=lambda r: r / diagonal,
-            most_steps=_ENTRIES_MOST_STEPS,
-            reduction=_ENTRIES_REDUCTION,
-        )
-        return w
-
 
 MOST_DIAGONALIZED = 2_000
 """Points from which conjugate gradients are cheaper than an eigenbasis, O(N³)."""
@@ -243,9 +240,6 @@ class Diagonalized(Hessian):
     def solve(self, E: Array) -> Array:
         turned = self.turned(E) / self.values
         return self.over_points.backward(self.over_features.backward(turned.T).T)
-
-    def energy(self, E: Array) -> float:
-        return float((self.turned(E) ** 2 / self.values).sum())
 
     def inverse_block(self, row: int) -> Array:
         # V diag_j(Σ_i U_ni² / h_ij) Vᵀ
@@ -442,13 +436,7 @@ class QuadraticPart:
 
     @cached_property
     def _bases(self) -> tuple[Eigenbasis, Eigenbasis]:
-        if self.known is not None:
-            return self.known
-        quadratic, (N, D) = self._quadratic, self.program.shape
-        return (
-            Eigenbasis(quadratic.P, quadratic.point_parts, N),
-            Eigenbasis(quadratic.Q, quadratic.feature_parts, D),
-        )
+        return self.known or eigenbases(self._quadratic)
 
 
 def is_squared(loss: PropertyLoss) -> bool:

@@ -440,17 +440,10 @@ def _beside(target: float) -> str:
     return "" if math.isnan(target) else f" (target: {target:.3g})"
 
 
-def difference(graph: Graph, W: Attributions) -> float:
-    """√(Σ S‖w_n − w_n'‖²/(D ΣS)): of neighbours, per feature; NaN without any."""
-    if not graph.total > 0.0:
-        return math.nan
-    return math.sqrt(graph.differences.energy(W) / (W.shape[1] * graph.total))
-
-
 def _differences(program: Program, W: Attributions) -> Iterator[tuple[str, float]]:
-    """Between neighbours, by the name of a loss; over shared words of these alone.
+    """√(Σ S‖w_n − w_n'‖²/(D ΣS)) by the name of a loss; of shared words by these alone.
 
-    Graphs that several losses have count once.
+    NaN where there are no neighbours. Graphs that several losses have count once.
     """
     seen: list[Graph] = []
     for loss in program.all_losses:
@@ -458,7 +451,9 @@ def _differences(program: Program, W: Attributions) -> Iterator[tuple[str, float
             case PairwiseRobustness(graph=graph) | MaxDifferenceRobustness(graph=graph):
                 if not any(graph is other for other in seen):
                     seen.append(graph)
-                    yield loss.name, difference(graph, W)
+                    squares, total = graph.differences.energy(W), graph.total
+                    mean = squares / (W.shape[1] * total) if total > 0.0 else math.nan
+                    yield loss.name, math.sqrt(mean)
     for loss in program.all_losses:
         if isinstance(loss, SharedRobustness):
             total = loss.entry_graph.total

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, final
 
@@ -26,7 +25,6 @@ from propopt.losses import (
     SharedRobustness,
 )
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certain import (
@@ -38,7 +36,7 @@ from propopt.results.certain import (
 )
 from propopt.results.hessian import QuadraticPart
 from propopt.results.result import Result
-from propopt.results.target_error import Scatter
+from propopt.results.target_error import Scatter, sampled_blocks
 
 
 # ---- Whether conclusions survive another weight, another graph, another seed
@@ -206,55 +204,49 @@ Solve: TypeAlias = Callable[..., Any]
 """(objective, subject_to=bounds) ↦ explanation, as :func:`propopt.solve`."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Optima:
-    """What the optimum is of a program near one, for any weights, and other draws."""
+def _optima(
+    program: Program, weights: Sequence[Array], solve: Solve | None
+) -> Iterator[Attributions]:
+    """The optima for each of the weights (k,), in the order of the losses.
 
-    program: Program
-    W: Attributions
-    solve: Solve | None  # by this; else in closed form, where all losses are squared
+    Without ``solve`` in closed form, where all losses are squared.
+    """
+    if solve is None:
+        yield from map(QuadraticPart(program).optimum, weights)
+        return
+    for c in weights:
+        yield solve(program.weighed(c), subject_to=program.bounds).attributions
 
-    def of(
-        self, weights: Sequence[Array], program: Program | None = None
-    ) -> Iterator[Attributions]:
-        """The optima for each of the weights (k,), in the order of the losses."""
-        at = self.program if program is None else program
-        if self.solve is None:
-            part = QuadraticPart(at)
-            yield from map(part.optimum, weights)
-            return
-        for c in weights:
-            yield self.solve(at.weighed(c), subject_to=at.bounds).attributions
 
-    def redrawn(self, weights: Array, place: int) -> Iterator[Attributions]:
-        """For draws of the target of a loss such as another seed would give.
+def _redrawn(
+    best: Optimum, program: Program, weights: Array, place: int, solve: Solve | None
+) -> Iterator[Attributions]:
+    """For draws of the target of a loss such as another seed would give.
 
-        A block Ĝ_b is off the mean Ḡ of B blocks by B − 1 times the variance of Ḡ, and
-        two seeds are apart by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
-        """
-        loss = self.program.losses[place]
-        blocks = _blocks(loss)
-        assert blocks is not None, "it is drawn"
-        apart = math.sqrt(2.0 / (len(blocks) - 1))
-        if self.solve is None:
-            H = QuadraticPart(self.program).hessian(weights)
-            scatter = Scatter(QuadraticPart(self.program), blocks)
-            for move in scatter.moved(weights[place], H):
-                yield self.W + apart * move
-            return
-        mean = blocks.mean(axis=0)
-        for block in blocks:
-            G = mean + apart * (block - mean)
-            other = _replaced(self.program, place, GradientMatching(G, name=loss.name))
-            yield from self.of([weights], other)
+    A block Ĝ_b is off the mean Ḡ of B blocks by B − 1 times the variance of Ḡ, and
+    two seeds are apart by twice that variance: Ḡ + √(2/(B − 1)) (Ĝ_b − Ḡ).
+    """
+    loss = program.losses[place]
+    blocks = sampled_blocks(loss)
+    assert blocks is not None, "it is drawn"
+    apart = math.sqrt(2.0 / (len(blocks) - 1))
+    if solve is None:
+        part = QuadraticPart(program)
+        moves = Scatter(part, blocks).moved(weights[place], part.hessian(weights))
+        yield from (best.attributions + apart * move for move in moves)
+        return
+    mean = blocks.mean(axis=0)
+    for block in blocks:
+        G = mean + apart * (block - mean)
+        other = _replaced(program, place, GradientMatching(G, name=loss.name))
+        yield from _optima(other, [weights], solve)
 
 
 def families(
     best: Optimum, program: Program, solve: Solve | None
 ) -> Iterator[tuple[str, Settings]]:
     """What varies in words, and the attributions in each setting."""
-    losses, optima = program.losses, Optima(program, best.attributions, solve)
+    losses = program.losses
     weights = np.array([best.weights.get(x.name, 0.0) for x in losses])
     weighed = [(k, losses[k]) for k in np.flatnonzero(weights > 0.0).tolist()]
     odd = [loss.name for _, loss in weighed if not isinstance(loss.penalty, Squared)]
@@ -269,22 +261,26 @@ def families(
             many = np.tile(weights, (len(FACTORS), 1))
             many[:, place] *= FACTORS
             names = [f"weight × {factor:.3g}" for factor in FACTORS]
-            results = dict(zip(names, optima.of([*many]), strict=True))
+            results = dict(zip(names, _optima(program, [*many], solve), strict=True))
             yield f"weight of {loss.name}", results
     for place, loss in weighed:
         if isinstance(loss, PairwiseRobustness | SharedRobustness):
-            near = dict(_neighbours(optima, weights, place, loss))
+            near = dict(_neighbours(program, weights, place, loss, solve))
             if near:
                 yield f"neighbours in {loss.name}", near
     for place, loss in weighed:
-        if _blocks(loss) is not None:
-            redrawn = optima.redrawn(weights, place)
+        if isinstance(loss.penalty, Squared) and sampled_blocks(loss) is not None:
+            redrawn = _redrawn(best, program, weights, place, solve)
             seeds = {f"draw {b}": W for b, W in enumerate(redrawn, start=1)}
             yield f"draws of {loss.name}", seeds
 
 
 def _neighbours(
-    optima: Optima, weights: Array, place: int, loss: _Robustness
+    program: Program,
+    weights: Array,
+    place: int,
+    loss: _Robustness,
+    solve: Solve | None,
 ) -> Iterator[tuple[str, Attributions]]:
     """Half and twice as many, with the same weight times the mean degree."""
     graph, again, total = loss.graph, loss.graph.again, _total(loss)
@@ -297,8 +293,8 @@ def _neighbours(
             robust = SharedRobustness(again(other), loss.present, name=loss.name)
         c = weights.copy()
         c[place] *= total / _total(robust)
-        changed = _replaced(optima.program, place, robust)
-        yield plural(other, "neighbour"), next(optima.of([c], changed))
+        changed = _replaced(program, place, robust)
+        yield plural(other, "neighbour"), next(_optima(changed, [c], solve))
 
 
 def _total(loss: _Robustness) -> float:
@@ -311,15 +307,6 @@ def _total(loss: _Robustness) -> float:
 def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
     losses = (*program.losses[:place], loss, *program.losses[place + 1 :])
     return Program(losses, program.bounds, program.shape)
-
-
-def _blocks(loss: PropertyLoss) -> Array | None:
-    """The blocks of draws of a target that is squared; None where there are none."""
-    match loss:
-        case GradientMatching(estimate=Estimate(blocks=blocks), norm="l2"):
-            return blocks
-        case _:
-            return None
 
 
 # ---- What is found

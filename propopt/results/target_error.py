@@ -285,22 +285,14 @@ class Scatter:
 
 @final
 @dataclass(frozen=True, eq=False)
-class KnownCurvature:
-    """What a solver knows of the squared losses of a program."""
-
-    # (Eigenbasis, Eigenbasis): over points and over features
-    bases: tuple[Eigenbasis, Eigenbasis] | None = None
-    # E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights
-    energy: Callable[[Array], Callable[[Array], float]] | None = None
-
-
-@final
-@dataclass(frozen=True, eq=False)
 class Aim:
     """The targets of a program, made ready for any weights."""
 
     program: Program  # its faithfulness losses have targets
-    known: KnownCurvature = KnownCurvature()  # what was computed before
+    # what a solver knows of its squared losses: bases over points and over features,
+    # and E (N, D) to what gives a² ⟨E, H⁻¹E⟩ for any weights
+    bases: tuple[Eigenbasis, Eigenbasis] | None = None
+    energy: Callable[[Array], Callable[[Array], float]] | None = None
 
     def error(
         self, weights: Array, scale: float, multipliers: Sequence[float] = ()
@@ -326,7 +318,8 @@ class Aim:
 
         None where nothing was drawn, or the objective is not quadratic.
         """
-        sampled = [loss for loss in self._aims(weights) if _is_sampled(loss)]
+        aims = self._aims(weights)
+        sampled = [loss for loss in aims if sampled_blocks(loss) is not None]
         if len(sampled) != 1 or self._relation(weights) == "at most":
             return None
         a = self._weight(sampled[0], weights)
@@ -387,7 +380,7 @@ class Aim:
             assert blocks is not None, "it is drawn"
             part = self._constrained
             own = part if part.totals is None else part.inner
-            scatter = Scatter(own, part.free(blocks), self.known.energy)
+            scatter = Scatter(own, part.free(blocks), self.energy)
             self._scatters[loss] = scatter
         return self._scatters[loss]
 
@@ -406,7 +399,7 @@ class Aim:
         bounded = (bound.loss for bound in bounds if bound.limit > 0.0)
         losses = (*self.program.losses, *bounded)
         kept = tuple(bound for bound in bounds if is_complete(bound))
-        bases = None if kept else self.known.bases
+        bases = None if kept else self.bases
         return QuadraticPart(Program(losses, kept, self.program.shape), bases)
 
 
@@ -421,12 +414,13 @@ def _known_exactly(loss: PropertyLoss) -> str | None:
             return None
 
 
-def _is_sampled(loss: PropertyLoss) -> bool:
+def sampled_blocks(loss: PropertyLoss) -> Array | None:
+    """Blocks of draws (B, N, D) of the target of a loss; None where there are none."""
     match loss:
         case GradientMatching(estimate=Estimate(exact=False, blocks=blocks)):
-            return blocks is not None
+            return blocks
         case _:
-            return False
+            return None
 
 
 def _estimate(loss: PropertyLoss) -> Estimate:

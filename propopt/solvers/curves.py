@@ -92,7 +92,7 @@ from propopt.losses.linear_algebra import (
 from propopt.losses.maps import Identity, ImplicitOverPoints, OverPoints
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import Restriction, has_known_zeros
-from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal
+from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal, eigenbases
 from propopt.solvers.factored import Elimination, Factored, stored_graph
 from propopt.solvers.solver import (
     Curve,
@@ -349,15 +349,6 @@ def _memory_refusal(program: Program) -> str | None:
     n_points, n_features = program.shape
     label = f"the eigenbasis of {n_points} points and {n_features} features"
     return memory_refusal(n_bytes, label, "the krylov solver works without it")
-
-
-def eigenbases(quadratic: Quadratic) -> tuple[Eigenbasis, Eigenbasis]:
-    """U over points and V over features."""
-    n_points, n_features = quadratic.G.shape
-    return (
-        Eigenbasis(quadratic.P, quadratic.point_parts, n_points),
-        Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features),
-    )
 
 
 @final

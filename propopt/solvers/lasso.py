@@ -73,10 +73,11 @@ from propopt.losses.maps import (
 from propopt.results.curvature import (
     Quadratic,
     bounds_refusal,
+    eigenbases,
     quadratic_refusal,
 )
 from propopt.solvers.centred import prepare_centred
-from propopt.solvers.curves import choose_curve_solver, eigenbases
+from propopt.solvers.curves import choose_curve_solver
 from propopt.solvers.lasso_newton import (
     LassoMethod,
     LassoOptimum,

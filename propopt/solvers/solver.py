@@ -26,9 +26,10 @@ from propopt.base.arrays import Array, Attributions
 from propopt.base.errors import Refused, SolverFailure
 from propopt.base.resources import few_threads
 from propopt.base.text import Reason
-from propopt.losses import GradientMatching, Program, PropertyLoss
+from propopt.losses import GradientMatching, Program
 from propopt.losses.faithfulness import Estimate
 from propopt.results.certificate import certificate_of, values_at
+from propopt.results.target_error import sampled_blocks
 
 
 # ---- What a solver is: it refuses with a reason, prepares once, and solves many times
@@ -261,15 +262,6 @@ def _programs_without_a_block(program: Program) -> Iterator[Program]:
         other = GradientMatching(target, loss.norm, name=loss.name)
         losses = tuple(other if one is loss else one for one in program.losses)
         yield Program(losses, program.bounds, program.shape)
-
-
-def sampled_blocks(loss: PropertyLoss) -> Array | None:
-    """Blocks of draws (B, N, D) of the target of a loss; None where there are none."""
-    match loss:
-        case GradientMatching(estimate=Estimate(exact=False, blocks=blocks)):
-            return blocks
-        case _:
-            return None
 
 
 # ---- Two solvers that know whole curves: the second where the first gives up

@@ -32,7 +32,7 @@ from propopt.losses.restricted import Restriction, is_complete, zeros
 from propopt.results.certificate import Certificate, certificate_of
 from propopt.results.explanation import Explanation, LazyAttributions
 from propopt.results.hessian import least_among
-from propopt.results.target_error import Aim, KnownCurvature
+from propopt.results.target_error import Aim, sampled_blocks
 from propopt.solvers.centred import Restricted, Transposed
 from propopt.solvers.complete import Complete, MinimumNorm, without_totals
 from propopt.solvers.conic import Conic, missing_backend
@@ -58,7 +58,6 @@ from propopt.solvers.solver import (
     Solution,
     Solver,
     left_out_errors,
-    sampled_blocks,
 )
 from propopt.solvers.splitting import Splitting
 
@@ -486,20 +485,15 @@ class Task:
 
     @cached_property
     def _aim(self) -> Aim:
-        return Aim(self.program, self._curvature)
-
-    @property
-    def _curvature(self) -> KnownCurvature:
-        """What the solver knows of that of the whole program."""
+        """With what the solver knows of the curvature of the whole program."""
         everything = self.active is None or len(self.active) == len(self.program.losses)
         prepared = vars(self).get("prepared")  # not made for this
         if everything and isinstance(prepared, Diagonal):
-            return KnownCurvature(bases=prepared.bases)
+            return Aim(self.program, bases=prepared.bases)
         if everything and isinstance(self.chosen, Krylov):
-            return KnownCurvature(
-                energy=partial(energy_on_curve, self.program, self.chosen)
-            )
-        return KnownCurvature()
+            energy = partial(energy_on_curve, self.program, self.chosen)
+            return Aim(self.program, energy=energy)
+        return Aim(self.program)
 
     def _of_totals(self, solution: Solution, weights: Array) -> dict[str, Array]:
         """Multipliers of given row sums, and what these leave of each loss."""

@@ -241,7 +241,7 @@ def test_patches_without_a_feature_that_no_tree_uses_do_not_score_it():
     scheme = Minipatches(n_patches=600, n_features=3)
     result = ILOCO(learner, scheme).fit(X, y)
     assert result.result_.not_used == result.main_effects_.not_used == (3,)
-    raw = set_scores(result.left_out_, result.result_.sets).estimates
+    raw = set_scores(result.left_out_, result.result_.sets)["estimates"]
     own = (result.result_.sets == 3).any(axis=1)
     assert np.abs(raw[own]).min() > 0.01  # what the patches that have it happen to be
     assert not result.result_.estimates[own].any()

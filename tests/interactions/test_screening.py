@@ -28,7 +28,7 @@ def test_by_minipatches_the_largest_of_all_sets_are_chosen_and_all_are_counted()
 ):
     source = FEW.fit(read(NEAR, X, Y), seed=0)
     pairs = source.features.all_sets(2)
-    size = np.abs(set_scores(source, pairs).estimates)
+    size = np.abs(set_scores(source, pairs)["estimates"])
     chosen = SCREEN.choose(source, 2)
     np.testing.assert_array_equal(chosen[0], pairs[np.sort(np.argsort(-size)[:3])])
     assert chosen[1] == 15
@@ -40,7 +40,7 @@ def test_with_room_for_all_smaller_sets_none_is_missed(order: int) -> None:
     source = FEW.fit(read(NEAR, X, Y), seed=0)
     screen = Screen(n_sets=20, scheme=FEW)
     every = source.features.all_sets(order)
-    size = np.abs(set_scores(source, every).estimates)
+    size = np.abs(set_scores(source, every)["estimates"])
     expected = every[np.sort(np.argsort(-size, kind="stable")[:20])]
     np.testing.assert_array_equal(screen.choose(source, order)[0], expected)
 
@@ -123,8 +123,9 @@ def test_choosing_by_training_rows_leaves_coverage_as_it_is() -> None:
         source = DataSplit().fit(read(LinearRegression(), table, y), seed=seed)
         indices = screen.choose(source, 2)[0]
         result = set_scores(source, indices)
-        truth = set_scores(source.judged_on(new, target), indices).estimates
+        truth = set_scores(source.judged_on(new, target), indices)["estimates"]
         covered += int(
-            abs(result.estimates[0] - truth[0]) < 1.645 * result.standard_errors[0]
+            abs(result["estimates"][0] - truth[0])
+            < 1.645 * result["standard_errors"][0]
         )
     assert covered >= 94

@@ -91,7 +91,7 @@ def test_scores_of_all_patches_at_all_rows(
     shares: KeptShares, error: RowError, order: int
 ) -> None:
     sets = FEATURES.all_sets(order)
-    result = set_scores(enumerated(shares, error), sets).estimates
+    result = set_scores(enumerated(shares, error), sets)["estimates"]
     expected = ideal_scores(variances(TERMS), sets, shares, error)
     np.testing.assert_allclose(result, expected, atol=1e-15)
 

@@ -94,4 +94,4 @@ def exact_target(
 ) -> np.ndarray:
     """The mean score over all rows, from y without noise at :func:`orthogonal_rows`."""
     rows = orthogonal_rows(fitted.X.shape[1])
-    return set_scores(fitted.judged_on(rows, y_new), pairs).estimates
+    return set_scores(fitted.judged_on(rows, y_new), pairs)["estimates"]

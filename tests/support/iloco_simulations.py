@@ -61,7 +61,7 @@ class Simulation:
 def covers(model: ILOCO, new: Table) -> np.ndarray:
     """Whether 90 % intervals of the result have what its predictors score anew."""
     result = model.result_
-    target = set_scores(model.left_out_.judged_on(*new), result.sets).estimates
+    target = set_scores(model.left_out_.judged_on(*new), result.sets)["estimates"]
     return has(result, target)
 
 

@@ -16,9 +16,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Final, Literal, TypeAlias, final
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -107,45 +107,42 @@ class Request:
 # ---- Any baseline on documents: each by itself, as a function of its words
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WordsFound:
-    """What a method says of one document."""
+class Findings:
+    """What a method says of the points of a request; of a document, its words."""
 
-    attributions: Array  # (d,): one for each word
-    standard_errors: Array | None = None  # (d,): where it knows them
-    base_value: float = math.nan  # of methods that explain f(x) less a base
-    prediction: float = math.nan
-    # numbers of the document, such as an intercept
-    details: dict[str, float] = field(default_factory=dict)
+    attributions: Attributions  # (N, D): one attribution vector per point
+    # (N, D): of a method that samples, where it knows them
+    standard_errors: Array | None = None
+    base_value: Values | None = None  # (N,): what they are added to, and what that
+    prediction: Values | None = None  # gives, of methods that explain f(x) less a base
+    details: Mapping[str, Array] = field(default_factory=dict)  # what it knows besides
 
 
 def _of_documents(
-    function: TextFunction, documents: Sequence[Document], found: Sequence[WordsFound]
-) -> dict[str, Any]:
-    """What an explanation has of documents: of all words (N, V), and numbers (N,)."""
+    function: TextFunction, documents: Sequence[Document], found: Sequence[Findings]
+) -> Findings:
+    """What is said of each, as one: of all words (N, V), and numbers (N,)."""
+    placed = partial(function.text_schema.placed, documents)
 
-    def placed(of_words: Sequence[Array]) -> Array:
-        return function.text_schema.placed(documents, of_words)
+    def numbers(own: Sequence[Array | None]) -> Array:
+        return np.array([np.nan if x is None else x[0] for x in own])
 
     errors = None
-    if any(words.standard_errors is not None for words in found):
-        zeros = (np.zeros(len(words.attributions)) for words in found)
-        pairs = zip((words.standard_errors for words in found), zeros, strict=True)
-        errors = placed([none if own is None else own for own, none in pairs])
-    names = dict.fromkeys(name for words in found for name in words.details)
-    ends = np.array([(words.base_value, words.prediction) for words in found])
-    known = not np.isnan(ends).all()
-    return {
-        "attributions": placed([words.attributions for words in found]),
-        "standard_errors": errors,
-        "base_value": ends[:, 0] if known else None,
-        "prediction": ends[:, 1] if known else None,
-        "details": {
-            name: np.array([words.details.get(name, np.nan) for words in found])
-            for name in names
-        },
-    }
+    if any(one.standard_errors is not None for one in found):
+        pairs = [(one.standard_errors, one.attributions) for one in found]
+        errors = placed([np.zeros_like(w) if own is None else own for own, w in pairs])
+    base = numbers([one.base_value for one in found])
+    prediction = numbers([one.prediction for one in found])
+    known = not np.isnan([base, prediction]).all()
+    names = [k for one in found for k, x in one.details.items() if x.ndim == 1]
+    return Findings(
+        attributions=placed([one.attributions for one in found]),
+        standard_errors=errors,
+        base_value=base if known else None,
+        prediction=prediction if known else None,
+        details={k: numbers([one.details.get(k) for one in found]) for k in names},
+    )
 
 
 def request_of_document(
@@ -161,7 +158,7 @@ def request_of_document(
     )
 
 
-def effect_of_the_word(request: Request) -> WordsFound | None:
+def effect_of_the_word(request: Request) -> Findings | None:
     """What LIME says of a document of one word: its effect; None of other documents.
 
     The word is deleted in all samples but the first, which is the document itself, so
@@ -169,9 +166,8 @@ def effect_of_the_word(request: Request) -> WordsFound | None:
     """
     if request.points.shape[1] != 1:
         return None
-    effect = request.gradient(request.points)[0]
-    without = request.value(np.zeros((1, 1)))[0]
-    return WordsFound(attributions=effect, details={"intercept": float(without)})
+    effect, without = request.gradient(request.points), request.value(np.zeros((1, 1)))
+    return Findings(attributions=effect, details={"intercept": without})
 
 
 MANY_EVALUATIONS: Final = 10_000
@@ -179,18 +175,6 @@ MANY_EVALUATIONS: Final = 10_000
 
 PackageUnits: TypeAlias = Literal["gradient", "output"]
 """Slopes, or parts of the output: what packages give, and what is comparable."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Findings:
-    """What a method says of the points of a request."""
-
-    attributions: Attributions  # (N, D): one attribution vector per point
-    # (N, D): of a method that samples, where it knows them
-    standard_errors: Array | None = None
-    base_value: Values | None = None  # (N,): what they are added to, and what that
-    prediction: Values | None = None  # gives, of methods that explain f(x) less a base
-    details: Mapping[str, Array] = field(default_factory=dict)  # what it knows besides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,20 +240,21 @@ class Baseline(ABC):
         """
         start = time.perf_counter()
         function = read_function(function)
-        if isinstance(function, TextFunction):
-            return self._explained_texts(function, X, read_rng(rng), progress)
+        reason = self._texts_refusal() if isinstance(function, TextFunction) else None
+        if reason is not None:
+            raise InvalidInput(f"{self.method}: {reason}")
         points, labels = function.read(X)
         before = function.calls.rows
+        request = Request(
+            function=function, points=points, labels=labels, rng=read_rng(rng)
+        )
         with progress_bar(self.method, len(points), progress) as bar:
-            request = Request(
-                function=function,
-                points=points,
-                labels=labels,
-                rng=read_rng(rng),
-                advance=partial(bar.advance, bar.task_ids[0]),
-            )
-            with self._announced([request], progress):
-                findings = self._findings(request)
+            request = replace(request, advance=partial(bar.advance, bar.task_ids[0]))
+            if isinstance(function, TextFunction):
+                findings = self._of_texts(function, X, request, progress)
+            else:
+                with self._announced([request], progress):
+                    findings = self._findings(request)
         rows, seconds = function.calls.rows - before, time.perf_counter() - start
         return self._explanation(request, findings, rows, seconds)
 
@@ -278,58 +263,43 @@ class Baseline(ABC):
     ) -> Explanation:
         """What was found, with what it was asked."""
         missing = np.isnan(request.points)
+        told = {
+            "parameters": self.parameters,
+            "units": self.units,
+            **request.function.told(request.points),
+        }
+        if isinstance(request.function, TextFunction):
+            told = {"parameters": self._texts_parameters(), "units": "output"}
         return Explanation(
             attributions=read_array(
                 findings.attributions, f"{self.method} of X", ndim=2
             ),
             method=self.method,
             labels=request.labels,
-            parameters=self.parameters,
             standard_errors=findings.standard_errors,
             effects=missing if missing.any() else None,
             base_value=findings.base_value,
             prediction=findings.prediction,
             details=findings.details,
-            **request.function.told(request.points),
-            units=self.units,
             quantity=request.function.quantity,
             evaluations=evaluations,
             seconds=seconds,
+            **told,
         )
 
-    def _explained_texts(
-        self,
-        function: TextFunction,
-        X: object,
-        rng: np.random.Generator,
-        progress: bool | None,
-    ) -> Explanation:
+    def _of_texts(
+        self, function: TextFunction, X: object, of: Request, progress: bool | None
+    ) -> Findings:
         """Each document by itself, with a generator of its own."""
-        start, before = time.perf_counter(), function.calls.rows
-        reason = self._texts_refusal()
-        if reason is not None:
-            raise InvalidInput(f"{self.method}: {reason}")
-        (_, labels), documents = function.read(X), function.documents_of(X)
-        asked = [request_of_document(function, x, rng) for x in documents]
-        result = []
-        with (
-            progress_bar(self.method, len(asked), progress) as bar,
-            self._announced(asked, progress),
-        ):
+        documents = function.documents_of(X)
+        asked = [request_of_document(function, x, of.rng) for x in documents]
+        found = []
+        with self._announced(asked, progress):
             for request in asked:
                 has_words = request.points.shape[1] > 0
-                result.append(self._words(request) if has_words else _NO_WORDS)
-                bar.advance(bar.task_ids[0])
-        return Explanation(
-            method=self.method,
-            labels=labels,
-            parameters=self._texts_parameters(),
-            **_of_documents(function, documents, result),
-            units="output",
-            quantity=function.quantity,
-            evaluations=function.calls.rows - before,
-            seconds=time.perf_counter() - start,
-        )
+                found.append(self._words(request) if has_words else _NO_WORDS)
+                of.advance(1)
+        return _of_documents(function, documents, found)
 
     def _texts_refusal(self) -> str | None:
         """Why these settings have no meaning for documents; None if they have."""
@@ -339,24 +309,9 @@ class Baseline(ABC):
         """The settings that have a meaning for documents."""
         return self.parameters
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         """What is said of a document: the request has one row, of ones."""
-        result = self._findings(request)
-        errors = result.standard_errors
-        return WordsFound(
-            attributions=result.attributions[0],
-            standard_errors=None if errors is None else errors[0],
-            **{
-                name: float(values[0])
-                for name in ("base_value", "prediction")
-                if (values := getattr(result, name)) is not None
-            },
-            details={
-                name: float(values[0])
-                for name, values in result.details.items()
-                if values.ndim == 1
-            },
-        )
+        return self._findings(request)
 
     @property
     def units(self) -> Units:
@@ -401,7 +356,7 @@ class Baseline(ABC):
         """The attributions of the request's points, and what is known of them."""
 
 
-_NO_WORDS: Final = WordsFound(attributions=np.zeros(0))
+_NO_WORDS: Final = Findings(attributions=np.zeros((1, 0)))
 """Of a document without words."""
 
 

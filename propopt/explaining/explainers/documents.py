@@ -10,10 +10,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.text import Reason
-from propopt.explaining.explainers.baseline import (
-    Request,
-    WordsFound,
-)
+from propopt.explaining.explainers.baseline import Findings, Request
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.perturbations import shapley_blocks
 from propopt.laws.regressions import Neighbourhood
@@ -50,7 +47,7 @@ def around_texts(
 
 def package_on_text(
     request: Request, kernel_width: float | None, n_samples: int
-) -> WordsFound:
+) -> Findings:
     """A run of ``LimeTextExplainer`` that keeps all words.
 
     The package finds words by itself, as ``PatternWords()`` does. Where those of the
@@ -78,9 +75,9 @@ def package_on_text(
         TEXT_WIDTH if kernel_width is None else kernel_width,
         int(request.rng.integers(2**32)),
     )
-    return WordsFound(
-        attributions=coefficients,
-        details={"intercept": intercept, "r2": score},
+    return Findings(
+        attributions=coefficients[None],
+        details={"intercept": np.array([intercept]), "r2": np.array([score])},
     )
 
 

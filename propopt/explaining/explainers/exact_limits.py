@@ -18,7 +18,6 @@ from propopt.explaining.explainers.baseline import (
     Findings,
     PackageUnits,
     Request,
-    WordsFound,
     effect_of_the_word,
 )
 from propopt.explaining.explainers.shapley_values import (
@@ -264,7 +263,7 @@ class ExactLime(Baseline):
             "law of tables"
         )
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         """What LIME on texts tends to, estimated where f is not read.
 
         Of one word it is its effect: there the document itself is a sample too.
@@ -289,10 +288,13 @@ class ExactLime(Baseline):
                 EstimatedWarning,
                 stacklevel=2,
             )
-        return WordsFound(
-            attributions=np.asarray(row.coefficients),
-            standard_errors=np.asarray(row.errors),
-            details={"intercept": row.intercept, "local_gap": row.value - row.at_row},
+        return Findings(
+            attributions=np.asarray(row.coefficients)[None],
+            standard_errors=np.asarray(row.errors)[None],
+            details={
+                "intercept": np.array([row.intercept]),
+                "local_gap": np.array([row.value - row.at_row]),
+            },
         )
 
     def _check_law(self) -> None:

@@ -17,7 +17,6 @@ from propopt.explaining.explainers.baseline import (
     Findings,
     PackageUnits,
     Request,
-    WordsFound,
 )
 from propopt.explaining.explainers.documents import package_on_text
 from propopt.explaining.explainers.shapley_values import (
@@ -119,7 +118,7 @@ class LimePackage(Baseline):
         width = TEXT_WIDTH if self.kernel_width is None else self.kernel_width
         return {"bandwidth": width / 100.0, "n_samples": self.n_samples}
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         """By ``LimeTextExplainer``, with all words and no selection among them."""
         return package_on_text(request, self.kernel_width, self.n_samples)
 

@@ -17,7 +17,6 @@ from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
     Request,
-    WordsFound,
     effect_of_the_word,
 )
 from propopt.explaining.explainers.documents import around_texts
@@ -322,7 +321,7 @@ class Lime(Baseline):
             "scale or a law of tables"
         )
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         assert isinstance(request.function, DocumentFunction), "see Baseline"
         short = effect_of_the_word(request)
         return super()._words(request) if short is None else short

@@ -177,11 +177,10 @@ def aggregate(
     parts = list(explanations_of(explanations, "explanation", units))
     labels = reduce(Labels.or_else, (e.labels for e in parts), objective.labels)
     stack = _stack(parts, labels)
-    common = _common_units(parts)
     quantities = {part.quantity for part in parts}
     quantities = (quantities | {quantity_of_target(objective.losses)}) - {None}
     shares = _best_shares(objective, stack)
-    attributions = sealed(_mix(stack, shares))
+    attributions = sealed(np.tensordot(shares, stack, axes=1))
     return Explanation(
         attributions=attributions,
         method="aggregation",
@@ -189,7 +188,7 @@ def aggregate(
         weights=objective.weights,
         losses=objective.breakdown(attributions),
         details={"shares": shares},
-        units=common,
+        units=_common_units(parts),
         quantity=quantities.pop() if len(quantities) == 1 else None,
         evaluations=sum(part.evaluations for part in parts),
         solver=BACKEND,
@@ -237,7 +236,7 @@ def _best_shares(objective: Objective, stack: Array) -> Array:
     _solve(cp.Problem(cp.Minimize(total), [cp.sum(shares) == 1]))
     optimum = np.maximum(np.asarray(shares.value, float), 0)
     optimum /= optimum.sum()
-    better = objective.value(_mix(stack, optimum)) < values.min()
+    better = objective.value(np.tensordot(optimum, stack, axes=1)) < values.min()
     return optimum if better else alone
 
 
@@ -274,8 +273,3 @@ def _solve(problem: Any) -> None:
         raise SolverFailure(
             f"{BACKEND} could not mix the explanations: {problem.status}"
         )
-
-
-def _mix(stack: Array, shares: Array) -> Array:
-    mixture: Array = np.tensordot(shares, stack, axes=1)
-    return mixture

@@ -14,12 +14,12 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
+from propopt.explaining.contributions import known_means
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,
     PackageUnits,
     Request,
-    WordsFound,
 )
 from propopt.functions import Function
 from propopt.functions.means import Checked
@@ -86,10 +86,7 @@ def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
 
     Of the values that are there; where a column has none, one is missing here too.
     """
-    there = ~np.isnan(points)
-    counts = np.maximum(there.sum(axis=0), 1)
-    row: Array = np.where(there, points, 0.0).sum(axis=0, keepdims=True) / counts
-    row[:, ~there.any(axis=0)] = np.nan
+    row = known_means(points)[None]
     for j in np.flatnonzero(categorical):
         row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
     return row
@@ -226,7 +223,7 @@ class Shap(Baseline):
         told = {k: v for k, v in self.parameters.items() if k != "units"}
         return {**told, "background": NO_WORDS}
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         """Against the text without any word."""
         assert request.function.schema is not None, "a document has one"
         empty = request.function.schema.decode(np.zeros(request.points.shape))
@@ -259,7 +256,7 @@ class Shap(Baseline):
         slopes, undefined = _slopes(
             values[:, numeric],
             request.points[:, numeric],
-            _known_means(background[:, numeric]),
+            known_means(background[:, numeric]),
         )
         values[:, numeric] = slopes
         details = {"undefined": undefined}
@@ -291,14 +288,6 @@ class Shap(Baseline):
             return self.algorithm == "exact"
         few = 2.0**n_features * n_rows <= EXACT_EVALUATIONS
         return n_features <= EXACT_BY_DEFAULT and few
-
-
-def _known_means(points: Points) -> Array:
-    """Means of the columns over the numbers that are not missing, NaN if all are."""
-    if not np.isnan(points).any():
-        return np.asarray(points.mean(axis=0))
-    columns = (column[~np.isnan(column)] for column in points.T)
-    return np.array([c.mean() if len(c) > 0 else np.nan for c in columns])
 
 
 @final
@@ -479,7 +468,7 @@ class ExactShap(Baseline):
     def _texts_parameters(self) -> dict[str, Parameter]:
         return {"background": NO_WORDS}
 
-    def _words(self, request: Request) -> WordsFound:
+    def _words(self, request: Request) -> Findings:
         """Of whatever is read as a function of sets of words, as trees are."""
         at = request.function
         assert isinstance(at, DocumentFunction), "see Baseline"
@@ -489,10 +478,9 @@ class ExactShap(Baseline):
                 f"{self.method}: {read.reason}; of any model "
                 "Shap(algorithm='permutation') samples Shapley values"
             )
-        phi = word_shapley(read)
-        ends = np.array([request.points[0], np.zeros(at.n_words)])
-        whole, base = request.value(ends).tolist()
-        return WordsFound(attributions=phi, base_value=base, prediction=whole)
+        phi = word_shapley(read)[None]
+        ends = request.value(np.array([request.points[0], np.zeros(at.n_words)]))
+        return Findings(attributions=phi, base_value=ends[1:], prediction=ends[:1])
 
     def _findings(self, request: Request) -> Findings:
         read = self._read(request)

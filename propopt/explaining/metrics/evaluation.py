@@ -9,9 +9,8 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Attributions
+from propopt.base.arrays import Array, Attributions, Truths
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Baseline
@@ -30,7 +29,7 @@ from propopt.explaining.metrics.metric import (
     attributions_of,
     read_size,
 )
-from propopt.explaining.metrics.sensitivity import Noisy
+from propopt.explaining.metrics.sensitivity import Noisy, row_means
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
@@ -222,7 +221,7 @@ class PredictionGap(Noisy, FaithfulnessMetric):
     k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
-        self._perturbations()
+        super().__post_init__()
         if self.k is not None:
             read_count(self.k, "k")
 
@@ -235,10 +234,10 @@ class PredictionGap(Noisy, FaithfulnessMetric):
             moved = points[rows, None] + noise * noisy[rows, None]
             return np.abs(task.value(moved) - values[rows, None])
 
-        return self._reduced(task.fixed, task.rng, gap, lambda gaps: gaps.mean(axis=1))
+        return self._reduced(task.fixed, task.rng, gap, row_means)
 
     @abstractmethod
-    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _noisy(self, important: Truths) -> Truths:
         """True where there is noise, (N, D)."""
 
 
@@ -275,7 +274,7 @@ class PGI(PredictionGap):
 
     better: ClassVar[Better] = "higher"
 
-    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _noisy(self, important: Truths) -> Truths:
         return important
 
 
@@ -301,5 +300,5 @@ class PGU(PredictionGap):
 
     better: ClassVar[Better] = "lower"
 
-    def _noisy(self, important: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _noisy(self, important: Truths) -> Truths:
         return ~important

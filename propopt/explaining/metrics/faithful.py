@@ -103,7 +103,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
     rescaling: Rescaling = "none"
 
     def __post_init__(self) -> None:
-        self._perturbations()
+        super().__post_init__()
         known_word(self.rescaling, Rescaling, "rescaling")
 
     def parts(
@@ -132,7 +132,7 @@ class Infidelity(Noisy, FaithfulnessMetric):
             change = values[rows, None] - task.value(points[rows, None] - noise)
             return np.stack([forecast, change], axis=-1)
 
-        pieces = sampled(self._perturbations(), task.fixed, task.rng, forecasts)
+        pieces = sampled(self, task.fixed, task.rng, forecasts)
         errors = [_errors(pairs) for _, pairs in pieces]
         raw, scale_free, factor = np.concatenate(errors, axis=1)
         return InfidelityParts(raw=raw, scale_free=scale_free, factor=factor)
@@ -195,14 +195,11 @@ class CompletenessGap(FaithfulnessMetric):
         return None if self.background is None else BACKGROUND_OF_TEXTS
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
-        change = task.value(task.points) - task.value(self._background(task)).mean()
+        own = self.background
+        rows = mean_point(task)[None] if own is None else same_columns(own, task)
+        change = task.value(task.points) - task.value(rows).mean()
         gap: Array = np.abs(attributions.sum(axis=1) - change)
         return gap if self.units == "absolute" else quotient(gap, np.abs(change))
-
-    def _background(self, task: Request) -> Array:
-        if self.background is None:
-            return mean_point(task)[None]
-        return same_columns(self.background, task)
 
 
 # ---- How simple attributions are: Gini index, entropy, number of non-zeros

@@ -329,12 +329,13 @@ class Metric(ABC):
         >>> MaxSensitivity().name, MaxSensitivity(scale=0.5).name
         ('MaxSensitivity', 'MaxSensitivity(scale=0.5)')
         """
-        changed = [
-            f"{field.name}={_short(value)}"
-            for field in dataclasses.fields(self)
-            if isinstance(value := getattr(self, field.name), _TABLES)
-            or value != field.default
-        ]
+        changed = []
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray | pd.DataFrame | pd.Series):
+                changed.append(f"{field.name}={'x'.join(map(str, value.shape))}")
+            elif value != field.default:
+                changed.append(f"{field.name}={value!r}")
         kind = type(self).__name__
         return f"{kind}({', '.join(changed)})" if changed else kind
 
@@ -458,12 +459,3 @@ class OutputRobustnessMetric(Metric):
         self, method: MethodAtPoints, function: Function, rng: np.random.Generator
     ) -> Array:
         """The number of each row."""
-
-
-_TABLES: Final = (np.ndarray, pd.DataFrame, pd.Series)
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, _TABLES):
-        return "x".join(map(str, value.shape))
-    return repr(value)

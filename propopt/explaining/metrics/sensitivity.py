@@ -35,25 +35,15 @@ Statistic: TypeAlias = Callable[[slice, Array], Array]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noisy:
+class Noisy(Perturbations):
     """The settings that all metrics with perturbations share.
 
     Codes of categories, where the function has a schema, and numbers that are missing
     are never perturbed.
     """
 
-    scale: float = 0.1  # δ > 0, in the units of the features
-    n_samples: int = 100  # S, the number of perturbations per point
-    # ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius δ
-    distribution: Distribution = "gaussian"
-
-    def __post_init__(self) -> None:
-        self._perturbations()
-
-    def _perturbations(self) -> Perturbations:
-        return Perturbations(
-            scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
-        )
+    scale: float = 0.1
+    n_samples: int = 100
 
     def _reduced(
         self,
@@ -63,13 +53,18 @@ class Noisy:
         reduce: Callable[[Array], Array],
     ) -> Array:
         """One number per row, (N,): ``reduce`` of its statistic (n, S)."""
-        pieces = sampled(self._perturbations(), fixed, rng, statistic)
+        pieces = sampled(self, fixed, rng, statistic)
         return np.concatenate([reduce(values) for _, values in pieces])
 
 
 def row_maxima(values: Array) -> Array:
     """The largest of each row."""
     return values.max(axis=1)
+
+
+def row_means(values: Array) -> Array:
+    """The mean of each row."""
+    return values.mean(axis=1)
 
 
 def sampled(
@@ -150,7 +145,7 @@ class MaxSensitivity(Sensitivity):
     """
 
     def _over(self, distances: Array) -> Array:
-        return distances.max(axis=1)
+        return row_maxima(distances)
 
 
 @final
@@ -181,7 +176,7 @@ class AvgSensitivity(Sensitivity):
     """
 
     def _over(self, distances: Array) -> Array:
-        return distances.mean(axis=1)
+        return row_means(distances)
 
 
 @final

@@ -147,15 +147,13 @@ fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
 
 
 def test_a_call_fits_as_many_patches_as_take_two_seconds():
-    pace = fitting.Pace(most=200)
-    sizes = []
+    sizes = [1]
     for seconds in (0.1, 0.1, 0.1, 0.1, 0.1, 0.5, 3.0):  # of a patch
-        sizes.append(pace.size)
-        pace.saw(pace.size, seconds * pace.size)
-    assert sizes == [1, 2, 4, 8, 16, 20, 4]
-    assert pace.size == 1
+        size = sizes[-1]
+        sizes.append(fitting.paced(size, 200, size, seconds * size))
+    assert sizes == [1, 2, 4, 8, 16, 20, 4, 1]
     missing = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
-    parts = fitting.Pace(most=2, size=2).chunks(missing)
+    parts = fitting.chunks(missing, lambda: 2)
     assert [(own.start, own.stop) for own in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
 
 

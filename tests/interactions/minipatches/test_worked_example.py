@@ -63,8 +63,8 @@ def test_scores_of_pairs(
     z = inclusion_exclusion(source, PAIRS).rows
     np.testing.assert_allclose(z[:, 0], rows, atol=5e-7)
     result = set_scores(source, PAIRS)
-    np.testing.assert_allclose(result.estimates, means, atol=5e-7)
-    assert result.standard_errors[0] == pytest.approx(se, abs=5e-7)
+    np.testing.assert_allclose(result["estimates"], means, atol=5e-7)
+    assert result["standard_errors"][0] == pytest.approx(se, abs=5e-7)
 
 
 def score_without(patch: int) -> float:
@@ -90,4 +90,4 @@ def test_the_error_of_patches_is_the_jackknife_over_them() -> None:
     left_out = np.array([score_without(patch) for patch in range(12)])
     expected = np.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
     result = set_scores(example(SQUARED), PAIRS)
-    assert result.monte_carlo[0] == pytest.approx(expected, rel=1e-12)
+    assert result["monte_carlo"][0] == pytest.approx(expected, rel=1e-12)

@@ -28,7 +28,7 @@ def alike(one, other):
     pairs = one.features.all_sets(2)
     mine, theirs = set_scores(one, pairs), set_scores(other, pairs)
     for name in ("estimates", "standard_errors", "monte_carlo", "counts"):
-        assert getattr(mine, name).tobytes() == getattr(theirs, name).tobytes()
+        assert mine[name].tobytes() == theirs[name].tobytes()
 
 
 LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too

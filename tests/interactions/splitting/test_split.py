@@ -44,7 +44,7 @@ def test_scores_are_the_co_moebius_transform_of_refits(
         estimator, (X[fold.training], Y[fold.training]), (X[fold.test], Y[fold.test])
     )
     sets = source.features.all_sets(order)
-    result = set_scores(source, sets).estimates
+    result = set_scores(source, sets)["estimates"]
     expected = [co_moebius(game, tuple(own)) for own in sets.tolist()]
     np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
@@ -64,7 +64,7 @@ def test_scores_are_those_of_shapiq() -> None:
     values = computer("Co-Moebius", order=4)
     for order in (1, 2, 3, 4):
         sets = source.features.all_sets(order)
-        result = set_scores(source, sets).estimates
+        result = set_scores(source, sets)["estimates"]
         expected = [values[tuple(own)] for own in sets.tolist()]
         np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
 
@@ -94,9 +94,9 @@ def test_the_definition_of_the_paper_row_by_row() -> None:
     np.testing.assert_allclose(result, z, rtol=1e-12, atol=1e-12)
     scores = set_scores(source, np.array(pairs))
     np.testing.assert_allclose(
-        scores.standard_errors, z.std(axis=0, ddof=1) / np.sqrt(len(z)), rtol=1e-12
+        scores["standard_errors"], z.std(axis=0, ddof=1) / np.sqrt(len(z)), rtol=1e-12
     )
-    assert not scores.monte_carlo.any()
+    assert not scores["monte_carlo"].any()
 
 
 def test_each_row_is_judged_once_by_folds_that_did_not_have_it() -> None:
