@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -37,13 +38,14 @@ from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.pipelines import View, behind, table_numbers
 from propopt.structures.readers.tree_nodes import (
-    NodeList,
     Scores,
+    Split,
     TreeOutput,
     TreeRule,
     at_most_in_single,
     below_in_single,
     sum_of_trees,
+    written,
 )
 from propopt.tables.frames import as_frame
 
@@ -86,7 +88,7 @@ def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
         ]
     else:
         trees = [
-            _catboost_tree(tree, columns, weight, score.place)
+            written(tree, partial(_catboost_split, columns, weight, score.place))
             for tree in saved["trees"]
         ]
     return sum_of_trees(trees, score.factor * float(biases[score.place]), view)
@@ -123,27 +125,16 @@ def _symmetric(
     )
 
 
-def _catboost_tree(
-    structure: Mapping[str, Any], columns: _Columns, weight: float, index: int
-) -> Tree:
-    """A tree whose nodes differ from each other."""
-    nodes, (column, missing_left) = NodeList(), columns
-    places = [(structure, NodeList.root)]
-    while places:
-        node, place = places.pop()
-        if "split" not in node:
-            nodes.leaf(place, weight * float(np.ravel(node["value"])[index]))
-            continue
-        split = node["split"]
-        feature = split["float_feature_index"]
-        left, right = nodes.split(
-            place,
-            int(column[feature]),
-            float(at_most_in_single(split["border"])),
-            bool(missing_left[feature]),
-        )
-        places += [(node["left"], left), (node["right"], right)]
-    return nodes.tree()
+def _catboost_split(
+    columns: _Columns, weight: float, index: int, node: Mapping[str, Any]
+) -> Split | float:
+    """A node of a tree whose nodes differ from each other."""
+    if "split" not in node:
+        return weight * float(np.ravel(node["value"])[index])
+    (column, missing_left), split = columns, node["split"]
+    feature, cut = split["float_feature_index"], at_most_in_single(split["border"])
+    missing = bool(missing_left[feature])
+    return Split(int(column[feature]), float(cut), missing, node["left"], node["right"])
 
 
 CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
@@ -263,13 +254,10 @@ def _booster(booster: Any, output: TreeOutput, view: View) -> TreeSum | None:
     own = model["tree_info"][score.place :: count]
     averaged = model["average_output"] and output.name != "margin"
     weight = score.factor / (len(own) if averaged else 1)
-    trees = [_tree(tree["tree_structure"], weight) for tree in own]
-    whole = [tree for tree in trees if tree is not None]
-    if len(whole) < len(trees):
-        return None
+    trees = [written(t["tree_structure"], partial(_split, weight)) for t in own]
     categories = booster.pandas_categorical or []
     return sum_of_trees(
-        whole, 0.0, view, lambda table: coded_numbers(table, categories)
+        trees, 0.0, view, lambda table: coded_numbers(table, categories)
     )
 
 
@@ -281,39 +269,22 @@ def _scores(model: Mapping[str, Any]) -> Scores:
     return Scores(model["num_tree_per_iteration"], plain, logit)
 
 
-def _tree(structure: Mapping[str, Any], weight: float) -> Tree | None:
-    nodes = NodeList()
-    places = [(structure, nodes.root)]
-    while places:
-        node, place = places.pop()
-        if "leaf_value" in node:
-            if "leaf_const" in node:
-                return None  # a linear model in each leaf
-            nodes.leaf(place, weight * node["leaf_value"])
-            continue
-        side = _split(node)
-        if side is None:
-            return None
-        left, right = nodes.split(place, int(node["split_feature"]), *side)
-        places += [(node["left_child"], left), (node["right_child"], right)]
-    return nodes.tree()
-
-
-def _split(node: Mapping[str, Any]) -> tuple[float, bool, Truths | None] | None:
-    """Threshold, whether missing goes left, and codes that go left."""
+def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
+    """A node; None of linear models in leaves, and where 0.0 is missing, too."""
+    if "leaf_value" in node:
+        return None if "leaf_const" in node else weight * node["leaf_value"]
+    feature = int(node["split_feature"])
+    left, right = node["left_child"], node["right_child"]
     if node["decision_type"] == "==":
         codes = np.array(str(node["threshold"]).split("||"), dtype=np.intp)
-        listed = np.zeros(codes.max() + 1, dtype=bool)
-        listed[codes] = True
-        return np.inf, False, listed
+        listed = np.isin(np.arange(codes.max() + 1), codes)
+        return Split(feature, np.inf, False, left, right, listed)
     threshold = float(node["threshold"])
-    match node["missing_type"]:
-        case "NaN":
-            return threshold, bool(node["default_left"]), None
-        case "None":
-            return threshold, threshold >= 0.0, None
-        case _:  # 0.0 is missing, too
-            return None
+    if node["missing_type"] == "NaN":
+        return Split(feature, threshold, bool(node["default_left"]), left, right)
+    if node["missing_type"] == "None":
+        return Split(feature, threshold, threshold >= 0.0, left, right)
+    return None
 
 
 LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {

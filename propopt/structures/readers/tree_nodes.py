@@ -49,61 +49,44 @@ from propopt.structures.readers.pipelines import (
 # ---- Trees that are written node by node
 
 
-class NodeList:
-    """The nodes of a tree so far.
+class Split(NamedTuple):
+    """A node that asks; what goes left and right is yet to be read."""
 
-    A place is where a node is put: 2 i for the left of node i, 2 i + 1 for its right,
-    and :attr:`root`.
+    feature: int
+    threshold: float
+    missing_left: bool
+    left: Any
+    right: Any
+    left_codes: Truths | None = None
+
+
+def written(
+    root: Any, read: Callable[[Any], Split | float | None], most: float = np.inf
+) -> Tree | None:
+    """The tree of what is read of a root, and of both sides of each node.
+
+    Numbers are leaves. None where one is not read, or more than so many nodes are.
     """
-
-    root = -1
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, float, bool, float]] = []
-        self._children: list[int] = []
-        self._left_codes: dict[int, Truths] = {}
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def split(
-        self,
-        place: int,
-        feature: int,
-        threshold: float,
-        missing_left: bool,
-        left_codes: Truths | None = None,
-    ) -> tuple[int, int]:
-        """Put a node that asks; the places of its children."""
-        node = self._put(place, (feature, threshold, missing_left, 0.0))
-        if left_codes is not None:
-            self._left_codes[node] = left_codes
-        return 2 * node, 2 * node + 1
-
-    def leaf(self, place: int, value: float) -> None:
-        """Put a leaf."""
-        self._put(place, (-1, np.inf, False, value))
-
-    def tree(self) -> Tree:
-        """The tree."""
-        feature, threshold, missing_left, value = zip(*self._rows, strict=True)
-        return Tree.of(
-            feature,
-            threshold,
-            self._children[::2],
-            self._children[1::2],
-            value,
-            missing_left,
-            self._left_codes,
-        )
-
-    def _put(self, place: int, row: tuple[int, float, bool, float]) -> int:
-        node = len(self._rows)
-        self._rows.append(row)
-        self._children += [-1, -1]
-        if place >= 0:
-            self._children[place] = node
-        return node
+    places, children = [(root, -1)], list[int]()
+    rows, listed = list[tuple[int, float, bool, float]](), dict[int, Truths]()
+    while places:
+        subject, child = places.pop()
+        node, found = len(rows), read(subject)
+        if found is None or node > most:
+            return None
+        children += [-1, -1]
+        if child >= 0:
+            children[child] = node
+        if not isinstance(found, Split):
+            rows.append((-1, np.inf, False, found))
+            continue
+        rows.append((found.feature, found.threshold, found.missing_left, 0.0))
+        if found.left_codes is not None:
+            listed[node] = found.left_codes
+        places += [(found.left, 2 * node), (found.right, 2 * node + 1)]
+    feature, cuts, missing_left, value = zip(*rows, strict=True)
+    sides = children[::2], children[1::2]
+    return Tree.of(feature, cuts, *sides, value, missing_left, listed)
 
 
 # ---- Nodes that send several intervals of a column to each side, as nodes with one cut
@@ -112,66 +95,36 @@ class NodeList:
 MOST_NODES: Final = 50_000
 """Of one tree: one that would have more is not made."""
 
-
-class Span(NamedTuple):
-    """Numbers low < x ≤ high, and whether NaN is with them."""
-
-    low: float = -np.inf
-    high: float = np.inf
-    missing: bool = True
-
-    def up_to(self, end: float, *, missing: bool) -> Span:
-        """Its numbers up to an end."""
-        return Span(self.low, min(self.high, end), self.missing and missing)
-
-    def beyond(self, end: float, *, missing: bool) -> Span:
-        """Its numbers beyond an end."""
-        return Span(max(self.low, end), self.high, self.missing and missing)
+Fan: TypeAlias = tuple[Array, Truths]
+"""What a node does with runs of numbers: where they end, increasing to infinity, and
+whether each goes left, which alternates."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Fan:
-    """What a node does with numbers, by runs of them."""
-
-    ends: Array  # (m,): where the runs end, increasing to infinity
-    left: Truths  # (m,): whether each goes left; it alternates
-
-    @classmethod
-    def of(cls, ends: Array, left: Truths) -> Fan:
-        """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
-        ends = np.append(ends, np.inf)
-        some = np.append(-np.inf, ends[:-1]) < ends
-        ends, left = ends[some], left[some]
-        last = np.append(left[1:] != left[:-1], True)
-        return cls(ends[last], left[last])
-
-    def runs_in(self, interval: Span) -> list[tuple[float, bool]]:
-        """Ends and sides of the runs that numbers of an interval are in."""
-        if interval.low >= interval.high:
-            return []
-        first = int(np.searchsorted(self.ends, interval.low, side="right"))
-        last = int(np.searchsorted(self.ends, interval.high))
-        ends, left = self.ends[first : last + 1], self.left[first : last + 1]
-        return list(zip(ends.tolist(), left.tolist(), strict=True))
+def fan(ends: Array, left: Truths) -> Fan:
+    """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
+    ends = np.append(ends, np.inf)
+    some = np.append(-np.inf, ends[:-1]) < ends
+    ends, left = ends[some], left[some]
+    last = np.append(left[1:] != left[:-1], True)
+    return ends[last], left[last]
 
 
 def fanned(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
     """The tree whose nodes with fans do what they say; None if it is too large."""
     if not fans:
         return tree
-    if all(len(fan.left) <= 2 for fan in fans.values()):
+    if all(len(left) <= 2 for _, left in fans.values()):
         return _cut_once(tree, fans)
-    return _Growing(tree, fans).tree()
+    return _grown(tree, fans)
 
 
 def _cut_once(tree: Tree, fans: Mapping[int, Fan]) -> Tree:
     """The same nodes, with one cut or none in each fan."""
     threshold, missing_left = tree.threshold.copy(), tree.missing_left.copy()
     left, right = tree.left.copy(), tree.right.copy()
-    for node, fan in fans.items():
-        threshold[node] = fan.ends[0]
-        if not fan.left[0]:
+    for node, (ends, goes_left) in fans.items():
+        threshold[node] = ends[0]
+        if not goes_left[0]:
             left[node], right[node] = right[node], left[node]
             missing_left[node] = not missing_left[node]
     return replace(
@@ -179,79 +132,54 @@ def _cut_once(tree: Tree, fans: Mapping[int, Fan]) -> Tree:
     )
 
 
-class _Place(NamedTuple):
-    """A node of the tree that is yet to grow."""
+_Runs: TypeAlias = list[tuple[float, bool]]
+"""Where runs of numbers end, and whether they go left."""
 
-    node: int
-    intervals: Mapping[int, Span]
-    """What comes to it, by columns."""
-
-    child: int
-    """Where it is put among the new nodes."""
+_Came: TypeAlias = tuple[float, float, bool]
+"""Numbers low < x ≤ high, and whether NaN is with them."""
 
 
-class _Growing:
-    """A tree that grows node by node from another, without branches that none take."""
+def _grown(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
+    """A chain of nodes for each fan, without branches that none take.
 
-    def __init__(self, tree: Tree, fans: Mapping[int, Fan]) -> None:
-        self.old, self.fans, self.new = tree, fans, NodeList()
+    Each node of a chain sends its first run left.
+    """
 
-    def tree(self) -> Tree | None:
-        """The whole tree."""
-        places = [_Place(0, {}, NodeList.root)]
-        while places:
-            if len(self.new) > MOST_NODES:
-                return None
-            places.extend(self._grow(places.pop()))
-        return self.new.tree()
-
-    def _grow(self, place: _Place) -> list[_Place]:
-        """Write a node, or those of its fan; what is behind them is yet to grow."""
-        node, old = place.node, self.old
-        column = int(old.feature[node])
+    def read(place: tuple[int, Mapping[int, _Came], _Runs | None]) -> Split | float:
+        """A node, or what is left of its runs, by what comes to it of columns."""
+        node, came, runs = place
+        column, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
+        side = {True: int(tree.left[node]), False: int(tree.right[node])}
         if column < 0:
-            self.new.leaf(place.child, float(old.value[node]))
-            return []
-        if node in old.left_codes:
-            codes = old.left_codes[node]
-            left, right = self.new.split(place.child, column, np.inf, False, codes)
-            return [
-                place._replace(node=int(old.left[node]), child=left),
-                place._replace(node=int(old.right[node]), child=right),
-            ]
-        interval = place.intervals.get(column, Span())
-        return self._grow_numbers(place, column, interval)
+            return float(tree.value[node])
+        if node in tree.left_codes:
+            left, right = (side[True], came, None), (side[False], came, None)
+            return Split(column, np.inf, False, left, right, tree.left_codes[node])
+        low, high, missing = here = came.get(column, (-np.inf, np.inf, True))
+        if runs is None:
+            cut = fan(tree.threshold[[node]], np.array([True, False]))
+            runs = _runs(fans.get(node, cut), here)
+            if missing and missing_left not in (goes for _, goes in runs):
+                runs = [(-np.inf, missing_left), *runs]  # for NaN alone
+        (end, goes), *others = runs
+        if not others:
+            return read((side[goes], {**came, column: here}, None))
+        first = missing and goes == missing_left
+        part = {**came, column: (low, min(high, end), first)}
+        rest = {**came, column: (max(low, end), high, missing and not first)}
+        last = (node, rest, others)
+        return Split(column, end, first, (side[goes], part, None), last)
 
-    def _grow_numbers(self, place: _Place, column: int, interval: Span) -> list[_Place]:
-        """A chain of nodes, each of which sends its first run left."""
-        missing_left = bool(self.old.missing_left[place.node])
-        *runs, last = self._runs(place.node, interval)
-        places = []
-        for end, left in runs:
-            missing = interval.missing and left == missing_left
-            child, rest = self.new.split(place.child, column, end, missing)
-            part = interval.up_to(end, missing=missing)
-            places.append(self._behind(place, left, column, part, child))
-            interval = interval.beyond(end, missing=not missing)
-            place = place._replace(child=rest)
-        _, left = last
-        return [*places, self._behind(place, left, column, interval, place.child)]
+    return written((0, {}, None), read, MOST_NODES)
 
-    def _runs(self, node: int, interval: Span) -> list[tuple[float, bool]]:
-        """Ends and sides of what comes to a node, with one for NaN alone."""
-        cut = Fan.of(self.old.threshold[[node]], np.array([True, False]))
-        runs = self.fans.get(node, cut).runs_in(interval)
-        missing_left = bool(self.old.missing_left[node])
-        if interval.missing and missing_left not in (left for _, left in runs):
-            return [(-np.inf, missing_left), *runs]
-        return runs
 
-    def _behind(
-        self, place: _Place, left: bool, column: int, interval: Span, child: int
-    ) -> _Place:
-        side = self.old.left if left else self.old.right
-        intervals = {**place.intervals, column: interval}
-        return _Place(int(side[place.node]), intervals, child)
+def _runs(runs: Fan, came: _Came) -> _Runs:
+    """Ends and sides of the runs that numbers of an interval are in."""
+    (ends, left), (low, high, _) = runs, came
+    if low >= high:
+        return []
+    some = slice(np.searchsorted(ends, low, "right"), np.searchsorted(ends, high) + 1)
+    return list(zip(ends[some].tolist(), left[some].tolist(), strict=True))
 
 
 # ---- Thresholds for numbers in float64 of models that compare them in float32
@@ -534,7 +462,7 @@ class _Asking:
         for node in set(nodes.tolist()) & set(self.model.left_codes):
             own, runs = code_runs(self.model.left_codes[node])
             self.missing_left[node] = self.goes_left(node, np.array([missing]))[0]
-            self.fans[node] = Fan.of(cuts[np.searchsorted(ends, own)], runs)
+            self.fans[node] = fan(cuts[np.searchsorted(ends, own)], runs)
 
     def put_runs(
         self,
@@ -549,7 +477,7 @@ class _Asking:
         for node in nodes.tolist():
             left = self.goes_left(node, np.append(seen, missing))
             self.missing_left[node] = left[-1]
-            self.fans[node] = Fan.of(ends, left[:-1])
+            self.fans[node] = fan(ends, left[:-1])
 
     def put_codes(self, nodes: Positions, column: int, seen: Array) -> None:
         """Ask for a category, of whose codes (K,) this is seen."""
@@ -612,14 +540,15 @@ class Scores:
 
 
 def sum_of_trees(
-    trees: Sequence[Tree],
+    trees: Sequence[Tree | None],
     base: float,
     view: View,
     numbers: Numbers = table_numbers,
     tolerance: float = DOUBLE_TOLERANCE,
 ) -> TreeSum | None:
-    """A sum of trees by the columns of the table behind a view."""
-    whole = resolved(trees, view, numbers)
+    """A sum of trees by the columns of the table behind a view; None if one is not."""
+    read = [tree for tree in trees if tree is not None]
+    whole = resolved(read, view, numbers) if len(read) == len(trees) else None
     if whole is None:
         return None
     return TreeSum(tuple(whole), base, view.n_codes, tolerance)
