@@ -35,8 +35,8 @@ from propopt.structures.boosters import (
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.networks import Link, Network
 from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.pipelines import View
-from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import (
     exact_link,
     exact_network,
@@ -594,8 +594,8 @@ class ReadTrees:
             return Reason(f"{name_of(self.model)} {reason}")
 
     @property
-    def _wanted(self) -> TreeOutput:
-        return TreeOutput(self.output, self.index)
+    def _wanted(self) -> ModelOutput:
+        return ModelOutput(self.output, self.index)
 
     @property
     def _view(self) -> View | None:

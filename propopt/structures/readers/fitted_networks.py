@@ -101,31 +101,36 @@ from propopt.structures.networks import (
 
 @final
 @dataclass(frozen=True)
-class ScoredOutput:
-    """What is wanted of a model with K scores."""
+class ModelOutput:
+    """What is wanted of a model."""
 
-    output: str  # "value", "probability", "log_odds" or "margin"
-    index: int  # the class, or the column of the output
-    n_scores: int  # K
+    name: str  # "value", "probability", "log_odds" or "margin"
+    # the class, or the column of the output; None where there is only one
+    index: int | None
+
+    @property
+    def column(self) -> int:
+        """Its column among all of its name."""
+        return self.index or 0
 
 
-LinkRule: TypeAlias = Callable[[Any, ScoredOutput], Link | None]
-"""What reads a quantity from the scores of a fitted model; None if none is known."""
+LinkRule: TypeAlias = Callable[[Any, ModelOutput, int], Link | None]
+"""What reads an output from the K scores of a fitted model; None if none is known."""
 
 
-def one_score(_model: Any, quantity: ScoredOutput) -> Link:
+def one_score(_model: Any, output: ModelOutput, _n_scores: int) -> Link:
     """The score itself, as regressors predict it."""
-    return Score(quantity.index)
+    return Score(output.column)
 
 
-def of_logits(_model: Any, quantity: ScoredOutput) -> Link:
+def of_logits(_model: Any, output: ModelOutput, n_scores: int) -> Link:
     """Any output of a classifier whose scores are logits."""
-    return class_link(quantity.output, quantity.index, quantity.n_scores)
+    return class_link(output.name, output.column, n_scores)
 
 
-def margin_alone(model: Any, quantity: ScoredOutput) -> Link | None:
+def margin_alone(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     """The score of a class, from which no probability is known."""
-    return of_logits(model, quantity) if quantity.output == "margin" else None
+    return of_logits(model, output, n_scores) if output.name == "margin" else None
 
 
 @final
@@ -195,35 +200,35 @@ def linear_scores(model: Any) -> Network:
     return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
 
 
-def _exponential(_model: Any, quantity: ScoredOutput) -> Link:
-    return Exponentiated(quantity.index)
+def _exponential(_model: Any, output: ModelOutput, _n_scores: int) -> Link:
+    return Exponentiated(output.column)
 
 
-def _tweedie(model: Any, quantity: ScoredOutput) -> Link:
+def _tweedie(model: Any, output: ModelOutput, _n_scores: int) -> Link:
     automatic = "log" if model.power > 0 else "identity"
     name = automatic if model.link == "auto" else model.link
     link = Exponentiated if name == "log" else Score
-    return link(quantity.index)
+    return link(output.column)
 
 
-def _logistic(model: Any, quantity: ScoredOutput) -> Link | None:
+def _logistic(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     """Probabilities are mostly the sigmoid or the softmax of the scores.
 
     Before scikit-learn 1.8 they may also be normalised one-vs-rest sigmoids, or for two
     classes the sigmoid of twice the score.
     """
     multi_class = model.get_params().get("multi_class", "auto")
-    if quantity.n_scores == 1:
+    if n_scores == 1:
         has_logits = multi_class != "multinomial"
     else:
         has_logits = multi_class != "ovr" and model.solver != "liblinear"
-    return (of_logits if has_logits else margin_alone)(model, quantity)
+    return (of_logits if has_logits else margin_alone)(model, output, n_scores)
 
 
-def _descended(model: Any, quantity: ScoredOutput) -> Link | None:
+def _descended(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     """Two classes by logistic loss have the sigmoid of the score; others do not."""
-    has_logit = model.loss == "log_loss" and quantity.n_scores == 1
-    return (of_logits if has_logit else margin_alone)(model, quantity)
+    has_logit = model.loss == "log_loss" and n_scores == 1
+    return (of_logits if has_logit else margin_alone)(model, output, n_scores)
 
 
 LINEAR_MODELS: Final[Mapping[type, Reader]] = {
@@ -259,11 +264,11 @@ def _quadratic(model: Any) -> Network:
     return GaussianClasses(floats(model.means_), whitenings, offsets)
 
 
-def _of_densities(model: Any, quantity: ScoredOutput) -> Link:
+def _of_densities(model: Any, output: ModelOutput, n_scores: int) -> Link:
     """Of two classes the margin is the log-odds, though each has a score."""
-    if quantity.n_scores == 2 and quantity.output == "margin":
-        return class_link("log_odds", quantity.index, 2)
-    return of_logits(model, quantity)
+    if n_scores == 2 and output.name == "margin":
+        return class_link("log_odds", output.column, 2)
+    return of_logits(model, output, n_scores)
 
 
 GENERATIVE_MODELS: Final[Mapping[type, Reader]] = {
@@ -282,10 +287,10 @@ def _layers(model: Any) -> Network:
     return Layers(weights, biases, model.activation)
 
 
-def _value(model: Any, quantity: ScoredOutput) -> Link:
+def _value(model: Any, output: ModelOutput, _n_scores: int) -> Link:
     """Regressors of counts give the exponential of their score."""
     link = Exponentiated if model.out_activation_ == "exp" else Score
-    return link(quantity.index)
+    return link(output.column)
 
 
 PERCEPTRONS: Final[Mapping[type, Reader]] = {
@@ -423,8 +428,8 @@ def _stationary_kernel(kernel: Any) -> Kernel | None:
     return None
 
 
-def _novelty(_model: Any, quantity: ScoredOutput) -> Link | None:
-    return Score(0) if quantity.output == "margin" else None
+def _novelty(_model: Any, output: ModelOutput, _n_scores: int) -> Link | None:
+    return Score(0) if output.name == "margin" else None
 
 
 KERNEL_MODELS: Final[Mapping[type, Reader]] = {

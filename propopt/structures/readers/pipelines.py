@@ -14,7 +14,7 @@ import warnings
 from collections import UserList
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -62,57 +62,36 @@ from propopt.tables.schema import TableSchema
 # ---- What trees behind steps of scikit-learn's pipelines see of each column
 
 
-@final
-@dataclass(frozen=True)
-class Same:
-    """A column of numbers that are seen as they are; missing ones may be imputed."""
-
-    column: int  # the column of the table, as in all sources
+_Kind: TypeAlias = Literal["same", "straight", "rising", "steps", "curved", "codes"]
 
 
 @final
 @dataclass(frozen=True)
-class Rising:
-    """Numbers of one column through a nondecreasing map, as scalers are."""
+class Source:
+    """Where a column comes from that a model sees: one column of the table.
 
-    column: int  # the column of the table
-    # whether it is an affine map, as most scalers are, or constant
-    straight: bool = False
-
-
-@final
-@dataclass(frozen=True)
-class Steps:
-    """Numbers of one column through a map made for a few values, as encoders."""
-
-    column: int  # the column of the table
-    values: tuple[float, ...]  # the values, increasing
-    elsewhere: bool  # whether other numbers are taken, too; all of them are seen alike
-
-
-@final
-@dataclass(frozen=True)
-class CodedColumn:
-    """Codes of a category of the table through any map."""
+    Its numbers as they are, of which missing ones may be imputed (``same``); through an
+    affine nondecreasing map or a constant one, as most scalers are (``straight``);
+    through another nondecreasing map (``rising``); through one that is made for a few
+    values, as encoders (``steps``); through any map, as powers and splines are
+    (``curved``). Or codes of a category through any map (``codes``).
+    """
 
     column: int
+    kind: _Kind = "same"
+    # of steps the values, increasing; of curves where they have kinks, where known
+    numbers: tuple[float, ...] = ()
+    # whether steps take other numbers, too; all of them are seen alike
+    elsewhere: bool = False
 
-
-@final
-@dataclass(frozen=True)
-class Curved:
-    """Numbers of one column through any map, as powers and splines are."""
-
-    column: int  # the column of the table
-    # numbers of the table at which the map has a kink, where they are known
-    knots: tuple[float, ...] = ()
+    @property
+    def is_nondecreasing(self) -> bool:
+        """Whether its map is known to be."""
+        return self.kind in ("same", "straight", "rising")
 
 
 FARTHEST_SINGLE: Final = 1e30
 """Steps that compute in float32 are asked for no larger numbers."""
-
-ColumnSource: TypeAlias = Same | Rising | Steps | Curved | CodedColumn
-"""Where a column comes from that a model sees."""
 
 
 @final
@@ -126,21 +105,21 @@ class View:
     # from rows of the table (n, D) to what the part is given
     sees: Callable[[Points], Any]
     # (M,): where each column comes from of what the part is given
-    sources: tuple[ColumnSource, ...]
+    sources: tuple[Source, ...]
     plain: bool  # whether it is given the numbers of the table as they are
 
     @classmethod
     def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> View:
         """A table of numbers, given to a model by ``table``."""
-        sources = tuple(map(Same, range(n_columns)))
+        sources = tuple(map(Source, range(n_columns)))
         return cls((None,) * n_columns, np.zeros(n_columns), table, sources, plain=True)
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> View:
         """A table with categories, given to a model as the DataFrame it was."""
-        source_of: dict[Any, ColumnSource] = {}
+        source_of: dict[Any, Source] = {}
         for j, column in enumerate(schema.columns):
-            source = CodedColumn(j) if isinstance(column, Coded) else Same(j)
+            source = Source(j, "codes" if isinstance(column, Coded) else "same")
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
         start = [
@@ -166,14 +145,12 @@ class View:
         frame = as_frame(self.sees(self.start[None, :]), "X")
         return None if frame is None else frame.table.columns.tolist()
 
-    def through(
-        self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
-    ) -> View:
+    def through(self, step: Callable[[Any], Any], sources: Sequence[Source]) -> View:
         """The view behind a step, whose columns have these sources."""
         start = self.start.copy()
         for source in sources:
-            if isinstance(source, Steps):  # others may be refused
-                start[source.column] = source.values[0]
+            if source.kind == "steps":  # others may be refused
+                start[source.column] = source.numbers[0]
         before = self.sees
         return replace(
             self,
@@ -257,7 +234,7 @@ def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
 # ---- What steps make of each column, by where it comes from
 
 
-Sources: TypeAlias = tuple[ColumnSource, ...]
+Sources: TypeAlias = tuple[Source, ...]
 StepRule: TypeAlias = Callable[[Any, View], Sources | None]
 """From a fitted step and what it sees to the sources of its columns, or None."""
 
@@ -273,15 +250,12 @@ def rescaled(step: Any, view: View) -> Sources:
     return tuple(_monotone(source, straight=not clipped) for source in view.sources)
 
 
-def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
+def _monotone(source: Source, *, straight: bool) -> Source:
     """What is seen of a column behind a nondecreasing map of it."""
-    match source:
-        case Same(column):
-            return Rising(column, straight)
-        case Rising(column, before):
-            return Rising(column, before and straight)
-        case _:
-            return source
+    if not source.is_nondecreasing:
+        return source
+    straight = straight and source.kind != "rising"
+    return Source(source.column, "straight" if straight else "rising")
 
 
 def powers(step: Any, view: View) -> Sources:
@@ -294,7 +268,7 @@ def powers(step: Any, view: View) -> Sources:
 
 def splines(step: Any, view: View) -> Sources | None:
     """Each column becomes several curves, with kinks at their knots."""
-    if not all(isinstance(source, Same | Rising | Curved) for source in view.sources):
+    if any(source.kind in ("steps", "codes") for source in view.sources):
         return None
     n_each = step.n_features_out_ // len(view.sources)
     pairs = zip(view.sources, step.bsplines_, strict=True)
@@ -305,19 +279,17 @@ def splines(step: Any, view: View) -> Sources | None:
     return tuple(source for source in curved for _ in range(n_each))
 
 
-def _curved(
-    source: ColumnSource, knots: Sequence[float], view: View, k: int
-) -> ColumnSource:
+def _curved(source: Source, knots: Sequence[float], view: View, k: int) -> Source:
     """What is seen of column k behind any map of it, with kinks where it has them."""
-    match source:
-        case Same(column):
-            return Curved(column, tuple(knots))
-        case Rising(column, True) if len(knots) > 0:
-            return Curved(column, _in_table(knots, column, view, k))
-        case Rising(column, _) | Curved(column, _):
-            return Curved(column)  # kinks are not known in units of the table
-        case _:
+    column, known = source.column, tuple(knots)
+    match source.kind:
+        case "steps" | "codes":
             return source
+        case "straight" if known:
+            known = _in_table(known, column, view, k)
+        case "rising" | "curved":
+            known = ()  # kinks are not known in units of the table
+    return Source(column, "curved", known)
 
 
 def _in_table(
@@ -335,13 +307,10 @@ _FAR: Final = 2.0**60
 """A number so large that the slope of a scaler keeps its digits."""
 
 
-def _told_missing(source: ColumnSource) -> ColumnSource:
+def _told_missing(source: Source) -> Source:
     """What tells whether a number is missing: constant of all that are not."""
-    match source:
-        case Same(column) | Rising(column, _):
-            return Rising(column, straight=True)
-        case _:
-            return source
+    known = source.is_nondecreasing
+    return Source(source.column, "straight") if known else source
 
 
 def binned(step: Any, view: View) -> Sources | None:
@@ -394,18 +363,12 @@ def _encoded(step: Any, view: View) -> Sources | None:
     return None if None in sources else tuple(s for s in sources if s is not None)
 
 
-def _steps_of(
-    source: ColumnSource, categories: Any, others: bool
-) -> ColumnSource | None:
-    match source:
-        case CodedColumn() | Steps():
-            return source
-        case Same(column):
-            numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
-            values = tuple(np.unique(numbers.to_numpy(dtype=np.float64)).tolist())
-            return Steps(column, values, others) if values else None
-        case _:
-            return None
+def _steps_of(source: Source, categories: Any, others: bool) -> Source | None:
+    if source.kind != "same":
+        return source if source.kind in ("codes", "steps") else None
+    numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
+    values = tuple(np.unique(numbers.to_numpy(dtype=np.float64)).tolist())
+    return Source(source.column, "steps", values, others) if values else None
 
 
 def function(step: Any, view: View) -> Sources | None:
@@ -418,7 +381,7 @@ def function(step: Any, view: View) -> Sources | None:
         )
     points = np.tile(view.start, (len(_PROBES), 1))
     for source in view.sources:
-        if isinstance(source, Same | Rising):
+        if source.is_nondecreasing:
             points[:, source.column] = np.roll(_PROBES, source.column)
     try:
         given = view.sees(points)
@@ -465,7 +428,7 @@ def _sources(step: Any, view: View) -> Sources | None:
 
 def _in_parts(step: Any, view: View) -> Sources | None:
     """Of a transformer for each part of the columns, what each makes of its own."""
-    parts: dict[int, ColumnSource] = {}
+    parts: dict[int, Source] = {}
     for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue

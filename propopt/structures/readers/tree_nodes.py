@@ -34,13 +34,9 @@ from sklearn.tree import (
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
-from propopt.structures.readers.fitted_networks import floats
+from propopt.structures.readers.fitted_networks import ModelOutput, floats
 from propopt.structures.readers.pipelines import (
-    CodedColumn,
-    Curved,
-    Rising,
-    Same,
-    Steps,
+    Source,
     View,
     table_numbers,
 )
@@ -280,7 +276,8 @@ class Questions:
 
     def cuts(self, ends: Mapping[int, Array]) -> Mapping[int, Array]:
         """The largest numbers of which at most each end is seen."""
-        rising = [k for k in ends if isinstance(self.view.sources[k], Rising)]
+        sources = self.view.sources
+        rising = [k for k in ends if sources[k].kind in ("straight", "rising")]
         if not rising:
             return ends
         seen = np.repeat(rising, [len(ends[k]) for k in rising])
@@ -299,7 +296,7 @@ class Questions:
         codes = np.arange(n_codes or 0, dtype=np.float64)
         return self._one_by_one(k, codes)
 
-    def steps(self, k: int, source: Steps) -> tuple[Array, Array]:
+    def steps(self, k: int, source: Source) -> tuple[Array, Array]:
         """Where runs of numbers end, but for the last, and what is seen of each."""
         values, seen, other = self.listed(k, source)
         if not source.elsewhere:
@@ -309,9 +306,9 @@ class Questions:
         runs[1::2] = seen
         return ends, runs
 
-    def listed(self, k: int, source: Steps) -> tuple[Array, Array, float]:
+    def listed(self, k: int, source: Source) -> tuple[Array, Array, float]:
         """The values of an encoded column, what is seen of each, and of all others."""
-        values = np.array(source.values)
+        values = np.array(source.numbers)
         if not source.elsewhere:  # other values are refused
             return values, self.ask(k, values), np.nan
         *seen, other = self.ask(k, np.append(values, np.floor(values[-1]) + 1.0))
@@ -358,11 +355,11 @@ _ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
     """The same trees, asking for columns of the table in float64."""
-    in_place = all(source == Same(k) for k, source in enumerate(view.sources))
+    in_place = all(source == Source(k) for k, source in enumerate(view.sources))
     if view.plain and in_place and not any(tree.left_codes for tree in trees):
         return list(trees)
     ends = ends_asked(trees)
-    if any(isinstance(view.sources[k], Curved) for k in ends):
+    if any(view.sources[k].kind == "curved" for k in ends):
         return None
     columns = _columns(ends, view, numbers)
     whole = []
@@ -386,31 +383,24 @@ def _columns(
 ) -> Mapping[int, _Put]:
     """For each column of the model that is asked for."""
     asked = Questions(view, numbers)
-    numeric = [k for k in ends if not isinstance(view.sources[k], CodedColumn)]
+    numeric = [k for k in ends if view.sources[k].kind != "codes"]
     missing, cuts = asked.missing(numeric), asked.cuts(ends)
     columns: dict[int, _Put] = {}
     for k in ends:
-        match view.sources[k]:
-            case CodedColumn(j):
-                put = partial(_Asking.put_codes, column=j, seen=asked.codes(k))
-            case Steps(j) as source:
+        source = view.sources[k]
+        match source.kind:
+            case "codes":
+                put = partial(_Asking.put_codes, seen=asked.codes(k))
+            case "steps":
                 changes, seen = asked.steps(k, source)
                 put = partial(
-                    _Asking.put_runs,
-                    column=j,
-                    missing=missing[k],
-                    ends=changes,
-                    seen=seen,
+                    _Asking.put_runs, missing=missing[k], ends=changes, seen=seen
                 )
-            case source:
+            case _:
                 put = partial(
-                    _Asking.put_numbers,
-                    column=source.column,
-                    missing=missing[k],
-                    ends=ends[k],
-                    cuts=cuts[k],
+                    _Asking.put_numbers, missing=missing[k], ends=ends[k], cuts=cuts[k]
                 )
-        columns[k] = put
+        columns[k] = partial(put, column=source.column)
     return columns
 
 
@@ -489,17 +479,7 @@ class _Asking:
 # ---- Which score of a model an output is, up to a factor: where that is exact
 
 
-@final
-@dataclass(frozen=True)
-class TreeOutput:
-    """What is wanted of a model."""
-
-    name: str  # "value", "probability", "log_odds" or "margin"
-    # the class, or the column of the output; None where there is only one
-    index: int | None
-
-
-TreeRule: TypeAlias = Callable[[Any, TreeOutput, View], TreeSum | None]
+TreeRule: TypeAlias = Callable[[Any, ModelOutput, View], TreeSum | None]
 """What reads an output of a fitted model in a view; None where it is not exact."""
 
 
@@ -509,34 +489,28 @@ class TreeScore(NamedTuple):
     place: int
     factor: float = 1.0
 
+    @classmethod
+    def of(
+        cls,
+        output: ModelOutput,
+        count: int,
+        *,
+        is_value: bool = False,
+        logit: float | None = None,
+    ) -> TreeScore | None:
+        """The one of K scores, which are sums of trees, that an output is, or None.
 
-@final
-@dataclass(frozen=True)
-class Scores:
-    """The K scores of a model that are sums of trees, and what is made of them."""
-
-    count: int  # K
-    is_value: bool = False  # whether the scores are what the model predicts
-    # the log-odds of the second of two classes are logit times the only score
-    logit: float | None = None
-
-    def read(self, output: TreeOutput) -> TreeScore | None:
-        """The score that an output is; None if it is none of them."""
-        match output.name:
-            case "value" if self.is_value:
-                return TreeScore(output.index or 0)
-            case "margin":
-                return self._margin(output, 1.0)
-            case "log_odds" if self.logit is not None and self.count == 1:
-                return self._margin(output, self.logit)
-            case _:
-                return None
-
-    def _margin(self, output: TreeOutput, factor: float) -> TreeScore:
-        """Two classes share one score, which is that of the second."""
-        if self.count > 1:
-            return TreeScore(output.index or 0, factor)
-        return TreeScore(0, -factor if output.index == 0 else factor)
+        Scores may be what the model predicts; the log-odds of the second of two classes
+        may be ``logit`` times the only score.
+        """
+        if output.name == "value":
+            return cls(output.column) if is_value else None
+        factor = 1.0 if output.name == "margin" else logit
+        if factor is None or output.name == "probability":
+            return None
+        if count > 1:
+            return cls(output.column) if output.name == "margin" else None
+        return cls(0, -factor if output.index == 0 else factor)
 
 
 def sum_of_trees(
@@ -575,7 +549,7 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
     ]
 
 
-def _mean(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _mean(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """A tree, or the mean of a forest: values of regression, shares of classes."""
     if output.name != ("probability" if is_classifier(model) else "value"):
         return None
@@ -585,19 +559,20 @@ def _mean(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return sum_of_trees(trees, 0.0, view)
 
 
-def _leaf_values(member: Any, output: TreeOutput) -> Array:
+def _leaf_values(member: Any, output: ModelOutput) -> Array:
     """Of ``value`` (n, outputs, classes) those of a class, or of one of the outputs."""
-    index = output.index or 0
+    index = output.column
     values = floats(member.tree_.value)
     return values[:, 0, index] if output.name == "probability" else values[:, index, 0]
 
 
-def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     # of two classes log-odds are the score, or of exponential loss twice the score
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
     is_value = type(model) is GradientBoostingRegressor
-    score = Scores(model.estimators_.shape[1], is_value, logit).read(output)
+    n_scores = model.estimators_.shape[1]
+    score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
     first, dummies = model.init_, (DummyClassifier, DummyRegressor)
     if score is None or not (isinstance(first, str) or type(first) in dummies):
         return None
@@ -610,13 +585,14 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return sum_of_trees(trees, score.factor * float(start), view)
 
 
-def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
 
     The margin of two classes is twice the vote for the second.
     """
     n_classes = len(model.classes_)
-    score = Scores(1 if n_classes == 2 else n_classes, logit=1.0).read(output)
+    n_scores = 1 if n_classes == 2 else n_classes
+    score = TreeScore.of(output, n_scores, logit=1.0)
     plain = {DecisionTreeClassifier, ExtraTreeClassifier}
     if score is None or not {type(member) for member in model.estimators_} <= plain:
         return None

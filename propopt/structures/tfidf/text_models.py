@@ -17,9 +17,9 @@ from propopt.base.text import Reason
 from propopt.structures.boosters import UNREADABLE, last_step, unreadable
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.algebra import padded_paths
+from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.pipelines import View
 from propopt.structures.readers.tree_models import ModelSum, read_trees
-from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import exact_products
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.tfidf.text_sums import (
@@ -243,7 +243,7 @@ class TextTrees:
         )
 
 
-def read_text_trees(vectoriser: Vectoriser, output: TreeOutput) -> TextTrees | Reason:
+def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | Reason:
     """Trees, forests and boosting on counts, presence or tf-idf that has no norm."""
     view = View.of_numbers(vectoriser.n_features, sp.csr_array)
     try:
@@ -271,7 +271,7 @@ def read_text_trees(vectoriser: Vectoriser, output: TreeOutput) -> TextTrees | R
     return TextTrees(vectoriser, trees.base, Tree.beside(trees.trees), absent)
 
 
-def _no_boxes(rest: Any, output: TreeOutput, view: View) -> Reason:
+def _no_boxes(rest: Any, output: ModelOutput, view: View) -> Reason:
     """Why the model behind a vectoriser is no sum of trees."""
     try:
         result = exact_products(rest, output, view)
@@ -323,7 +323,7 @@ def read_text_model(
     model: Any, output: str, index: int | None
 ) -> TextStructure | Reason:
     """What a fitted model of texts is made of; the first reason if it is not read."""
-    wanted, vectoriser = TreeOutput(output, index), Vectoriser.of(model)
+    wanted, vectoriser = ModelOutput(output, index), Vectoriser.of(model)
     reasons = []
     if isinstance(vectoriser, Reason):
         reasons.append(vectoriser)
@@ -345,7 +345,7 @@ def read_text_model(
     return reasons[0]
 
 
-def _read_members(model: Any, output: TreeOutput) -> AddedTexts | Reason | None:
+def _read_members(model: Any, output: ModelOutput) -> AddedTexts | Reason | None:
     """What a model adds up; None where it is no sum of others."""
     total = members_of(model, output)
     if not isinstance(total, ModelSum):
