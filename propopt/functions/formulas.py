@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, final
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.base.checks import read_count, read_nonnegative
+from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.functions.differences import DEFAULT_STEP
-from propopt.functions.function import EXACT, Function, describe_step, named_like
+from propopt.functions.function import EXACT, Function, describe_step
 from propopt.structures.products.algebra import Products
 from propopt.structures.products.families import CurveRule, Curves, Factors, Powers
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.kernel_products import quadratic_sum
-from propopt.tables.frames import Labels, read_table
+from propopt.tables.frames import Labels
 
 
 # ---- Functions that are sums over features, f(x) = Σ_d φ(x_d)
@@ -83,36 +80,11 @@ def any_number_of_columns(function: Function) -> Reason:
     )
 
 
-class SmoothableSeparable(Separable):
-    """A separable function whose gaussian-smoothed gradient has a closed form."""
-
-    def smoothed_gradient(
-        self, X: ArrayLike | pd.DataFrame, scale: float
-    ) -> Attributions | pd.DataFrame:
-        """Mean gradient under gaussian noise, E ∇f(x_n + scale · ε), ε ~ N(0, I).
-
-        This is what SmoothGrad converges to as its samples grow in number, and what
-        LIME with an intercept and gaussian perturbations converges to (Stein's lemma).
-
-        X (N, D), gives (N, D).
-        """
-        points, labels = read_table(X, "X")
-        width = np.float64(read_nonnegative(scale, "scale"))  # its powers may reach ∞
-        with np.errstate(over="ignore", invalid="ignore"):
-            smoothed = self._smoothed_slope(points, width)
-        self._check(smoothed, points.shape, "smoothed gradient", labels, points)
-        return named_like(smoothed, X, labels)
-
-    @abstractmethod
-    def _smoothed_slope(self, x: Array, scale: float) -> Array:
-        """E φ′(x + scale · ε), entry by entry."""
-
-
 # ---- The functions that the experiments of the paper explain
 
 
 @dataclass(frozen=True)
-class Power(SmoothableSeparable):
+class Power(Separable):
     """A power of every feature, f(x) = Σ_d x_d^K.
 
     Parameters
@@ -143,16 +115,6 @@ class Power(SmoothableSeparable):
     def _slope(self, x: Array) -> Array:
         slopes: Array = self.degree * x ** (self.degree - 1)
         return slopes
-
-    def _smoothed_slope(self, x: Array, scale: float) -> Array:
-        # E(x + δε)^k = Σ_{even m} C(k, m) (m − 1)!! δ^m x^(k − m),  k = K − 1
-        k = self.degree - 1
-        smoothed = np.zeros_like(x)
-        for m in range(0, k + 1, 2):
-            moment = math.prod(range(m - 1, 0, -2)) * scale**m
-            smoothed += math.comb(k, m) * moment * x ** (k - m)
-        smoothed *= self.degree
-        return smoothed
 
 
 @dataclass(frozen=True)
@@ -188,7 +150,7 @@ class Interactions(Function):
 
 
 @dataclass(frozen=True)
-class Sine(SmoothableSeparable):
+class Sine(Separable):
     """A sine of every feature, f(x) = Σ_d sin x_d.
 
     Examples
@@ -204,83 +166,52 @@ class Sine(SmoothableSeparable):
     def _slope(self, x: Array) -> Array:
         return np.cos(x)
 
-    def _smoothed_slope(self, x: Array, scale: float) -> Array:
-        return np.cos(x) * math.exp(-(scale**2) / 2)
-
 
 @dataclass(frozen=True)
-class SineOfExponential(Separable):
-    """A sine that oscillates faster and faster, f(x) = Σ_d sin(e^x_d)."""
+class Formula(Separable):
+    """A sum over features of one of :data:`FORMULAS`, by its name."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"PAPER_FUNCTIONS[{self.name!r}]()"
 
     def _term(self, x: Array) -> Array:
-        return np.sin(np.exp(x))
+        return FORMULAS[self.name][0](x)
 
     def _slope(self, x: Array) -> Array:
-        return np.exp(x) * np.cos(np.exp(x))
+        return FORMULAS[self.name][1](x)
 
 
-@dataclass(frozen=True)
-class LinearPlusSineOfExponential(Separable):
-    """A line with growing oscillations, f(x) = Σ_d x_d + sin(e^x_d)."""
+FORMULAS: Final[Mapping[str, tuple[CurveRule, CurveRule]]] = {
+    # oscillates faster and faster
+    "sine_of_exponential": (
+        lambda x: np.sin(np.exp(x)),
+        lambda x: np.exp(x) * np.cos(np.exp(x)),
+    ),
+    # a line with growing oscillations
+    "linear_plus_sine_of_exponential": (
+        lambda x: x + np.sin(np.exp(x)),
+        lambda x: 1.0 + np.exp(x) * np.cos(np.exp(x)),
+    ),
+    # a line, and a parabola, with ripples
+    "linear_plus_sine": (
+        lambda x: x + np.sin(3.0 * x),
+        lambda x: 1.0 + 3.0 * np.cos(3.0 * x),
+    ),
+    "quadratic_plus_sine": (
+        lambda x: x**2 / 10.0 + np.sin(3.0 * x),
+        lambda x: x / 5.0 + 3.0 * np.cos(3.0 * x),
+    ),
+    "exponential": (np.exp, np.exp),
+}
+"""φ(x) and φ′(x), entry by entry."""
 
-    def _term(self, x: Array) -> Array:
-        return x + np.sin(np.exp(x))
-
-    def _slope(self, x: Array) -> Array:
-        return 1.0 + np.exp(x) * np.cos(np.exp(x))
-
-
-@dataclass(frozen=True)
-class LinearPlusSine(SmoothableSeparable):
-    """A line with ripples, f(x) = Σ_d x_d + sin(3x_d)."""
-
-    def _term(self, x: Array) -> Array:
-        return x + np.sin(3.0 * x)
-
-    def _slope(self, x: Array) -> Array:
-        return 1.0 + 3.0 * np.cos(3.0 * x)
-
-    def _smoothed_slope(self, x: Array, scale: float) -> Array:
-        return 1.0 + 3.0 * np.cos(3.0 * x) * math.exp(-9.0 * scale**2 / 2)
-
-
-@dataclass(frozen=True)
-class QuadraticPlusSine(SmoothableSeparable):
-    """A parabola with ripples, f(x) = Σ_d x_d²/10 + sin(3x_d)."""
-
-    def _term(self, x: Array) -> Array:
-        return x**2 / 10.0 + np.sin(3.0 * x)
-
-    def _slope(self, x: Array) -> Array:
-        return x / 5.0 + 3.0 * np.cos(3.0 * x)
-
-    def _smoothed_slope(self, x: Array, scale: float) -> Array:
-        return x / 5.0 + 3.0 * np.cos(3.0 * x) * math.exp(-9.0 * scale**2 / 2)
-
-
-@dataclass(frozen=True)
-class Exponential(SmoothableSeparable):
-    """An exponential of every feature, f(x) = Σ_d e^x_d."""
-
-    def _term(self, x: Array) -> Array:
-        return np.exp(x)
-
-    def _slope(self, x: Array) -> Array:
-        return np.exp(x)
-
-    def _smoothed_slope(self, x: Array, scale: float) -> Array:
-        return np.exp(x + scale**2 / 2)
-
-
-PAPER_FUNCTIONS: Final[Mapping[str, type[Function]]] = {
+PAPER_FUNCTIONS: Final[Mapping[str, Callable[..., Function]]] = {
     "power": Power,
     "interactions": Interactions,
     "sine": Sine,
-    "sine_of_exponential": SineOfExponential,
-    "linear_plus_sine_of_exponential": LinearPlusSineOfExponential,
-    "linear_plus_sine": LinearPlusSine,
-    "quadratic_plus_sine": QuadraticPlusSine,
-    "exponential": Exponential,
+    **{name: partial(Formula, name) for name in FORMULAS},
 }
 """Each function of the paper by the name that problem files use; ``power`` alone takes
 a parameter, ``degree``."""

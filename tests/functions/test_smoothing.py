@@ -23,13 +23,14 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
+from smoothed_formulas import LIMITS
 
 import propopt as po
 from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Power
-from propopt.functions.formulas import Exponential, LinearPlusSine
+from propopt.functions.formulas import Formula
 from propopt.laws.data_law import Means, NoiseLaw
 from propopt.structures.boxes.sets import Tree
 
@@ -43,12 +44,10 @@ def assert_within_errors(function, points, expected):
     assert np.abs(z).max() < Z
 
 
-@pytest.mark.parametrize(
-    "function", [Power(3), Exponential(), LinearPlusSine()], ids=str
-)
-def test_gradients_of_smoothed_formulas_are_their_closed_forms(function):
+@pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
+def test_gradients_of_smoothed_formulas_are_their_closed_forms(function, limit):
     smooth = po.smoothed(function, scale=0.4, n_samples=1000)
-    assert_within_errors(smooth, X, function.smoothed_gradient(X, 0.4))
+    assert_within_errors(smooth, X, limit(X, 0.4))
 
 
 def test_the_gradient_of_a_smoothed_cube_has_the_variance_of_the_noise_in_it():
@@ -85,10 +84,10 @@ def test_each_feature_has_a_scale_of_its_own():
 
 
 def test_the_standard_errors_cover_the_truth():
-    truth = Exponential().smoothed_gradient(X, 0.5)
+    truth = np.exp(X + 0.5**2 / 2)
     covered = []
     for seed in range(100):
-        smooth = po.smoothed(Exponential(), 0.5, n_samples=100, rng=seed)
+        smooth = po.smoothed(Formula("exponential"), 0.5, n_samples=100, rng=seed)
         error = np.abs(smooth.gradient(X) - truth)
         covered.append((error < norm.ppf(0.975) * smooth.gradient_error(X)).mean())
     # seeds are independent, points of one seed are not: the spread over seeds tells
@@ -107,7 +106,7 @@ def test_linear_functions_have_no_error(seed):
 
 def test_the_gradient_is_that_of_the_smoothed_values():
     # in as many pairs as this the two estimates, which share their draws, are one
-    smooth = po.smoothed(Exponential(), 0.3, n_samples=20_000)
+    smooth = po.smoothed(Formula("exponential"), 0.3, n_samples=20_000)
     differences = central_differences(smooth.value, X[:3], 1e-3)
     np.testing.assert_allclose(smooth.gradient(X[:3]), differences, rtol=0.03)
 
@@ -131,9 +130,9 @@ def test_fewer_samples_have_larger_errors():
 
 
 def test_results_depend_on_the_seed_and_on_nothing_else():
-    smooth = po.smoothed(Exponential(), 0.5, 50, rng=3)
-    again = po.smoothed(Exponential(), 0.5, 50, rng=3)
-    other = po.smoothed(Exponential(), 0.5, 50, rng=4)
+    smooth = po.smoothed(Formula("exponential"), 0.5, 50, rng=3)
+    again = po.smoothed(Formula("exponential"), 0.5, 50, rng=3)
+    other = po.smoothed(Formula("exponential"), 0.5, 50, rng=4)
     np.testing.assert_array_equal(smooth.gradient(X), smooth.gradient(X))
     np.testing.assert_array_equal(smooth.gradient(X), again.gradient(X))
     np.testing.assert_allclose(smooth.gradient(X)[3:5], smooth.gradient(X[3:5]))
@@ -177,7 +176,7 @@ def test_names_are_kept_and_seen_by_the_model():
 
 
 def test_matching_the_changes_is_matching_the_smoothed_gradient():
-    smooth = po.smoothed(Exponential(), 0.5, n_samples=40)
+    smooth = po.smoothed(Formula("exponential"), 0.5, n_samples=40)
     changes = smooth.changes(X)
     assert changes.values.shape == (12, 80)
     assert changes.perturbations.shape == (12, 80, 3)
