@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import linear_model
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -22,41 +23,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as gp
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import (
-    ARDRegression,
-    BayesianRidge,
-    ElasticNet,
-    ElasticNetCV,
-    GammaRegressor,
-    HuberRegressor,
-    Lars,
-    LarsCV,
-    Lasso,
-    LassoCV,
-    LassoLars,
-    LassoLarsCV,
-    LassoLarsIC,
-    LinearRegression,
-    LogisticRegression,
-    LogisticRegressionCV,
-    MultiTaskElasticNet,
-    MultiTaskElasticNetCV,
-    MultiTaskLasso,
-    MultiTaskLassoCV,
-    OrthogonalMatchingPursuit,
-    OrthogonalMatchingPursuitCV,
-    Perceptron,
-    PoissonRegressor,
-    QuantileRegressor,
-    Ridge,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    RidgeCV,
-    SGDClassifier,
-    SGDRegressor,
-    TheilSenRegressor,
-    TweedieRegressor,
-)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import (
@@ -161,37 +127,44 @@ def dense_floats(values: Any) -> Array:
 
 LINEAR_REGRESSORS = frozenset(
     {
-        ARDRegression,
-        BayesianRidge,
-        ElasticNet,
-        ElasticNetCV,
-        HuberRegressor,
-        Lars,
-        LarsCV,
-        Lasso,
-        LassoCV,
-        LassoLars,
-        LassoLarsCV,
-        LassoLarsIC,
-        LinearRegression,
+        linear_model.ARDRegression,
+        linear_model.BayesianRidge,
+        linear_model.ElasticNet,
+        linear_model.ElasticNetCV,
+        linear_model.HuberRegressor,
+        linear_model.Lars,
+        linear_model.LarsCV,
+        linear_model.Lasso,
+        linear_model.LassoCV,
+        linear_model.LassoLars,
+        linear_model.LassoLarsCV,
+        linear_model.LassoLarsIC,
+        linear_model.LinearRegression,
         LinearSVR,
-        MultiTaskElasticNet,
-        MultiTaskElasticNetCV,
-        MultiTaskLasso,
-        MultiTaskLassoCV,
-        OrthogonalMatchingPursuit,
-        OrthogonalMatchingPursuitCV,
-        QuantileRegressor,
-        Ridge,
-        RidgeCV,
-        SGDRegressor,
-        TheilSenRegressor,
+        linear_model.MultiTaskElasticNet,
+        linear_model.MultiTaskElasticNetCV,
+        linear_model.MultiTaskLasso,
+        linear_model.MultiTaskLassoCV,
+        linear_model.OrthogonalMatchingPursuit,
+        linear_model.OrthogonalMatchingPursuitCV,
+        linear_model.QuantileRegressor,
+        linear_model.Ridge,
+        linear_model.RidgeCV,
+        linear_model.SGDRegressor,
+        linear_model.TheilSenRegressor,
     }
 )
 _MARGIN_CLASSIFIERS = frozenset(
-    {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV}
+    {
+        LinearSVC,
+        linear_model.Perceptron,
+        linear_model.RidgeClassifier,
+        linear_model.RidgeClassifierCV,
+    }
 )
-_WITH_LOGARITHMIC_LINK = frozenset({GammaRegressor, PoissonRegressor})
+_WITH_LOGARITHMIC_LINK = frozenset(
+    {linear_model.GammaRegressor, linear_model.PoissonRegressor}
+)
 
 
 def linear_scores(model: Any) -> Network:
@@ -235,10 +208,10 @@ LINEAR_MODELS: Final[Mapping[type, Reader]] = {
     **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
     **dict.fromkeys(_MARGIN_CLASSIFIERS, Reader(linear_scores, margin_alone)),
     **dict.fromkeys(_WITH_LOGARITHMIC_LINK, Reader(linear_scores, _exponential)),
-    LogisticRegression: Reader(linear_scores, _logistic),
-    LogisticRegressionCV: Reader(linear_scores, _logistic),
-    SGDClassifier: Reader(linear_scores, _descended),
-    TweedieRegressor: Reader(linear_scores, _tweedie),
+    linear_model.LogisticRegression: Reader(linear_scores, _logistic),
+    linear_model.LogisticRegressionCV: Reader(linear_scores, _logistic),
+    linear_model.SGDClassifier: Reader(linear_scores, _descended),
+    linear_model.TweedieRegressor: Reader(linear_scores, _tweedie),
 }
 
 

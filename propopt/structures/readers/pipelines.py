@@ -20,37 +20,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import feature_selection, preprocessing
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import (
-    RFE,
-    RFECV,
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFromModel,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-    SequentialFeatureSelector,
-    VarianceThreshold,
-)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    SplineTransformer,
-    StandardScaler,
-    TargetEncoder,
-)
 
 from propopt.base.arrays import Array, Points
 from propopt.structures.boosters import is_passthrough
@@ -478,32 +451,40 @@ def _in_union(step: Any, view: View) -> Sources | None:
 STEPS: Final[Mapping[type, StepRule]] = {
     ColumnTransformer: _in_parts,
     FeatureUnion: _in_union,
-    FunctionTransformer: function,
-    KBinsDiscretizer: binned,
+    preprocessing.FunctionTransformer: function,
+    preprocessing.KBinsDiscretizer: binned,
     MissingIndicator: indicated,
-    OneHotEncoder: one_hot,
-    OrdinalEncoder: _encoded,
-    PowerTransformer: powers,
-    SplineTransformer: splines,
+    preprocessing.OneHotEncoder: one_hot,
+    preprocessing.OrdinalEncoder: _encoded,
+    preprocessing.PowerTransformer: powers,
+    preprocessing.SplineTransformer: splines,
     SimpleImputer: imputed,
-    TargetEncoder: target_encoded,
-    **dict.fromkeys((Binarizer, QuantileTransformer), rising),
+    preprocessing.TargetEncoder: target_encoded,
     **dict.fromkeys(
-        (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler), rescaled
+        (preprocessing.Binarizer, preprocessing.QuantileTransformer), rising
     ),
     **dict.fromkeys(
         (
-            GenericUnivariateSelect,
-            RFE,
-            RFECV,
-            SelectFdr,
-            SelectFpr,
-            SelectFromModel,
-            SelectFwe,
-            SelectKBest,
-            SelectPercentile,
-            SequentialFeatureSelector,
-            VarianceThreshold,
+            preprocessing.MaxAbsScaler,
+            preprocessing.MinMaxScaler,
+            preprocessing.RobustScaler,
+            preprocessing.StandardScaler,
+        ),
+        rescaled,
+    ),
+    **dict.fromkeys(
+        (
+            feature_selection.GenericUnivariateSelect,
+            feature_selection.RFE,
+            feature_selection.RFECV,
+            feature_selection.SelectFdr,
+            feature_selection.SelectFpr,
+            feature_selection.SelectFromModel,
+            feature_selection.SelectFwe,
+            feature_selection.SelectKBest,
+            feature_selection.SelectPercentile,
+            feature_selection.SequentialFeatureSelector,
+            feature_selection.VarianceThreshold,
         ),
         selected,
     ),

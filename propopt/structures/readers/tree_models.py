@@ -7,26 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
+from sklearn import ensemble, preprocessing
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    RobustScaler,
-    StandardScaler,
-)
 
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
@@ -100,7 +86,7 @@ def _searched(model: Any, output: ModelOutput, view: View) -> ModelSum:
 
 def _voting(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The weighted mean of predictions, or of probabilities."""
-    classifies = type(model) is VotingClassifier
+    classifies = type(model) is ensemble.VotingClassifier
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     if classifies and model.voting != "soft":
@@ -129,7 +115,7 @@ def _is_dropped(member: Any) -> bool:
 
 def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
-    classifies = type(model) is BaggingClassifier
+    classifies = type(model) is ensemble.BaggingClassifier
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     array = view.in_array()
@@ -199,20 +185,20 @@ def scale_of_target(scaler: Any) -> tuple[float, float] | None:
     """Slope and intercept of its inverse, of one column."""
     slope, intercept = 1.0, 0.0
     match scaler:
-        case StandardScaler():
+        case preprocessing.StandardScaler():
             slope = scaler.scale_[0] if scaler.with_std else 1.0
             intercept = scaler.mean_[0] if scaler.with_mean else 0.0
-        case RobustScaler():
+        case preprocessing.RobustScaler():
             slope = scaler.scale_[0] if scaler.with_scaling else 1.0
             intercept = scaler.center_[0] if scaler.with_centering else 0.0
-        case MinMaxScaler():
+        case preprocessing.MinMaxScaler():
             slope, intercept = (
                 1.0 / scaler.scale_[0],
                 -scaler.min_[0] / scaler.scale_[0],
             )
-        case MaxAbsScaler():
+        case preprocessing.MaxAbsScaler():
             slope = scaler.scale_[0]
-        case FunctionTransformer(func=None, inverse_func=None):
+        case preprocessing.FunctionTransformer(func=None, inverse_func=None):
             pass
         case _:
             return None
@@ -231,10 +217,12 @@ SUMS: Final[Mapping[type, SumRule]] = {
     Pipeline: _pipeline,
     MultiOutputRegressor: _one_of_several,
     TransformedTargetRegressor: _transformed,
-    **dict.fromkeys((BaggingClassifier, BaggingRegressor), _bagging),
+    **dict.fromkeys((ensemble.BaggingClassifier, ensemble.BaggingRegressor), _bagging),
     **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _searched),
-    **dict.fromkeys((StackingClassifier, StackingRegressor), _stacking),
-    **dict.fromkeys((VotingClassifier, VotingRegressor), _voting),
+    **dict.fromkeys(
+        (ensemble.StackingClassifier, ensemble.StackingRegressor), _stacking
+    ),
+    **dict.fromkeys((ensemble.VotingClassifier, ensemble.VotingRegressor), _voting),
 }
 """Classes of such models, with what reads each; never their subclasses."""
 

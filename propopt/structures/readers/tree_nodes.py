@@ -13,23 +13,10 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import ensemble
+from sklearn import tree as sklearn_tree
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.tree import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-)
 
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
@@ -570,7 +557,7 @@ def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     # of two classes log-odds are the score, or of exponential loss twice the score
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
-    is_value = type(model) is GradientBoostingRegressor
+    is_value = type(model) is ensemble.GradientBoostingRegressor
     n_scores = model.estimators_.shape[1]
     score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
     first, dummies = model.init_, (DummyClassifier, DummyRegressor)
@@ -593,7 +580,7 @@ def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | Non
     n_classes = len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
     score = TreeScore.of(output, n_scores, logit=1.0)
-    plain = {DecisionTreeClassifier, ExtraTreeClassifier}
+    plain = {sklearn_tree.DecisionTreeClassifier, sklearn_tree.ExtraTreeClassifier}
     if score is None or not {type(member) for member in model.estimators_} <= plain:
         return None
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
@@ -615,10 +602,21 @@ def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
 
 
 SCIKIT_TREES: Final[Mapping[type, TreeRule]] = {
-    AdaBoostClassifier: _boosted_votes,
-    **dict.fromkeys((DecisionTreeClassifier, DecisionTreeRegressor), _mean),
-    **dict.fromkeys((ExtraTreeClassifier, ExtraTreeRegressor), _mean),
-    **dict.fromkeys((ExtraTreesClassifier, ExtraTreesRegressor), _mean),
-    **dict.fromkeys((RandomForestClassifier, RandomForestRegressor), _mean),
-    **dict.fromkeys((GradientBoostingClassifier, GradientBoostingRegressor), _boosting),
+    ensemble.AdaBoostClassifier: _boosted_votes,
+    **dict.fromkeys(
+        (sklearn_tree.DecisionTreeClassifier, sklearn_tree.DecisionTreeRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (sklearn_tree.ExtraTreeClassifier, sklearn_tree.ExtraTreeRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (ensemble.RandomForestClassifier, ensemble.RandomForestRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (ensemble.GradientBoostingClassifier, ensemble.GradientBoostingRegressor),
+        _boosting,
+    ),
 }
