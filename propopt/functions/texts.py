@@ -24,7 +24,7 @@ from propopt.functions.function import (
     OfFunction,
     WeightedFunctions,
 )
-from propopt.functions.jumps import Answers, refuse_other_answers
+from propopt.functions.jumps import refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
@@ -162,25 +162,6 @@ _REFERENCE: Final = np.array([1.0, 0.0, 0.0])
 _REFERENCE.setflags(write=False)
 
 
-# ---- Torch modules that take texts: values alone, as texts have no gradients
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class TorchTexts:
-    """One output of a torch module that is given lists of texts, in evaluation mode."""
-
-    model: TorchModel  # the module, and what its scores mean
-
-    def __call__(self, texts: list[str], _: Labels) -> Values:
-        """Values, shape (n,)."""
-        return self.model.answers_to(list(texts), len(texts))
-
-    def answers(self, texts: list[str], labels: Labels) -> Answers:
-        """Values, with the precision in which the module computed."""
-        return self(texts, labels), self.model.epsilon
-
-
 # ---- A model of texts that is asked in batches, which a first few texts try
 
 
@@ -198,7 +179,7 @@ class AskedModel:
 
     name: str  # for messages
     # its method and output; the method is given a list of texts
-    readout: Readout | TorchTexts
+    readout: Readout | TorchModel
     calls: Calls  # where texts are counted
     batch_rows: int = sys.maxsize  # the most texts of one call
     trial: Trial = field(default_factory=Trial)  # what is known of the model so far
@@ -311,7 +292,7 @@ class TextFunction(Function):
     """
 
     quantity: Quantity = field()
-    values_of: Callable[[list[str]], Any] | Readout | TorchTexts | SumOfTexts
+    values_of: Callable[[list[str]], Any] | Readout | TorchModel | SumOfTexts
     text_schema: TextSchema
     structure: TextStructure | Reason
     vectorisers: tuple[CountsWords, ...] = ()
@@ -344,7 +325,7 @@ class TextFunction(Function):
         """The model behind it, which counts what it is asked."""
         own = self.values_of
         trial = Trial(done=isinstance(own, SumOfTexts))  # whose parts are tried
-        if not isinstance(own, Readout | TorchTexts):
+        if not isinstance(own, Readout | TorchModel):
             own = Readout(own, as_texts, "value", None)
         return AskedModel(repr(self), own, self.calls, self.batch_rows, trial)
 

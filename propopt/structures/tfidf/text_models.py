@@ -14,7 +14,12 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points, Positions, Truths
 from propopt.base.text import Reason
-from propopt.structures.boosters import UNREADABLE, last_step, unreadable
+from propopt.structures.boosters import (
+    UNREADABLE,
+    last_step,
+    parts_of,
+    unreadable,
+)
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.algebra import padded_paths
 from propopt.structures.readers.fitted_networks import ModelOutput
@@ -297,13 +302,10 @@ def _absent(rest: Any) -> float | None:
 def _members(model: Any) -> Iterator[Any]:
     """The models that a model is made of; itself, where it is made of none."""
     last = last_step(model)
-    parts = getattr(last, "estimators_", None)
-    if hasattr(last, "best_estimator_"):
-        yield from _members(last.best_estimator_)
-    elif isinstance(parts, list):
-        for part in parts:
-            yield from _members(part)
-    else:
+    parts = parts_of(last)
+    for part in parts:
+        yield from _members(part)
+    if not parts:
         yield last
 
 
