@@ -417,33 +417,28 @@ KERNEL_MODELS: Final[Mapping[type, Reader]] = {
 # ---- Which fitted scikit-learn transformers are differentiated exactly, and how
 
 
-def _standard(scaler: Any) -> Network:
-    center = scaler.mean_ if scaler.with_mean else None
-    return _scaled(scaler, center, used=scaler.with_std)
-
-
-def _robust(scaler: Any) -> Network:
-    center = scaler.center_ if scaler.with_centering else None
-    return _scaled(scaler, center, used=scaler.with_scaling)
-
-
-def _min_max(scaler: Any) -> Network | None:
-    if scaler.clip:
-        return None
-    zeros = np.zeros(scaler.n_features_in_)
-    return Scaling(zeros, floats(scaler.scale_), floats(scaler.min_))
-
-
-def _max_abs(scaler: Any) -> Network | None:
-    if scaler.get_params().get("clip", False):  # new in scikit-learn 1.8
-        return None
-    return _scaled(scaler, None, used=True)
-
-
-def _scaled(scaler: Any, center: Any, *, used: bool) -> Network:
-    zeros = np.zeros(scaler.n_features_in_)
-    factor = 1.0 / floats(scaler.scale_) if used else np.ones(scaler.n_features_in_)
+def scaling_of(scaler: Any) -> Scaling:
+    """(x − center) factor + offset, of a scaler that clips nothing."""
+    zeros, used = np.zeros(scaler.n_features_in_), True
+    center: Any = None
+    match scaler:
+        case MinMaxScaler():
+            return Scaling(zeros, floats(scaler.scale_), floats(scaler.min_))
+        case StandardScaler():
+            center, used = scaler.mean_ if scaler.with_mean else None, scaler.with_std
+        case RobustScaler():
+            used = scaler.with_scaling
+            center = scaler.center_ if scaler.with_centering else None
+    factor = 1.0 / floats(scaler.scale_) if used else zeros + 1.0
     return Scaling(zeros if center is None else floats(center), factor, zeros)
+
+
+def _scaled(scaler: Any) -> Network | None:
+    # of the scaler by maxima, clipping is new in scikit-learn 1.8
+    return None if scaler.get_params().get("clip", False) else scaling_of(scaler)
+
+
+SCALERS: Final = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 
 
 def _components(pca: Any) -> Network:
@@ -468,13 +463,10 @@ def _fourier(sampler: Any) -> Network:
 
 SKLEARN_TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
     IncrementalPCA: _components,
-    MaxAbsScaler: _max_abs,
-    MinMaxScaler: _min_max,
     Nystroem: nystroem,
     PCA: _components,
     PolynomialFeatures: lambda features: Monomials.of(features.powers_),
     RBFSampler: _fourier,
-    RobustScaler: _robust,
-    StandardScaler: _standard,
     TruncatedSVD: _singular_vectors,
+    **dict.fromkeys(SCALERS, _scaled),
 }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
-from sklearn import ensemble, preprocessing
+from sklearn import ensemble
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
@@ -25,8 +26,10 @@ from propopt.structures.readers.boosted_trees import (
 )
 from propopt.structures.readers.fitted_networks import (
     LINEAR_REGRESSORS,
+    SCALERS,
     ModelOutput,
     floats,
+    scaling_of,
 )
 from propopt.structures.readers.pipelines import View, behind
 from propopt.structures.readers.tree_nodes import (
@@ -183,26 +186,12 @@ def _transformed(model: Any, output: ModelOutput, view: View) -> ModelSum | Reas
 
 def scale_of_target(scaler: Any) -> tuple[float, float] | None:
     """Slope and intercept of its inverse, of one column."""
-    slope, intercept = 1.0, 0.0
-    match scaler:
-        case preprocessing.StandardScaler():
-            slope = scaler.scale_[0] if scaler.with_std else 1.0
-            intercept = scaler.mean_[0] if scaler.with_mean else 0.0
-        case preprocessing.RobustScaler():
-            slope = scaler.scale_[0] if scaler.with_scaling else 1.0
-            intercept = scaler.center_[0] if scaler.with_centering else 0.0
-        case preprocessing.MinMaxScaler():
-            slope, intercept = (
-                1.0 / scaler.scale_[0],
-                -scaler.min_[0] / scaler.scale_[0],
-            )
-        case preprocessing.MaxAbsScaler():
-            slope = scaler.scale_[0]
-        case preprocessing.FunctionTransformer(func=None, inverse_func=None):
-            pass
-        case _:
-            return None
-    return float(slope), float(intercept)
+    if isinstance(scaler, FunctionTransformer):
+        return (1.0, 0.0) if scaler.func is scaler.inverse_func is None else None
+    if not isinstance(scaler, SCALERS):
+        return None
+    center, factor, offset = (float(part[0]) for part in astuple(scaling_of(scaler)))
+    return 1.0 / factor, center - offset / factor
 
 
 def _one_of_several(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:

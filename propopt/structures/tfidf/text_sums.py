@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias, final
 
@@ -90,13 +90,6 @@ class LinearRow:
         """Σ_k c_k times score k of an affine network."""
         at_zero, pullback = network.linearized(np.zeros((1, n_inputs)))
         return cls(pullback(cotangents[None])[0], float(at_zero[0] @ cotangents))
-
-    @classmethod
-    def added(cls, rows: Sequence[LinearRow], weights: Sequence[float]) -> LinearRow:
-        """The weighted sum of rows without thresholds."""
-        pairs = list(zip(weights, rows, strict=True))
-        coefficients = np.sum([w * row.coefficients for w, row in pairs], axis=0)
-        return cls(coefficients, sum(w * row.intercept for w, row in pairs))
 
     def times(self, factor: float) -> LinearRow:
         """All weights times a factor."""
@@ -389,8 +382,9 @@ def _of_members(model: Any, output: ModelOutput) -> Found:
 def _added(rows: list[LinearRow], weights: list[float], base: float) -> Found:
     if any(row.thresholds is not None for row in rows):
         return Reason("members compare what they are given with thresholds")
-    result = LinearRow.added(rows, weights)
-    return replace(result, intercept=result.intercept + base)
+    pairs = list(zip(weights, rows, strict=True))
+    coefficients = np.sum([w * row.coefficients for w, row in pairs], axis=0)
+    return LinearRow(coefficients, sum(w * row.intercept for w, row in pairs) + base)
 
 
 def _bagging(model: Any, output: ModelOutput) -> Found:
@@ -429,16 +423,11 @@ def _kernel_ridge(model: Any, output: ModelOutput) -> Found:
     return LinearRow(np.asarray(model.X_fit_.T @ own, float).ravel(), 0.0)
 
 
-def _multinomial(model: Any, output: ModelOutput) -> Found:
-    """Log p(k) + Σ_v x_v log p(v | k)."""
-    logs = floats(model.feature_log_prob_)
-    return _naive_bayes(model, output, logs, floats(model.class_log_prior_))
-
-
-def _complement(model: Any, output: ModelOutput) -> Found:
-    """Σ_v x_v w_vk, without priors."""
-    logs = floats(model.feature_log_prob_)
-    return _naive_bayes(model, output, logs, np.zeros(len(logs)))
+def _counting(model: Any, output: ModelOutput) -> Found:
+    """Log p(k) + Σ_v x_v log p(v | k); the complement's Σ_v x_v w_vk has no priors."""
+    logs, priors = floats(model.feature_log_prob_), floats(model.class_log_prior_)
+    own = np.zeros(len(logs)) if type(model) is ComplementNB else priors
+    return _naive_bayes(model, output, logs, own)
 
 
 def _bernoulli(model: Any, output: ModelOutput) -> Found:
@@ -486,9 +475,9 @@ _RULES: Final[Mapping[type, RowRule]] = {
     BaggingRegressor: _bagging,
     BernoulliNB: _bernoulli,
     CalibratedClassifierCV: _calibrated,
-    ComplementNB: _complement,
+    ComplementNB: _counting,
     KernelRidge: _kernel_ridge,
-    MultinomialNB: _multinomial,
+    MultinomialNB: _counting,
     Pipeline: _pipeline,
     VotingClassifier: _votes,
 }
