@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -24,7 +24,6 @@ from propopt.functions.function import (
     OfFunction,
     WeightedFunctions,
 )
-from propopt.functions.jumps import refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
@@ -194,20 +193,14 @@ class AskedModel:
             self.calls.add(len(batch))
             parts.append(self._asked(self.readout, batch))
             if not self.trial.done:
-                self._ask_twice(batch[: min(TRIAL_ROWS, self.batch_rows)])
+                few = batch[: min(TRIAL_ROWS, self.batch_rows)]
+                ask = partial(self._asked, self.readout.answers, few)
+                self.trial.ask_twice(ask, len(few), self.calls, self.name)
             good = np.isfinite(parts[-1])
             if finite and not good.all():
                 n = int(good.argmin())
                 raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def _ask_twice(self, texts: list[str]) -> None:
-        """Refuse a model that does not answer the first texts alike."""
-        self.calls.try_out(2 * len(texts))
-        first, epsilon = self._asked(self.readout.answers, texts)
-        again, _ = self._asked(self.readout.answers, texts)
-        refuse_other_answers(first, again, epsilon, self.name)
-        self.trial.done = True
 
     def _asked(self, ask: Callable[[Any, Labels], Any], texts: list[str]) -> Any:
         """What the model says; where it fails, for which texts."""

@@ -27,7 +27,7 @@ from propopt.base.resources import Budget
 from propopt.base.text import Quantity, Reason
 from propopt.functions.function import EXACT, Function
 from propopt.functions.images import ImageShape, Module, Tensor
-from propopt.functions.jumps import Answers, refuse_other_answers
+from propopt.functions.jumps import Answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import (
     METHODS,
@@ -139,9 +139,9 @@ class TorchModel(Function):
         if self.calls.trials:
             return
         few = points[: min(TRIAL_ROWS, self.batch_rows)]
-        self.calls.try_out(2 * len(few))
-        first, again = (self._answers(few) for _ in range(2))
-        refuse_other_answers(first, again, self.epsilon, repr(self))
+        self.trial.ask_twice(
+            lambda: (self._answers(few), self.epsilon), len(few), self.calls, repr(self)
+        )
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:
         import torch
