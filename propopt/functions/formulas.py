@@ -168,7 +168,7 @@ class Sine(Separable):
 
 
 @dataclass(frozen=True)
-class Formula(Separable):
+class PaperFormula(Separable):
     """A sum over features of one of :data:`FORMULAS`, by its name."""
 
     name: str
@@ -211,7 +211,7 @@ PAPER_FUNCTIONS: Final[Mapping[str, Callable[..., Function]]] = {
     "power": Power,
     "interactions": Interactions,
     "sine": Sine,
-    **{name: partial(Formula, name) for name in FORMULAS},
+    **{name: partial(PaperFormula, name) for name in FORMULAS},
 }
 """Each function of the paper by the name that problem files use; ``power`` alone takes
 a parameter, ``degree``."""

@@ -247,7 +247,7 @@ def working_steps(model: Any) -> list[Any]:
     return [step for _, part in model.steps for step in working_steps(part)]
 
 
-def parts_of(model: Any) -> list[Any]:
+def members_in(model: Any) -> list[Any]:
     """The models that a model is made of; none where it is made of none.
 
     Searches, calibrated classifiers, votes, bags, stacks and regressors of transformed
@@ -342,7 +342,7 @@ def is_piecewise_constant(model: Any) -> bool:
         passes_features = bool(final.get_params(deep=False).get("passthrough", False))
         return not passes_features and _are_flat(final.estimators_)
     if names & WRAPPERS:
-        return _are_flat(parts_of(final))
+        return _are_flat(members_in(final))
     return _is_boosted_elsewhere(final, kinds)
 
 

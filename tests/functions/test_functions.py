@@ -14,7 +14,7 @@ from propopt.base import resources
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
-from propopt.functions.formulas import Formula, Interactions
+from propopt.functions.formulas import Interactions, PaperFormula
 from propopt.losses.graphs import grid
 
 
@@ -24,11 +24,11 @@ PAPER = [
     (Power(3), lambda x: x**3),
     (Power(6), lambda x: x**6),
     (Sine(), np.sin),
-    (Formula("sine_of_exponential"), lambda x: np.sin(np.exp(x))),
-    (Formula("linear_plus_sine_of_exponential"), lambda x: x + np.sin(np.exp(x))),
-    (Formula("linear_plus_sine"), lambda x: x + np.sin(3 * x)),
-    (Formula("quadratic_plus_sine"), lambda x: x**2 / 10 + np.sin(3 * x)),
-    (Formula("exponential"), np.exp),
+    (PaperFormula("sine_of_exponential"), lambda x: np.sin(np.exp(x))),
+    (PaperFormula("linear_plus_sine_of_exponential"), lambda x: x + np.sin(np.exp(x))),
+    (PaperFormula("linear_plus_sine"), lambda x: x + np.sin(3 * x)),
+    (PaperFormula("quadratic_plus_sine"), lambda x: x**2 / 10 + np.sin(3 * x)),
+    (PaperFormula("exponential"), np.exp),
 ]
 
 
@@ -104,13 +104,13 @@ def test_a_value_that_is_not_finite_names_its_row_by_position(X):
     with pytest.raises(
         InvalidInput, match=r"'exponential'\]\(\): the value .* 2 of 12 .* row 4$"
     ):
-        Formula("exponential").value(X)
+        PaperFormula("exponential").value(X)
 
 
 def test_a_gradient_that_is_not_finite_names_its_row_by_label(frame):
     frame.iloc[4, 1] = 1000.0
     with pytest.raises(InvalidInput, match=r"gradient .* 1 of 12 rows .* 'row 4'$"):
-        Formula("sine_of_exponential").gradient(frame)
+        PaperFormula("sine_of_exponential").gradient(frame)
 
 
 @pytest.mark.parametrize(

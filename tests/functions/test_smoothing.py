@@ -30,7 +30,7 @@ from propopt.base import resources
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Power
-from propopt.functions.formulas import Formula
+from propopt.functions.formulas import PaperFormula
 from propopt.laws.data_law import Means, NoiseLaw
 from propopt.structures.boxes.sets import Tree
 
@@ -87,7 +87,7 @@ def test_the_standard_errors_cover_the_truth():
     truth = np.exp(X + 0.5**2 / 2)
     covered = []
     for seed in range(100):
-        smooth = po.smoothed(Formula("exponential"), 0.5, n_samples=100, rng=seed)
+        smooth = po.smoothed(PaperFormula("exponential"), 0.5, n_samples=100, rng=seed)
         error = np.abs(smooth.gradient(X) - truth)
         covered.append((error < norm.ppf(0.975) * smooth.gradient_error(X)).mean())
     # seeds are independent, points of one seed are not: the spread over seeds tells
@@ -106,7 +106,7 @@ def test_linear_functions_have_no_error(seed):
 
 def test_the_gradient_is_that_of_the_smoothed_values():
     # in as many pairs as this the two estimates, which share their draws, are one
-    smooth = po.smoothed(Formula("exponential"), 0.3, n_samples=20_000)
+    smooth = po.smoothed(PaperFormula("exponential"), 0.3, n_samples=20_000)
     differences = central_differences(smooth.value, X[:3], 1e-3)
     np.testing.assert_allclose(smooth.gradient(X[:3]), differences, rtol=0.03)
 
@@ -130,9 +130,9 @@ def test_fewer_samples_have_larger_errors():
 
 
 def test_results_depend_on_the_seed_and_on_nothing_else():
-    smooth = po.smoothed(Formula("exponential"), 0.5, 50, rng=3)
-    again = po.smoothed(Formula("exponential"), 0.5, 50, rng=3)
-    other = po.smoothed(Formula("exponential"), 0.5, 50, rng=4)
+    smooth = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
+    again = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
+    other = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=4)
     np.testing.assert_array_equal(smooth.gradient(X), smooth.gradient(X))
     np.testing.assert_array_equal(smooth.gradient(X), again.gradient(X))
     np.testing.assert_allclose(smooth.gradient(X)[3:5], smooth.gradient(X[3:5]))
@@ -176,7 +176,7 @@ def test_names_are_kept_and_seen_by_the_model():
 
 
 def test_matching_the_changes_is_matching_the_smoothed_gradient():
-    smooth = po.smoothed(Formula("exponential"), 0.5, n_samples=40)
+    smooth = po.smoothed(PaperFormula("exponential"), 0.5, n_samples=40)
     changes = smooth.changes(X)
     assert changes.values.shape == (12, 80)
     assert changes.perturbations.shape == (12, 80, 3)

@@ -40,7 +40,7 @@ _Kind: TypeAlias = Literal["same", "straight", "rising", "steps", "curved", "cod
 
 @final
 @dataclass(frozen=True)
-class Source:
+class ColumnSource:
     """Where a column comes from that a model sees: one column of the table.
 
     Its numbers as they are, of which missing ones may be imputed (``same``); through an
@@ -78,21 +78,21 @@ class View:
     # from rows of the table (n, D) to what the part is given
     sees: Callable[[Points], Any]
     # (M,): where each column comes from of what the part is given
-    sources: tuple[Source, ...]
+    sources: tuple[ColumnSource, ...]
     plain: bool  # whether it is given the numbers of the table as they are
 
     @classmethod
     def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> View:
         """A table of numbers, given to a model by ``table``."""
-        sources = tuple(map(Source, range(n_columns)))
+        sources = tuple(map(ColumnSource, range(n_columns)))
         return cls((None,) * n_columns, np.zeros(n_columns), table, sources, plain=True)
 
     @classmethod
     def of_schema(cls, schema: TableSchema) -> View:
         """A table with categories, given to a model as the DataFrame it was."""
-        source_of: dict[Any, Source] = {}
+        source_of: dict[Any, ColumnSource] = {}
         for j, column in enumerate(schema.columns):
-            source = Source(j, "codes" if isinstance(column, Coded) else "same")
+            source = ColumnSource(j, "codes" if isinstance(column, Coded) else "same")
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
         start = [
@@ -118,7 +118,9 @@ class View:
         frame = as_frame(self.sees(self.start[None, :]), "X")
         return None if frame is None else frame.table.columns.tolist()
 
-    def through(self, step: Callable[[Any], Any], sources: Sequence[Source]) -> View:
+    def through(
+        self, step: Callable[[Any], Any], sources: Sequence[ColumnSource]
+    ) -> View:
         """The view behind a step, whose columns have these sources."""
         start = self.start.copy()
         for source in sources:
@@ -207,7 +209,7 @@ def _indices_among_equals(keys: NDArray[np.intp]) -> NDArray[np.intp]:
 # ---- What steps make of each column, by where it comes from
 
 
-Sources: TypeAlias = tuple[Source, ...]
+Sources: TypeAlias = tuple[ColumnSource, ...]
 StepRule: TypeAlias = Callable[[Any, View], Sources | None]
 """From a fitted step and what it sees to the sources of its columns, or None."""
 
@@ -223,12 +225,12 @@ def rescaled(step: Any, view: View) -> Sources:
     return tuple(_monotone(source, straight=not clipped) for source in view.sources)
 
 
-def _monotone(source: Source, *, straight: bool) -> Source:
+def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
     """What is seen of a column behind a nondecreasing map of it."""
     if not source.is_nondecreasing:
         return source
     straight = straight and source.kind != "rising"
-    return Source(source.column, "straight" if straight else "rising")
+    return ColumnSource(source.column, "straight" if straight else "rising")
 
 
 def powers(step: Any, view: View) -> Sources:
@@ -252,7 +254,9 @@ def splines(step: Any, view: View) -> Sources | None:
     return tuple(source for source in curved for _ in range(n_each))
 
 
-def _curved(source: Source, knots: Sequence[float], view: View, k: int) -> Source:
+def _curved(
+    source: ColumnSource, knots: Sequence[float], view: View, k: int
+) -> ColumnSource:
     """What is seen of column k behind any map of it, with kinks where it has them."""
     column, known = source.column, tuple(knots)
     match source.kind:
@@ -262,7 +266,7 @@ def _curved(source: Source, knots: Sequence[float], view: View, k: int) -> Sourc
             known = _in_table(known, column, view, k)
         case "rising" | "curved":
             known = ()  # kinks are not known in units of the table
-    return Source(column, "curved", known)
+    return ColumnSource(column, "curved", known)
 
 
 def _in_table(
@@ -280,10 +284,10 @@ _FAR: Final = 2.0**60
 """A number so large that the slope of a scaler keeps its digits."""
 
 
-def _told_missing(source: Source) -> Source:
+def _told_missing(source: ColumnSource) -> ColumnSource:
     """What tells whether a number is missing: constant of all that are not."""
     known = source.is_nondecreasing
-    return Source(source.column, "straight") if known else source
+    return ColumnSource(source.column, "straight") if known else source
 
 
 def binned(step: Any, view: View) -> Sources | None:
@@ -336,12 +340,14 @@ def _encoded(step: Any, view: View) -> Sources | None:
     return None if None in sources else tuple(s for s in sources if s is not None)
 
 
-def _steps_of(source: Source, categories: Any, others: bool) -> Source | None:
+def _steps_of(
+    source: ColumnSource, categories: Any, others: bool
+) -> ColumnSource | None:
     if source.kind != "same":
         return source if source.kind in ("codes", "steps") else None
     numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
     values = tuple(np.unique(numbers.to_numpy(dtype=np.float64)).tolist())
-    return Source(source.column, "steps", values, others) if values else None
+    return ColumnSource(source.column, "steps", values, others) if values else None
 
 
 def function(step: Any, view: View) -> Sources | None:
@@ -401,7 +407,7 @@ def _sources(step: Any, view: View) -> Sources | None:
 
 def _in_parts(step: Any, view: View) -> Sources | None:
     """Of a transformer for each part of the columns, what each makes of its own."""
-    parts: dict[int, Source] = {}
+    parts: dict[int, ColumnSource] = {}
     for name, part, columns in step.transformers_:
         if isinstance(part, str) and part == "drop":
             continue

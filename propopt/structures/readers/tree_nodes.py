@@ -23,7 +23,7 @@ from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
 from propopt.structures.readers.fitted_networks import ModelOutput, floats
 from propopt.structures.readers.pipelines import (
-    Source,
+    ColumnSource,
     View,
     table_numbers,
 )
@@ -283,7 +283,7 @@ class Questions:
         codes = np.arange(n_codes or 0, dtype=np.float64)
         return self._one_by_one(k, codes)
 
-    def steps(self, k: int, source: Source) -> tuple[Array, Array]:
+    def steps(self, k: int, source: ColumnSource) -> tuple[Array, Array]:
         """Where runs of numbers end, but for the last, and what is seen of each."""
         values, seen, other = self.listed(k, source)
         if not source.elsewhere:
@@ -293,7 +293,7 @@ class Questions:
         runs[1::2] = seen
         return ends, runs
 
-    def listed(self, k: int, source: Source) -> tuple[Array, Array, float]:
+    def listed(self, k: int, source: ColumnSource) -> tuple[Array, Array, float]:
         """The values of an encoded column, what is seen of each, and of all others."""
         values = np.array(source.numbers)
         if not source.elsewhere:  # other values are refused
@@ -342,7 +342,7 @@ _ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
     """The same trees, asking for columns of the table in float64."""
-    in_place = all(source == Source(k) for k, source in enumerate(view.sources))
+    in_place = all(source == ColumnSource(k) for k, source in enumerate(view.sources))
     if view.plain and in_place and not any(tree.left_codes for tree in trees):
         return list(trees)
     ends = ends_asked(trees)

@@ -17,7 +17,7 @@ from propopt.base.text import Reason
 from propopt.structures.boosters import (
     UNREADABLE,
     last_step,
-    parts_of,
+    members_in,
     unreadable,
 )
 from propopt.structures.boxes.sets import Tree
@@ -302,7 +302,7 @@ def _absent(rest: Any) -> float | None:
 def _members(model: Any) -> Iterator[Any]:
     """The models that a model is made of; itself, where it is made of none."""
     last = last_step(model)
-    parts = parts_of(last)
+    parts = members_in(last)
     for part in parts:
         yield from _members(part)
     if not parts:

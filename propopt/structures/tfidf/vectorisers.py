@@ -26,7 +26,7 @@ from propopt.base.text import Reason
 from propopt.structures.boosters import (
     first_step,
     is_passthrough,
-    parts_of,
+    members_in,
     working_steps,
 )
 from propopt.structures.networks import Network, Scaling
@@ -267,7 +267,7 @@ def text_entries(model: Any) -> list[Any]:
     if isinstance(entry, FeatureUnion):
         parts = [part for _, part in entry.transformer_list if part != "drop"]
         return _entries(part for part in parts if not is_passthrough(part))
-    parts = parts_of(entry)
+    parts = members_in(entry)
     return _entries(parts) if parts else [entry]
 
 

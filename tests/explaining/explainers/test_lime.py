@@ -15,7 +15,7 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.explainers import Lime
 from propopt.functions import Function, Power, Sine
-from propopt.functions.formulas import Formula
+from propopt.functions.formulas import PaperFormula
 from propopt.laws import perturbations
 from propopt.tables.frames import Labels
 
@@ -38,12 +38,12 @@ def test_lime_equals_scikit_learn_at_every_point(
         ridge=ridge,
         fit_intercept=fit_intercept,
     )
-    result = lime.explain(Formula("exponential"), X)
+    result = lime.explain(PaperFormula("exponential"), X)
     for n, copies in enumerate(samples(X, 0.5, 60)):
         squares = ((copies - X[n]) ** 2).sum(axis=1)
         width = np.inf if kernel_width is None else kernel_width
         weights = np.exp(-squares / (2 * width**2))
-        values = Formula("exponential").value(copies)
+        values = PaperFormula("exponential").value(copies)
         model = (
             Ridge(alpha=ridge, fit_intercept=fit_intercept)
             if ridge

@@ -21,7 +21,7 @@ from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.base.resources import Budget, require
 from propopt.explaining.explainers import Baseline, Lime, LimePackage, Shap
 from propopt.functions import Function, Power, Sine, wrap
-from propopt.functions.formulas import Formula, Interactions
+from propopt.functions.formulas import Interactions, PaperFormula
 from propopt.laws import perturbations
 from propopt.tables.frames import Labels
 
@@ -180,7 +180,7 @@ def test_lime_package_equals_the_package_called_by_hand(
     lime = LimePackage(
         n_samples=300, kernel_width=1.5, discretize=discretize, background=background
     )
-    result = lime.explain(Formula("exponential"), X, rng=4)
+    result = lime.explain(PaperFormula("exponential"), X, rng=4)
     seeds = np.random.default_rng(4).integers(2**32, size=len(X))
     for n, (row, seed) in enumerate(zip(X, seeds, strict=True)):
         fit = tabular.LimeTabularExplainer(
@@ -190,7 +190,7 @@ def test_lime_package_equals_the_package_called_by_hand(
             discretize_continuous=discretize,
             random_state=int(seed),
         ).explain_instance(
-            row, Formula("exponential").value, num_features=3, num_samples=300
+            row, PaperFormula("exponential").value, num_features=3, num_samples=300
         )
         slopes = dict(fit.as_map()[1])
         np.testing.assert_allclose(
@@ -351,8 +351,8 @@ def test_shapley_values_add_up_to_the_output(
 
 
 def test_gradient_units_divide_by_the_distance_to_the_reference(X: Points) -> None:
-    output = Shap().explain(Formula("exponential"), X)
-    gradient = Shap(units="gradient").explain(Formula("exponential"), X)
+    output = Shap().explain(PaperFormula("exponential"), X)
+    gradient = Shap(units="gradient").explain(PaperFormula("exponential"), X)
     np.testing.assert_allclose(
         gradient.attributions * (X - X.mean(axis=0)), output.attributions
     )
