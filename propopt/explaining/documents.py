@@ -32,7 +32,7 @@ from propopt.explaining.plan import (
 from propopt.explaining.targets import LawChoice, Targets, nearest_explanation
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import wrapped
+from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.draws import N_BLOCKS
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
@@ -220,7 +220,9 @@ def fitted_documents(
     settings.refuse(OF_TABLES)
     known = None if isinstance(model, Function) else data
     asked = settings.target, settings.output, known
-    function = wrapped(model, X, *asked, settings.batch_rows, settings.outcome)
+    function, _ = wrapped_and_told(
+        model, X, *asked, settings.batch_rows, settings.outcome
+    )
     if not isinstance(function, TextFunction):
         raise InvalidInput(
             f"X: these are documents, and {function!r} is a function of tables; "

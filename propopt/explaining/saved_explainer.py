@@ -22,7 +22,7 @@ from propopt.explaining.targets import FeatureMetric, LawChoice, TargetRule, tar
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
-from propopt.functions.wrapping import wrapped
+from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
@@ -196,7 +196,7 @@ class SavedExplainer(
         outcome = None if named is None else named.outcome
         data: Any = self.table if self.schema is None else self.schema
         asked = self.target, self.output, data
-        return wrapped(model, None, *asked, outcome=outcome)
+        return wrapped_and_told(model, None, *asked, outcome=outcome)[0]
 
 
 def _renamed(schema: Any) -> Any:

@@ -166,15 +166,35 @@ class Sine(Separable):
         return np.cos(x)
 
 
-_FORMULAS: Final[Mapping[str, tuple[CurveRule, CurveRule]]] = {
+@final
+@dataclass(frozen=True)
+class PaperFormula(Separable):
+    """A sum over features of one of :data:`FORMULAS`, by its name."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"PAPER_FUNCTIONS[{self.name!r}]()"
+
+    def _term(self, x: Array) -> Array:
+        return FORMULAS[self.name][0](x)
+
+    def _slope(self, x: Array) -> Array:
+        return FORMULAS[self.name][1](x)
+
+
+FORMULAS: Final[Mapping[str, tuple[CurveRule, CurveRule]]] = {
+    # oscillates faster and faster
     "sine_of_exponential": (
         lambda x: np.sin(np.exp(x)),
         lambda x: np.exp(x) * np.cos(np.exp(x)),
     ),
+    # a line with growing oscillations
     "linear_plus_sine_of_exponential": (
         lambda x: x + np.sin(np.exp(x)),
         lambda x: 1.0 + np.exp(x) * np.cos(np.exp(x)),
     ),
+    # a line, and a parabola, with ripples
     "linear_plus_sine": (
         lambda x: x + np.sin(3.0 * x),
         lambda x: 1.0 + 3.0 * np.cos(3.0 * x),
@@ -185,28 +205,13 @@ _FORMULAS: Final[Mapping[str, tuple[CurveRule, CurveRule]]] = {
     ),
     "exponential": (np.exp, np.exp),
 }
-"""φ and φ′, by name."""
-
-
-@final
-@dataclass(frozen=True)
-class PaperFormula(Separable):
-    """One of the other sums over features of the paper, by its name."""
-
-    name: str
-
-    def _term(self, x: Array) -> Array:
-        return _FORMULAS[self.name][0](x)
-
-    def _slope(self, x: Array) -> Array:
-        return _FORMULAS[self.name][1](x)
-
+"""φ(x) and φ′(x), entry by entry."""
 
 PAPER_FUNCTIONS: Final[Mapping[str, Callable[..., Function]]] = {
     "power": Power,
     "interactions": Interactions,
     "sine": Sine,
-    **{name: partial(PaperFormula, name) for name in _FORMULAS},
+    **{name: partial(PaperFormula, name) for name in FORMULAS},
 }
 """Each function of the paper by the name that problem files use; ``power`` alone takes
 a parameter, ``degree``."""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
-from propopt.base.resources import row_blocks
+from propopt.base.resources import Calls, row_blocks
 from propopt.base.text import Quantity, Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
@@ -38,6 +38,7 @@ from propopt.functions.jumps import (
     FEWEST,
     JUMP_SEED,
     MOST,
+    Answers,
     Jumps,
     Segments,
     as_numbers,
@@ -94,6 +95,19 @@ class Trial:
     jumps: Jumps | None = None  # whether it jumps between rows
     told: bool = False  # whether a warning has said so
     seconds: float = 0.0  # what one row takes, where the model is given a few
+
+    def ask_twice(
+        self, ask: Callable[[], Answers], n_rows: int, calls: Calls, name: str
+    ) -> float:
+        """ε of answers for a few rows, refused unless they are the same twice."""
+        calls.try_out(2 * n_rows)
+        first, epsilon = ask()
+        start = time.perf_counter()
+        again, _ = ask()
+        self.seconds = max(time.perf_counter() - start, SHORTEST) / n_rows
+        refuse_other_answers(first, again, epsilon, name)
+        self.done = True
+        return epsilon
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,16 +176,8 @@ class CalledModel(Function):
         """ε of answers for the first rows, refused unless they are the same twice."""
         few = slice(0, min(TRIAL_ROWS, self.batch_rows))
         few_points, names = points[few], labels.of_positions(few)
-        self.calls.try_out(2 * len(few_points))
-        answers = self.readout.answers
-        first, epsilon = self._asked(answers, few_points, names)
-        start = time.perf_counter()
-        again, _ = self._asked(answers, few_points, names)
-        seconds = time.perf_counter() - start
-        self.trial.seconds = max(seconds, SHORTEST) / len(few_points)
-        refuse_other_answers(first, again, epsilon, repr(self))
-        self.trial.done = True
-        return epsilon
+        ask = partial(self._asked, self.readout.answers, few_points, names)
+        return self.trial.ask_twice(ask, len(few_points), self.calls, repr(self))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

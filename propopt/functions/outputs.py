@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
@@ -27,16 +26,18 @@ from propopt.base.text import Quantity, Reason
 from propopt.functions.jumps import Answers, as_numbers, precision_of
 from propopt.structures.boosters import (
     UNREADABLE,
+    behind_steps,
     first_step,
     last_step,
     margins_of,
+    opened,
     working_steps,
 )
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.networks import Link, Network
 from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.pipelines import View
-from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import (
     exact_link,
     exact_network,
@@ -229,13 +230,12 @@ def _has_logit_margin(model: Any) -> bool:
 
 def _logit_of(model: Any) -> Callable[[Any], Values] | None:
     """The log-odds of the second of two classes as scores; None if only by p."""
-    if isinstance(model, Pipeline):
-        logit = _logit_of(model.steps[-1][1])
-        if logit is None or len(model.steps) == 1:
-            return logit
-        return partial(_after, model[:-1], logit)
-    if hasattr(model, "best_estimator_"):  # a search
-        return _logit_of(model.best_estimator_)
+    before, final = opened(model)
+    logit = _final_logit(final)
+    return None if logit is None else behind_steps(before, logit)
+
+
+def _final_logit(model: Any) -> Callable[[Any], Values] | None:
     margins = margins_of(model)
     if margins is not None:
         times = margins.find_logit()
@@ -251,10 +251,6 @@ def _logit_of(model: Any) -> Callable[[Any], Values] | None:
     if has_method(model, "decision_function"):  # which takes sparse tables as well
         return partial(_times, 1.0, model.decision_function)
     return partial(_read, network, link)
-
-
-def _after(steps: Pipeline, logit: Callable[[Any], Values], table: Any) -> Values:
-    return logit(steps.transform(table))
 
 
 def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Values:
@@ -594,8 +590,8 @@ class ReadTrees:
             return Reason(f"{name_of(self.model)} {reason}")
 
     @property
-    def _wanted(self) -> TreeOutput:
-        return TreeOutput(self.output, self.index)
+    def _wanted(self) -> ModelOutput:
+        return ModelOutput(self.output, self.index)
 
     @property
     def _view(self) -> View | None:

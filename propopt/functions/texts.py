@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -24,7 +24,6 @@ from propopt.functions.function import (
     OfFunction,
     WeightedFunctions,
 )
-from propopt.functions.jumps import Answers, refuse_other_answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
@@ -162,25 +161,6 @@ _REFERENCE: Final = np.array([1.0, 0.0, 0.0])
 _REFERENCE.setflags(write=False)
 
 
-# ---- Torch modules that take texts: values alone, as texts have no gradients
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class TorchTexts:
-    """One output of a torch module that is given lists of texts, in evaluation mode."""
-
-    model: TorchModel  # the module, and what its scores mean
-
-    def __call__(self, texts: list[str], _: Labels) -> Values:
-        """Values, shape (n,)."""
-        return self.model.answers_to(list(texts), len(texts))
-
-    def answers(self, texts: list[str], labels: Labels) -> Answers:
-        """Values, with the precision in which the module computed."""
-        return self(texts, labels), self.model.epsilon
-
-
 # ---- A model of texts that is asked in batches, which a first few texts try
 
 
@@ -198,7 +178,7 @@ class AskedModel:
 
     name: str  # for messages
     # its method and output; the method is given a list of texts
-    readout: Readout | TorchTexts
+    readout: Readout | TorchModel
     calls: Calls  # where texts are counted
     batch_rows: int = sys.maxsize  # the most texts of one call
     trial: Trial = field(default_factory=Trial)  # what is known of the model so far
@@ -213,20 +193,14 @@ class AskedModel:
             self.calls.add(len(batch))
             parts.append(self._asked(self.readout, batch))
             if not self.trial.done:
-                self._ask_twice(batch[: min(TRIAL_ROWS, self.batch_rows)])
+                few = batch[: min(TRIAL_ROWS, self.batch_rows)]
+                ask = partial(self._asked, self.readout.answers, few)
+                self.trial.ask_twice(ask, len(few), self.calls, self.name)
             good = np.isfinite(parts[-1])
             if finite and not good.all():
                 n = int(good.argmin())
                 raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
         return np.concatenate(parts) if parts else np.empty(0)
-
-    def _ask_twice(self, texts: list[str]) -> None:
-        """Refuse a model that does not answer the first texts alike."""
-        self.calls.try_out(2 * len(texts))
-        first, epsilon = self._asked(self.readout.answers, texts)
-        again, _ = self._asked(self.readout.answers, texts)
-        refuse_other_answers(first, again, epsilon, self.name)
-        self.trial.done = True
 
     def _asked(self, ask: Callable[[Any, Labels], Any], texts: list[str]) -> Any:
         """What the model says; where it fails, for which texts."""
@@ -311,7 +285,7 @@ class TextFunction(Function):
     """
 
     quantity: Quantity = field()
-    values_of: Callable[[list[str]], Any] | Readout | TorchTexts | SumOfTexts
+    values_of: Callable[[list[str]], Any] | Readout | TorchModel | SumOfTexts
     text_schema: TextSchema
     structure: TextStructure | Reason
     vectorisers: tuple[CountsWords, ...] = ()
@@ -344,7 +318,7 @@ class TextFunction(Function):
         """The model behind it, which counts what it is asked."""
         own = self.values_of
         trial = Trial(done=isinstance(own, SumOfTexts))  # whose parts are tried
-        if not isinstance(own, Readout | TorchTexts):
+        if not isinstance(own, Readout | TorchModel):
             own = Readout(own, as_texts, "value", None)
         return AskedModel(repr(self), own, self.calls, self.batch_rows, trial)
 

@@ -27,7 +27,7 @@ from propopt.base.resources import Budget
 from propopt.base.text import Quantity, Reason
 from propopt.functions.function import EXACT, Function
 from propopt.functions.images import ImageShape, Module, Tensor
-from propopt.functions.jumps import refuse_other_answers
+from propopt.functions.jumps import Answers
 from propopt.functions.models import TRIAL_ROWS, Trial
 from propopt.functions.outputs import (
     METHODS,
@@ -115,13 +115,17 @@ class TorchModel(Function):
             scores = _numbers(self._scores(self._tensor(points)))
         return self._link(scores).value(scores)
 
-    def answers_to(self, inputs: Any, n_inputs: int) -> Values:
-        """Values from one call with anything that the module takes, such as texts."""
+    def __call__(self, texts: list[str], _: Labels) -> Values:
+        """Values from one call of a module that takes lists of texts."""
         import torch
 
         with _evaluating(self.module), torch.no_grad():
-            scores = _numbers(_matrix(self.module(inputs), n_inputs))
+            scores = _numbers(_matrix(self.module(texts), len(texts)))
         return self._link(scores).value(scores)
+
+    def answers(self, texts: list[str], labels: Labels) -> Answers:
+        """The same, with the precision in which the module computed."""
+        return self(texts, labels), self.epsilon
 
     @property
     def epsilon(self) -> float:
@@ -135,9 +139,9 @@ class TorchModel(Function):
         if self.calls.trials:
             return
         few = points[: min(TRIAL_ROWS, self.batch_rows)]
-        self.calls.try_out(2 * len(few))
-        first, again = (self._answers(few) for _ in range(2))
-        refuse_other_answers(first, again, self.epsilon, repr(self))
+        self.trial.ask_twice(
+            lambda: (self._answers(few), self.epsilon), len(few), self.calls, repr(self)
+        )
 
     def _gradient(self, points: Points, _: Labels, /) -> Attributions:
         import torch

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ from propopt.functions.outputs import (
     read_index,
     read_output,
 )
-from propopt.functions.texts import TextFunction, TorchTexts, as_texts
+from propopt.functions.texts import TextFunction, as_texts
 from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
 from propopt.structures.boosters import as_estimator, is_piecewise_constant, margins_of
 from propopt.structures.registry import exact_link, exact_network
@@ -109,7 +109,7 @@ def wrap_texts(
         module = torch_model(model, target, output, None)
         reason = Reason(f"{name_of(model)} is a torch module")
         schema = text_schema_of(model, data, label)
-        return TextFunction(module.quantity, TorchTexts(module), schema, reason)
+        return TextFunction(module.quantity, module, schema, reason)
     check_model(model)
     columns = FittedColumns.of(model)
     if columns.count is not None:
@@ -343,20 +343,20 @@ def wrap_told(
         check_model(as_estimator(model))
     observed, schema = told.observed, told.schema
     if is_torch_module(model):
-        _refuse_gradient(gradient, name_of(model))
+        _refuse("gradient", gradient, f"{name_of(model)} {_OWN}")
         module = torch_model(model, target, output, input_shape)
         return _told(_torch(module, step, schema), batch_rows, outcome)
     if input_shape is not None:
         raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
     if isinstance(model, Function):
-        _refuse_schema(schema, f"{model!r} is a Function already")
-        _refuse_gradient(gradient, repr(model))
-        _refuse_told("batch_rows", batch_rows, repr(model))
-        _refuse_told("outcome", outcome, repr(model))
+        already = f"{model!r} is a Function already"
+        _refuse("data", schema, f"{already}; leave the argument out")
+        _refuse("gradient", gradient, f"{model!r} {_OWN}")
+        for argument, value in (("batch_rows", batch_rows), ("outcome", outcome)):
+            _refuse(argument, value, f"{already}; give it to the wrap that made it")
         if (target, output, step) != (None, "auto", None):
             raise InvalidInput(
-                f"wrap: {model!r} is a Function already; its target, output and step "
-                "cannot be changed"
+                f"wrap: {already}; its target, output and step cannot be changed"
             )
         return model
     estimator = as_estimator(model)
@@ -364,6 +364,9 @@ def wrap_told(
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, atoms=observed)
     return _told(wrapped, batch_rows, outcome)
+
+
+_OWN: Final = "has its own; leave the argument out"
 
 
 def _told(
@@ -380,14 +383,6 @@ def _told(
     if isinstance(function, ExactModel):  # formulas call nothing
         return function
     return replace(function, batch_rows=most)
-
-
-def _refuse_told(argument: str, value: object, name: str) -> None:
-    if value is not None:
-        raise InvalidInput(
-            f"{argument}: {name} is a Function already; give it to the wrap that "
-            "made it"
-        )
 
 
 def _wrapped(
@@ -445,14 +440,9 @@ def _is_plain(data: Any) -> bool:
     return isinstance(data, np.ndarray) and data.dtype.kind in "biuf"
 
 
-def _refuse_schema(schema: TableSchema | None, why: str) -> None:
-    if schema is not None:
-        raise InvalidInput(f"data: {why}; leave the argument out")
-
-
-def _refuse_gradient(gradient: object, name: str) -> None:
-    if gradient is not None:
-        raise InvalidInput(f"gradient: {name} has its own; leave the argument out")
+def _refuse(argument: str, value: object, why: str) -> None:
+    if value is not None:
+        raise InvalidInput(f"{argument}: {why}")
 
 
 def _given(
@@ -473,7 +463,8 @@ def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Wrapped:
         )
     if step is None:
         return replace(model, table=schema)
-    _refuse_schema(schema, "numerical gradients of a torch module take no schema")
+    why = "numerical gradients of a torch module take no schema; leave the argument out"
+    _refuse("data", schema, why)
     readout = Readout(model.value, as_given, "value", None)
     return NumericalModel(model.quantity, readout, read_step(step))
 
@@ -504,24 +495,6 @@ def _readout(model: Any, output: str, index: int | None) -> Readout:
 # ---- The function of a model with a table, as one line from a model to a result has it
 
 
-def wrapped(
-    model: Any,
-    X: Any,
-    target: Target,
-    output: Output,
-    data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None,
-    batch_rows: int | None = None,
-    outcome: str | None = None,
-) -> Function:
-    """The function of a model, which knows ``data``, or X if it has names or gaps.
-
-    Documents have words for names.
-
-    A Function knows what its columns are: ``data`` is a table of reference rows alone.
-    """
-    return wrapped_and_told(model, X, target, output, data, batch_rows, outcome)[0]
-
-
 def wrapped_and_told(
     model: Any,
     X: Any,
@@ -531,7 +504,11 @@ def wrapped_and_told(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> tuple[Function, KnownTable]:
-    """:func:`wrapped`, and the table that the function was told of."""
+    """The function of a model, which knows ``data``, or X if it has names or gaps.
+
+    Documents have words for names. And the table that it was told of. A Function knows
+    what its columns are: ``data`` is a table of reference rows alone.
+    """
     if isinstance(model, Function):
         if isinstance(data, TableSchema | TextSchema):
             raise InvalidInput(

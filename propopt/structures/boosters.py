@@ -10,11 +10,13 @@ known by their names and modules, so that no package is imported for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array
@@ -112,49 +114,52 @@ class Margins:
     # from the table that the model takes to (n,), or (n, K) of K classes
     scores: Callable[[Any], Array]
     # how many times the score the log-odds of the second of two classes are
-    find_logit: Callable[[], float | None] = lambda: None
+    find_logit: Callable[[], float | None]
 
 
 def margins_of(model: Any) -> Margins | None:
     """The scores of a boosted classifier, or of a native booster; None of others."""
-    if isinstance(model, Pipeline):
-        return _behind_steps(model)
-    for kind in type(model).__mro__:
+    before, final = opened(model)
+    for kind in type(final).__mro__:
         rule = _RULES.get((kind.__module__.partition(".")[0], kind.__name__))
         if rule is not None:
-            return rule(model)
+            method, settings, find_logit = rule
+            scores = partial(getattr(final, method), **settings)
+            return Margins(behind_steps(before, scores), partial(find_logit, final))
     return None
 
 
-def _behind_steps(pipeline: Pipeline) -> Margins | None:
-    margins = margins_of(pipeline.steps[-1][1])
-    if margins is None or len(pipeline.steps) == 1:
-        return margins
-    return replace(margins, scores=partial(_after, pipeline[:-1], margins.scores))
+def opened(model: Any) -> tuple[list[Pipeline], Any]:
+    """The last estimator of pipelines and searches, and the steps before it."""
+    before = []
+    while isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
+        if not isinstance(model, Pipeline):
+            model = model.best_estimator_
+            continue
+        if len(model.steps) > 1:
+            before.append(model[:-1])
+        model = model.steps[-1][1]
+    return before, model
 
 
-def _after(steps: Pipeline, scores: Callable[[Any], Array], table: Any) -> Array:
-    return scores(steps.transform(table))
+def behind_steps(
+    before: Sequence[Pipeline], scores: Callable[[Any], Array]
+) -> Callable[[Any], Array]:
+    """What is asked of a table behind steps."""
+    return partial(_after, before, scores) if before else scores
 
 
-def _searched(model: Any) -> Margins | None:
-    return margins_of(model.best_estimator_) if model.refit else None
+def _after(
+    before: Sequence[Pipeline], scores: Callable[[Any], Array], table: Any
+) -> Array:
+    for steps in before:
+        table = steps.transform(table)
+    return scores(table)
 
 
-def _gradient_boosting(model: Any) -> Margins:
-    logits = {"log_loss": 1.0, "exponential": 2.0}
-    return Margins(model.decision_function, lambda: logits.get(model.loss))
-
-
-def _lightgbm(model: Any) -> Margins:
-    return Margins(
-        partial(model.predict, raw_score=True),
-        lambda: _lightgbm_logit(model.booster_),
-    )
-
-
-def _lightgbm_logit(booster: Any) -> float | None:
+def _lightgbm_logit(model: Any) -> float | None:
     """Sigmoid's slope, of which the objective tells: ``objective=binary sigmoid:1``."""
+    booster = model.booster_
     header = booster.model_to_string(num_iteration=1).splitlines()
     told = [line for line in header if line.startswith("objective=")]
     name, *settings = told[0].partition("=")[2].split() if told else [""]
@@ -165,23 +170,9 @@ def _lightgbm_logit(booster: Any) -> float | None:
     return slope if name == "binary" else None
 
 
-def _xgboost(model: Any) -> Margins:
-    return Margins(
-        partial(model.predict, output_margin=True),
-        lambda: _xgboost_logit(model.get_booster()),
-    )
-
-
-def _xgboost_logit(booster: Any) -> float | None:
-    objective = json.loads(booster.save_config())["learner"]["objective"]["name"]
-    return 1.0 if objective == "binary:logistic" else None
-
-
-def _catboost(model: Any) -> Margins:
-    return Margins(
-        partial(model.predict, prediction_type="RawFormulaVal"),
-        lambda: _catboost_logit(model),
-    )
+def _xgboost_logit(model: Any) -> float | None:
+    learner = json.loads(model.get_booster().save_config())["learner"]
+    return 1.0 if learner["objective"]["name"] == "binary:logistic" else None
 
 
 def _catboost_logit(model: Any) -> float | None:
@@ -189,17 +180,29 @@ def _catboost_logit(model: Any) -> float | None:
     return 1.0 if loss in ("CrossEntropy", "Logloss") else None
 
 
-_RULES: Final[Mapping[tuple[str, str], Callable[[Any], Margins | None]]] = {
-    ("catboost", "CatBoostClassifier"): _catboost,
-    ("lightgbm", "LGBMClassifier"): _lightgbm,
-    ("propopt", "LightGBMBooster"): lambda model: Margins(model.scores),
-    ("propopt", "XGBoostBooster"): lambda model: Margins(model.scores),
-    ("sklearn", "BaseSearchCV"): _searched,
-    ("sklearn", "GradientBoostingClassifier"): _gradient_boosting,
-    ("sklearn", "HistGradientBoostingClassifier"): lambda model: Margins(
-        model.decision_function, lambda: 1.0
+_Rule: TypeAlias = tuple[str, Mapping[str, Any], Callable[[Any], float | None]]
+"""The method for scores and its settings; how many times them the log-odds are."""
+
+_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
+    ("catboost", "CatBoostClassifier"): (
+        "predict",
+        {"prediction_type": "RawFormulaVal"},
+        _catboost_logit,
     ),
-    ("xgboost", "XGBClassifier"): _xgboost,
+    ("lightgbm", "LGBMClassifier"): ("predict", {"raw_score": True}, _lightgbm_logit),
+    ("propopt", "LightGBMBooster"): ("scores", {}, lambda _: None),
+    ("propopt", "XGBoostBooster"): ("scores", {}, lambda _: None),
+    ("sklearn", "GradientBoostingClassifier"): (
+        "decision_function",
+        {},
+        lambda model: {"log_loss": 1.0, "exponential": 2.0}.get(model.loss),
+    ),
+    ("sklearn", "HistGradientBoostingClassifier"): (
+        "decision_function",
+        {},
+        lambda _: 1.0,
+    ),
+    ("xgboost", "XGBClassifier"): ("predict", {"output_margin": True}, _xgboost_logit),
 }
 
 
@@ -242,6 +245,22 @@ def working_steps(model: Any) -> list[Any]:
     if type(model) is not Pipeline:
         return [] if is_passthrough(model) else [model]
     return [step for _, part in model.steps for step in working_steps(part)]
+
+
+def members_in(model: Any) -> list[Any]:
+    """The models that a model is made of; none where it is made of none.
+
+    Searches, calibrated classifiers, votes, bags, stacks and regressors of transformed
+    targets are opened.
+    """
+    if hasattr(model, "best_estimator_"):
+        return [model.best_estimator_]
+    if isinstance(model, TransformedTargetRegressor):
+        return [model.regressor_]
+    if isinstance(model, CalibratedClassifierCV):
+        return [part.estimator for part in model.calibrated_classifiers_]
+    members = getattr(model, "estimators_", None)
+    return members if isinstance(members, list) else []
 
 
 def is_passthrough(step: object) -> bool:
@@ -295,6 +314,9 @@ ENSEMBLES: Final = frozenset(
         "VotingRegressor",
     }
 )
+WRAPPERS: Final = frozenset(
+    {"BaseSearchCV", "CalibratedClassifierCV", "TransformedTargetRegressor"}
+)
 
 
 def is_piecewise_constant(model: Any) -> bool:
@@ -316,21 +338,16 @@ def is_piecewise_constant(model: Any) -> bool:
     if names & NEIGHBORS:
         return bool(final.weights == "uniform")
     if names & ENSEMBLES:
-        return _is_flat_ensemble(final)
-    if "BaseSearchCV" in names:
-        return is_piecewise_constant(final.best_estimator_)
-    if "TransformedTargetRegressor" in names:
-        return is_piecewise_constant(final.regressor_)
-    if "CalibratedClassifierCV" in names:
-        calibrated = final.calibrated_classifiers_
-        return all(is_piecewise_constant(part.estimator) for part in calibrated)
+        # what combines members sees nothing but their outputs
+        passes_features = bool(final.get_params(deep=False).get("passthrough", False))
+        return not passes_features and _are_flat(final.estimators_)
+    if names & WRAPPERS:
+        return _are_flat(members_in(final))
     return _is_boosted_elsewhere(final, kinds)
 
 
-def _is_flat_ensemble(model: Any) -> bool:
-    """All members are flat, and what combines them sees nothing but their outputs."""
-    passes_features = bool(model.get_params(deep=False).get("passthrough", False))
-    return not passes_features and all(map(is_piecewise_constant, model.estimators_))
+def _are_flat(models: Iterable[Any]) -> bool:
+    return all(map(is_piecewise_constant, models))
 
 
 def _is_boosted_elsewhere(model: Any, kinds: set[tuple[str, str]]) -> bool:

@@ -23,8 +23,8 @@ from propopt.structures.readers.fitted_networks import (
     LINEAR_MODELS,
     PERCEPTRONS,
     SKLEARN_TRANSFORMS,
+    ModelOutput,
     Reader,
-    ScoredOutput,
 )
 from propopt.structures.readers.model_products import (
     network_products,
@@ -38,7 +38,6 @@ from propopt.structures.readers.tree_models import (
     read_trees,
     scale_of_target,
 )
-from propopt.structures.readers.tree_nodes import TreeOutput
 
 
 MODELS: Final[dict[type, Reader]] = {
@@ -70,8 +69,8 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
     if type(final) is TransformedTargetRegressor:
         return Score(index) if output == "value" else None
     reader = MODELS.get(type(final))
-    quantity = ScoredOutput(output, index, n_scores)
-    return None if reader is None else reader.link(final, quantity)
+    wanted = ModelOutput(output, index)
+    return None if reader is None else reader.link(final, wanted, n_scores)
 
 
 def _in_units_of_target(model: Any) -> Network | None:
@@ -87,7 +86,7 @@ def _in_units_of_target(model: Any) -> Network | None:
 
 
 def exact_products(
-    model: Any, output: TreeOutput, view: View
+    model: Any, output: ModelOutput, view: View
 ) -> SumOfProducts | Reason:
     """An output of a fitted model as a sum of products of functions of columns.
 
@@ -120,9 +119,9 @@ def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
 
 
 def _of_network(
-    model: Any, network: Network, output: TreeOutput, view: View
+    model: Any, network: Network, output: ModelOutput, view: View
 ) -> SumOfProducts | Reason:
-    link = exact_link(model, output.name, output.index or 0, network.n_scores)
+    link = exact_link(model, output.name, output.column, network.n_scores)
     if link is None:
         return Reason(
             f"the {output.name} of a {type(model).__name__} is made of its scores by a "

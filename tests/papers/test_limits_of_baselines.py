@@ -11,30 +11,17 @@ from functools import cache
 
 import numpy as np
 import pytest
+from smoothed_formulas import LIMITS
 
 import propopt as po
 from propopt.explaining.explainers import Gradient, Lime, SmoothGrad, aggregate
-from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
-from propopt.functions.formulas import PaperFormula
+from propopt.functions import PAPER_FUNCTIONS, Function, Power
 from propopt.losses.graphs import grid
 
 
 Z = 6.0
 S = 4_000
 
-LIMITS = {
-    "x³": (Power(3), lambda x, d: 3 * x**2 + 3 * d**2),
-    "sin x": (Sine(), lambda x, d: np.cos(x) * np.exp(-(d**2) / 2)),
-    "eˣ": (PaperFormula("exponential"), lambda x, d: np.exp(x + d**2 / 2)),
-    "x²/10 + sin 3x": (
-        PaperFormula("quadratic_plus_sine"),
-        lambda x, d: x / 5 + 3 * np.cos(3 * x) * np.exp(-9 * d**2 / 2),
-    ),
-    "x + sin 3x": (
-        PaperFormula("linear_plus_sine"),
-        lambda x, d: 1 + 3 * np.cos(3 * x) * np.exp(-9 * d**2 / 2),
-    ),
-}
 each_limit = pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
 each_scale = pytest.mark.parametrize("scale", [0.1, 0.5, 1.0])
 each_dimension = pytest.mark.parametrize("dimensions", [1, 3])
@@ -93,7 +80,7 @@ def test_robustness_of_smoothgrad_of_a_cube_does_not_depend_on_its_scale(
     X = points(dimensions)
     _, robustness = losses(dimensions)
     flat = robustness.value(Power(3).gradient(X))
-    result = robustness.value(3 * X**2 + 3 * scale**2)
+    result = robustness.value(LIMITS["x³"][1](X, scale))
     assert result == pytest.approx(flat, rel=1e-12)
 
 
@@ -102,7 +89,7 @@ def test_robustness_of_smoothgrad_of_a_cube_does_not_depend_on_its_scale(
 def test_faithfulness_loss_of_smoothgrad_of_a_cube_is_9_n_d_delta4(dimensions, scale):
     X = points(dimensions)
     faithfulness, _ = losses(dimensions)
-    result = faithfulness.value(3 * X**2 + 3 * scale**2)
+    result = faithfulness.value(LIMITS["x³"][1](X, scale))
     assert result == pytest.approx(9 * X.size * scale**4, rel=1e-9)
 
 
@@ -114,7 +101,7 @@ def test_sampled_smoothgrad_of_a_cube_agrees_within_its_errors(dimensions, scale
     result = SmoothGrad(scale=scale, n_samples=S).explain(Power(3), X)
     # (x + δε)² has the variance 4x²δ² + 2δ⁴, and SmoothGrad is three times its mean
     variances = 9 * (4 * X**2 * scale**2 + 2 * scale**4) / S
-    limit = 3 * X**2 + 3 * scale**2
+    limit = LIMITS["x³"][1](X, scale)
     laplacian = 2 * robustness.graph.laplacian.toarray()
     flat = robustness.value(faithfulness.G)
     for loss, matrix, shift, exact in [

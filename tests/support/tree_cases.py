@@ -7,8 +7,8 @@ import pandas as pd
 
 import propopt as po
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, SINGLE_TOLERANCE, Boxes
+from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.pipelines import View
-from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import exact_products
 
 
@@ -74,7 +74,7 @@ def boxes_of(model, output="value", index=None, data=X):
         view = View.of_schema(po.TableSchema.of(data))
     else:
         view = View.of_numbers(data.shape[1], lambda points: points)
-    read = exact_products(model, TreeOutput(output, index), view)
+    read = exact_products(model, ModelOutput(output, index), view)
     return read if isinstance(read, Boxes) else None
 
 

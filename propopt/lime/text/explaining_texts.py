@@ -23,7 +23,7 @@ from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import (
     word_rule_of,
-    wrapped,
+    wrapped_and_told,
 )
 from propopt.lime.text.text_explanation import (
     TextLimeExplanation,
@@ -138,7 +138,9 @@ def text_limits(
     rule = _read_rule(words, function)
     if not isinstance(function, Function):
         schema = TextSchema.of(documents, rule)
-        function = wrapped(function, documents, target, output, schema, outcome=outcome)
+        function, _ = wrapped_and_told(
+            function, documents, target, output, schema, outcome=outcome
+        )
     if not isinstance(function, TextFunction):
         raise InvalidInput(
             "function: expected a model of texts, or propopt.wrap(model, "

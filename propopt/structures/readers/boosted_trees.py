@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -35,15 +36,16 @@ from sklearn.ensemble import (
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
+from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.pipelines import View, behind, table_numbers
 from propopt.structures.readers.tree_nodes import (
-    NodeList,
-    Scores,
-    TreeOutput,
+    Split,
     TreeRule,
+    TreeScore,
     at_most_in_single,
     below_in_single,
     sum_of_trees,
+    written,
 )
 from propopt.tables.frames import as_frame
 
@@ -60,7 +62,7 @@ _CATBOOST_VALUES: Final = frozenset(
 """Losses whose scores are what is predicted."""
 
 
-def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _model(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """A bias and the sum of trees, all times a scale."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
@@ -69,7 +71,8 @@ def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     scale, biases = saved["scale_and_bias"]
     loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
     logit = 1.0 if loss in _CATBOOST_LOGITS else None
-    score = Scores(len(biases), loss in _CATBOOST_VALUES, logit).read(output)
+    is_value = loss in _CATBOOST_VALUES
+    score = TreeScore.of(output, len(biases), is_value=is_value, logit=logit)
     kinds = {kind for kind, features in saved["features_info"].items() if features}
     if score is None or not kinds <= {"float_features"}:
         return None  # statistics of categories, or text, are asked for
@@ -80,13 +83,13 @@ def _model(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
         np.array([f["nan_value_treatment"] != "AsTrue" for f in features], bool),
     )
     if "oblivious_trees" in saved:
-        trees = [
+        trees: list[Tree | None] = [
             _symmetric(tree, columns, weight, score.place, len(biases))
             for tree in saved["oblivious_trees"]
         ]
     else:
         trees = [
-            _catboost_tree(tree, columns, weight, score.place)
+            written(tree, partial(_catboost_split, columns, weight, score.place))
             for tree in saved["trees"]
         ]
     return sum_of_trees(trees, score.factor * float(biases[score.place]), view)
@@ -123,27 +126,16 @@ def _symmetric(
     )
 
 
-def _catboost_tree(
-    structure: Mapping[str, Any], columns: _Columns, weight: float, index: int
-) -> Tree:
-    """A tree whose nodes differ from each other."""
-    nodes, (column, missing_left) = NodeList(), columns
-    places = [(structure, NodeList.root)]
-    while places:
-        node, place = places.pop()
-        if "split" not in node:
-            nodes.leaf(place, weight * float(np.ravel(node["value"])[index]))
-            continue
-        split = node["split"]
-        feature = split["float_feature_index"]
-        left, right = nodes.split(
-            place,
-            int(column[feature]),
-            float(at_most_in_single(split["border"])),
-            bool(missing_left[feature]),
-        )
-        places += [(node["left"], left), (node["right"], right)]
-    return nodes.tree()
+def _catboost_split(
+    columns: _Columns, weight: float, index: int, node: Mapping[str, Any]
+) -> Split | float:
+    """A node of a tree whose nodes differ from each other."""
+    if "split" not in node:
+        return weight * float(np.ravel(node["value"])[index])
+    (column, missing_left), split = columns, node["split"]
+    feature, cut = split["float_feature_index"], at_most_in_single(split["border"])
+    missing = bool(missing_left[feature])
+    return Split(int(column[feature]), float(cut), missing, node["left"], node["right"])
 
 
 CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
@@ -159,10 +151,10 @@ CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
 # ---- Gradient boosting on histograms of scikit-learn
 
 
-def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
-    score = _histograms_scores(model).read(output)
+    score = _histograms_score(model, output)
     encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
     seen = view if encoder is None else behind(encoder, view)
     if score is None or seen is None:
@@ -172,11 +164,11 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return sum_of_trees(trees, score.factor * base, seen)
 
 
-def _histograms_scores(model: Any) -> Scores:
+def _histograms_score(model: Any, output: ModelOutput) -> TreeScore | None:
     """Classes have logits; counts and positive values the logarithm as their link."""
     if type(model) is HistGradientBoostingClassifier:
-        return Scores(model.n_trees_per_iteration_, logit=1.0)
-    return Scores(1, is_value=model.loss not in ("gamma", "poisson"))
+        return TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
+    return TreeScore.of(output, 1, is_value=model.loss not in ("gamma", "poisson"))
 
 
 def _histograms_tree(predictor: Any, factor: float) -> Tree:
@@ -250,70 +242,51 @@ _VALUES: Final = frozenset(
 """Objectives whose scores are what is predicted."""
 
 
-def _booster(booster: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _booster(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees, tree i of score i mod K.
 
     Of random forests scores are sums, too, but all that is made of them is of the mean.
     """
     model = booster.dump_model()
     count = model["num_tree_per_iteration"]
-    score = _scores(model).read(output)
+    score = _score(model, output)
     if score is None:
         return None
     own = model["tree_info"][score.place :: count]
     averaged = model["average_output"] and output.name != "margin"
     weight = score.factor / (len(own) if averaged else 1)
-    trees = [_tree(tree["tree_structure"], weight) for tree in own]
-    whole = [tree for tree in trees if tree is not None]
-    if len(whole) < len(trees):
-        return None
+    trees = [written(t["tree_structure"], partial(_split, weight)) for t in own]
     categories = booster.pandas_categorical or []
     return sum_of_trees(
-        whole, 0.0, view, lambda table: coded_numbers(table, categories)
+        trees, 0.0, view, lambda table: coded_numbers(table, categories)
     )
 
 
-def _scores(model: Mapping[str, Any]) -> Scores:
+def _score(model: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
     objective, *settings = str(model.get("objective", "")).split()
     given = dict(s.split(":") for s in settings if ":" in s)
     logit = float(given.get("sigmoid", 1.0)) if objective == "binary" else None
     plain = objective in _VALUES and "sqrt" not in settings
-    return Scores(model["num_tree_per_iteration"], plain, logit)
+    count = model["num_tree_per_iteration"]
+    return TreeScore.of(output, count, is_value=plain, logit=logit)
 
 
-def _tree(structure: Mapping[str, Any], weight: float) -> Tree | None:
-    nodes = NodeList()
-    places = [(structure, nodes.root)]
-    while places:
-        node, place = places.pop()
-        if "leaf_value" in node:
-            if "leaf_const" in node:
-                return None  # a linear model in each leaf
-            nodes.leaf(place, weight * node["leaf_value"])
-            continue
-        side = _split(node)
-        if side is None:
-            return None
-        left, right = nodes.split(place, int(node["split_feature"]), *side)
-        places += [(node["left_child"], left), (node["right_child"], right)]
-    return nodes.tree()
-
-
-def _split(node: Mapping[str, Any]) -> tuple[float, bool, Truths | None] | None:
-    """Threshold, whether missing goes left, and codes that go left."""
+def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
+    """A node; None of linear models in leaves, and where 0.0 is missing, too."""
+    if "leaf_value" in node:
+        return None if "leaf_const" in node else weight * node["leaf_value"]
+    feature = int(node["split_feature"])
+    left, right = node["left_child"], node["right_child"]
     if node["decision_type"] == "==":
         codes = np.array(str(node["threshold"]).split("||"), dtype=np.intp)
-        listed = np.zeros(codes.max() + 1, dtype=bool)
-        listed[codes] = True
-        return np.inf, False, listed
+        listed = np.isin(np.arange(codes.max() + 1), codes)
+        return Split(feature, np.inf, False, left, right, listed)
     threshold = float(node["threshold"])
-    match node["missing_type"]:
-        case "NaN":
-            return threshold, bool(node["default_left"]), None
-        case "None":
-            return threshold, threshold >= 0.0, None
-        case _:  # 0.0 is missing, too
-            return None
+    if node["missing_type"] == "NaN":
+        return Split(feature, threshold, bool(node["default_left"]), left, right)
+    if node["missing_type"] == "None":
+        return Split(feature, threshold, threshold >= 0.0, left, right)
+    return None
 
 
 LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
@@ -353,7 +326,7 @@ _XGBOOST_VALUES: Final = frozenset(
 """Objectives whose scores are what is predicted."""
 
 
-def _xgboost_estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _xgboost_estimator(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """Predictions end with the best round, where training stopped early."""
     missing = model.get_params(deep=False).get("missing", np.nan)
     if missing is not None and not np.isnan(missing):
@@ -365,13 +338,13 @@ def _xgboost_estimator(model: Any, output: TreeOutput, view: View) -> TreeSum | 
 
 
 def _xgboost_booster(
-    booster: Any, rounds: int, output: TreeOutput, view: View
+    booster: Any, rounds: int, output: ModelOutput, view: View
 ) -> TreeSum | None:
     """The sum of the trees of the first rounds, or of all where that is 0."""
     learner = json.loads(booster.save_raw("json"))["learner"]
     if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
         return None
-    score = _xgboost_scores(learner).read(output)
+    score = _xgboost_score(learner, output)
     own = None if score is None else _own_trees(learner, rounds, score.place)
     if score is None or own is None:
         return None
@@ -391,13 +364,15 @@ def _xgboost_booster(
     )
 
 
-def _xgboost_scores(learner: Mapping[str, Any]) -> Scores:
+def _xgboost_score(learner: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
     objective = learner["objective"]["name"]
     parameters = learner["learner_model_param"]
     count = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
-    return Scores(
-        count, objective in _XGBOOST_VALUES, 1.0 if objective in _LOGITS else None
+    is_value, logit = (
+        objective in _XGBOOST_VALUES,
+        1.0 if objective in _LOGITS else None,
     )
+    return TreeScore.of(output, count, is_value=is_value, logit=logit)
 
 
 def _own_trees(

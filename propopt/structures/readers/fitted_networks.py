@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import linear_model
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -22,41 +23,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as gp
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import (
-    ARDRegression,
-    BayesianRidge,
-    ElasticNet,
-    ElasticNetCV,
-    GammaRegressor,
-    HuberRegressor,
-    Lars,
-    LarsCV,
-    Lasso,
-    LassoCV,
-    LassoLars,
-    LassoLarsCV,
-    LassoLarsIC,
-    LinearRegression,
-    LogisticRegression,
-    LogisticRegressionCV,
-    MultiTaskElasticNet,
-    MultiTaskElasticNetCV,
-    MultiTaskLasso,
-    MultiTaskLassoCV,
-    OrthogonalMatchingPursuit,
-    OrthogonalMatchingPursuitCV,
-    Perceptron,
-    PoissonRegressor,
-    QuantileRegressor,
-    Ridge,
-    RidgeClassifier,
-    RidgeClassifierCV,
-    RidgeCV,
-    SGDClassifier,
-    SGDRegressor,
-    TheilSenRegressor,
-    TweedieRegressor,
-)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import (
@@ -101,31 +67,36 @@ from propopt.structures.networks import (
 
 @final
 @dataclass(frozen=True)
-class ScoredOutput:
-    """What is wanted of a model with K scores."""
+class ModelOutput:
+    """What is wanted of a model."""
 
-    output: str  # "value", "probability", "log_odds" or "margin"
-    index: int  # the class, or the column of the output
-    n_scores: int  # K
+    name: str  # "value", "probability", "log_odds" or "margin"
+    # the class, or the column of the output; None where there is only one
+    index: int | None
+
+    @property
+    def column(self) -> int:
+        """Its column among all of its name."""
+        return self.index or 0
 
 
-LinkRule: TypeAlias = Callable[[Any, ScoredOutput], Link | None]
-"""What reads a quantity from the scores of a fitted model; None if none is known."""
+LinkRule: TypeAlias = Callable[[Any, ModelOutput, int], Link | None]
+"""What reads an output from the K scores of a fitted model; None if none is known."""
 
 
-def one_score(_model: Any, quantity: ScoredOutput) -> Link:
+def one_score(_model: Any, output: ModelOutput, _n_scores: int) -> Link:
     """The score itself, as regressors predict it."""
-    return Score(quantity.index)
+    return Score(output.column)
 
 
-def of_logits(_model: Any, quantity: ScoredOutput) -> Link:
+def of_logits(_model: Any, output: ModelOutput, n_scores: int) -> Link:
     """Any output of a classifier whose scores are logits."""
-    return class_link(quantity.output, quantity.index, quantity.n_scores)
+    return class_link(output.name, output.column, n_scores)
 
 
-def margin_alone(model: Any, quantity: ScoredOutput) -> Link | None:
+def margin_alone(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     """The score of a class, from which no probability is known."""
-    return of_logits(model, quantity) if quantity.output == "margin" else None
+    return of_logits(model, output, n_scores) if output.name == "margin" else None
 
 
 @final
@@ -156,37 +127,44 @@ def dense_floats(values: Any) -> Array:
 
 LINEAR_REGRESSORS = frozenset(
     {
-        ARDRegression,
-        BayesianRidge,
-        ElasticNet,
-        ElasticNetCV,
-        HuberRegressor,
-        Lars,
-        LarsCV,
-        Lasso,
-        LassoCV,
-        LassoLars,
-        LassoLarsCV,
-        LassoLarsIC,
-        LinearRegression,
+        linear_model.ARDRegression,
+        linear_model.BayesianRidge,
+        linear_model.ElasticNet,
+        linear_model.ElasticNetCV,
+        linear_model.HuberRegressor,
+        linear_model.Lars,
+        linear_model.LarsCV,
+        linear_model.Lasso,
+        linear_model.LassoCV,
+        linear_model.LassoLars,
+        linear_model.LassoLarsCV,
+        linear_model.LassoLarsIC,
+        linear_model.LinearRegression,
         LinearSVR,
-        MultiTaskElasticNet,
-        MultiTaskElasticNetCV,
-        MultiTaskLasso,
-        MultiTaskLassoCV,
-        OrthogonalMatchingPursuit,
-        OrthogonalMatchingPursuitCV,
-        QuantileRegressor,
-        Ridge,
-        RidgeCV,
-        SGDRegressor,
-        TheilSenRegressor,
+        linear_model.MultiTaskElasticNet,
+        linear_model.MultiTaskElasticNetCV,
+        linear_model.MultiTaskLasso,
+        linear_model.MultiTaskLassoCV,
+        linear_model.OrthogonalMatchingPursuit,
+        linear_model.OrthogonalMatchingPursuitCV,
+        linear_model.QuantileRegressor,
+        linear_model.Ridge,
+        linear_model.RidgeCV,
+        linear_model.SGDRegressor,
+        linear_model.TheilSenRegressor,
     }
 )
 _MARGIN_CLASSIFIERS = frozenset(
-    {LinearSVC, Perceptron, RidgeClassifier, RidgeClassifierCV}
+    {
+        LinearSVC,
+        linear_model.Perceptron,
+        linear_model.RidgeClassifier,
+        linear_model.RidgeClassifierCV,
+    }
 )
-_WITH_LOGARITHMIC_LINK = frozenset({GammaRegressor, PoissonRegressor})
+_WITH_LOGARITHMIC_LINK = frozenset(
+    {linear_model.GammaRegressor, linear_model.PoissonRegressor}
+)
 
 
 def linear_scores(model: Any) -> Network:
@@ -195,45 +173,45 @@ def linear_scores(model: Any) -> Network:
     return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
 
 
-def _exponential(_model: Any, quantity: ScoredOutput) -> Link:
-    return Exponentiated(quantity.index)
+def _exponential(_model: Any, output: ModelOutput, _n_scores: int) -> Link:
+    return Exponentiated(output.column)
 
 
-def _tweedie(model: Any, quantity: ScoredOutput) -> Link:
+def _tweedie(model: Any, output: ModelOutput, _n_scores: int) -> Link:
     automatic = "log" if model.power > 0 else "identity"
     name = automatic if model.link == "auto" else model.link
     link = Exponentiated if name == "log" else Score
-    return link(quantity.index)
+    return link(output.column)
 
 
-def _logistic(model: Any, quantity: ScoredOutput) -> Link | None:
+def _logistic(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     """Probabilities are mostly the sigmoid or the softmax of the scores.
 
     Before scikit-learn 1.8 they may also be normalised one-vs-rest sigmoids, or for two
     classes the sigmoid of twice the score.
     """
     multi_class = model.get_params().get("multi_class", "auto")
-    if quantity.n_scores == 1:
+    if n_scores == 1:
         has_logits = multi_class != "multinomial"
     else:
         has_logits = multi_class != "ovr" and model.solver != "liblinear"
-    return (of_logits if has_logits else margin_alone)(model, quantity)
+    return (of_logits if has_logits else margin_alone)(model, output, n_scores)
 
 
-def _descended(model: Any, quantity: ScoredOutput) -> Link | None:
+def _descended(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
     """Two classes by logistic loss have the sigmoid of the score; others do not."""
-    has_logit = model.loss == "log_loss" and quantity.n_scores == 1
-    return (of_logits if has_logit else margin_alone)(model, quantity)
+    has_logit = model.loss == "log_loss" and n_scores == 1
+    return (of_logits if has_logit else margin_alone)(model, output, n_scores)
 
 
 LINEAR_MODELS: Final[Mapping[type, Reader]] = {
     **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
     **dict.fromkeys(_MARGIN_CLASSIFIERS, Reader(linear_scores, margin_alone)),
     **dict.fromkeys(_WITH_LOGARITHMIC_LINK, Reader(linear_scores, _exponential)),
-    LogisticRegression: Reader(linear_scores, _logistic),
-    LogisticRegressionCV: Reader(linear_scores, _logistic),
-    SGDClassifier: Reader(linear_scores, _descended),
-    TweedieRegressor: Reader(linear_scores, _tweedie),
+    linear_model.LogisticRegression: Reader(linear_scores, _logistic),
+    linear_model.LogisticRegressionCV: Reader(linear_scores, _logistic),
+    linear_model.SGDClassifier: Reader(linear_scores, _descended),
+    linear_model.TweedieRegressor: Reader(linear_scores, _tweedie),
 }
 
 
@@ -259,11 +237,11 @@ def _quadratic(model: Any) -> Network:
     return GaussianClasses(floats(model.means_), whitenings, offsets)
 
 
-def _of_densities(model: Any, quantity: ScoredOutput) -> Link:
+def _of_densities(model: Any, output: ModelOutput, n_scores: int) -> Link:
     """Of two classes the margin is the log-odds, though each has a score."""
-    if quantity.n_scores == 2 and quantity.output == "margin":
-        return class_link("log_odds", quantity.index, 2)
-    return of_logits(model, quantity)
+    if n_scores == 2 and output.name == "margin":
+        return class_link("log_odds", output.column, 2)
+    return of_logits(model, output, n_scores)
 
 
 GENERATIVE_MODELS: Final[Mapping[type, Reader]] = {
@@ -282,10 +260,10 @@ def _layers(model: Any) -> Network:
     return Layers(weights, biases, model.activation)
 
 
-def _value(model: Any, quantity: ScoredOutput) -> Link:
+def _value(model: Any, output: ModelOutput, _n_scores: int) -> Link:
     """Regressors of counts give the exponential of their score."""
     link = Exponentiated if model.out_activation_ == "exp" else Score
-    return link(quantity.index)
+    return link(output.column)
 
 
 PERCEPTRONS: Final[Mapping[type, Reader]] = {
@@ -423,8 +401,8 @@ def _stationary_kernel(kernel: Any) -> Kernel | None:
     return None
 
 
-def _novelty(_model: Any, quantity: ScoredOutput) -> Link | None:
-    return Score(0) if quantity.output == "margin" else None
+def _novelty(_model: Any, output: ModelOutput, _n_scores: int) -> Link | None:
+    return Score(0) if output.name == "margin" else None
 
 
 KERNEL_MODELS: Final[Mapping[type, Reader]] = {
@@ -439,33 +417,28 @@ KERNEL_MODELS: Final[Mapping[type, Reader]] = {
 # ---- Which fitted scikit-learn transformers are differentiated exactly, and how
 
 
-def _standard(scaler: Any) -> Network:
-    center = scaler.mean_ if scaler.with_mean else None
-    return _scaled(scaler, center, used=scaler.with_std)
-
-
-def _robust(scaler: Any) -> Network:
-    center = scaler.center_ if scaler.with_centering else None
-    return _scaled(scaler, center, used=scaler.with_scaling)
-
-
-def _min_max(scaler: Any) -> Network | None:
-    if scaler.clip:
-        return None
-    zeros = np.zeros(scaler.n_features_in_)
-    return Scaling(zeros, floats(scaler.scale_), floats(scaler.min_))
-
-
-def _max_abs(scaler: Any) -> Network | None:
-    if scaler.get_params().get("clip", False):  # new in scikit-learn 1.8
-        return None
-    return _scaled(scaler, None, used=True)
-
-
-def _scaled(scaler: Any, center: Any, *, used: bool) -> Network:
-    zeros = np.zeros(scaler.n_features_in_)
-    factor = 1.0 / floats(scaler.scale_) if used else np.ones(scaler.n_features_in_)
+def scaling_of(scaler: Any) -> Scaling:
+    """(x − center) factor + offset, of a scaler that clips nothing."""
+    zeros, used = np.zeros(scaler.n_features_in_), True
+    center: Any = None
+    match scaler:
+        case MinMaxScaler():
+            return Scaling(zeros, floats(scaler.scale_), floats(scaler.min_))
+        case StandardScaler():
+            center, used = scaler.mean_ if scaler.with_mean else None, scaler.with_std
+        case RobustScaler():
+            used = scaler.with_scaling
+            center = scaler.center_ if scaler.with_centering else None
+    factor = 1.0 / floats(scaler.scale_) if used else zeros + 1.0
     return Scaling(zeros if center is None else floats(center), factor, zeros)
+
+
+def _scaled(scaler: Any) -> Network | None:
+    # of the scaler by maxima, clipping is new in scikit-learn 1.8
+    return None if scaler.get_params().get("clip", False) else scaling_of(scaler)
+
+
+SCALERS: Final = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 
 
 def _components(pca: Any) -> Network:
@@ -490,13 +463,10 @@ def _fourier(sampler: Any) -> Network:
 
 SKLEARN_TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
     IncrementalPCA: _components,
-    MaxAbsScaler: _max_abs,
-    MinMaxScaler: _min_max,
     Nystroem: nystroem,
     PCA: _components,
     PolynomialFeatures: lambda features: Monomials.of(features.powers_),
     RBFSampler: _fourier,
-    RobustScaler: _robust,
-    StandardScaler: _standard,
     TruncatedSVD: _singular_vectors,
+    **dict.fromkeys(SCALERS, _scaled),
 }

@@ -42,22 +42,18 @@ from propopt.structures.products.seen import (
     constant,
 )
 from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.kernel_products import (
     machine_products,
     monomial_sum,
     quadratic_sum,
 )
 from propopt.structures.readers.pipelines import (
-    CodedColumn,
-    Curved,
-    Rising,
-    Same,
-    Steps,
     View,
     table_numbers,
 )
 from propopt.structures.readers.tree_models import read_trees
-from propopt.structures.readers.tree_nodes import Questions, TreeOutput
+from propopt.structures.readers.tree_nodes import Questions
 
 
 # ---- Sums of products of whatever fitted models are, by the columns of the table
@@ -110,7 +106,7 @@ REASONS: Final[Mapping[str, str]] = {
 """By the names of classes."""
 
 
-def why_unread(model: Any, output: TreeOutput, view: View) -> str:
+def why_unread(model: Any, output: ModelOutput, view: View) -> str:
     """Half a sentence, which names the output that is exact where there is one."""
     name = type(model).__name__
     bent = f"the {output.name} of a {name} is another function of its sum of trees"
@@ -118,7 +114,7 @@ def why_unread(model: Any, output: TreeOutput, view: View) -> str:
         other
         for other in ("log_odds", "margin")
         if other != output.name
-        and read_trees(model, TreeOutput(other, output.index), view) is not None
+        and read_trees(model, ModelOutput(other, output.index), view) is not None
     ]
     offered = [other for other in scores if _is_offered(model, other)]
     if offered:
@@ -302,14 +298,14 @@ def through_view(function: SumOfProducts, view: View) -> SumOfProducts | Reason:
     """A function of the columns that are seen, by the columns of the table."""
     used = {k: view.sources[k] for k in function.columns.tolist()}
     for source in used.values():
-        if isinstance(source, Rising) and not source.straight:
+        if source.kind == "rising":
             return Reason(
                 f"what it is given of column {source.column} (counted from 0) is no "
                 "affine function of its numbers, as those of scalers are, nor of a few "
                 "categories"
             )
     asked = Questions(view, table_numbers)
-    numeric = [k for k in used if not isinstance(used[k], CodedColumn | Curved)]
+    numeric = [k for k in used if used[k].kind not in ("codes", "curved")]
     missing = asked.missing(numeric) if numeric else {}
     seen: list[SeenColumn] = [constant(0, np.nan)] * len(view.sources)
     for k in used:
@@ -319,23 +315,27 @@ def through_view(function: SumOfProducts, view: View) -> SumOfProducts | Reason:
 
 def _seen(asked: Questions, k: int, missing: float) -> SeenColumn:
     """A column of a view, asked of the steps before it."""
-    match asked.view.sources[k]:
-        case Same(j):
+    source = asked.view.sources[k]
+    j = source.column
+    match source.kind:
+        case "same":
             return Line(j, missing=missing)
-        case Rising(j, _):
+        case "steps":
+            return Listed(j, *asked.listed(k, source), missing)
+        case "curved":
+            return Bent(
+                j, _remembering(partial(asked.ask, k)), np.array(source.numbers)
+            )
+        case "codes":
+            codes = asked.codes(k)
+            return Listed(j, np.arange(float(len(codes))), codes)
+        case _:
             probes = np.array([-FAR_PROBE, 0.0, FAR_PROBE])
             low, middle, high = asked.ask(k, probes).tolist()
             slope = (high - low) / (2.0 * FAR_PROBE)
             if slope == 0.0:
                 return constant(j, middle, missing)
             return Line(j, slope, -middle / slope, missing)
-        case Steps(j) as source:
-            return Listed(j, *asked.listed(k, source), missing)
-        case Curved(j, knots):
-            return Bent(j, _remembering(partial(asked.ask, k)), np.array(knots))
-        case CodedColumn(j):
-            codes = asked.codes(k)
-            return Listed(j, np.arange(float(len(codes))), codes)
 
 
 def _remembering(of: CurveRule) -> CurveRule:

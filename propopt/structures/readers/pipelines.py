@@ -14,43 +14,16 @@ import warnings
 from collections import UserList
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import feature_selection, preprocessing
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_selection import (
-    RFE,
-    RFECV,
-    GenericUnivariateSelect,
-    SelectFdr,
-    SelectFpr,
-    SelectFromModel,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-    SequentialFeatureSelector,
-    VarianceThreshold,
-)
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    SplineTransformer,
-    StandardScaler,
-    TargetEncoder,
-)
 
 from propopt.base.arrays import Array, Points
 from propopt.structures.boosters import is_passthrough
@@ -62,57 +35,36 @@ from propopt.tables.schema import TableSchema
 # ---- What trees behind steps of scikit-learn's pipelines see of each column
 
 
-@final
-@dataclass(frozen=True)
-class Same:
-    """A column of numbers that are seen as they are; missing ones may be imputed."""
-
-    column: int  # the column of the table, as in all sources
+_Kind: TypeAlias = Literal["same", "straight", "rising", "steps", "curved", "codes"]
 
 
 @final
 @dataclass(frozen=True)
-class Rising:
-    """Numbers of one column through a nondecreasing map, as scalers are."""
+class ColumnSource:
+    """Where a column comes from that a model sees: one column of the table.
 
-    column: int  # the column of the table
-    # whether it is an affine map, as most scalers are, or constant
-    straight: bool = False
-
-
-@final
-@dataclass(frozen=True)
-class Steps:
-    """Numbers of one column through a map made for a few values, as encoders."""
-
-    column: int  # the column of the table
-    values: tuple[float, ...]  # the values, increasing
-    elsewhere: bool  # whether other numbers are taken, too; all of them are seen alike
-
-
-@final
-@dataclass(frozen=True)
-class CodedColumn:
-    """Codes of a category of the table through any map."""
+    Its numbers as they are, of which missing ones may be imputed (``same``); through an
+    affine nondecreasing map or a constant one, as most scalers are (``straight``);
+    through another nondecreasing map (``rising``); through one that is made for a few
+    values, as encoders (``steps``); through any map, as powers and splines are
+    (``curved``). Or codes of a category through any map (``codes``).
+    """
 
     column: int
+    kind: _Kind = "same"
+    # of steps the values, increasing; of curves where they have kinks, where known
+    numbers: tuple[float, ...] = ()
+    # whether steps take other numbers, too; all of them are seen alike
+    elsewhere: bool = False
 
-
-@final
-@dataclass(frozen=True)
-class Curved:
-    """Numbers of one column through any map, as powers and splines are."""
-
-    column: int  # the column of the table
-    # numbers of the table at which the map has a kink, where they are known
-    knots: tuple[float, ...] = ()
+    @property
+    def is_nondecreasing(self) -> bool:
+        """Whether its map is known to be."""
+        return self.kind in ("same", "straight", "rising")
 
 
 FARTHEST_SINGLE: Final = 1e30
 """Steps that compute in float32 are asked for no larger numbers."""
-
-ColumnSource: TypeAlias = Same | Rising | Steps | Curved | CodedColumn
-"""Where a column comes from that a model sees."""
 
 
 @final
@@ -132,7 +84,7 @@ class View:
     @classmethod
     def of_numbers(cls, n_columns: int, table: Callable[[Points], Any]) -> View:
         """A table of numbers, given to a model by ``table``."""
-        sources = tuple(map(Same, range(n_columns)))
+        sources = tuple(map(ColumnSource, range(n_columns)))
         return cls((None,) * n_columns, np.zeros(n_columns), table, sources, plain=True)
 
     @classmethod
@@ -140,7 +92,7 @@ class View:
         """A table with categories, given to a model as the DataFrame it was."""
         source_of: dict[Any, ColumnSource] = {}
         for j, column in enumerate(schema.columns):
-            source = CodedColumn(j) if isinstance(column, Coded) else Same(j)
+            source = ColumnSource(j, "codes" if isinstance(column, Coded) else "same")
             labels = column.members if isinstance(column, OneHot) else (column.name,)
             source_of.update(dict.fromkeys(labels, source))
         start = [
@@ -172,8 +124,8 @@ class View:
         """The view behind a step, whose columns have these sources."""
         start = self.start.copy()
         for source in sources:
-            if isinstance(source, Steps):  # others may be refused
-                start[source.column] = source.values[0]
+            if source.kind == "steps":  # others may be refused
+                start[source.column] = source.numbers[0]
         before = self.sees
         return replace(
             self,
@@ -275,13 +227,10 @@ def rescaled(step: Any, view: View) -> Sources:
 
 def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
     """What is seen of a column behind a nondecreasing map of it."""
-    match source:
-        case Same(column):
-            return Rising(column, straight)
-        case Rising(column, before):
-            return Rising(column, before and straight)
-        case _:
-            return source
+    if not source.is_nondecreasing:
+        return source
+    straight = straight and source.kind != "rising"
+    return ColumnSource(source.column, "straight" if straight else "rising")
 
 
 def powers(step: Any, view: View) -> Sources:
@@ -294,7 +243,7 @@ def powers(step: Any, view: View) -> Sources:
 
 def splines(step: Any, view: View) -> Sources | None:
     """Each column becomes several curves, with kinks at their knots."""
-    if not all(isinstance(source, Same | Rising | Curved) for source in view.sources):
+    if any(source.kind in ("steps", "codes") for source in view.sources):
         return None
     n_each = step.n_features_out_ // len(view.sources)
     pairs = zip(view.sources, step.bsplines_, strict=True)
@@ -309,15 +258,15 @@ def _curved(
     source: ColumnSource, knots: Sequence[float], view: View, k: int
 ) -> ColumnSource:
     """What is seen of column k behind any map of it, with kinks where it has them."""
-    match source:
-        case Same(column):
-            return Curved(column, tuple(knots))
-        case Rising(column, True) if len(knots) > 0:
-            return Curved(column, _in_table(knots, column, view, k))
-        case Rising(column, _) | Curved(column, _):
-            return Curved(column)  # kinks are not known in units of the table
-        case _:
+    column, known = source.column, tuple(knots)
+    match source.kind:
+        case "steps" | "codes":
             return source
+        case "straight" if known:
+            known = _in_table(known, column, view, k)
+        case "rising" | "curved":
+            known = ()  # kinks are not known in units of the table
+    return ColumnSource(column, "curved", known)
 
 
 def _in_table(
@@ -337,11 +286,8 @@ _FAR: Final = 2.0**60
 
 def _told_missing(source: ColumnSource) -> ColumnSource:
     """What tells whether a number is missing: constant of all that are not."""
-    match source:
-        case Same(column) | Rising(column, _):
-            return Rising(column, straight=True)
-        case _:
-            return source
+    known = source.is_nondecreasing
+    return ColumnSource(source.column, "straight") if known else source
 
 
 def binned(step: Any, view: View) -> Sources | None:
@@ -397,15 +343,11 @@ def _encoded(step: Any, view: View) -> Sources | None:
 def _steps_of(
     source: ColumnSource, categories: Any, others: bool
 ) -> ColumnSource | None:
-    match source:
-        case CodedColumn() | Steps():
-            return source
-        case Same(column):
-            numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
-            values = tuple(np.unique(numbers.to_numpy(dtype=np.float64)).tolist())
-            return Steps(column, values, others) if values else None
-        case _:
-            return None
+    if source.kind != "same":
+        return source if source.kind in ("codes", "steps") else None
+    numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()
+    values = tuple(np.unique(numbers.to_numpy(dtype=np.float64)).tolist())
+    return ColumnSource(source.column, "steps", values, others) if values else None
 
 
 def function(step: Any, view: View) -> Sources | None:
@@ -418,7 +360,7 @@ def function(step: Any, view: View) -> Sources | None:
         )
     points = np.tile(view.start, (len(_PROBES), 1))
     for source in view.sources:
-        if isinstance(source, Same | Rising):
+        if source.is_nondecreasing:
             points[:, source.column] = np.roll(_PROBES, source.column)
     try:
         given = view.sees(points)
@@ -515,32 +457,40 @@ def _in_union(step: Any, view: View) -> Sources | None:
 STEPS: Final[Mapping[type, StepRule]] = {
     ColumnTransformer: _in_parts,
     FeatureUnion: _in_union,
-    FunctionTransformer: function,
-    KBinsDiscretizer: binned,
+    preprocessing.FunctionTransformer: function,
+    preprocessing.KBinsDiscretizer: binned,
     MissingIndicator: indicated,
-    OneHotEncoder: one_hot,
-    OrdinalEncoder: _encoded,
-    PowerTransformer: powers,
-    SplineTransformer: splines,
+    preprocessing.OneHotEncoder: one_hot,
+    preprocessing.OrdinalEncoder: _encoded,
+    preprocessing.PowerTransformer: powers,
+    preprocessing.SplineTransformer: splines,
     SimpleImputer: imputed,
-    TargetEncoder: target_encoded,
-    **dict.fromkeys((Binarizer, QuantileTransformer), rising),
+    preprocessing.TargetEncoder: target_encoded,
     **dict.fromkeys(
-        (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler), rescaled
+        (preprocessing.Binarizer, preprocessing.QuantileTransformer), rising
     ),
     **dict.fromkeys(
         (
-            GenericUnivariateSelect,
-            RFE,
-            RFECV,
-            SelectFdr,
-            SelectFpr,
-            SelectFromModel,
-            SelectFwe,
-            SelectKBest,
-            SelectPercentile,
-            SequentialFeatureSelector,
-            VarianceThreshold,
+            preprocessing.MaxAbsScaler,
+            preprocessing.MinMaxScaler,
+            preprocessing.RobustScaler,
+            preprocessing.StandardScaler,
+        ),
+        rescaled,
+    ),
+    **dict.fromkeys(
+        (
+            feature_selection.GenericUnivariateSelect,
+            feature_selection.RFE,
+            feature_selection.RFECV,
+            feature_selection.SelectFdr,
+            feature_selection.SelectFpr,
+            feature_selection.SelectFromModel,
+            feature_selection.SelectFwe,
+            feature_selection.SelectKBest,
+            feature_selection.SelectPercentile,
+            feature_selection.SequentialFeatureSelector,
+            feature_selection.VarianceThreshold,
         ),
         selected,
     ),

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
+from sklearn import ensemble
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    BaggingClassifier,
-    BaggingRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    RobustScaler,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer
 
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
@@ -37,13 +24,18 @@ from propopt.structures.readers.boosted_trees import (
     LIGHTGBM_TREES,
     XGBOOST_TREES,
 )
-from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS, floats
+from propopt.structures.readers.fitted_networks import (
+    LINEAR_REGRESSORS,
+    SCALERS,
+    ModelOutput,
+    floats,
+    scaling_of,
+)
 from propopt.structures.readers.pipelines import View, behind
 from propopt.structures.readers.tree_nodes import (
     SCIKIT_TREES,
-    Scores,
-    TreeOutput,
     TreeRule,
+    TreeScore,
 )
 
 
@@ -55,7 +47,7 @@ class Part(NamedTuple):
 
     weight: float
     model: Any
-    output: TreeOutput
+    output: ModelOutput
     view: View
 
 
@@ -68,7 +60,7 @@ class ModelSum:
     base: float = 0.0  # the constant
 
 
-SumRule: TypeAlias = Callable[[Any, TreeOutput, View], ModelSum | Reason]
+SumRule: TypeAlias = Callable[[Any, ModelOutput, View], ModelSum | Reason]
 """From a model, an output of it and what it is given to what it adds up."""
 
 _OF_MEMBERS: Final = {
@@ -79,7 +71,7 @@ _OF_MEMBERS: Final = {
 """Outputs of what members of stacks are asked for."""
 
 
-def _pipeline(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
+def _pipeline(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     for _, step in model.steps[:-1]:
         seen = behind(step, view)
         if seen is None:
@@ -91,13 +83,13 @@ def _pipeline(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     return ModelSum((Part(1.0, model.steps[-1][1], output, view),))
 
 
-def _searched(model: Any, output: TreeOutput, view: View) -> ModelSum:
+def _searched(model: Any, output: ModelOutput, view: View) -> ModelSum:
     return ModelSum((Part(1.0, model.best_estimator_, output, view),))
 
 
-def _voting(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
+def _voting(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The weighted mean of predictions, or of probabilities."""
-    classifies = type(model) is VotingClassifier
+    classifies = type(model) is ensemble.VotingClassifier
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     if classifies and model.voting != "soft":
@@ -107,7 +99,7 @@ def _voting(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     return ModelSum(tuple(Part(w, member, output, view) for w, member in members))
 
 
-def _none_of(model: Any, output: TreeOutput) -> Reason:
+def _none_of(model: Any, output: ModelOutput) -> Reason:
     return Reason(
         f"{output.name!r} of a {type(model).__name__} is no sum of its members"
     )
@@ -124,9 +116,9 @@ def _is_dropped(member: Any) -> bool:
     return isinstance(member, str) and member == "drop"
 
 
-def _bagging(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
+def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
-    classifies = type(model) is BaggingClassifier
+    classifies = type(model) is ensemble.BaggingClassifier
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     array = view.in_array()
@@ -141,20 +133,19 @@ def _bagging(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     return ModelSum(tuple(parts))
 
 
-def _own_class(member: Any, output: TreeOutput) -> TreeOutput | None:
+def _own_class(member: Any, output: ModelOutput) -> ModelOutput | None:
     """The class as a member counts it, which may not have seen all."""
     known = np.flatnonzero(np.asarray(member.classes_) == output.index)
-    return TreeOutput(output.name, int(known[0])) if len(known) > 0 else None
+    return ModelOutput(output.name, int(known[0])) if len(known) > 0 else None
 
 
-def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
+def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """A linear model of what the members predict."""
     final = model.final_estimator_
     if type(final) in (LogisticRegression, LogisticRegressionCV):
-        scores = Scores(len(final.coef_), logit=1.0)
+        score = TreeScore.of(output, len(final.coef_), logit=1.0)
     else:
-        scores = Scores(1, is_value=type(final) in LINEAR_REGRESSORS)
-    score = scores.read(output)
+        score = TreeScore.of(output, 1, is_value=type(final) in LINEAR_REGRESSORS)
     outputs = _outputs_of_members(model)
     if score is None:
         return Reason(
@@ -171,7 +162,7 @@ def _stacking(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
     )
 
 
-def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:
+def _outputs_of_members(model: Any) -> list[tuple[Any, ModelOutput]]:
     """What the final model is given: of two classes the probability of the second."""
     outputs = []
     for member, method in zip(model.estimators_, model.stack_method_, strict=True):
@@ -179,12 +170,12 @@ def _outputs_of_members(model: Any) -> list[tuple[Any, TreeOutput]]:
         shared = n_classes == 2 or method == "predict"
         indices = [1 if n_classes == 2 else None] if shared else range(n_classes)
         outputs += [
-            (member, TreeOutput(_OF_MEMBERS[method], index)) for index in indices
+            (member, ModelOutput(_OF_MEMBERS[method], index)) for index in indices
         ]
     return outputs
 
 
-def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
+def _transformed(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """What is learned of y in other units, in those of y: for a scaler affine."""
     units = scale_of_target(model.transformer_)
     if units is None or output.name != "value":
@@ -195,44 +186,32 @@ def _transformed(model: Any, output: TreeOutput, view: View) -> ModelSum | Reaso
 
 def scale_of_target(scaler: Any) -> tuple[float, float] | None:
     """Slope and intercept of its inverse, of one column."""
-    slope, intercept = 1.0, 0.0
-    match scaler:
-        case StandardScaler():
-            slope = scaler.scale_[0] if scaler.with_std else 1.0
-            intercept = scaler.mean_[0] if scaler.with_mean else 0.0
-        case RobustScaler():
-            slope = scaler.scale_[0] if scaler.with_scaling else 1.0
-            intercept = scaler.center_[0] if scaler.with_centering else 0.0
-        case MinMaxScaler():
-            slope, intercept = (
-                1.0 / scaler.scale_[0],
-                -scaler.min_[0] / scaler.scale_[0],
-            )
-        case MaxAbsScaler():
-            slope = scaler.scale_[0]
-        case FunctionTransformer(func=None, inverse_func=None):
-            pass
-        case _:
-            return None
-    return float(slope), float(intercept)
+    if isinstance(scaler, FunctionTransformer):
+        return (1.0, 0.0) if scaler.func is scaler.inverse_func is None else None
+    if not isinstance(scaler, SCALERS):
+        return None
+    center, factor, offset = (float(part[0]) for part in astuple(scaling_of(scaler)))
+    return 1.0 / factor, center - offset / factor
 
 
-def _one_of_several(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
+def _one_of_several(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """A model for each output."""
     if output.name != "value" or output.index is None:
         return _none_of(model, output)
     member = model.estimators_[output.index]
-    return ModelSum((Part(1.0, member, TreeOutput("value", None), view),))
+    return ModelSum((Part(1.0, member, ModelOutput("value", None), view),))
 
 
 SUMS: Final[Mapping[type, SumRule]] = {
     Pipeline: _pipeline,
     MultiOutputRegressor: _one_of_several,
     TransformedTargetRegressor: _transformed,
-    **dict.fromkeys((BaggingClassifier, BaggingRegressor), _bagging),
+    **dict.fromkeys((ensemble.BaggingClassifier, ensemble.BaggingRegressor), _bagging),
     **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _searched),
-    **dict.fromkeys((StackingClassifier, StackingRegressor), _stacking),
-    **dict.fromkeys((VotingClassifier, VotingRegressor), _voting),
+    **dict.fromkeys(
+        (ensemble.StackingClassifier, ensemble.StackingRegressor), _stacking
+    ),
+    **dict.fromkeys((ensemble.VotingClassifier, ensemble.VotingRegressor), _voting),
 }
 """Classes of such models, with what reads each; never their subclasses."""
 
@@ -251,7 +230,7 @@ _OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
 """Those of libraries that are not imported, by their package and name."""
 
 
-def read_trees(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees that an output of a fitted model is, by the table."""
     kind = type(model)
     if kind in SUMS:

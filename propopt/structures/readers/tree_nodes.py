@@ -13,34 +13,17 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import ensemble
+from sklearn import tree as sklearn_tree
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.tree import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-)
 
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
-from propopt.structures.readers.fitted_networks import floats
+from propopt.structures.readers.fitted_networks import ModelOutput, floats
 from propopt.structures.readers.pipelines import (
-    CodedColumn,
-    Curved,
-    Rising,
-    Same,
-    Steps,
+    ColumnSource,
     View,
     table_numbers,
 )
@@ -49,61 +32,44 @@ from propopt.structures.readers.pipelines import (
 # ---- Trees that are written node by node
 
 
-class NodeList:
-    """The nodes of a tree so far.
+class Split(NamedTuple):
+    """A node that asks; what goes left and right is yet to be read."""
 
-    A place is where a node is put: 2 i for the left of node i, 2 i + 1 for its right,
-    and :attr:`root`.
+    feature: int
+    threshold: float
+    missing_left: bool
+    left: Any
+    right: Any
+    left_codes: Truths | None = None
+
+
+def written(
+    root: Any, read: Callable[[Any], Split | float | None], most: float = np.inf
+) -> Tree | None:
+    """The tree of what is read of a root, and of both sides of each node.
+
+    Numbers are leaves. None where one is not read, or more than so many nodes are.
     """
-
-    root = -1
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[int, float, bool, float]] = []
-        self._children: list[int] = []
-        self._left_codes: dict[int, Truths] = {}
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def split(
-        self,
-        place: int,
-        feature: int,
-        threshold: float,
-        missing_left: bool,
-        left_codes: Truths | None = None,
-    ) -> tuple[int, int]:
-        """Put a node that asks; the places of its children."""
-        node = self._put(place, (feature, threshold, missing_left, 0.0))
-        if left_codes is not None:
-            self._left_codes[node] = left_codes
-        return 2 * node, 2 * node + 1
-
-    def leaf(self, place: int, value: float) -> None:
-        """Put a leaf."""
-        self._put(place, (-1, np.inf, False, value))
-
-    def tree(self) -> Tree:
-        """The tree."""
-        feature, threshold, missing_left, value = zip(*self._rows, strict=True)
-        return Tree.of(
-            feature,
-            threshold,
-            self._children[::2],
-            self._children[1::2],
-            value,
-            missing_left,
-            self._left_codes,
-        )
-
-    def _put(self, place: int, row: tuple[int, float, bool, float]) -> int:
-        node = len(self._rows)
-        self._rows.append(row)
-        self._children += [-1, -1]
-        if place >= 0:
-            self._children[place] = node
-        return node
+    places, children = [(root, -1)], list[int]()
+    rows, listed = list[tuple[int, float, bool, float]](), dict[int, Truths]()
+    while places:
+        subject, child = places.pop()
+        node, found = len(rows), read(subject)
+        if found is None or node > most:
+            return None
+        children += [-1, -1]
+        if child >= 0:
+            children[child] = node
+        if not isinstance(found, Split):
+            rows.append((-1, np.inf, False, found))
+            continue
+        rows.append((found.feature, found.threshold, found.missing_left, 0.0))
+        if found.left_codes is not None:
+            listed[node] = found.left_codes
+        places += [(found.left, 2 * node), (found.right, 2 * node + 1)]
+    feature, cuts, missing_left, value = zip(*rows, strict=True)
+    sides = children[::2], children[1::2]
+    return Tree.of(feature, cuts, *sides, value, missing_left, listed)
 
 
 # ---- Nodes that send several intervals of a column to each side, as nodes with one cut
@@ -112,66 +78,36 @@ class NodeList:
 MOST_NODES: Final = 50_000
 """Of one tree: one that would have more is not made."""
 
-
-class Span(NamedTuple):
-    """Numbers low < x ≤ high, and whether NaN is with them."""
-
-    low: float = -np.inf
-    high: float = np.inf
-    missing: bool = True
-
-    def up_to(self, end: float, *, missing: bool) -> Span:
-        """Its numbers up to an end."""
-        return Span(self.low, min(self.high, end), self.missing and missing)
-
-    def beyond(self, end: float, *, missing: bool) -> Span:
-        """Its numbers beyond an end."""
-        return Span(max(self.low, end), self.high, self.missing and missing)
+Fan: TypeAlias = tuple[Array, Truths]
+"""What a node does with runs of numbers: where they end, increasing to infinity, and
+whether each goes left, which alternates."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Fan:
-    """What a node does with numbers, by runs of them."""
-
-    ends: Array  # (m,): where the runs end, increasing to infinity
-    left: Truths  # (m,): whether each goes left; it alternates
-
-    @classmethod
-    def of(cls, ends: Array, left: Truths) -> Fan:
-        """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
-        ends = np.append(ends, np.inf)
-        some = np.append(-np.inf, ends[:-1]) < ends
-        ends, left = ends[some], left[some]
-        last = np.append(left[1:] != left[:-1], True)
-        return cls(ends[last], left[last])
-
-    def runs_in(self, interval: Span) -> list[tuple[float, bool]]:
-        """Ends and sides of the runs that numbers of an interval are in."""
-        if interval.low >= interval.high:
-            return []
-        first = int(np.searchsorted(self.ends, interval.low, side="right"))
-        last = int(np.searchsorted(self.ends, interval.high))
-        ends, left = self.ends[first : last + 1], self.left[first : last + 1]
-        return list(zip(ends.tolist(), left.tolist(), strict=True))
+def fan(ends: Array, left: Truths) -> Fan:
+    """The fan of any runs: up to each of m − 1 ends, and beyond the last."""
+    ends = np.append(ends, np.inf)
+    some = np.append(-np.inf, ends[:-1]) < ends
+    ends, left = ends[some], left[some]
+    last = np.append(left[1:] != left[:-1], True)
+    return ends[last], left[last]
 
 
 def fanned(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
     """The tree whose nodes with fans do what they say; None if it is too large."""
     if not fans:
         return tree
-    if all(len(fan.left) <= 2 for fan in fans.values()):
+    if all(len(left) <= 2 for _, left in fans.values()):
         return _cut_once(tree, fans)
-    return _Growing(tree, fans).tree()
+    return _grown(tree, fans)
 
 
 def _cut_once(tree: Tree, fans: Mapping[int, Fan]) -> Tree:
     """The same nodes, with one cut or none in each fan."""
     threshold, missing_left = tree.threshold.copy(), tree.missing_left.copy()
     left, right = tree.left.copy(), tree.right.copy()
-    for node, fan in fans.items():
-        threshold[node] = fan.ends[0]
-        if not fan.left[0]:
+    for node, (ends, goes_left) in fans.items():
+        threshold[node] = ends[0]
+        if not goes_left[0]:
             left[node], right[node] = right[node], left[node]
             missing_left[node] = not missing_left[node]
     return replace(
@@ -179,79 +115,54 @@ def _cut_once(tree: Tree, fans: Mapping[int, Fan]) -> Tree:
     )
 
 
-class _Place(NamedTuple):
-    """A node of the tree that is yet to grow."""
+_Runs: TypeAlias = list[tuple[float, bool]]
+"""Where runs of numbers end, and whether they go left."""
 
-    node: int
-    intervals: Mapping[int, Span]
-    """What comes to it, by columns."""
-
-    child: int
-    """Where it is put among the new nodes."""
+_Came: TypeAlias = tuple[float, float, bool]
+"""Numbers low < x ≤ high, and whether NaN is with them."""
 
 
-class _Growing:
-    """A tree that grows node by node from another, without branches that none take."""
+def _grown(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
+    """A chain of nodes for each fan, without branches that none take.
 
-    def __init__(self, tree: Tree, fans: Mapping[int, Fan]) -> None:
-        self.old, self.fans, self.new = tree, fans, NodeList()
+    Each node of a chain sends its first run left.
+    """
 
-    def tree(self) -> Tree | None:
-        """The whole tree."""
-        places = [_Place(0, {}, NodeList.root)]
-        while places:
-            if len(self.new) > MOST_NODES:
-                return None
-            places.extend(self._grow(places.pop()))
-        return self.new.tree()
-
-    def _grow(self, place: _Place) -> list[_Place]:
-        """Write a node, or those of its fan; what is behind them is yet to grow."""
-        node, old = place.node, self.old
-        column = int(old.feature[node])
+    def read(place: tuple[int, Mapping[int, _Came], _Runs | None]) -> Split | float:
+        """A node, or what is left of its runs, by what comes to it of columns."""
+        node, came, runs = place
+        column, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
+        side = {True: int(tree.left[node]), False: int(tree.right[node])}
         if column < 0:
-            self.new.leaf(place.child, float(old.value[node]))
-            return []
-        if node in old.left_codes:
-            codes = old.left_codes[node]
-            left, right = self.new.split(place.child, column, np.inf, False, codes)
-            return [
-                place._replace(node=int(old.left[node]), child=left),
-                place._replace(node=int(old.right[node]), child=right),
-            ]
-        interval = place.intervals.get(column, Span())
-        return self._grow_numbers(place, column, interval)
+            return float(tree.value[node])
+        if node in tree.left_codes:
+            left, right = (side[True], came, None), (side[False], came, None)
+            return Split(column, np.inf, False, left, right, tree.left_codes[node])
+        low, high, missing = here = came.get(column, (-np.inf, np.inf, True))
+        if runs is None:
+            cut = fan(tree.threshold[[node]], np.array([True, False]))
+            runs = _runs(fans.get(node, cut), here)
+            if missing and missing_left not in (goes for _, goes in runs):
+                runs = [(-np.inf, missing_left), *runs]  # for NaN alone
+        (end, goes), *others = runs
+        if not others:
+            return read((side[goes], {**came, column: here}, None))
+        first = missing and goes == missing_left
+        part = {**came, column: (low, min(high, end), first)}
+        rest = {**came, column: (max(low, end), high, missing and not first)}
+        last = (node, rest, others)
+        return Split(column, end, first, (side[goes], part, None), last)
 
-    def _grow_numbers(self, place: _Place, column: int, interval: Span) -> list[_Place]:
-        """A chain of nodes, each of which sends its first run left."""
-        missing_left = bool(self.old.missing_left[place.node])
-        *runs, last = self._runs(place.node, interval)
-        places = []
-        for end, left in runs:
-            missing = interval.missing and left == missing_left
-            child, rest = self.new.split(place.child, column, end, missing)
-            part = interval.up_to(end, missing=missing)
-            places.append(self._behind(place, left, column, part, child))
-            interval = interval.beyond(end, missing=not missing)
-            place = place._replace(child=rest)
-        _, left = last
-        return [*places, self._behind(place, left, column, interval, place.child)]
+    return written((0, {}, None), read, MOST_NODES)
 
-    def _runs(self, node: int, interval: Span) -> list[tuple[float, bool]]:
-        """Ends and sides of what comes to a node, with one for NaN alone."""
-        cut = Fan.of(self.old.threshold[[node]], np.array([True, False]))
-        runs = self.fans.get(node, cut).runs_in(interval)
-        missing_left = bool(self.old.missing_left[node])
-        if interval.missing and missing_left not in (left for _, left in runs):
-            return [(-np.inf, missing_left), *runs]
-        return runs
 
-    def _behind(
-        self, place: _Place, left: bool, column: int, interval: Span, child: int
-    ) -> _Place:
-        side = self.old.left if left else self.old.right
-        intervals = {**place.intervals, column: interval}
-        return _Place(int(side[place.node]), intervals, child)
+def _runs(runs: Fan, came: _Came) -> _Runs:
+    """Ends and sides of the runs that numbers of an interval are in."""
+    (ends, left), (low, high, _) = runs, came
+    if low >= high:
+        return []
+    some = slice(np.searchsorted(ends, low, "right"), np.searchsorted(ends, high) + 1)
+    return list(zip(ends[some].tolist(), left[some].tolist(), strict=True))
 
 
 # ---- Thresholds for numbers in float64 of models that compare them in float32
@@ -352,7 +263,8 @@ class Questions:
 
     def cuts(self, ends: Mapping[int, Array]) -> Mapping[int, Array]:
         """The largest numbers of which at most each end is seen."""
-        rising = [k for k in ends if isinstance(self.view.sources[k], Rising)]
+        sources = self.view.sources
+        rising = [k for k in ends if sources[k].kind in ("straight", "rising")]
         if not rising:
             return ends
         seen = np.repeat(rising, [len(ends[k]) for k in rising])
@@ -371,7 +283,7 @@ class Questions:
         codes = np.arange(n_codes or 0, dtype=np.float64)
         return self._one_by_one(k, codes)
 
-    def steps(self, k: int, source: Steps) -> tuple[Array, Array]:
+    def steps(self, k: int, source: ColumnSource) -> tuple[Array, Array]:
         """Where runs of numbers end, but for the last, and what is seen of each."""
         values, seen, other = self.listed(k, source)
         if not source.elsewhere:
@@ -381,9 +293,9 @@ class Questions:
         runs[1::2] = seen
         return ends, runs
 
-    def listed(self, k: int, source: Steps) -> tuple[Array, Array, float]:
+    def listed(self, k: int, source: ColumnSource) -> tuple[Array, Array, float]:
         """The values of an encoded column, what is seen of each, and of all others."""
-        values = np.array(source.values)
+        values = np.array(source.numbers)
         if not source.elsewhere:  # other values are refused
             return values, self.ask(k, values), np.nan
         *seen, other = self.ask(k, np.append(values, np.floor(values[-1]) + 1.0))
@@ -430,11 +342,11 @@ _ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 
 def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
     """The same trees, asking for columns of the table in float64."""
-    in_place = all(source == Same(k) for k, source in enumerate(view.sources))
+    in_place = all(source == ColumnSource(k) for k, source in enumerate(view.sources))
     if view.plain and in_place and not any(tree.left_codes for tree in trees):
         return list(trees)
     ends = ends_asked(trees)
-    if any(isinstance(view.sources[k], Curved) for k in ends):
+    if any(view.sources[k].kind == "curved" for k in ends):
         return None
     columns = _columns(ends, view, numbers)
     whole = []
@@ -458,31 +370,24 @@ def _columns(
 ) -> Mapping[int, _Put]:
     """For each column of the model that is asked for."""
     asked = Questions(view, numbers)
-    numeric = [k for k in ends if not isinstance(view.sources[k], CodedColumn)]
+    numeric = [k for k in ends if view.sources[k].kind != "codes"]
     missing, cuts = asked.missing(numeric), asked.cuts(ends)
     columns: dict[int, _Put] = {}
     for k in ends:
-        match view.sources[k]:
-            case CodedColumn(j):
-                put = partial(_Asking.put_codes, column=j, seen=asked.codes(k))
-            case Steps(j) as source:
+        source = view.sources[k]
+        match source.kind:
+            case "codes":
+                put = partial(_Asking.put_codes, seen=asked.codes(k))
+            case "steps":
                 changes, seen = asked.steps(k, source)
                 put = partial(
-                    _Asking.put_runs,
-                    column=j,
-                    missing=missing[k],
-                    ends=changes,
-                    seen=seen,
+                    _Asking.put_runs, missing=missing[k], ends=changes, seen=seen
                 )
-            case source:
+            case _:
                 put = partial(
-                    _Asking.put_numbers,
-                    column=source.column,
-                    missing=missing[k],
-                    ends=ends[k],
-                    cuts=cuts[k],
+                    _Asking.put_numbers, missing=missing[k], ends=ends[k], cuts=cuts[k]
                 )
-        columns[k] = put
+        columns[k] = partial(put, column=source.column)
     return columns
 
 
@@ -534,7 +439,7 @@ class _Asking:
         for node in set(nodes.tolist()) & set(self.model.left_codes):
             own, runs = code_runs(self.model.left_codes[node])
             self.missing_left[node] = self.goes_left(node, np.array([missing]))[0]
-            self.fans[node] = Fan.of(cuts[np.searchsorted(ends, own)], runs)
+            self.fans[node] = fan(cuts[np.searchsorted(ends, own)], runs)
 
     def put_runs(
         self,
@@ -549,7 +454,7 @@ class _Asking:
         for node in nodes.tolist():
             left = self.goes_left(node, np.append(seen, missing))
             self.missing_left[node] = left[-1]
-            self.fans[node] = Fan.of(ends, left[:-1])
+            self.fans[node] = fan(ends, left[:-1])
 
     def put_codes(self, nodes: Positions, column: int, seen: Array) -> None:
         """Ask for a category, of whose codes (K,) this is seen."""
@@ -561,17 +466,7 @@ class _Asking:
 # ---- Which score of a model an output is, up to a factor: where that is exact
 
 
-@final
-@dataclass(frozen=True)
-class TreeOutput:
-    """What is wanted of a model."""
-
-    name: str  # "value", "probability", "log_odds" or "margin"
-    # the class, or the column of the output; None where there is only one
-    index: int | None
-
-
-TreeRule: TypeAlias = Callable[[Any, TreeOutput, View], TreeSum | None]
+TreeRule: TypeAlias = Callable[[Any, ModelOutput, View], TreeSum | None]
 """What reads an output of a fitted model in a view; None where it is not exact."""
 
 
@@ -581,45 +476,40 @@ class TreeScore(NamedTuple):
     place: int
     factor: float = 1.0
 
+    @classmethod
+    def of(
+        cls,
+        output: ModelOutput,
+        count: int,
+        *,
+        is_value: bool = False,
+        logit: float | None = None,
+    ) -> TreeScore | None:
+        """The one of K scores, which are sums of trees, that an output is, or None.
 
-@final
-@dataclass(frozen=True)
-class Scores:
-    """The K scores of a model that are sums of trees, and what is made of them."""
-
-    count: int  # K
-    is_value: bool = False  # whether the scores are what the model predicts
-    # the log-odds of the second of two classes are logit times the only score
-    logit: float | None = None
-
-    def read(self, output: TreeOutput) -> TreeScore | None:
-        """The score that an output is; None if it is none of them."""
-        match output.name:
-            case "value" if self.is_value:
-                return TreeScore(output.index or 0)
-            case "margin":
-                return self._margin(output, 1.0)
-            case "log_odds" if self.logit is not None and self.count == 1:
-                return self._margin(output, self.logit)
-            case _:
-                return None
-
-    def _margin(self, output: TreeOutput, factor: float) -> TreeScore:
-        """Two classes share one score, which is that of the second."""
-        if self.count > 1:
-            return TreeScore(output.index or 0, factor)
-        return TreeScore(0, -factor if output.index == 0 else factor)
+        Scores may be what the model predicts; the log-odds of the second of two classes
+        may be ``logit`` times the only score.
+        """
+        if output.name == "value":
+            return cls(output.column) if is_value else None
+        factor = 1.0 if output.name == "margin" else logit
+        if factor is None or output.name == "probability":
+            return None
+        if count > 1:
+            return cls(output.column) if output.name == "margin" else None
+        return cls(0, -factor if output.index == 0 else factor)
 
 
 def sum_of_trees(
-    trees: Sequence[Tree],
+    trees: Sequence[Tree | None],
     base: float,
     view: View,
     numbers: Numbers = table_numbers,
     tolerance: float = DOUBLE_TOLERANCE,
 ) -> TreeSum | None:
-    """A sum of trees by the columns of the table behind a view."""
-    whole = resolved(trees, view, numbers)
+    """A sum of trees by the columns of the table behind a view; None if one is not."""
+    read = [tree for tree in trees if tree is not None]
+    whole = resolved(read, view, numbers) if len(read) == len(trees) else None
     if whole is None:
         return None
     return TreeSum(tuple(whole), base, view.n_codes, tolerance)
@@ -646,7 +536,7 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
     ]
 
 
-def _mean(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _mean(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """A tree, or the mean of a forest: values of regression, shares of classes."""
     if output.name != ("probability" if is_classifier(model) else "value"):
         return None
@@ -656,19 +546,20 @@ def _mean(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return sum_of_trees(trees, 0.0, view)
 
 
-def _leaf_values(member: Any, output: TreeOutput) -> Array:
+def _leaf_values(member: Any, output: ModelOutput) -> Array:
     """Of ``value`` (n, outputs, classes) those of a class, or of one of the outputs."""
-    index = output.index or 0
+    index = output.column
     values = floats(member.tree_.value)
     return values[:, 0, index] if output.name == "probability" else values[:, index, 0]
 
 
-def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     # of two classes log-odds are the score, or of exponential loss twice the score
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
-    is_value = type(model) is GradientBoostingRegressor
-    score = Scores(model.estimators_.shape[1], is_value, logit).read(output)
+    is_value = type(model) is ensemble.GradientBoostingRegressor
+    n_scores = model.estimators_.shape[1]
+    score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
     first, dummies = model.init_, (DummyClassifier, DummyRegressor)
     if score is None or not (isinstance(first, str) or type(first) in dummies):
         return None
@@ -681,14 +572,15 @@ def _boosting(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
     return sum_of_trees(trees, score.factor * float(start), view)
 
 
-def _boosted_votes(model: Any, output: TreeOutput, view: View) -> TreeSum | None:
+def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
 
     The margin of two classes is twice the vote for the second.
     """
     n_classes = len(model.classes_)
-    score = Scores(1 if n_classes == 2 else n_classes, logit=1.0).read(output)
-    plain = {DecisionTreeClassifier, ExtraTreeClassifier}
+    n_scores = 1 if n_classes == 2 else n_classes
+    score = TreeScore.of(output, n_scores, logit=1.0)
+    plain = {sklearn_tree.DecisionTreeClassifier, sklearn_tree.ExtraTreeClassifier}
     if score is None or not {type(member) for member in model.estimators_} <= plain:
         return None
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
@@ -710,10 +602,21 @@ def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
 
 
 SCIKIT_TREES: Final[Mapping[type, TreeRule]] = {
-    AdaBoostClassifier: _boosted_votes,
-    **dict.fromkeys((DecisionTreeClassifier, DecisionTreeRegressor), _mean),
-    **dict.fromkeys((ExtraTreeClassifier, ExtraTreeRegressor), _mean),
-    **dict.fromkeys((ExtraTreesClassifier, ExtraTreesRegressor), _mean),
-    **dict.fromkeys((RandomForestClassifier, RandomForestRegressor), _mean),
-    **dict.fromkeys((GradientBoostingClassifier, GradientBoostingRegressor), _boosting),
+    ensemble.AdaBoostClassifier: _boosted_votes,
+    **dict.fromkeys(
+        (sklearn_tree.DecisionTreeClassifier, sklearn_tree.DecisionTreeRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (sklearn_tree.ExtraTreeClassifier, sklearn_tree.ExtraTreeRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (ensemble.RandomForestClassifier, ensemble.RandomForestRegressor), _mean
+    ),
+    **dict.fromkeys(
+        (ensemble.GradientBoostingClassifier, ensemble.GradientBoostingRegressor),
+        _boosting,
+    ),
 }

@@ -14,12 +14,17 @@ from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points, Positions, Truths
 from propopt.base.text import Reason
-from propopt.structures.boosters import UNREADABLE, last_step, unreadable
+from propopt.structures.boosters import (
+    UNREADABLE,
+    last_step,
+    members_in,
+    unreadable,
+)
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.sums import padded_paths
+from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.pipelines import View
 from propopt.structures.readers.tree_models import ModelSum, read_trees
-from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import exact_products
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.tfidf.text_sums import (
@@ -243,7 +248,7 @@ class TextTrees:
         )
 
 
-def read_text_trees(vectoriser: Vectoriser, output: TreeOutput) -> TextTrees | Reason:
+def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | Reason:
     """Trees, forests and boosting on counts, presence or tf-idf that has no norm."""
     view = View.of_numbers(vectoriser.n_features, sp.csr_array)
     try:
@@ -271,7 +276,7 @@ def read_text_trees(vectoriser: Vectoriser, output: TreeOutput) -> TextTrees | R
     return TextTrees(vectoriser, trees.base, Tree.beside(trees.trees), absent)
 
 
-def _no_boxes(rest: Any, output: TreeOutput, view: View) -> Reason:
+def _no_boxes(rest: Any, output: ModelOutput, view: View) -> Reason:
     """Why the model behind a vectoriser is no sum of trees."""
     try:
         result = exact_products(rest, output, view)
@@ -297,13 +302,10 @@ def _absent(rest: Any) -> float | None:
 def _members(model: Any) -> Iterator[Any]:
     """The models that a model is made of; itself, where it is made of none."""
     last = last_step(model)
-    parts = getattr(last, "estimators_", None)
-    if hasattr(last, "best_estimator_"):
-        yield from _members(last.best_estimator_)
-    elif isinstance(parts, list):
-        for part in parts:
-            yield from _members(part)
-    else:
+    parts = members_in(last)
+    for part in parts:
+        yield from _members(part)
+    if not parts:
         yield last
 
 
@@ -323,7 +325,7 @@ def read_text_model(
     model: Any, output: str, index: int | None
 ) -> TextStructure | Reason:
     """What a fitted model of texts is made of; the first reason if it is not read."""
-    wanted, vectoriser = TreeOutput(output, index), Vectoriser.of(model)
+    wanted, vectoriser = ModelOutput(output, index), Vectoriser.of(model)
     reasons = []
     if isinstance(vectoriser, Reason):
         reasons.append(vectoriser)
@@ -345,7 +347,7 @@ def read_text_model(
     return reasons[0]
 
 
-def _read_members(model: Any, output: TreeOutput) -> AddedTexts | Reason | None:
+def _read_members(model: Any, output: ModelOutput) -> AddedTexts | Reason | None:
     """What a model adds up; None where it is no sum of others."""
     total = members_of(model, output)
     if not isinstance(total, ModelSum):

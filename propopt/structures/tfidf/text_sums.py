@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, TypeAlias, final
 
@@ -38,12 +38,12 @@ from propopt.structures.networks import (
     Score,
 )
 from propopt.structures.readers.fitted_networks import (
+    ModelOutput,
     dense_floats,
     floats,
 )
 from propopt.structures.readers.pipelines import View
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
-from propopt.structures.readers.tree_nodes import TreeOutput
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.subsets.sets import (
     Blocks,
@@ -90,13 +90,6 @@ class LinearRow:
         """Σ_k c_k times score k of an affine network."""
         at_zero, pullback = network.linearized(np.zeros((1, n_inputs)))
         return cls(pullback(cotangents[None])[0], float(at_zero[0] @ cotangents))
-
-    @classmethod
-    def added(cls, rows: Sequence[LinearRow], weights: Sequence[float]) -> LinearRow:
-        """The weighted sum of rows without thresholds."""
-        pairs = list(zip(weights, rows, strict=True))
-        coefficients = np.sum([w * row.coefficients for w, row in pairs], axis=0)
-        return cls(coefficients, sum(w * row.intercept for w, row in pairs))
 
     def times(self, factor: float) -> LinearRow:
         """All weights times a factor."""
@@ -267,7 +260,7 @@ class AddedTexts:
         return parts[0][1] if alone else AddedSets(parts, self.base)
 
 
-def members_of(model: Any, output: TreeOutput) -> ModelSum | Reason | None:
+def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
     """What a model adds up; None where it has no members that are given what it is.
 
     Members of a pipeline are behind the same steps before. Bags give each member
@@ -292,7 +285,7 @@ _NO_TABLE: Final = View.of_numbers(0, np.asarray)
 """Members are read by themselves, and not in what a table has for them."""
 
 
-def _one_against_rest(model: Any, output: TreeOutput, view: View) -> ModelSum | Reason:
+def _one_against_rest(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """A model for each class; one for two."""
     if len(model.estimators_) == 1:
         return ModelSum((Part(1.0, model.estimators_[0], output, view),))
@@ -302,7 +295,7 @@ def _one_against_rest(model: Any, output: TreeOutput, view: View) -> ModelSum | 
             "classes; output='margin' is not"
         )
     own = model.estimators_[output.index]
-    return ModelSum((Part(1.0, own, TreeOutput("margin", 1), view),))
+    return ModelSum((Part(1.0, own, ModelOutput("margin", 1), view),))
 
 
 _SUMS_OF_TEXTS: Final[Mapping[type, SumRule]] = {
@@ -318,24 +311,24 @@ _SUMS_OF_TEXTS: Final[Mapping[type, SumRule]] = {
 
 
 Found: TypeAlias = LinearRow | Reason | None
-RowRule: TypeAlias = Callable[[Any, TreeOutput], Found]
+RowRule: TypeAlias = Callable[[Any, ModelOutput], Found]
 """From a fitted model and an output of it to its row, the reason, or None."""
 
 
-def linear_row(model: Any, output: TreeOutput) -> Found:
+def linear_row(model: Any, output: ModelOutput) -> Found:
     """The row of an output of a fitted model; None of models that are not linear."""
     rule = _RULES.get(type(model), _of_members)
     return rule(model, output)
 
 
-def _of_scores(model: Any, output: TreeOutput) -> Found:
+def _of_scores(model: Any, output: ModelOutput) -> Found:
     """Of models whose scores are A x + b."""
     network = exact_network(model)
     if network is None or not is_affine(network):
         return None
     if output.index is None and network.n_scores > 1:
         return Reason(f"{type(model).__name__} has {network.n_scores} outputs")
-    link = exact_link(model, output.name, output.index or 0, network.n_scores)
+    link = exact_link(model, output.name, output.column, network.n_scores)
     if not isinstance(link, Score):
         return Reason(_curved(model, link))
     cotangents = np.zeros(network.n_scores)
@@ -363,7 +356,7 @@ def _curved(model: Any, link: Link | None) -> str:
             )
 
 
-def _pipeline(model: Any, output: TreeOutput) -> Found:
+def _pipeline(model: Any, output: ModelOutput) -> Found:
     result = linear_row(model.steps[-1][1], output)
     for _, step in reversed(model.steps[:-1]):
         if not isinstance(result, LinearRow):
@@ -372,7 +365,7 @@ def _pipeline(model: Any, output: TreeOutput) -> Found:
     return result
 
 
-def _of_members(model: Any, output: TreeOutput) -> Found:
+def _of_members(model: Any, output: ModelOutput) -> Found:
     """Of models that add up what others predict; of others by their scores."""
     total = members_of(model, output)
     if not isinstance(total, ModelSum):
@@ -389,11 +382,12 @@ def _of_members(model: Any, output: TreeOutput) -> Found:
 def _added(rows: list[LinearRow], weights: list[float], base: float) -> Found:
     if any(row.thresholds is not None for row in rows):
         return Reason("members compare what they are given with thresholds")
-    result = LinearRow.added(rows, weights)
-    return replace(result, intercept=result.intercept + base)
+    pairs = list(zip(weights, rows, strict=True))
+    coefficients = np.sum([w * row.coefficients for w, row in pairs], axis=0)
+    return LinearRow(coefficients, sum(w * row.intercept for w, row in pairs) + base)
 
 
-def _bagging(model: Any, output: TreeOutput) -> Found:
+def _bagging(model: Any, output: ModelOutput) -> Found:
     """The mean over members, each of which is given its own columns."""
     rows = []
     for member, columns in zip(
@@ -406,7 +400,7 @@ def _bagging(model: Any, output: TreeOutput) -> Found:
     return _added(rows, [1.0 / len(rows)] * len(rows), 0.0)
 
 
-def _support_vectors(model: Any, output: TreeOutput) -> Found:
+def _support_vectors(model: Any, output: ModelOutput) -> Found:
     """Of linear kernels."""
     name = type(model).__name__
     if model.kernel != "linear":
@@ -421,27 +415,22 @@ def _support_vectors(model: Any, output: TreeOutput) -> Found:
     return row.times(-1.0) if wanted == "margin" and output.index == 0 else row
 
 
-def _kernel_ridge(model: Any, output: TreeOutput) -> Found:
+def _kernel_ridge(model: Any, output: ModelOutput) -> Found:
     if model.kernel != "linear":
         return Reason(f"KernelRidge(kernel={model.kernel!r}) is no sum of words")
     dual = np.asarray(model.dual_coef_, float)
-    own = dual if dual.ndim == 1 else dual[:, output.index or 0]
+    own = dual if dual.ndim == 1 else dual[:, output.column]
     return LinearRow(np.asarray(model.X_fit_.T @ own, float).ravel(), 0.0)
 
 
-def _multinomial(model: Any, output: TreeOutput) -> Found:
-    """Log p(k) + Σ_v x_v log p(v | k)."""
-    logs = floats(model.feature_log_prob_)
-    return _naive_bayes(model, output, logs, floats(model.class_log_prior_))
+def _counting(model: Any, output: ModelOutput) -> Found:
+    """Log p(k) + Σ_v x_v log p(v | k); the complement's Σ_v x_v w_vk has no priors."""
+    logs, priors = floats(model.feature_log_prob_), floats(model.class_log_prior_)
+    own = np.zeros(len(logs)) if type(model) is ComplementNB else priors
+    return _naive_bayes(model, output, logs, own)
 
 
-def _complement(model: Any, output: TreeOutput) -> Found:
-    """Σ_v x_v w_vk, without priors."""
-    logs = floats(model.feature_log_prob_)
-    return _naive_bayes(model, output, logs, np.zeros(len(logs)))
-
-
-def _bernoulli(model: Any, output: TreeOutput) -> Found:
+def _bernoulli(model: Any, output: ModelOutput) -> Found:
     """Log p(k) + Σ_v log p or log(1 − p) of what is there or is not."""
     logs = floats(model.feature_log_prob_)
     gone = np.log1p(-np.exp(logs))
@@ -453,7 +442,7 @@ def _bernoulli(model: Any, output: TreeOutput) -> Found:
     return replace(row, thresholds=thresholds)
 
 
-def _naive_bayes(model: Any, output: TreeOutput, logs: Array, priors: Array) -> Found:
+def _naive_bayes(model: Any, output: ModelOutput, logs: Array, priors: Array) -> Found:
     """The log-odds of two classes, from their log-likelihoods."""
     if output.name != "log_odds" or len(priors) != 2:
         return Reason(
@@ -464,14 +453,14 @@ def _naive_bayes(model: Any, output: TreeOutput, logs: Array, priors: Array) -> 
     return LinearRow(logs[1] - logs[0], float(priors[1] - priors[0])).times(sign)
 
 
-def _calibrated(_model: Any, _output: TreeOutput) -> Found:
+def _calibrated(_model: Any, _output: ModelOutput) -> Found:
     return Reason(
         "calibrated probabilities are means of curves of weighted sums of words; the "
         "margin of the model before calibration is a sum"
     )
 
 
-def _votes(model: Any, output: TreeOutput) -> Found:
+def _votes(model: Any, output: ModelOutput) -> Found:
     result = _of_members(model, output)
     if not isinstance(result, Reason) or output.name != "probability":
         return result
@@ -486,9 +475,9 @@ _RULES: Final[Mapping[type, RowRule]] = {
     BaggingRegressor: _bagging,
     BernoulliNB: _bernoulli,
     CalibratedClassifierCV: _calibrated,
-    ComplementNB: _complement,
+    ComplementNB: _counting,
     KernelRidge: _kernel_ridge,
-    MultinomialNB: _multinomial,
+    MultinomialNB: _counting,
     Pipeline: _pipeline,
     VotingClassifier: _votes,
 }
@@ -533,7 +522,7 @@ class TextLinear:
 
 
 def read_text_linear(
-    vectoriser: Vectoriser, output: TreeOutput
+    vectoriser: Vectoriser, output: ModelOutput
 ) -> TextLinear | Reason | None:
     """Linear outputs behind counts or tf-idf, with a norm or without."""
     try:

@@ -11,8 +11,6 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -25,7 +23,12 @@ from sklearn.preprocessing import Normalizer
 
 from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
 from propopt.base.text import Reason
-from propopt.structures.boosters import first_step, is_passthrough, working_steps
+from propopt.structures.boosters import (
+    first_step,
+    is_passthrough,
+    members_in,
+    working_steps,
+)
 from propopt.structures.networks import Network, Scaling
 from propopt.structures.readers.fitted_networks import SKLEARN_TRANSFORMS
 from propopt.structures.subsets.sets import (
@@ -264,16 +267,8 @@ def text_entries(model: Any) -> list[Any]:
     if isinstance(entry, FeatureUnion):
         parts = [part for _, part in entry.transformer_list if part != "drop"]
         return _entries(part for part in parts if not is_passthrough(part))
-    if hasattr(entry, "best_estimator_"):
-        return text_entries(entry.best_estimator_)
-    if isinstance(entry, TransformedTargetRegressor):
-        return text_entries(entry.regressor_)
-    if isinstance(entry, CalibratedClassifierCV):
-        return _entries(part.estimator for part in entry.calibrated_classifiers_)
-    members = getattr(entry, "estimators_", None)
-    if isinstance(members, list):
-        return _entries(members)
-    return [entry]
+    parts = members_in(entry)
+    return _entries(parts) if parts else [entry]
 
 
 def text_vectorisers(model: Any) -> list[CountsWords]:

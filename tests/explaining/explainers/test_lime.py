@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from baseline_checks import DISTRIBUTIONS, Z, worst_z
-from differentiated import smoothed_gradient
 from sklearn.linear_model import LinearRegression, Ridge
+from smoothed_formulas import LIMITS
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput, Refused
@@ -72,28 +73,22 @@ def test_lime_finds_the_slopes_of_a_linear_function_at_any_scale(
 
 
 def test_lime_tends_to_the_gradient_as_its_scale_goes_to_zero(X: Points) -> None:
-    result = Lime(scale=1e-5, n_samples=50).explain(PaperFormula("exponential"), X)
+    result = Lime(scale=1e-5, n_samples=50).explain(LIMITS["eˣ"][0], X)
     np.testing.assert_allclose(result.attributions, np.exp(X), rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        Power(3),
-        Sine(),
-        PaperFormula("exponential"),
-        PaperFormula("quadratic_plus_sine"),
-    ],
-)
-def test_gaussian_lime_has_the_limit_of_smoothgrad(function: Power, X: Points) -> None:
+@pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
+def test_gaussian_lime_has_the_limit_of_smoothgrad(
+    function: Power, limit: Callable[..., Points], X: Points
+) -> None:
     result = Lime(scale=0.5, n_samples=10_000).explain(function, X)
-    assert worst_z(result, smoothed_gradient(function, X, 0.5)) < Z
+    assert worst_z(result, limit(X, 0.5)) < Z
 
 
 def test_a_gaussian_kernel_narrows_gaussian_draws(X: Points) -> None:
     # N(0, δ²) tilted by exp(−ε²/2κ²) is N(0, δ²κ²/(δ² + κ²)).
     result = Lime(scale=0.8, n_samples=10_000, kernel_width=0.6).explain(Power(3), X)
-    assert worst_z(result, smoothed_gradient(Power(3), X, 0.48)) < Z
+    assert worst_z(result, 3 * X**2 + 3 * 0.48**2) < Z
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from baseline_checks import Recorded, Z, worst_z
-from differentiated import smoothed_gradient
+from smoothed_formulas import LIMITS
 
 from propopt.base.arrays import Points
 from propopt.explaining.explainers import SmoothGrad
 from propopt.functions import Power, Sine
-from propopt.functions.formulas import PaperFormula
 from propopt.laws import perturbations
 
 
@@ -22,21 +23,13 @@ def test_blocks_stay_within_their_budget(X: Points) -> None:
     assert sum(rows for rows, _ in function.shapes) == 6 * 40
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        Power(3),
-        Sine(),
-        PaperFormula("exponential"),
-        PaperFormula("quadratic_plus_sine"),
-    ],
-)
+@pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("scale", [0.1, 0.7])
 def test_smoothgrad_tends_to_the_smoothed_gradient(
-    function: Power, scale: float, X: Points
+    function: Power, limit: Callable[..., Points], scale: float, X: Points
 ) -> None:
     result = SmoothGrad(scale=scale, n_samples=4000).explain(function, X)
-    assert worst_z(result, smoothed_gradient(function, X, scale)) < Z
+    assert worst_z(result, limit(X, scale)) < Z
 
 
 def test_smoothgrad_of_a_cube_is_3x2_plus_3_delta2(X: Points) -> None:

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import KnownTable, wrapped, wrapped_by_margin
+from propopt.functions.wrapping import KnownTable, wrapped_and_told, wrapped_by_margin
 
 
 TEXTS = ["good food", "bad food", "no good", "bad", "good", "so bad"]
@@ -26,20 +26,22 @@ def fitted(model):
 
 @pytest.mark.parametrize("X", [TEXTS, pd.Series(TEXTS), np.array(TEXTS)])
 def test_documents_are_their_own_data(X):
-    f = wrapped(fitted(LogisticRegression()), X, None, "auto", None)
+    f = wrapped_and_told(fitted(LogisticRegression()), X, None, "auto", None)[0]
     assert isinstance(f, TextFunction)
     assert [d.text for d in f.text_schema.documents] == TEXTS
-    f = wrapped(fitted(LogisticRegression()), X[:1], None, "auto", TEXTS, batch_rows=3)
+    f = wrapped_and_told(
+        fitted(LogisticRegression()), X[:1], None, "auto", TEXTS, batch_rows=3
+    )[0]
     assert (len(f.text_schema.documents), f.batch_rows) == (6, 3)
 
 
 def test_a_schema_is_for_wrap():
     schema = po.TextSchema.of(TEXTS)
-    f = wrapped(fitted(LogisticRegression()), TEXTS, None, "auto", schema)
+    f = wrapped_and_told(fitted(LogisticRegression()), TEXTS, None, "auto", schema)[0]
     assert f.text_schema is schema
     with pytest.raises(InvalidInput, match="a schema belongs to wrap"):
-        wrapped(f, TEXTS, None, "auto", schema)
-    assert wrapped(f, TEXTS, None, "auto", None) is f
+        wrapped_and_told(f, TEXTS, None, "auto", schema)
+    assert wrapped_and_told(f, TEXTS, None, "auto", None)[0] is f
 
 
 def test_the_margin_of_a_boosted_classifier():

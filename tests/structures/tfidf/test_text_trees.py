@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
@@ -24,7 +25,7 @@ from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from subset_oracle import assert_means, masks
 
@@ -295,6 +296,7 @@ def test_members_that_see_absent_words_otherwise():
     for last in (
         VotingRegressor(members),
         GridSearchCV(boosted, {"max_depth": [2, 4]}, cv=2),
+        TransformedTargetRegressor(boosted, transformer=StandardScaler()),
     ):
         model = make_pipeline(CountVectorizer(dtype=np.float32), last)
         model.fit(TEXTS, LABELS)
