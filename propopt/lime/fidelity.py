@@ -10,8 +10,8 @@ import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.resources import AT_ONCE
-from propopt.lime.expectations import ExactLimits, FactorMeans
-from propopt.lime.laws.lime_law import LimeLaw, Tilt, draws_at
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.laws.lime_law import FactorMeans, LimeLaw, Tilt, draws_at
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import Bumps, Factors, Pieces, Powers
 from propopt.structures.products.normals import LOG_TAIL, Normals, normal_nodes

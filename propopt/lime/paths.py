@@ -16,8 +16,9 @@ from scipy.optimize import elementwise
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
-from propopt.lime.expectations import ExactLimits, FactorMeans
+from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import binned_columns
+from propopt.lime.laws.lime_law import FactorMeans
 
 
 # ---- Coefficients of one row at any widths, with what rounding leaves uncertain

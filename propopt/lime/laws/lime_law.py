@@ -16,7 +16,7 @@ from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.results.certain import plural
-from propopt.structures.products.families import Pieces
+from propopt.structures.products.families import Factors, Pieces
 from propopt.structures.products.normals import Normals, Quantiles
 from propopt.tables.frames import Labels, order_of
 
@@ -101,6 +101,86 @@ class Tilt:
         normals = self.pieces.normals
         parts = (normals.mean, normals.sd, normals.low, normals.high)
         return Quantiles(Normals(*(part.ravel() for part in parts)))
+
+
+# ---- What a law of LIME makes of factors of columns
+
+
+@final
+@dataclass(eq=False)
+class InBins:
+    """Factors of one column, and their means in pieces that stay."""
+
+    factors: Factors
+    pieces: Pieces | None = None  # what the means are of
+    means: Array | None = None  # shape (U, B)
+
+    def __call__(self, tilt: Tilt) -> tuple[Array, Array]:
+        """E_Q[g | z_j = 1] and E_Q[g | z_j = 0], (U, n) each."""
+        return tilt.given(self.of(tilt.pieces))
+
+    def of(self, pieces: Pieces) -> Array:
+        """The means in each piece; computed once of pieces that are for all rows."""
+        if self.means is not None and self.pieces is pieces:
+            return self.means
+        means = pieces.expect(self.factors)
+        if pieces.mean.ndim == 1:
+            self.pieces, self.means = pieces, means
+        return means
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FactorMeans:
+    """What the weighted law makes of U factors in n situations."""
+
+    tilts: tuple[Tilt, ...]  # (D,): the law of each column
+    column: Positions  # (U,): the column of each factor
+    # (U, n): E_Q[g_u | z_j = 1] and E_Q[g_u | z_j = 0], j the column of factor u
+    one: Array
+    zero: Array  # shape (U, n)
+
+    @cached_property
+    def alpha(self) -> Array:
+        """α of every column, (D, n)."""
+        return np.stack([tilt.alpha for tilt in self.tilts])
+
+    @cached_property
+    def complement(self) -> Array:
+        """1 − α of every column, (D, n)."""
+        return np.stack([tilt.complement for tilt in self.tilts])
+
+    @cached_property
+    def contrasted(self) -> Array:
+        """1 where both bits of a column occur, else 0, (D, n)."""
+        return np.stack([tilt.has_contrast for tilt in self.tilts])
+
+    @cached_property
+    def mean(self) -> Array:
+        """E_Q g_u, (U, n)."""
+        return self.mixed(self.one, self.zero)
+
+    def mixed(self, one: Array, zero: Array) -> Array:
+        """α_j one + (1 − α_j) zero, j the column of each factor, (U, n)."""
+        alpha, complement = self.alpha[self.column], self.complement[self.column]
+        return alpha * one + complement * zero
+
+    def contrast(self, one: Array, zero: Array) -> Array:
+        """One less zero, where both bits of the column occur, (U, n)."""
+        contrast = one - zero
+        if not self.contrasted.all():
+            contrast *= self.contrasted[self.column]
+        return contrast
+
+    @property
+    def measures(self) -> tuple[Array, Array]:
+        """Means, and the contrasts E_Q[g_u | z_j = 1] − E_Q[g_u | z_j = 0]."""
+        return self.mean, self.contrast(self.one, self.zero)
+
+    @property
+    def log_weight(self) -> Values:
+        """Log C, the mean weight of a sample, (n,)."""
+        return np.asarray(np.sum([tilt.log_weight for tilt in self.tilts], axis=0))
 
 
 # ---- What a law of LIME knows of one column
