@@ -90,9 +90,11 @@ def coverage(
         scores = ensemble.scores()
         new = (simulation.rows if error else simulation.rows_without_noise)(n_new)
         target = ensemble.judged(*new, scores.sets)
-        both = np.hypot(scores.standard_errors, target.standard_errors)
-        apart = np.abs(scores.estimates - target.estimates)
-        result.append([has(scores, target.estimates), apart <= norm.ppf(0.95) * both])
+        both = np.hypot(scores.standard_errors, target["standard_errors"])
+        apart = np.abs(scores.estimates - target["estimates"])
+        result.append(
+            [has(scores, target["estimates"]), apart <= norm.ppf(0.95) * both]
+        )
     plain, wider = np.mean(result, axis=(0, 2))
     return float(plain), float(wider)
 
