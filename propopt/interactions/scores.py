@@ -37,7 +37,7 @@ from propopt.interactions.inference import (
 )
 from propopt.results.certain import plural
 from propopt.results.result import Result
-from propopt.tables.frames import listed, order_of
+from propopt.tables.frames import Labels, listed, order_of
 
 
 # ---- Scores in words: what the largest say, and what a reader has to be careful with
@@ -268,6 +268,17 @@ class ScoresOfSets(Result):
     def order(self) -> int:
         """How many features a set has: of LOCO 1, of pairs 2."""
         return int(self.sets.shape[1])
+
+    @property
+    def labels(self) -> Labels:
+        """Names: of sets, as rows of :meth:`to_frame`, and of features.
+
+        ``labels.points`` (Q,) are such as "age × dose", ``labels.features`` (M,).
+        """
+        return Labels(
+            points=tuple(map(self._name_of, range(len(self)))),
+            features=tuple(map(str, self.names)),
+        )
 
     def matrix(self) -> Array:
         """Scores of pairs as a symmetric matrix (M, M); NaN where there is none.

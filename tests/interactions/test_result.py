@@ -530,6 +530,8 @@ def test_a_card_says_what_intervals_are_for(rng, n_groups, aim):
     assert aim in scores.card().proof
 
 
-def test_levels_may_be_named(rng):
-    scores = made_up_scores(rng)
+def test_scores_have_the_names_of_all_results(rng):
+    scores = made_up_scores(rng, names=("age", 1, "c", "d", "e"))
+    assert scores.labels.points[:2] == ("age × 1", "age × c")
+    assert scores.labels.features == ("age", "1", "c", "d", "e")
     np.testing.assert_array_equal(scores.intervals(0.8), scores.intervals(level=0.8))

@@ -384,8 +384,8 @@ class SmoothLaw(LimeLaw):
         law : TabularLaw
             The bins.
         kernel_width : float, optional
-            ν > 0, in the unit of the columns, which is to be one for all; that of the law
-            if None.
+            ν > 0, in the unit of the columns, which is to be one for all; that of
+            the law if None.
 
         Raises
         ------

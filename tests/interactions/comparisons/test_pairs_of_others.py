@@ -256,6 +256,7 @@ def test_a_saved_file_is_the_same_scores(tmp_path, quantity):
     scores.save(tmp_path / "pairs")
     loaded = PairScores.load(tmp_path / "pairs.npz")
     assert str(loaded) == str(scores)
+    assert loaded.labels == scores.labels
     for name, value in vars(scores).items():
         np.testing.assert_array_equal(getattr(loaded, name), value, strict=True)
     pd.testing.assert_frame_equal(loaded.to_frame(), scores.to_frame())
