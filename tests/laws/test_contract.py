@@ -8,6 +8,7 @@ from __future__ import annotations
 import tracemalloc
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from itertools import combinations, product
 from pkgutil import iter_modules
 
@@ -134,8 +135,9 @@ def test_what_is_in_no_catalogue_is_under_no_contract() -> None:
     assert laws <= catalogued
 
 
+# imported, so that a law is known before its name is in `propopt.lime`
 IN_PACKAGE = {
-    f"{laws_of_lime.__name__}.{each.name}"
+    import_module(f"{laws_of_lime.__name__}.{each.name}").__name__
     for each in iter_modules(laws_of_lime.__path__)
 }
 
