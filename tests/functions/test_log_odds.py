@@ -73,7 +73,10 @@ def by_hand_bayes(model, Z):
 
 STEEP = {
     "logistic": (LogisticRegression(C=1e3), by_hand_linear),
-    "descent": (SGDClassifier(loss="log_loss", alpha=1e-6), by_hand_linear),
+    "descent": (
+        SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0),
+        by_hand_linear,
+    ),
     "lda": (LinearDiscriminantAnalysis(), by_hand_linear),
     "bayes": (GaussianNB(), by_hand_bayes),
     "network": (
