@@ -141,6 +141,7 @@ class TextTrees:
         if isinstance(features, Reason):
             return features
         shown = self._shown(features)
+        alone = self._alone(features) if len(features.shared) == 0 else None
         roots = shown[list(self.trees.roots)]
         nothing = np.zeros((len(roots), 0), np.intp)
         done = [Ways(roots[:0], np.zeros(0), nothing[:0])]
@@ -157,7 +158,11 @@ class TextTrees:
             if n_ways > MOST_CONJUNCTIONS and len(features.shared) > 0:
                 return self._too_many(features)
             if not at_leaf.all():
-                ways = self._asked(ways.take(~at_leaf), features)
+                ways = ways.take(~at_leaf)
+                if alone is None:
+                    ways = self._asked(ways, features)
+                else:
+                    ways = self._asked_of_one(ways, *alone)
                 todo.append(replace(ways, node=shown[ways.node]))
         whole = Ways.together(done)
         return whole.conjunctions(self.trees.value, self.base, features.n_words)
@@ -232,6 +237,34 @@ class TextTrees:
             here = replace(some, node=np.where(last, node, some.node))
             parts.append(here.further(np.arange(len(others)), 2 * word[first] + kept))
         return Ways.together(parts)
+
+    def _alone(self, features: DocumentFeatures) -> tuple[Positions, Positions]:
+        """The word that feeds the feature of each node, and where it then sends it."""
+        every, feature = np.arange(len(self.trees.feature)), self.trees.feature
+        fed = np.isin(feature, features.feature)
+        place = np.searchsorted(features.feature, feature[fed])
+        word, there = np.zeros_like(every), every.copy()
+        word[fed] = features.word[place]
+        seen = self._seen(feature[fed], features.count[place])
+        there[fed] = self._sent(every[fed], seen)
+        return word, there
+
+    def _asked_of_one(self, ways: Ways, words: Positions, sent: Positions) -> Ways:
+        """The same where one word feeds the feature of a node: kept, or deleted."""
+        absent, there = self._without[ways.node], sent[ways.node]
+        literal = 2 * words[ways.node]
+        deleted = (ways.asked == literal[:, None]).any(axis=1)
+        told = deleted | (absent == there)
+        told |= (ways.asked == literal[:, None] + 1).any(axis=1)
+        done = replace(ways, node=np.where(deleted, absent, there)).take(told)
+        left = np.flatnonzero(~told)
+        without = ways.take(left).further(np.arange(len(left)), literal[left])
+        kept = without.asked + (without.asked == literal[left, None])
+        parts = (
+            replace(without, node=absent[left]),
+            replace(without, node=there[left], asked=kept),
+        )
+        return Ways.together([done, *parts])
 
     def _seen(self, features: Positions, counts: Array) -> Array:
         """What the model sees of features that have these counts, (E,)."""
