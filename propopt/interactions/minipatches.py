@@ -363,7 +363,8 @@ class Minipatches:
         Groups of patches, by which the error of few patches is told; by default 20, or
         as many as there are patches.
     keep : bool
-        Keep the fitted learners, to judge them on new rows (:meth:`ILOCO.target`).
+        Keep the fitted learners, to predict new rows by their mean, and to judge them
+        there (:meth:`ILOCO.target`).
     folder : path, optional
         Predictions are written there every two seconds, and after 1, 3, 7, ... patches
         and each 200, so that a run that ended early, for whatever reason, goes on from

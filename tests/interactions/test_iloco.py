@@ -148,17 +148,6 @@ def test_targets_of_patches_are_those_of_the_mean_of_all(found, table):
         found.target(X[:1], y[:1])
 
 
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
-@pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
-def test_classes_are_judged_as_they_were_given(table, scheme):
-    X, y = table
-    labels = np.where(y > 0.5, "high", np.where(y < -0.5, "low", "middle"))
-    model = ILOCO(GaussianNB(), scheme).fit(X, labels)
-    assert list(model.classes_) == ["high", "low", "middle"]
-    assert model.result_.error_range == ErrorRange(0.0, 1.0, proved=True)
-    assert model.target(X, labels).error == "probability"
-
-
 def test_errors_without_a_bound_have_the_range_of_those_that_were_seen(found):
     sets = Features.of(NAMES).all_sets
     observed = max(found.left_out_.errors(sets(size)).rows.max() for size in (0, 1))

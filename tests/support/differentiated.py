@@ -24,10 +24,3 @@ def jump_test(function, X, rng=0):
         return jumps_along(
             lambda between: function.value_at(between, names), segments, repr(function)
         )
-
-
-def smoothed_gradient(function, X, scale):
-    """E ∇f(x_n + scale · ε), ε ~ N(0, I), of a sum over features: by 60 nodes."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    slopes = [function.gradient(X + scale * node) for node in nodes]
-    return np.tensordot(weights / weights.sum(), slopes, axes=1)

@@ -140,8 +140,9 @@ class TextTrees:
         features = document_features(self.vectoriser, document)
         if isinstance(features, Reason):
             return features
-        shown = self._shown(features)
-        alone = self._alone(features) if len(features.shared) == 0 else None
+        fed = self._fed(features)
+        shown = self._shown(fed)
+        alone = self._alone(features, fed) if len(features.shared) == 0 else None
         roots = shown[list(self.trees.roots)]
         nothing = np.zeros((len(roots), 0), np.intp)
         done = [Ways(roots[:0], np.zeros(0), nothing[:0])]
@@ -167,12 +168,16 @@ class TextTrees:
         whole = Ways.together(done)
         return whole.conjunctions(self.trees.value, self.base, features.n_words)
 
-    def _shown(self, features: DocumentFeatures) -> Positions:
+    def _fed(self, features: DocumentFeatures) -> Truths:
+        """Whether each node asks for a feature of the document."""
+        fed = np.zeros(self.vectoriser.n_features + 1, bool)  # the last is of leaves
+        fed[features.feature] = True
+        return np.asarray(fed[self.trees.feature])
+
+    def _shown(self, fed: Truths) -> Positions:
         """From each node to the next that asks for a feature of the document."""
-        fed = np.zeros(self.vectoriser.n_features + 1, bool)
-        fed[features.feature] = fed[-1] = True  # the last is that of leaves
         every = np.arange(len(self.trees.feature))
-        shown = np.where(fed[self.trees.feature], every, self._without)
+        shown = np.where(fed | (self.trees.feature < 0), every, self._without)
         while ((further := shown[shown]) != shown).any():
             shown = further
         return shown
@@ -238,10 +243,11 @@ class TextTrees:
             parts.append(here.further(np.arange(len(others)), 2 * word[first] + kept))
         return Ways.together(parts)
 
-    def _alone(self, features: DocumentFeatures) -> tuple[Positions, Positions]:
+    def _alone(
+        self, features: DocumentFeatures, fed: Truths
+    ) -> tuple[Positions, Positions]:
         """The word that feeds the feature of each node, and where it then sends it."""
         every, feature = np.arange(len(self.trees.feature)), self.trees.feature
-        fed = np.isin(feature, features.feature)
         place = np.searchsorted(features.feature, feature[fed])
         word, there = np.zeros_like(every), every.copy()
         word[fed] = features.word[place]
