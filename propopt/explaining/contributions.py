@@ -21,7 +21,7 @@ from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_blocks
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation
-from propopt.structures.boxes.boxes import Boxes, BoxShapley
+from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
 
@@ -202,10 +202,8 @@ class ContributionRule:
         read = self.checked.read
         assert isinstance(read, SumOfProducts), "it was read before"
         assert self.background is not None, "it is drawn before"
-        if not isinstance(read, Boxes):
-            return ProductShapley(read, self.background)
         try:
-            return BoxShapley.of(read, self.background)
+            return shapley_against(read, self.background)
         except Refused:  # paths of more columns than a word has bits
             return None
 

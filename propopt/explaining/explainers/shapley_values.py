@@ -28,7 +28,7 @@ from propopt.laws import perturbations
 from propopt.lime.text.text_reading import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
-from propopt.structures.boxes.boxes import Boxes, BoxShapley
+from propopt.structures.boxes.boxes import BoxShapley, shapley_against
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.frames import as_frame, read_points, text_in
@@ -505,12 +505,7 @@ class ExactShap(Baseline):
             same = known is function and before is read
             if same and np.array_equal(last.background, background, equal_nan=True):
                 return last
-        rows = background.copy()
-        exact: BoxShapley | ProductShapley
-        if isinstance(read, Boxes):
-            exact = BoxShapley.of(read, rows)
-        else:
-            exact = ProductShapley(read, rows)
+        exact = shapley_against(read, background.copy())
         self._last[:] = [(function, read, exact)]
         return exact
 

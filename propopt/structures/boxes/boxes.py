@@ -26,7 +26,12 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE
 from propopt.structures.boxes.sets import Sets, Tree, leaf_sets
-from propopt.structures.products.sums import SumOfProducts, padded_paths, ranks
+from propopt.structures.products.sums import (
+    ProductShapley,
+    SumOfProducts,
+    padded_paths,
+    ranks,
+)
 
 
 # ---- Functions that are sums of boxes: what trees and sums of trees are
@@ -343,3 +348,12 @@ class TreeSum:
             parts[0].n_codes,
             max(part.tolerance for part in parts),
         )
+
+
+def shapley_against(
+    read: SumOfProducts, background: Points
+) -> BoxShapley | ProductShapley:
+    """Shapley values against background rows (B, D): of boxes they are found faster."""
+    if isinstance(read, Boxes):
+        return BoxShapley.of(read, background)
+    return ProductShapley(read, background)
