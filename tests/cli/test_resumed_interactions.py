@@ -113,15 +113,6 @@ def test_another_problem_is_refused_with_its_line(tmp_path, file, out, capsys):
     assert "the learner is Pipeline(" in complaint
 
 
-def test_a_split_keeps_no_fits(tmp_path, out, capsys):
-    text = PATCHES.replace("minipatches, n_patches: 420, n_features: 6", "split")
-    path = write(tmp_path, "split", text)
-    assert interactions(path, "-o", out, "--resume", tmp_path / "kept") == 2
-    told = f"{path}:4: interactions.scheme: --resume: only minipatches"
-    assert capsys.readouterr().err.startswith(told)
-    assert not (tmp_path / "kept").exists()
-
-
 def test_another_process_goes_on_with_the_file_that_is_shipped(tmp_path):
     shipped = Path(__file__).parents[2] / "problems" / "interactions.yaml"
     text = shipped.read_text("utf-8")
