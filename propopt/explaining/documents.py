@@ -21,7 +21,7 @@ from propopt.base.checks import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.explaining.conditional import ConditionalRow
-from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
+from propopt.explaining.explainers.documents import DRAWS, DocumentShapley
 from propopt.explaining.fitted_rows import FittedReference, joint_proof
 from propopt.explaining.plan import (
     OF_TABLES,
@@ -34,6 +34,7 @@ from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.draws import N_BLOCKS
+from propopt.laws.sampling import DrawPlan
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw
@@ -148,8 +149,7 @@ class JointDocuments:
             function=self.function,
             law=law,
             documents=tuple(self.documents),
-            n_samples=_N_SAMPLES,
-            seed=read_seed(self.settings.rng),
+            draws=DrawPlan(_N_SAMPLES, read_seed(self.settings.rng)),
         )
         result = explanation_of_texts(subject, self.labels.points)
         rest = [row for row in result.rows if row.is_known]
@@ -184,7 +184,7 @@ class JointDocuments:
             exact=not sampled,
             notes=tuple(dict.fromkeys(phi.reason for phi in sampled)),
             blocks=np.stack(blocks) if sampled else None,
-            n_draws=2 * N_PAIRS if sampled else 0,
+            n_draws=2 * DRAWS.n_samples if sampled else 0,
         )
 
     def _given(self, carrier: Any) -> Estimate:

@@ -35,12 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.laws.column_laws import CodedLaw, ColumnLaw, NumericLaw
 from propopt.laws.data_law import DataLaw
-from propopt.losses.faithfulness import Estimate
+from propopt.laws.sampling import DrawCost, Sampler
+from propopt.losses.faithfulness import Estimate, relative_error
 from propopt.tables.frames import Labels
 
 
@@ -207,9 +207,10 @@ class Design:
         return len(self.points) + sum(len(rows) for rows, _, _ in others)
 
     @property
-    def fewest(self) -> int:
-        """The fewest draws that slopes can be made of."""
-        return fewest_draws(self.law, self.control is not None)
+    def cost(self) -> DrawCost:
+        """What draws cost; slopes need the fewest of them."""
+        fewest = fewest_draws(self.law, self.control is not None)
+        return DrawCost(self.per_draw, fewest=fewest, step=N_BLOCKS)
 
     def uniforms(self, stop: int) -> tuple[Array, Array]:
         """Those of V and those of alternatives, (B · s, D) each, from each block.
@@ -228,12 +229,6 @@ def fewest_draws(law: DataLaw, controlled: bool) -> int:
     """The fewest draws: fits over nine of ten blocks need two for each term."""
     terms = 1 + int(moving_columns(law).sum()) + controlled
     return N_BLOCKS * -(-2 * terms // (N_BLOCKS - 1))
-
-
-def affordable_draws(per_draw: int, max_evaluations: int) -> int:
-    """The largest multiple of 10 of draws that take no more evaluations."""
-    most = read_count(max_evaluations, "max_evaluations")
-    return most // per_draw // N_BLOCKS * N_BLOCKS
 
 
 def moving_columns(law: DataLaw) -> Truths:
@@ -305,16 +300,9 @@ def _contrasts(
 # ---- Values of a function at draws around rows, and what they estimate
 
 
-_MARGIN: Final = 1.2
-"""Errors are estimates: so much more is drawn than they ask for."""
-
-_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
-"""Factors on the number of draws, from one look at the error to the next."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(Sampler):
     """Draws around rows, and the values of f there; more can be drawn without waste.
 
     The numbers that are drawn are those of the first ``n_draws`` of streams that never
@@ -330,6 +318,7 @@ class Sample:
     # those of the control, added draw by draw however many were added at a time
     sums: Array
     fit: BlockSlopes  # means and slopes by least squares
+    n_draws: int = 0  # around each row, all blocks together
 
     @classmethod
     def of(
@@ -342,10 +331,11 @@ class Sample:
     ) -> Sample:
         """The first draws."""
         n_rows, width = design.points.shape
-        if n_draws < design.fewest:
+        fewest = design.cost.fewest
+        if n_draws < fewest:
             raise InvalidInput(
                 f"n_draws: {n_draws} draws are too few for the slopes of "
-                f"{width} features; give at least {design.fewest}"
+                f"{width} features; give at least {fewest}"
             )
         known = design.control is not None
         values = np.empty((1 + known, n_rows, N_BLOCKS, 0))
@@ -356,14 +346,13 @@ class Sample:
         return empty.extended(n_draws)
 
     @property
-    def n_draws(self) -> int:
-        """Draws around each row, all blocks together."""
-        return N_BLOCKS * self.values.shape[3]
+    def cost(self) -> DrawCost:
+        return self.design.cost
 
     @property
-    def evaluations(self) -> int:
-        """Rows that f was evaluated at, from the first draw on."""
-        return self.n_draws * self.design.per_draw
+    def error(self) -> float:
+        assert self.estimate.blocks is not None, "they are what it is made of"
+        return relative_error(self.estimate.blocks)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -379,29 +368,6 @@ class Sample:
             effects=law.has_effects(points),
             notes=law.notes(points),
         )
-
-    def until(
-        self,
-        error: Callable[[Estimate], float],  # of an estimate
-        precision: float,  # where to stop: the first time that the error is not larger
-        # the most rows that the model is given, all draws together
-        max_evaluations: int | None = None,
-    ) -> Sample:
-        """Draw on until an error is small enough, or evaluations would be too many.
-
-        The error is taken to fall as 1/draws, as that of an objective does; it is
-        looked at again whenever the draws have grown by a factor of 1.5 to 4.
-        """
-        goal = read_positive(precision, "precision")
-        growing, size, affordable = self, error(self.estimate), float("inf")
-        if max_evaluations is not None:
-            affordable = affordable_draws(self.design.per_draw, max_evaluations)
-        while size > goal and growing.n_draws < affordable:
-            factor = min(max(_MARGIN * size / goal, _LEAST_GROWTH), _MOST_GROWTH)
-            wanted = N_BLOCKS * -int(-growing.n_draws * factor // N_BLOCKS)
-            growing = growing.extended(int(min(wanted, affordable)))
-            size = error(growing.estimate)
-        return growing
 
     def extended(self, n_draws: int) -> Sample:
         """The sample with more draws, so that there are ``n_draws`` around each row."""
@@ -422,7 +388,9 @@ class Sample:
         fit = BlockSlopes(
             np.empty((N_BLOCKS, n_rows)), np.empty((N_BLOCKS, n_rows, width))
         )
-        grown = replace(self, values=values, sums=self.sums.copy(), fit=fit)
+        grown = replace(
+            self, values=values, sums=self.sums.copy(), fit=fit, n_draws=n_draws
+        )
         grown.fill(start, stop)
         return grown
 

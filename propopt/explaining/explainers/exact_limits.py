@@ -25,6 +25,7 @@ from propopt.explaining.explainers.shapley_values import (
     same_columns,
 )
 from propopt.functions.texts import DocumentFunction
+from propopt.laws.sampling import DrawPlan
 from propopt.lime.expectations import Limits, bit_steps
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
@@ -141,7 +142,9 @@ class ExactLime(Baseline):
     units : {"output", "gradient"}
         β_j, a difference of outputs; or β_j / v_j.
     n_samples : int
-        Draws around each row where coefficients have to be estimated.
+        Draws around each row where coefficients have to be estimated, to begin with.
+    precision, max_evaluations : float and int, optional
+        Of what has to be estimated, see :func:`propopt.lime.limits`.
     background : array or DataFrame (B, D), optional
         Where the bins come from; by default X itself.
 
@@ -174,6 +177,8 @@ class ExactLime(Baseline):
     law: LimeLawName | LimeLaw | TextLaw = "tabular"
     units: PackageUnits = "output"
     n_samples: int = 5000
+    precision: float | None = None
+    max_evaluations: int | None = None
     background: Array | pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
@@ -212,8 +217,8 @@ class ExactLime(Baseline):
         subject, limits = limits_or_estimates(self._subject(request))
         if subject.exact is None:
             warnings.warn(
-                f"exact_lime: coefficients are estimated from {subject.n_draws:,} "
-                f"draws around each row, as {subject.reason}",
+                f"exact_lime: coefficients are estimated from {limits.n_draws:,} draws "
+                f"around each row, as {subject.reason}",
                 EstimatedWarning,
                 stacklevel=3,
             )
@@ -247,9 +252,12 @@ class ExactLime(Baseline):
             labels=request.labels,
             reference=rows,
             has_table=own is not None,
-            n_draws=self.n_samples,
-            seed=int(request.rng.integers(2**32)),
+            draws=self._draws(request),
         )
+
+    def _draws(self, request: Request) -> DrawPlan:
+        seed = int(request.rng.integers(2**32))
+        return DrawPlan(self.n_samples, seed, self.precision, self.max_evaluations)
 
     def _with_width(self, law: LimeLaw) -> LimeLaw:
         width = self.kernel_width
@@ -278,8 +286,7 @@ class ExactLime(Baseline):
             function=at.function,
             law=law,
             documents=(at.document,),
-            n_samples=self.n_samples,
-            seed=int(request.rng.integers(2**32)),
+            draws=self._draws(request),
         )
         row = explanation_of_texts(subject, progress=False).rows[0]
         if not row.is_exact:
