@@ -39,6 +39,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.laws.column_laws import CodedLaw, ColumnLaw, NumericLaw
 from propopt.laws.data_law import DataLaw
+from propopt.laws.regressions import LeastSquares, of_other_blocks
 from propopt.laws.sampling import DrawCost, Sampler
 from propopt.losses.faithfulness import Estimate, relative_error
 from propopt.tables.frames import Labels
@@ -95,27 +96,20 @@ def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
     """
     n_blocks, n_draws = f.shape[1:]
     n_others = (n_blocks - 1) * n_draws
-    transposed = np.swapaxes(terms, -1, -2)
-    gram = _of_others(transposed @ terms)
-    moments = _of_others((transposed @ f[..., None])[..., 0])
-    centers = _of_others(terms.sum(axis=-2)) / n_others
-    level = _of_others(f.sum(axis=-1)) / n_others
+    equations = LeastSquares.of(terms, f).of_others()
+    centers = of_other_blocks(terms.sum(axis=-2)) / n_others
+    level = of_other_blocks(f.sum(axis=-1)) / n_others
+    gram, moments = equations.gram, equations.moments
     squares = np.diagonal(gram, axis1=-2, axis2=-1).copy()
     gram -= n_others * centers[..., :, None] * centers[..., None, :]
     moments -= n_others * centers * level[..., None]
     scatter = np.diagonal(gram, axis1=-2, axis2=-1)
     moved = scatter > _STILL * squares
-    gram *= moved[..., :, None] & moved[..., None, :]
     ridge = np.where(moved, _RIDGE * scatter, 1.0)
-    gram += ridge[..., None] * np.eye(gram.shape[-1])
-    moments = np.where(moved, moments, 0.0)
-    gamma = np.asarray(np.linalg.solve(gram, moments[..., None])[..., 0])
+    gram *= moved[..., :, None] & moved[..., None, :]
+    moving = LeastSquares(gram, np.where(moved, moments, 0.0))
+    gamma = moving.ridged(ridge).solution
     return level - (gamma * centers).sum(axis=-1), gamma
-
-
-def _of_others(sums: Array) -> Array:
-    """Sums over all other blocks than each, from those over each (n, B, ...)."""
-    return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
 
 
 # ---- Contrasts of a few values, from the same draw with another value in one column

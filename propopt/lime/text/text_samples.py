@@ -18,6 +18,7 @@ from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
+from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
@@ -61,7 +62,7 @@ def controls(
     powers = np.stack([np.ones_like(u), u**3 if with_words else u, u**2], axis=1)
     one, other = np.triu_indices(d, 1)
 
-    def equations(block: tuple[Truths, Positions, Values]) -> tuple[Array, Values]:
+    def equations(block: tuple[Truths, Positions, Values]) -> LeastSquares:
         z, m, f = block
         parts = [powers[m]]
         if with_words:
@@ -69,19 +70,16 @@ def controls(
         if with_pairs:
             parts.append((z[:, one] & z[:, other]).astype(float))
         T = np.concatenate(parts, axis=1)
-        return T.T @ T, T.T @ (f - base)
+        return LeastSquares.of(T, f - base)
 
     blocks = list(zip(bits, sizes, values, strict=True))
-    gram, moment = equations(blocks[0])
+    every = equations(blocks[0])
     for block in blocks[1:]:
-        own, most = equations(block)
-        gram += own
-        moment += most
-    gram += _RIDGE * float(gram.diagonal().max()) * np.eye(len(gram))
+        every += equations(block)
+    every = every.ridged(_RIDGE * float(every.gram.diagonal().max()))
     fits = []
     for block in blocks:  # made twice: 20 of them with a term for each word are large
-        own, most = equations(block)
-        weights = np.asarray(np.linalg.solve(gram - own, moment - most), np.float64)
+        weights = (every - equations(block)).solution
         slopes, above = np.zeros(d), np.zeros((d, d))
         if with_words:
             slopes = weights[_POWERS : _POWERS + d]
