@@ -33,7 +33,14 @@ import psutil
 from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from propopt.base.errors import InvalidInput, MissingExtra, Refused, SolverFailure
+from propopt.base.checks import read_count, read_positive
+from propopt.base.errors import (
+    ImpreciseWarning,
+    InvalidInput,
+    MissingExtra,
+    Refused,
+    SolverFailure,
+)
 
 
 # ---- How many threads work at once: ours over columns or those of libraries, not both
@@ -465,3 +472,44 @@ def _end_with(home: int) -> None:
     while os.getppid() == home:
         time.sleep(WATCH)
     os._exit(1)
+
+
+# ---- How much is drawn, where something is estimated
+
+
+@final
+@dataclass(frozen=True)
+class DrawPlan:
+    """So many draws, or until they are precise, or cost too much.
+
+    Without ``max_evaluations`` there are at most 1,000 times the first ones, since what
+    is zero has no relative error.
+    """
+
+    n_samples: int = 5000  # to begin with
+    seed: int = 0
+    precision: float | None = None  # ‖standard errors‖ / ‖values‖ to stop at
+    max_evaluations: int | None = None  # of f, the most
+
+    def __post_init__(self) -> None:
+        read_count(self.n_samples, "n_samples")
+        if self.precision is not None:
+            read_positive(self.precision, "precision")
+        if self.max_evaluations is not None:
+            read_count(self.max_evaluations, "max_evaluations")
+
+    @property
+    def alone(self) -> DrawPlan:
+        """As many to begin with, and no more."""
+        return replace(self, precision=None, max_evaluations=None)
+
+    def warn_if_larger(self, error: float, of: str = "") -> None:
+        """Warn that a precision was wanted, and not reached by an error."""
+        if self.precision is not None and not error <= self.precision:
+            warnings.warn(
+                f"precision: standard errors of {self.precision:.2g} of the "
+                f"coefficients were wanted{of}, and they are {error:.2g} of them; give "
+                "more max_evaluations",
+                ImpreciseWarning,
+                stacklevel=4,
+            )

@@ -13,6 +13,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import as_floats, read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
@@ -20,7 +21,7 @@ from propopt.functions.means import Checked
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_orders
-from propopt.laws.sampling import DrawPlan, Pooled
+from propopt.laws.sampling import Pooled
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
@@ -248,7 +249,7 @@ class ContributionRule:
             aimed["error"] = lambda drawn: error(
                 Targets(estimate=estimate(drawn), base=base, prediction=prediction)
             )
-        return estimate(self.draws.enough(drawn, **aimed))
+        return estimate(drawn.enough(self.draws, **aimed))
 
     def _adding_up(
         self, blocks: Array, total: Array, labels: Labels, n_pairs: int

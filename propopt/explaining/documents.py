@@ -20,6 +20,7 @@ from propopt.base.checks import (
     read_seed,
 )
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.explaining.conditional import ConditionalRow
 from propopt.explaining.explainers.documents import DRAWS, DocumentShapley
 from propopt.explaining.fitted_rows import FittedReference, joint_proof
@@ -34,7 +35,6 @@ from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.draws import N_BLOCKS
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw

@@ -13,6 +13,7 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import known_word, read_count
 from propopt.base.errors import ImpreciseWarning, InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.base.text import printable
 from propopt.explaining.contributions import (
     ContributionChoice,
@@ -36,7 +37,6 @@ from propopt.functions.outputs import Output, Target
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
-from propopt.laws.sampling import DrawPlan
 from propopt.losses import PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph

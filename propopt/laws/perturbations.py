@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, Budget, row_blocks
+from propopt.base.resources import AT_ONCE, Budget, DrawPlan, row_blocks
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.regressions import Neighbourhood
-from propopt.laws.sampling import BlockEstimates, DrawCost, DrawPlan, Pooled
+from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
 from propopt.tables.columns import Atoms, Coded, atoms_of
 from propopt.tables.schema import TableSchema
 
@@ -383,7 +383,7 @@ def shapley_orders(
     def batch(n_draws: int, _: int) -> BlockEstimates:  # one stream, which goes on
         return (_of_orders(value, background, points, ends, rng, n_draws),)
 
-    return Pooled.of(batch, cost, draws.first(cost))
+    return Pooled.of(batch, cost, cost.first(draws))
 
 
 def _of_orders(

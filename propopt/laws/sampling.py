@@ -7,17 +7,17 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Self, TypeAlias, TypeVar, final
+from typing import Final, Self, TypeAlias, final
 
 import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count, read_positive
-from propopt.base.errors import ImpreciseWarning, InvalidInput
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.losses.faithfulness import relative_error
 
 
@@ -37,6 +37,13 @@ class DrawCost:
     def of(self, n_draws: int) -> int:
         """Evaluations of so many draws."""
         return self.once + self.per_draw * n_draws
+
+    def first(self, plan: DrawPlan) -> int:
+        """Draws to begin with: fewer than planned where they would cost too much."""
+        wanted = self.step * -(-plan.n_samples // self.step)
+        if plan.max_evaluations is None:
+            return wanted
+        return min(wanted, self.affordable(plan.max_evaluations))
 
     def affordable(self, max_evaluations: int) -> int:
         """The most draws that take no more evaluations; refused if too few."""
@@ -61,7 +68,8 @@ _LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
 """Factors on the number of draws, from one look at the error to the next."""
 
 
-SamplerT = TypeVar("SamplerT", bound="Sampler")
+_MOST_TIMES: Final = 1000
+"""So many times the first draws are enough where no budget is given."""
 
 
 class Sampler(ABC):
@@ -92,6 +100,17 @@ class Sampler(ABC):
     def evaluations(self) -> int:
         """Evaluations of f, from the first draw on."""
         return self.cost.of(self.n_draws)
+
+    def enough(
+        self, plan: DrawPlan, error: Callable[[Self], float] | None = None
+    ) -> Self:
+        """As many draws as are planned: drawn on where a precision is wanted."""
+        if plan.precision is None:
+            return self
+        most = plan.max_evaluations
+        if most is None:
+            most = self.cost.of(_MOST_TIMES * self.n_draws)
+        return self.until(plan.precision, most, error)
 
     def until(
         self,
@@ -198,66 +217,3 @@ class Pooled(Sampler):
 def stream_of(seed: int, batch: int) -> np.random.Generator:
     """The stream of a batch: the first has that of the seed alone."""
     return np.random.default_rng(seed if batch == 0 else [seed, batch])
-
-
-# ---- How much is drawn: as a user says it
-
-
-_MOST_TIMES: Final = 1000
-"""So many times the first draws are enough where no budget is given."""
-
-
-@final
-@dataclass(frozen=True)
-class DrawPlan:
-    """So many draws, or until they are precise, or cost too much.
-
-    Without ``max_evaluations`` there are at most 1,000 times the first ones, since what
-    is zero has no relative error.
-    """
-
-    n_samples: int = 5000  # to begin with
-    seed: int = 0
-    precision: float | None = None  # ‖standard errors‖ / ‖values‖ to stop at
-    max_evaluations: int | None = None  # of f, the most
-
-    def __post_init__(self) -> None:
-        read_count(self.n_samples, "n_samples")
-        if self.precision is not None:
-            read_positive(self.precision, "precision")
-        if self.max_evaluations is not None:
-            read_count(self.max_evaluations, "max_evaluations")
-
-    @property
-    def alone(self) -> DrawPlan:
-        """As many to begin with, and no more."""
-        return replace(self, precision=None, max_evaluations=None)
-
-    def first(self, cost: DrawCost) -> int:
-        """Draws to begin with: fewer where they would cost too much."""
-        wanted = cost.step * -(-self.n_samples // cost.step)
-        if self.max_evaluations is None:
-            return wanted
-        return min(wanted, cost.affordable(self.max_evaluations))
-
-    def enough(
-        self, sampler: SamplerT, error: Callable[[SamplerT], float] | None = None
-    ) -> SamplerT:
-        """The sampler, drawn on where a precision is wanted."""
-        if self.precision is None:
-            return sampler
-        most = self.max_evaluations
-        if most is None:
-            most = sampler.cost.of(_MOST_TIMES * sampler.n_draws)
-        return sampler.until(self.precision, most, error)
-
-    def warn_if_larger(self, error: float, of: str = "") -> None:
-        """Warn that a precision was wanted, and not reached by an error."""
-        if self.precision is not None and not error <= self.precision:
-            warnings.warn(
-                f"precision: standard errors of {self.precision:.2g} of the "
-                f"coefficients were wanted{of}, and they are {error:.2g} of them; give "
-                "more max_evaluations",
-                ImpreciseWarning,
-                stacklevel=4,
-            )

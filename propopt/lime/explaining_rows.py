@@ -10,6 +10,7 @@ import numpy as np
 from propopt.base.arrays import Points, Values
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
@@ -17,7 +18,6 @@ from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.explanation import (
     LimeExplanation,
     bins_of,

@@ -15,11 +15,10 @@ import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import Refused
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import AT_ONCE, DrawPlan
 from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.functions.means import Checked
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.expectations import ExactLimits, Limits
 from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
 from propopt.lime.laws.binned_columns import binned_columns

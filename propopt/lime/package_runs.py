@@ -13,12 +13,11 @@ import pandas as pd
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import require
+from propopt.base.resources import DrawPlan, require
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
 from propopt.functions.function import Function, read_function
 from propopt.functions.texts import TextFunction
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import default_kernel_width
 from propopt.lime.laws.tabular_law import TabularLaw

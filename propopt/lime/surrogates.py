@@ -19,14 +19,14 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory, row_blocks
+from propopt.base.resources import AT_ONCE, DrawPlan, require_memory, row_blocks
 from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
 from propopt.functions.function import Function
 from propopt.laws.draws import cross_fitted
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
-from propopt.laws.sampling import BlockEstimates, DrawCost, DrawPlan, Pooled, stream_of
+from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled, stream_of
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
@@ -341,7 +341,7 @@ def estimate_limits(
     cost = _cost(points, draws.n_samples)
     names = Labels() if labels is None else labels.of_columns()
     evaluate, widths = partial(function.value_at, labels=names), law.widths(points)
-    first = draws.first(cost)
+    first = cost.first(draws)
     announced = cost_told("lime", function, points, names, cost.of(first), progress)
     with progress_bar("lime", len(points), progress) as bar, announced:
 
@@ -359,7 +359,7 @@ def estimate_limits(
                 bar.advance(bar.task_ids[0], done if k == 0 else 0)
             return tuple(map(_joined, zip(*parts, strict=True)))
 
-        drawn = draws.enough(Pooled.of(batch, cost, first))
+        drawn = Pooled.of(batch, cost, first).enough(draws)
     draws.warn_if_larger(drawn.error)
     slopes, means, intercepts = drawn.blocks
     tilts = law.tilts(points, widths)

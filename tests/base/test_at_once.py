@@ -12,9 +12,8 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.resources import Budget
+from propopt.base.resources import Budget, DrawPlan
 from propopt.laws import perturbations
-from propopt.laws.sampling import DrawPlan
 from propopt.lime import lime_subject, surrogates
 from propopt.lime.diagnosis import evidence
 from propopt.losses.graphs import features

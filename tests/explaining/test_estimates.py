@@ -19,9 +19,9 @@ from sklearn.kernel_ridge import KernelRidge
 
 import propopt as po
 from propopt.base.arrays import Array
+from propopt.base.resources import DrawPlan
 from propopt.functions.function import Function
 from propopt.laws.perturbations import shapley_orders
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.surrogates import estimate_limits
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_samples import SizePlan, estimate_words

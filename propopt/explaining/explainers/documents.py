@@ -9,12 +9,12 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
+from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import Findings, Request
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.laws.perturbations import shapley_orders
 from propopt.laws.regressions import Neighbourhood
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.package_runs import TEXT_WIDTH, package_run
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED

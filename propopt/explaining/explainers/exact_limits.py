@@ -12,6 +12,7 @@ import pandas as pd
 from propopt.base.arrays import Array
 from propopt.base.checks import known_word, read_count, read_positive
 from propopt.base.errors import EstimatedWarning, InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
@@ -25,7 +26,6 @@ from propopt.explaining.explainers.shapley_values import (
     same_columns,
 )
 from propopt.functions.texts import DocumentFunction
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.expectations import Limits, bit_steps
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights

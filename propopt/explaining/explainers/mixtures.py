@@ -14,9 +14,10 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, sealed
 from propopt.base.errors import InvalidInput, SolverFailure
+from propopt.base.resources import DrawPlan
 from propopt.explaining.explainers.baseline import Baseline, Findings, Request
 from propopt.laws.perturbations import Distribution, Perturbations
-from propopt.laws.sampling import DrawCost, DrawPlan, Sampler
+from propopt.laws.sampling import DrawCost, Sampler
 from propopt.losses import Objective, PropertyLoss
 from propopt.losses.faithfulness import (
     Units,
@@ -142,7 +143,7 @@ class SmoothedGradients(Sampler):
         """As many as are asked for, or as a precision takes."""
         mean, squares = np.zeros((2, *request.points.shape))
         empty = cls(method, request, mean, squares, 0)
-        return draws.enough(empty.extended(draws.first(empty.cost)))
+        return empty.extended(empty.cost.first(draws)).enough(draws)
 
     @property
     def cost(self) -> DrawCost:

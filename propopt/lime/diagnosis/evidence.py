@@ -24,10 +24,9 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.declared import stored
 from propopt.base.errors import Refused
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import AT_ONCE, DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.expectations import Limits
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import binned_columns

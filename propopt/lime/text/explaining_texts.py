@@ -13,7 +13,7 @@ import numpy as np
 from propopt.base.arrays import Truths, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import Budget, DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
 from propopt.functions import Function
@@ -25,7 +25,6 @@ from propopt.functions.wrapping import (
     word_rule_of,
     wrapped_and_told,
 )
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.text.text_explanation import (
     TextLimeExplanation,
     TextSubject,
@@ -353,7 +352,7 @@ def _means(
         return Enumerated.of(evaluate, document.n_words)
     # the same numbers for all documents: answers do not depend on the others
     drawn = estimate_words(evaluate, plan, subject.draws.seed, subject.law.bandwidth)
-    return subject.draws.enough(drawn)
+    return drawn.enough(subject.draws)
 
 
 _TOO_SHORT: Final = {

@@ -20,9 +20,9 @@ from propopt.base.arrays import Array, Positions, Values
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
+from propopt.base.resources import DrawPlan
 from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
-from propopt.laws.sampling import DrawPlan
 from propopt.lime.diagnosis.evidence import LimeFinding
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
 from propopt.lime.paths import BandwidthPath, read_widths

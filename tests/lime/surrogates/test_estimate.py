@@ -9,9 +9,9 @@ from lime_functions import Answering, bump_at, plain_lime
 from scipy import stats
 
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.explaining.explainers import Lime
 from propopt.functions import Power
-from propopt.laws.sampling import DrawPlan
 from propopt.lime import GaussianLaw, GlimeLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
