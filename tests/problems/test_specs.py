@@ -413,12 +413,13 @@ import propopt as po
 from propopt.cli import main
 
 problem = {
-    "data": {"grid": {"low": -1, "high": 1, "per_dimension": 9, "dimensions": 1}},
+    "data": {"grid": {"low": -1, "high": 1, "per_dimension": 4, "dimensions": 2}},
     "function": {"name": "power", "degree": 3},
     "lime": {"rows": 3, "law": "coarse", "kernel_width": 1.5},
 }
 file = po.problems.read_sections(problem)
 subject, job = file.subject, file.schema.lime
+assert job.build(subject).kernel_width == 1.5
 found = job.solve(file, progress=False)
 law = po.lime.TabularLaw.from_data(subject.others, n_bins=2, kernel_width=1.5)
 same = po.lime.limits(subject.function, subject.points[:3], law, data=subject.others)
