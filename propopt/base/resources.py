@@ -22,6 +22,7 @@ from contextlib import (
 )
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral
 from pathlib import Path
 from threading import Lock
@@ -188,6 +189,33 @@ def require(module: str) -> ModuleType:
 def remedy(package: str) -> str:
     """How to install the package."""
     return f'install it with: pip install "propopt[{EXTRAS[package]}]"'
+
+
+# ---- What other packages add, by entry points: named at once, loaded when needed
+
+
+@cache
+def additions(group: str) -> Mapping[str, EntryPoint]:
+    """The entry points of a group, by their names."""
+    return {entry.name: entry for entry in entry_points(group=group)}
+
+
+def added(entry: EntryPoint) -> Any:
+    """What an entry point names; :class:`MissingExtra` if that cannot be imported."""
+    try:
+        return entry.load()
+    except Exception as error:
+        raise MissingExtra(
+            f"{distribution_of(entry)} is broken: its {entry.name!r} of the group "
+            f"{entry.group} ({entry.value}) raises {type(error).__name__}: {error}; "
+            "upgrade or uninstall it"
+        ) from error
+
+
+def distribution_of(entry: EntryPoint) -> str:
+    """What was installed with an entry point, and its version."""
+    own = entry.dist
+    return "a package" if own is None else f"{own.name} {own.version}"
 
 
 # ---- Memory is estimated before it is taken, and refused with the figure

@@ -30,7 +30,7 @@ from propopt.lime.expectations import Limits, bit_steps
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
+from propopt.lime.laws.named import LimeLawName, checked_law, law_named
 from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_estimates
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
@@ -134,11 +134,12 @@ class ExactLime(Baseline):
         quantiles coincide. 4 are the package's quartiles.
     weights : {"frequency", "uniform"}
         Whether bins are drawn as often as in the background, or all alike.
-    law : "tabular", "gaussian", LimeLaw or TextLaw
+    law : "tabular", "gaussian", another name, LimeLaw or TextLaw
         Of documents a TextLaw, which deletes words. Of tables
         That of the package, bins drawn and weighted by bits; normal numbers weighted by
-        their distance; or a law of :mod:`propopt.lime`, which has bins of its own, so
-        that ``n_bins``, ``weights`` and ``background`` have to be left out.
+        their distance; one that another package adds (an entry point of the group
+        ``propopt.laws``); or a law of :mod:`propopt.lime`, which has bins of its own,
+        so that ``n_bins``, ``weights`` and ``background`` have to be left out.
     units : {"output", "gradient"}
         β_j, a difference of outputs; or β_j / v_j.
     n_samples : int
@@ -174,7 +175,7 @@ class ExactLime(Baseline):
     kernel_width: float | None = None
     n_bins: int = 4
     weights: BinWeights = "frequency"
-    law: LimeLawName | LimeLaw | TextLaw = "tabular"
+    law: LimeLawName | str | LimeLaw | TextLaw = "tabular"
     units: PackageUnits = "output"
     n_samples: int = 5000
     precision: float | None = None
@@ -312,7 +313,7 @@ class ExactLime(Baseline):
                     "of words are in units of the output"
                 )
         elif not isinstance(self.law, LimeLaw):
-            check_law_name(self.law, self.weights)
+            checked_law(self.law, self.n_bins, self.weights, self.kernel_width)
             return
         chosen = (self.n_bins, self.weights) != (4, "frequency")
         if chosen or self.background is not None:
