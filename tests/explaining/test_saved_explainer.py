@@ -47,14 +47,6 @@ def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
     )
 
 
-def test_a_loaded_explainer_can_be_saved_again(tmp_path):
-    explainer = po.Explainer(black_box, data=X).fit()
-    explainer.save(tmp_path / "one.npz")
-    po.Explainer.load(tmp_path / "one.npz", black_box).save(tmp_path / "two.npz")
-    again = po.Explainer.load(tmp_path / "two.npz", black_box)
-    same(again.explain(X_NEW), explainer.explain(X_NEW), list(range(len(X_NEW))))
-
-
 def rewritten(path, change_header=None, change_arrays=None):
     """The same file with something else in it."""
     with np.load(path, allow_pickle=False) as file:

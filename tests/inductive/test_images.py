@@ -138,20 +138,6 @@ def test_explanation_is_that_of_the_stored_basis(kind, mean, rng):
         )
 
 
-def test_an_image_shape_is_its_grid(rng):
-    X, G = rng.normal(size=(2, 6, SHAPE.n_features))
-    by_shape, by_graph = (
-        GaussianProcessExplainer(0.2, 1.5, features=features).fit(X, G)
-        for features in (SHAPE, SHAPE.pixel_graph())
-    )
-    new = X[:2] + 0.1
-    np.testing.assert_allclose(
-        by_shape.explain(new).attributions,
-        by_graph.explain(new).attributions,
-        atol=1e-12,
-    )
-
-
 def test_explanation_is_the_row_of_solve_with_the_image_appended(rng):
     # a gradient equal to the optimal row costs nothing, so it does not move the optimum
     shape = po.ImageShape(1, 8, 9)

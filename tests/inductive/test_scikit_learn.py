@@ -107,15 +107,6 @@ def test_memory_mapped_for_reading_alone_it_predicts_the_same(waves, tmp_path):
     np.testing.assert_array_equal(mapped.predict(X[:1]), explainer.predict(X[:1]))
 
 
-def test_names_and_numbers_of_columns_are_remembered(waves):
-    X, G = waves
-    named = GaussianProcessExplainer().fit(pd.DataFrame(X, columns=["a", "b"]), G)
-    assert list(named.feature_names_in_) == ["a", "b"]
-    assert named.n_features_in_ == 2
-    plain = named.fit(X, G)
-    assert not hasattr(plain, "feature_names_in_")
-
-
 def test_names_that_are_not_all_text_are_those_of_attributions_alone(waves):
     X, G = waves
     table = pd.DataFrame(X, columns=["a", 1])

@@ -257,6 +257,13 @@ def test_copies_have_the_fields_and_nobody_writes_to_them(name, way):
         assert not isinstance(value, np.ndarray) or not value.flags.writeable
 
 
+@each_result
+def test_a_file_of_another_kind_of_result_is_refused(name, saved):
+    other = saved("explanation" if name == "trade_offs" else "trade_offs")
+    with pytest.raises(InvalidInput, match=r"\.npz: not (a )?saved .*: .*else"):
+        type(made(name)).load(other)
+
+
 # ---- forgeries
 
 

@@ -181,14 +181,6 @@ def test_what_rows_add_up_to_is_read_from_files_of_version_3(tmp_path):
     assert old.distances().equals(curve.distances())
 
 
-def test_a_file_of_another_kind_of_result_is_refused(sound, tmp_path):
-    swept().baselines[0].save(tmp_path / "one")
-    with pytest.raises(InvalidInput, match=r"one\.npz: not saved trade-offs: .*else"):
-        po.TradeOffs.load(tmp_path / "one")
-    with pytest.raises(InvalidInput, match=r"not a saved explanation: .*else"):
-        po.Explanation.load(sound)
-
-
 def test_a_later_version_is_refused_with_both_numbers(sound):
     members = members_of(sound)
     write_signed(sound, with_header(members, header_of(members) | {"version": 5}))
