@@ -39,7 +39,7 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.fixture
-def waves(rng) -> tuple[np.ndarray, np.ndarray]:
+def waves(rng):
     X = rng.uniform(-2, 2, size=(60, 2))
     return X, Sine().gradient(X)
 
