@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from explainer_cases import (
     EXPLAINERS,
+    IN_PARTS,
     N_NEW,
     X_NEW,
     D,
@@ -22,18 +23,21 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 
 
-@pytest.fixture(scope="module", params=EXPLAINERS, ids=EXPLAINERS.keys())
+EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
+
+
+@pytest.fixture(scope="module", params=EVERY)
 def case(request):
     """A fitted explainer and 100 rows, in the form that it takes."""
-    explainer = EXPLAINERS[request.param]().fit()
-    if request.param == "categories":
+    explainer = EVERY[request.param]().fit()
+    if request.param.endswith("categories"):
         return explainer, mixed(1, N_NEW)
     if request.param == "network, without names":
         return explainer, X_NEW.to_numpy()
     return explainer, X_NEW
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_no_bit_depends_on_who_else_is_asked(case):
     explainer, rows = case
