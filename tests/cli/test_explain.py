@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import FILE, names, sweep, write
+from command_line import names, sweep, write
 from exact_csv import read_csv
 from sklearn.datasets import load_iris
 
@@ -121,25 +121,6 @@ def test_each_command_runs_its_own_job(look, file, out, capsys):
     ]
 
 
-BOTH = "expected exactly one of objective, explain, lime and interactions, got"
-JOBS = {
-    LOOK.replace("explain: {", "# {"): f"1: {BOTH} none of them",
-    f"{FILE}explain: {{}}\n": f"12: explain: {BOTH} objective and explain",
-    f"{LOOK}sweep: {{sparsity: [1]}}\n": "4: sweep: has no effect with explain",
-    LOOK.replace("0.5", "-1"): "3: explain.robustness: expected a number >= 0, got -1",
-    LOOK.replace("robustness: 0.5", "graph: {kind: knn, n_neighbors: 30}"): (
-        "3: explain.graph: n_neighbors: expected fewer than the 30 points, got 30"
-    ),
-}
-
-
-@pytest.mark.parametrize("text", JOBS)
-def test_a_file_has_exactly_one_job(tmp_path, capsys, text):
-    path = write(tmp_path, "bad", text)
-    assert main(["check", path]) == 2
-    assert capsys.readouterr().err.startswith(f"{path}:{JOBS[text]}")
-
-
 @pytest.mark.parametrize("deep", [[], ["--deep"]])
 def test_a_file_to_explain_is_checked(look, capsys, deep):
     assert main(["check", look, *deep]) == 0
@@ -203,12 +184,6 @@ def test_rows_by_themselves_do_not_depend_on_the_other_rows(tmp_path, out):
     ).fit()
     alone = explainer.explain(subject.points.iloc[[7]])
     np.testing.assert_array_equal(alone.attributions[0], result.attributions[7])
-
-
-def test_rows_by_themselves_take_no_graph(tmp_path, out, capsys):
-    text = ALONE.replace("reference:", "graph: {kind: chain}, reference:")
-    assert explain(write(tmp_path, "one", text), "--out", out) == 2
-    assert "leave the graph out" in capsys.readouterr().err
 
 
 TREES = """\
@@ -293,29 +268,6 @@ def test_the_law_and_the_precision_are_those_of_the_file(tmp_path, out):
     assert explain(path, "-o", out, "-q") == 0
     aim = json.loads((out / "t.json").read_text())["picked"]["target_error"]
     assert 0 < aim["relative"] <= 0.5
-
-
-CONFLICTS = {
-    "{contributions: slopes}": "units scaled and contributions: these are of units: ou",
-    "{units: output, precision: 0.1}": "units output and precision: this is of slopes",
-    "{units: output, law: none}": "contributions shapley and law: this is of slopes",
-    "{reference: 40, metric: effects}": "units scaled and metric: these are of units: ",
-    "{reference: 40, precision: 0.1}": "reference and precision: rows are explained t",
-    "{graph: {kind: chain}, same_pattern: true}": "graph and same_pattern: a graph sa",
-}
-
-
-@pytest.mark.parametrize("settings", CONFLICTS)
-def test_settings_that_would_not_be_used_are_refused(settings, tmp_path, capsys):
-    path = write(tmp_path, "bad", TREES.replace("{}", settings))
-    assert main(["check", path]) == 2
-    assert f"3: explain: {CONFLICTS[settings]}" in capsys.readouterr().err
-
-
-def test_a_law_is_chosen_once(tmp_path, capsys):
-    text = TREES.replace("max_iter: 20", "smooth: {}").replace("{}\n", "{law: data}\n")
-    assert main(["check", write(tmp_path, "bad", text)]) == 2
-    assert "3: explain.law: model.smooth chooses a law too" in capsys.readouterr().err
 
 
 def test_smooth_chooses_the_slopes_of_an_explanation(tmp_path, out):

@@ -188,73 +188,6 @@ def test_columns_of_a_group_are_one_feature(tmp_path, out):
     assert stored["features"] == ["age", "sex", "bmi", "blood", "lipids", "s5"]
 
 
-WRONG = {
-    "data: {sklearn: diabetes}": {
-        "data: {sklearn: diabetes, explain: 9}": "1: data.explain: has no effect: each",
-        "data: {grid: {low: 0, high: 1, per_dimension: 9, dimensions: 2}}": (
-            "1: a model learns from sklearn or csv, and data has a grid"
-        ),
-    },
-    "model: {kind: linear}": {
-        "function: {name: sine}": "2: function: a formula cannot be fitted without a",
-        "model: {kind: linear, output: value}": "2: model.output: has no effect: predi",
-        "model: {onnx: model.onnx}": "2: model: an ONNX model cannot be fitted again",
-    },
-    "n_patches: 420": {
-        "n_patches: 1": "4: interactions.scheme.n_patches: expected a number >= 2, got",
-        "rows: 1.5": "4: interactions.scheme.rows: expected a number < 1, got 1.5",
-        "rows: 442": "4: interactions.scheme: rows: ",
-        "n_groups: 900, n_patches: 420": (
-            "4: interactions.scheme: n_groups: expected 2 to n_patches=420, got 900"
-        ),
-        "rows: many": "4: interactions.scheme.rows: expected how many rows, a share of",
-        "test_size: 0.5": "4: interactions.scheme.test_size: unknown key; known here: ",
-    },
-    "n_features: 5, columns: bernoulli": {
-        "n_features: 1, columns: fixed": (
-            "4: interactions.scheme: n_features: 2 features never co-oc"
-        ),
-        "n_features: 9, columns: fixed": (
-            "4: interactions.scheme: n_features: a patch of 9 of 10 fea"
-        ),
-    },
-    "kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli": {
-        "kind: split, test_size: 0.4, n_folds: 3": (
-            "4: interactions.scheme: test_size: with n_folds=3 each row is held out"
-        ),
-    },
-    "kind: minipatches": {
-        "kind: refits": "4: interactions.scheme.kind: expected 'minipatches' or 'split'"
-    },
-    "level: 0.5": {
-        "level: 90": "5: interactions.level: expected a number < 1, got 90",
-    },
-    "seed": {
-        "  order: 11\nseed": "7: interactions.order: expected a number <= 8, got 11",
-        "  order: 0\nseed": "7: interactions.order: expected a number >= 1, got 0",
-        "  groups: {a: [bmj]}\nseed": "3: interactions: groups: 'a' has the column ",
-        "  groups: {a: []}\nseed": "7: interactions.groups.a: expected at least one va",
-        "  sets: [[age, bmj]]\nseed": (
-            "3: interactions: sets: there is no feature 'bmj' (did you mean 'bmi'?)"
-        ),
-        "  sets: [[age, bmi], [age]]\nseed": "3: interactions: sets: expected sets of",
-        "  sets: [[age, bmi]]\n  order: 2\nseed": "3: interactions: order has no effec",
-        "  sets: {n_sets: 0}\nseed": "7: interactions.sets.n_sets: expected a number ",
-        "  sets: pairs\nseed": "7: interactions.sets: expected all, a list of sets of",
-        "  error: zero_one\nseed": "7: interactions.error: expected 'auto', 'squared'",
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [(old, new) for old, news in WRONG.items() for new in news]
-)
-def test_what_cannot_be_is_refused_with_its_line(tmp_path, capsys, old, new):
-    path = write(tmp_path, "bad", PATCHES.replace(old, new))
-    assert main(["check", path]) == 2
-    assert capsys.readouterr().err.startswith(f"{path}:{WRONG[old][new]}")
-
-
 def test_each_command_runs_its_own_job(patches, out, capsys):
     assert main(["sweep", patches, "-o", str(out)]) == 2
     complaint = f"{patches}:3: interactions: is run by propopt interactions\n"
@@ -328,14 +261,6 @@ def test_each_fold_is_held_out_in_turn(tmp_path, out):
     table = read_csv(out / "folds_interactions.csv")
     np.testing.assert_array_equal(table["estimate"], library.result_.estimates)
     assert json.loads((out / "folds.json").read_text())["n_rows"] == 442
-
-
-def test_too_many_sets_are_refused_before_any_is_made(tmp_path, capsys):
-    text = ALL_SPLIT.replace("diabetes", "digits").replace("linear", "logistic")
-    path = write(tmp_path, "many", text.replace("seed", "  order: 8\nseed"))
-    assert main(["check", path]) == 2
-    told = "interactions: sets: all are 4,426,165,368, more than 1,000,000; list some"
-    assert capsys.readouterr().err.startswith(f"{path}:3: {told}")
 
 
 def test_categories_and_groups_are_features(tmp_path, out):

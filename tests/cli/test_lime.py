@@ -152,26 +152,6 @@ def test_what_cannot_be_exact_says_why(tmp_path, out, capsys):
     assert (path["standard_error"] > 0).any()
 
 
-WRONG = {
-    "rows: 3": ("rows: 31", "lime: rows: expected at most the 30 rows to explain"),
-    "{rows: 3": ("{rows: [150]", "lime: rows: expected numbers below 150, of rows"),
-    "n_samples": ("law: gaussian, weights: uniform, n_samples", "weights has no effec"),
-    "path: [0.5, 2]": ("path: [0]", "lime.path.0: expected a number > 0, got 0"),
-    "rows: 3,": ("rows: many,", "lime.rows: expected how many rows, or a list"),
-    "rows: ": ("n_bins: 1, rows: ", "lime.n_bins: expected a number >= 2, got 1"),
-}
-
-
-@pytest.mark.parametrize("part", WRONG)
-def test_what_cannot_be_is_refused_with_its_line(tmp_path, capsys, part):
-    new, complaint = WRONG[part]
-    path = write(tmp_path, "bad", FOREST.replace(part, new))
-    assert main(["check", path]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"{path}:3: ")
-    assert complaint in error
-
-
 def test_rows_of_the_command_line_are_refused_too(forest, out, capsys):
     assert lime(forest, "-o", out, "--rows", 150) == 2
     assert (
@@ -201,9 +181,3 @@ def test_the_printout_says_what_is_estimated(forest, out, capsys):
     told = capsys.readouterr().out
     assert ", estimated from 4,096 samples a row\n" in told
     assert "\nridge of one run: 1\n" in told
-
-
-def test_a_run_of_one_sample_is_refused_when_the_file_is_checked(tmp_path, capsys):
-    text = FOREST.replace("n_samples: 200", "n_samples: 1")
-    assert main(["check", str(write(tmp_path, "one", text))]) == 2
-    assert "lime.n_samples: expected a number >= 2, got 1" in capsys.readouterr().err

@@ -43,3 +43,9 @@ baselines:
         "file.yaml:12: baselines.0.n_samples: expected a number >= 1, got 0",
         "file.yaml:12: baselines.1.n_samples: expected a number >= 1, got 0",
     ]
+
+
+def test_a_mark_of_byte_order_is_no_mistake(tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text(FILE, encoding="utf-8-sig")
+    assert po.problems.read_problem(path).name == "file"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from problem_texts import build, complaint
+from problem_texts import build
 
 import propopt as po
 
@@ -47,13 +47,6 @@ def test_csv_without_target_suits_a_formula(write):
     ]
 
 
-def test_model_on_a_csv_needs_a_target(write):
-    text = MODEL.replace(", target: y", "")
-    assert complaint(write(text)) == (
-        "file.yaml:1: a model on a csv needs data.target, the column to learn"
-    )
-
-
 def test_missing_csv(write):
     assert build(write(MODEL)) == ("file.yaml:1: data.csv: there is no file table.csv")
 
@@ -69,22 +62,6 @@ def test_missing_csv(write):
 def test_csv_that_is_no_table(write, content, message):
     write(content, "table.csv")
     assert build(write(MODEL)).startswith(f"file.yaml:1: data.csv: table.csv{message}")
-
-
-@pytest.mark.usefixtures("table")
-def test_missing_column(write):
-    assert build(write(MODEL.replace("target: y", "target: aa"))) == (
-        "file.yaml:1: data.target: table.csv has no column 'aa' (did you mean 'a'?); "
-        "it has a, b, y"
-    )
-
-
-def test_column_of_text(write, table, tmp_path):
-    table.to_csv(tmp_path / "table.csv", index=False)
-    assert build(write(MODEL)) == (
-        "file.yaml:1: data.csv: columns must be numeric, or be named in "
-        "data.categorical, and these are not: kind; kind holds 'down'"
-    )
 
 
 CATEGORIES = """\
@@ -152,14 +129,6 @@ def test_a_file_with_categories_is_swept_with_its_baselines(write):
     assert [e.attributions.shape for e in result.explanations] == [(40, 3)] * 3
 
 
-@pytest.mark.usefixtures("categories")
-def test_categories_of_no_column_are_refused(write):
-    assert build(write(CATEGORIES.replace("[city]", "[cty]"))) == (
-        "file.yaml:5: data.categorical: there is no column 'cty' (did you mean "
-        "'city'?); there are age, city, red, blue"
-    )
-
-
 def test_infinite_numbers_are_refused(write):
     write("a,b,y\n1,2,3\ninf,,2\n", "table.csv")
     assert build(write(MODEL)) == (
@@ -173,21 +142,6 @@ def test_target_with_gaps(write):
     assert build(write(MODEL)) == "file.yaml:1: data.target: 1 values are missing"
 
 
-def test_target_that_the_model_cannot_learn(write, table, tmp_path):
-    table.drop(columns="y").to_csv(tmp_path / "table.csv", index=False)
-    message = build(write(MODEL.replace("target: y", "target: kind")))
-    assert message.startswith(
-        "file.yaml:2: model: cannot be fitted to the target 'kind': "
-    )
-
-
-@pytest.mark.usefixtures("table")
-def test_mlp_on_a_csv_needs_its_task(write):
-    assert build(write(MODEL.replace("linear", "mlp"))) == (
-        "file.yaml:2: model.task: required for an mlp on a csv, and missing"
-    )
-
-
 SKLEARN = """\
 data: {sklearn: iris, explain: 30}
 model: {kind: logistic, target_class: setosa}
@@ -199,20 +153,6 @@ def test_rows_that_are_explained_are_not_fitted(write):
     problem = po.problems.read_problem(write(SKLEARN)).build()
     assert problem.points.shape == (30, 4)
     assert problem.function.gradient_method == "exact"
-
-
-def test_too_many_rows_to_explain(write):
-    assert build(write(SKLEARN.replace("30", "150"))) == (
-        "file.yaml:1: data.explain: expected fewer than the 150 rows there are, so "
-        "that some are left to fit on, got 150"
-    )
-
-
-def test_unknown_class(write):
-    assert build(write(SKLEARN.replace("setosa", "rose"))) == (
-        "file.yaml:2: model: target: expected one of the classes 'setosa', "
-        "'versicolor', 'virginica', got 'rose'"
-    )
 
 
 def test_standardized_columns(write):
