@@ -49,16 +49,6 @@ RULES = {
 }
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_text(text):
-        path = tmp_path / "file.yaml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write_text
-
-
 def swept(path):
     problem = po.problems.read_problem(path).build()
     return problem, problem.sweep(list(problem.baselines()), progress=False)

@@ -27,20 +27,20 @@ def table(tmp_path, rng):
 
 
 @pytest.mark.usefixtures("table")
-def test_csv_is_read_beside_the_file(write):
-    problem = po.problems.read_problem(write(MODEL)).build()
-    assert list(problem.points.columns) == ["a", "b"]
-    assert sorted(problem.points.index) == list(range(20))
-    best = po.solve(problem.objective)
+def test_csv_is_read_beside_the_file(problem):
+    built = problem(MODEL).build()
+    assert list(built.points.columns) == ["a", "b"]
+    assert sorted(built.points.index) == list(range(20))
+    best = po.solve(built.objective)
     np.testing.assert_allclose(best.to_frame()["b"], -2.0, atol=1e-8)
 
 
 @pytest.mark.usefixtures("table")
-def test_csv_without_target_suits_a_formula(write):
+def test_csv_without_target_suits_a_formula(problem):
     text = MODEL.replace(", target: y", "").replace(
         "model: {kind: linear}", "function: {name: sine}"
     )
-    assert list(po.problems.read_problem(write(text)).build().points.columns) == [
+    assert list(problem(text).build().points.columns) == [
         "a",
         "b",
         "y",
@@ -98,9 +98,9 @@ def categories(rng, tmp_path):
     return table
 
 
-def test_categories_and_groups_are_explained_as_one_feature_each(write, categories):
-    problem = po.problems.read_problem(write(CATEGORIES)).build()
-    G = problem.function.gradient(problem.points)
+def test_categories_and_groups_are_explained_as_one_feature_each(problem, categories):
+    built = problem(CATEGORIES).build()
+    G = built.function.gradient(built.points)
     assert list(G.columns) == ["age", "city", "colour"]
     table = categories.loc[G.index]
     np.testing.assert_allclose(G["age"], 2 * table["age"].std(ddof=0), rtol=1e-6)
@@ -111,9 +111,9 @@ def test_categories_and_groups_are_explained_as_one_feature_each(write, categori
 
 
 @pytest.mark.usefixtures("categories")
-def test_rows_of_two_cities_are_one_apart(write):
-    problem = po.problems.read_problem(write(CATEGORIES)).build()
-    coordinates, points = problem.subject.coordinates, problem.points
+def test_rows_of_two_cities_are_one_apart(problem):
+    built = problem(CATEGORIES).build()
+    coordinates, points = built.subject.coordinates, built.points
     first = points.iloc[0]
     other = (points["city"] != first["city"]) & (points["red"] == first["red"])
     age = points["age"] - first["age"]
@@ -122,9 +122,9 @@ def test_rows_of_two_cities_are_one_apart(write):
 
 
 @pytest.mark.usefixtures("categories")
-def test_a_file_with_categories_is_swept_with_its_baselines(write):
-    problem = po.problems.read_problem(write(CATEGORIES)).build()
-    result = problem.sweep(problem.baselines())
+def test_a_file_with_categories_is_swept_with_its_baselines(problem):
+    built = problem(CATEGORIES).build()
+    result = built.sweep(built.baselines())
     assert result.certified(1e-6)
     assert [e.attributions.shape for e in result.explanations] == [(40, 3)] * 3
 
@@ -149,14 +149,14 @@ objective: {gradient_matching: 1}
 """
 
 
-def test_rows_that_are_explained_are_not_fitted(write):
-    problem = po.problems.read_problem(write(SKLEARN)).build()
-    assert problem.points.shape == (30, 4)
-    assert problem.function.gradient_method == "exact"
+def test_rows_that_are_explained_are_not_fitted(problem):
+    built = problem(SKLEARN).build()
+    assert built.points.shape == (30, 4)
+    assert built.function.gradient_method == "exact"
 
 
-def test_standardized_columns(write):
+def test_standardized_columns(problem):
     text = SKLEARN.replace("explain: 30", "standardize: true")
-    points = po.problems.read_problem(write(text)).build().points
+    points = problem(text).build().points
     np.testing.assert_allclose(points.mean(), 0.0, atol=1e-12)
     np.testing.assert_allclose(points.std(ddof=0), 1.0)

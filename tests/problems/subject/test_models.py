@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.base.errors import ProblemFileError
 from propopt.problems.subject.model_sections import Making, TreesSection
 from propopt.problems.subject.models import MODEL_KINDS
 
@@ -36,37 +35,6 @@ def made(model, task="regression", seed=0, **settings):
     """The estimator that a section makes, without what stands before it."""
     section = model.model_validate({"kind": kind_of(model), **settings})
     return section.make(Making(folder=None, seed=seed, task=task))[-1]
-
-
-@pytest.fixture
-def problem(tmp_path):
-    def read(text):
-        path = tmp_path / "file.yaml"
-        path.write_text(text)
-        return po.problems.read_problem(path)
-
-    return read
-
-
-@pytest.fixture
-def subject(problem):
-    def read(text):
-        file = problem(text)
-        return file.subject
-
-    return read
-
-
-@pytest.fixture
-def complaint(problem, tmp_path):
-    """What a check says, without the folder; nothing is fitted for it."""
-
-    def check(text):
-        with pytest.raises(ProblemFileError) as caught:
-            problem(text).check_data()
-        return str(caught.value).replace(f"{tmp_path}/", "")
-
-    return check
 
 
 @pytest.mark.parametrize("task", TASKS)
