@@ -13,7 +13,6 @@ from sklearn.datasets import load_iris
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems import ProblemFile
 
 
 LOOK = """\
@@ -124,14 +123,6 @@ def test_each_command_runs_its_own_job(look, file, tmp_path, out, capsys):
 def test_a_file_to_explain_is_checked(look, capsys, deep):
     assert main(["check", look, *deep]) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_names_are_tried_before_any_work(look, out, capsys, monkeypatch):
-    worked = property(lambda _: pytest.fail("worked"))
-    monkeypatch.setattr(ProblemFile, "subject", worked)
-    (out / "look.json").mkdir(parents=True)
-    assert explain(look, "-o", out) == 2
-    assert "look.json: a folder is called so" in capsys.readouterr().err
 
 
 def test_the_graph_and_the_units_are_those_of_the_file(done):

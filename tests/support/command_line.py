@@ -95,11 +95,19 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def python(*arguments):
+PROGRAM = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def environment(**settings):
+    """That of a process which finds the package."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path} | settings
+
+
+def python(*arguments):
     return subprocess.run(
-        [sys.executable, *arguments],
-        env=os.environ | {"PYTHONPATH": path},
+        [sys.executable, *map(str, arguments)],
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=60,
