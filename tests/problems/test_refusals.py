@@ -32,6 +32,10 @@ id,note,label,y
 """
 
 
+PARTS = [part.partition("\n\n")[0] for part in TOLD.split("\n==== ")[1:]]
+PLAIN = dict(part.split("\n", 1) for part in PARTS)
+
+
 def mistakes():
     """The text of each case, and its complaints."""
     for part in TOLD.split("\n==== ")[1:]:
@@ -70,16 +74,22 @@ def told(folder, capsys, monkeypatch):
     monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
     path = folder / "file.yaml"
 
-    def told_by(text, *command, most=4.0):
+    def told_by(text, *command, code=2):
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         began = time.process_time()
-        assert main([*command, str(path)]) == 2
-        assert time.process_time() - began < most
+        assert main([*command, str(path)]) == code
+        assert time.process_time() - began < 4.0
         lines = capsys.readouterr().err.replace(f"{folder}/", "").splitlines()
         assert all(line.startswith("file.yaml:") for line in lines)
         return [line.removeprefix("file.yaml:") for line in lines]
 
     return told_by
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("depth", [[], ["--deep"]])
+def test_without_mistakes_nothing_is_told_nor_fitted(told, name, depth):
+    assert told(f"{PLAIN[name]}\n", "check", *depth, code=0) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), list(mistakes()))
