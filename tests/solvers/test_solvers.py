@@ -14,7 +14,6 @@ import propopt as po
 from propopt.base.errors import Refused
 from propopt.losses import Program
 from propopt.solvers import Solver, Task
-from propopt.solvers.curves import Spectral
 from propopt.solvers.task import find_solver
 
 
@@ -85,16 +84,6 @@ def test_squared_losses_solve_the_normal_equations(name):
     expected = normal_equations(OBJECTIVES[name], SHAPE)
     # a gap bounds the attributions by its root only
     np.testing.assert_allclose(best.attributions, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "name", [n for n in SQUARED if refusal(Spectral(), SQUARED[n]) is None]
-)
-@pytest.mark.parametrize("backend", ["CLARABEL", "OSQP"])
-def test_closed_form_equals_the_backends(name, backend):
-    closed = po.solve(OBJECTIVES[name], "spectral")
-    conic = po.solve(OBJECTIVES[name], backend, tolerance=1e-8)
-    assert conic.objective == pytest.approx(closed.objective, rel=1e-8, abs=1e-10)
 
 
 @pytest.mark.sampled(15)
