@@ -136,6 +136,7 @@ def scaled(scale: float) -> dict[str, po.Objective]:
     }
 
 
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("name", scaled(1.0))
 @pytest.mark.parametrize("weight", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
