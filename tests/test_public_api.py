@@ -152,11 +152,6 @@ def test_dir_lists_the_public_names():
     assert set(po.__all__) <= set(dir(po))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_public_name_is_there(name):
-    assert getattr(po, name) is not None
-
-
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing"):
         po.nothing  # noqa: B018  # the access is what raises

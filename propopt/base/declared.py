@@ -50,7 +50,7 @@ import numpy as np
 from propopt.base.checks import as_floats, is_sealed, refuse_any, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.files import Format, archive_path, as_json
-from propopt.base.text import enumerated, plain_name
+from propopt.base.text import enumerated, plain_name, printable
 
 
 T = TypeVar("T")
@@ -508,7 +508,7 @@ def _record(cls: Any) -> FieldPart:
         if plain.keys() != (known := _keys_of(cls)):
             key = min(plain.keys() ^ known)
             has = "no" if key in known else "also"
-            raise InvalidInput(f"its header has {has} {inside}{key}")
+            raise InvalidInput(f"its header has {has} {inside}{printable(key)}")
         fields = {
             key: part.unpacked(plain.get(key), inside + key, arrays)
             for key, part in parts.items()

@@ -31,7 +31,7 @@ class SolverFailure(PropoptError):
 
 
 class MissingExtra(PropoptError, ImportError):
-    """An optional package is needed; the message gives the install command."""
+    """An optional package is needed, or is broken; the message says what would do."""
 
 
 class Unwritten(PropoptError, OSError):

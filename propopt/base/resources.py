@@ -22,6 +22,7 @@ from contextlib import (
 )
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral
 from pathlib import Path
 from threading import Lock
@@ -33,7 +34,14 @@ import psutil
 from joblib.parallel import BACKENDS, get_active_backend
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from propopt.base.errors import InvalidInput, MissingExtra, Refused, SolverFailure
+from propopt.base.checks import read_count, read_positive
+from propopt.base.errors import (
+    ImpreciseWarning,
+    InvalidInput,
+    MissingExtra,
+    Refused,
+    SolverFailure,
+)
 
 
 # ---- How many threads work at once: ours over columns or those of libraries, not both
@@ -181,6 +189,33 @@ def require(module: str) -> ModuleType:
 def remedy(package: str) -> str:
     """How to install the package."""
     return f'install it with: pip install "propopt[{EXTRAS[package]}]"'
+
+
+# ---- What other packages add, by entry points: named at once, loaded when needed
+
+
+@cache
+def additions(group: str) -> Mapping[str, EntryPoint]:
+    """The entry points of a group, by their names."""
+    return {entry.name: entry for entry in entry_points(group=group)}
+
+
+def added(entry: EntryPoint) -> Any:
+    """What an entry point names; :class:`MissingExtra` if that cannot be imported."""
+    try:
+        return entry.load()
+    except Exception as error:
+        raise MissingExtra(
+            f"{distribution_of(entry)} is broken: its {entry.name!r} of the group "
+            f"{entry.group} ({entry.value}) raises {type(error).__name__}: {error}; "
+            "upgrade or uninstall it"
+        ) from error
+
+
+def distribution_of(entry: EntryPoint) -> str:
+    """What was installed with an entry point, and its version."""
+    own = entry.dist
+    return "a package" if own is None else f"{own.name} {own.version}"
 
 
 # ---- Memory is estimated before it is taken, and refused with the figure
@@ -465,3 +500,44 @@ def _end_with(home: int) -> None:
     while os.getppid() == home:
         time.sleep(WATCH)
     os._exit(1)
+
+
+# ---- How much is drawn, where something is estimated
+
+
+@final
+@dataclass(frozen=True)
+class DrawPlan:
+    """So many draws, or until they are precise, or cost too much.
+
+    Without ``max_evaluations`` there are at most 1,000 times the first ones, since what
+    is zero has no relative error.
+    """
+
+    n_samples: int = 5000  # to begin with
+    seed: int = 0
+    precision: float | None = None  # ‖standard errors‖ / ‖values‖ to stop at
+    max_evaluations: int | None = None  # of f, the most
+
+    def __post_init__(self) -> None:
+        read_count(self.n_samples, "n_samples")
+        if self.precision is not None:
+            read_positive(self.precision, "precision")
+        if self.max_evaluations is not None:
+            read_count(self.max_evaluations, "max_evaluations")
+
+    @property
+    def alone(self) -> DrawPlan:
+        """As many to begin with, and no more."""
+        return replace(self, precision=None, max_evaluations=None)
+
+    def warn_if_larger(self, error: float, of: str = "") -> None:
+        """Warn that a precision was wanted, and not reached by an error."""
+        if self.precision is not None and not error <= self.precision:
+            warnings.warn(
+                f"precision: standard errors of {self.precision:.2g} of the "
+                f"coefficients were wanted{of}, and they are {error:.2g} of them; give "
+                "more max_evaluations",
+                ImpreciseWarning,
+                stacklevel=4,
+            )

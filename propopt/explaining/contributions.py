@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import as_floats, read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
-from propopt.laws.perturbations import shapley_blocks
+from propopt.laws.perturbations import shapley_orders
+from propopt.laws.sampling import Pooled
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation
 from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
@@ -46,8 +49,10 @@ class ContributionRule:
     function: Function  # f
     reference: Reference  # the rows that backgrounds, means and laws are made of
     law: LawChoice = "auto"  # of the slopes, if they are asked for
-    # orders that are drawn for each point, where Shapley values are sampled
-    n_pairs: int = 100
+    # orders that are drawn for each point, where Shapley values are sampled; until the
+    # error is precise, if several points are explained together
+    draws: DrawPlan = DrawPlan(n_samples=100)
+    error: Callable[[Targets], float] | None = None  # what is to be precise
     rng: int | np.random.Generator | None = None  # for all draws
     # (B, D): rows that stand for "feature unknown"; drawn from the reference by default
     background: Points | None = None
@@ -116,8 +121,8 @@ class ContributionRule:
         prediction = self.function.value_at(points, labels)
         exact = self._exact(points, labels, alone)
         if exact is None:
-            total = prediction - base
-            estimate = self._sampled(points, labels, total, generator, alone)
+            ends = np.full(len(points), base), prediction
+            estimate = self._sampled(points, labels, ends, generator, alone)
         else:
             trees = isinstance(self.checked.read, Boxes)
             by = "TreeSHAP" if trees else "Shapley values of products"
@@ -218,7 +223,7 @@ class ContributionRule:
         self,
         points: Points,
         labels: Labels,
-        total: Array,
+        ends: tuple[Array, Values],  # base and prediction (N,)
         rng: np.random.Generator,
         alone: bool,
     ) -> Estimate:
@@ -226,20 +231,38 @@ class ContributionRule:
         background = self.background
         assert background is not None, "it is drawn before"
         value = partial(self.function.value_at, labels=labels.of_columns())
+        base, prediction = ends
+        total = prediction - base
         if alone:  # many walks of the row in one call
-            n_each = -(-self.n_pairs // N_BLOCKS)
+            n_each = -(-self.draws.n_samples // N_BLOCKS)
             copies = np.repeat(points, n_each, axis=0)
-            walked = shapley_blocks(value, background, copies, rng, N_BLOCKS)
-            blocks = walked.mean(axis=1, keepdims=True)
-        else:
-            blocks = shapley_blocks(value, background, points, rng, self.n_pairs)
+            walked = shapley_orders(value, background, copies, rng, DrawPlan(N_BLOCKS))
+            blocks = walked.blocks[0].mean(axis=1, keepdims=True)
+            return self._adding_up(blocks, total, labels, N_BLOCKS * n_each)
+        aimed: dict[str, Any] = {}
+        drawn = shapley_orders(value, background, points, rng, self.draws)
+
+        def estimate(drawn: Pooled) -> Estimate:
+            return self._adding_up(drawn.blocks[0], total, labels, drawn.n_draws)
+
+        if (error := self.error) is not None:
+            aimed["error"] = lambda drawn: error(
+                Targets(estimate=estimate(drawn), base=base, prediction=prediction)
+            )
+        return estimate(drawn.enough(self.draws, **aimed))
+
+    def _adding_up(
+        self, blocks: Array, total: Array, labels: Labels, n_pairs: int
+    ) -> Estimate:
+        """Blocks (10, N, D), each moved so that it adds up to totals (N,)."""
         used = blocks.any(axis=(0, 1))
         missed = total - blocks.sum(axis=2)
-        blocks += missed[:, :, None] * (used / max(int(used.sum()), 1))
+        blocks = blocks + missed[:, :, None] * (used / max(int(used.sum()), 1))
+        assert self.background is not None, "it is drawn before"
         estimate = Estimate.of_blocks(
             blocks,
-            source=f"orders of the features, {len(background)} background rows",
-            n_draws=2 * self.n_pairs,
+            source=f"orders of the features, {len(self.background)} background rows",
+            n_draws=2 * n_pairs,
             labels=labels,
         )
         return replace(estimate, units="output")

@@ -20,8 +20,9 @@ from propopt.base.checks import (
     read_seed,
 )
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.explaining.conditional import ConditionalRow
-from propopt.explaining.explainers.documents import N_PAIRS, DocumentShapley
+from propopt.explaining.explainers.documents import DRAWS, DocumentShapley
 from propopt.explaining.fitted_rows import FittedReference, joint_proof
 from propopt.explaining.plan import (
     OF_TABLES,
@@ -148,8 +149,7 @@ class JointDocuments:
             function=self.function,
             law=law,
             documents=tuple(self.documents),
-            n_samples=_N_SAMPLES,
-            seed=read_seed(self.settings.rng),
+            draws=DrawPlan(_N_SAMPLES, read_seed(self.settings.rng)),
         )
         result = explanation_of_texts(subject, self.labels.points)
         rest = [row for row in result.rows if row.is_known]
@@ -184,7 +184,7 @@ class JointDocuments:
             exact=not sampled,
             notes=tuple(dict.fromkeys(phi.reason for phi in sampled)),
             blocks=np.stack(blocks) if sampled else None,
-            n_draws=2 * N_PAIRS if sampled else 0,
+            n_draws=2 * DRAWS.n_samples if sampled else 0,
         )
 
     def _given(self, carrier: Any) -> Estimate:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count, read_positive
+from propopt.base.checks import known_word, read_count
 from propopt.base.errors import ImpreciseWarning, InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.base.text import printable
 from propopt.explaining.contributions import (
     ContributionChoice,
@@ -35,6 +36,7 @@ from propopt.functions.cost import cost_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference
+from propopt.laws.draws import Sample
 from propopt.losses import PairwiseRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
@@ -213,8 +215,14 @@ class JointPlan:
     def parts(self) -> ContributionRule:
         """How contributions are made."""
         law, rng = self.settings.law_of_columns, self.settings.rng
+        most = self.settings.max_evaluations
+        draws = DrawPlan(100, 0, self.settings.precision, most)
         return ContributionRule(
-            function=self.function, reference=self.reference, law=law, rng=rng
+            function=self.function,
+            reference=self.reference,
+            law=law,
+            rng=rng,
+            draws=draws,
         )
 
     @property
@@ -231,19 +239,23 @@ class JointPlan:
 
     def slopes(self) -> Explanation:
         """Robust slopes per scale."""
-        rule, precision = self.rule, self.settings.precision
+        rule = self.rule
         if isinstance(rule.function, SampledMean):
             aim = rule.scaled(self._drawn(rule.function))
         else:
             aim = rule.at(self.points, self.labels)
-        best = self._nearest(Targets(estimate=aim))
+        return self._precise(self._nearest(Targets(estimate=aim)))
+
+    def _precise(self, best: Explanation) -> Explanation:
+        """An optimum, with a warning if its target is not as precise as was asked."""
+        precision = self.settings.precision
         if precision is not None and not best.target_error <= precision:
             error = "is not known" if best.target is None else best.target.in_words()
             warnings.warn(
                 f"precision: a target error of {precision:.2g} was wanted: {error}; "
                 "more max_evaluations would do where it is drawn",
                 ImpreciseWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return best
 
@@ -260,18 +272,24 @@ class JointPlan:
             growing = mean.growing_at(points, labels, max_evaluations=most)
         if settings.precision is not None:
 
-            def error(drawn: Estimate) -> float:
-                known = Targets(estimate=self.rule.scaled(drawn))
+            def error(drawn: Sample) -> float:
+                known = Targets(estimate=self.rule.scaled(drawn.estimate))
                 return self._nearest(known).target_error
 
-            precision = read_positive(settings.precision, "precision")
-            growing = growing.until(error, precision, most)
+            growing = growing.until(settings.precision, most, error)
         return growing.estimate
 
     def contributions(self, parts: ContributionRule) -> Explanation:
         """Robust contributions that add up to the prediction less the base."""
+        metric = self.settings.metric
+        if self.settings.precision is not None:
+
+            def error(known: Targets) -> float:
+                return self._nearest(known, metric).target_error
+
+            parts = replace(parts, error=error)
         known = parts.of(self.points, self.labels, self.settings.contributions)
-        return self._nearest(known, self.settings.metric)
+        return self._precise(self._nearest(known, metric))
 
     def _nearest(
         self, known: Targets, metric: FeatureMetric = "uniform"

@@ -17,7 +17,6 @@ from propopt.laws.draws import (
     Control,
     Design,
     Sample,
-    affordable_draws,
 )
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
@@ -78,14 +77,7 @@ class SampledMean(OfFunction):
         first = self.n_samples if n_draws is None else n_draws
         design = self._design(points)
         if max_evaluations is not None:
-            affordable = affordable_draws(design.per_draw, max_evaluations)
-            if affordable < design.fewest:
-                raise InvalidInput(
-                    f"max_evaluations: {design.fewest} draws take "
-                    f"{design.fewest * design.per_draw:,} evaluations, and "
-                    f"{max_evaluations:,} are allowed; give more, or explain fewer rows"
-                )
-            first = min(first, affordable)
+            first = min(first, design.cost.affordable(max_evaluations))
         names = labels.of_columns()
 
         def evaluate(points: Points) -> Values:

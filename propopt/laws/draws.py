@@ -35,12 +35,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory, row_blocks
 from propopt.laws.column_laws import CodedLaw, ColumnLaw, NumericLaw
 from propopt.laws.data_law import DataLaw
-from propopt.losses.faithfulness import Estimate
+from propopt.laws.regressions import LeastSquares, of_other_blocks
+from propopt.laws.sampling import DrawCost, Sampler
+from propopt.losses.faithfulness import Estimate, relative_error
 from propopt.tables.frames import Labels
 
 
@@ -95,27 +96,20 @@ def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
     """
     n_blocks, n_draws = f.shape[1:]
     n_others = (n_blocks - 1) * n_draws
-    transposed = np.swapaxes(terms, -1, -2)
-    gram = _of_others(transposed @ terms)
-    moments = _of_others((transposed @ f[..., None])[..., 0])
-    centers = _of_others(terms.sum(axis=-2)) / n_others
-    level = _of_others(f.sum(axis=-1)) / n_others
+    equations = LeastSquares.of(terms, f).of_others()
+    centers = of_other_blocks(terms.sum(axis=-2)) / n_others
+    level = of_other_blocks(f.sum(axis=-1)) / n_others
+    gram, moments = equations.gram, equations.moments
     squares = np.diagonal(gram, axis1=-2, axis2=-1).copy()
     gram -= n_others * centers[..., :, None] * centers[..., None, :]
     moments -= n_others * centers * level[..., None]
     scatter = np.diagonal(gram, axis1=-2, axis2=-1)
     moved = scatter > _STILL * squares
-    gram *= moved[..., :, None] & moved[..., None, :]
     ridge = np.where(moved, _RIDGE * scatter, 1.0)
-    gram += ridge[..., None] * np.eye(gram.shape[-1])
-    moments = np.where(moved, moments, 0.0)
-    gamma = np.asarray(np.linalg.solve(gram, moments[..., None])[..., 0])
+    gram *= moved[..., :, None] & moved[..., None, :]
+    moving = LeastSquares(gram, np.where(moved, moments, 0.0))
+    gamma = moving.ridged(ridge).solution
     return level - (gamma * centers).sum(axis=-1), gamma
-
-
-def _of_others(sums: Array) -> Array:
-    """Sums over all other blocks than each, from those over each (n, B, ...)."""
-    return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
 
 
 # ---- Contrasts of a few values, from the same draw with another value in one column
@@ -207,9 +201,10 @@ class Design:
         return len(self.points) + sum(len(rows) for rows, _, _ in others)
 
     @property
-    def fewest(self) -> int:
-        """The fewest draws that slopes can be made of."""
-        return fewest_draws(self.law, self.control is not None)
+    def cost(self) -> DrawCost:
+        """What draws cost; slopes need the fewest of them."""
+        fewest = fewest_draws(self.law, self.control is not None)
+        return DrawCost(self.per_draw, fewest=fewest, step=N_BLOCKS)
 
     def uniforms(self, stop: int) -> tuple[Array, Array]:
         """Those of V and those of alternatives, (B · s, D) each, from each block.
@@ -228,12 +223,6 @@ def fewest_draws(law: DataLaw, controlled: bool) -> int:
     """The fewest draws: fits over nine of ten blocks need two for each term."""
     terms = 1 + int(moving_columns(law).sum()) + controlled
     return N_BLOCKS * -(-2 * terms // (N_BLOCKS - 1))
-
-
-def affordable_draws(per_draw: int, max_evaluations: int) -> int:
-    """The largest multiple of 10 of draws that take no more evaluations."""
-    most = read_count(max_evaluations, "max_evaluations")
-    return most // per_draw // N_BLOCKS * N_BLOCKS
 
 
 def moving_columns(law: DataLaw) -> Truths:
@@ -305,16 +294,9 @@ def _contrasts(
 # ---- Values of a function at draws around rows, and what they estimate
 
 
-_MARGIN: Final = 1.2
-"""Errors are estimates: so much more is drawn than they ask for."""
-
-_LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
-"""Factors on the number of draws, from one look at the error to the next."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(Sampler):
     """Draws around rows, and the values of f there; more can be drawn without waste.
 
     The numbers that are drawn are those of the first ``n_draws`` of streams that never
@@ -330,6 +312,7 @@ class Sample:
     # those of the control, added draw by draw however many were added at a time
     sums: Array
     fit: BlockSlopes  # means and slopes by least squares
+    n_draws: int = 0  # around each row, all blocks together
 
     @classmethod
     def of(
@@ -342,10 +325,11 @@ class Sample:
     ) -> Sample:
         """The first draws."""
         n_rows, width = design.points.shape
-        if n_draws < design.fewest:
+        fewest = design.cost.fewest
+        if n_draws < fewest:
             raise InvalidInput(
                 f"n_draws: {n_draws} draws are too few for the slopes of "
-                f"{width} features; give at least {design.fewest}"
+                f"{width} features; give at least {fewest}"
             )
         known = design.control is not None
         values = np.empty((1 + known, n_rows, N_BLOCKS, 0))
@@ -356,14 +340,13 @@ class Sample:
         return empty.extended(n_draws)
 
     @property
-    def n_draws(self) -> int:
-        """Draws around each row, all blocks together."""
-        return N_BLOCKS * self.values.shape[3]
+    def cost(self) -> DrawCost:
+        return self.design.cost
 
     @property
-    def evaluations(self) -> int:
-        """Rows that f was evaluated at, from the first draw on."""
-        return self.n_draws * self.design.per_draw
+    def error(self) -> float:
+        assert self.estimate.blocks is not None, "they are what it is made of"
+        return relative_error(self.estimate.blocks)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -379,29 +362,6 @@ class Sample:
             effects=law.has_effects(points),
             notes=law.notes(points),
         )
-
-    def until(
-        self,
-        error: Callable[[Estimate], float],  # of an estimate
-        precision: float,  # where to stop: the first time that the error is not larger
-        # the most rows that the model is given, all draws together
-        max_evaluations: int | None = None,
-    ) -> Sample:
-        """Draw on until an error is small enough, or evaluations would be too many.
-
-        The error is taken to fall as 1/draws, as that of an objective does; it is
-        looked at again whenever the draws have grown by a factor of 1.5 to 4.
-        """
-        goal = read_positive(precision, "precision")
-        growing, size, affordable = self, error(self.estimate), float("inf")
-        if max_evaluations is not None:
-            affordable = affordable_draws(self.design.per_draw, max_evaluations)
-        while size > goal and growing.n_draws < affordable:
-            factor = min(max(_MARGIN * size / goal, _LEAST_GROWTH), _MOST_GROWTH)
-            wanted = N_BLOCKS * -int(-growing.n_draws * factor // N_BLOCKS)
-            growing = growing.extended(int(min(wanted, affordable)))
-            size = error(growing.estimate)
-        return growing
 
     def extended(self, n_draws: int) -> Sample:
         """The sample with more draws, so that there are ``n_draws`` around each row."""
@@ -422,7 +382,9 @@ class Sample:
         fit = BlockSlopes(
             np.empty((N_BLOCKS, n_rows)), np.empty((N_BLOCKS, n_rows, width))
         )
-        grown = replace(self, values=values, sums=self.sums.copy(), fit=fit)
+        grown = replace(
+            self, values=values, sums=self.sums.copy(), fit=fit, n_draws=n_draws
+        )
         grown.fill(start, stop)
         return grown
 

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, Budget, row_blocks
+from propopt.base.resources import AT_ONCE, Budget, DrawPlan, row_blocks
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.regressions import Neighbourhood
+from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
 from propopt.tables.columns import Atoms, Coded, atoms_of
 from propopt.tables.schema import TableSchema
 
@@ -356,30 +357,54 @@ def _drawn(shares: Array, uniforms: Array) -> Positions:
 # ---- Shapley values by drawn orders of the columns, in blocks that tell their error
 
 
-def shapley_blocks(
+def shapley_orders(
     value: Callable[[Points], Array],
     background: Points,
     points: Points,
     rng: np.random.Generator,
-    n_pairs: int = 100,
-) -> Array:
+    draws: DrawPlan,
+) -> Pooled:
     """Unbiased estimates (10, N, D) from disjoint blocks of drawn orders.
 
-    Orders and background rows are their own for each point; each of the ``n_pairs``
-    orders is walked forwards and backwards.
+    Orders and background rows are their own for each point; each order is walked
+    forwards and backwards.
 
     value: f at points (n, D), background (B, D), points (N, D).
     """
-    at_points, at_background = value(points), value(background)
+    ends = value(points), value(background)
+    n_points, n_columns = points.shape
+    cost = DrawCost(
+        2 * n_points * max(n_columns - 1, 0),
+        once=n_points + len(background),
+        fewest=N_BLOCKS,
+        step=N_BLOCKS,
+    )
+
+    def batch(n_draws: int, _: int) -> BlockEstimates:  # one stream, which goes on
+        return (_of_orders(value, background, points, ends, rng, n_draws),)
+
+    return Pooled.of(batch, cost, cost.first(draws))
+
+
+def _of_orders(
+    value: Callable[[Points], Array],
+    background: Points,
+    points: Points,
+    ends: tuple[Array, Array],
+    rng: np.random.Generator,
+    n_pairs: int,
+) -> Array:
+    """The mean of each of 10 blocks of orders, (10, N, D)."""
+    at_points, at_background = ends
     totals = np.zeros((N_BLOCKS, *points.shape))
-    n_each = -(-n_pairs // N_BLOCKS)
+    n_each = n_pairs // N_BLOCKS
     for block in range(N_BLOCKS):
         for _ in range(n_each):
             order = np.argsort(rng.random(points.shape), axis=1)
             rows = rng.integers(len(background), size=len(points))
-            ends, beside = (at_background[rows], at_points), background[rows]
+            both, beside = (at_background[rows], at_points), background[rows]
             for walked in (order, order[:, ::-1]):
-                totals[block] += _changes(value, points, beside, walked, ends)
+                totals[block] += _changes(value, points, beside, walked, both)
     return totals / (2 * n_each)
 
 

@@ -14,6 +14,51 @@ from propopt.base.arrays import Array, Truths, Values
 from propopt.base.resources import Budget
 
 
+# ---- What least squares need to know of samples, which adds up
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """H β = m with H = Zᵀ Z and m = Zᵀ y, of many problems at once."""
+
+    gram: Array  # (..., p, p): H
+    moments: Array  # (..., p): m
+
+    @classmethod
+    def of(cls, design: Array, targets: Array) -> LeastSquares:
+        """Those of samples Z (..., S, p) and y (..., S)."""
+        turned = np.swapaxes(design, -1, -2)
+        return cls(turned @ design, (turned @ targets[..., None])[..., 0])
+
+    def __add__(self, other: LeastSquares) -> LeastSquares:
+        return LeastSquares(self.gram + other.gram, self.moments + other.moments)
+
+    def __sub__(self, other: LeastSquares) -> LeastSquares:
+        return LeastSquares(self.gram - other.gram, self.moments - other.moments)
+
+    def ridged(self, ridge: Array | float) -> LeastSquares:
+        """Those of ‖y − Zβ‖² + Σ_j ρ_j β_j² for a ridge ρ (..., p), or one for all."""
+        own, places = self.gram.copy(), np.arange(self.gram.shape[-1])
+        own[..., places, places] += ridge
+        return LeastSquares(own, self.moments)
+
+    def of_others(self) -> LeastSquares:
+        """Of all other blocks than each, from those of each block (n, B, ...)."""
+        return LeastSquares(of_other_blocks(self.gram), of_other_blocks(self.moments))
+
+    @property
+    def solution(self) -> Array:
+        """β (..., p)."""
+        solved = np.linalg.solve(self.gram, self.moments[..., None])
+        return np.asarray(solved[..., 0], np.float64)
+
+
+def of_other_blocks(sums: Array) -> Array:
+    """Sums over all other blocks than each, from those over each (n, B, ...)."""
+    return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
+
+
 # ---- Weighted ridge regressions of the same size, many at once
 
 
@@ -47,11 +92,12 @@ class Regressions:
         if self.weights is not None:
             root: Array = np.sqrt(self.weights)
             design, targets = design * root[..., None], targets * root
-        factor = _cholesky(design, self.root_ridge)
+        equations = LeastSquares.of(design, targets).ridged(self.root_ridge**2)
+        factor = _cholesky(equations.gram)
         if factor is None:
             return _qr(design, targets, self.root_ridge)
         inverse = _inverse_gram(factor)
-        slopes = _times(inverse, _moments(design, targets))
+        slopes = _times(inverse, equations.moments)
         # one step of refinement: H β = Zᵀ diag(π) y
         rest = _moments(design, targets - _times(design, slopes))
         slopes += _times(inverse, rest - self.root_ridge**2 * slopes)
@@ -84,11 +130,8 @@ class Regressions:
         return errors
 
 
-def _cholesky(design: Array, root_ridge: Array) -> Array | None:
+def _cholesky(H: Array) -> Array | None:
     """R from the normal equations; None where they square away too many digits."""
-    H = _gram(design)
-    diagonal = np.arange(H.shape[-1])
-    H[:, diagonal, diagonal] += root_ridge**2
     try:
         lower = np.linalg.cholesky(H)
     except np.linalg.LinAlgError:

@@ -40,6 +40,7 @@ class Limits:
     log_weight: Values  # (n,): log C, C = E π: the mean weight of a sample
     standard_errors: Attributions | None = None
     intercept_error: Values | None = None  # shape (n,)
+    n_draws: int = 0  # around each row, where they are estimated
     evaluations: int = 0  # of the function
 
     @classmethod
@@ -52,6 +53,7 @@ class Limits:
 
         return cls(
             **{name: joined(name) for name in _OF_SITUATIONS},
+            n_draws=max(part.n_draws for part in parts),
             evaluations=sum(part.evaluations for part in parts),
         )
 

@@ -8,8 +8,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from propopt.base.arrays import Points, Values
-from propopt.base.checks import read_count, read_seed
+from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.functions import Function
 from propopt.functions.function import EXACT
 from propopt.functions.jumps import allowed_difference, precision_of
@@ -46,6 +47,8 @@ def limits(
     output: Output = "auto",
     outcome: str | None = None,
     n_samples: int = 5000,
+    precision: float | None = None,
+    max_evaluations: int | None = None,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
 ) -> LimeExplanation:
@@ -74,7 +77,13 @@ def limits(
         Of :func:`propopt.wrap`, for models.
     n_samples : int
         Samples of one run of LIME, for its noise and its mean; and of each row for
-        what has to be estimated.
+        what has to be estimated, to begin with.
+    precision : float, optional
+        Of what has to be estimated: draw on until the standard errors of all
+        coefficients together, √Σ e², are this part of √Σ β², such as 0.02.
+    max_evaluations : int, optional
+        The most rows that the model is given for it; if they are too few for the
+        precision, a warning says what was reached.
     rng : int, numpy.random.Generator or None
         For what is estimated; exact coefficients do not depend on it.
     progress : bool, optional
@@ -96,7 +105,8 @@ def limits(
     'estimate (1,000 samples of the weighted law)'
     """
     choice = target, output, outcome
-    subject = _subject_of(function, X, law, data, choice, n_samples, rng)
+    draws = DrawPlan(n_samples, read_seed(rng), precision, max_evaluations)
+    subject = _subject_of(function, X, law, data, choice, draws)
     return explanation_of_subject(subject, progress=progress)
 
 
@@ -122,6 +132,8 @@ class LimeExplainer:
         Of :func:`propopt.wrap`, for models.
     n_samples : int
         Samples of one run of LIME; and of each row for what has to be estimated.
+    precision, max_evaluations
+        Of :func:`limits`, for rows that are asked for together.
     rng : int, numpy.random.Generator or None
         For what is estimated.
 
@@ -157,10 +169,13 @@ class LimeExplainer:
         output: Output = "auto",
         outcome: str | None = None,
         n_samples: int = 5000,
+        precision: float | None = None,
+        max_evaluations: int | None = None,
         rng: int | np.random.Generator | None = 0,
     ) -> None:
         choice = target, output, outcome
-        own = _subject_of(model, data, law, data, choice, n_samples, rng)
+        draws = DrawPlan(n_samples, read_seed(rng), precision, max_evaluations)
+        own = _subject_of(model, data, law, data, choice, draws)
         self._subject = own
         self._rows = own.reference[:: -(-len(own.reference) // _ASKED)]
         self._answers = own.function.value_at(self._rows, own.labels.of_columns())
@@ -223,8 +238,7 @@ def _subject_of(
     law: LimeLaw | None,
     data: Any,
     choice: tuple[Target, Output, str | None],
-    n_samples: int,
-    rng: int | np.random.Generator | None,
+    draws: DrawPlan,
 ) -> LimeSubject:
     """A function that is read, a law, and rows of a table; documents are refused."""
     if is_documents(X) or isinstance(function, TextFunction):
@@ -256,8 +270,7 @@ def _subject_of(
         labels=labels,
         reference=reference.points,
         has_table=data is not None or own_law,
-        n_draws=read_count(n_samples, "n_samples"),
-        seed=read_seed(rng),
+        draws=draws,
     )
 
 
@@ -277,7 +290,7 @@ def explanation_of_subject(
         )
     law, errors, source = subject.law, result.standard_errors, EXACT
     if errors is not None:
-        source = f"estimate ({subject.n_draws:,} samples of the weighted law)"
+        source = f"estimate ({result.n_draws:,} samples of the weighted law)"
     as_package = isinstance(law, TabularLaw)
     return LimeExplanation(
         coefficients=result.coefficients,
@@ -293,7 +306,7 @@ def explanation_of_subject(
         cells=cells_of(subject.points, subject.function.schema),
         bins=bins_of(law, subject.points),
         law_in_words=repr(law),
-        n_samples=subject.n_draws,
+        n_samples=subject.draws.n_samples,
         ridge=1.0 if as_package else 0.0,
         first_row=as_package,
         labels=subject.labels.or_else(law.labels),

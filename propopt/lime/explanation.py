@@ -791,7 +791,7 @@ class LimeExplanation(
             n_samples,
             self.ridge,
             self.first_row,
-            rng=np.random.default_rng(subject.seed),
+            rng=np.random.default_rng(subject.draws.seed),
             common=subject.common,
         )
         return own

@@ -15,7 +15,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.errors import Refused
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import AT_ONCE, DrawPlan
 from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.functions.means import Checked
@@ -64,8 +64,7 @@ class LimeSubject:
     points: Points  # (N, D): the rows, encoded
     labels: Labels
     reference: Points  # (R, D): rows of the table that the law was made of, encoded
-    n_draws: int  # samples for each row of limits that are estimated
-    seed: int  # of these samples
+    draws: DrawPlan  # for each row of limits that are estimated
     has_table: bool = True  # whether a table is known, and reference is not X
     # what depends on the function and the law alone, made once for all rows
     known: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -120,14 +119,20 @@ class LimeSubject:
         progress: bool | None = False,
     ) -> Limits:
         """The limits at these rows, or at others, with widths of their own."""
+        draws = self.draws if points is None else self.draws.alone
         points = self.points if points is None else points
         if self.exact is not None:
             return self.exact.of(points, widths)
         if widths is None:
-            return self._estimated(self.law, points, progress)
+            return self._estimated(self.law, points, progress, draws)
         several = np.unique(widths)
         parts = [
-            self._estimated(self.law.with_width(float(w)), points[widths == w], False)
+            self._estimated(
+                self.law.with_width(float(w)),
+                points[widths == w],
+                False,
+                self.draws.alone,
+            )
             for w in several
         ]
         order = np.concatenate([np.flatnonzero(widths == w) for w in several])
@@ -144,11 +149,10 @@ class LimeSubject:
         columns = range(points.shape[1])
         return tuple(profile_means(self.limits, self.law, points, j) for j in columns)
 
-    def _estimated(self, law: LimeLaw, points: Points, progress: bool | None) -> Limits:
-        rng = np.random.default_rng(self.seed)
-        return estimate_limits(
-            self.function, law, points, self.labels, self.n_draws, rng, progress
-        )
+    def _estimated(
+        self, law: LimeLaw, points: Points, progress: bool | None, draws: DrawPlan
+    ) -> Limits:
+        return estimate_limits(self.function, law, points, self.labels, draws, progress)
 
     def variance(self) -> Values:
         """Var_Q f at the rows, (N,): by pairs of products, or drawn if too many."""
@@ -169,7 +173,7 @@ class LimeSubject:
                 variance[shared] = common.variances(points[shared], widths[shared])
         if shared.all():
             return variance
-        alone, rng = np.flatnonzero(~shared), np.random.default_rng(self.seed)
+        alone, rng = np.flatnonzero(~shared), np.random.default_rng(self.draws.seed)
         uniforms = stratified_uniforms(1, RUN_DRAWS, points.shape[1], rng)
         for some in AT_ONCE.blocks(len(alone), 3 * uniforms.nbytes):
             rows = alone[some]

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Values
-from propopt.base.checks import read_count
+from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import require
+from propopt.base.resources import DrawPlan, require
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
 from propopt.functions.function import Function, read_function
@@ -313,8 +313,7 @@ def compare_with_package(
                 function,
                 law,
                 point[None],
-                n_samples=50_000,
-                rng=np.random.default_rng(rng),
+                draws=DrawPlan(50_000, read_seed(rng)),
                 progress=False,
             )
         if num_features is not None and num_features < n_columns:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,13 +19,14 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, require_memory, row_blocks
+from propopt.base.resources import AT_ONCE, DrawPlan, require_memory, row_blocks
 from propopt.base.terminal import progress_bar
 from propopt.functions.cost import cost_of
 from propopt.functions.function import Function
 from propopt.laws.draws import cross_fitted
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.laws.regressions import Neighbourhood
+from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled, stream_of
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
@@ -328,8 +329,7 @@ def estimate_limits(
     law: LimeLaw,
     points: Points,  # shape (n, D)
     labels: Labels | None = None,
-    n_samples: int = 5000,
-    rng: np.random.Generator | None = None,
+    draws: DrawPlan | None = None,
     progress: bool | None = None,
 ) -> Limits:
     """What LIME tends to for any function, from samples of the weighted law itself.
@@ -337,34 +337,61 @@ def estimate_limits(
     Each of 20 blocks is unbiased: what the least squares fit of the other blocks says,
     and what it leaves over. All rows have the same uniform numbers.
     """
-    generator = np.random.default_rng(0) if rng is None else rng
-    size = _block_size(n_samples, points.shape[1])
-    uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], generator)
+    draws = DrawPlan() if draws is None else draws
+    cost = _cost(points, draws.n_samples)
     names = Labels() if labels is None else labels.of_columns()
-    expected = len(points) * _BLOCKS * size
-    announced = cost_told("lime", function, points, names, expected, progress)
-    evaluate = partial(function.value_at, labels=names)
-    widths = law.widths(points)
-    # terms of what varies beside bits, as many as the other blocks have draws for
-    room = (_BLOCKS - 1) * size // (_DRAWS_PER_TERM * points.shape[1]) - 2
-    n_outside = max(0, min(room, MOST_OUTSIDE))
+    evaluate, widths = partial(function.value_at, labels=names), law.widths(points)
+    first = cost.first(draws)
+    announced = cost_told("lime", function, points, names, cost.of(first), progress)
     with progress_bar("lime", len(points), progress) as bar, announced:
-        parts = []
-        for some in _blocks(len(points), uniforms, n_outside):
-            around = points[some], widths[some]
-            parts.append(_estimates(evaluate, law, *around, uniforms, n_outside))
-            bar.advance(bar.task_ids[0], some.stop - some.start)
-    return Limits.joined(parts)
+
+        def batch(n_draws: int, k: int) -> BlockEstimates:
+            size, rng = n_draws // _BLOCKS, stream_of(draws.seed, k)
+            uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], rng)
+            # terms of what varies beside bits, as many as other blocks have draws for
+            room = (_BLOCKS - 1) * size // (_DRAWS_PER_TERM * points.shape[1]) - 2
+            n_outside = max(0, min(room, MOST_OUTSIDE))
+            parts = []
+            for some in _blocks(len(points), uniforms, n_outside):
+                around = points[some], widths[some]
+                parts.append(_estimates(evaluate, law, *around, uniforms, n_outside))
+                done = (some.stop - some.start) * first / n_draws
+                bar.advance(bar.task_ids[0], done if k == 0 else 0)
+            return tuple(map(_joined, zip(*parts, strict=True)))
+
+        drawn = Pooled.of(batch, cost, first).enough(draws)
+    draws.warn_if_larger(drawn.error)
+    slopes, means, intercepts = drawn.blocks
+    tilts = law.tilts(points, widths)
+    return Limits(
+        slopes.mean(axis=0),
+        means.mean(axis=0),
+        np.stack([tilt.alpha for tilt in tilts], axis=1),
+        np.sum([tilt.log_weight for tilt in tilts], axis=0),
+        standard_errors=error_of_blocks(slopes),
+        intercept_error=error_of_blocks(intercepts),
+        n_draws=drawn.n_draws,
+        evaluations=drawn.evaluations,
+    )
 
 
-def _block_size(n_samples: int, n_columns: int) -> int:
+def _joined(parts: Sequence[Array]) -> Array:
+    """Blocks (B, n, ...) of all rows; in memory row by row, however many a part has."""
+    by_row = np.concatenate([np.moveaxis(own, 0, 1) for own in parts])
+    return np.moveaxis(by_row, 1, 0)
+
+
+def _cost(points: Points, n_samples: int) -> DrawCost:
+    """What draws around points cost; coefficients take the fewest of them."""
+    n_columns = points.shape[1]
     fewest = 2 * (n_columns + 1) + _BLOCKS
     if read_count(n_samples, "n_samples") < fewest:
         raise InvalidInput(
             f"n_samples: {n_samples} samples are too few for the coefficients of "
             f"{n_columns} columns; give at least {fewest}"
         )
-    return -(-n_samples // _BLOCKS)
+    fewest = _BLOCKS * -(-fewest // _BLOCKS)
+    return DrawCost(len(points), fewest=fewest, step=_BLOCKS)
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
@@ -384,8 +411,8 @@ def _estimates(
     widths: Values,
     uniforms: Array,  # (B, s, D): what is made samples, around each row
     n_outside: int,  # see terms
-) -> Limits:
-    """Limits at rows, and their errors: what each block of draws of Q says."""
+) -> BlockEstimates:
+    """What each block of draws of Q says: β (B, n, D), E_Q f and β_0 (B, n)."""
     n_blocks, size, width = uniforms.shape
     shape = len(points), n_blocks, size, width
     copies = np.broadcast_to(uniforms, shape)
@@ -398,13 +425,4 @@ def _estimates(
     # E f z̃_j with z̃_j = (z_j − α_j) / √(α_j (1 − α_j)) is β_j √(α_j (1 − α_j))
     spread = np.sqrt(alpha * (1.0 - alpha))
     slopes = fit.slopes[..., :width] / np.where(spread > 0.0, spread, 1.0)
-    intercepts = fit.means - (alpha * slopes).sum(axis=-1)
-    return Limits(
-        slopes.mean(axis=0),
-        fit.means.mean(axis=0),
-        alpha,
-        np.sum([tilt.log_weight for tilt in tilts], axis=0),
-        standard_errors=error_of_blocks(slopes),
-        intercept_error=error_of_blocks(intercepts),
-        evaluations=values.size,
-    )
+    return slopes, fit.means, fit.means - (alpha * slopes).sum(axis=-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -147,6 +148,17 @@ class Estimate:
 def error_of_blocks(blocks: Array) -> Array:
     """The standard error of the mean of independent estimates (B, ...), (...)."""
     return np.asarray(blocks.std(axis=0, ddof=1) / np.sqrt(len(blocks)))
+
+
+def relative_error(blocks: Array) -> float:
+    """‖standard errors‖ / ‖mean‖ of independent estimates (B, ...); infinite of 0."""
+    return relative_size(error_of_blocks(blocks), blocks.mean(axis=0))
+
+
+def relative_size(errors: Array, values: Array) -> float:
+    """‖errors‖ / ‖values‖; 0 without errors, and infinite where values alone are 0."""
+    size, error = float(np.linalg.norm(values)), float(np.linalg.norm(errors))
+    return error / size if size > 0.0 else math.inf if error > 0.0 else 0.0
 
 
 # ---- Faithfulness: the explanation agrees with the function

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 
+from propopt.base.resources import added, additions
 from propopt.explaining.explainers import (
     Baseline,
     ExactLime,
@@ -27,6 +27,7 @@ from propopt.explaining.explainers import (
     TreeShap,
 )
 from propopt.lime import TextLaw
+from propopt.lime.laws.named import law_names
 from propopt.problems.sections import (
     KernelWidths,
     Nonnegative,
@@ -54,6 +55,8 @@ NO_WIDTH: Final = (
     "of documents give bandwidth, a hundredth of it: the package's 25 is 0.25"
 )
 OF_TEXTS: Final = "has no effect without data.text"
+LAW: Any = Literal[law_names()]
+"""Of LIME, by name; those that other packages add among them."""
 
 
 class BaselineSection(Section):
@@ -171,7 +174,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
         kernel_width=(KernelWidths | None, "by default the package's, 0.75 √D"),
         n_bins=Bins,
         law=(
-            Literal["tabular", "gaussian"],
+            LAW,
             "bins weighted by bits, as in the package; or normal numbers by distance",
         ),
         units=_UNITS,
@@ -186,6 +189,6 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     ),
     _baseline(TreeShap, _EMPTY_TEXT, background=_BACKGROUND),
     _baseline(ExactShap, _EMPTY_TEXT, background=_BACKGROUND),
-    *(_baseline(entry.load()) for entry in entry_points(group="propopt.baselines")),
+    *(_baseline(added(x)) for x in additions("propopt.baselines").values()),
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

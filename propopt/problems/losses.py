@@ -8,7 +8,6 @@ A new loss is a line of ``LOSSES``, a new graph one of ``POINT_GRAPHS`` or
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from inspect import signature
 from typing import (
     TYPE_CHECKING,
@@ -28,7 +27,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from propopt import losses
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require_memory
+from propopt.base.resources import added, additions, require_memory
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.problems.sections import (
@@ -130,7 +129,7 @@ POINT_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _graph("threshold", graphs.threshold_graph, threshold=Nonnegative),
     _COMPLETE,
     _CHAIN,
-    *(_graph(x.name, x.load()) for x in entry_points(group="propopt.graphs")),
+    *(_graph(k, added(x)) for k, x in additions("propopt.graphs").items()),
 )
 FEATURE_GRAPHS: Final[tuple[type[GraphSection], ...]] = (
     _CHAIN,
@@ -292,7 +291,7 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
         counts_points=False,
     ),
     _loss(losses.Sparsity, "Σ ‖w‖₁.", counts_points=False),
-    *(_loss(x.load(), called=x.name) for x in entry_points(group="propopt.losses")),
+    *(_loss(added(x), called=k) for k, x in additions("propopt.losses").items()),
 )
 
 

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -158,16 +158,28 @@ def _after(
 
 
 def _lightgbm_logit(model: Any) -> float | None:
-    """Sigmoid's slope, of which the objective tells: ``objective=binary sigmoid:1``."""
     booster = model.booster_
-    header = booster.model_to_string(num_iteration=1).splitlines()
-    told = [line for line in header if line.startswith("objective=")]
-    name, *settings = told[0].partition("=")[2].split() if told else [""]
-    given = dict(s.split(":") for s in settings if ":" in s)
-    slope = float(given.get("sigmoid", 1.0))
-    if "average_output" in header:  # the mean of a random forest
+    told = booster.dump_model(num_iteration=1)
+    slope = lightgbm_objective(told).logit
+    if slope is not None and told["average_output"]:  # the mean of a random forest
         slope /= max(booster.best_iteration, 0) or booster.current_iteration()
-    return slope if name == "binary" else None
+    return slope
+
+
+class LightGBMObjective(NamedTuple):
+    """What a model of LightGBM was fitted by; no name of a function of the user's."""
+
+    name: str
+    settings: tuple[str, ...]
+    logit: float | None  # the slope of the sigmoid; None of what is not binary
+
+
+def lightgbm_objective(dumped: Mapping[str, Any]) -> LightGBMObjective:
+    """Of a model that was dumped, which tells of it in words: ``binary sigmoid:1``."""
+    name, *settings = str(dumped.get("objective", "")).split() or [""]
+    given = dict(s.split(":") for s in settings if ":" in s)
+    logit = float(given.get("sigmoid", 1.0)) if name == "binary" else None
+    return LightGBMObjective(name, tuple(settings), logit)
 
 
 def _xgboost_logit(model: Any) -> float | None:

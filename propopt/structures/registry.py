@@ -1,6 +1,7 @@
 """Which fitted models are read exactly: all that are, by their class.
 
-Only the classes themselves, never subclasses: those may predict by another rule.
+Only the classes themselves, never subclasses: those may predict by another rule. Other
+packages bring readers by entry points of the group ``propopt.readers``.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from propopt.structures.readers.pipelines import View, behind
 from propopt.structures.readers.tree_models import (
     SUMS,
     ModelSum,
+    read_by_others,
     read_trees,
     scale_of_target,
 )
@@ -102,7 +104,13 @@ def exact_products(
         return _of_network(model, network, output, view)
     if type(model) in SUMS:
         return _added(SUMS[type(model)](model, output, view), view)
-    return Reason(why_unread(model, output, view))
+    match read_by_others(model, output, view):
+        case SumOfProducts() as read:
+            return through_view(read, view)
+        case Reason() as reason:
+            return reason
+        case _:
+            return Reason(why_unread(model, output, view))
 
 
 def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:

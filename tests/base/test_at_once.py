@@ -12,7 +12,7 @@ from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.resources import Budget
+from propopt.base.resources import Budget, DrawPlan
 from propopt.laws import perturbations
 from propopt.lime import lime_subject, surrogates
 from propopt.lime.diagnosis import evidence
@@ -34,7 +34,11 @@ def similarities() -> Any:
 
 def drawn_orders() -> Any:
     rng = np.random.default_rng(1)
-    return [perturbations.shapley_blocks(TREE.predict, X[7:], ROWS, rng, 20)]
+    return list(
+        perturbations.shapley_orders(
+            TREE.predict, X[7:], ROWS, rng, DrawPlan(20)
+        ).blocks
+    )
 
 
 def estimated(model: Any) -> Callable[[], Any]:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
+from command_line import PROGRAM, environment
 from cvxpy import installed_solvers
 
 import propopt as po
@@ -25,7 +26,6 @@ from propopt.losses import Program
 from propopt.solvers import Task
 
 
-ROOT = Path(__file__).parents[2]
 posix = pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 FILE = """\
 data: {grid: {low: -1, high: 1, per_dimension: 30, dimensions: 1}}
@@ -53,10 +53,9 @@ def out(tmp_path):
 
 
 def started(program, *arguments):
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": path},
+        env=environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -124,9 +123,8 @@ def test_termination_while_a_file_is_written_leaves_no_draft(
 @posix
 def test_termination_ends_workers(tmp_path, out):
     (tmp_path / "huge.yaml").write_text(HUGE)
-    program = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["sweep", tmp_path / "huge.yaml", "-o", out, "-q", "-j", 2]
-    with started(program, *arguments) as run:
+    with started(PROGRAM, *arguments) as run:
         home = psutil.Process(run.pid)
         wait_for(lambda: len(home.children()) >= 2)
         workers = home.children()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from command_line import FILE, write
+from command_line import done as done_in
 
 import propopt as po
 from propopt.solvers import Task
@@ -17,6 +20,17 @@ def file(tmp_path):
 @pytest.fixture
 def out(tmp_path):
     return tmp_path / "out"
+
+
+@pytest.fixture(scope="session")
+def done(tmp_path_factory):
+    """The job of a text, which is run once for all tests."""
+
+    @cache
+    def run(text, *options):
+        return done_in(tmp_path_factory.mktemp("done"), text, *options)
+
+    return run
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from command_line import FILE, names, sweep, write
 from exact_csv import read_csv
 
 import propopt as po
-from propopt.cli import main
 from propopt.problems.jobs import sweep as kept
 
 
@@ -85,29 +84,6 @@ def test_a_limit_can_be_picked(tmp_path, out):
     assert sweep(path, "-o", out, "-q") == 0
     losses = manifest(out, "cubic")["picked"]["losses"]
     assert losses["pairwise_robustness"] == pytest.approx(1.0)
-
-
-PICKS = {
-    "0.1": "12: pick: expected 'knee', or a mapping of each loss swept to a value, "
-    "got 0.1",
-    "elbow": "12: pick: expected 'knee', or a mapping of each loss swept to a value, "
-    "got 'elbow'",
-    "{sparsity: 1}": "12: pick.sparsity: 'sparsity' is not swept; swept: "
-    "pairwise_robustness",
-    "{pairwise_robustnes: 1}": "12: pick.pairwise_robustnes: 'pairwise_robustnes' is "
-    "not swept (did you mean 'pairwise_robustness'?); swept: pairwise_robustness",
-    "{pairwise_robustness: 11}": "12: pick.pairwise_robustness: expected a value that "
-    "is swept, from 0.1 to 10, got 11",
-    "{}": "12: pick: expected a value for each loss swept; pairwise_robustness has "
-    "none",
-}
-
-
-@pytest.mark.parametrize("pick", PICKS)
-def test_a_pick_is_among_what_is_swept(tmp_path, capsys, pick):
-    path = write(tmp_path, "cubic", f"{FILE}pick: {pick}\n")
-    assert main(["check", path]) == 2
-    assert capsys.readouterr().err == f"{path}:{PICKS[pick]}\n"
 
 
 def test_what_is_very_large_is_left_out_and_told(curve, out, capsys, monkeypatch):

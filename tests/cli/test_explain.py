@@ -7,13 +7,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import FILE, names, sweep, write
+from command_line import names, sweep, write
 from exact_csv import read_csv
 from sklearn.datasets import load_iris
 
 import propopt as po
 from propopt.cli import main
-from propopt.problems import ProblemFile
 
 
 LOOK = """\
@@ -21,7 +20,6 @@ data: {sklearn: iris, explain: 30}
 model: {kind: logistic, target_class: setosa}
 explain: {robustness: 0.5, scale: none}
 """
-WHOLE = ["look.json", "look.npz", "look_attributions.csv"]
 
 
 @pytest.fixture
@@ -39,17 +37,14 @@ def table(tmp_path, rng):
     return path
 
 
-ALONE = LOOK.replace("scale: none", "scale: none, reference: 40")
-
-
 def explain(*arguments):
     return main(["explain", *map(str, arguments)])
 
 
-def test_a_file_is_explained_as_the_library_would(look, out):
-    assert explain(look, "-o", out, "-q") == 0
-    assert names(out) == WHOLE
-    subject = po.problems.read_problem(look).subject
+def test_a_file_is_explained_as_the_library_would(done):
+    look = done(LOOK)
+    assert names(look.folder) == ["file.json", "file.npz", "file_attributions.csv"]
+    subject = look.subject
     best = po.explain(
         subject.function,
         subject.points,
@@ -57,27 +52,24 @@ def test_a_file_is_explained_as_the_library_would(look, out):
         robustness=0.5,
         scale=None,
     )
-    saved = po.Explanation.load(out / "look.npz")
-    np.testing.assert_array_equal(saved.attributions, best.attributions)
-    csv = read_csv(out / "look_attributions.csv", index_col=0)
+    np.testing.assert_array_equal(look.load().attributions, best.attributions)
+    csv = look.table("_attributions", index_col=0)
     np.testing.assert_array_equal(csv, best.attributions)
     assert list(csv) == list(subject.points)
     assert list(csv.index) == list(subject.points.index)
 
 
-def test_the_score_of_the_model_is_printed_and_stored(look, out, capsys):
-    assert explain(look, "-o", out) == 0
-    printed = capsys.readouterr().out
-    stored = json.loads((out / "look.json").read_text())["score"]
+def test_the_score_of_the_model_is_printed_and_stored(done):
+    look = done(LOOK)
     X, y = load_iris(return_X_y=True, as_frame=True)
-    file = po.problems.read_problem(look)
-    rows = file.subject.points.index
+    rows = look.subject.points.index
     names_of_classes = load_iris().target_names[y[rows]]
-    right = file.subject.estimator.predict(X.loc[rows]) == names_of_classes
-    assert stored["value"] == right.mean()
-    assert f"the model: accuracy {right.mean():.3f} on 30 held-out rows" in printed
-    assert " matter most to the " in printed
-    assert "weight rule: given" in printed
+    right = look.subject.estimator.predict(X.loc[rows]) == names_of_classes
+    assert look.stored["score"]["value"] == right.mean()
+    told = f"the model: accuracy {right.mean():.3f} on 30 held-out rows"
+    assert told in look.printed
+    assert " matter most to the " in look.printed
+    assert "weight rule: given" in look.printed
 
 
 def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
@@ -112,32 +104,19 @@ def test_what_is_missing_is_said(arguments, message, capsys):
     assert capsys.readouterr().err == message
 
 
-def test_each_command_runs_its_own_job(look, file, out, capsys):
-    assert sweep(look, "-o", out) == 2
+def test_each_command_runs_its_own_job(look, file, tmp_path, out, capsys):
+    ends = {"lime": "lime: {rows: 3}", "interactions": "interactions: {}"}
+    rows = "data: {sklearn: diabetes}\nmodel: {kind: linear}\n"
+    others = [write(tmp_path, job, f"{rows}{end}\n") for job, end in ends.items()]
+    for path in (look, *others):
+        assert sweep(path, "-o", out) == 2
     assert explain(file, "-o", out) == 2
     assert capsys.readouterr().err.splitlines() == [
         f"{look}:3: explain: is run by propopt explain",
+        f"{others[0]}:3: lime: is run by propopt lime",
+        f"{others[1]}:3: interactions: is run by propopt interactions",
         f"{file}:4: objective: is run by propopt sweep",
     ]
-
-
-BOTH = "expected exactly one of objective, explain, lime and interactions, got"
-JOBS = {
-    LOOK.replace("explain: {", "# {"): f"1: {BOTH} none of them",
-    f"{FILE}explain: {{}}\n": f"12: explain: {BOTH} objective and explain",
-    f"{LOOK}sweep: {{sparsity: [1]}}\n": "4: sweep: has no effect with explain",
-    LOOK.replace("0.5", "-1"): "3: explain.robustness: expected a number >= 0, got -1",
-    LOOK.replace("robustness: 0.5", "graph: {kind: knn, n_neighbors: 30}"): (
-        "3: explain.graph: n_neighbors: expected fewer than the 30 points, got 30"
-    ),
-}
-
-
-@pytest.mark.parametrize("text", JOBS)
-def test_a_file_has_exactly_one_job(tmp_path, capsys, text):
-    path = write(tmp_path, "bad", text)
-    assert main(["check", path]) == 2
-    assert capsys.readouterr().err.startswith(f"{path}:{JOBS[text]}")
 
 
 @pytest.mark.parametrize("deep", [[], ["--deep"]])
@@ -146,28 +125,18 @@ def test_a_file_to_explain_is_checked(look, capsys, deep):
     assert capsys.readouterr().err == ""
 
 
-def test_names_are_tried_before_any_work(look, out, capsys, monkeypatch):
-    worked = property(lambda _: pytest.fail("worked"))
-    monkeypatch.setattr(ProblemFile, "subject", worked)
-    (out / "look.json").mkdir(parents=True)
-    assert explain(look, "-o", out) == 2
-    assert "look.json: a folder is called so" in capsys.readouterr().err
-
-
-def test_the_graph_and_the_units_are_those_of_the_file(tmp_path, out):
+def test_the_graph_and_the_units_are_those_of_the_file(done):
     text = LOOK.replace("scale: none", "graph: {kind: chain}, scale: std")
-    assert explain(write(tmp_path, "look", text), "-o", out, "-q") == 0
-    parameters = json.loads((out / "look.json").read_text())["picked"]["parameters"]
+    parameters = done(text, "-q").stored["picked"]["parameters"]
     assert parameters["graph"].startswith("<chain graph: 30 nodes")
     assert parameters["scale"] == "std"
 
 
-def test_shares_stand_beside_losses(look, out, capsys):
-    assert explain(look, "-o", out) == 0
-    picked = json.loads((out / "look.json").read_text())["picked"]
+def test_shares_stand_beside_losses(done):
+    picked = done(LOOK).stored["picked"]
     assert picked["shares"].keys() == picked["losses"].keys()
     kept = picked["shares"]["gradient_matching"]
-    assert f"({100 * kept:.1f} % kept or removed)" in capsys.readouterr().out
+    assert f"({100 * kept:.1f} % kept or removed)" in done(LOOK).printed
 
 
 @pytest.mark.parametrize("command", ["sweep", "explain", "check"])
@@ -191,24 +160,20 @@ def test_code_that_a_file_names_runs_only_where_it_is_allowed(
     assert main([command, path, "--allow-code"]) == 0
 
 
-def test_rows_by_themselves_do_not_depend_on_the_other_rows(tmp_path, out):
-    one = write(tmp_path, "one", ALONE)
-    assert explain(one, "--out", out) == 0
-    result = po.Explanation.load(out / "one.npz")
+def alone(done, n, **settings):
+    """A row as the explainer of the library explains it without others."""
+    subject = done.subject
+    explainer = po.Explainer(subject.function, subject.others, **settings).fit()
+    return explainer.explain(subject.points.iloc[[n]]).attributions[0]
+
+
+def test_rows_by_themselves_do_not_depend_on_the_other_rows(done):
+    one = done(LOOK.replace("scale: none", "scale: none, reference: 40"))
+    result = one.load()
     assert result.solver == "conditional"
     assert result.details["reference_rows"].max() < 40
-    subject = po.problems.read_problem(one).subject
-    explainer = po.Explainer(
-        subject.function, subject.others, n_reference=40, robustness=0.5, scale=None
-    ).fit()
-    alone = explainer.explain(subject.points.iloc[[7]])
-    np.testing.assert_array_equal(alone.attributions[0], result.attributions[7])
-
-
-def test_rows_by_themselves_take_no_graph(tmp_path, out, capsys):
-    text = ALONE.replace("reference:", "graph: {kind: chain}, reference:")
-    assert explain(write(tmp_path, "one", text), "--out", out) == 2
-    assert "leave the graph out" in capsys.readouterr().err
+    expected = alone(one, 7, n_reference=40, robustness=0.5, scale=None)
+    np.testing.assert_array_equal(result.attributions[7], expected)
 
 
 TREES = """\
@@ -218,15 +183,12 @@ explain: {}
 """
 
 
-def test_parts_of_the_output_add_up_to_what_is_written(tmp_path, out, capsys):
-    text = TREES.replace("{}", "{units: output, metric: effects}")
-    assert explain(write(tmp_path, "trees", text), "-o", out) == 0
-    printed = capsys.readouterr().out
-    stored = json.loads((out / "trees.json").read_text())
-    W = read_csv(out / "trees_attributions.csv", index_col=0)
+def test_parts_of_the_output_add_up_to_what_is_written(done):
+    trees = done(TREES.replace("{}", "{units: output, metric: effects}"))
+    stored, subject = trees.stored, trees.subject
+    W = trees.table("_attributions", index_col=0)
     totals = np.array(stored["prediction"]) - stored["base_value"]
     np.testing.assert_allclose(W.sum(axis=1), totals, atol=1e-9)
-    subject = po.problems.read_problem(tmp_path / "trees.yaml").subject
     margins = subject.estimator.decision_function(subject.points)
     np.testing.assert_allclose(np.abs(stored["prediction"]), np.abs(margins))
     best = po.explain(
@@ -240,94 +202,59 @@ def test_parts_of_the_output_add_up_to_what_is_written(tmp_path, out, capsys):
     np.testing.assert_array_equal(W, best.attributions)
     assert stored["units"].startswith("contribution of each feature to the log-odds of")
     assert stored["units"].endswith("; every row adds up to f(x) − base")
-    assert f"attributions: {stored['units']}\n" in printed
-    assert "(optimization) · target exact (TreeSHAP, 100 background rows)" in printed
-    assert stored["gradient"] == "exact (TreeSHAP, 100 background rows)"
+    assert f"attributions: {stored['units']}\n" in trees.printed
+    exact = "target exact (TreeSHAP, 100 background rows)"
+    assert f"(optimization) · {exact}" in trees.printed
+    assert stored["gradient"] == exact.removeprefix("target ")
 
 
 @pytest.mark.parametrize(
     ("rows", "reference"), [("explain: 1", ""), ("explain: 9", ", reference: 60")]
 )
-def test_rows_by_themselves_add_up_to_what_is_written(rows, reference, tmp_path, out):
+def test_rows_by_themselves_add_up_to_what_is_written(done, rows, reference):
     text = TREES.replace("{}", f"{{units: output, metric: effects{reference}}}")
-    path = write(tmp_path, "trees", text.replace("explain: 40", rows))
-    assert explain(path, "-o", out) == 0
-    result = po.Explanation.load(out / "trees.npz")
+    trees = done(text.replace("explain: 40", rows))
+    result, subject = trees.load(), trees.subject
     assert result.solver == "conditional"
-    subject = po.problems.read_problem(path).subject
     total = subject.function.value(subject.points) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
-    explainer = po.Explainer(
-        subject.function,
-        subject.others,
-        units="output",
-        metric="effects",
-        n_reference=60 if reference else 500,
-    ).fit()
-    alone = explainer.explain(subject.points.iloc[[0]])
-    np.testing.assert_array_equal(alone.attributions[0], result.attributions[0])
+    settings = {"units": "output", "metric": "effects"}
+    expected = alone(trees, 0, n_reference=60 if reference else 500, **settings)
+    np.testing.assert_array_equal(result.attributions[0], expected)
 
 
-def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(tmp_path, out, capsys):
-    assert explain(write(tmp_path, "trees", TREES), "-o", out) == 0
-    printed = capsys.readouterr().out
-    stored = json.loads((out / "trees.json").read_text())
+def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(done):
+    trees = done(TREES)
+    stored = trees.stored
     assert stored["picked"]["target_error"]["relative"] == 0
     assert stored["picked"]["parameters"]["reference"].startswith("529 rows")
     assert stored["units"] == (
         "change of the log-odds of malignant per standard deviation of each feature"
     )
-    assert "gap" in printed
-    assert "target exact (boxes)" in printed
+    assert "gap" in trees.printed
+    assert "target exact (boxes)" in trees.printed
 
 
-def test_the_law_and_the_precision_are_those_of_the_file(tmp_path, out):
-    text = TREES.replace("diabetes", "iris").replace("{}", "SETTINGS")
-    text = text.replace("max_iter: 20", "max_iter: 5, output: probability")
-    path = write(tmp_path, "t", text.replace("SETTINGS", "{law: gaussian}"))
-    assert explain(path, "-o", out, "-q") == 0
-    aim = json.loads((out / "t.json").read_text())["picked"]["target_error"]
-    assert "pairs" in aim["in_words"]
-    settings = "{precision: 0.5, max_evaluations: 200000}"
-    path = write(tmp_path, "t", text.replace("SETTINGS", settings))
-    assert explain(path, "-o", out, "-q") == 0
-    aim = json.loads((out / "t.json").read_text())["picked"]["target_error"]
-    assert 0 < aim["relative"] <= 0.5
+def test_the_law_and_the_precision_are_those_of_the_file(done):
+    text = TREES.replace("max_iter: 20", "max_iter: 5, output: probability")
+    gaussian, precise = (
+        done(text.replace("{}", settings), "-q").stored["picked"]["target_error"]
+        for settings in (
+            "{law: gaussian}",
+            "{precision: 0.5, max_evaluations: 200000}",
+        )
+    )
+    assert "pairs" in gaussian["in_words"]
+    assert 0 < precise["relative"] <= 0.5
 
 
-CONFLICTS = {
-    "{contributions: slopes}": "units scaled and contributions: these are of units: ou",
-    "{units: output, precision: 0.1}": "units output and precision: this is of slopes",
-    "{units: output, law: none}": "contributions shapley and law: this is of slopes",
-    "{reference: 40, metric: effects}": "units scaled and metric: these are of units: ",
-    "{reference: 40, precision: 0.1}": "reference and precision: rows are explained t",
-    "{graph: {kind: chain}, same_pattern: true}": "graph and same_pattern: a graph sa",
-}
-
-
-@pytest.mark.parametrize("settings", CONFLICTS)
-def test_settings_that_would_not_be_used_are_refused(settings, tmp_path, capsys):
-    path = write(tmp_path, "bad", TREES.replace("{}", settings))
-    assert main(["check", path]) == 2
-    assert f"3: explain: {CONFLICTS[settings]}" in capsys.readouterr().err
-
-
-def test_a_law_is_chosen_once(tmp_path, capsys):
-    text = TREES.replace("max_iter: 20", "smooth: {}").replace("{}\n", "{law: data}\n")
-    assert main(["check", write(tmp_path, "bad", text)]) == 2
-    assert "3: explain.law: model.smooth chooses a law too" in capsys.readouterr().err
-
-
-def test_smooth_chooses_the_slopes_of_an_explanation(tmp_path, out):
-    text = TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}")
-    assert explain(write(tmp_path, "t", text), "-o", out, "-q") == 0
-    subject = po.problems.read_problem(tmp_path / "t.yaml").subject
-    result = po.Explanation.load(out / "t.npz").gradient
+def test_smooth_chooses_the_slopes_of_an_explanation(done):
+    trees = done(TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}"), "-q")
+    subject, result = trees.subject, trees.load().gradient
     sizes = subject.others.std(ddof=0).to_numpy()
     mean = po.smoothed(subject.function.function, sizes, 500, 0)
-    np.testing.assert_allclose(
-        result, mean.gradient(subject.points) * sizes, atol=1e-12
-    )
+    expected = mean.gradient(subject.points) * sizes
+    np.testing.assert_allclose(result, expected, atol=1e-12)
     assert np.abs(result).max() > 0.1
 
 

@@ -138,15 +138,6 @@ def test_what_is_no_file_of_scores_is_refused(tmp_path, look, capsys, name):
     assert capsys.readouterr().err.startswith(place + FILES[name])
 
 
-def test_documents_take_none(tmp_path, capsys):
-    (tmp_path / "notes.csv").write_text("text,y\n" + "good one,1\nbad one,0\n" * 20)
-    data = "csv: notes.csv, text: text, target: y"
-    text = LOOK.replace("sklearn: iris", data).replace("setosa", "'1'")
-    assert main(["check", write(tmp_path, "notes", text)]) == 2
-    told = ":4: explain.interactions: has no effect with data.text"
-    assert told in capsys.readouterr().err
-
-
 def test_what_is_read_is_not_written_over(tmp_path, look, capsys):
     (tmp_path / "found" / "scores.npz").rename(tmp_path / "look.npz")
     write(tmp_path, "look", LOOK.replace("found/scores", "look"))

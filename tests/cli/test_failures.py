@@ -11,7 +11,7 @@ import warnings
 
 import pandas as pd
 import pytest
-from command_line import FILE, names, python, sweep, swept, write
+from command_line import FILE, PROGRAM, names, python, sweep, swept, write
 
 import propopt as po
 from propopt.base.errors import InvalidInput, SolverFailure
@@ -132,9 +132,8 @@ def test_files_are_written_though_nobody_reads_what_is_printed(tmp_path):
         "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
         "function: {name: sine}\nobjective: {gradient_matching: 1}\n"
     )
-    program = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
     with subprocess.Popen(
-        [sys.executable, "-c", program, "sweep", str(file), "-o", str(tmp_path)],
+        [sys.executable, "-c", PROGRAM, "sweep", str(file), "-o", str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as run:

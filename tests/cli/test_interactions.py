@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import ROOT, names, write
-from exact_csv import read_csv
+from command_line import done as run_in
 from fuzz.csv_files import TABLE
 from fuzz.problem_files import SPLIT as TABLE_SPLIT
 from fuzz.problem_files import dump
@@ -46,90 +41,65 @@ interactions:
 """
 
 
-WHOLE = [
-    "patches.json",
-    "patches.npz",
-    "patches.svg",
-    "patches_interactions.csv",
-    "patches_main_effects.csv",
-]
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a file, and what the library finds with its settings."""
-
-    folder: Path
-    printed: str
-    fitted: po.interactions.ILOCO
-
-    @property
-    def stored(self):
-        return json.loads((self.folder / "patches.json").read_text())
+WHOLE = ["file.json", "file.npz", "file.svg"]
+WHOLE += ["file_interactions.csv", "file_main_effects.csv"]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    path = write(folder, "patches", PATCHES)
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert interactions(path, "-o", folder / "out") == 0
-    subject = po.problems.read_problem(path).subject
+def patches(done):
+    return done(PATCHES)
+
+
+@pytest.fixture(scope="module")
+def fitted(patches):
+    """What the library finds with the settings of the file."""
     scheme = po.interactions.Minipatches(
         n_patches=420, n_features=5, columns="bernoulli"
     )
+    subject = patches.subject
     library = po.interactions.ILOCO(subject.learner, scheme, random_state=3)
-    fitted = library.fit(subject.points, subject.target)
-    return Run(folder / "out", printed.getvalue(), fitted)
+    return library.fit(subject.points, subject.target)
 
 
-@pytest.fixture
-def patches(tmp_path):
-    return write(tmp_path, "patches", PATCHES)
-
-
-def interactions(*arguments):
-    return main(["interactions", *map(str, arguments)])
-
-
-def test_files_hold_what_the_library_finds(run):
-    assert names(run.folder) == WHOLE
-    result, main_effects = run.fitted.result_, run.fitted.main_effects_
-    saved = po.interactions.InteractionScores.load(run.folder / "patches.npz")
+def test_files_hold_what_the_library_finds(patches, fitted):
+    assert names(patches.folder) == WHOLE
+    result, main_effects = fitted.result_, fitted.main_effects_
+    saved = patches.load(po.interactions.InteractionScores)
     np.testing.assert_array_equal(saved.estimates, result.estimates)
     assert saved.names == result.names
-    pairs = read_csv(run.folder / "patches_interactions.csv")
+    pairs = patches.table("_interactions")
     np.testing.assert_array_equal(pairs["estimate"], result.estimates)
     np.testing.assert_array_equal(pairs["se"], result.standard_errors)
     np.testing.assert_array_equal(pairs["se_mc"], result.monte_carlo)
     assert pairs["feature_1"].tolist()[:2] == ["age", "age"]
-    single = read_csv(run.folder / "patches_main_effects.csv")
+    single = patches.table("_main_effects")
     np.testing.assert_array_equal(single["estimate"], main_effects.estimates)
-    assert run.stored["job"] == "interactions"
-    assert run.stored["n_sets"] == run.stored["n_candidates"] == 45
-    assert run.stored["settings"]["scheme"]["n_patches"] == 420
+    stored = patches.stored
+    assert stored["job"] == "interactions"
+    assert stored["n_sets"] == stored["n_candidates"] == 45
+    assert stored["settings"]["scheme"]["n_patches"] == 420
 
 
-def test_how_well_it_predicts_is_told_beside_a_constant(run):
+def test_how_well_it_predicts_is_told_beside_a_constant(patches, fitted):
+    stored, printed = patches.stored, patches.printed
     y = load_diabetes().target
-    np.testing.assert_allclose(run.stored["mean_error_of_a_constant"], np.var(y))
+    np.testing.assert_allclose(stored["mean_error_of_a_constant"], np.var(y))
     nothing = np.zeros((1, 0), dtype=int)
-    rows = run.fitted.left_out_.errors(nothing).rows
-    np.testing.assert_allclose(run.stored["mean_error"], rows.mean())
-    mean = run.stored["mean_error"]
-    assert f"mean squared error with all features: {mean:.4g}, at" in run.printed
-    assert "; of a constant 5930\n" in run.printed
-    assert "intervals: 90 %, all 45 together · for new rows and any" in run.printed
+    mean = fitted.left_out_.errors(nothing).rows.mean()
+    np.testing.assert_allclose(stored["mean_error"], mean)
+    assert f"mean squared error with all features: {mean:.4g}, at" in printed
+    assert "; of a constant 5930\n" in printed
+    assert "intervals: 90 %, all 45 together · for new rows and any" in printed
 
 
-def test_what_is_read_first(run):
-    assert "442 rows × 10 columns" in run.printed
-    assert "model: linear" in run.printed
-    assert "models without features, by minipatches, n_patches 420" in run.printed
-    for scores in (run.fitted.result_, run.fitted.main_effects_):
-        assert f"\n\n{scores.card().text()}\n" in run.printed
+def test_what_is_read_first(patches, fitted):
+    assert "442 rows × 10 columns" in patches.printed
+    assert "model: linear" in patches.printed
+    assert "models without features, by minipatches, n_patches 420" in patches.printed
+    for scores in (fitted.result_, fitted.main_effects_):
+        assert f"\n\n{scores.card().text()}\n" in patches.printed
     files = "_interactions.csv, _main_effects.csv, .svg, .npz and .json"
-    assert f"wrote {run.folder}/patches{files} in" in run.printed
+    assert f"wrote {patches.folder}/file{files} in" in patches.printed
 
 
 ALL_SPLIT = """\
@@ -148,125 +118,43 @@ SURE = {
 
 
 @pytest.mark.parametrize("settings", SURE)
-def test_intervals_are_those_that_are_asked_for(tmp_path, out, settings):
+def test_intervals_are_those_that_are_asked_for(done, settings):
     lines = "".join(f"  {setting}\n" for setting in settings.split(", "))
-    path = write(tmp_path, "sure", ALL_SPLIT.replace("seed", f"{lines}seed"))
-    assert interactions(path, "-o", out, "-q") == 0
-    scores = po.interactions.InteractionScores.load(out / "sure.npz")
-    table = read_csv(out / "sure_interactions.csv")
-    frame = scores.to_frame(**SURE[settings])
+    sure = done(ALL_SPLIT.replace("seed", f"{lines}seed"), "-q")
+    scores = sure.load(po.interactions.InteractionScores)
+    table, frame = sure.table("_interactions"), scores.to_frame(**SURE[settings])
     for column in ("ci_low", "ci_high", "p_adj"):
         np.testing.assert_array_equal(table[column], frame[column])
     assert table["reject"].tolist() == frame["reject"].tolist()
     assert scores.order == (1 if "order" in settings else 2)
 
 
-def test_of_classes_a_constant_answers_how_often_they_come(tmp_path, out):
-    assert interactions(write(tmp_path, "split", SPLIT), "-o", out, "-q") == 0
-    stored = json.loads((out / "split.json").read_text())
+def test_of_classes_a_constant_answers_how_often_they_come(done):
+    stored = done(SPLIT, "-q").stored
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
     assert 0.0 < stored["mean_error"] < 0.2
     assert stored["n_sets"] == 1
 
 
-def test_workers_are_those_of_the_command(patches, monkeypatch):
-    files = []
+def test_workers_are_those_of_the_command(tmp_path, monkeypatch):
+    files, path = [], write(tmp_path, "patches", PATCHES)
     section = InteractionsSection
     monkeypatch.setattr(section, "run", lambda _, file, *__, **___: files.append(file))
-    assert interactions(patches, "-j", 2) == interactions(patches) == 0
+    assert main(["interactions", path, "-j", "2"]) == main(["interactions", path]) == 0
     assert [file.n_jobs for file in files] == [2, None]
 
 
-GROUPED = ALL_SPLIT.replace(
-    "seed", "  groups: {lipids: [s1, s2, s3, s4], blood: [bp, s6]}\nseed"
-)
-
-
-def test_columns_of_a_group_are_one_feature(tmp_path, out):
-    assert interactions(write(tmp_path, "grouped", GROUPED), "-o", out, "-q") == 0
-    stored = json.loads((out / "grouped.json").read_text())
+def test_columns_of_a_group_are_one_feature(done):
+    groups = "  groups: {lipids: [s1, s2, s3, s4], blood: [bp, s6]}\n"
+    stored = done(ALL_SPLIT.replace("seed", f"{groups}seed"), "-q").stored
     assert stored["features"] == ["age", "sex", "bmi", "blood", "lipids", "s5"]
 
 
-WRONG = {
-    "data: {sklearn: diabetes}": {
-        "data: {sklearn: diabetes, explain: 9}": "1: data.explain: has no effect: each",
-        "data: {grid: {low: 0, high: 1, per_dimension: 9, dimensions: 2}}": (
-            "1: a model learns from sklearn or csv, and data has a grid"
-        ),
-    },
-    "model: {kind: linear}": {
-        "function: {name: sine}": "2: function: a formula cannot be fitted without a",
-        "model: {kind: linear, output: value}": "2: model.output: has no effect: predi",
-        "model: {onnx: model.onnx}": "2: model: an ONNX model cannot be fitted again",
-    },
-    "n_patches: 420": {
-        "n_patches: 1": "4: interactions.scheme.n_patches: expected a number >= 2, got",
-        "rows: 1.5": "4: interactions.scheme.rows: expected a number < 1, got 1.5",
-        "rows: 442": "4: interactions.scheme: rows: ",
-        "n_groups: 900, n_patches: 420": (
-            "4: interactions.scheme: n_groups: expected 2 to n_patches=420, got 900"
-        ),
-        "rows: many": "4: interactions.scheme.rows: expected how many rows, a share of",
-        "test_size: 0.5": "4: interactions.scheme.test_size: unknown key; known here: ",
-    },
-    "n_features: 5, columns: bernoulli": {
-        "n_features: 1, columns: fixed": (
-            "4: interactions.scheme: n_features: 2 features never co-oc"
-        ),
-        "n_features: 9, columns: fixed": (
-            "4: interactions.scheme: n_features: a patch of 9 of 10 fea"
-        ),
-    },
-    "kind: minipatches, n_patches: 420, n_features: 5, columns: bernoulli": {
-        "kind: split, test_size: 0.4, n_folds: 3": (
-            "4: interactions.scheme: test_size: with n_folds=3 each row is held out"
-        ),
-    },
-    "kind: minipatches": {
-        "kind: refits": "4: interactions.scheme.kind: expected 'minipatches' or 'split'"
-    },
-    "level: 0.5": {
-        "level: 90": "5: interactions.level: expected a number < 1, got 90",
-    },
-    "seed": {
-        "  order: 11\nseed": "7: interactions.order: expected a number <= 8, got 11",
-        "  order: 0\nseed": "7: interactions.order: expected a number >= 1, got 0",
-        "  groups: {a: [bmj]}\nseed": "3: interactions: groups: 'a' has the column ",
-        "  groups: {a: []}\nseed": "7: interactions.groups.a: expected at least one va",
-        "  sets: [[age, bmj]]\nseed": (
-            "3: interactions: sets: there is no feature 'bmj' (did you mean 'bmi'?)"
-        ),
-        "  sets: [[age, bmi], [age]]\nseed": "3: interactions: sets: expected sets of",
-        "  sets: [[age, bmi]]\n  order: 2\nseed": "3: interactions: order has no effec",
-        "  sets: {n_sets: 0}\nseed": "7: interactions.sets.n_sets: expected a number ",
-        "  sets: pairs\nseed": "7: interactions.sets: expected all, a list of sets of",
-        "  error: zero_one\nseed": "7: interactions.error: expected 'auto', 'squared'",
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [(old, new) for old, news in WRONG.items() for new in news]
-)
-def test_what_cannot_be_is_refused_with_its_line(tmp_path, capsys, old, new):
-    path = write(tmp_path, "bad", PATCHES.replace(old, new))
-    assert main(["check", path]) == 2
-    assert capsys.readouterr().err.startswith(f"{path}:{WRONG[old][new]}")
-
-
-def test_each_command_runs_its_own_job(patches, out, capsys):
-    assert main(["sweep", patches, "-o", str(out)]) == 2
-    complaint = f"{patches}:3: interactions: is run by propopt interactions\n"
-    assert capsys.readouterr().err == complaint
-
-
 @pytest.mark.parametrize(("order", "n_panels"), [(1, 1), (2, 4), (3, 2)])
-def test_the_picture_has_pairs_sets_and_features(tmp_path, out, order, n_panels):
-    text = ALL_SPLIT.replace("seed", f"  order: {order}\nseed")
-    assert interactions(write(tmp_path, "drawn", text), "-o", out, "-q") == 0
-    drawn = (out / "drawn.svg").read_text()
-    assert drawn.count('<g id="axes_') == n_panels  # cells have a bar
+def test_the_picture_has_pairs_sets_and_features(done, order, n_panels):
+    drawn = done(ALL_SPLIT.replace("seed", f"  order: {order}\nseed"), "-q")
+    svg = (drawn.folder / "file.svg").read_text()
+    assert svg.count('<g id="axes_') == n_panels  # cells have a bar
 
 
 @pytest.mark.parametrize("n_features", [2, 10, 30])
@@ -306,51 +194,35 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
         assert all(box.x0 >= 0 and box.x1 <= edge.x1 for box in names_of_lines)
 
 
-def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(tmp_path, out):
+def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(done):
     text = ALL_SPLIT.replace("kind: split", "kind: split, stratify: false")
-    text = text.replace("seed", "  sets: {n_sets: 4}\nseed")
-    assert interactions(write(tmp_path, "screened", text), "-o", out, "-q") == 0
-    stored = json.loads((out / "screened.json").read_text())
+    stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
     assert stored["n_sets"] == stored["n_candidates"] == 4
     assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
 
 
-def test_each_fold_is_held_out_in_turn(tmp_path, out):
+def test_each_fold_is_held_out_in_turn(done):
     text = ALL_SPLIT.replace("kind: split", "kind: split, n_folds: 3")
-    text = text.replace("seed", "  sets: [[bmi, s5]]\nseed")
-    assert interactions(write(tmp_path, "folds", text), "-o", out, "-q") == 0
-    subject = po.problems.read_problem(tmp_path / "folds.yaml").subject
-    scheme = po.interactions.DataSplit(n_folds=3)
+    folds = done(text.replace("seed", "  sets: [[bmi, s5]]\nseed"), "-q")
+    scheme, subject = po.interactions.DataSplit(n_folds=3), folds.subject
     library = po.interactions.ILOCO(
         subject.learner, scheme, sets=[["bmi", "s5"]], random_state=3
     )
     library.fit(subject.points, subject.target)
-    table = read_csv(out / "folds_interactions.csv")
-    np.testing.assert_array_equal(table["estimate"], library.result_.estimates)
-    assert json.loads((out / "folds.json").read_text())["n_rows"] == 442
+    estimates = folds.table("_interactions")["estimate"]
+    np.testing.assert_array_equal(estimates, library.result_.estimates)
+    assert folds.stored["n_rows"] == 442
 
 
-def test_too_many_sets_are_refused_before_any_is_made(tmp_path, capsys):
-    text = ALL_SPLIT.replace("diabetes", "digits").replace("linear", "logistic")
-    path = write(tmp_path, "many", text.replace("seed", "  order: 8\nseed"))
-    assert main(["check", path]) == 2
-    told = "interactions: sets: all are 4,426,165,368, more than 1,000,000; list some"
-    assert capsys.readouterr().err.startswith(f"{path}:3: {told}")
-
-
-def test_categories_and_groups_are_features(tmp_path, out):
+def test_categories_and_groups_are_features(tmp_path):
     (tmp_path / "table.csv").write_bytes(TABLE)
-    path = write(tmp_path, "table", dump(TABLE_SPLIT).decode())
-    assert interactions(path, "-o", out, "-q") == 0
-    (name,) = {p.stem for p in out.glob("*.json")}
-    stored = json.loads((out / f"{name}.json").read_text())
+    stored = run_in(tmp_path, dump(TABLE_SPLIT).decode(), "-q").stored
     assert stored["features"] == ["age", "size", "city", "colour", "label"]
 
 
-def test_the_file_that_is_shipped_runs(tmp_path, out):
+def test_the_file_that_is_shipped_runs(done):
     text = (ROOT / "problems" / "interactions.yaml").read_text()
     text = text.replace("n_patches: 2000", "n_patches: 640")
-    assert interactions(write(tmp_path, "shipped", text), "-o", out, "-q") == 0
-    pairs = read_csv(out / "diabetes_pairs_interactions.csv")
+    pairs = done(text.replace("diabetes_pairs", "file"), "-q").table("_interactions")
     assert len(pairs) == 45
     assert pairs.loc[pairs["estimate"].idxmin(), "feature_1"] == "bmi"

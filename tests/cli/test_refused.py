@@ -32,13 +32,6 @@ def test_bad_file_stops_all(file, tmp_path, out, capsys):
 
 
 @pytest.mark.usefixtures("no_work")
-def test_output_that_is_no_folder(file, tmp_path, capsys):
-    (tmp_path / "taken").write_text("")
-    assert sweep(file, "-o", tmp_path / "taken") == 2
-    assert "output: cannot make the folder" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("no_work")
 def test_output_without_permission(file, out, capsys, monkeypatch):
     def refused(**place):
         del place

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import names, write
+from command_line import PROGRAM, ROOT, names, python, write
 
 import propopt as po
 from propopt.base.resources import Budget
@@ -114,16 +111,15 @@ def test_another_problem_is_refused_with_its_line(tmp_path, file, out, capsys):
 
 
 def test_another_process_goes_on_with_the_file_that_is_shipped(tmp_path):
-    shipped = Path(__file__).parents[2] / "problems" / "interactions.yaml"
+    shipped = ROOT / "problems" / "interactions.yaml"
     text = shipped.read_text("utf-8")
     assert "kind: tree" in text  # behind a function, which has another address now
     path, kept = tmp_path / "pairs.yaml", tmp_path / "kept"
-    path.write_text(text.replace("n_patches: 2000", "n_patches: 300"), "utf-8")
-    command = [sys.executable, "-c", "import sys, propopt.cli as c; sys.exit(c.main())"]
-    command += ["interactions", str(path), "-q", "--resume", str(kept), "-o"]
+    path.write_text(text.replace("n_patches: 2000", "n_patches: 100"), "utf-8")
+    command = ["-c", PROGRAM, "interactions", path, "-q", "--resume", kept, "-o"]
     written = []
     for out in (tmp_path / "first", tmp_path / "second"):
-        subprocess.run([*command, str(out)], check=True)
+        assert python(*command, out).returncode == 0
         parts = (kept / "diabetes_pairs").iterdir()
         times = {part.name: part.stat().st_mtime_ns for part in parts}
         table = (out / "diabetes_pairs_interactions.csv").read_bytes()

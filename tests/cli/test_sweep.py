@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import joblib
-import pandas as pd
 import pytest
 from command_line import FILE, names, sweep, swept, write
 from exact_csv import read_csv
@@ -126,23 +124,6 @@ def test_quiet_prints_nothing(file, out, capsys):
     assert sweep(file, "--output", out, "--quiet") == 0
     assert capsys.readouterr() == ("", "")
     assert names(out) == swept("cubic")
-
-
-def test_the_same_run_writes_the_same_files(file, tmp_path):
-    for folder in ("one", "two"):
-        sweep(file, "--output", tmp_path / folder, "--quiet")
-    one, two = ((tmp_path / f / "cubic.svg").read_text() for f in ("one", "two"))
-    assert one == two
-    tables = [read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
-    pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
-
-
-def test_two_jobs(file, tmp_path):
-    assert sweep(file, "-o", tmp_path / "one", "-q") == 0
-    with joblib.parallel_config(backend="threading"):  # starts at once
-        assert sweep(file, "-o", tmp_path / "two", "-q", "--jobs", 2) == 0
-    tables = [read_csv(tmp_path / f / "cubic.csv") for f in ("one", "two")]
-    pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
 
 
 def test_solver_of_the_command_line_wins(file, out, monkeypatch):

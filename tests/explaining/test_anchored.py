@@ -107,12 +107,3 @@ def test_similarities_of_zero_draw_nowhere():
     step = 1e-6 * np.eye(4).reshape(4, 2, 2)
     slopes = [(drawn.value(W + h) - drawn.value(W - h)) / 2e-6 for h in step]
     np.testing.assert_allclose(drawn.gradient(W).ravel(), slopes, rtol=1e-6)
-
-
-def test_answers_are_saved_with_what_is_known_of_them(tmp_path, fitted):
-    result = fitted.explain(X_NEW)
-    result.save(tmp_path / "rows.npz")
-    same = po.Explanation.load(tmp_path / "rows.npz")
-    np.testing.assert_array_equal(same.attributions, result.attributions)
-    assert same.certificate == result.certificate
-    assert same.details.keys() == result.details.keys()

@@ -19,8 +19,9 @@ from sklearn.kernel_ridge import KernelRidge
 
 import propopt as po
 from propopt.base.arrays import Array
+from propopt.base.resources import DrawPlan
 from propopt.functions.function import Function
-from propopt.laws.perturbations import shapley_blocks
+from propopt.laws.perturbations import shapley_orders
 from propopt.lime.surrogates import estimate_limits
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_samples import SizePlan, estimate_words
@@ -98,8 +99,8 @@ def by_lime_of_a_law(n: int, seed: int):
 
 
 def by_surrogates(n: int, seed: int, law: po.lime.LimeLaw = LAW):
-    f, rng = lost(), np.random.default_rng(seed)
-    found = estimate_limits(f, law, ROWS, n_samples=n, rng=rng, progress=False)
+    f = lost()
+    found = estimate_limits(f, law, ROWS, draws=DrawPlan(n, seed), progress=False)
     counts = found.evaluations, f.calls.rows
     return found.coefficients, found.standard_errors, *counts
 
@@ -111,16 +112,16 @@ def by_words(n: int, seed: int):
         asked.append(len(bits))
         return curve(bits)
 
-    found = estimate_words(counted, plan, np.random.default_rng(seed))
+    found = estimate_words(counted, plan, seed)
     found = found.at(np.array([0.25]))
     counts = plan.evaluations, sum(asked)
     return found.coefficients, found.standard_errors, *counts
 
 
 def by_orders(n: int, seed: int):
-    blocks = shapley_blocks(
-        MODEL.predict, BACKGROUND, ROWS, np.random.default_rng(seed), n
-    )
+    rng = np.random.default_rng(seed)
+    drawn = shapley_orders(MODEL.predict, BACKGROUND, ROWS, rng, DrawPlan(n))
+    (blocks,) = drawn.blocks
     return blocks.mean(axis=0), error_of_blocks(blocks), 0, 0
 
 
@@ -193,3 +194,175 @@ def test_a_seed_draws_the_same_bits_and_another_seed_others(case) -> None:
     for ours, theirs in zip(one, again, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert (one[0] != other[0]).any()
+
+
+# ---- One sampler: what has grown is as good as its error says, and stops as it is told
+
+
+def grown(n: int, seed: int, kind: str) -> tuple[Array, Array, int, int]:
+    """A third of the draws, and then all of them, in batches."""
+    asked, third = [], n // 3 // 20 * 20
+
+    def counted(bits: Array) -> Array:
+        asked.append(len(bits))
+        return curve(bits)
+
+    if kind == "words":
+        words = estimate_words(counted, SizePlan.of(N_WORDS, TextLaw(), third), seed)
+        words = words.extended(third + n // 20 * 20).extended(2 * n // 20 * 20)
+        found = words.at(np.array([0.25]))
+        said = words.evaluations, sum(asked)
+        return found.coefficients, found.standard_errors, *said
+    if kind == "orders":
+        rng, f = np.random.default_rng(seed), lost()
+        value, first = f.value, DrawPlan(10)
+        orders = shapley_orders(value, BACKGROUND, ROWS, rng, first).extended(10 + n)
+        (blocks,) = orders.blocks
+        said = orders.evaluations, f.calls.rows
+        return blocks.mean(axis=0), error_of_blocks(blocks), *said
+    f = lost()
+    goal = DrawPlan(third, seed, 1e-9, n * len(ROWS))
+    with pytest.warns(po.errors.ImpreciseWarning):
+        found = estimate_limits(f, LAW, ROWS, draws=goal, progress=False)
+    assert found.n_draws == n
+    return found.coefficients, found.standard_errors, found.evaluations, f.calls.rows
+
+
+GROWN = {
+    "words": Case(partial(grown, kind="words"), words, 300),
+    "orders": Case(partial(grown, kind="orders"), shapley, 40),
+    "surrogates": Case(partial(grown, kind="surrogates"), limits, 1200),
+}
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_draws_that_have_grown_are_as_good_as_their_errors_say(name) -> None:
+    own = GROWN[name]
+    exact = own.exact()
+    drawn = [own.drawn(own.n_draws, seed) for seed in range(12)]
+    z = np.array([(values - exact) / errors for values, errors, *_ in drawn])
+    assert np.abs(z).max() < 12.0
+    assert 0.4 < (z**2).mean() < 2.8  # see above
+    for *_, said, made in drawn:
+        assert said == made
+
+
+def size(errors: Array, values: Array) -> float:
+    return float(np.linalg.norm(errors) / np.linalg.norm(values))
+
+
+def test_limits_are_drawn_until_they_are_precise() -> None:
+    f = lost()
+    first = po.lime.limits(f, ROWS, LAW, data=X, n_samples=200, progress=False)
+    reached = size(first.standard_errors, first.coefficients)
+    goal = reached / 4.0
+    found = po.lime.limits(
+        f, ROWS, LAW, data=X, n_samples=200, precision=goal, progress=False
+    )
+    assert size(found.standard_errors, found.coefficients) <= goal
+    drawn = int(found.source.split("(")[1].split(" ")[0].replace(",", ""))
+    # errors fall as 1/√n: 3,200 draws, and 1.2 times and half more at most but for luck
+    assert 1_600 <= drawn <= 12_800
+    again = po.lime.limits(
+        f, ROWS, LAW, data=X, n_samples=200, precision=2 * reached, progress=False
+    )
+    np.testing.assert_array_equal(again.coefficients, first.coefficients)
+
+
+def test_a_budget_ends_what_is_drawn_and_a_warning_says_so() -> None:
+    f, how = lost(), {"data": X, "n_samples": 200, "progress": False}
+    with pytest.warns(
+        po.errors.ImpreciseWarning, match=r"of 0.0001 of the coef.*evalu"
+    ):
+        found = po.lime.limits(
+            f, ROWS, LAW, precision=1e-4, max_evaluations=1_500, **how
+        )
+    assert found.source.startswith("estimate (500 samples")
+    few = po.lime.limits(f, ROWS, LAW, max_evaluations=400, **how)
+    assert few.source.startswith("estimate (120 samples")
+    with pytest.raises(
+        po.errors.InvalidInput, match=r"max_evaluations: 40 draws take 1"
+    ):
+        po.lime.limits(f, ROWS, LAW, max_evaluations=100, **how)
+
+
+def test_what_is_zero_has_no_relative_error_and_no_draws_without_end() -> None:
+    f = po.wrap(lambda rows: np.full(len(rows), 2.0))
+    found = po.lime.limits(f, ROWS, LAW, data=X, precision=0.01, progress=False)
+    assert found.source.startswith("estimate (5,000")
+    assert np.abs(found.coefficients).max() < 1e-12
+
+
+DOCUMENTS = [
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen",
+    "a b c d e f g h i j k l m n o p q r s t u v w",
+]
+
+
+def of_texts(texts: list[str]) -> list[float]:
+    return [
+        np.tanh(0.7 * ("two" in t.split()) + 0.9 * (" b " in t) * ("c" in t) - 0.4)
+        + 0.1 * np.sin(len(t))
+        for t in texts
+    ]
+
+
+def test_texts_are_drawn_until_each_document_is_precise() -> None:
+    few = {"n_samples": 300, "progress": False}
+    first = po.lime.text_limits(of_texts, DOCUMENTS, **few)
+    sizes = [size(row.errors, row.coefficients) for row in first.rows]
+    goal = min(sizes) / 2.0
+    found = po.lime.text_limits(of_texts, DOCUMENTS, precision=goal, **few)
+    for row in found.rows:
+        assert size(row.errors, row.coefficients) <= goal
+    assert found.evaluations > 2 * first.evaluations
+    with pytest.warns(
+        po.errors.ImpreciseWarning, match=r"wanted of document [01], and they are"
+    ):
+        less = po.lime.text_limits(
+            of_texts, DOCUMENTS, precision=goal, max_evaluations=800, **few
+        )
+    assert less.evaluations <= 800 + len(DOCUMENTS)  # and each document itself
+    with pytest.raises(
+        po.errors.InvalidInput, match="100 samples of 14 words take more"
+    ):
+        po.lime.text_limits(of_texts, DOCUMENTS, max_evaluations=90, **few)
+
+
+def test_smoothed_gradients_are_drawn_until_they_are_precise() -> None:
+    goal = 0.01
+    f = po.functions.Power(3)
+    found = po.explainers.SmoothGrad(scale=SCALE, precision=goal).explain(f, ROWS)
+    assert size(found.standard_errors, found.attributions) <= goal
+    z = (found.attributions - SLOPES) / found.standard_errors
+    assert np.abs(z).max() < 5.0  # nine normal numbers: beyond once in 2e5
+    f = po.wrap(lambda rows: (np.asarray(rows) ** 3).sum(axis=1))
+    with pytest.warns(po.errors.ImpreciseWarning, match="precision"):
+        less = po.explainers.SmoothGrad(
+            scale=SCALE, precision=goal / 9.0, max_evaluations=900
+        ).explain(f, ROWS)
+    # 300 draws of three rows, of six differences each
+    assert less.evaluations <= 6 * 900
+
+
+def test_orders_are_drawn_until_the_optimum_is_precise() -> None:
+    f = lost()
+    first = po.explain(f, X[:12], data=X, units="output", progress=False)
+    goal = first.target_error / 3.0
+    found = po.explain(
+        f, X[:12], data=X, units="output", precision=goal, progress=False
+    )
+    assert found.target_error <= goal
+    assert found.evaluations > 2 * first.evaluations
+    gap = found.completeness_gap
+    assert np.abs(gap).max() < 1e-9 * np.abs(found.prediction).max()
+    with pytest.warns(po.errors.ImpreciseWarning, match="precision"):
+        po.explain(
+            f,
+            X[:12],
+            data=X,
+            units="output",
+            precision=goal / 10.0,
+            max_evaluations=8_000,
+            progress=False,
+        )

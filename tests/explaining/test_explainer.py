@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from explainer_cases import (
     EXPLAINERS,
+    IN_PARTS,
     N_NEW,
     X_NEW,
     D,
@@ -22,27 +23,31 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 
 
-@pytest.fixture(scope="module", params=EXPLAINERS, ids=EXPLAINERS.keys())
+EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
+
+
+@pytest.fixture(scope="module", params=EVERY)
 def case(request):
-    """A fitted explainer and 100 rows, in the form that it takes."""
-    explainer = EXPLAINERS[request.param]().fit()
-    if request.param == "categories":
-        return explainer, mixed(1, N_NEW)
+    """A fitted explainer and 100 rows, in the form that it takes; 12 of parts."""
+    explainer = EVERY[request.param]().fit()
+    count = 12 if request.param.startswith("parts") else N_NEW
+    if request.param.endswith("categories"):
+        return explainer, mixed(1, count)
     if request.param == "network, without names":
         return explainer, X_NEW.to_numpy()
-    return explainer, X_NEW
+    return explainer, X_NEW[:count]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_no_bit_depends_on_who_else_is_asked(case):
     explainer, rows = case
     joint = explainer.explain(rows)
-    order = np.random.default_rng(2).permutation(N_NEW)
+    order = np.random.default_rng(2).permutation(len(rows))
     same(explainer.explain(taken(rows, order)), joint, order)
-    for n in range(N_NEW):
+    for n in range(len(rows)):
         same(explainer.explain(taken(rows, [n])), joint, [n])
-    for size in (2, 7, 33):
+    for size in (2, 7, min(33, len(rows))):
         same(explainer.explain(taken(rows, range(size))), joint, list(range(size)))
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from crafted_archives import members_of, npy, write_signed
 from explainer_cases import (
-    MIXED,
+    IN_PARTS,
     X_NEW,
     D,
     N,
@@ -19,10 +19,7 @@ from explainer_cases import (
     black_box,
     forest,
     mixed,
-    mixed_model,
-    perceptron,
     same,
-    taken,
 )
 from orders import all_orders
 
@@ -177,21 +174,6 @@ def test_bounds_hold_against_solving_all_rows_together(seed):
 
 # --- explainers -----------------------------------------------------------------------
 
-EXPLAINERS = {
-    "forest": lambda: po.Explainer(forest(), data=X, units="output", n_reference=25),
-    "forest, by effects": lambda: po.Explainer(
-        forest(), data=X, units="output", metric="effects"
-    ),
-    "sampled": lambda: po.Explainer(
-        black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=3
-    ),
-    "categories": lambda: po.Explainer(
-        mixed_model(), data=MIXED, units="output", n_reference=15
-    ),
-    "slopes": lambda: po.Explainer(
-        perceptron(), data=X, units="output", contributions="slopes", n_reference=20
-    ),
-}
 PREDICTED = {
     "forest": lambda model, rows: model.predict(rows),
     "forest, by effects": lambda model, rows: model.predict(rows),
@@ -201,9 +183,9 @@ PREDICTED = {
 }
 
 
-@pytest.fixture(scope="module", params=EXPLAINERS, ids=EXPLAINERS.keys())
+@pytest.fixture(scope="module", params=IN_PARTS, ids=IN_PARTS.keys())
 def case(request):
-    explainer = EXPLAINERS[request.param]().fit()
+    explainer = IN_PARTS[request.param]().fit()
     rows = mixed(1, 12) if request.param == "categories" else X_NEW.iloc[:12]
     return SimpleNamespace(
         name=request.param,
@@ -225,33 +207,6 @@ def test_rows_add_up_to_the_prediction_less_the_base(case):
     assert case.found.gap <= 1e-12
     assert case.found.certificate.violation <= 1e-14
     assert case.found.units == "output"
-
-
-@pytest.mark.sampled(2)
-def test_no_bit_depends_on_who_else_is_asked(case):
-    order = np.random.default_rng(2).permutation(len(case.rows))
-    same(case.explainer.explain(taken(case.rows, order)), case.found, order)
-    for n in (0, 5, 11):
-        one = case.explainer.explain(taken(case.rows, [n]))
-        same(one, case.found, [n])
-        if case.found.standard_errors is not None:
-            errors = case.found.standard_errors[[n]]
-            assert one.standard_errors.tobytes() == errors.tobytes()
-
-
-@pytest.mark.sampled(2)
-def test_a_loaded_explainer_answers_with_the_same_bits(case, tmp_path):
-    case.explainer.save(tmp_path / "it.npz")
-    fresh = EXPLAINERS[case.name]()  # a model that nobody asked anything before
-    loaded = po.Explainer.load(tmp_path / "it.npz", fresh.model)
-    again = loaded.explain(case.rows)
-    same(again, case.found, list(range(len(case.rows))))
-    assert (loaded.units, loaded.metric) == ("output", case.explainer.metric)
-    assert loaded.contributions == case.explainer.contributions
-    assert again.parameters == case.found.parameters
-    loaded.save(tmp_path / "two.npz")
-    twice = po.Explainer.load(tmp_path / "two.npz", fresh.model).explain(case.rows)
-    same(twice, case.found, list(range(len(case.rows))))
 
 
 def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(case):
@@ -290,7 +245,7 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(c
 
 @pytest.mark.parametrize("name", ["forest", "slopes"])
 def test_contributions_of_a_row_are_those_that_it_has_in_a_table(name):
-    explainer = EXPLAINERS[name]().fit()
+    explainer = IN_PARTS[name]().fit()
     reference = explainer.reference_
     rows = X.loc[list(reference.labels.points[:4])]
     result = explainer.explain(rows).contributions
@@ -323,7 +278,7 @@ def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
 
 
 def test_rows_of_equal_values_have_equal_draws_and_others_have_others():
-    explainer = EXPLAINERS["sampled"]().fit()
+    explainer = IN_PARTS["sampled"]().fit()
     twice = X_NEW.iloc[[3, 3, 4]]
     result = explainer.explain(twice)
     assert (result.attributions[0] == result.attributions[1]).all()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import members_of, write_signed
+from crafted_archives import header_of, members_of, with_header, write_signed
 from explainer_cases import (
     EXPLAINERS,
+    IN_PARTS,
     X_NEW,
     N,
     X,
@@ -28,44 +27,37 @@ from propopt.explaining.saved_explainer import CHECKED_ROWS
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-NEW = {"categories": mixed(1, 10), "network, without names": X_NEW.to_numpy()}
+EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
+NEW = {"network, without names": X_NEW.to_numpy()}
+NEW |= dict.fromkeys(["categories", "parts: categories"], mixed(1, 10))
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", EXPLAINERS)
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
-    explainer = EXPLAINERS[name]().fit()
-    explainer.save(tmp_path / "it.npz")
-    fresh = EXPLAINERS[name]()  # a model that nobody asked anything before
-    loaded = po.Explainer.load(tmp_path / "it.npz", fresh.model)
+    explainer = EVERY[name]().fit()
+    fresh = EVERY[name]()  # a model that nobody asked anything before
     rows = taken(NEW.get(name, X_NEW), range(10))
-    same(loaded.explain(rows), explainer.explain(rows), list(range(10)))
-    assert loaded.robustness_ == explainer.robustness_
-    assert loaded.explain(rows).parameters == explainer.explain(rows).parameters
+    answers, settings = explainer.explain(rows), ("units", "metric", "contributions")
+    for path in (tmp_path / "one.npz", tmp_path / "two.npz"):
+        explainer.save(path)
+        explainer = po.Explainer.load(path, fresh.model)
+        again = explainer.explain(rows)
+        same(again, answers, list(range(10)))
+        assert again.parameters == answers.parameters
+        for setting in settings:
+            assert getattr(explainer, setting) == getattr(fresh, setting)
+    original = EVERY[name]().fit()
+    assert explainer.robustness_ == original.robustness_
     np.testing.assert_array_equal(
-        loaded.reference_.attributions, explainer.reference_.attributions
+        explainer.reference_.attributions, original.reference_.attributions
     )
 
 
-def test_a_loaded_explainer_can_be_saved_again(tmp_path):
-    explainer = po.Explainer(black_box, data=X).fit()
-    explainer.save(tmp_path / "one.npz")
-    po.Explainer.load(tmp_path / "one.npz", black_box).save(tmp_path / "two.npz")
-    again = po.Explainer.load(tmp_path / "two.npz", black_box)
-    same(again.explain(X_NEW), explainer.explain(X_NEW), list(range(len(X_NEW))))
-
-
-def rewritten(path, change_header=None, change_arrays=None):
-    """The same file with something else in it."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file)
-    header = json.loads(str(arrays.pop("header")))
-    if change_header is not None:
-        change_header(header)
-    if change_arrays is not None:
-        change_arrays(arrays)
-    np.savez(path, header=np.array(json.dumps(header)), **arrays)
-    write_signed(path, members_of(path))
+def rewritten(path, **items):
+    """The same file with something else in its header."""
+    members = members_of(path)
+    write_signed(path, with_header(members, header_of(members) | items))
 
 
 @pytest.fixture
@@ -150,7 +142,7 @@ def test_names_that_are_no_text_are_not_saved(tmp_path):
     ],
 )
 def test_files_that_hold_something_else_are_refused(path, key, value, sentence):
-    rewritten(path, lambda header: header.update({key: value}))
+    rewritten(path, **{key: value})
     with pytest.raises(InvalidInput, match=sentence):
         po.Explainer.load(path, black_box)
 
@@ -163,7 +155,7 @@ def test_similarities_that_differ_are_in_files_of_before_alone(path):
         "table": {},
         "nearest": {"n_neighbors": 8, "lengthscale": 0.7},
     }
-    rewritten(path, lambda header: header.update(before))
+    rewritten(path, **before)
     with pytest.raises(InvalidInput, match="weights='gaussian', which an Explainer"):
         po.Explainer.load(path, black_box)
 
@@ -173,8 +165,10 @@ def test_similarities_that_differ_are_in_files_of_before_alone(path):
     ["rows", "table", "sizes", "values", "reference.attributions"],
 )
 def test_files_that_lack_an_array_are_refused(path, name):
-    rewritten(path, None, lambda arrays: arrays.pop(name))
-    with pytest.raises(InvalidInput, match="it"):
+    members = members_of(path)
+    del members[f"{name}.npy"]
+    write_signed(path, members)
+    with pytest.raises(InvalidInput, match=f"it has no {name}"):
         po.Explainer.load(path, black_box)
 
 

@@ -117,7 +117,11 @@ def boosted(name):
     if name == "lightgbm":
         module = pytest.importorskip("lightgbm")
         return module.LGBMClassifier(
-            n_estimators=400, learning_rate=0.5, min_child_samples=2, verbose=-1
+            n_estimators=400,
+            learning_rate=0.5,
+            min_child_samples=2,
+            verbose=-1,
+            n_jobs=1,
         )
     if name == "xgboost":
         module = pytest.importorskip("xgboost")

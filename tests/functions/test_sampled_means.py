@@ -99,35 +99,36 @@ def test_an_estimate_that_grew_is_the_one_that_was_large():
     assert grown.n_draws == large.n_draws == 400
 
 
-def variance(estimate):
+def variance(drawn):
+    estimate = drawn.estimate
     return float((estimate.standard_errors**2).sum() / (estimate.values**2).sum())
 
 
 def test_drawing_stops_where_the_error_is_small_enough():
     function = po.wrap(lost)
     first = sampled(100, function).growing(ROWS)
-    goal = variance(first.estimate) / 7
+    goal = variance(first) / 7
     looks = []
 
-    def error(estimate):
-        looks.append(estimate.n_draws)
-        return variance(estimate)
+    def error(drawn):
+        looks.append(drawn.n_draws)
+        return variance(drawn)
 
-    last = first.until(error, goal)
-    assert variance(last.estimate) <= goal
+    last = first.until(goal, error=error)
+    assert variance(last) <= goal
     assert 500 <= last.n_draws <= 1600
     assert len(looks) <= 4
     assert function.calls.rows == last.evaluations  # nothing was drawn twice
-    assert first.until(error, 1e9) is first
+    assert first.until(1e9, error=error) is first
 
 
 def test_drawing_stops_where_the_budget_ends():
     function = po.wrap(lost)
     first = sampled(100, function).growing(ROWS)
-    last = first.until(variance, 1e-12, max_evaluations=14_399)
+    last = first.until(1e-12, 14_399, variance)
     assert last.n_draws == 350
     assert function.calls.rows == last.evaluations <= 14_399
-    assert last.until(variance, 1e-12, max_evaluations=14_399) is last
+    assert last.until(1e-12, 14_399, variance) is last
     small = sampled(500).growing(ROWS, max_evaluations=4_000)
     assert small.n_draws == 100
     with pytest.raises(InvalidInput, match=r"max_evaluations: 20 draws take 800 eval"):
@@ -254,6 +255,6 @@ def test_numbers_of_draws_that_cannot_be_used_are_refused():
         with pytest.raises(InvalidInput, match=r"n_draws: expected a multiple of 10"):
             growing.extended(wrong)
     with pytest.raises(InvalidInput, match="precision"):
-        growing.until(variance, 0.0)
+        growing.until(0.0)
     with pytest.raises(InvalidInput, match="max_evaluations"):
-        growing.until(variance, 0.1, max_evaluations=0)
+        growing.until(0.1, max_evaluations=0)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
@@ -15,36 +12,6 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.functions import Sine
 from propopt.inductive import GaussianProcessExplainer
-
-
-def test_clone_and_parameters_go_round():
-    explainer = GaussianProcessExplainer(
-        2.0, 0.5, features=po.chain_graph(3), kernel="matern", mean="common"
-    )
-    copy = clone(explainer)
-    given, taken = explainer.get_params(), copy.get_params()
-    assert given.keys() == taken.keys()
-    assert taken["kernel"] == "matern"
-    assert copy.set_params(robustness=7.0).robustness == 7.0
-    assert explainer.robustness == 2.0
-
-
-def test_fit_leaves_the_parameters_alone(rng):
-    X = rng.normal(size=(5, 2))
-    explainer = GaussianProcessExplainer(optimize="leave_one_out", kernel=RBF(2.0))
-    before = explainer.get_params()
-    explainer.fit(X, np.sin(X))
-    assert all(explainer.get_params()[name] is before[name] for name in before)
-
-
-def test_fitted_explainers_are_pickled(rng):
-    X = rng.normal(size=(6, 2))
-    explainer = GaussianProcessExplainer(0.1, 0.2, features=po.chain_graph(2)).fit(X, X)
-    same = pickle.loads(pickle.dumps(explainer))
-    np.testing.assert_array_equal(
-        same.explain(X + 1).attributions, explainer.explain(X + 1).attributions
-    )
-    assert "smoothness=0.2" in repr(same)
 
 
 def test_a_graph_without_edges_smooths_nothing(rng):

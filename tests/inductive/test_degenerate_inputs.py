@@ -16,11 +16,8 @@ from propopt.inductive import GaussianProcessExplainer
 @pytest.mark.parametrize("lengthscale", [1e-6, 1.0, 1e4])
 @pytest.mark.parametrize("jitter", [0.0, 1e-12])
 def test_doubled_inputs_count_as_two_observations(mean, lengthscale, jitter, rng):
-    X, G, new = (
-        rng.normal(size=(6, 2)),
-        rng.normal(size=(6, 2)),
-        rng.normal(size=(3, 2)),
-    )
+    X, G = rng.normal(size=(2, 6, 2))
+    new = rng.normal(size=(3, 2))
     settings = {"mean": mean, "lengthscale": lengthscale, "jitter": jitter}
     twice = GaussianProcessExplainer(0.5, **settings).fit(
         np.vstack([X, X]), np.vstack([G, G])
@@ -38,11 +35,8 @@ def test_doubled_inputs_count_as_two_observations(mean, lengthscale, jitter, rng
 
 def test_singular_kernels_are_welcome(rng):
     # a linear kernel of rank two, against ridge regression of the gradients
-    X, G, new = (
-        rng.normal(size=(30, 2)),
-        rng.normal(size=(30, 2)),
-        rng.normal(size=(4, 2)),
-    )
+    X, G = rng.normal(size=(2, 30, 2))
+    new = rng.normal(size=(4, 2))
     explainer = GaussianProcessExplainer(
         0.5, kernel=DotProduct(0.0, "fixed"), mean="none"
     ).fit(X, G)

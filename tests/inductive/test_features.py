@@ -79,11 +79,8 @@ class Cosines(FeatureBasis):
 
 @pytest.mark.parametrize("mean", MEANS)
 def test_a_basis_by_transforms_gives_what_a_dense_one_gives(mean, rng):
-    X, G, new = (
-        rng.normal(size=(9, 6)),
-        rng.normal(size=(9, 6)),
-        rng.normal(size=(4, 6)),
-    )
+    X, G = rng.normal(size=(2, 9, 6))
+    new = rng.normal(size=(4, 6))
     by_graph, by_cosines = (
         GaussianProcessExplainer(0.3, 0.8, features=features, mean=mean)
         .fit(X, G)

@@ -115,19 +115,6 @@ def test_greedy_rule_stops_at_its_tolerance_and_no_sooner_than_needed(tolerance,
     assert np.trace(left_over(X, chosen[:-1])) > tolerance * 0.5
 
 
-def test_more_noise_needs_fewer_inputs(rng):
-    X, G = data(rng, 200, 2)
-    counts = [
-        len(
-            GaussianProcessExplainer(weight, inducing=GreedyVariance(200))
-            .fit(X, G)
-            .inducing_inputs_
-        )
-        for weight in [0.01, 1.0, 100.0]
-    ]
-    assert counts[0] > counts[1] > counts[2] >= 1
-
-
 # ------------------------------------------------------------------------ inference
 
 
@@ -153,6 +140,7 @@ def test_with_all_inputs_inducing_it_is_exact(mean, smoothness, rng):
         atol=1e-9,
     )
     assert 0 <= sparse.information_loss_ < 1e-9
+    assert GaussianProcessExplainer(**settings).fit(X, G).information_loss_ == 0.0
 
 
 def test_it_is_the_variational_posterior_of_titsias(rng):
@@ -266,18 +254,6 @@ def test_bound_tells_how_far_explanations_can_be(rng):
         allowed = np.sqrt(2 * sparse.information_loss_)
         assert (error <= allowed * exact.details["standard_deviation"]).all()
         assert error.max() > 0
-
-
-def test_information_loss_falls_as_inputs_are_added(rng):
-    X, G = data(rng, 100, 2)
-    losses = [
-        GaussianProcessExplainer(0.3, inducing=GreedyVariance(count, 1e-12))
-        .fit(X, G)
-        .information_loss_
-        for count in [2, 5, 10, 20, 40]
-    ]
-    assert (np.diff(losses) < 0).all()
-    assert GaussianProcessExplainer(0.3).fit(X, G).information_loss_ == 0.0
 
 
 def test_tolerance_of_the_greedy_rule_bounds_its_part_of_the_loss(rng):

@@ -27,11 +27,8 @@ from propopt.inductive import GaussianProcessExplainer, posterior
 @pytest.mark.parametrize("mean", MEANS)
 def test_path_equals_single_fits(mean, rng):
     graph = po.chain_graph(3)
-    X, G, new = (
-        rng.normal(size=(15, 3)),
-        rng.normal(size=(15, 3)),
-        rng.normal(size=(4, 3)),
-    )
+    X, G = rng.normal(size=(2, 15, 3))
+    new = rng.normal(size=(4, 3))
     explainer = GaussianProcessExplainer(features=graph, mean=mean).fit(X, G)
     pairs = [(0.01, 0.0), (1.0, 0.5), (30.0, 7.0)]
     for pair, result in zip(
@@ -48,11 +45,8 @@ def test_path_equals_single_fits(mean, rng):
 
 @pytest.mark.parametrize("mean", MEANS)
 def test_blocks_change_nothing_but_rounding(mean, rng, monkeypatch):
-    X, G, new = (
-        rng.normal(size=(9, 4)),
-        rng.normal(size=(9, 4)),
-        rng.normal(size=(7, 4)),
-    )
+    X, G = rng.normal(size=(2, 9, 4))
+    new = rng.normal(size=(7, 4))
     explainer = GaussianProcessExplainer(
         0.1, 0.3, features=po.chain_graph(4), mean=mean
     ).fit(X, G)
@@ -76,11 +70,8 @@ def test_samples_have_the_mean_and_covariance_of_the_posterior(mean, rng):
     explainer = GaussianProcessExplainer(
         0.3, 0.4, features=graph, lengthscale=1.0, mean=mean, jitter=1e-6
     )
-    X, G, new = (
-        rng.normal(size=(6, 3)),
-        rng.normal(size=(6, 3)),
-        rng.normal(size=(1, 3)),
-    )
+    X, G = rng.normal(size=(2, 6, 3))
+    new = rng.normal(size=(1, 3))
     case = Case(X, G, new, explainer, P)
     samples = case.fitted.sample(new, 20_000, random_state=5)[:, 0]
     expected, covariance = dense_posterior(case, new[0])
@@ -160,11 +151,8 @@ def test_strong_robustness_gives_the_mean_gradient(rng):
 
 
 def test_strong_smoothness_gives_equal_features(rng):
-    X, G, new = (
-        rng.normal(size=(20, 3)),
-        rng.normal(size=(20, 3)),
-        rng.normal(size=(2, 3)),
-    )
+    X, G = rng.normal(size=(2, 20, 3))
+    new = rng.normal(size=(2, 3))
     chain = po.chain_graph(3)
     result = GaussianProcessExplainer(0.1, 1e10, features=chain).fit(X, G).explain(new)
     assert np.ptp(result.attributions, axis=1).max() < 1e-6

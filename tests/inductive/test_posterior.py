@@ -61,11 +61,8 @@ def test_together_is_the_program_with_all_new_inputs_appended(case):
 
 @pytest.mark.parametrize("mean", MEANS)
 def test_together_is_one_by_one_where_features_are_independent(mean, rng):
-    X, G, new = (
-        rng.normal(size=(9, 3)),
-        rng.normal(size=(9, 3)),
-        rng.normal(size=(4, 3)),
-    )
+    X, G = rng.normal(size=(2, 9, 3))
+    new = rng.normal(size=(4, 3))
     for inducing in [None, X[:5]]:
         fitted = GaussianProcessExplainer(0.2, mean=mean, inducing=inducing).fit(X, G)
         joint = fitted.explain_together(new).attributions
@@ -74,11 +71,8 @@ def test_together_is_one_by_one_where_features_are_independent(mean, rng):
 
 @pytest.mark.parametrize("mean", MEANS)
 def test_one_new_input_together_is_that_input_alone(mean, rng):
-    X, G, new = (
-        rng.normal(size=(9, 3)),
-        rng.normal(size=(9, 3)),
-        rng.normal(size=(1, 3)),
-    )
+    X, G = rng.normal(size=(2, 9, 3))
+    new = rng.normal(size=(1, 3))
     for inducing in [None, X[:5]]:
         fitted = GaussianProcessExplainer(
             0.2, 0.7, features=po.chain_graph(3), mean=mean, inducing=inducing
@@ -115,11 +109,8 @@ def test_without_a_gradient_solve_agrees_once_it_is_told_the_explanation(mean, r
 
 @pytest.mark.parametrize("kernel", [RBF(1.2), Matern(0.8, nu=1.5)])
 def test_without_smoothness_and_mean_it_is_scikit_learns_regression(kernel, rng):
-    X, G, new = (
-        rng.normal(size=(40, 3)),
-        rng.normal(size=(40, 3)),
-        rng.normal(size=(9, 3)),
-    )
+    X, G = rng.normal(size=(2, 40, 3))
+    new = rng.normal(size=(9, 3))
     explainer = GaussianProcessExplainer(0.35, kernel=kernel, mean="none").fit(X, G)
     result = explainer.explain(new, return_std=True)
     scaled = ConstantKernel(1 / 0.7) * kernel

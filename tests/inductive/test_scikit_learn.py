@@ -39,7 +39,7 @@ def test_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.fixture
-def waves(rng) -> tuple[np.ndarray, np.ndarray]:
+def waves(rng):
     X = rng.uniform(-2, 2, size=(60, 2))
     return X, Sine().gradient(X)
 
@@ -105,15 +105,6 @@ def test_memory_mapped_for_reading_alone_it_predicts_the_same(waves, tmp_path):
     mapped = joblib.load(tmp_path / "explainer.joblib", mmap_mode="r")
     np.testing.assert_array_equal(mapped.predict(X), explainer.predict(X))
     np.testing.assert_array_equal(mapped.predict(X[:1]), explainer.predict(X[:1]))
-
-
-def test_names_and_numbers_of_columns_are_remembered(waves):
-    X, G = waves
-    named = GaussianProcessExplainer().fit(pd.DataFrame(X, columns=["a", "b"]), G)
-    assert list(named.feature_names_in_) == ["a", "b"]
-    assert named.n_features_in_ == 2
-    plain = named.fit(X, G)
-    assert not hasattr(plain, "feature_names_in_")
 
 
 def test_names_that_are_not_all_text_are_those_of_attributions_alone(waves):

@@ -241,31 +241,26 @@ def test_wrong_shape_is_refused_by_name():
 # the numbers of a certificate
 
 
-def made(value: float, lower_bound: float, **others: float) -> Certificate:
-    numbers = {"scale": value, "kind": "dual", **others}
-    return Certificate(value=value, lower_bound=lower_bound, **numbers)
-
-
-def test_gap_is_relative_to_the_scale():
-    assert made(2.0, 1.5).gap == 0.25
-
-
-def test_gap_of_a_perfect_fit_is_zero():
-    assert made(0.0, 0.0).gap == 0.0
-
-
-def test_gap_is_never_negative():
-    assert made(1.0, 1.5).gap == 0.0
-
-
-def test_proof_needs_gap_and_violation():
-    assert made(1.0, 1.0).holds(1e-6)
-    assert not made(1.0, 0.9).holds(1e-6)
-    assert not made(1.0, 1.0, violation=1e-3).holds(1e-6)
-
-
-def test_bound_that_is_no_number_is_no_proof():
-    assert not made(1.0, np.nan).holds(1e-6)
+@pytest.mark.parametrize(
+    ("value", "lower_bound", "violation", "gap", "holds"),
+    [
+        (2.0, 1.5, 0.0, 0.25, False),  # relative to the scale
+        (0.0, 0.0, 0.0, 0.0, True),
+        (1.0, 1.5, 0.0, 0.0, True),  # never negative
+        (1.0, 1.0, 1e-3, 0.0, False),
+        (1.0, np.nan, 0.0, np.nan, False),  # what is no number is no proof
+    ],
+)
+def test_a_proof_needs_gap_and_violation(value, lower_bound, violation, gap, holds):
+    result = Certificate(
+        value=value,
+        lower_bound=lower_bound,
+        scale=value,
+        kind="dual",
+        violation=violation,
+    )
+    assert np.isnan(gap) or result.gap == gap
+    assert result.holds(1e-6) is holds
 
 
 def test_independent_solution_is_certified_too():

@@ -27,7 +27,6 @@ from oracles import brute_value, kernel_precision, subclasses
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.maps import Squared
 
 
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -98,16 +97,6 @@ def test_value_does_not_change_its_input(loss, W):
     before = W.copy()
     loss.value(W)
     np.testing.assert_array_equal(W, before)
-
-
-@each_loss
-def test_squared_loss_has_the_gradient_of_its_residual(loss, W, rng):
-    if not isinstance(loss.penalty, Squared):
-        return
-    slope = loss.gradient(W)
-    direction = rng.normal(size=SHAPE)
-    rise = (loss.value(W + direction) - loss.value(W - direction)) / 2
-    assert np.vdot(slope, direction) == pytest.approx(rise, rel=1e-8, abs=1e-10)
 
 
 @each_loss

@@ -62,9 +62,10 @@ def exact_smoothgrad(δ_factor=1.0, text=FILE):
     return with_baselines(result, changed)
 
 
-def test_a_smoothgrad_whose_shift_is_a_thousandth_off_fails():
-    assert cubic.sampled_faithfulness(exact_smoothgrad()).holds
-    assert not cubic.sampled_faithfulness(exact_smoothgrad(1.001)).holds
+def steeper(one):
+    if one.method != "smoothgrad":
+        return one
+    return dataclasses.replace(one, attributions=1.001 * one.attributions)
 
 
 def test_a_robustness_that_sees_a_constant_fails():
@@ -75,23 +76,6 @@ def test_a_robustness_that_sees_a_constant_fails():
         text = FILE.replace(old, kernel.replace("MEAN", mean))
         text = text.replace("pairwise_robustness", "kernel_robustness")
         assert cubic.sampled_robustness(exact_smoothgrad(text=text)).holds is holds
-
-
-def test_a_smoothgrad_whose_slope_is_a_thousandth_off_fails():
-    def steeper(one):
-        if one.method != "smoothgrad":
-            return one
-        return dataclasses.replace(one, attributions=1.001 * one.attributions)
-
-    assert cubic.sampled_robustness(exact_smoothgrad()).holds
-    wrong = with_baselines(exact_smoothgrad(), steeper)
-    assert not cubic.sampled_robustness(wrong).holds
-
-
-@pytest.mark.parametrize("statement", cubic.SAMPLED)
-def test_a_smoothgrad_of_other_points_fails(statement):
-    assert statement(exact_smoothgrad()).holds
-    assert not statement(permuted(exact_smoothgrad())).holds
 
 
 # sparsity
@@ -108,27 +92,18 @@ def test_attributions_vanish_at_twice_the_largest_gradient():
     assert result.note == "1 of 3 weights"
 
 
-def test_attributions_that_are_not_zero_where_they_should_be_fail():
-    def larger(best):
-        weights = best.weights | {"sparsity": 1.01 * best.weights["sparsity"]}
-        return dataclasses.replace(best, weights=weights)
-
-    result = sparse(0.01, 149.0, 150.0)
-    assert not zero_where_theory_says(with_optima(result, larger)).holds
-
-
-def test_weights_that_are_too_small_to_say_anything_fail():
-    assert not zero_where_theory_says(sparse(0.01, 149.0)).holds
-
-
 # where baselines are no worse
 
 
-def test_a_baseline_below_the_optimum_is_no_match():
-    assert matches_where_no_worse(solved()).holds
+def larger(best):
+    weights = best.weights | {"sparsity": 1.01 * best.weights["sparsity"]}
+    return dataclasses.replace(best, weights=weights)
+
+
+def below():
     best = solved().trade_offs.optimized[1]
     losses = {name: 0.999 * value for name, value in best.losses.items()}
-    assert not matches_where_no_worse(with_baseline(solved(), losses=losses)).holds
+    return with_baseline(solved(), losses=losses)
 
 
 def test_there_is_nothing_to_match_where_no_baseline_comes_near():
@@ -159,13 +134,39 @@ def shap_scaled(factor, **changes):
     return with_baselines(solved(SHAP), changed)
 
 
-def test_shap_of_a_cube_has_its_closed_form():
-    assert shap_has_its_closed_form(solved(SHAP)).holds
+FAIL = [
+    (cubic.sampled_faithfulness, exact_smoothgrad, lambda: exact_smoothgrad(1.001)),
+    (
+        cubic.sampled_robustness,
+        exact_smoothgrad,
+        lambda: with_baselines(exact_smoothgrad(), steeper),
+    ),
+    *(
+        (statement, exact_smoothgrad, lambda: permuted(exact_smoothgrad()))
+        for statement in cubic.SAMPLED
+    ),
+    (
+        zero_where_theory_says,
+        lambda: sparse(0.01, 149.0, 150.0),
+        lambda: with_optima(sparse(0.01, 149.0, 150.0), larger),
+    ),
+    (
+        zero_where_theory_says,
+        lambda: sparse(0.01, 149.0, 150.0),
+        lambda: sparse(0.01, 149.0),  # too small to say anything
+    ),
+    (matches_where_no_worse, solved, below),
+    (shap_has_its_closed_form, lambda: solved(SHAP), lambda: shap_scaled(1.001)),
+    (shap_has_its_closed_form, lambda: solved(SHAP), lambda: shap_scaled(-1.0)),
+]
 
 
-def test_shap_that_is_a_thousandth_off_or_permuted_fails():
-    assert not shap_has_its_closed_form(shap_scaled(1.001)).holds
-    assert not shap_has_its_closed_form(shap_scaled(-1.0)).holds
+@pytest.mark.parametrize(("statement", "true", "broken"), FAIL)
+def test_a_statement_fails_of_what_is_a_thousandth_off_or_permuted(
+    statement, true, broken
+):
+    assert statement(true()).holds
+    assert not statement(broken()).holds
 
 
 SHAP_STATEMENTS = pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from io import BytesIO
 import numpy as np
 import pandas as pd
 import pytest
+from figures_on_record import moved
 from scipy.stats import binom
 from sklearn.base import clone
 
@@ -234,10 +235,6 @@ def with_column(column, value, **where):
         return result.assign(**{column: result[column].where(~rows, value)})
 
     return changed
-
-
-def moved(field, change):
-    return lambda one: dataclasses.replace(one, **{field: change(getattr(one, field))})
 
 
 told = partial(partial, difference="")

@@ -53,11 +53,6 @@ def test_excesses_are_those_of_the_objective():
         assert given == pytest.approx(result.objective / best.objective - 1)
 
 
-def test_an_inductive_explanation_a_thousandth_below_the_optimum_fails():
-    gaps = {3: 1.0, 10: 0.5, 20: 0.1, 40: -0.001, 60: 0.0}
-    assert not induction.never_below(with_excesses("greedy", gaps)).holds
-
-
 def test_an_optimum_that_is_missed_by_a_thousandth_fails():
     cheat = with_losses(later(), "random", lambda _: 1.001)
     result = induction.reaches_optimum(cheat)
@@ -65,39 +60,32 @@ def test_an_optimum_that_is_missed_by_a_thousandth_fails():
     assert not result.holds
 
 
-@pytest.mark.parametrize("gap", [0.1001, 5.0])
-def test_an_excess_that_rises_fails(gap):
-    gaps = {3: 1.0, 10: 0.5, 20: 0.1, 40: gap, 60: 0.0}
-    cheat = with_excesses("greedy", gaps)
-    assert not induction.never_rises(cheat, rule="greedy").holds
-    assert not induction.falls(cheat, rule="greedy").holds
-
-
 COUNTS = (3, 10, 20, 40, 60)
+EXPONENTIAL = [5 * np.exp(-0.1 * count) for count in COUNTS]
+POWER = [5 * count**-2.0 for count in COUNTS]
+EXCESSES = [  # by the count
+    (induction.never_below, "greedy", [1.0, 0.5, 0.1, -0.001, 0.0], False),
+    *(
+        (statement, "greedy", [1.0, 0.5, 0.1, gap, 0.0], False)
+        for gap in (0.1001, 5.0)
+        for statement in (
+            partial(induction.never_rises, rule="greedy"),
+            partial(induction.falls, rule="greedy"),
+        )
+    ),
+    (induction.falls, "subset", POWER, True),
+    (induction.falls_exponentially, "subset", POWER, False),
+    (induction.falls_exponentially, "subset", EXPONENTIAL, True),
+    (induction.falls, "subset", EXPONENTIAL[::-1], False),
+    (induction.vanishes, "subset", [1.0, 0.5, 0.1, 0.05, 0.00999], True),
+    (induction.vanishes, "subset", [1.0, 0.5, 0.1, 0.05, 0.01001], False),
+]
 
 
-def test_an_excess_that_falls_as_a_power_does_not_fall_exponentially():
-    power = {count: 5 * count**-2.0 for count in COUNTS}
-    result = with_excesses("subset", power)
-    assert induction.falls(result).holds
-    assert not induction.falls_exponentially(result).holds
-
-
-def test_an_excess_that_falls_exponentially_does():
-    exponential = {count: 5 * np.exp(-0.1 * count) for count in COUNTS}
-    assert induction.falls_exponentially(with_excesses("subset", exponential)).holds
-
-
-def test_counts_in_another_order_do_not_fall_exponentially():
-    exponential = [5 * np.exp(-0.1 * count) for count in COUNTS]
-    turned = dict(zip(COUNTS, reversed(exponential), strict=True))
-    assert not induction.falls(with_excesses("subset", turned)).holds
-
-
-@pytest.mark.parametrize(("gap", "holds"), [(0.00999, True), (0.01001, False)])
-def test_the_optimum_is_reached_at_an_excess_of_one_per_cent(gap, holds):
-    gaps = {3: 1.0, 10: 0.5, 20: 0.1, 40: 0.05, 60: gap}
-    assert induction.vanishes(with_excesses("subset", gaps)).holds is holds
+@pytest.mark.parametrize(("statement", "rule", "gaps", "holds"), EXCESSES)
+def test_excesses_decide_what_holds(statement, rule, gaps, holds):
+    result = with_excesses(rule, dict(zip(COUNTS, gaps, strict=True)))
+    assert statement(result).holds is holds
 
 
 def test_own_gradients_that_are_less_faithful_fail():

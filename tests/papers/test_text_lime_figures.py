@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pytest
-from figures_on_record import drawn_as_on_record
+from figures_on_record import drawn_as_on_record, measured, moved, scaled
 
 from papers import PAPERS
 from papers.lime.runs import RunSettings
@@ -42,25 +42,6 @@ def test_a_figure_has_the_verdicts_on_record_and_is_drawn(name):
 
 
 # each statement fails where what was measured is slightly wrong
-
-
-@cache
-def measured(make, *arguments):
-    return make(*arguments)
-
-
-def scaled(field, factor=1.001):
-    """The same with one part multiplied."""
-
-    def changed(one):
-        return dataclasses.replace(one, **{field: factor * getattr(one, field)})
-
-    return changed
-
-
-def moved(field, change):
-    """The same with one part changed."""
-    return lambda one: dataclasses.replace(one, **{field: change(getattr(one, field))})
 
 
 def permuted(beta):

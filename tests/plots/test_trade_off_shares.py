@@ -203,16 +203,3 @@ def test_axes_say_units_where_they_are_known():
     problem = po.GradientMatching(target) + po.Sparsity()
     axes = po.sweep(problem, {"sparsity": [0.1, 1.0]}).plot(ax=Figure().subplots())
     assert axes.get_ylabel() == "sparsity loss, output per sd"
-
-
-def test_signs_that_are_not_certain_are_hatched():
-    best = po.solve(objective())
-    certain = best.certain()
-    for axes in (
-        po.plots.plot_heatmap(best, certain=certain, ax=Figure().subplots()),
-        po.plots.plot_row(best, 0, certain=certain, ax=Figure().subplots()),
-    ):
-        picture(axes)
-        hatched = [patch for patch in axes.patches if patch.get_hatch()]
-        assert len(hatched) > 0
-        assert "not certain" in axes.get_xlabel()

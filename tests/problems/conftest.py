@@ -1,8 +1,12 @@
-"""Files of a test, in a folder of its own."""
+"""Files of a test, in a folder of its own, and what is read of them."""
 
 from __future__ import annotations
 
 import pytest
+
+import propopt as po
+from propopt.base.errors import ProblemFileError
+from propopt.problems import Code
 
 
 @pytest.fixture
@@ -13,3 +17,30 @@ def write(tmp_path):
         return path
 
     return write_text
+
+
+@pytest.fixture
+def problem(write):
+    """What is read of a text."""
+
+    def read(text, code=Code.REFUSED):
+        return po.problems.read_problem(write(text), code)
+
+    return read
+
+
+@pytest.fixture
+def subject(problem):
+    return lambda *given, **settings: problem(*given, **settings).subject
+
+
+@pytest.fixture
+def complaint(problem, tmp_path):
+    """What a check says, without the folder; nothing is fitted for it."""
+
+    def check(*given, **settings):
+        with pytest.raises(ProblemFileError) as caught:
+            problem(*given, **settings).check_data()
+        return str(caught.value).replace(f"{tmp_path}/", "")
+
+    return check

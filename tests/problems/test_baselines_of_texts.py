@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problem_texts import complaint
 
 import propopt as po
 from propopt.explaining.explainers import (
@@ -115,61 +114,6 @@ def test_a_sweep_of_documents_tells_what_is_kept(problem):
     assert frame["kept"].between(0.0, 1.0).all()
     assert frame["kept"].iloc[-1] == 1.0
     assert frame["kept"].iloc[1] < frame["kept"].iloc[0] < 1.0
-
-
-WIDTH = "of documents give bandwidth, a hundredth of it: the package's 25 is 0.25"
-EMPTY = "of documents it is the text without any word; leave it out"
-NO_EFFECT = "has no effect with data.text"
-
-
-@pytest.mark.parametrize(
-    ("baseline", "said"),
-    [
-        ("lime, scale: [1]", f"scale: {NO_EFFECT}"),
-        ("lime, distribution: ball", f"distribution: {NO_EFFECT}"),
-        ("lime, relative: false", f"relative: {NO_EFFECT}"),
-        ("lime, kernel_width: 2", f"kernel_width: {WIDTH}"),
-        ("lime_package, kernel_width: 25", f"kernel_width: {WIDTH}"),
-        ("lime_package, discretize: false", f"discretize: {NO_EFFECT}"),
-        ("lime_package, sample_around: true", f"sample_around: {NO_EFFECT}"),
-        ("lime_package, units: gradient", f"units: {NO_EFFECT}"),
-        ("exact_lime, kernel_width: [2, 3]", f"kernel_width: {WIDTH}"),
-        ("exact_lime, n_bins: 3", f"n_bins: {NO_EFFECT}"),
-        ("exact_lime, weights: uniform", f"weights: {NO_EFFECT}"),
-        ("exact_lime, law: tabular", f"law: {NO_EFFECT}"),
-        ("exact_lime, units: [output]", f"units: {NO_EFFECT}"),
-        ("shap, background: mean", f"background: {EMPTY}"),
-        ("shap, units: [output]", f"units: {NO_EFFECT}"),
-        ("tree_shap, background: 100", f"background: {EMPTY}"),
-        ("exact_shap, background: 100", f"background: {EMPTY}"),
-        (
-            "smoothgrad, scale: [1]",
-            "method: words get no noise; take gradient, which is the effect of each, "
-            "or exact_lime, for which others are deleted too",
-        ),
-    ],
-)
-def test_settings_of_tables_are_refused_with_their_line(write, baseline, said):
-    path = write(f"{FILE}baselines:\n- {{method: gradient}}\n- {{method: {baseline}}}")
-    assert complaint(path) == f"file.yaml:7: baselines.1.{said}"
-
-
-@pytest.mark.parametrize(
-    ("baseline", "said"),
-    [
-        ("exact_lime, bandwidth: 1", "bandwidth: has no effect without data.text"),
-        ("lime_package, bandwidth: 1", "bandwidth: has no effect without data.text"),
-        ("lime, scale: [1], first_row: true", "first_row: has no effect without "),
-        ("lime", "scale: required, and missing"),
-    ],
-)
-def test_settings_of_documents_are_refused_for_tables(write, baseline, said):
-    path = write(
-        "data: {sklearn: diabetes}\nmodel: {kind: linear}\n"
-        "objective: {gradient_matching: 1, pairwise_robustness: 1}\n"
-        f"baselines: [{{method: {baseline}}}]\n"
-    )
-    assert complaint(path).startswith(f"file.yaml:4: baselines.0.{said}")
 
 
 def test_a_document_of_one_word_has_its_effect_beside_the_others(write, tmp_path):

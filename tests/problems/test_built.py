@@ -24,8 +24,8 @@ objective:
 """
 
 
-def test_every_loss(write):
-    objective = po.problems.read_problem(write(EVERY_LOSS)).build().objective
+def test_every_loss(problem):
+    objective = problem(EVERY_LOSS).build().objective
     of_words = "shared_robustness, "  # these are of documents
     assert ", ".join(objective.weights) == LOSSES.replace(of_words, "")
     assert list(objective.weights.values()) == [2, 1, 1, 1, 1, 1, 0.5]
@@ -44,9 +44,9 @@ def test_every_loss(write):
         "{kind: pixel, height: 1, width: 3}",
     ],
 )
-def test_graphs_of_features(write, graph):
+def test_graphs_of_features(problem, graph):
     text = EVERY_LOSS.replace("{kind: group, labels: [a, a, 1]}", graph)
-    smoothness = po.problems.read_problem(write(text)).build().objective.losses[5]
+    smoothness = problem(text).build().objective.losses[5]
     assert smoothness.n_features == 3
 
 
@@ -59,11 +59,9 @@ def test_graphs_of_features(write, graph):
         "{kind: gaussian, cutoff: 0.1}",
     ],
 )
-def test_graphs_of_points(write, graph):
+def test_graphs_of_points(problem, graph):
     text = EVERY_LOSS.replace("{kind: threshold, threshold: 4}", graph)
-    assert (
-        po.problems.read_problem(write(text)).build().objective.losses[4].n_points == 8
-    )
+    assert problem(text).build().objective.losses[4].n_points == 8
 
 
 @pytest.mark.parametrize(
@@ -83,23 +81,15 @@ def test_loss_that_cannot_be_built_is_named(write):
     assert build(write(text)).startswith("file.yaml:6: objective.pairwise_robustness: ")
 
 
-def test_weights_of_the_sweep(write):
+def test_weights_of_the_sweep(problem):
     text = instead("[0.1, 1]", "{low: 0.01, high: 100, points: 5}")
-    weights = (
-        po.problems.read_problem(write(text)).build().weights["pairwise_robustness"]
-    )
+    weights = problem(text).build().weights["pairwise_robustness"]
     np.testing.assert_allclose(weights, [0.01, 0.1, 1, 10, 100])
     text = instead("[0.1, 1]", "{low: 0, high: 1, points: 3, scale: linear}")
-    assert po.problems.read_problem(write(text)).build().weights[
-        "pairwise_robustness"
-    ] == [
-        0,
-        0.5,
-        1,
-    ]
+    assert problem(text).build().weights["pairwise_robustness"] == [0, 0.5, 1]
 
 
-def test_baselines_of_all_combinations(write):
+def test_baselines_of_all_combinations(problem):
     text = FILE + (
         "baselines:\n"
         "  - {method: smoothgrad, scale: [0.1, 0.2], n_samples: 5}\n"
@@ -107,10 +97,10 @@ def test_baselines_of_all_combinations(write):
         "  - {method: lime_package}\n"
         "  - {method: lime, scale: [1]}\n"
     )
-    problem = po.problems.read_problem(write(text)).build()
-    methods = [explainer.method for explainer in problem.methods]
+    built = problem(text).build()
+    methods = [explainer.method for explainer in built.methods]
     assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
-    noisy = next(problem.baselines())
+    noisy = next(built.baselines())
     assert noisy.parameters["scale"] == 0.1
     assert noisy.attributions.shape == (5, 1)
 
@@ -124,17 +114,17 @@ def test_baselines_of_all_combinations(write):
         (", kernel_width: {low: 0.1, high: 10, points: 3}", [0.1, 1.0, 10.0]),
     ],
 )
-def test_a_family_of_exact_lime_has_each_width_in_each_unit(write, widths, listed):
+def test_a_family_of_exact_lime_has_each_width_in_each_unit(problem, widths, listed):
     settings = f"method: exact_lime, units: [output, gradient]{widths}"
-    problem = po.problems.read_problem(write(f"{FILE}baselines: [{{{settings}}}]\n"))
-    methods = problem.build().methods
+    built = problem(f"{FILE}baselines: [{{{settings}}}]\n")
+    methods = built.build().methods
     result = [method.parameters["kernel_width"] for method in methods]
     expected = [width for width in listed for _ in range(2)]
     assert result == pytest.approx(expected) if listed != [None] else result == expected
     assert [method.units for method in methods] == len(listed) * ["output", "gradient"]
 
 
-def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(write):
+def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
     text = (
         "data: {sklearn: iris, explain: 20, standardize: true}\n"
         "model: {kind: forest, n_estimators: 3, target_class: setosa}\n"
@@ -144,8 +134,8 @@ def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(write):
         "baselines: [{method: exact_lime, kernel_width: [0.5, 2], "
         "units: [gradient, output]}]\n"
     )
-    problem = po.problems.read_problem(write(text)).build()
-    curve = problem.sweep(problem.baselines(), progress=False)
+    built = problem(text).build()
+    curve = built.sweep(built.baselines(), progress=False)
     distances = curve.distances()
     units = distances["parameter.units"]
     assert (distances.loc[units == "gradient", "excess"] > 0).all()
@@ -154,39 +144,35 @@ def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(write):
     assert distances["parameter.kernel_width"].tolist() == [0.5, 0.5, 2.0, 2.0]
 
 
-def test_seed_decides_the_baselines(write):
+def test_seed_decides_the_baselines(problem):
     text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
     first, same, other = (
-        next(
-            po.problems.read_problem(write(text + seed)).build().baselines()
-        ).attributions
+        next(problem(text + seed).build().baselines()).attributions
         for seed in ("", "seed: 0", "seed: 1")
     )
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
 
 
-def test_axes_of_the_plot(write):
-    assert po.problems.read_problem(write(FILE)).build().axes == (
+def test_axes_of_the_plot(problem):
+    assert problem(FILE).build().axes == (
         "gradient_matching",
         "pairwise_robustness",
     )
     one = "data: {sklearn: iris}\nfunction: {name: sine}\nobjective: {sparsity: 1}\n"
-    assert po.problems.read_problem(write(one)).build().axes == ("sparsity", "sparsity")
+    assert problem(one).build().axes == ("sparsity", "sparsity")
 
 
-def test_sweep_of_a_file(write):
-    problem = po.problems.read_problem(
-        write(FILE + "solver: spectral\ntolerance: 1e-8\n")
-    ).build()
-    curve = problem.sweep(problem.baselines())
+def test_sweep_of_a_file(problem):
+    built = problem(FILE + "solver: spectral\ntolerance: 1e-8\n").build()
+    curve = built.sweep(built.baselines())
     assert [e.weights["pairwise_robustness"] for e in curve.optimized] == [0.1, 1]
     assert {e.solver for e in curve.optimized} == {"spectral"}
     assert curve.certified(1e-8)
     with pytest.raises(InvalidInput, match="simplex"):
-        problem.sweep(solver="simplex")
+        built.sweep(solver="simplex")
 
 
-def test_name_of_the_outputs(write):
+def test_name_of_the_outputs(problem, write):
     assert po.problems.read_problem(write(FILE, "my problem.yaml")).name == "my problem"
-    assert po.problems.read_problem(write(FILE + "name: other\n")).name == "other"
+    assert problem(FILE + "name: other\n").name == "other"

@@ -15,6 +15,7 @@ FILE = """\
 data:
   csv: table.csv
   target: y
+  categorical: [kind, one]
   explain: 10
 model: {kind: linear}
 objective:
@@ -53,139 +54,14 @@ def never_fitted(monkeypatch):
     monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
 
 
-def model(line, target="y", columns=""):
+def model(line, target="y"):
     text = FILE.replace("{kind: linear}", f"{{{line}}}")
-    return text.replace("target: y", f"target: {target}\n{columns}")
-
-
-CATEGORIES = "  categorical: [kind, one]\n"
-NO_TEXT = "data:\n  sklearn: iris\n  explain: 10\n"
-MLP = "kind: mlp, task: regression"
-
-
-def iris(line, objective):
-    return (
-        f"{NO_TEXT}model: {{kind: logistic, {line}}}\n"
-        f"objective:\n  gradient_matching: 1\n  {objective}\n"
-    )
-
-
-REFUSED = {
-    "columns": (
-        FILE,
-        "2: data.csv: columns must be numeric, or be named in data.categorical, and "
-        "these are not: kind, one; kind holds 'down'",
-    ),
-    "target": (
-        model("kind: linear", "why", CATEGORIES),
-        "3: data.target: table.csv has no column 'why'; it has a, b, c, d, y, kind, "
-        "one, whole",
-    ),
-    "category": (
-        model("kind: linear", "y", "  categorical: [kind, on_e]\n"),
-        "4: data.categorical: there is no column 'on_e' (did you mean 'one'?); there "
-        "are a, b, c, d, kind, one, whole",
-    ),
-    "explain": (
-        model("kind: linear", "y", CATEGORIES).replace("explain: 10", "explain: 40"),
-        "6: data.explain: expected fewer than the 40 rows there are, so that some are "
-        "left to fit on, got 40",
-    ),
-    "task": (
-        model("kind: mlp", "y", CATEGORIES),
-        "7: model.task: required for an mlp on a csv, and missing",
-    ),
-    "text": (
-        model("kind: linear", "kind", "  categorical: [one]\n"),
-        "7: model: cannot be fitted to the target 'kind': a regression needs numbers, "
-        "and some are text",
-    ),
-    "one class": (
-        model("kind: logistic", "one", "  categorical: [kind]\n"),
-        "7: model: cannot be fitted to the target 'one': a classifier needs two "
-        "classes, and these rows have 'same' alone",
-    ),
-    "measurements": (
-        model("kind: logistic", "y", CATEGORIES),
-        "7: model: cannot be fitted to the target 'y': Unknown label type: continuous. "
-        "Maybe you are trying to fit a classifier, which expects discrete classes on a "
-        "regression target with continuous values.",
-    ),
-    "log odds": (
-        model(f"{MLP}, output: log_odds", "y", CATEGORIES),
-        "7: model: output: MLPRegressor has no 'log_odds'; it has 'value'",
-    ),
-    "class of a regression": (
-        model(f"{MLP}, target_class: 1", "y", CATEGORIES),
-        "7: model: target_class has no effect with regression",
-    ),
-    "class": (
-        model("kind: logistic, target_class: 3", "whole", CATEGORIES),
-        "7: model: target: expected one of the classes 0, 1, 2, got 3",
-    ),
-    "no class": (
-        model("kind: logistic", "whole", CATEGORIES),
-        "7: model: target: choose one of the classes 0, 1, 2",
-    ),
-    "weights": (
-        model(f"{MLP}, hidden: [4000, 4000]", "y", CATEGORIES),
-        "7: model.hidden: expected at most 10,000,000 weights, got 16,040,001",
-    ),
-    "neighbours": (
-        model("kind: linear", "y", CATEGORIES).replace("bors: 3", "bors: 10"),
-        "10: objective.pairwise_robustness: n_neighbors: expected fewer than the 10 "
-        "points, got 10",
-    ),
-    "labels": (
-        iris("target_class: setosa", "smoothness: {graph: {kind: group, labels: [a]}}"),
-        "7: objective.smoothness: labels: expected 4, one for each feature, got 1",
-    ),
-    "pixels": (
-        iris(
-            "target_class: setosa",
-            "smoothness: {graph: {kind: pixel, height: 2, width: 3}}",
-        ),
-        "7: objective.smoothness: graph: expected height × width = 4 features, got "
-        "2 × 3",
-    ),
-    "reference": (
-        iris("target_class: setosa", "function_matching: {reference: [0, 0]}"),
-        "7: objective.function_matching: reference: expected 4, one for each feature, "
-        "got 2",
-    ),
-    "class of a table": (
-        iris("target_class: rose", "sparsity: 1"),
-        "4: model: target: expected one of the classes 'setosa', 'versicolor', "
-        "'virginica', got 'rose'",
-    ),
-    "margin": (
-        iris("target_class: setosa, output: value", "sparsity: 1"),
-        "4: model: output: LogisticRegression has no 'value'; it has 'probability', "
-        "'log_odds', 'margin'",
-    ),
-}
-
-
-@pytest.mark.usefixtures("table", "never_fitted")
-@pytest.mark.parametrize("case", REFUSED)
-def test_check_refuses_what_sweep_refuses(said, tmp_path, case):
-    text, message = REFUSED[case]
-    expected = (2, f"file.yaml:{message}")
-    assert said(text, "check") == expected
-    assert said(text, "check", "--deep") == expected
-    assert said(text, "sweep", "-q", "-o", str(tmp_path / "out")) == expected
-
-
-@pytest.mark.usefixtures("table", "never_fitted")
-@pytest.mark.parametrize("depth", [(), ("--deep",)])
-def test_what_can_be_swept_is_valid_and_nothing_is_fitted(said, depth):
-    assert said(model("kind: linear", "y", CATEGORIES), "check", *depth) == (0, "")
-    assert said(iris("target_class: setosa", "sparsity: 1"), "check", *depth) == (0, "")
+    return text.replace("target: y", f"target: {target}")
 
 
 @pytest.mark.usefixtures("never_fitted")
 def test_only_deep_checks_read_the_values_of_later_rows(said, table, tmp_path):
-    text = model("kind: linear", "y", CATEGORIES)
+    text = model("kind: linear", "y")
     long = pd.concat(50 * [table])
     long.iloc[1500, 0] = np.inf
     long.to_csv(tmp_path / "table.csv", index=False)
@@ -202,7 +78,7 @@ def test_all_rows_are_counted_and_all_labels_known(said, table, tmp_path):
     long = pd.concat(50 * [table])
     long["whole"] = (np.arange(len(long)) > 1900) * 1
     long.to_csv(tmp_path / "table.csv", index=False)
-    text = model("kind: logistic, target_class: 1", "whole", CATEGORIES)
+    text = model("kind: logistic, target_class: 1", "whole")
     assert said(text.replace("explain: 10", "explain: 1500"), "check") == (0, "")
     code, message = said(text.replace("explain: 10", "explain: 2000"), "check")
     assert code == 2

@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from problem_texts import complaint
 
 import propopt as po
 from propopt.cli import main
@@ -85,30 +84,3 @@ def test_a_graph_of_the_file_is_of_where_documents_lie(run):
     said = run(FILE.replace("{}", "{graph: {kind: threshold, threshold: 0.5}}"))
     assert "threshold" in said
     assert "cosine" not in said
-
-
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("scale: none", "scale: has no effect with data.text"),
-        ("same_pattern: true", "same_pattern: has no effect with data.text"),
-        ("precision: 0.1", "precision: has no effect with data.text"),
-        ("max_evaluations: 9", "max_evaluations: has no effect with data.text"),
-        ("reference: 3", "reference: documents are explained together; leave it out"),
-        (
-            "law: data",
-            "law: words are deleted, not moved; expected 'auto', 'none' or 'lime'",
-        ),
-    ],
-)
-def test_what_has_no_meaning_for_words_is_refused(write, setting, said):
-    path = write(FILE.replace("{}", f"{{{setting}}}"))
-    assert complaint(path) == f"file.yaml:3: explain.{said}"
-
-
-def test_lime_is_a_law_of_documents_alone(write):
-    text = FILE.replace("text: text, ", "").replace("{}", "{law: lime}")
-    assert complaint(write(text)) == (
-        "file.yaml:3: explain.law: lime deletes words of documents, and there is no "
-        "data.text"
-    )

@@ -49,16 +49,6 @@ RULES = {
 }
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_text(text):
-        path = tmp_path / "file.yaml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write_text
-
-
 def swept(path):
     problem = po.problems.read_problem(path).build()
     return problem, problem.sweep(list(problem.baselines()), progress=False)
@@ -74,107 +64,6 @@ def instead(old, new, text=FILE):
 
 
 # messages
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "setting: inductive",
-            "setting: transductive",
-            "10: inductive: has no effect without setting: inductive",
-        ),
-        (
-            "setting: inductive",
-            "setting: inductiv",
-            "1: setting: expected 'transductive' or 'inductive', got 'inductiv' (did "
-            "you mean 'inductive'?)",
-        ),
-        (
-            "{rule: all}",
-            "{rule: al}",
-            "12: inductive.inducing.0.rule: expected 'all', 'subset', 'random', "
-            "'kmeans', 'farthest', 'greedy' or 'given', got 'al' (did you mean 'all'?)",
-        ),
-        (
-            "{rule: all}",
-            "{counts: [3]}",
-            "12: inductive.inducing.0.rule: required, and missing; expected 'all', "
-            "'subset', 'random', 'kmeans', 'farthest', 'greedy' or 'given'",
-        ),
-        (
-            "{rule: all}",
-            "{rule: random}",
-            "12: inductive.inducing.0.counts: required, and missing",
-        ),
-        (
-            "{rule: all}",
-            "{rule: random, counts: [0]}",
-            "12: inductive.inducing.0.counts.0: expected a number >= 1, got 0",
-        ),
-        (
-            "  inducing:",
-            "  lengthscal: 2\n  inducing:",
-            "11: inductive.lengthscal: unknown key (did you mean 'lengthscale'?); "
-            "known here: kernel, lengthscale, mean, jitter, inducing",
-        ),
-        (
-            "  gradient_matching: 2\n",
-            "  gradient_matching: 2\n  sparsity: 1\n",
-            "8: objective.sparsity: the inductive setting knows gradient_matching, "
-            "kernel_robustness, pairwise_robustness, smoothness alone",
-        ),
-        (
-            "gradient_matching: 2",
-            "gradient_matching: {norm: l1}",
-            "7: objective.gradient_matching.norm: the inductive setting needs 'l2', "
-            "got 'l1'",
-        ),
-        (
-            "gradient_matching: 2\n",
-            "gradient_matching: 2\n  pairwise_robustness: 1\n",
-            "6: objective: the inductive setting needs gradient_matching, and either "
-            "kernel_robustness or pairwise_robustness",
-        ),
-        (
-            "kernel_robustness: [0.01, 1]",
-            "kernel_robustness: [0, 1]",
-            "14: sweep.kernel_robustness: the inductive setting needs a weight > 0; "
-            "with none, gradients at some inputs say nothing of another",
-        ),
-        (
-            "gradient_matching: 2",
-            "gradient_matching: 0",
-            "7: objective.gradient_matching: the inductive setting needs a weight > 0; "
-            "with none, gradients at some inputs say nothing of another",
-        ),
-        (
-            "sweep:\n  kernel_robustness: [0.01, 1]\n",
-            "limits: {kernel_robustness: [1]}\nsweep:\n",
-            "13: limits: the inductive setting knows weights alone; give sweep instead",
-        ),
-        (
-            "{low: -2, high: 2",
-            "{low: 2, high: 2",
-            "3: data.uniform: expected low < high, got low 2 and high 2",
-        ),
-        (
-            "  explain: 15",
-            "  standardize: true",
-            "2: data: standardize has no effect with uniform",
-        ),
-        (
-            "function: {name: sine}",
-            "model: {kind: linear}",
-            "1: a model learns from sklearn or csv, and data has uniform points",
-        ),
-    ],
-)
-def test_a_mistake_has_its_line(write, old, new, message):
-    path = write(instead(old, new))
-    with pytest.raises(ProblemFileError) as caught:
-        po.problems.read_problem(path)
-    assert str(caught.value) == f"{path}:{message}"
 
 
 def test_columns_that_are_no_numbers_are_refused(write, tmp_path):

@@ -341,14 +341,6 @@ def test_nothing_in_a_card_is_markup_or_acts_on_a_terminal():
     assert card.text().count("\\x1b[31m") == 6
 
 
-def test_hostile_names_reach_a_card_as_text():
-    frame = FEW.rename(columns={FEW.columns[0]: HOSTILE})
-    model = LogisticRegression(max_iter=10_000).fit(frame, Y[:30])
-    best = po.explain(model, frame, outcome=HOSTILE, robustness=0.1)
-    assert "<img" not in best._repr_html_()
-    assert "\x1b" not in best._repr_html_() + str(best) + repr(best)
-
-
 def test_a_card_of_nothing_is_a_card():
     empty = Card(title="nothing")
     assert empty.text() == "nothing"

@@ -84,12 +84,6 @@ def test_no_array_of_an_explanation_can_be_written_to(make, tmp_path):
             array[0] = 7.0
 
 
-def test_attributions_of_a_curve_point_cannot_be_written_to():
-    point = po.sweep(OBJECTIVE, WEIGHTS).optimized[0]
-    with pytest.raises(ValueError, match="read-only"):
-        point.attributions[0, 0] = 7.0
-
-
 def test_what_was_given_is_copied_and_stays_writable():
     W, errors = X.copy(), np.ones(9)
     result = po.Explanation(attributions=W, method="mine", details={"errors": errors})

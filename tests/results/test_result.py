@@ -1,4 +1,4 @@
-"""Results: what each can do, and CSV files that are read back as they were."""
+"""CSV files of results: every number to the last digit, and names are no formulas."""
 
 from __future__ import annotations
 
@@ -10,65 +10,10 @@ import pytest
 from exact_csv import read_csv
 
 import propopt as po
-from propopt.base.errors import InvalidInput
-from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
 OBJECTIVE = po.GradientMatching(np.eye(3)) + po.PairwiseRobustness(po.chain_graph(3))
-MAKERS = {
-    po.Explanation: lambda: po.solve(OBJECTIVE),
-    po.TradeOffs: lambda: po.sweep(
-        OBJECTIVE, {"pairwise_robustness": [0.1, 1.0]}, [np.ones((3, 3))]
-    ),
-    po.Certain: lambda: po.solve(OBJECTIVE).certain(),
-    po.Shares: lambda: po.solve(OBJECTIVE).shares(),
-    po.ConclusionStability: lambda: po.solve(OBJECTIVE).stability(),
-}
-each_result = pytest.mark.parametrize("kind", MAKERS, ids=lambda kind: kind.__name__)
-
-
-@each_result
-def test_every_result_has_the_protocol(kind):
-    result = MAKERS[kind]()
-    assert isinstance(result, kind)
-    assert isinstance(result, Result)
-
-
-@each_result
-def test_the_table_is_read_back_from_its_file(kind, tmp_path):
-    result = MAKERS[kind]()
-    result.to_csv(tmp_path / "table.csv")
-    index = 0 if kind in (po.Explanation, po.Certain) else None
-    again = read_csv(tmp_path / "table.csv", index_col=index)
-    written = result.to_frame()
-    written = written.where(written.notna(), np.nan)  # what is read has no None
-    pd.testing.assert_frame_equal(again, written, rtol=1e-15)
-
-
-@each_result
-def test_what_was_saved_is_loaded_by_the_class(kind, tmp_path):
-    result = MAKERS[kind]()
-    result.save(tmp_path / "result")
-    again = kind.load(tmp_path / "result.npz")
-    pd.testing.assert_frame_equal(again.to_frame(), result.to_frame(), check_exact=True)
-
-
-@each_result
-def test_the_card_is_html_without_scripts_and_names_the_losses(kind):
-    card = MAKERS[kind]()._repr_html_()
-    assert card.count("<table") == card.count("</table>") >= 1
-    assert ("pairwise_robustness" in card) == (kind is not po.Certain)
-    assert "<script" not in card
-
-
-@each_result
-def test_no_folder_is_made_for_a_file(kind, tmp_path):
-    for write in (MAKERS[kind]().to_csv, MAKERS[kind]().save):
-        with pytest.raises(InvalidInput, match="there is no folder"):
-            write(tmp_path / "none" / "file")
-
-
 ODD = np.array([[1 / 3, -0.0, 5e-324], [0.1 + 0.2, 1.7976931348623157e308, -1e-17]])
 
 
@@ -111,7 +56,7 @@ def test_methods_of_trade_offs_are_no_formulas(tmp_path):
 
 
 def test_a_table_without_formulas_is_written_as_pandas_writes_it(tmp_path):
-    curve = MAKERS[po.TradeOffs]()
+    curve = po.sweep(OBJECTIVE, {"pairwise_robustness": [0.1, 1.0]}, [np.eye(3)])
     curve.to_csv(tmp_path / "ours.csv")
     curve.to_frame().to_csv(tmp_path / "theirs.csv", index=False)
     ours, theirs = (tmp_path / f"{name}.csv" for name in ("ours", "theirs"))
@@ -119,7 +64,7 @@ def test_a_table_without_formulas_is_written_as_pandas_writes_it(tmp_path):
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    explanation = MAKERS[po.Explanation]()
+    explanation = po.solve(OBJECTIVE)
     explanation.to_csv(tmp_path / "best.csv")
     before = (tmp_path / "best.csv").read_bytes()
 

@@ -6,11 +6,6 @@ import pickle
 
 import numpy as np
 import pytest
-from crafted_archives import (
-    members_of,
-    npy,
-    write_signed,
-)
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -95,32 +90,3 @@ def test_a_list_becomes_an_array_and_those_unknown_need_not_be_finite():
 def test_what_are_none_are_refused(errors, complaint):
     with pytest.raises(InvalidInput, match=f"^standard_errors: {complaint}"):
         po.Explanation(attributions=W, method="mine", standard_errors=errors)
-
-
-def test_they_come_back_exactly(path):
-    SLOPES.save(path)
-    result = po.Explanation.load(path)
-    np.testing.assert_array_equal(result.standard_errors, ERRORS)
-    assert list(result.details) == ["r2"]
-
-
-def test_where_there_are_none_a_file_has_none(path):
-    po.Explanation(attributions=W, method="mine").save(path)
-    assert "standard_errors.npy" not in members_of(path)
-    assert po.Explanation.load(path).standard_errors is None
-
-
-STORED = {
-    r"standard_errors: expected shape": np.ones((3, 2)),
-    r"standard_errors: expected numbers >= 0": -ERRORS,
-    r"standard_errors: expected numbers of shape": np.full((2, 3), "a"),
-}
-
-
-@pytest.mark.parametrize("errors", STORED.values(), ids=STORED)
-def test_a_file_of_others_is_refused(errors, path, request):
-    SLOPES.save(path)
-    write_signed(path, {**members_of(path), "standard_errors.npy": npy(errors)})
-    message = request.node.callspec.id
-    with pytest.raises(InvalidInput, match=f"not a saved explanation: {message}"):
-        po.Explanation.load(path)

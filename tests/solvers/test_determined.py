@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, POINT_GRAPHS, SHAPE, VALUES, G, N, X
+from catalogue import LOSSES, POINT_GRAPHS, SHAPE, VALUES, G, X
 
 import propopt as po
 from propopt.base.errors import Refused
@@ -47,20 +47,6 @@ def test_minimum_norm_is_the_pseudoinverse():
     expected, *_ = np.linalg.lstsq(np.vstack(rows), targets, rcond=None)
     best = po.solve(objective, "minimum_norm")
     np.testing.assert_allclose(best.attributions.ravel(), expected, atol=1e-10)
-
-
-def test_graph_without_edges_changes_nothing():
-    empty = po.PairwiseRobustness(po.graph_from_matrix(np.zeros((N, N))))
-    for solver in ("spectral", "CLARABEL", "minimum_norm"):
-        best = po.solve(gradient + empty, solver)
-        np.testing.assert_allclose(best.attributions, G, atol=1e-6)
-
-
-def test_graph_without_edges_may_stand_beside_any_loss():
-    empty = po.PairwiseRobustness(po.graph_from_matrix(np.zeros((N, N))))
-    with_it = po.solve(gradient + empty + 0.5 * sparsity)
-    without = po.solve(gradient + 0.5 * sparsity)
-    assert with_it.objective == pytest.approx(without.objective, rel=1e-6)
 
 
 def test_components_are_explained_apart():

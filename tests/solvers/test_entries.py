@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, POINT_GRAPHS, SHAPE, G
+from catalogue import POINT_GRAPHS, SHAPE, G
 
 import propopt as po
-from propopt.base.text import Reason
 from propopt.losses import Program
 from propopt.solvers import Task
-from propopt.solvers.curves import Spectral
-from propopt.solvers.entries import Entries
 
 
 PRESENT = np.random.default_rng(3).random(SHAPE) < 0.6
@@ -57,16 +54,6 @@ def test_targets_of_entries_that_are_not_coupled_stay_as_they_are():
     best = po.solve(po.GradientMatching(G) + 5.0 * SHARED, tolerance=1e-10)
     np.testing.assert_array_equal(best.attributions[~PRESENT], G[~PRESENT])
     assert best.certificate.holds(1e-10)
-
-
-def test_programs_without_entries_are_refused():
-    program = Program((LOSSES["gradient l2"], LOSSES["pairwise, knn"]))
-    assert Entries(Spectral()).take(program) == Reason("no loss couples single entries")
-
-
-def test_other_couplings_are_refused():
-    program = Program((MATCHING, SHARED, LOSSES["smoothness, chain"]))
-    assert "no sum over entries" in Entries(Spectral()).take(program).reason
 
 
 def test_a_warm_start_ends_at_the_same_optimum():

@@ -9,7 +9,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 import propopt as po
-from propopt.base.errors import Refused, SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.losses import Program
 from propopt.solvers import factored
 from propopt.solvers.curves import ShiftedSystem, choose_curve_solver
@@ -205,18 +205,6 @@ def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
     assert best.gap <= 1e-6
     curve = po.sweep(objective, {"pairwise_robustness": [1e6]})
     assert curve.optimized[0].objective == pytest.approx(best.objective, rel=1e-6)
-
-
-@pytest.mark.parametrize("second", ["lattice", "kernel", "none"])
-def test_graphs_that_are_not_stored_are_refused(second):
-    losses = {
-        "lattice": [po.PairwiseRobustness(po.graphs.LatticeGraph((5, 6)))],
-        "kernel": [po.KernelRobustness(np.eye(30))],
-        "none": [],
-    }[second]
-    objective = sum(losses, 1.0 * po.GradientMatching(walk(30)))
-    with pytest.raises(Refused, match="no robustness loss whose graph is stored"):
-        po.solve(objective, "factored")
 
 
 def weighted_star(n_nodes):

@@ -60,6 +60,7 @@ def matching(C):
     return po.GradientMatching(G + C)
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("offset", [1e4, 1e5, 1e6])
 @pytest.mark.parametrize("b", [1.0, 1e3, 1e6])
 @pytest.mark.parametrize("name", BESIDE)
@@ -105,6 +106,7 @@ SPARSE = {
 }
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("offset", [1e4, 1e6])
 @pytest.mark.parametrize("weight", [1e-8, 1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("b", [1.0, 1e4, 1e6])

@@ -15,6 +15,6 @@ def test_draws_stop_where_the_error_is_small_enough():
         return po.solve(po.GradientMatching(estimate) + robust).target_error
 
     few = error(mean.estimate(X))
-    grown = mean.growing(X).until(error, few / 3.0)
+    grown = mean.growing(X).until(few / 3.0, error=lambda drawn: error(drawn.estimate))
     assert grown.n_draws > 100
     assert error(grown.estimate) <= few / 3.0

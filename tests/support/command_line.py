@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from exact_csv import read_csv
+
+import propopt as po
 from propopt.cli import main
 
 
@@ -38,6 +47,46 @@ def write(folder, name, text):
     return str(path)
 
 
+@dataclass(frozen=True)
+class Done:
+    """What a command printed, and what it wrote of ``file.yaml``."""
+
+    path: Path
+    printed: str
+
+    @property
+    def folder(self):
+        return self.path.parent / "out"
+
+    @cached_property
+    def stored(self):
+        """The manifest."""
+        return json.loads((self.folder / "file.json").read_text())
+
+    @cached_property
+    def subject(self):
+        """What the library reads of the file."""
+        return po.problems.read_problem(self.path).subject
+
+    def table(self, suffix="", **settings):
+        return read_csv(self.folder / f"file{suffix}.csv", **settings)
+
+    def load(self, kind=po.Explanation):
+        return kind.load(self.folder / "file.npz")
+
+
+def done(folder, text, *options):
+    """Run the job of a file; nothing is warned of."""
+    path = folder / "file.yaml"
+    path.write_text(text)
+    (job,) = re.findall("(?m)^(explain|lime|interactions):", text) or ["sweep"]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert main([job, str(path), "-o", str(folder / "out"), *options]) == 0
+    assert err.getvalue() == ""
+    return Done(path, out.getvalue())
+
+
 def sweep(*arguments):
     return main(["sweep", *map(str, arguments)])
 
@@ -46,11 +95,19 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def python(*arguments):
+PROGRAM = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def environment(**settings):
+    """That of a process which finds the package."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path} | settings
+
+
+def python(*arguments):
     return subprocess.run(
-        [sys.executable, *arguments],
-        env=os.environ | {"PYTHONPATH": path},
+        [sys.executable, *map(str, arguments)],
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=60,

@@ -181,8 +181,8 @@ def header_code_points(rng: np.random.Generator, members: Members) -> Members:
 
 
 def array_replaced(rng: np.random.Generator, members: Members) -> Members:
-    name = pick(rng, [name for name in members if name != "header.npy"])
-    return {**members, name: npy(pick(rng, ARRAYS))}
+    arrays = [name for name in members if name != "header.npy"]
+    return {**members, pick(rng, arrays or ["more.npy"]): npy(pick(rng, ARRAYS))}
 
 
 def description_replaced(rng: np.random.Generator, members: Members) -> Members:
@@ -221,7 +221,8 @@ def member_byte(rng: np.random.Generator, members: Members) -> Members:
 
 def array_warped(rng: np.random.Generator, members: Members) -> Members:
     """Its own numbers: cut, repeated, in another dtype, as text, one of them odd."""
-    names = [name for name in members if name != "header.npy"]
+    if not (names := [name for name in members if name != "header.npy"]):
+        return array_replaced(rng, members)
     name = pick(rng, names)
     array = np.load(io.BytesIO(members[name]))
     odd = [np.nan, np.inf, -1.0, 1e308, 0.0, 3.7]

@@ -68,6 +68,23 @@ EXPLAINERS = {
     "categories": lambda: po.Explainer(mixed_model(), data=MIXED),
 }
 
+IN_PARTS = {
+    "forest": lambda: po.Explainer(forest(), data=X, units="output", n_reference=25),
+    "forest, by effects": lambda: po.Explainer(
+        forest(), data=X, units="output", metric="effects"
+    ),
+    "sampled": lambda: po.Explainer(
+        black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=3
+    ),
+    "categories": lambda: po.Explainer(
+        mixed_model(), data=MIXED, units="output", n_reference=15
+    ),
+    "slopes": lambda: po.Explainer(
+        perceptron(), data=X, units="output", contributions="slopes", n_reference=20
+    ),
+}
+"""Rows in units of the output, which add up."""
+
 
 def taken(table, indices):
     return table.iloc[indices] if isinstance(table, pd.DataFrame) else table[indices]
@@ -77,3 +94,6 @@ def same(one, other, indices):
     assert one.attributions.tobytes() == other.attributions[indices].tobytes()
     for name, array in one.details.items():
         assert array.tobytes() == other.details[name][indices].tobytes(), name
+    if one.standard_errors is not None:
+        errors = other.standard_errors[indices]
+        assert one.standard_errors.tobytes() == errors.tobytes()

@@ -1,7 +1,10 @@
-"""Figures of papers, computed: their verdicts are those on record."""
+"""Figures of papers, computed: their verdicts are those on record; and broken ones."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+from functools import cache
 from io import BytesIO
 from typing import Any
 
@@ -26,3 +29,19 @@ def drawn_as_on_record(paper: Paper, name: str) -> tuple[Any, ...]:
     drawing.savefig(picture, format="svg")
     assert picture.tell() > 10_000
     return results
+
+
+@cache
+def measured(make: Callable[..., Any], *arguments: Any) -> Any:
+    """What a figure measures, once."""
+    return make(*arguments)
+
+
+def moved(field: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same with one part changed."""
+    return lambda one: dataclasses.replace(one, **{field: change(getattr(one, field))})
+
+
+def scaled(field: str, factor: float = 1.001) -> Callable[[Any], Any]:
+    """The same with one part multiplied."""
+    return moved(field, lambda part: factor * part)

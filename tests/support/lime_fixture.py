@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from lime_golden import GOLDEN as _GOLDEN
-from lime_golden import POINT, WIDTHS, golden_law, normal_equations, quadrature
+from lime_golden import POINT, WIDTHS, golden_law
 from random_trees import boxes_of_trees
 
-from propopt.base.arrays import Array
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.boxes.sets import Tree
@@ -22,7 +21,6 @@ __all__ = [
     "WIDTHS",
     "Powers",
     "SumOfProducts",
-    "brute_force",
     "column",
     "law",
 ]
@@ -56,9 +54,3 @@ def _box() -> SumOfProducts:
 FUNCTIONS = {name: f() for name, (f, _) in _GOLDEN.items()} | {"box": _box()}
 GOLDEN = {name: numbers for name, (_, numbers) in _GOLDEN.items()}
 """(β_0, β_1, β_2, β_3) at the three widths."""
-
-
-def brute_force(function: SumOfProducts, kernel_width: float) -> Array:
-    """(β_0, ..., β_3) from all 27 cells, quadrature and the normal equations."""
-    samples, bits, _, weights = quadrature(golden_law(), POINT, kernel_width)
-    return normal_equations(function.value(samples), bits, weights)

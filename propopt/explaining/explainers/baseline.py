@@ -107,6 +107,10 @@ class Request:
 # ---- Any baseline on documents: each by itself, as a function of its words
 
 
+_UNLIMITED: Final = ("precision", "max_evaluations")
+"""Settings that are not told where they are not given."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Findings:
     """What a method says of the points of a request; of a document, its words."""
@@ -324,6 +328,7 @@ class Baseline(ABC):
         return {
             field.name: _plain(getattr(self, field.name))
             for field in dataclasses.fields(self)
+            if not (field.name in _UNLIMITED and getattr(self, field.name) is None)
         }
 
     def _announced(

@@ -9,10 +9,11 @@ from typing import Final, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
+from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import Findings, Request
 from propopt.functions.texts import DocumentFunction, TextFunction
-from propopt.laws.perturbations import shapley_blocks
+from propopt.laws.perturbations import shapley_orders
 from propopt.laws.regressions import Neighbourhood
 from propopt.lime.package_runs import TEXT_WIDTH, package_run
 from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
@@ -84,7 +85,7 @@ def package_on_text(
 # ---- Shapley values of the words of documents: exact where that is possible
 
 
-N_PAIRS: Final = 100
+DRAWS: Final = DrawPlan(100)
 """Orders of the words of a document that is not read, each walked both ways."""
 
 
@@ -114,7 +115,7 @@ class DocumentShapley:
         for document, reading in zip(documents, readings, strict=True):
             d, read = document.n_words, reading.words
             # orders ask for each text on their way, and share both ends
-            n_draws = 2 * N_PAIRS * (d - 1) + 2
+            n_draws = 2 * DRAWS.n_samples * (d - 1) + 2
             if d == 0:
                 own = cls(np.zeros(0), "exact")
             elif not isinstance(read, Reason):
@@ -125,7 +126,8 @@ class DocumentShapley:
             else:
                 at = function.of_document(document)
                 nothing, text = np.zeros((1, d)), np.ones((1, d))
-                blocks = shapley_blocks(at.value_at, nothing, text, rng, N_PAIRS)[:, 0]
+                drawn = shapley_orders(at.value_at, nothing, text, rng, DRAWS)
+                blocks = drawn.blocks[0][:, 0]
                 source = "orders of the words"
                 own = cls(blocks.mean(axis=0), source, blocks, read.reason)
             result.append(own)

@@ -12,6 +12,7 @@ import pandas as pd
 from propopt.base.arrays import Array
 from propopt.base.checks import known_word, read_count, read_positive
 from propopt.base.errors import EstimatedWarning, InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.explainers.baseline import (
     Baseline,
@@ -29,7 +30,7 @@ from propopt.lime.expectations import Limits, bit_steps
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.laws.named import LimeLawName, check_law_name, law_named
+from propopt.lime.laws.named import LimeLawName, checked_law, law_named
 from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_estimates
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
@@ -133,15 +134,18 @@ class ExactLime(Baseline):
         quantiles coincide. 4 are the package's quartiles.
     weights : {"frequency", "uniform"}
         Whether bins are drawn as often as in the background, or all alike.
-    law : "tabular", "gaussian", LimeLaw or TextLaw
+    law : "tabular", "gaussian", another name, LimeLaw or TextLaw
         Of documents a TextLaw, which deletes words. Of tables
         That of the package, bins drawn and weighted by bits; normal numbers weighted by
-        their distance; or a law of :mod:`propopt.lime`, which has bins of its own, so
-        that ``n_bins``, ``weights`` and ``background`` have to be left out.
+        their distance; one that another package adds (an entry point of the group
+        ``propopt.laws``); or a law of :mod:`propopt.lime`, which has bins of its own,
+        so that ``n_bins``, ``weights`` and ``background`` have to be left out.
     units : {"output", "gradient"}
         β_j, a difference of outputs; or β_j / v_j.
     n_samples : int
-        Draws around each row where coefficients have to be estimated.
+        Draws around each row where coefficients have to be estimated, to begin with.
+    precision, max_evaluations : float and int, optional
+        Of what has to be estimated, see :func:`propopt.lime.limits`.
     background : array or DataFrame (B, D), optional
         Where the bins come from; by default X itself.
 
@@ -171,9 +175,11 @@ class ExactLime(Baseline):
     kernel_width: float | None = None
     n_bins: int = 4
     weights: BinWeights = "frequency"
-    law: LimeLawName | LimeLaw | TextLaw = "tabular"
+    law: LimeLawName | str | LimeLaw | TextLaw = "tabular"
     units: PackageUnits = "output"
     n_samples: int = 5000
+    precision: float | None = None
+    max_evaluations: int | None = None
     background: Array | pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
@@ -212,8 +218,8 @@ class ExactLime(Baseline):
         subject, limits = limits_or_estimates(self._subject(request))
         if subject.exact is None:
             warnings.warn(
-                f"exact_lime: coefficients are estimated from {subject.n_draws:,} "
-                f"draws around each row, as {subject.reason}",
+                f"exact_lime: coefficients are estimated from {limits.n_draws:,} draws "
+                f"around each row, as {subject.reason}",
                 EstimatedWarning,
                 stacklevel=3,
             )
@@ -247,9 +253,12 @@ class ExactLime(Baseline):
             labels=request.labels,
             reference=rows,
             has_table=own is not None,
-            n_draws=self.n_samples,
-            seed=int(request.rng.integers(2**32)),
+            draws=self._draws(request),
         )
+
+    def _draws(self, request: Request) -> DrawPlan:
+        seed = int(request.rng.integers(2**32))
+        return DrawPlan(self.n_samples, seed, self.precision, self.max_evaluations)
 
     def _with_width(self, law: LimeLaw) -> LimeLaw:
         width = self.kernel_width
@@ -278,8 +287,7 @@ class ExactLime(Baseline):
             function=at.function,
             law=law,
             documents=(at.document,),
-            n_samples=self.n_samples,
-            seed=int(request.rng.integers(2**32)),
+            draws=self._draws(request),
         )
         row = explanation_of_texts(subject, progress=False).rows[0]
         if not row.is_exact:
@@ -305,7 +313,7 @@ class ExactLime(Baseline):
                     "of words are in units of the output"
                 )
         elif not isinstance(self.law, LimeLaw):
-            check_law_name(self.law, self.weights)
+            checked_law(self.law, self.n_bins, self.weights, self.kernel_width)
             return
         chosen = (self.n_bins, self.weights) != (4, "frequency")
         if chosen or self.background is not None:

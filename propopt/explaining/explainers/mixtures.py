@@ -5,19 +5,26 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, sealed
 from propopt.base.errors import InvalidInput, SolverFailure
+from propopt.base.resources import DrawPlan
 from propopt.explaining.explainers.baseline import Baseline, Findings, Request
 from propopt.laws.perturbations import Distribution, Perturbations
+from propopt.laws.sampling import DrawCost, Sampler
 from propopt.losses import Objective, PropertyLoss
-from propopt.losses.faithfulness import Units, quantity_of_target, units_of_target
+from propopt.losses.faithfulness import (
+    Units,
+    quantity_of_target,
+    relative_size,
+    units_of_target,
+)
 from propopt.losses.maps import CvxpyExpression, Squared
 from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
 from propopt.tables.frames import Labels, aligned
@@ -48,6 +55,11 @@ class SmoothGrad(Baseline):
     distribution : {"gaussian", "uniform", "ball"}
         ε ~ N(0, δ² I), uniform in the cube [−δ, δ]^D, or uniform in the ball of radius
         δ (the paper writes "radius δ²").
+    precision : float, optional
+        Draw on until the standard errors of all attributions together, √Σ e², are this
+        part of √Σ w², such as 0.02.
+    max_evaluations : int, optional
+        The most gradients for it; if they are too few, a warning says what was reached.
     relative : bool
         Whether ``scale`` is in units of the standard deviations of the function's
         schema, see :func:`propopt.wrap` and its ``data``.
@@ -75,6 +87,8 @@ class SmoothGrad(Baseline):
     n_samples: int = 100
     distribution: Distribution = "gaussian"
     relative: bool = False
+    precision: float | None = None
+    max_evaluations: int | None = None
 
     def __post_init__(self) -> None:
         if read_count(self.n_samples, "n_samples") < 2:
@@ -82,7 +96,8 @@ class SmoothGrad(Baseline):
                 "n_samples: expected at least 2, which a standard error needs, got "
                 f"{self.n_samples}"
             )
-        self._perturbations()
+        self.noise(self.n_samples)
+        _ = self._draws
 
     def _texts_refusal(self) -> str:
         return (
@@ -91,11 +106,66 @@ class SmoothGrad(Baseline):
         )
 
     def _findings(self, request: Request) -> Findings:
-        # running means and sums of squared deviations (Chan, Golub and LeVeque 1983)
+        drawn = SmoothedGradients.of(self, request, self._draws)
+        errors = drawn.standard_errors
+        self._draws.warn_if_larger(drawn.error)
+        return Findings(attributions=drawn.mean, standard_errors=errors)
+
+    @property
+    def _draws(self) -> DrawPlan:
+        return DrawPlan(self.n_samples, 0, self.precision, self.max_evaluations)
+
+    def noise(self, n_samples: int) -> Perturbations:
+        """So many draws of ε around each point."""
+        return Perturbations(
+            scale=self.scale, n_samples=n_samples, distribution=self.distribution
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SmoothedGradients(Sampler):
+    """Means of gradients at points under noise, and sums of squared deviations.
+
+    Parts are joined as they come (Chan, Golub and LeVeque 1983).
+    """
+
+    method: SmoothGrad
+    request: Request
+    mean: Attributions  # (N, D)
+    squares: Array  # (N, D)
+    n_draws: int
+
+    @classmethod
+    def of(
+        cls, method: SmoothGrad, request: Request, draws: DrawPlan
+    ) -> SmoothedGradients:
+        """As many as are asked for, or as a precision takes."""
         mean, squares = np.zeros((2, *request.points.shape))
-        count = np.zeros((len(mean), 1))
-        noise = self._perturbations()
-        units = request.noise_units(self.relative)
+        empty = cls(method, request, mean, squares, 0)
+        return empty.extended(empty.cost.first(draws)).enough(draws)
+
+    @property
+    def cost(self) -> DrawCost:
+        return DrawCost(len(self.mean), fewest=2)
+
+    @property
+    def standard_errors(self) -> Array:
+        """Of the means, (N, D)."""
+        return np.asarray(np.sqrt(self.squares / (self.n_draws - 1) / self.n_draws))
+
+    @property
+    def error(self) -> float:
+        return relative_size(self.standard_errors, self.mean)
+
+    def extended(self, n_draws: int) -> SmoothedGradients:
+        mean, squares = self.mean.copy(), self.squares.copy()
+        count = np.full((len(mean), 1), float(self.n_draws))
+        request, more = self.request, n_draws - self.n_draws
+        noise, units = (
+            self.method.noise(more),
+            request.noise_units(self.method.relative),
+        )
         for rows, draws in noise.blocks(
             mean.shape, request.rng, units=units, split=True
         ):
@@ -107,14 +177,9 @@ class SmoothGrad(Baseline):
             squares[rows] += shift**2 * count[rows] * part
             mean[rows] += shift * part
             count[rows] += new
-            request.advance(draws.shape[0] * draws.shape[1] / self.n_samples)
-        errors: Array = np.sqrt(squares / (count - 1) / count)
-        return Findings(attributions=mean, standard_errors=errors)
-
-    def _perturbations(self) -> Perturbations:
-        return Perturbations(
-            scale=self.scale, n_samples=self.n_samples, distribution=self.distribution
-        )
+            if self.n_draws == 0:
+                request.advance(draws.shape[0] * draws.shape[1] / more)
+        return replace(self, mean=mean, squares=squares, n_draws=n_draws)
 
 
 # ---- The best mixture of explanations that are already there

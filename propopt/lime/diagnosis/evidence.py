@@ -24,7 +24,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.declared import stored
 from propopt.base.errors import Refused
-from propopt.base.resources import AT_ONCE
+from propopt.base.resources import AT_ONCE, DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
 from propopt.lime.expectations import Limits
@@ -285,7 +285,7 @@ class RowsEvidence(Evidence):
         each = _IN_CELL + 2 * 4096
         if self.subject.exact is None:
             bins = sum(len(column.bins) for column in self.law.columns)
-            each += bins * self.quick.n_draws
+            each += bins * self.quick.draws.n_samples
         expected = len(self.points) * each
         told = self.subject.function, self.points, self.subject.labels, expected
         return cost_told("diagnosis", *told, progress)
@@ -297,7 +297,12 @@ class RowsEvidence(Evidence):
         What is seen beside rows is asked for hundreds of places.
         """
         fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
-        return replace(self.subject, n_draws=min(self.subject.n_draws, fewest))
+        return replace(
+            self.subject,
+            draws=DrawPlan(
+                min(self.subject.draws.n_samples, fewest), self.subject.draws.seed
+            ),
+        )
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ import numpy as np
 from propopt.base.arrays import Truths, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import Budget, DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
 from propopt.functions import Function
@@ -39,6 +39,7 @@ from propopt.lime.text.text_reading import (
     read_documents,
 )
 from propopt.lime.text.text_samples import SampledWords, SizePlan, estimate_words
+from propopt.losses.faithfulness import relative_size
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
 from propopt.tables.documents import (
     Document,
@@ -64,6 +65,8 @@ def text_limits(
     outcome: str | None = None,
     words: Literal["lime", "model"] | WordRule | None = None,
     n_samples: int = 5000,
+    precision: float | None = None,
+    max_evaluations: int | None = None,
     max_enumerated: int = 0,
     rng: int | np.random.Generator | None = 0,
     progress: bool | None = None,
@@ -109,6 +112,13 @@ def text_limits(
         as much as one run of LIME and scatters less. Texts with no more sets of words
         than that, 12 words by default, have all of them asked for instead, and so have
         no error.
+    precision : float, optional
+        Of each document that has to be estimated: draw on until the standard errors of
+        its coefficients together, √Σ e², are this part of √Σ β², such as 0.02.
+    max_evaluations : int, optional
+        The most texts that the model is given for it, in equal parts for the documents
+        that are estimated; if they are too few for the precision, a warning says what
+        was reached.
     max_enumerated : int
         So many words, up to 16, have all their 2^d sets asked for in any case, where
         the model is not read: 16 words take 65,536 texts.
@@ -159,8 +169,7 @@ def text_limits(
         function=function,
         law=TextLaw() if law is None else law,
         documents=tuple(Document.of(text, rule) for text in texts),
-        n_samples=read_count(n_samples, "n_samples"),
-        seed=read_seed(rng),
+        draws=DrawPlan(n_samples, read_seed(rng), precision, max_evaluations),
         max_enumerated=most,
     )
     return explanation_of_texts(subject, names, progress=progress)
@@ -175,7 +184,7 @@ def explanation_of_texts(
     with progress_bar("lime: reading", len(documents), progress) as bar:
         told = partial(bar.advance, bar.task_ids[0])
         read = read_documents(subject.function, documents, told)
-    plans = [_plan(subject, own) for own in read]
+    subject, plans = _plans(subject, read)
     asked = [n for _, n in plans]
     expected = sum(asked)
     announced: AbstractContextManager[None] = nullcontext()
@@ -204,10 +213,18 @@ def explanation_of_texts(
         raise InvalidInput(
             f"documents: LIME says nothing of any; of {'; of '.join(refused[:3])}"
         )
+    errors = {
+        label: relative_size(row.errors, row.coefficients)
+        for label, row in zip(labels, rows, strict=True)
+        if row.is_known and not row.is_exact
+    }
+    if errors:
+        worst = max(errors, key=lambda label: errors[label])
+        subject.draws.warn_if_larger(errors[worst], f" of document {worst!r}")
     return TextLimeExplanation(
         rows=rows,
         law=subject.law,
-        n_samples=subject.n_samples,
+        n_samples=subject.draws.n_samples,
         names=names,
         evaluations=subject.function.calls.rows - before,
         quantity=subject.function.quantity,
@@ -249,9 +266,29 @@ _CALLS: Final = Budget(2**24, 2**11)
 """Bits of one call, after which a bar moves on."""
 
 
+_Plans: TypeAlias = list[tuple[SizePlan | None, int]]
+
+
+def _plans(
+    subject: TextSubject, read: Sequence[DocumentReading]
+) -> tuple[TextSubject, _Plans]:
+    """What is asked for of each document, and the subject with the part of each."""
+    plans = [_plan(subject, own) for own in read]
+    sampled = sum(plan is not None for plan, _ in plans)
+    most = subject.draws.max_evaluations
+    if most is None or sampled == 0:
+        return subject, plans
+    part = most // sampled
+    fitting = [(plan and plan.within(part, subject.law), n) for plan, n in plans]
+    draws = replace(subject.draws, max_evaluations=part)
+    return replace(subject, draws=draws), [
+        (plan, n if plan is None else plan.evaluations) for plan, n in fitting
+    ]
+
+
 def _plan(subject: TextSubject, read: DocumentReading) -> tuple[SizePlan | None, int]:
     """Which sets are sampled, None where nothing is; and how many texts are asked."""
-    d, n = read.document.n_words, subject.n_samples
+    d, n = read.document.n_words, subject.draws.n_samples
     if _refusal(read) or not isinstance(read.words, Reason):
         return None, 0
     if d <= max(subject.max_enumerated, min(MOST_ENUMERATED, n.bit_length() - 1)):
@@ -314,7 +351,8 @@ def _means(
     if plan is None:
         return Enumerated.of(evaluate, document.n_words)
     # the same numbers for all documents: answers do not depend on the others
-    return estimate_words(evaluate, plan, np.random.default_rng(subject.seed))
+    drawn = estimate_words(evaluate, plan, subject.draws.seed, subject.law.bandwidth)
+    return drawn.enough(subject.draws)
 
 
 _TOO_SHORT: Final = {

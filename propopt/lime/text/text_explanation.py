@@ -20,6 +20,7 @@ from propopt.base.arrays import Array, Positions, Values
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.html import MarkedText, marked_html
+from propopt.base.resources import DrawPlan
 from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.evidence import LimeFinding
@@ -88,8 +89,7 @@ class TextSubject:
     function: TextFunction  # f
     law: TextLaw  # of the samples
     documents: tuple[Document, ...]  # (N,): the texts
-    n_samples: int  # texts for each document whose limits are estimated
-    seed: int  # of these samples
+    draws: DrawPlan  # texts for each document whose limits are estimated
     max_enumerated: int = 0  # so many words have all their sets asked for
     # (N,): what is known of each document at any bandwidth
     means: tuple[WordMeans | None, ...] = ()

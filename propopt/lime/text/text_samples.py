@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from scipy.special import comb, ndtr, stdtrit
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
+from propopt.laws.regressions import LeastSquares
+from propopt.laws.sampling import DrawCost, Sampler, stream_of
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.lime.text.text_runs import WordDraws
-from propopt.losses.faithfulness import error_of_blocks
+from propopt.losses.faithfulness import error_of_blocks, relative_size
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
 
@@ -60,7 +62,7 @@ def controls(
     powers = np.stack([np.ones_like(u), u**3 if with_words else u, u**2], axis=1)
     one, other = np.triu_indices(d, 1)
 
-    def equations(block: tuple[Truths, Positions, Values]) -> tuple[Array, Values]:
+    def equations(block: tuple[Truths, Positions, Values]) -> LeastSquares:
         z, m, f = block
         parts = [powers[m]]
         if with_words:
@@ -68,19 +70,16 @@ def controls(
         if with_pairs:
             parts.append((z[:, one] & z[:, other]).astype(float))
         T = np.concatenate(parts, axis=1)
-        return T.T @ T, T.T @ (f - base)
+        return LeastSquares.of(T, f - base)
 
     blocks = list(zip(bits, sizes, values, strict=True))
-    gram, moment = equations(blocks[0])
+    every = equations(blocks[0])
     for block in blocks[1:]:
-        own, most = equations(block)
-        gram += own
-        moment += most
-    gram += _RIDGE * float(gram.diagonal().max()) * np.eye(len(gram))
+        every += equations(block)
+    every = every.ridged(_RIDGE * float(every.gram.diagonal().max()))
     fits = []
     for block in blocks:  # made twice: 20 of them with a term for each word are large
-        own, most = equations(block)
-        weights = np.asarray(np.linalg.solve(gram - own, moment - most), np.float64)
+        weights = (every - equations(block)).solution
         slopes, above = np.zeros(d), np.zeros((d, d))
         if with_words:
             slopes = weights[_POWERS : _POWERS + d]
@@ -143,10 +142,29 @@ class SizePlan:
         return cls(n_words, full, chances / chances.sum(), -(-left // SET_BLOCKS))
 
     @property
-    def evaluations(self) -> int:
+    def cost(self) -> DrawCost:
         """Texts that the model is given."""
         n_full = int(comb(self.n_words, np.flatnonzero(self.full)).sum())
-        return n_full + SET_BLOCKS * self.block_size
+        return DrawCost(1, once=n_full, fewest=FEWEST_SETS, step=SET_BLOCKS)
+
+    @property
+    def evaluations(self) -> int:
+        """Of all of them."""
+        return self.cost.of(SET_BLOCKS * self.block_size)
+
+    def within(self, max_evaluations: int, law: TextLaw) -> SizePlan:
+        """This one, or one of fewer samples; refused if none takes so few texts."""
+        plan, n_samples = self, max_evaluations
+        while plan.evaluations > max_evaluations and n_samples >= FEWEST_SETS:
+            plan = SizePlan.of(self.n_words, law, n_samples)
+            n_samples -= max(plan.evaluations - max_evaluations, 1)
+        if plan.evaluations > max_evaluations:
+            raise InvalidInput(
+                f"max_evaluations: {FEWEST_SETS} samples of {self.n_words} words take "
+                f"more than the {max_evaluations:,} texts that are allowed for each "
+                "document; give more, or explain fewer documents"
+            )
+        return plan
 
     def draw(self, rng: np.random.Generator) -> tuple[Truths, Positions]:
         """One block: bits (s, d), and their sizes (s,).
@@ -164,21 +182,78 @@ class SizePlan:
 # ---- Coefficients of functions of words that can only be called, with standard errors
 
 
+Answered: TypeAlias = tuple[Truths, Positions, Values]
+"""Sets (n, d), their sizes (n,), and f there (n,)."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class SampledWords:
+class SampledWords(Sampler):
     """Samples of a function of words: what they tell at any bandwidth."""
 
+    evaluate: Callable[[Truths], Values]  # f of sets
+    seed: int  # of the samples; a stream for each time that they grow
+    bandwidth: float  # at which their error is looked at
     plan: SizePlan  # which sets were asked for
     full: _Weighted  # f at all sets of some sizes
     controls: list[WordPairs]  # what the other blocks told, for each block
     left: list[_Weighted]  # what they left over, at the samples of each block
-    draws: WordDraws  # all sets that were asked for, and f there
+    known: Answered  # all sets of some sizes
+    asked: tuple[Answered, ...]  # the samples of each block
+    n_batches: int = 1
 
     @property
     def n_words(self) -> int:
         """The number of bits, d."""
         return self.plan.n_words
+
+    @property
+    def n_draws(self) -> int:  # type: ignore[override]
+        """Samples, all blocks together."""
+        return SET_BLOCKS * self.plan.block_size
+
+    @property
+    def cost(self) -> DrawCost:
+        return self.plan.cost
+
+    @property
+    def error(self) -> float:
+        own = self.at(np.array([self.bandwidth]))
+        assert own.standard_errors is not None, "they are of samples"
+        return relative_size(own.standard_errors, own.coefficients)
+
+    @property
+    def draws(self) -> WordDraws:
+        """All sets that were asked for, and f there."""
+        bits, _, values = zip(self.known, *self.asked, strict=True)
+        return np.concatenate(bits), np.concatenate(values)
+
+    def extended(self, n_draws: int) -> SampledWords:
+        plan = replace(self.plan, block_size=n_draws // SET_BLOCKS)
+        more = replace(plan, block_size=plan.block_size - self.plan.block_size)
+        rng = stream_of(self.seed, self.n_batches)
+        sets = [more.draw(rng) for _ in range(SET_BLOCKS)]
+        new = _answered(sets, self.evaluate(np.concatenate([z for z, _ in sets])))
+        both = zip(self.asked, new, strict=True)
+        asked = tuple(_one_behind_the_other(old, own) for old, own in both)
+        return replace(self.of_samples(plan, asked), n_batches=self.n_batches + 1)
+
+    def of_samples(self, plan: SizePlan, asked: tuple[Answered, ...]) -> SampledWords:
+        """The same of samples, each block with what the others tell of f."""
+        base = float(self.known[2][0])
+        bits, sizes, values = (list(x) for x in zip(*asked, strict=True))
+        fits = controls(bits, sizes, values, base)
+        factors = np.divide(
+            1.0,
+            plan.block_size * plan.chances,
+            out=np.zeros(plan.n_words),
+            where=plan.chances > 0.0,
+        )
+        left = [
+            _Weighted(z, m, factors[m] * (f - fit.value(z)))
+            for (z, m, f), fit in zip(asked, fits, strict=True)
+        ]
+        return replace(self, plan=plan, asked=asked, controls=fits, left=left)
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, without bias, (d + 1,)."""
@@ -254,7 +329,8 @@ class _Weighted:
 def estimate_words(
     evaluate: Callable[[Truths], Values],
     plan: SizePlan,
-    rng: np.random.Generator,
+    seed: int = 0,
+    bandwidth: float = TextLaw().bandwidth,
 ) -> SampledWords:
     """Samples of a function of words, by a plan.
 
@@ -264,26 +340,30 @@ def estimate_words(
     whole = np.concatenate(
         [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
     )
-    bits, sizes = zip(*(plan.draw(rng) for _ in range(SET_BLOCKS)), strict=True)
-    every = np.concatenate([whole, *bits])
-    answers = np.asarray(
-        evaluate(every), float
-    )  # together: a call costs more than its texts
-    known, values = answers[: len(whole)], np.split(answers[len(whole) :], SET_BLOCKS)
-    fits = controls(bits, sizes, values, float(known[0]))
-    factors = np.divide(
-        1.0,
-        plan.block_size * plan.chances,
-        out=np.zeros(plan.n_words),
-        where=plan.chances > 0.0,
-    )
-    left = [
-        _Weighted(z, m, factors[m] * (f - fit.value(z)))
-        for z, m, f, fit in zip(bits, sizes, values, fits, strict=True)
-    ]
+    rng = stream_of(seed, 0)
+    sets = [plan.draw(rng) for _ in range(SET_BLOCKS)]
+    every = np.concatenate([whole, *(z for z, _ in sets)])
+    # together: a call costs more than its texts
+    answers = np.asarray(evaluate(every), float)
+    known, values = answers[: len(whole)], answers[len(whole) :]
     count = whole.sum(axis=1)
     full = _Weighted(whole, count, known / np.bincount(count)[count])
-    return SampledWords(plan, full, fits, left, (every, answers))
+    first = (whole, count, known)
+    empty = SampledWords(evaluate, seed, bandwidth, plan, full, [], [], first, ())
+    return empty.of_samples(plan, _answered(sets, values))
+
+
+def _answered(
+    sets: Sequence[tuple[Truths, Positions]], values: Values
+) -> tuple[Answered, ...]:
+    """Samples of each block, with their values, which came together."""
+    parts = np.split(np.asarray(values, float), len(sets))
+    return tuple((z, m, f) for (z, m), f in zip(sets, parts, strict=True))
+
+
+def _one_behind_the_other(one: Answered, other: Answered) -> Answered:
+    bits, sizes, values = (np.concatenate(x) for x in zip(one, other, strict=True))
+    return bits, sizes, values
 
 
 _DEVIATIONS: Final = 3.0

@@ -27,10 +27,11 @@ from propopt.lime import (
     text_limits,
 )
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.laws.named import law_named
+from propopt.lime.laws.named import checked_law, law_named
 from propopt.lime.text.text_explanation import AnyLime
 from propopt.problems.baselines import (
     BANDWIDTH,
+    LAW,
     NO_EFFECT,
     NO_WIDTH,
     OF_TEXTS,
@@ -89,7 +90,7 @@ RowChoice: TypeAlias = Annotated[
     ExactLime,
     without=("units", "background"),
     law=(
-        Literal["tabular", "gaussian"],
+        LAW,
         "bins weighted by bits, as in the lime package; or normal numbers weighted by "
         "distance; of the rows that are fitted on",
     ),
@@ -154,14 +155,22 @@ class LimeSection(LookSection):
             refuse_settings(self, "law: gaussian", ("weights",))
         return self
 
+    @property
+    def _law(self) -> dict[str, Any]:
+        """What the law is made of, besides its name."""
+        own = self.settings()
+        return {name: own[name] for name in ("n_bins", "weights", "kernel_width")}
+
     def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
         unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
         for name in unused.keys() & self.model_fields_set:
             yield (self.key, name), unused[name]
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        del schema, folder
+        del folder
         with part(self.key):
+            if schema.data.text is None:
+                checked_law(self.settings()["law"], **self._law)
             if isinstance(self.rows, int):
                 if self.rows > extent.n_points:
                     raise InvalidInput(
@@ -179,10 +188,8 @@ class LimeSection(LookSection):
 
     def build(self, subject: Subject) -> LimeLaw:
         """The law of the rows that a model is fitted on."""
-        names = ("n_bins", "weights", "kernel_width")
-        own = self.settings()
-        how = {name: own[name] for name in names}
-        return law_named(own["law"], subject.others, subject.function.schema, **how)
+        name, schema = self.settings()["law"], subject.function.schema
+        return law_named(name, subject.others, schema, **self._law)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> AnyLime:
         """What the coefficients tend to.

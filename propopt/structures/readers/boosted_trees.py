@@ -34,6 +34,7 @@ from sklearn.ensemble import (
 )
 
 from propopt.base.arrays import Array, Positions, Truths
+from propopt.structures.boosters import lightgbm_objective
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.fitted_networks import ModelOutput
@@ -263,12 +264,9 @@ def _booster(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
 
 
 def _score(model: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
-    objective, *settings = str(model.get("objective", "")).split()
-    given = dict(s.split(":") for s in settings if ":" in s)
-    logit = float(given.get("sigmoid", 1.0)) if objective == "binary" else None
-    plain = objective in _VALUES and "sqrt" not in settings
-    count = model["num_tree_per_iteration"]
-    return TreeScore.of(output, count, is_value=plain, logit=logit)
+    objective, count = lightgbm_objective(model), model["num_tree_per_iteration"]
+    plain = objective.name in _VALUES and "sqrt" not in objective.settings
+    return TreeScore.of(output, count, is_value=plain, logit=objective.logit)
 
 
 def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:

@@ -1,4 +1,4 @@
-"""Whatever is a sum of trees, as boxes."""
+"""Whatever is a sum of trees, as boxes; and what other packages read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import added, additions, distribution_of
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import TreeSum
+from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.boosted_trees import (
     CATBOOST_TREES,
     HISTOGRAM_TREES,
@@ -237,7 +240,35 @@ def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
         return _added(SUMS[kind](model, output, view), view)
     package = kind.__module__.partition(".")[0]
     rule = _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
-    return None if rule is None else rule(model, output, view)
+    if rule is not None:
+        return rule(model, output, view)
+    read = read_by_others(model, output, view)
+    return read if isinstance(read, TreeSum) else None
+
+
+Read: TypeAlias = SumOfProducts | TreeSum | Reason
+"""What readers of other packages give: products of functions of the columns that the
+model is given, or trees by the columns of the table; or why it is neither."""
+
+
+def read_by_others(model: Any, output: ModelOutput, view: View) -> Read | None:
+    """By the entry point of the model's package and class, such as ``theirs.Steps``.
+
+    None if there is no such entry point. What is claimed is compared with the model
+    before it is believed, as is all that is read.
+    """
+    kind = type(model)
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    entry = additions("propopt.readers").get(name)
+    if entry is None:
+        return None
+    read = added(entry)(model, output, view)
+    if not isinstance(read, SumOfProducts | TreeSum | Reason):
+        raise InvalidInput(
+            f"its reader, of {distribution_of(entry)}, gives a {type(read).__name__}; "
+            "expected a SumOfProducts, a TreeSum or a Reason"
+        )
+    return read
 
 
 def _added(total: ModelSum | Reason, view: View) -> TreeSum | None:

@@ -119,15 +119,6 @@ def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypa
     assert error["relative"] is error["interval"] is None
 
 
-def test_what_is_read_from_trees_is_exact_in_json(tmp_path):
-    model = "{kind: gradient_boosting, target_class: setosa}"
-    file = EXPLAINED.replace("{kind: logistic, target_class: setosa}", model)
-    assert main(["explain", write(tmp_path, "look", file), "-o", str(tmp_path)]) == 0
-    error = json.loads((tmp_path / "look.json").read_text())["picked"]["target_error"]
-    assert error["in_words"] == "target exact (boxes)"
-    assert error["relative"] == 0.0
-
-
 def test_pages_that_reproduce_figures_show_both():
     note = certified(reproduction.solved()).note
     assert note.endswith("optima; target exact")

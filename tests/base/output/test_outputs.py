@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import names, swept
+from command_line import PROGRAM, environment, names, python, swept
 
 import propopt as po
 from papers.engine import reproduce_paper
@@ -20,7 +20,6 @@ from propopt.base.files import require_free_name, writable_folder, written_whole
 from propopt.cli import main
 
 
-ROOT = Path(__file__).parents[3]
 FILE = """\
 data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}
 function: {name: power, degree: 3}
@@ -42,14 +41,12 @@ def out(tmp_path):
     return tmp_path / "out"
 
 
-def shell(command, file, out, **environment):
+def shell(command, file, out, **settings):
     """The CLI under a shell: ``RUN`` in the command stands for the sweep."""
-    program = "import sys; from propopt.cli import main; sys.exit(main(sys.argv[1:]))"
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     script = command.replace("RUN", '"$0" -c "$1" sweep "$2" -o "$3"')
     return subprocess.run(
-        ["bash", "-c", script, sys.executable, program, file, out],
-        env=os.environ | {"PYTHONPATH": path} | environment,
+        ["bash", "-c", script, sys.executable, PROGRAM, file, out],
+        env=environment(**settings),
         capture_output=True,
         timeout=60,
         check=False,
@@ -83,7 +80,7 @@ def test_a_stream_that_takes_nothing_does_not_end_a_run(file, out, command, code
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("environment", "times"),
+    ("settings", "times"),
     [
         ({"PYTHONIOENCODING": "ascii"}, rb"\xd7"),
         ({"PYTHONIOENCODING": "latin-1"}, b"\xd7"),
@@ -91,9 +88,9 @@ def test_a_stream_that_takes_nothing_does_not_end_a_run(file, out, command, code
         ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, rb"\xd7"),
     ],
 )
-def test_a_stream_without_a_character_shows_its_escape(file, out, environment, times):
-    environment = {"PYTHONIOENCODING": "", "PYTHONUTF8": ""} | environment
-    run = shell("RUN", str(file), str(out), **environment)
+def test_a_stream_without_a_character_shows_its_escape(file, out, settings, times):
+    settings = {"PYTHONIOENCODING": "", "PYTHONUTF8": ""} | settings
+    run = shell("RUN", str(file), str(out), **settings)
     assert (run.returncode, run.stderr) == (0, b"")
     assert b"9 points " + times + b" 1 features" in run.stdout
     assert names(out) == WHOLE
@@ -212,15 +209,7 @@ sys.exit(main(sys.argv[1:]))
 @posix
 @pytest.mark.parametrize("options", [[], ["--quiet"]])
 def test_a_full_disk_ends_in_one_sentence_after_the_front(file, out, options):
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    run = subprocess.run(
-        [sys.executable, "-c", LIMITED, "sweep", file, "-o", out, *options],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    run = python("-c", LIMITED, "sweep", file, "-o", out, *options)
     assert run.returncode == 5
     suffixes = (".csv", ".svg", ".npz", ".json")
     reasons = [f"cannot write {out / 'cubic'}{s}: File too large" for s in suffixes]
@@ -301,8 +290,5 @@ os._exit(0)
 
 @posix
 def test_no_file_takes_the_place_of_a_stream(tmp_path):
-    program = ["-c", DESCRIPTORS, str(tmp_path / "file")]
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"PYTHONPATH": path}
-    subprocess.run([sys.executable, *program], env=environment, timeout=60, check=False)
+    python("-c", DESCRIPTORS, tmp_path / "file")
     assert int((tmp_path / "file").read_text()) > 2

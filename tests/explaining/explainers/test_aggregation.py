@@ -22,7 +22,7 @@ from propopt.results.explanation import Explanation
 
 
 @pytest.fixture
-def candidates(X: Points) -> list[Explanation]:
+def candidates(X):
     settings = [
         Gradient(),
         SmoothGrad(scale=0.5),
@@ -45,9 +45,7 @@ def objectives(X: Points) -> list[Objective]:
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_no_mixture_beats_the_aggregate(
-    which: int, X: Points, candidates: list[Explanation]
-) -> None:
+def test_no_mixture_beats_the_aggregate(which, X, candidates):
     objective = objectives(X)[which]
     mixture = aggregate(objective, candidates)
     stack = np.array([part.attributions for part in candidates])
@@ -58,9 +56,7 @@ def test_no_mixture_beats_the_aggregate(
     assert mixture.objective <= best * (1 + 1e-8)
 
 
-def test_the_aggregate_is_the_mixture_that_it_says(
-    X: Points, candidates: list[Explanation]
-) -> None:
+def test_the_aggregate_is_the_mixture_that_it_says(X, candidates):
     best = aggregate(objectives(X)[0], candidates)
     shares = best.details["shares"]
     assert (shares >= 0).all()
@@ -73,9 +69,7 @@ def test_the_aggregate_is_the_mixture_that_it_says(
     assert best.losses == objectives(X)[0].breakdown(best.attributions)
 
 
-def test_an_explanation_that_is_already_best_is_kept(
-    X: Points, candidates: list[Explanation]
-) -> None:
+def test_an_explanation_that_is_already_best_is_kept(X, candidates):
     matching = GradientMatching(Power(3).gradient(X))
     best = aggregate(matching, candidates)
     np.testing.assert_array_equal(best.details["shares"], [1, 0, 0, 0])
@@ -83,9 +77,7 @@ def test_an_explanation_that_is_already_best_is_kept(
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e6])
-def test_the_aggregate_does_not_depend_on_units(
-    size: float, X: Points, candidates: list[Explanation]
-) -> None:
+def test_the_aggregate_does_not_depend_on_units(size, X, candidates):
     graph = complete_graph(len(X))
     gradients = Power(3).gradient(X)
 
@@ -100,7 +92,7 @@ def test_the_aggregate_does_not_depend_on_units(
     np.testing.assert_allclose(shares(size), shares(1.0), atol=1e-6)
 
 
-def test_explanations_of_different_shape_are_not_mixed(X: Points) -> None:
+def test_explanations_of_different_shape_are_not_mixed(X):
     parts = [Gradient().explain(Sine(), points) for points in (X, X[:2])]
     with pytest.raises(InvalidInput, match=r"got \(2, 3\), \(6, 3\)"):
         aggregate(Sparsity(), parts)
@@ -108,12 +100,12 @@ def test_explanations_of_different_shape_are_not_mixed(X: Points) -> None:
         aggregate(Sparsity(), [])
 
 
-def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all() -> None:
+def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all():
     def made(units: str, evaluations: int) -> Explanation:
         return Explanation(
             attributions=np.full((2, 2), float(evaluations)),
             method="some",
-            units=units,  # type: ignore[arg-type]  # one of its values
+            units=units,
             evaluations=evaluations,
         )
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from baseline_checks import DISTRIBUTIONS, Z, worst_z
 from sklearn.linear_model import LinearRegression, Ridge
 from smoothed_formulas import LIMITS
 
-from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.arrays import Array, Points
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.explainers import Lime
-from propopt.functions import Function, Power, Sine
+from propopt.functions import Power, Sine, wrap
 from propopt.functions.formulas import PaperFormula
-from propopt.laws import perturbations
-from propopt.tables.frames import Labels
 
 
 def samples(X: Points, scale: float, n_samples: int) -> Array:
@@ -28,9 +23,7 @@ def samples(X: Points, scale: float, n_samples: int) -> Array:
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("kernel_width", [None, 0.8])
 @pytest.mark.parametrize("ridge", [0.0, 2.5])
-def test_lime_equals_scikit_learn_at_every_point(
-    fit_intercept: bool, kernel_width: float | None, ridge: float, X: Points
-) -> None:
+def test_lime_equals_scikit_learn_at_every_point(fit_intercept, kernel_width, ridge, X):
     lime = Lime(
         scale=0.5,
         n_samples=60,
@@ -63,8 +56,8 @@ def test_lime_equals_scikit_learn_at_every_point(
 @pytest.mark.parametrize("scale", [1e-5, 1e-2, 1.0])
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_lime_finds_the_slopes_of_a_linear_function_at_any_scale(
-    scale: float, distribution: perturbations.Distribution, X: Points
-) -> None:
+    scale, distribution, X
+):
     lime = Lime(scale=scale, n_samples=50, distribution=distribution)
     result = lime.explain(Power(1), 100 + X)
     # f is known to 300 ε, which a step of δ turns into an error of 300 ε / δ.
@@ -72,27 +65,25 @@ def test_lime_finds_the_slopes_of_a_linear_function_at_any_scale(
     np.testing.assert_allclose(result.attributions, 1.0, rtol=1e-12, atol=10 * rounding)
 
 
-def test_lime_tends_to_the_gradient_as_its_scale_goes_to_zero(X: Points) -> None:
+def test_lime_tends_to_the_gradient_as_its_scale_goes_to_zero(X):
     result = Lime(scale=1e-5, n_samples=50).explain(LIMITS["eˣ"][0], X)
     np.testing.assert_allclose(result.attributions, np.exp(X), rtol=1e-4)
 
 
 @pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
-def test_gaussian_lime_has_the_limit_of_smoothgrad(
-    function: Power, limit: Callable[..., Points], X: Points
-) -> None:
+def test_gaussian_lime_has_the_limit_of_smoothgrad(function, limit, X):
     result = Lime(scale=0.5, n_samples=10_000).explain(function, X)
     assert worst_z(result, limit(X, 0.5)) < Z
 
 
-def test_a_gaussian_kernel_narrows_gaussian_draws(X: Points) -> None:
+def test_a_gaussian_kernel_narrows_gaussian_draws(X):
     # N(0, δ²) tilted by exp(−ε²/2κ²) is N(0, δ²κ²/(δ² + κ²)).
     result = Lime(scale=0.8, n_samples=10_000, kernel_width=0.6).explain(Power(3), X)
     assert worst_z(result, 3 * X**2 + 3 * 0.48**2) < Z
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0])
-def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale: float) -> None:
+def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale):
     x = np.array([[-2.0], [0.0], [0.5], [3.0]])
     lime = Lime(scale=scale, n_samples=20_000, fit_intercept=False)
     truth = (x**4 + 6 * x**2 * scale**2 + 3 * scale**4) / (x**2 + scale**2)
@@ -101,7 +92,7 @@ def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale: float) -> N
     np.testing.assert_array_equal(result.details["intercept"], 0.0)
 
 
-def test_the_standard_error_of_lime_is_the_spread_over_seeds() -> None:
+def test_the_standard_error_of_lime_is_the_spread_over_seeds():
     lime = Lime(scale=0.7, n_samples=400, kernel_width=1.0)
     runs = [lime.explain(Power(3), [[0.5, -1.0]], rng=seed) for seed in range(200)]
     spread = np.std([run.attributions for run in runs], axis=0, ddof=1)
@@ -111,9 +102,7 @@ def test_the_standard_error_of_lime_is_the_spread_over_seeds() -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_lime_does_not_depend_on_the_block_size(
-    X: Points, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lime_does_not_depend_on_the_block_size(X, monkeypatch):
     lime = Lime(scale=0.5, n_samples=40, kernel_width=0.7)
     blocked = lime.explain(Sine(), X)
     monkeypatch.undo()
@@ -123,7 +112,7 @@ def test_lime_does_not_depend_on_the_block_size(
         np.testing.assert_allclose(blocked.details[name], detail, rtol=1e-8)
 
 
-def test_the_local_r2_tends_to_the_share_of_variance_that_is_linear() -> None:
+def test_the_local_r2_tends_to_the_share_of_variance_that_is_linear():
     x, delta = np.array([[0.3], [1.0], [2.0]]), 0.8
     result = Lime(scale=delta, n_samples=20_000).explain(Sine(), x)
     slope = np.cos(x) * np.exp(-(delta**2) / 2)
@@ -135,36 +124,21 @@ def test_the_local_r2_tends_to_the_share_of_variance_that_is_linear() -> None:
     np.testing.assert_allclose(result.details["r2"], truth[:, 0], atol=0.03)
 
 
-@dataclass(frozen=True)
-class Constant(Function):
-    """One number everywhere."""
-
-    height: float
-
-    @property
-    def gradient_method(self) -> str:
-        return "exact"
-
-    def _value(self, points: Points, labels: Labels) -> Values:  # noqa: ARG002  # no names needed
-        return np.full(len(points), self.height)
-
-    def _gradient(self, points: Points, labels: Labels) -> Attributions:  # noqa: ARG002  # no names needed
-        return np.zeros_like(points)
-
-
 @pytest.mark.parametrize("height", [0.0, 0.1, -1e9, 1e-300])
-def test_the_r2_of_a_constant_function_is_one(height: float, X: Points) -> None:
-    result = Lime(scale=0.1, kernel_width=0.2).explain(Constant(height), X)
+def test_the_r2_of_a_constant_function_is_one(height, X):
+    result = Lime(scale=0.1, kernel_width=0.2).explain(
+        wrap(lambda points: np.full(len(points), height)), X
+    )
     np.testing.assert_allclose(result.attributions, 0, atol=1e-13 * abs(height))
     np.testing.assert_array_equal(result.details["r2"], 1.0)
 
 
-def test_a_fit_that_does_not_fit_into_memory_is_refused_with_its_size() -> None:
+def test_a_fit_that_does_not_fit_into_memory_is_refused_with_its_size():
     with pytest.raises(Refused, match=r"10000000000 samples x 2 features needs about"):
         Lime(scale=0.1, n_samples=10**10).explain(Sine(), [[0.0, 1.0]])
 
 
-def test_too_few_samples_are_refused_with_the_numbers(X: Points) -> None:
+def test_too_few_samples_are_refused_with_the_numbers(X):
     with pytest.raises(InvalidInput, match=r"3 samples cannot determine 4 unknowns"):
         Lime(scale=0.1, n_samples=3).explain(Sine(), X)
     Lime(scale=0.1, n_samples=4).explain(Sine(), X)
@@ -172,21 +146,21 @@ def test_too_few_samples_are_refused_with_the_numbers(X: Points) -> None:
     Lime(scale=0.1, n_samples=1, ridge=1.0).explain(Sine(), X)
 
 
-def test_a_kernel_that_leaves_one_sample_is_refused(X: Points) -> None:
-    with pytest.raises(InvalidInput, match=r"lime at point \d: .*do not determine"):
-        Lime(scale=1.0, kernel_width=0.03, n_samples=20).explain(Sine(), X)
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_a_kernel_that_leaves_no_sample_is_refused(
-    fit_intercept: bool, X: Points
-) -> None:
-    lime = Lime(scale=1.0, kernel_width=1e-9, fit_intercept=fit_intercept)
-    with pytest.raises(InvalidInput, match=r"kernel_width: 1e-09 is so small"):
-        lime.explain(Sine(), X)
-
-
-def test_equal_copies_without_intercept_are_refused() -> None:
-    lime = Lime(scale=1e-18, n_samples=20, fit_intercept=False)
-    with pytest.raises(InvalidInput, match=r"do not determine the fit"):
-        lime.explain(Sine(), [[1.0, 2.0]])
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"kernel_width": 0.03, "n_samples": 20}, r"lime at point \d: .*do not determ"),
+        ({"kernel_width": 1e-9}, r"kernel_width: 1e-09 is so small"),
+        (
+            {"kernel_width": 1e-9, "fit_intercept": False},
+            r"kernel_width: 1e-09 is so small",
+        ),
+        (
+            {"scale": 1e-18, "n_samples": 20, "fit_intercept": False},
+            r"do not determine the fit",
+        ),
+    ],
+)
+def test_a_fit_that_is_not_determined_is_refused(settings, sentence, X):
+    with pytest.raises(InvalidInput, match=sentence):
+        Lime(**{"scale": 1.0, **settings}).explain(Sine(), X)

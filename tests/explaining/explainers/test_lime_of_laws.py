@@ -112,27 +112,6 @@ def test_attributions_of_bits_are_differences_of_outputs():
     }
 
 
-def test_the_parameters_of_noise_are_what_they_were():
-    assert Lime(scale=0.5).parameters == {
-        "scale": 0.5,
-        "n_samples": 1000,
-        "distribution": "gaussian",
-        "kernel_width": None,
-        "ridge": 0.0,
-        "fit_intercept": True,
-        "relative": False,
-    }
-
-
-def test_explanations_over_laws_are_saved_and_loaded(tmp_path):
-    lime = Lime(law=fixture.law(1.0), n_samples=100)
-    result = lime.explain(Answering(BUMP), fixture.ROW)
-    result.save(tmp_path / "lime.npz")
-    loaded = po.Explanation.load(tmp_path / "lime.npz")
-    np.testing.assert_array_equal(loaded.attributions, result.attributions)
-    assert loaded.parameters == result.parameters
-
-
 def test_a_column_of_one_bin_has_no_coefficient():
     one = BinnedColumn(
         Pieces.of_values(np.array([4.0])), np.ones(1), np.array([]), ("4",)

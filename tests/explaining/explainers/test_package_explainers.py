@@ -5,44 +5,41 @@ from __future__ import annotations
 import doctest
 import inspect
 import sys
-from itertools import combinations
-from math import factorial
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pytest
+from orders import all_orders
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from propopt.base.arrays import Array, Points, Values
+from propopt.base.arrays import Array, Values
 from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.base.resources import Budget, require
-from propopt.explaining.explainers import Baseline, Lime, LimePackage, Shap
-from propopt.functions import Function, Power, Sine, wrap
+from propopt.explaining.explainers import Lime, LimePackage, Shap
+from propopt.functions import Power, Sine, wrap
 from propopt.functions.formulas import Interactions, PaperFormula
 from propopt.laws import perturbations
-from propopt.tables.frames import Labels
 
 
 @pytest.fixture(scope="module")
-def X() -> Points:
+def X():
     return np.random.default_rng(11).normal(size=(5, 3))
 
 
 @pytest.fixture(scope="module")
-def background() -> Points:
+def background():
     return np.random.default_rng(12).normal(size=(40, 3))
 
 
 @pytest.fixture
-def _lime() -> None:
+def _lime():
     _skip_without("lime.lime_tabular")
 
 
 @pytest.fixture
-def _shap() -> None:
+def _shap():
     _skip_without("shap")
 
 
@@ -53,52 +50,21 @@ def _skip_without(module: str) -> None:
         pytest.skip(str(error))
 
 
-class Product(Function):
-    """The product of all features: every Shapley value has interactions in it."""
-
-    @property
-    def gradient_method(self) -> str:
-        return "exact"
-
-    def _value(self, points: Points, labels: Labels) -> Values:  # noqa: ARG002  # no names needed
-        return np.asarray(points.prod(axis=1))
-
-    def _gradient(self, points: Points, labels: Labels) -> Points:
-        raise NotImplementedError
-
-
-def shapley(function: Function, x: Array, background: Array) -> Array:
-    """Shapley values from their definition."""
-    n = len(x)
-
-    def worth(members: tuple[int, ...]) -> float:
-        rows = background.copy()
-        rows[:, list(members)] = x[list(members)]
-        return float(function.value(rows).mean())
-
-    values = np.zeros(n)
-    for j in range(n):
-        others = [i for i in range(n) if i != j]
-        for size in range(n):
-            share = factorial(size) * factorial(n - size - 1) / factorial(n)
-            for members in combinations(others, size):
-                values[j] += share * (worth((*members, j)) - worth(members))
-    return values
+PRODUCT = wrap(lambda points: np.asarray(points).prod(axis=1))
+"""Of all features: every Shapley value has interactions in it."""
 
 
 # --- both
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "lime.lime_tabular", None)
     with pytest.raises(MissingExtra, match=r'pip install "propopt\[baselines\]"'):
         LimePackage().explain(Sine(), [[0.0, 1.0]])
 
 
 @pytest.mark.usefixtures("_lime")
-def test_the_example_in_the_docstring_runs() -> None:
+def test_the_example_in_the_docstring_runs():
     text = inspect.getdoc(LimePackage)
     assert text is not None
     example = doctest.DocTestParser().get_doctest(
@@ -120,20 +86,16 @@ def test_the_example_in_the_docstring_runs() -> None:
         (pd.DataFrame(np.zeros((4, 3)), columns=list("abd")), r"columns of X, \('a'"),
     ],
 )
-def test_a_background_with_other_columns_is_refused(
-    cls: type[Baseline], table: object, complaint: str, X: Points
-) -> None:
-    explainer = cls(background=table)  # type: ignore[call-arg]  # both classes have it
+def test_a_background_with_other_columns_is_refused(cls, table, complaint, X):
+    explainer = cls(background=table)
     with pytest.raises(InvalidInput, match=complaint):
         explainer.explain(Sine(), pd.DataFrame(X, columns=list("abc")))
 
 
 @pytest.mark.parametrize("cls", [LimePackage, Shap])
-def test_a_background_is_copied_and_named_by_its_digest(
-    cls: type[Baseline], background: Points
-) -> None:
+def test_a_background_is_copied_and_named_by_its_digest(cls, background):
     table = background.copy()
-    explainer = cls(background=table)  # type: ignore[call-arg]  # both classes have it
+    explainer = cls(background=table)
     before = explainer.parameters["background"]
     table[:] = 0
     assert explainer.parameters["background"] == before
@@ -142,24 +104,11 @@ def test_a_background_is_copied_and_named_by_its_digest(
 
 @pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize(
-    "explainer", [LimePackage(n_samples=50), Shap(), Shap(algorithm="permutation")]
-)
-def test_the_names_of_points_and_features_are_kept(
-    explainer: Baseline, X: Points
-) -> None:
-    table = pd.DataFrame(X, index=list("vwxyz"), columns=list("abc"))
-    result = explainer.explain(Power(2), table).to_frame()
-    assert list(result.index) == list("vwxyz")
-    assert list(result.columns) == list("abc")
-
-
-@pytest.mark.usefixtures("_lime")
-@pytest.mark.parametrize(
     "explainer", [Lime(scale=0.1), LimePackage(n_samples=50), Shap()]
 )
 def test_a_pipeline_fitted_to_a_table_is_explained_without_a_warning(
-    explainer: Baseline, X: Points, background: Points
-) -> None:
+    explainer, X, background
+):
     # scikit-learn warns, and warnings are errors here, where the names are lost.
     table = pd.DataFrame(background, columns=list("abc"))
     model = make_pipeline(StandardScaler(), LinearRegression())
@@ -173,9 +122,7 @@ def test_a_pipeline_fitted_to_a_table_is_explained_without_a_warning(
 
 @pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize("discretize", [True, False])
-def test_lime_package_equals_the_package_called_by_hand(
-    discretize: bool, X: Points, background: Points
-) -> None:
+def test_lime_package_equals_the_package_called_by_hand(discretize, X, background):
     tabular = require("lime.lime_tabular")
     lime = LimePackage(
         n_samples=300, kernel_width=1.5, discretize=discretize, background=background
@@ -201,9 +148,7 @@ def test_lime_package_equals_the_package_called_by_hand(
 
 
 @pytest.mark.usefixtures("_lime")
-def test_with_a_background_a_point_is_explained_whatever_comes_after_it(
-    X: Points, background: Points
-) -> None:
+def test_with_a_background_a_point_is_explained_whatever_comes_after_it(X, background):
     lime = LimePackage(n_samples=100, background=background)
     whole = lime.explain(Sine(), X).attributions
     np.testing.assert_array_equal(lime.explain(Sine(), X[:2]).attributions, whole[:2])
@@ -214,7 +159,7 @@ def test_with_a_background_a_point_is_explained_whatever_comes_after_it(
 
 
 @pytest.mark.usefixtures("_lime")
-def test_lime_package_repeats_itself_unless_the_seed_changes(X: Points) -> None:
+def test_lime_package_repeats_itself_unless_the_seed_changes(X):
     lime = LimePackage(n_samples=100)
     once = lime.explain(Sine(), X).attributions
     np.testing.assert_array_equal(lime.explain(Sine(), X).attributions, once)
@@ -223,8 +168,8 @@ def test_lime_package_repeats_itself_unless_the_seed_changes(X: Points) -> None:
 
 @pytest.mark.usefixtures("_lime")
 def test_lime_package_in_gradient_units_finds_the_slopes_of_a_linear_function(
-    background: Points,
-) -> None:
+    background,
+):
     table = background * np.array([0.1, 1.0, 5.0])
     lime = LimePackage(n_samples=20_000, discretize=False, units="gradient")
     result = lime.explain(Power(1), table[:2])
@@ -233,7 +178,7 @@ def test_lime_package_in_gradient_units_finds_the_slopes_of_a_linear_function(
 
 
 @pytest.mark.usefixtures("_lime")
-def test_sampling_around_the_point_finds_the_local_slope(background: Points) -> None:
+def test_sampling_around_the_point_finds_the_local_slope(background):
     lime = LimePackage(
         n_samples=5000,
         discretize=False,
@@ -246,7 +191,7 @@ def test_sampling_around_the_point_finds_the_local_slope(background: Points) -> 
 
 
 @pytest.mark.usefixtures("_lime")
-def test_a_constant_column_gets_no_attribution() -> None:
+def test_a_constant_column_gets_no_attribution():
     table = np.random.default_rng(0).normal(size=(30, 2))
     table[:, 1] = 5.0
     result = LimePackage(n_samples=200).explain(Power(2), table[:2])
@@ -273,9 +218,7 @@ def cells(rng: np.random.Generator, shape: tuple[int, int], kind: str) -> Array:
 @pytest.mark.parametrize("kind", ["numbers", "equal", "missing"])
 @pytest.mark.parametrize("n_rows", [1, 20])
 @pytest.mark.parametrize("algorithm", ["exact", "permutation"])
-def test_shap_equals_the_package_and_asks_no_more_of_the_model(
-    algorithm: Literal["exact", "permutation"], n_rows: int, kind: str
-) -> None:
+def test_shap_equals_the_package_and_asks_no_more_of_the_model(algorithm, n_rows, kind):
     package, rng = require("shap"), np.random.default_rng(5)
     points, background = cells(rng, (4, 6), kind), cells(rng, (n_rows, 6), kind)
     asked = []
@@ -312,22 +255,18 @@ def test_shap_equals_the_package_and_asks_no_more_of_the_model(
 
 
 @pytest.mark.parametrize("algorithm", ["exact", "permutation"])
-def test_shap_of_a_linear_function_is_its_slope_times_the_distance(
-    algorithm: str, X: Points
-) -> None:
-    result = Shap(algorithm=algorithm).explain(Power(1), X)  # type: ignore[arg-type]  # a parameter
+def test_shap_of_a_linear_function_is_its_slope_times_the_distance(algorithm, X):
+    result = Shap(algorithm=algorithm).explain(Power(1), X)
     np.testing.assert_allclose(result.attributions, X - X.mean(axis=0), atol=1e-8)
 
 
-def test_exact_shap_is_the_definition(X: Points, background: Points) -> None:
-    result = Shap(background=background).explain(Product(), X)
-    truth = [shapley(Product(), x, background) for x in X]
+def test_exact_shap_is_the_definition(X, background):
+    result = Shap(background=background).explain(PRODUCT, X)
+    truth = all_orders(PRODUCT, X, background)
     np.testing.assert_allclose(result.attributions, truth, atol=1e-12)
 
 
-def test_permutation_shap_is_exact_for_interactions_of_two(
-    X: Points, background: Points
-) -> None:
+def test_permutation_shap_is_exact_for_interactions_of_two(X, background):
     exact = Shap(background=background).explain(Interactions(), X)
     sampled = Shap(background=background, algorithm="permutation", n_permutations=1)
     np.testing.assert_allclose(
@@ -337,20 +276,16 @@ def test_permutation_shap_is_exact_for_interactions_of_two(
 
 @pytest.mark.parametrize("algorithm", ["exact", "permutation"])
 @pytest.mark.parametrize("rows", [1, 40])
-def test_shapley_values_add_up_to_the_output(
-    algorithm: str, rows: int, X: Points, background: Points
-) -> None:
-    shap = Shap(background=background[:rows], algorithm=algorithm)  # type: ignore[arg-type]  # a parameter
-    result = shap.explain(Product(), X)
-    base = Product().value(background[:rows]).mean()
+def test_shapley_values_add_up_to_the_output(algorithm, rows, X, background):
+    shap = Shap(background=background[:rows], algorithm=algorithm)
+    result = shap.explain(PRODUCT, X)
+    base = PRODUCT.value(background[:rows]).mean()
     np.testing.assert_allclose(result.base_value, base)
     np.testing.assert_allclose(result.completeness_gap, 0.0, atol=1e-12)
-    np.testing.assert_allclose(
-        result.attributions.sum(axis=1), Product().value(X) - base
-    )
+    np.testing.assert_allclose(result.attributions.sum(axis=1), PRODUCT.value(X) - base)
 
 
-def test_gradient_units_divide_by_the_distance_to_the_reference(X: Points) -> None:
+def test_gradient_units_divide_by_the_distance_to_the_reference(X):
     output = Shap().explain(PaperFormula("exponential"), X)
     gradient = Shap(units="gradient").explain(PaperFormula("exponential"), X)
     np.testing.assert_allclose(
@@ -359,65 +294,55 @@ def test_gradient_units_divide_by_the_distance_to_the_reference(X: Points) -> No
     np.testing.assert_array_equal(gradient.details["undefined"], 0)
 
 
-def test_features_at_their_reference_are_set_to_zero_and_counted() -> None:
-    shap = Shap(background=[[0.0, 1.0, 2.0]], units="gradient")  # type: ignore[arg-type]  # nested lists do
+def test_features_at_their_reference_are_set_to_zero_and_counted():
+    shap = Shap(background=[[0.0, 1.0, 2.0]], units="gradient")
     result = shap.explain(Power(2), [[0.0, 1.0, 2.0], [0.0, 3.0, 2.0 + 1e-12]])
     np.testing.assert_allclose(result.attributions, [[0, 0, 0], [0, 4, 0]])
     np.testing.assert_array_equal(result.details["undefined"], [3, 2])
 
 
-def test_a_feature_close_to_its_reference_is_not_taken_for_missing() -> None:
-    shap = Shap(background=[[2020.0, 0.0]], units="gradient")  # type: ignore[arg-type]  # nested lists do
+def test_a_feature_close_to_its_reference_is_not_taken_for_missing():
+    shap = Shap(background=[[2020.0, 0.0]], units="gradient")
     result = shap.explain(Power(1), [[2020.01, 1.0]])
     np.testing.assert_allclose(result.attributions, 1.0, rtol=1e-9)
 
 
-def test_the_whole_background_is_used() -> None:
+def test_the_whole_background_is_used():
     table = np.arange(300.0)[:, None]
     result = Shap(background=table).explain(Power(1), [[0.0]])
     np.testing.assert_allclose(result.attributions, -table.mean())
 
 
 @pytest.mark.parametrize("algorithm", ["exact", "permutation"])
-def test_shap_does_not_depend_on_the_block_size(
-    algorithm: str, X: Points, background: Points, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shap = Shap(background=background, algorithm=algorithm)  # type: ignore[arg-type]  # a parameter
-    whole = shap.explain(Product(), X).attributions
+def test_shap_does_not_depend_on_the_block_size(algorithm, X, background, monkeypatch):
+    shap = Shap(background=background, algorithm=algorithm)
+    whole = shap.explain(PRODUCT, X).attributions
     monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 40 * 2))
-    np.testing.assert_allclose(
-        shap.explain(Product(), X).attributions, whole, rtol=1e-10
-    )
+    np.testing.assert_allclose(shap.explain(PRODUCT, X).attributions, whole, rtol=1e-10)
 
 
-def test_permutation_shap_repeats_itself_unless_the_seed_changes(X: Points) -> None:
+def test_permutation_shap_repeats_itself_unless_the_seed_changes(X):
     points = np.tile(X, (1, 2))
     shap = Shap(algorithm="permutation", n_permutations=1)
-    once = shap.explain(Product(), points).attributions
-    np.testing.assert_array_equal(shap.explain(Product(), points).attributions, once)
-    assert (shap.explain(Product(), points, rng=1).attributions != once).any()
+    once = shap.explain(PRODUCT, points).attributions
+    np.testing.assert_array_equal(shap.explain(PRODUCT, points).attributions, once)
+    assert (shap.explain(PRODUCT, points, rng=1).attributions != once).any()
 
 
-def test_permutation_shap_of_a_point_does_not_depend_on_later_points(
-    X: Points, background: Points
-) -> None:
+def test_permutation_shap_of_a_point_does_not_depend_on_later_points(X, background):
     shap = Shap(background=background, algorithm="permutation", n_permutations=1)
-    whole = shap.explain(Product(), X).attributions
-    np.testing.assert_array_equal(
-        shap.explain(Product(), X[:2]).attributions, whole[:2]
-    )
+    whole = shap.explain(PRODUCT, X).attributions
+    np.testing.assert_array_equal(shap.explain(PRODUCT, X[:2]).attributions, whole[:2])
 
 
-def test_the_global_generator_of_numpy_is_left_as_it_was(X: Points) -> None:
+def test_the_global_generator_of_numpy_is_left_as_it_was(X):
     before = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
     Shap(algorithm="permutation").explain(Sine(), X)
     after = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
     np.testing.assert_equal(after, before)
 
 
-def test_shap_is_exact_up_to_twelve_features_and_samples_above(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_shap_is_exact_up_to_twelve_features_and_samples_above(capfd):
     rng = np.random.default_rng(0)
     for n_features, gap in [(12, 0), (13, 0)]:
         result = Shap().explain(Sine(), rng.normal(size=(1, n_features)))
@@ -425,6 +350,6 @@ def test_shap_is_exact_up_to_twelve_features_and_samples_above(
     assert capfd.readouterr() == ("", "")
 
 
-def test_exact_shap_of_many_features_is_refused_with_the_number() -> None:
+def test_exact_shap_of_many_features_is_refused_with_the_number():
     with pytest.raises(InvalidInput, match=r"2\^30 evaluations per point"):
         Shap(algorithm="exact").explain(Sine(), np.zeros((1, 30)))

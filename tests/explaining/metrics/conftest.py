@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 
 @pytest.fixture
-def X(rng) -> np.ndarray:
+def X(rng):
     return rng.normal(size=(6, 4))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,7 +111,7 @@ def test_a_point_of_a_curve_is_an_explanation(X):
         (lambda _: EffectiveComplexity(threshold=-1), "threshold"),
     ],
 )
-def test_what_cannot_be_used_is_refused(call: Callable, message: str, X):
+def test_what_cannot_be_used_is_refused(call, message, X):
     with pytest.raises(InvalidInput, match=message):
         call(X)
 

@@ -27,7 +27,7 @@ from propopt.explaining.metrics import (
 
 
 @pytest.fixture
-def explained(X) -> list[object]:
+def explained(X):
     return [
         Gradient(),
         SmoothGrad(scale=0.3, n_samples=7),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -46,7 +45,7 @@ def captum():
 
 
 @pytest.fixture(scope="module")
-def network() -> torch.nn.Module:
+def network():
     """Two layers in double precision, of inputs rounded to single as quantus does."""
     rng = np.random.default_rng(3)
     first = torch.tensor(rng.normal(size=(N_FEATURES, 9)))
@@ -60,12 +59,12 @@ def network() -> torch.nn.Module:
 
 
 @pytest.fixture(scope="module")
-def X() -> np.ndarray:
+def X():
     return np.random.default_rng(5).normal(size=(N_POINTS, N_FEATURES))
 
 
 @pytest.fixture(scope="module")
-def function(network) -> po.functions.Function:
+def function(network):
     def values(points: np.ndarray) -> np.ndarray:
         with torch.no_grad():
             return network(torch.tensor(points))[:, 0].numpy()
@@ -74,7 +73,7 @@ def function(network) -> po.functions.Function:
 
 
 @pytest.fixture(scope="module")
-def explain(network) -> Callable[[np.ndarray], np.ndarray]:
+def explain(network):
     """Gradients by autograd."""
 
     def gradients(points: np.ndarray) -> np.ndarray:

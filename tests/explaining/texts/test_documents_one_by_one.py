@@ -87,13 +87,10 @@ def similarities(counts, words, text, model):
     return U @ [u.get(word, 0.0) for word in words]
 
 
-def test_an_answer_is_saved_and_says_how_it_was_made(fitted, tmp_path):
+def test_an_answer_says_how_it_was_made(fitted):
     explainer, _ = fitted
     result = explainer.explain(NEW, progress=False)
-    result.save(tmp_path / "new.npz")
-    again = po.Explanation.load(tmp_path / "new.npz")
-    np.testing.assert_array_equal(again.attributions, result.attributions)
-    assert "marvellously" in again.to_frame().columns
+    assert "marvellously" in result.to_frame().columns
     told = explainer.reference_.parameters
     assert result.parameters["graph"].endswith(
         f"of {len(DOCUMENTS)} reference documents"

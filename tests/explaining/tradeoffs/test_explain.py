@@ -159,15 +159,6 @@ def test_permuting_rows_permutes_the_explanation(pipeline, X, rng):
     assert difference < 1e-6 * result.abs().to_numpy().max()
 
 
-def test_the_result_is_saved_with_what_was_chosen(pipeline, X, tmp_path):
-    result = po.explain(pipeline, X)
-    result.save(tmp_path / "found")
-    same = po.Explanation.load(tmp_path / "found")
-    assert same.parameters == result.parameters
-    assert same.units == "scaled"
-    assert (same.gradient == result.gradient).all()
-
-
 def test_one_row_is_refused_with_what_would_do(pipeline, X):
     with pytest.raises(InvalidInput, match=r"give more, or .*Gradient"):
         po.explain(pipeline, X.iloc[:1])
@@ -182,14 +173,6 @@ def test_columns_that_the_model_does_not_know_are_named(X, y):
 def test_a_scale_of_another_length_is_refused(rng):
     with pytest.raises(InvalidInput, match="2 positive numbers"):
         po.explain(po.functions.Sine(), rng.normal(size=(5, 2)), scale=[1.0])
-
-
-def test_a_notebook_shows_losses_and_escapes_names():
-    G = pd.DataFrame(np.eye(12), columns=["<b>", *map(str, range(11))])
-    html = po.solve(1.0 * po.GradientMatching(G))._repr_html_()
-    assert "&lt;b&gt;" in html
-    assert "gradient_matching" in html
-    assert "2 others" in html
 
 
 def test_a_linear_model_has_one_explanation_for_all_rows(rng):

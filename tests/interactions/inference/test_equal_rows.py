@@ -15,6 +15,7 @@ def equal_rows(scores, n_rows, null=0.0):
     return ScoreLaw(estimates, none, none + np.inf, none + null, every, 2.0, n_rows)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("n_rows", [2, 5, 30, 500])
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
 def test_a_law_of_two_values_is_missed_with_a_probability_of_at_most_alpha(

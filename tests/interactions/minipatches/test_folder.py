@@ -104,19 +104,6 @@ def test_an_interrupted_run_goes_on(place, marks):
     assert predictions(again).tobytes() == predictions(alone).tobytes()
 
 
-def test_a_failed_run_goes_on(place, marks):
-    learner = Once(str(marks), "raise", 100)
-    with pytest.raises(ArithmeticError):
-        fitted(many(folder=place), X, Y, learner)
-    assert n_fits(marks) == 101
-    for number in range(101):
-        (marks / f"before-{number}").touch()  # it fails as fit number 100 alone
-    again = fitted(many(folder=place), X, Y, learner)
-    assert n_fits(marks) == 101 + 500 - 63
-    alone = fitted(many(), X, Y, Once(str(marks)))
-    assert predictions(again).tobytes() == predictions(alone).tobytes()
-
-
 def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     place, marks, monkeypatch
 ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ SOURCES = {
     "blocks of rows": random_source(80, 150, 5, n_kept=2, n_rows=30, seed=6),
 }
 each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+each_form = pytest.mark.parametrize("cost", [0.0, 1e300], ids=["sparse", "dense"])
 
 
 def some_sets(source: PatchErrors, order: int, most: int = 500) -> Any:
@@ -55,33 +55,25 @@ def some_sets(source: PatchErrors, order: int, most: int = 500) -> Any:
 
 @each_source
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_errors_are_those_of_the_literal_loops(source: PatchErrors, order: int) -> None:
-    sets = some_sets(source, order)
-    assert_allclose(source.errors(sets).rows, literal_errors(source, sets), rtol=1e-12)
+@each_form
+def test_errors_are_those_of_the_literal_loops(
+    source: PatchErrors, order: int, cost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minipatches, "SPARSE_COST", cost)
+    again, sets = PatchErrors(**fields_of(source)), some_sets(source, order)
+    assert_allclose(again.errors(sets).rows, literal_errors(source, sets), rtol=1e-12)
 
 
+@each_form
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_scores_of_any_order_are_those_of_brute_force(order: int) -> None:
+def test_scores_of_any_order_are_those_of_brute_force(
+    order: int, cost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minipatches, "SPARSE_COST", cost)
     source = random_source(900, 6, 9, n_rows=2, seed=7)
     sets = some_sets(source, order, 5)
     result = inclusion_exclusion(source, sets).rows
     assert_allclose(result, literal_scores(source, sets), atol=1e-9)  # errors are 10^4
-
-
-def test_scores_of_all_pairs_are_those_of_the_literal_algorithm() -> None:
-    source = random_source(700, 120, 8, n_rows=30, n_kept=3, seed=8)
-    source = shifted(source, -100.0)
-    whole = literal_errors(source, [()])
-    single = literal_errors(source, [(j,) for j in range(8)])
-    pairs = source.features.all_sets(2)
-    both = literal_errors(source, pairs)
-    literal = single[:, pairs[:, 0]] + single[:, pairs[:, 1]] - both - whole
-    result = inclusion_exclusion(source, pairs).rows
-    assert np.abs(result - literal).max() < 1e-12
-
-
-def shifted(source: PatchErrors, by: float) -> PatchErrors:
-    return PatchErrors(**{**fields_of(source), "predictions": source.predictions + by})
 
 
 def fields_of(source: PatchErrors) -> dict[str, Any]:
@@ -124,23 +116,16 @@ def test_a_group_without_which_nothing_is_left_has_no_replicate() -> None:
     assert 0 < sum(whole) < len(whole)
 
 
-def test_counts_are_the_fewest_patches_of_any_row() -> None:
+@each_form
+def test_counts_are_the_fewest_patches_of_any_row(
+    cost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minipatches, "SPARSE_COST", cost)
     source = random_source(50)
     sets = source.features.all_sets(2)
     absent = ~source.patches.features[:, sets].any(axis=2)
     fewest = (source.patches.out[:, :, None] & absent[:, None]).sum(axis=0).min(axis=0)
     assert np.array_equal(source.errors(sets).counts, fewest)
-
-
-def test_usable_shares_of_fixed_patches_are_exact() -> None:
-    # a patch leaves out 12 of 16 rows, and 10 of 28 pairs of 8 features when it has 3
-    source = random_source(200, 16, 8, n_rows=4, n_kept=3)
-    for order, expected in [(0, 0.75), (1, 0.46875), (2, 0.267857142857142857)]:
-        without = minipatches.patches_without(
-            some_sets(source, order), source.patches.features.T, [slice(200)]
-        )
-        counts = without[0](source.patches.out.astype(np.float32))
-        assert counts.mean(dtype=np.float64) / 200 == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -179,17 +164,6 @@ def test_scores_of_blocks_of_sets_are_those_of_all(
     parts = set_scores(source, sets)
     for name in whole:
         assert_allclose(parts[name], whole[name], rtol=1e-9)
-
-
-def test_memory_mapped_predictions_give_the_same(tmp_path: Path) -> None:
-    source = SOURCES["blocks of rows"]
-    mapped = np.memmap(
-        tmp_path / "p", dtype=np.float64, mode="w+", shape=source.predictions.shape
-    )
-    mapped[:] = source.predictions
-    other = PatchErrors(**{**fields_of(source), "predictions": mapped})
-    sets = source.features.all_sets(2)
-    assert np.array_equal(other.errors(sets).rows, source.errors(sets).rows)
 
 
 def test_rows_that_no_patch_saw_are_judged_by_all_of_them() -> None:

@@ -18,7 +18,7 @@ from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput, Refused
 from propopt.interactions import DataSplit
 from propopt.interactions import splitting as splitting_errors
-from propopt.interactions.left_out import inclusion_exclusion, set_scores
+from propopt.interactions.left_out import set_scores
 from propopt.interactions.splitting import SplitErrors
 
 
@@ -67,36 +67,6 @@ def test_scores_are_those_of_shapiq() -> None:
         result = set_scores(source, sets)["estimates"]
         expected = [values[tuple(own)] for own in sets.tolist()]
         np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
-
-
-def test_the_definition_of_the_paper_row_by_row() -> None:
-    # Algorithm 1: (Err_j - Err) + (Err_k - Err) - (Err_jk - Err), sd with N - 1
-    source = fitted(DataSplit())
-    (fold,) = DataSplit().drawn_folds(len(Y), 7)
-
-    def error(*dropped: int) -> Array:
-        columns = [k for k in range(4) if k not in dropped]
-        model = DecisionTreeRegressor(min_samples_leaf=3, random_state=0)
-        model.fit(X[fold.training][:, columns], Y[fold.training])
-        predicted = model.predict(X[fold.test][:, columns])
-        return np.asarray((Y[fold.test] - predicted) ** 2)
-
-    whole = error()
-    pairs = list(combinations(range(4), 2))
-    z = np.stack(
-        [
-            (error(j) - whole) + (error(k) - whole) - (error(j, k) - whole)
-            for j, k in pairs
-        ],
-        axis=1,
-    )
-    result = inclusion_exclusion(source, np.array(pairs)).rows
-    np.testing.assert_allclose(result, z, rtol=1e-12, atol=1e-12)
-    scores = set_scores(source, np.array(pairs))
-    np.testing.assert_allclose(
-        scores["standard_errors"], z.std(axis=0, ddof=1) / np.sqrt(len(z)), rtol=1e-12
-    )
-    assert not scores["monte_carlo"].any()
 
 
 def test_each_row_is_judged_once_by_folds_that_did_not_have_it() -> None:

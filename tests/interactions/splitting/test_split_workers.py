@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dask_workers import workers_of_dask
-from minipatch_cases import Once, fitted, small_table
+from minipatch_cases import fitted, small_table
 from sklearn.tree import DecisionTreeRegressor
 
-from propopt.base.errors import SolverFailure
 from propopt.interactions import DataSplit, fitting
 
 
@@ -31,30 +30,6 @@ def test_workers_of_dask_give_the_same_digits(scheme):
     alone = fitted(scheme, X, y, LEARNER)
     with workers_of_dask(processes=False):
         alike(alone, fitted(scheme, X, y, LEARNER))
-
-
-@pytest.mark.slow
-def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
-    pytest.importorskip("distributed")
-    X, y = small_table()
-    for name in ("killed", "alone"):
-        (tmp_path / name).mkdir()
-    alone = fitted(FOLDS, X, y, Once(str(tmp_path / "alone")))
-    n_fits = len(list((tmp_path / "alone").iterdir()))
-    assert n_fits == 3 * (1 + 6 + 15)
-    learner = Once(str(tmp_path / "killed"), "kill", after=30)
-    with workers_of_dask():
-        alike(alone, fitted(FOLDS, X, y, learner))
-    names = [path.name for path in (tmp_path / "killed").iterdir()]
-    assert any(name.endswith("-30") for name in names)  # it was killed there
-    assert len(names) > n_fits  # and fits of its call were made again
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_is_told(tmp_path):
-    X, y = small_table()
-    with pytest.raises(SolverFailure, match="a worker was killed"):
-        fitted(FOLDS, X, y, Once(str(tmp_path), "kill"), n_jobs=2)
 
 
 def test_what_was_finished_before_an_interruption_is_not_fitted_again(

@@ -288,7 +288,7 @@ def test_a_control_keeps_zeros_of_columns_that_are_not_used():
 def test_a_sample_that_is_too_small_is_refused():
     law, boxes, rows = mixed_forest()
     design = Design(law, rows, 0)
-    assert design.fewest == 20  # 18 of others for the four that move
+    assert design.cost.fewest == 20  # 18 of others for the four that move
     with pytest.raises(InvalidInput, match=r"n_draws: 5 draws are too few .* least 20"):
         Sample.of(design, boxes.value, 5)
     with pytest.raises(InvalidInput, match="multiple of 10 from 0 on, got 25"):
@@ -297,4 +297,4 @@ def test_a_sample_that_is_too_small_is_refused():
         Sample.of(design, boxes.value, 60).extended(50)
     wide = np.random.default_rng(0).normal(size=(30, 40))
     law = DataLaw(Reference.of_points(wide))
-    assert Design(law, wide, 0).fewest == 100  # 90 of others for 41 terms
+    assert Design(law, wide, 0).cost.fewest == 100  # 90 of others for 41 terms

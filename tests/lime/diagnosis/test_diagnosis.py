@@ -13,7 +13,6 @@ from lime_cases import explained, grid, product, tabular
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import LimeDiagnosis, LimeExplanation, limits
-from propopt.results.explanation import Result
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +26,6 @@ def lime() -> LimeExplanation:
 @pytest.fixture(scope="module")
 def diagnosis(lime) -> LimeDiagnosis:
     return lime.diagnose()
-
-
-def test_it_is_a_result(diagnosis):
-    assert isinstance(diagnosis, Result)
 
 
 def test_the_table_has_what_was_found_and_what_was_not(diagnosis):

@@ -31,14 +31,6 @@ def test_golden_numbers(name, i):
     np.testing.assert_allclose(result, fixture.GOLDEN[name][i], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(("name", "i"), CASES)
-def test_all_cells_one_by_one(name, i):
-    width = fixture.WIDTHS[i]
-    brute = fixture.brute_force(fixture.FUNCTIONS[name], width)
-    result = with_intercept(limits(name, width))
-    np.testing.assert_allclose(result, brute, rtol=0, atol=1e-11)
-
-
 def test_constants_of_the_weighted_law():
     result = [limits("bump", width) for width in fixture.WIDTHS]
     alphas = [one.alpha[0] for one in result]

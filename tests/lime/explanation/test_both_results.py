@@ -76,6 +76,8 @@ def test_lists_and_the_top_have_the_largest_first(lime):
     for n, name in enumerate(lime.row_names):
         order = lime.as_map(name)[1]
         assert [lime.coefficients[n][j] for j, _ in order] == [w for _, w in order]
+        assert sorted(j for j, _ in order) == list(range(len(order)))
+        assert len(order) == len(lime.coefficients[n])
         sizes = [abs(weight) for _, weight in order]
         assert sizes == sorted(sizes, reverse=True)
         assert [w for _, w in lime.as_list(name)] == [w for _, w in order]

@@ -14,9 +14,9 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.functions.formulas import Additive
-from propopt.lime import LimeExplainer, LimeExplanation, explaining_rows, limits
+from propopt.lime import LimeExplainer, explaining_rows, limits
 
 
 @pytest.fixture
@@ -61,13 +61,6 @@ def test_an_estimate_is_the_same_for_the_same_seed(forest, table):
     assert (one.coefficients != other.coefficients).all()
 
 
-def test_the_intercept_and_the_coefficients_are_the_surrogate_at_the_row(forest, table):
-    result = limits(forest, table[:3], data=table)
-    total = result.intercept + result.coefficients.sum(axis=1)
-    assert result.at_row == pytest.approx(total)
-    assert result.local_gap == pytest.approx(forest.predict(table[:3]) - total)
-
-
 def test_the_margin_of_a_boosted_classifier_is_exact(table):
     y = (table[:, 0] * table[:, 1] > 0.0).astype(int)
     model = GradientBoostingClassifier(n_estimators=5, random_state=0).fit(table, y)
@@ -104,27 +97,6 @@ def test_a_law_of_other_columns_is_refused(forest, table):
     tree = DecisionTreeRegressor(max_depth=2).fit(table[:, :3], table[:, 0])
     with pytest.raises(InvalidInput, match="it has 4 columns, and X has 3"):
         limits(tree, table[:2, :3], law)
-
-
-def test_the_map_and_the_list_have_the_largest_first(forest, table):
-    result = limits(forest, table[:2], data=table)
-    pairs = result.as_map(1)[1]
-    sizes = [abs(weight) for _, weight in pairs]
-    assert sizes == sorted(sizes, reverse=True)
-    assert dict(pairs) == dict(enumerate(result.coefficients[1].tolist()))
-    assert [w for _, w in result.as_list(1)] == [w for _, w in pairs]
-
-
-def test_it_is_loaded_as_it_was_saved(forest, table, tmp_path):
-    result = limits(forest, table[:2], data=table, n_samples=500)
-    result.save(tmp_path / "lime")
-    same = LimeExplanation.load(tmp_path / "lime.npz")
-    # the mean of runs is made anew of the intercept, so that its last digit may differ
-    pd.testing.assert_frame_equal(same.to_frame(), result.to_frame(), rtol=1e-14)
-    assert repr(same) == repr(result)
-    assert same.r2 == pytest.approx(result.r2, abs=0)
-    with pytest.raises(Refused, match="make it anew"):
-        _ = same.law
 
 
 # ---- functions whose means no quadrature finds

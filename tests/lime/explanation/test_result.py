@@ -36,15 +36,6 @@ def test_a_profile_gives_the_coefficient_of_every_bin_of_its_column(lime):
         assert means[own] - others == pytest.approx(lime.coefficients[0, j], rel=1e-9)
 
 
-def test_the_coefficients_along_a_column_sum_to_zero():
-    X = grid(2)
-    values = [0.1, 0.3, 0.6, 0.9]
-    rows = np.column_stack([values, np.full(4, 0.1)])
-    along = limits(product(X), rows, tabular(X, kernel_width=0.8)).coefficients[:, 0]
-    assert along.sum() == pytest.approx(0.0, abs=1e-12)
-    assert np.abs(along).max() > 0.01
-
-
 def test_cells_are_what_rows_in_them_have(lime):
     subject = lime.subject
     cells = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
@@ -57,27 +48,6 @@ def test_cells_are_what_rows_in_them_have(lime):
 def test_a_path_at_the_width_of_the_law_is_the_explanation(lime):
     path = lime.path(widths=[0.4, 0.8])
     assert path.coefficients[1] == pytest.approx(lime.coefficients[0], rel=1e-12)
-
-
-def test_samples_for_a_standard_error_give_it(lime):
-    n = int(lime.required_n(0.001)[0, 0])
-    assert lime.noise(n)[0, 0] == pytest.approx(0.001, rel=0.01)
-
-
-def test_one_run_scatters_as_is_said(lime):
-    """|z| < 4.5 of a variance ratio of 200 runs: once in 1e5 seeds; this is fixed."""
-    X, law, n = grid(2), tabular(grid(2), kernel_width=0.8), 400
-    f, rng = product(X), np.random.default_rng(5)
-    slopes = []
-    for _ in range(200):
-        draws = law.draw(np.array([[0.9, 0.1]]), n, rng)
-        root = np.sqrt(draws.weights[0])[:, None]
-        Z = np.column_stack([np.ones(n), draws.bits[0]])
-        y = f.predict(draws.samples[0])
-        slopes.append(np.linalg.lstsq(Z * root, y * root[:, 0])[0][1:])
-    ratio = np.var(slopes, axis=0, ddof=1) / lime.noise(n)[0] ** 2
-    # the package has the row itself as a sample too, and a ridge of 1: within a few %
-    assert np.abs(np.log(ratio)).max() < 4.5 * np.sqrt(2.0 / 199) + 0.03
 
 
 def test_the_mean_of_runs_nears_the_limit(lime):
@@ -115,8 +85,10 @@ def test_a_loaded_explanation_says_what_needs_the_model(lime, tmp_path):
     loaded = LimeExplanation.load(tmp_path / "lime")
     assert (loaded.noise() == lime.noise()).all()
     assert (loaded.expected(70) == lime.expected(70)).all()
-    with pytest.raises(Refused, match="make it anew"):
-        loaded.noise(70)
+    assert loaded.r2 == pytest.approx(lime.r2, abs=0)
+    for ask in (lambda: loaded.noise(70), lambda: loaded.law):
+        with pytest.raises(Refused, match="make it anew"):
+            ask()
 
 
 def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):

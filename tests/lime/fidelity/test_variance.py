@@ -121,18 +121,6 @@ def test_a_constant_has_no_variance():
     np.testing.assert_array_equal(variance(f, golden_law(), POINT[None]), [0.0])
 
 
-@pytest.mark.parametrize(
-    ("n_columns", "shares"),
-    [(10, [0.237, 0.815, 0.993]), (50, [7.525e-4, 0.360, 0.964])],
-)
-def test_effective_shares_of_the_linear_paper(n_columns, shares):
-    # B13: at the mean, σ = 1
-    law = po.lime.GaussianLaw.of(np.zeros(n_columns), 1.0)
-    points = np.zeros((3, n_columns))
-    result = effective_share(law, points, np.array([1.0, 2.0, 5.0]))
-    np.testing.assert_allclose(result, shares, rtol=3e-3)
-
-
 def test_all_samples_of_a_neighbourhood_count():
     law = GlimeLaw(golden_law())
     result = effective_share(law, POINT[None], np.array([0.3]))

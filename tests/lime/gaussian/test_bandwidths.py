@@ -55,12 +55,6 @@ def test_limits_of_narrow_and_wide_kernels():
     )
 
 
-def test_a_narrow_kernel_at_an_outer_value_leaves_its_distance():
-    law = GaussianLaw.of([0.0], 1.0, 0.01)
-    result = gaussian_theory.gains(law, [[1.5]]).gain[0, 0]
-    np.testing.assert_allclose(result, 0.8255, rtol=0, atol=5.1e-5)
-
-
 def test_units_of_distance_are_units_of_the_critical_width():
     one = GaussianLaw.of([0.0], 1.0, 1.0)
     other = GaussianLaw.of([0.0], 10.0, 1.0, unit=10.0)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lime_fixture import FUNCTIONS
 
 import propopt as po
 from propopt.base.arrays import Array, Points
-from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import Draws, LimeLaw
 
 
@@ -77,25 +75,6 @@ def test_weights_are_those_of_the_kernel_and_have_its_mean(
         shares = column.shares[column.place(points[:, j])]
         for n in range(2):
             assert z_of(draws.bits[n, :, j], shares[n]) < 5
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_regressions_on_samples_tend_to_the_limits(
-    weighted: bool, rng: np.random.Generator
-) -> None:
-    X = rng.normal(size=(200, 3))
-    law = po.lime.TabularLaw.from_data(X, n_bins=3)
-    f, row = FUNCTIONS["bump"], X[:1]
-    draws = (law.draw_weighted if weighted else law.draw)(row, N_SAMPLES, rng)
-    Z = np.column_stack([np.ones(N_SAMPLES), draws.bits[0]])
-    y, w = f.value(draws.samples[0]), draws.weights[0]
-    gram = np.linalg.inv(Z.T @ (w[:, None] * Z))
-    beta = gram @ (Z.T @ (w * y))
-    meat = Z.T @ ((w * (y - Z @ beta))[:, None] ** 2 * Z)
-    errors = np.sqrt(np.diag(gram @ meat @ gram))
-    limits = ExactLimits(f, law).of(row)
-    expected = np.append(limits.intercept, limits.coefficients[0])
-    assert (np.abs(beta - expected) < 5 * errors).all()
 
 
 def test_the_package_has_the_row_itself_first(

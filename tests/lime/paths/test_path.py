@@ -8,14 +8,6 @@ from propopt.lime.fidelity import effective_share
 from propopt.lime.paths import bandwidth_path
 
 
-@pytest.mark.parametrize("name", sorted(GOLDEN))
-def test_the_golden_fixture_to_all_its_digits(name):
-    make, expected = GOLDEN[name]
-    path = bandwidth_path(ExactLimits(make(), golden_law()), POINT, WIDTHS)
-    result = np.column_stack([path.intercept, path.coefficients])
-    np.testing.assert_allclose(result, expected, atol=6e-11, rtol=0)
-
-
 def test_effective_shares_of_the_fixture():
     law, points = golden_law(), np.tile(POINT, (3, 1))
     expected = [0.832010355857, 0.938836666249, 1.0]

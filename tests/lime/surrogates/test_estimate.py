@@ -9,6 +9,7 @@ from lime_functions import Answering, bump_at, plain_lime
 from scipy import stats
 
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import DrawPlan
 from propopt.explaining.explainers import Lime
 from propopt.functions import Power
 from propopt.lime import GaussianLaw, GlimeLaw
@@ -41,8 +42,7 @@ def estimates(name, n_samples, n_runs):
             Answering(function),
             law,
             fixture.ROW,
-            n_samples=n_samples,
-            rng=np.random.default_rng(seed),
+            draws=DrawPlan(n_samples, seed),
         )
         for seed in range(n_runs)
     ]
@@ -99,7 +99,9 @@ def test_laws_of_distance_and_glime_are_estimated_too():
         for name in ("bump", "box"):
             function = fixture.FUNCTIONS[name]
             exact = ExactLimits(function, law).of(row)
-            result = estimate_limits(Answering(function), law, row, n_samples=2000)
+            result = estimate_limits(
+                Answering(function), law, row, draws=DrawPlan(2000)
+            )
             error = errors(result)
             z = (both(result) - both(exact)) / np.where(error > 0.0, error, 1e-12)
             assert np.abs(z).max() < 7
@@ -110,10 +112,10 @@ def test_rows_in_the_same_bins_have_the_same_answers():
     law = fixture.law(WIDTH)
     points = np.concatenate([fixture.ROW, fixture.ROW + 0.1, fixture.ROW[:, ::-1]])
     function = Answering(fixture.FUNCTIONS["bump"])
-    result = estimate_limits(function, law, points, n_samples=200)
+    result = estimate_limits(function, law, points, draws=DrawPlan(200))
     assert (result.coefficients[0] == result.coefficients[1]).all()
     assert (result.coefficients[0] != result.coefficients[2]).all()
-    alone = estimate_limits(function, law, points[[2]], n_samples=200)
+    alone = estimate_limits(function, law, points[[2]], draws=DrawPlan(200))
     np.testing.assert_allclose(
         alone.coefficients[0], result.coefficients[2], rtol=1e-12
     )
@@ -121,7 +123,7 @@ def test_rows_in_the_same_bins_have_the_same_answers():
 
 def test_evaluations_are_counted_and_weights_exact():
     law, function = fixture.law(WIDTH), Answering(fixture.FUNCTIONS["bump"])
-    result = estimate_limits(function, law, fixture.ROW, n_samples=190)
+    result = estimate_limits(function, law, fixture.ROW, draws=DrawPlan(190))
     exact = ExactLimits(function.function, law).of(fixture.ROW)
     assert result.evaluations == 200
     np.testing.assert_allclose(result.alpha, exact.alpha, rtol=1e-14)
@@ -134,7 +136,7 @@ def test_a_column_of_one_bin_has_no_coefficient():
         Pieces.of_values(np.array([4.0])), np.ones(1), np.array([]), ("4",)
     )
     law = TabularLaw.of((fixture.column(), one), 1.0)
-    result = estimate_limits(Power(1), law, np.array([[0.0, 4.0]]), n_samples=400)
+    result = estimate_limits(Power(1), law, np.array([[0.0, 4.0]]), draws=DrawPlan(400))
     assert result.coefficients[0, 1] == 0.0
     assert result.standard_errors[0, 1] == 0.0
     assert result.mean[0] == pytest.approx(4.0, abs=0.1)
@@ -143,8 +145,10 @@ def test_a_column_of_one_bin_has_no_coefficient():
 def test_too_few_samples_are_refused_with_the_number():
     function = Answering(fixture.FUNCTIONS["bump"])
     with pytest.raises(InvalidInput, match="give at least 28"):
-        estimate_limits(function, fixture.law(1.0), fixture.ROW, n_samples=27)
-    result = estimate_limits(function, fixture.law(1.0), fixture.ROW, n_samples=28)
+        estimate_limits(function, fixture.law(1.0), fixture.ROW, draws=DrawPlan(27))
+    result = estimate_limits(
+        function, fixture.law(1.0), fixture.ROW, draws=DrawPlan(28)
+    )
     assert np.isfinite(result.coefficients).all()
 
 
@@ -197,8 +201,7 @@ def test_a_smooth_function_takes_a_fraction_of_the_samples(n_columns, width, mos
             Answering(function),
             law,
             row,
-            n_samples=2000,
-            rng=np.random.default_rng(seed),
+            draws=DrawPlan(2000, seed),
         ).coefficients[0]
         for seed in range(60)
     ]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import comb
 
-from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 
 
@@ -34,15 +33,6 @@ def test_tree(case):
     assert result.intercept[0] == pytest.approx(intercept, abs=digits)
     expected = [one, two, two, *[other] * (d - 3)]
     np.testing.assert_allclose(result.coefficients[0], expected, rtol=0, atol=digits)
-
-
-def test_extreme_bandwidth_is_leaving_one_out():
-    # ν → 0: β_j = 2 E_(d−1) f − E_(d−2) f − f(ξ less w_j)
-    result = WordRegression(tree(29)).at(np.array([0.005]))
-    np.testing.assert_allclose(result.coefficients[0], 2 / 406, rtol=1e-3)
-    tiny = WordRegression(tree(4)).at(np.array([1e-4]))
-    np.testing.assert_allclose(tiny.coefficients[0], 1 / 3, atol=1e-14)
-    assert abs(tiny.intercept[0]) < 1e-14
 
 
 def product(d: int, p: int) -> Conjunctions:
@@ -78,23 +68,6 @@ def test_products_without_weights_have_a_closed_form(d):
         expected = [inside] * p + [outside] * (d - p)
         np.testing.assert_allclose(result.coefficients[0], expected, rtol=0, atol=1e-12)
         assert result.intercept[0] == pytest.approx(intercept, abs=1e-12)
-
-
-@pytest.mark.parametrize("d", [6, 10])
-@pytest.mark.parametrize("nu", [0.05, 0.25, 1.0, np.inf])
-def test_products_are_least_squares_over_all_sets(d, nu):
-    bits = np.array([[i >> j & 1 for j in range(d)] for i in range(2**d - 1)], float)
-    sizes = bits.sum(axis=1).astype(int)
-    weights = TextLaw(nu).shares(d)[sizes] / comb(d, sizes)
-    roots = np.sqrt(weights)[:, None]
-    design = np.column_stack([np.ones(len(bits)), bits])
-    for p in range(d + 1):
-        f = product(d, p)
-        y = f.value(bits.astype(bool))
-        least = np.linalg.lstsq(roots * design, roots[:, 0] * y, rcond=None)[0]
-        result = WordRegression(f).at(np.array([nu]))
-        own = np.append(result.intercept, result.coefficients)
-        np.testing.assert_allclose(own, least, rtol=0, atol=1e-10)
 
 
 def test_tree_with_two_more_words():

@@ -27,23 +27,55 @@ def test_invariants_hold_for_a_true_sweep(statement):
     assert isinstance(result, Invariant)
 
 
-def test_a_baseline_that_beats_the_optimum_fails():
-    losses = {"gradient_matching": 1.0, "pairwise_robustness": 0.0}
-    cheat = with_baseline(solved(), losses=losses)
-    assert not statements.none_beats(cheat).holds
-    assert not statements.dominated(cheat).holds
+def with_losses(factor=1.0, place=1, **losses):
+    """A baseline with the losses of an optimum, times a factor, or other ones."""
+    best = solved().trade_offs.optimized[place].losses
+    scaled = {name: factor * value for name, value in best.items()}
+    return with_baseline(solved(), losses=scaled | losses)
 
 
-def test_a_baseline_just_below_the_front_fails():
-    best = solved().trade_offs.optimized[1]
-    below = {name: 0.999 * value for name, value in best.losses.items()}
-    assert not statements.dominated(with_baseline(solved(), losses=below)).holds
-    assert not statements.none_beats(with_baseline(solved(), losses=below)).holds
+def loosened(best):
+    bound = 0.999 * best.certificate.value
+    loose = dataclasses.replace(best.certificate, lower_bound=bound)
+    return dataclasses.replace(best, certificate=loose)
+
+
+def turned(best):
+    weight = 1 / best.weights["pairwise_robustness"]
+    weights = best.weights | {"pairwise_robustness": weight}
+    return dataclasses.replace(best, weights=weights)
+
+
+def unsolved():
+    missing = dataclasses.replace(solved().trade_offs, failures=("no answer",))
+    return dataclasses.replace(solved(), trade_offs=missing)
+
+
+ROBUSTNESS = partial(statements.falls_with_its_weight, loss="pairwise_robustness")
+CHEAT = {"gradient_matching": 1.0, "pairwise_robustness": 0.0}
+FAIL = [
+    (statements.none_beats, lambda: with_losses(**CHEAT)),
+    (statements.dominated, lambda: with_losses(**CHEAT)),
+    (statements.none_beats, lambda: with_losses(0.999)),
+    (statements.dominated, lambda: with_losses(0.999)),
+    (statements.certified, lambda: with_optima(solved(), loosened)),
+    (statements.certified, unsolved),
+    (
+        statements.certified,
+        lambda: dataclasses.replace(solved(), redrawn=(unsolved(),)),
+    ),
+    (ROBUSTNESS, lambda: with_optima(solved(), turned)),
+]
+
+
+@pytest.mark.parametrize(("statement", "broken"), FAIL)
+def test_a_statement_fails_of_what_is_wrong(statement, broken):
+    assert statement(solved()).holds
+    assert not statement(broken()).holds
 
 
 def test_a_baseline_on_the_front_is_dominated_and_gives_nothing_away():
-    best = solved().trade_offs.optimized[1]
-    on_front = with_baseline(solved(), losses=dict(best.losses))
+    on_front = with_losses()
     result = statements.dominated(on_front)
     assert result.holds
     assert result.value == pytest.approx(0.0, abs=1e-6)
@@ -51,10 +83,8 @@ def test_a_baseline_on_the_front_is_dominated_and_gives_nothing_away():
 
 
 def test_a_baseline_a_little_above_the_front_gives_that_away():
-    best = solved().trade_offs.optimized[1]
-    losses = dict(best.losses)
-    losses["gradient_matching"] *= 1.001
-    result = statements.give_away(with_baseline(solved(), losses=losses))
+    best = solved().trade_offs.optimized[1].losses["gradient_matching"]
+    result = statements.give_away(with_losses(gradient_matching=1.001 * best))
     assert result.holds
     assert result.value == pytest.approx(0.001, rel=0.01)
 
@@ -68,22 +98,6 @@ def test_what_is_given_away_is_a_statement_on_smoothgrad_and_lime_alone():
 
     (gradient,) = solved().of_method("gradient")
     assert statements.give_away(with_baselines(solved(), on_front)).holds
-
-
-def test_an_optimum_whose_bound_is_a_thousandth_off_fails():
-    def loosened(best):
-        loose = dataclasses.replace(
-            best.certificate, lower_bound=0.999 * best.certificate.value
-        )
-        return dataclasses.replace(best, certificate=loose)
-
-    assert not statements.certified(with_optima(solved(), loosened)).holds
-
-
-def test_a_weight_that_was_not_solved_fails():
-    missing = dataclasses.replace(solved().trade_offs, failures=("no answer",))
-    broken = dataclasses.replace(solved(), trade_offs=missing)
-    assert not statements.certified(broken).holds
 
 
 def claiming_that(best, **claims):
@@ -127,14 +141,6 @@ def test_what_a_curve_says_of_an_optimum_of_nothing_is_no_contradiction():
     ).holds
 
 
-def test_each_draw_has_to_be_certified():
-    missing = dataclasses.replace(solved().trade_offs, failures=("no answer",))
-    broken = dataclasses.replace(solved(), trade_offs=missing)
-    assert not statements.certified(
-        dataclasses.replace(solved(), redrawn=(broken,))
-    ).holds
-
-
 def test_a_baseline_without_loss_is_compared_with_no_optimum():
     """Where faithfulness alone counts the gradient is the optimum."""
     result = swept(read(FILE.replace("[0.1, 1, 10]", "[0, 1]")))
@@ -147,23 +153,6 @@ def test_a_baseline_without_loss_is_compared_with_no_optimum():
         ),
     )
     assert not statements.none_beats(loose).holds
-
-
-ROBUSTNESS = partial(statements.falls_with_its_weight, loss="pairwise_robustness")
-
-
-def test_a_loss_that_falls_with_its_weight_passes():
-    assert ROBUSTNESS(solved()).holds
-
-
-def test_a_loss_that_rises_with_its_weight_fails():
-    def turned(best):
-        weight = 1 / best.weights["pairwise_robustness"]
-        return dataclasses.replace(
-            best, weights={"gradient_matching": 1.0, "pairwise_robustness": weight}
-        )
-
-    assert not ROBUSTNESS(with_optima(solved(), turned)).holds
 
 
 def test_a_loss_that_rises_by_a_thousandth_fails():

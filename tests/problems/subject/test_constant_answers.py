@@ -10,7 +10,6 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 import propopt as po
-from propopt.base.errors import ProblemFileError
 from propopt.problems.file import sections_of_table
 from propopt.problems.subject.learning import ModelScore
 
@@ -59,18 +58,6 @@ def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(expla
         1024.0 * plain.function.value(plain.points),
         rtol=1e-12,
     )
-
-
-def test_labels_cannot_be_standardized(tmp_path):
-    path = tmp_path / "file.yaml"
-    path.write_text(
-        "data: {sklearn: breast_cancer, explain: 50}\n"
-        "model: {kind: mlp, target: standardized}\n"
-        "explain: {}\n"
-    )
-    file = po.problems.read_problem(path)
-    with pytest.raises(ProblemFileError, match=r"target: labels .* standardized"):
-        file.check_data()
 
 
 def test_the_columns_of_a_table_of_text_are_categories(tmp_path):

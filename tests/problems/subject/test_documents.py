@@ -8,7 +8,6 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 import pytest
-from problem_texts import complaint
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -172,118 +171,6 @@ def test_documents_lie_where_tf_idf_of_their_words_does(file):
 
 # ---- what is refused
 
-OF_TEXT = {
-    "categorical: [label]": "categorical has no effect with text",
-    "groups: {a: [b, c]}": "groups has no effect with text",
-    "standardize: true": "standardize has no effect with text",
-}
-
-
-@pytest.mark.parametrize("setting", OF_TEXT)
-def test_what_is_of_columns_is_refused_with_documents(file, setting):
-    path = file(FILE.replace("label}", f"label, {setting}}}"))
-    assert complaint(path) == f"file.yaml:1: data: {OF_TEXT[setting]}"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "data: {sklearn: iris, text: note}\n" + MODEL + SWEEP,
-            "file.yaml:1: data: text has no effect with sklearn",
-        ),
-        (
-            DATA + "function: {name: sine}\n" + SWEEP,
-            "file.yaml:2: function: a formula takes numbers, and data.text are "
-            "documents",
-        ),
-        (
-            DATA + "model: {onnx: model.onnx}\n" + SWEEP,
-            "file.yaml:2: model: an ONNX model takes numbers, and data.text are "
-            "documents",
-        ),
-        (
-            DATA.replace("text: note, ", "")
-            + "model: {kind: linear, vectorizer: {kind: counts}}\n"
-            + SWEEP,
-            "file.yaml:2: model.vectorizer: has no effect without data.text",
-        ),
-        (
-            DATA + "model: {import: 'a:b', vectorizer: {kind: counts}}\n" + SWEEP,
-            "file.yaml:2: model: vectorizer has no effect with imported",
-        ),
-        (
-            DATA + "model: {kind: linear, smooth: {}}\n" + SWEEP,
-            "file.yaml:2: model.smooth: words are there or not; leave it out",
-        ),
-        (
-            DATA + "model: {kind: linear, vectorizer: {kind: words}}\n" + SWEEP,
-            "file.yaml:2: model.vectorizer.kind: expected 'counts' or 'tfidf', got "
-            "'words'",
-        ),
-        (
-            DATA
-            + "model: {kind: linear, vectorizer: {kind: counts, norm: l1}}\n"
-            + SWEEP,
-            "file.yaml:2: model.vectorizer.norm: unknown key; known here: lowercase, "
-            "strip_accents, stop_words, token_pattern, ngram_range, min_df, max_df, "
-            "max_features, binary, kind",
-        ),
-        (
-            DATA
-            + "model: {kind: linear, vectorizer: {kind: counts, stop_words: 3}}\n"
-            + SWEEP,
-            "file.yaml:2: model.vectorizer.stop_words: expected 'english', or a list "
-            "of words",
-        ),
-        (
-            DATA
-            + "model: {kind: linear, vectorizer: {kind: counts, ngram_range: [2, 1]}}\n"
-            + SWEEP,
-            "file.yaml:2: model.vectorizer: ngram_range: expected two numbers, the "
-            "smaller first, such as [1, 2]",
-        ),
-        (
-            FILE + "lime: {}\n",
-            "file.yaml:4: lime: expected exactly one of objective, explain, lime and "
-            "interactions, got objective and lime",
-        ),
-        (
-            DATA + MODEL + "lime: {kernel_width: 25}\n",
-            "file.yaml:3: lime.kernel_width: of documents give bandwidth, a hundredth "
-            "of it: the package's 25 is 0.25",
-        ),
-        (
-            DATA + MODEL + "lime: {n_bins: 3}\n",
-            "file.yaml:3: lime.n_bins: has no effect with data.text",
-        ),
-        (
-            DATA.replace("text: note, ", "") + MODEL + "lime: {bandwidth: 0.25}\n",
-            "file.yaml:3: lime.bandwidth: has no effect without data.text",
-        ),
-    ],
-)
-def test_a_file_says_what_has_no_meaning_for_documents(file, text, said):
-    assert complaint(file(text)) == said
-
-
-@pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ("min_df: 9", "max_df corresponds to < documents than min_df"),
-        (
-            "stop_words: [good, food, price, 'no', na, '1e3', the, was]",
-            "empty vocabulary; perhaps the documents only contain stop words",
-        ),
-    ],
-)
-def test_nothing_to_count_is_refused_before_anything_is_fitted(file, setting, said):
-    vectorizer = f"{{kind: counts, {setting}}}"
-    path = file(FILE.replace("log_odds}", f"log_odds, vectorizer: {vectorizer}}}"))
-    assert refused(path) == (
-        f"file.yaml:2: model.vectorizer: in the documents to fit on: {said}"
-    )
-
 
 def test_an_empty_text_is_refused_with_its_row(file):
     missing = NOTES.replace('"1e3"', "").replace("No good!", "")
@@ -293,52 +180,9 @@ def test_an_empty_text_is_refused_with_its_row(file):
     )
 
 
-def test_a_column_that_is_not_there_is_refused(file):
-    assert refused(file(FILE.replace("text: note", "text: notes"))) == (
-        "file.yaml:1: data.text: notes.csv has no column 'notes' (did you mean "
-        "'note'?); it has id, note, label, y"
-    )
-
-
 def test_columns_that_no_one_reads_may_hold_anything(file):
     notes = NOTES.replace('0,"Good', ',"Good').replace("1,No", "x,No")
     assert len(subject_of(file(notes=notes)).points) == 7
-
-
-@pytest.mark.parametrize(
-    ("losses", "said"),
-    [
-        (
-            "smoothness: {graph: {kind: chain}}",
-            "smoothness.graph: words have no place beside others to tell here; take "
-            "correlation or complete",
-        ),
-        (
-            "function_matching: 1",
-            "function_matching: needs columns that are numbers, and there is data.text",
-        ),
-    ],
-)
-def test_losses_that_have_no_meaning_for_words_are_refused(file, losses, said):
-    path = file(FILE.replace("sparsity: 0.1", losses))
-    assert complaint(path) == f"file.yaml:3: objective.{said}"
-
-
-def test_words_are_shared_by_documents_alone(file):
-    text = FILE.replace("text: note, ", "").replace("sparsity", "shared_robustness")
-    assert complaint(file(text)) == (
-        "file.yaml:3: objective.shared_robustness: is of words that documents share, "
-        "and there is no data.text; rows of a table share all columns, as "
-        "pairwise_robustness has it"
-    )
-
-
-def test_the_inductive_setting_takes_no_documents(file):
-    text = FILE.replace("sparsity: 0.1", "pairwise_robustness: 1")
-    path = file(text.replace("label}", "label, explain: 3}") + "setting: inductive\n")
-    assert complaint(path) == (
-        "file.yaml:1: data.text: the inductive setting needs columns that are numbers"
-    )
 
 
 # ---- a sweep

@@ -77,40 +77,12 @@ def test_losses_graphs_and_baselines_take_empty_cells(table, write):
     assert best.attributions.shape == (20, 4)
 
 
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        ("kind: linear", "a linear model"),
-        ("kind: mlp, task: regression", "an mlp"),
-        ("kind: gradient_boosting, task: regression, smooth: {}", "gradient boosting"),
-    ],
-)
-def test_models_that_take_none_are_refused_before_they_are_fitted(
-    model, words, table, write
-):
-    del table
-    assert build(write(text(model))) == (
-        f"file.yaml:2: model: {words} takes no missing numbers, and some are in 'a', "
-        "'c'; take kind: hist_gradient_boosting, or import a pipeline that imputes "
-        "them first"
-    )
-
-
 def test_missing_categories_suit_every_model(table, write, tmp_path):
     table.drop(columns=["a", "c"]).to_csv(tmp_path / "table.csv", index=False)
     function = read(write(text("kind: linear"))).subject.function
     levels = next(c for c in function.schema.columns if c.name == "city")
     assert levels.categories[:-1] == ("Oslo", "Rome")
     assert levels.frequencies[-1] > 0
-
-
-def test_formulas_take_none(table, write, tmp_path):
-    table[["a", "b"]].to_csv(tmp_path / "table.csv", index=False)
-    formula = TEXT.replace(", target: y", "").replace("CATEGORIES", "categorical: []")
-    formula = formula.replace("model: {MODEL}", "function: {name: sine}")
-    assert build(write(formula)) == (
-        "file.yaml:1: data.csv: a formula takes no missing numbers: 'a'"
-    )
 
 
 @pytest.fixture

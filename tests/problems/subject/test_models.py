@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.base.errors import ProblemFileError
-from propopt.problems.subject import subject as subjects
 from propopt.problems.subject.model_sections import Making, TreesSection
 from propopt.problems.subject.models import MODEL_KINDS
 
@@ -37,42 +35,6 @@ def made(model, task="regression", seed=0, **settings):
     """The estimator that a section makes, without what stands before it."""
     section = model.model_validate({"kind": kind_of(model), **settings})
     return section.make(Making(folder=None, seed=seed, task=task))[-1]
-
-
-@pytest.fixture
-def problem(tmp_path):
-    def read(text):
-        path = tmp_path / "file.yaml"
-        path.write_text(text)
-        return po.problems.read_problem(path)
-
-    return read
-
-
-@pytest.fixture
-def subject(problem):
-    def read(text):
-        file = problem(text)
-        return file.subject
-
-    return read
-
-
-@pytest.fixture
-def complaint(problem, tmp_path):
-    """What a check says, without the folder; nothing is fitted for it."""
-
-    def check(text):
-        with pytest.raises(ProblemFileError) as caught:
-            problem(text).check_data()
-        return str(caught.value).replace(f"{tmp_path}/", "")
-
-    return check
-
-
-@pytest.fixture
-def never_fitted(monkeypatch):
-    monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -153,22 +115,6 @@ def test_baselines_take_gradients_of_the_same_mean(problem):
     assert np.abs(gradient.attributions).max() > 1
 
 
-@pytest.mark.usefixtures("never_fitted")
-@pytest.mark.parametrize(
-    ("smooth", "message"),
-    [
-        (
-            "{law: data, scale: 0.5}",
-            "scale: the data law has its own bandwidths; leave",
-        ),
-        ("{law: data, n_samples: 55}", "n_samples: expected a multiple of 10, the num"),
-    ],
-)
-def test_the_data_law_takes_no_scale_and_whole_blocks(smooth, message, complaint):
-    text = FILE.replace("SMOOTH", f"smooth: {smooth}")
-    assert message in complaint(text)
-
-
 def test_the_function_may_be_matched_instead(problem):
     trade_offs = problem(MATCHED).build().sweep(progress=False)
     assert np.abs(trade_offs.optimized[0].attributions).max() > 0.1
@@ -192,38 +138,6 @@ def test_noise_is_in_units_of_each_column(subject):
     G = plain.gradient(plain.points).to_numpy() * sizes
     # exact of trees that compare in single precision, in which the tables round apart
     np.testing.assert_allclose(G, same.gradient(same.points), rtol=1e-4)
-
-
-@pytest.mark.usefixtures("never_fitted")
-def test_too_few_pairs_of_draws_are_refused(complaint):
-    text = FILE.replace("SMOOTH", SMOOTH.replace("60", "19"))
-    assert complaint(text) == (
-        "file.yaml:2: model.smooth.n_samples: expected at least 20, two for each of 10 "
-        "numeric columns, got 19"
-    )
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ("kind: forest, learning_rate: 1", "learning_rate has no effect with forest"),
-        ("kind: linear, max_depth: 1", "max_depth has no effect with linear"),
-        (
-            "kind: onnx_file, onnx: x, task: regression",
-            "task has no effect",
-        ),
-    ],
-)
-def test_a_setting_of_another_kind_is_refused(model, message, complaint):
-    text = FILE.replace("kind: forest, n_estimators: 5, SMOOTH", model)
-    assert complaint(text).startswith(f"file.yaml:2: model: {message}")
-
-
-def test_kinds_are_told_where_none_is_known(complaint):
-    text = FILE.replace("kind: forest", "kind: forrest")
-    assert complaint(text.replace(", SMOOTH", "")).endswith(
-        "got 'forrest' (did you mean 'forest'?)"
-    )
 
 
 def test_without_lightgbm_a_sentence_says_how_to_install_it(complaint, monkeypatch):

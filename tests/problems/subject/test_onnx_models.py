@@ -73,15 +73,6 @@ def problem(tmp_path):
 
 
 @pytest.fixture
-def subject(problem):
-    def read(*args):
-        file = problem(*args)
-        return file.subject
-
-    return read
-
-
-@pytest.fixture
 def complaint(problem, tmp_path):
     def check(*args):
         with pytest.raises(ProblemFileError) as caught:

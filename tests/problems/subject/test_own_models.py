@@ -68,32 +68,13 @@ def on_path(folder, monkeypatch):
 
 
 @pytest.fixture
-def problem(tmp_path):
+def problem(problem):
+    """A file that names a model."""
+
     def read(model, code=Code.ALLOWED, text=FILE):
-        path = tmp_path / "file.yaml"
-        path.write_text(text.replace("MODEL", model))
-        return po.problems.read_problem(path, code)
+        return problem(text.replace("MODEL", model), code)
 
     return read
-
-
-@pytest.fixture
-def subject(problem):
-    def read(*args, **settings):
-        file = problem(*args, **settings)
-        return file.subject
-
-    return read
-
-
-@pytest.fixture
-def complaint(problem, tmp_path):
-    def check(*args, **settings):
-        with pytest.raises(ProblemFileError) as caught:
-            problem(*args, **settings).check_data()
-        return str(caught.value).replace(f"{tmp_path}/", "")
-
-    return check
 
 
 @pytest.mark.parametrize("command", [["check"], ["check", "--deep"], ["sweep", "-q"]])

@@ -28,17 +28,6 @@ seed: 5
 
 
 @pytest.fixture
-def read(tmp_path):
-    def of_file(text):
-        path = tmp_path / "file.yaml"
-        path.write_text(text)
-        problem = po.problems.read_problem(path)
-        return problem.subject
-
-    return of_file
-
-
-@pytest.fixture
 def never_fitted(monkeypatch):
     monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
 
@@ -54,15 +43,15 @@ def r2(model, points, target):
 
 
 @pytest.mark.usefixtures("never_fitted")
-def test_a_file_gives_points_target_and_estimator_and_fits_nothing(read):
-    ours = read(FILE)
+def test_a_file_gives_points_target_and_estimator_and_fits_nothing(subject):
+    ours = subject(FILE)
     assert (len(ours.points), len(ours.others)) == (50, 392)
     for part, target in ((ours.points, ours.target), (ours.others, ours.others_target)):
         pd.testing.assert_series_equal(target, Y[part.index])
 
 
-def test_the_score_is_of_the_rows_that_were_left_out(read):
-    ours = read(FILE)
+def test_the_score_is_of_the_rows_that_were_left_out(subject):
+    ours = subject(FILE)
     assert set(ours.points.index).isdisjoint(ours.others.index)
     assert ours.score.value == pytest.approx(
         r2(ours.estimator, ours.points, Y[ours.points.index]), rel=1e-12
@@ -70,35 +59,35 @@ def test_the_score_is_of_the_rows_that_were_left_out(read):
     assert ours.score.in_words() == f"R² {ours.score.value:.3f} on 50 held-out rows"
 
 
-def test_a_classifier_is_scored_by_its_accuracy(read):
+def test_a_classifier_is_scored_by_its_accuracy(subject):
     text = FILE.replace("diabetes", "breast_cancer").replace("linear", "logistic")
-    ours = read(text)
+    ours = subject(text)
     labels = load_breast_cancer().target_names[load_breast_cancer().target]
     hits = ours.estimator.predict(ours.points) == labels[ours.points.index]
     assert (ours.score.name, ours.score.n_rows) == ("accuracy", 50)
     assert ours.score.value == pytest.approx(hits.mean(), rel=1e-12)
 
 
-def test_there_is_no_score_where_every_row_was_fitted_on(read):
-    ours = read(FILE.replace(", explain: 50", ""))
+def test_there_is_no_score_where_every_row_was_fitted_on(subject):
+    ours = subject(FILE.replace(", explain: 50", ""))
     assert ours.others is ours.points
     assert ours.score.in_words() == "fitted on all 442 rows, no held-out score"
 
 
-def test_there_is_none_of_one_row(read):
-    ours = read(FILE.replace("explain: 50", "explain: 1"))
+def test_there_is_none_of_one_row(subject):
+    ours = subject(FILE.replace("explain: 50", "explain: 1"))
     assert ours.score.in_words() == "one held-out row, too few for R²"
 
 
-def test_a_formula_has_no_model_and_no_score(read):
-    ours = read(FILE.replace("model: {kind: linear}", "function: {name: sine}"))
+def test_a_formula_has_no_model_and_no_score(subject):
+    ours = subject(FILE.replace("model: {kind: linear}", "function: {name: sine}"))
     assert (ours.estimator, ours.score) == (None, None)
     assert ours.function is ours.function
 
 
-def test_the_score_changes_nothing_that_follows(read):
+def test_the_score_changes_nothing_that_follows(subject):
     text = FILE.replace("linear", "mlp, hidden: [4]")
-    one, other = read(text), read(text)
+    one, other = subject(text), subject(text)
     assert one.score.value > 0
     X = one.points
     np.testing.assert_array_equal(one.gradient(X), other.gradient(X))
@@ -117,10 +106,10 @@ def test_a_function_at_points():
         Subject.of(X, LinearRegression().fit(X, Y))
 
 
-def test_an_estimator_is_fitted_as_a_file_fits_it(read):
+def test_an_estimator_is_fitted_as_a_file_fits_it(subject):
     model = make_pipeline(StandardScaler(), LinearRegression())
     ours = Subject.of_model(model, X, Y, explain=50, seed=5)
-    same = read(FILE.replace(", standardize: true", ""))
+    same = subject(FILE.replace(", standardize: true", ""))
     pd.testing.assert_frame_equal(ours.points, same.points)
     np.testing.assert_array_equal(
         ours.gradient(ours.points), same.gradient(same.points)

@@ -24,7 +24,6 @@ import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures
-from propopt.results.certain import Certain
 
 
 def largest(problem: po.Objective, level: float, form: np.ndarray, total=None) -> float:
@@ -313,26 +312,6 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     half = str(po.solve(objective()).certain()).splitlines()[0]
     share = (4 * SIGN_PRICES > 0.1).mean()
     assert half == f"{100 * share:.0f} % of 12 signs are certain, over 4 rows"
-
-
-def test_it_is_saved_and_loaded(tmp_path):
-    certain = po.solve(objective()).certain()
-    certain.save(tmp_path / "certain")
-    again = Certain.load(tmp_path / "certain.npz")
-    assert repr(again) == repr(certain)
-    pd.testing.assert_frame_equal(again.to_frame(), certain.to_frame())
-    pd.testing.assert_frame_equal(again.of_row(1), certain.of_row(1))
-
-
-def test_a_file_with_other_contents_is_refused(tmp_path):
-    certain = po.solve(objective()).certain()
-    bad = po.solve(objective()).certain()
-    vars(bad)["signs"] = 2 * certain.signs
-    with pytest.raises(InvalidInput, match="signs"):
-        bad.save(tmp_path / "bad")
-    po.solve(objective()).save(tmp_path / "best")
-    with pytest.raises(InvalidInput, match="not saved certain"):
-        Certain.load(tmp_path / "best.npz")
 
 
 def test_after_loading_the_objective_has_to_be_given(tmp_path):

@@ -113,9 +113,6 @@ def test_files_remember_which_words_there_are(tmp_path):
     again = Certain.load(tmp_path / "certain.npz")
     np.testing.assert_array_equal(again.present, PRESENT)
     assert again.to_frame().equals(certain.to_frame())
-    whole = po.solve(po.GradientMatching(G + 1.0) + po.Sparsity()).certain()
-    whole.save(tmp_path / "whole.npz")
-    assert Certain.load(tmp_path / "whole.npz").present is None
 
 
 @each_way

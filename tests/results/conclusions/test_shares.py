@@ -8,7 +8,6 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
-from exact_csv import read_csv
 from exact_values import same
 from golden_chains import (
     DIFFERENCE,
@@ -240,25 +239,6 @@ def test_limits_count_as_losses_that_are_removed():
     expected = 1.0 - 1.0 / bound.loss.value(G)
     assert shares.removed[ROBUST] == pytest.approx(expected, rel=1e-6)
     assert 0.0 < shares.kept[MATCHING] < 1.0
-
-
-def test_the_table_and_the_file(tmp_path):
-    shares = po.solve(objective()).shares()
-    shares.to_csv(tmp_path / "shares.csv")
-    again = read_csv(tmp_path / "shares.csv")
-    np.testing.assert_array_equal(again["value"], shares.to_frame()["value"])
-    shares.save(tmp_path / "shares")
-    assert Shares.load(tmp_path / "shares.npz") == shares
-    po.solve(objective()).save(tmp_path / "best")
-    with pytest.raises(InvalidInput, match="not saved shares"):
-        Shares.load(tmp_path / "best.npz")
-
-
-def test_names_are_shown_and_not_obeyed():
-    loss = po.PairwiseRobustness(POINTS, name="<b>\x1b[31m")
-    shares = po.solve(po.GradientMatching(G) + loss).shares()
-    assert "<b>\x1b" not in shares._repr_html_()
-    assert "\x1b" not in repr(shares)
 
 
 def ends(**changes):

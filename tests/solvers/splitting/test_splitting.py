@@ -19,6 +19,7 @@ from propopt.solvers import Conic
 from propopt.solvers.splitting import Splitting
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("block", range(21))
 def test_random_programs_have_the_conic_optimum_with_proof(block):
     for seed in range(10 * block, 10 * block + 10):

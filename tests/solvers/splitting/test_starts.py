@@ -14,7 +14,7 @@ from max_differences import (
 )
 
 import propopt as po
-from propopt.base.errors import Refused, UncertifiedWarning
+from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
 from propopt.solvers import Conic, Solution
 from propopt.solvers import splitting as admm_module
@@ -91,39 +91,6 @@ def test_program_without_gradient_matching_weight_is_zero():
     program = Program((po.GradientMatching(G), po.Sparsity()))
     result = Splitting().prepare(program).solve(np.array([0.0, 1.0]), 1e-6)
     np.testing.assert_array_equal(result.W, np.zeros_like(G))
-
-
-def refused_programs() -> dict[str, tuple[list[po.PropertyLoss], list[po.Bound]]]:
-    X, G = gaussian_data(11, 6, 2)
-    gradient, sparsity = po.GradientMatching(G), po.Sparsity()
-    difference = po.MaxDifferenceRobustness(po.chain_graph(6))
-    near = po.PairwiseRobustness(po.chain_graph(6), name="near")
-    far = po.PairwiseRobustness(po.complete_graph(6))
-    linear = po.GradientMatching(G, norm="l1")
-    function = po.FunctionMatching(X, X[:, 0])
-    lattice = po.PairwiseRobustness(po.graphs.LatticeGraph((2, 3)), name="lattice")
-    return {
-        "it takes no bounds": ([gradient, difference], [near <= 1.0]),
-        "it takes one robustness loss": ([gradient, near, far, sparsity], []),
-        "is not squared, sparsity or a largest": ([linear, difference], []),
-        "is none of W itself": ([gradient, function, sparsity], []),
-        "there is no squared gradient-matching": ([near, sparsity], []),
-        "whose edges are not stored": ([gradient, lattice, sparsity], []),
-    }
-
-
-@pytest.mark.parametrize("reason", refused_programs())
-def test_refusals_are_sentences(reason):
-    losses, bounds = refused_programs()[reason]
-    program = Program(tuple(losses), tuple(bounds), (6, 2))
-    assert reason in (Splitting().refusal(program) or "")
-
-
-def test_solving_repeats_the_refusal():
-    _, G = gaussian_data(11, 6, 2)
-    objective = po.GradientMatching(G, norm="l1") + po.Sparsity()
-    with pytest.raises(Refused, match="splitting cannot solve this"):
-        po.solve(objective, Splitting())
 
 
 def test_programs_that_run_out_of_steps_are_given_to_clarabel(monkeypatch):

@@ -119,15 +119,6 @@ def test_imputed_factors_have_a_value_of_nan():
     )
 
 
-CURVES = {
-    "sine": (lambda x: np.sin(3.0 * x), []),
-    "oscillating": (lambda x: np.sin(np.exp(np.minimum(x, 4.0))), [4.0]),
-    "kinked": (lambda x: np.abs(x - 0.2), [0.2]),
-    "jumping": (lambda x: np.where(x > 0.5, 2.0, -1.0), [-1.0, 0.5, 7.0]),
-    "constant": (lambda _: 3.0, []),
-}
-
-
 def test_curves_that_grow_faster_than_the_density_falls_are_refused():
     curves = Curves(AT, (lambda x: np.exp(0.6 * x**2),), (np.zeros(0),))
     with pytest.raises(Refused, match=r"column 0 .* between -inf and inf"):

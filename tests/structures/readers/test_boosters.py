@@ -17,6 +17,7 @@ from tree_cases import (
     boxes_of,
 )
 
+import propopt as po
 from propopt.structures.boosters import as_estimator
 
 
@@ -263,3 +264,16 @@ def test_outputs_of_xgboost_for_several_targets(xgboost):
     for index in (0, 1):
         truth = model.predict(X)[:, index]
         agrees(boxes_of(model, index=index), truth, tolerance=SINGLE)
+
+
+def test_scores_of_objectives_of_the_user_are_read_without_a_name():
+    lightgbm = pytest.importorskip("lightgbm")
+    X = np.random.default_rng(0).normal(size=(200, 3))
+
+    def logistic(y, score):
+        return 1 / (1 + np.exp(-score)) - y, np.ones_like(score)
+
+    model = lightgbm.LGBMClassifier(n_estimators=3, verbose=-1, objective=logistic)
+    boxes = po.wrap(model.fit(X, X[:, 0] > 0), output="margin").boxes
+    scores = model.predict(X, raw_score=True)
+    np.testing.assert_allclose(boxes.value(X), scores, rtol=1e-12)

@@ -154,7 +154,7 @@ def booster(package, name, **settings):
 
 BOOSTERS = {
     "lightgbm": lambda: booster(
-        "lightgbm", "LGBMRegressor", min_child_samples=5, verbose=-1
+        "lightgbm", "LGBMRegressor", min_child_samples=5, verbose=-1, n_jobs=1
     ),
     "xgboost": lambda: booster("xgboost", "XGBRegressor", max_depth=4),
     "catboost": lambda: booster(

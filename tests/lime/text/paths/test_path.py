@@ -8,7 +8,7 @@ from text_lime_runs import tree
 
 from propopt.base.errors import InvalidInput
 from propopt.lime.text.text_paths import word_path
-from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 
 
@@ -102,13 +102,6 @@ def test_means_are_computed_once_for_the_path_and_the_signs():
     path = word_path(counted)
     assert path.sign_changes[0].widths == pytest.approx([0.1906], abs=5e-4)
     assert counted.calls == 2
-
-
-def test_shares_of_samples_that_count():
-    shares = [TextLaw(nu).effective_share(29) for nu in (0.05, 0.35)]
-    np.testing.assert_allclose(shares, [0.154, 0.788], rtol=0, atol=5e-4)
-    path = word_path(tree(29), [0.05, 0.35])
-    assert repr(path) == "BandwidthPath(2 widths from 0.05 to 0.35, 29 columns)"
 
 
 def test_settings_out_of_range():

@@ -1,0 +1,246 @@
+"""What is wrong with a file is told before any work: by checks, and by its job."""
+
+from __future__ import annotations
+
+import re
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from problem_texts import FILE, complaint, instead
+
+import propopt as po
+from propopt.base.errors import ProblemFileError
+from propopt.cli import main
+from propopt.problems.subject import subject
+
+
+TOLD = Path(__file__).with_name("refusals.txt").read_text(encoding="utf-8")
+NOTES = """\
+id,note,label,y
+0,"Good food, good price.",yes,1.5
+1,No good!,no,-1
+2,"NA",no,0
+3,"1e3",yes,2.5
+4,"
+",no,0
+5,The food was <b>good</b> 😀,yes,3
+6,the food was good,yes,2
+"""
+
+
+PARTS = [part.partition("\n\n")[0] for part in TOLD.split("\n==== ")[1:]]
+PLAIN = dict(part.split("\n", 1) for part in PARTS)
+
+
+def mistakes():
+    """The text of each case, and its complaints."""
+    for part in TOLD.split("\n==== ")[1:]:
+        name, _, rest = part.partition("\n")
+        plain, *changes = rest.rstrip("\n").split("\n\n")
+        for change in changes:
+            text = f"{plain}\n"
+            for old, new in re.findall(r"((?:- .*\n)*)((?:\+ .*\n)*)", f"{change}\n"):
+                before, after = (re.sub("(?m)^. ", "", lines) for lines in (old, new))
+                assert not before or text.count(before) == 1, change
+                text = text.replace(before, after) if before else text + after
+            told = re.findall("(?m)^> (.*)$", change)
+            yield pytest.param(text, told, id=f"{name}: {told[0][:50]}")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with tables."""
+    made = tmp_path_factory.mktemp("refused")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 4)), columns=list("abcd"))
+    frame["y"] = frame["a"] - 2 * frame["b"]
+    gaps = frame[["a", "b", "y"]].assign(a=frame["a"].where(frame["a"] > 0))
+    gaps.to_csv(made / "gaps.csv", index=False)
+    frame["kind"] = np.where(frame["a"] > 0, "up", "down")
+    frame["one"] = "same"
+    frame["whole"] = np.arange(40) % 3
+    frame.to_csv(made / "table.csv", index=False)
+    (made / "notes.csv").write_text(NOTES, encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def told(folder, capsys, monkeypatch):
+    """What a command says of a text within 4 s, without work and with 64 MiB."""
+    monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
+    path = folder / "file.yaml"
+
+    def told_by(text, *command, code=2):
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        began = time.process_time()
+        assert main([*command, str(path)]) == code
+        assert time.process_time() - began < 4.0
+        lines = capsys.readouterr().err.replace(f"{folder}/", "").splitlines()
+        assert all(line.startswith("file.yaml:") for line in lines)
+        return [line.removeprefix("file.yaml:") for line in lines]
+
+    return told_by
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("depth", [[], ["--deep"]])
+def test_without_mistakes_nothing_is_told_nor_fitted(told, name, depth):
+    assert told(f"{PLAIN[name]}\n", "check", *depth, code=0) == []
+
+
+@pytest.mark.parametrize(("text", "expected"), list(mistakes()))
+def test_each_mistake_is_told_before_any_work(told, tmp_path, text, expected):
+    job = (re.findall(r"(?m)^(explain|lime|interactions):", text) or ["sweep"])[0]
+    assert told(text, "check") == expected
+    assert told(text, "check", "--deep") == expected
+    assert told(text, job, "-q", "-o", str(tmp_path / "out")) == expected
+
+
+# ---- what is made to take long, or much
+
+
+def multiplied(first, each, count):
+    """Lines of which each stands nine times in the next."""
+    many = (", ".join(9 * [f"*a{n - 1}"]) for n in range(1, count))
+    lines = [each.format(n=n, many=x) for n, x in enumerate(many, start=1)]
+    return FILE + "\n".join([first, *lines])
+
+
+DIGITS = 400 * "0"
+NETWORK = """\
+data: {{sklearn: iris}}
+model: {{kind: mlp, hidden: [{hidden}], target_class: setosa}}
+objective: {{gradient_matching: 1}}
+"""
+NOT_UTF8 = "cannot be read: not UTF-8 text"
+NO_MAPPING = "1: expected a mapping of keys to values, got"
+ODD = {
+    multiplied("a0: &a0 {x: 1}", "a{n}: &a{n} {{<<: [{many}]}}", 10): (
+        "12: a1: merge keys (<<)"
+    ),
+    multiplied("seed: &a0 [x, x]", "k{n}: &a{n} [{many}]", 20): (
+        "16: k5: more than 50,000 values, aliases written out"
+    ),
+    **{
+        f"{FILE}name:\n  {5000 * bracket}": (
+            "12: not valid YAML: nested more than 20 levels deep"
+        )
+        for bracket in ("[", "{a: ", "- ", "? ")
+    },
+    f"{FILE}description: [{60_000 * '1,'}1]\n": (
+        "11: not valid YAML: more than 50,000 values"
+    ),
+    f"{FILE}\n# {2**20 * 'x'}": (
+        "12: a problem file has at most 1,048,576 bytes; this one has more"
+    ),
+    f"{FILE}? {100_000 * 'k'}\n: 1\n": (
+        f"11: '{40 * 'k'}'… (100,000 characters): unknown key; known here"
+    ),
+    f'{FILE}"a\\nb": 1\n': r"11: 'a\nb': unknown",
+    f"{FILE}name: \a": r"11: not valid YAML: the character '\x07' is not allowed",
+    f"{FILE}name: {300 * 'n'}": "11: name: expected at most 100 characters",
+    b"\xff\xfe\x00": f"1: {NOT_UTF8}",
+    f"{FILE}# é\n".encode("latin-1"): f"11: {NOT_UTF8}",
+    FILE.encode("utf-16"): f"1: {NOT_UTF8}",
+    f"{FILE}seed: 1{5000 * '0'}": (
+        "11: seed: expected a number of at most 1,000 characters, got 5,001"
+    ),
+    f"{FILE}seed: {4000 * '1'}.5": (
+        "11: seed: expected a number of at most 1,000 characters, got 4,002"
+    ),
+    f"{FILE}seed: 0x{5000 * 'f'}": (
+        "11: seed: expected a number of at most 1,000 characters, got 5,002"
+    ),
+    f"{FILE}seed: {400 * '1:'}1.5": f"11: seed: expected a number, got '{30 * '1:'}'",
+    f"{FILE}seed: 0x{800 * 'f'}": (
+        "11: seed: expected a number <= 4,294,967,295, got 19769064789825639936542264"
+        "39837963340315… (964 characters)"
+    ),
+    **{
+        instead(old, f"{old.rstrip('135')}1{DIGITS}"): (
+            f"{line}: {key}: expected a number{bound}, got 1{39 * '0'}… (401 characters"
+        )
+        for old, line, key, bound in (
+            ("per_dimension: 5", 2, "data.grid.per_dimension", " <= 10,000,000"),
+            ("dimensions: 1", 2, "data.grid.dimensions", " <= 10,000,000"),
+            ("degree: 3", 3, "function.degree", " <= 100"),
+            ("weight: 1", 7, "objective.pairwise_robustness.weight", ""),
+        )
+    },
+    instead("[0.1, 1]", f"[1{DIGITS}]"): "10: sweep.pairwise_robustness.0: expected ",
+    NETWORK.format(hidden=9_999_999): (
+        "2: model.hidden: expected at most 10,000,000 weights, got 79,999,995"
+    ),
+    "": f"{NO_MAPPING} nothing",
+    "# only a comment\n": f"{NO_MAPPING} nothing",
+    "- a\n- b\n": f"{NO_MAPPING} a list",
+    "hello\n": f"{NO_MAPPING} a single value",
+    f"{FILE}solver: clarabell\n": "11: solver: 'clarabell' is not known",
+}
+
+
+@pytest.fixture
+def little_memory():
+    """Less than 64 MiB are taken."""
+    tracemalloc.start()
+    yield
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2**26
+
+
+@pytest.mark.parametrize("text", ODD, ids=lambda text: repr(text[-30:]))
+def test_odd_files_are_refused_at_once(told, text):
+    first, *_ = told(text, "check")
+    assert first.startswith(ODD[text])
+    assert len(first) < 1100
+
+
+ASKS_FOR_MUCH = [case for case in mistakes() if case.id.startswith(("large", "netw"))]
+
+
+@pytest.mark.usefixtures("little_memory")
+@pytest.mark.parametrize(("text", "expected"), ASKS_FOR_MUCH)
+def test_what_asks_for_much_is_refused_before_it_is_made(told, text, expected):
+    assert told(text, "check") == expected
+
+
+def test_a_message_has_one_line_and_an_end(told):
+    (line,) = told(f"{FILE}name: *{5000 * 'x'}\n", "check")
+    assert line.startswith("11: not valid YAML: found undefined alias 'xxx")
+    assert line.endswith("x… (5,040 characters)")
+    assert len(line) < 1100
+
+
+def test_the_first_mistakes_are_listed_and_the_others_counted(told):
+    lines = told(FILE + "\n".join(f"k{n}: 1" for n in range(12_000)), "check")
+    assert len(lines) == 21
+    assert lines[19].startswith("30: k19: unknown key")
+    assert lines[20] == "31: and 11,980 more mistakes, from here on"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/dev/zero", r"/dev/zero:1: a problem file has at"),
+        ("a\0b", r"'a\\x00b': cannot be read: embedded"),
+        ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_no_file_is_refused(path, said):
+    with pytest.raises(ProblemFileError, match=said):
+        po.problems.read_problem(path)
+
+
+def test_code_in_a_file_is_refused_and_not_run(write, tmp_path):
+    trap = tmp_path / "trap"
+    call = f"name: !!python/object/apply:os.mkdir ['{trap}']\n"
+    assert complaint(write(FILE + call)) == (
+        "file.yaml:11: name: the tag !!python/object/apply:os.mkdir is not allowed: "
+        "plain data only"
+    )
+    assert not trap.exists()
