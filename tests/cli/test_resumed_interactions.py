@@ -60,8 +60,8 @@ def test_a_run_that_was_interrupted_goes_on_from_there(
 ):
     kept = tmp_path / "kept"
     assert stop_after() == []
-    assert interactions(file, "-o", out, "-q") == 0
-    whole = po.interactions.InteractionScores.load(out / "patches.npz")
+    assert interactions(file, "-o", tmp_path / "whole", "-q") == 0
+    whole = po.interactions.InteractionScores.load(tmp_path / "whole" / "patches.npz")
     stop_after(9)
     assert interactions(file, "-o", out, "--resume", kept) == 130
     said = capsys.readouterr()

@@ -102,7 +102,9 @@ class JobSection(Section):
         run = JobRun(self.suffixes, file.name, files, folder, quiet=quiet)
         run.problem = digest_of_problem(file, files)
         if file.resume is not None and run.was_finished():
-            run.say(f"finished before, and whole: {run.target}.json; nothing is done\n")
+            run.say(
+                f"finished before, and whole: {run.target}.json; nothing is done", ""
+            )
             return None
         return self.do(file, run)
 
