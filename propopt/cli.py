@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import propopt as po
 from propopt.base.errors import (
@@ -69,6 +69,13 @@ def _run_files(options: argparse.Namespace) -> int:
     """``propopt sweep|explain|lime|interactions FILE...``: a job for each file."""
     from propopt.problems.file import read_problem_and_table
 
+    if options.resume == _BESIDE:
+        options.resume = options.output
+    if options.resume is not None and Path(options.resume).is_file():
+        raise InvalidInput(
+            f"--resume: {options.resume} is a file; give it before --resume, which "
+            "takes a folder"
+        )
     files = [read_problem_and_table(file, _code(options)) for file in options.files]
     if any(getattr(options, name, None) for name in ("csv", "target", "text")):
         files.append(_own_table(options))
@@ -132,6 +139,8 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 
 
 _SETTINGS = ("rows", "n_jobs", "solver", "resume")
+_BESIDE: Final = ""
+"""Fits are kept in the folder of the output."""
 
 
 def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
@@ -243,6 +252,14 @@ def _parser() -> argparse.ArgumentParser:
             "-o", "--output", default="results", metavar="DIR", help="default: results"
         )
         sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+        sub.add_argument(
+            "--resume",
+            nargs="?",
+            const=_BESIDE,
+            metavar="DIR",
+            help="behind files: leave what is finished, and keep fits of minipatches, "
+            "to go on from them, in DIR (default: the folder of the output)",
+        )
     for name in ("sweep", "interactions"):
         subs[name].add_argument(
             "-j",
@@ -269,11 +286,6 @@ def _parser() -> argparse.ArgumentParser:
         type=_row,
         metavar="N",
         help="numbers of rows of the table, from 0, instead of those of the file",
-    )
-    subs["interactions"].add_argument(
-        "--resume",
-        metavar="DIR",
-        help="keep fits of minipatches in DIR, and go on from those that are there",
     )
     subs["check"].add_argument(
         "--deep", action="store_true", help="read all rows of tables, not the first"

@@ -60,8 +60,8 @@ def test_a_run_that_was_interrupted_goes_on_from_there(
 ):
     kept = tmp_path / "kept"
     assert stop_after() == []
-    assert interactions(file, "-o", out, "-q") == 0
-    whole = po.interactions.InteractionScores.load(out / "patches.npz")
+    assert interactions(file, "-o", tmp_path / "whole", "-q") == 0
+    whole = po.interactions.InteractionScores.load(tmp_path / "whole" / "patches.npz")
     stop_after(9)
     assert interactions(file, "-o", out, "--resume", kept) == 130
     said = capsys.readouterr()
@@ -108,15 +108,6 @@ def test_another_problem_is_refused_with_its_line(tmp_path, file, out, capsys):
     complaint = capsys.readouterr().err
     assert f"{file}:3: interactions: folder: {kept}/patches holds" in complaint
     assert "the learner is Pipeline(" in complaint
-
-
-def test_a_split_keeps_no_fits(tmp_path, out, capsys):
-    text = PATCHES.replace("minipatches, n_patches: 420, n_features: 6", "split")
-    path = write(tmp_path, "split", text)
-    assert interactions(path, "-o", out, "--resume", tmp_path / "kept") == 2
-    told = f"{path}:4: interactions.scheme: --resume: only minipatches"
-    assert capsys.readouterr().err.startswith(told)
-    assert not (tmp_path / "kept").exists()
 
 
 def test_another_process_goes_on_with_the_file_that_is_shipped(tmp_path):

@@ -39,6 +39,7 @@ from propopt.problems.jobs.job import (
     LookSection,
     Mistake,
     Writer,
+    parts_folder,
     write_figure,
 )
 from propopt.problems.sections import (
@@ -95,12 +96,10 @@ class SchemeSection(Section):
         return self.makes(**self.settings("kind"))
 
     def resumed(self, folder: Path) -> Scheme:
-        """The same, which goes on from what is finished in a folder."""
+        """The same, which goes on from what is finished in a folder, if any."""
         del folder
-        raise InvalidInput(
-            "--resume: only minipatches are kept in files; leave it out, or "
-            "take {kind: minipatches}"
-        )
+        scheme: Scheme = self.build()
+        return scheme
 
     def is_whole(self, source: LeftOut) -> bool:
         """Whether all that these settings ask for was fitted."""
@@ -307,10 +306,11 @@ class InteractionsSection(LookSection):
     def _scheme(self, file: ProblemFile) -> Scheme:
         """The scheme, which goes on from the folder of the file where one is given."""
         with part(self.key, "scheme"):
-            if file.resume is None:
-                scheme: Scheme = self.scheme.build()
-                return scheme
-            return self.scheme.resumed(Path(file.resume) / file.name)
+            folder = parts_folder(file)
+            if folder is not None:
+                return self.scheme.resumed(folder)
+            scheme: Scheme = self.scheme.build()
+            return scheme
 
     def introduce(self, file: ProblemFile, run: JobRun) -> None:
         """Sizes alone: no model is fitted to all rows, so that none has a score."""

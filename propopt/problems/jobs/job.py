@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
@@ -10,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
@@ -86,9 +88,56 @@ class JobSection(Section):
     def check_all(self, subject: Callable[[], Subject]) -> None:
         """Refuse what needs all rows and no fitted model."""
 
+    def others_read(self, file: ProblemFile) -> Sequence[Path]:
+        """Files that are read besides those of the subject."""
+        del file
+        return ()
+
+    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
+        """Do it, write files, print what is read first; what was found.
+
+        None if it is resumed, and was finished before.
+        """
+        files = (*file.files, *self.others_read(file))
+        run = JobRun(self.suffixes, file.name, files, folder, quiet=quiet)
+        run.problem = digest_of_problem(file, files)
+        if file.resume is not None and run.was_finished():
+            run.say(
+                f"finished before, and whole: {run.target}.json; nothing is done", ""
+            )
+            return None
+        return self.do(file, run)
+
     @abstractmethod
-    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool) -> Any:
-        """Do it, write files, print what is read first; what was found."""
+    def do(self, file: ProblemFile, run: JobRun) -> Any:
+        """All of it that comes after names are tried; what was found."""
+
+
+def parts_folder(file: ProblemFile) -> Path | None:
+    """Where a job keeps what it has finished, if it is one that can be resumed."""
+    return None if file.resume is None else Path(file.resume) / file.name
+
+
+def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
+    """SHA-256 of all settings and of tables and models in files, however laid out.
+
+    None if that does not tell what is computed: of code, and of what is no file.
+    """
+    read = [path for path in files if path not in file.source.files]
+    is_code = getattr(file.schema.model, "kind", None) == "imported"
+    if is_code or not all(path.is_file() for path in read):
+        return None
+    packages = {name: version(name) for name in ("propopt", "numpy", "scikit-learn")}
+    said = repr((packages, file.job.key, file.name, file.solver, file.schema))
+    digest = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
+    for path in read:
+        digest.update(_digest_of_file(path).encode())
+    return digest.hexdigest()
+
+
+def _digest_of_file(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 # ---- One run: names tried before any work, whole files after it, and a printout
@@ -117,6 +166,8 @@ class JobRun:
         self.progress = False if quiet else None
         self.unwritten: list[str] = []
         self.written: list[str] = []
+        self.problem: str | None = None
+        """What tells it from others, where something does."""
         self.say(name, end=" ")
         self.say(f"({files[0]})" if files else "")
 
@@ -165,6 +216,29 @@ class JobRun:
         self.written += writers
         self.console.quiet = self.quiet and not self.unwritten
 
+    def write_manifest(self, content: Mapping[str, Any], *, is_whole: bool) -> None:
+        """Write what the run was, behind all other files, with the digests of these."""
+        finished = None
+        if is_whole and self.problem is not None and not self.unwritten:
+            files = {suffix: self._digest(suffix) for suffix in self.written}
+            finished = {"problem": self.problem, "files": files}
+        told = {**content, "finished": finished}
+        self.write({".json": partial(write_json, told)})
+
+    def was_finished(self) -> bool:
+        """Whether all files are there as a run of the same problem has left them."""
+        try:
+            with open(f"{self.target}.json", encoding="ascii") as stream:
+                finished = json.load(stream)["finished"]
+            files = dict(finished["files"])
+            same = self.problem is not None and finished["problem"] == self.problem
+            return same and files == {suffix: self._digest(suffix) for suffix in files}
+        except (OSError, ValueError, LookupError, TypeError):  # it is of something else
+            return False
+
+    def _digest(self, suffix: str) -> str:
+        return _digest_of_file(Path(f"{self.target}{suffix}"))
+
     def end(self, found: Any, cost: str = "") -> None:
         """Say what was written, or that not all was, with what was found."""
         if self.unwritten:
@@ -208,20 +282,14 @@ class LookSection(JobSection):
         run.say(*filter(None, (file.schema.description,)))
         run.say(*[f"model: {words}" for words in [file.model] if words])
 
-    def others_read(self, file: ProblemFile) -> Sequence[Path]:
-        """Files that are read besides those of the subject."""
-        del file
-        return ()
-
-    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
-        files = (*file.files, *self.others_read(file))
-        run = JobRun(self.suffixes, file.name, files, folder, quiet=quiet)
+    def do(self, file: ProblemFile, run: JobRun) -> Any:
         with run.working():
             self.introduce(file, run)
             found = self.solve(file, run.progress)
             answer = self.answer(found, file)
             content = {"job": self.key, "name": file.name, **answer.manifest}
-            run.write({**answer.writers, ".json": partial(write_json, content)})
+            run.write(answer.writers)
+            run.write_manifest(content, is_whole=not answer.interrupted)
             run.say(*answer.told)
             run.show(*answer.cards)
             if answer.more:

@@ -37,7 +37,6 @@ from propopt.problems.jobs.job import (
     Writer,
     manifest,
     page_writers,
-    write_json,
 )
 from propopt.problems.losses import Losses, LossSection
 from propopt.problems.problem import ROBUSTNESS, Problem, check_pick
@@ -333,16 +332,12 @@ class SweepKeys(CommonKeys, JobSection):
                 with part("objective", name):
                     loss.build(subject())
 
-    def run(
-        self, file: ProblemFile, folder: str | Path, *, quiet: bool = False
-    ) -> TradeOffs:
-        return run_problem(
-            self.problem(file),
-            folder,
-            n_jobs=file.n_jobs,
-            solver=file.solver,
-            quiet=quiet,
-        )
+    def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
+        find_solver(file.solver or self.solver)  # a typo costs no work
+        return super().run(file, folder, quiet=quiet)
+
+    def do(self, file: ProblemFile, run: JobRun) -> TradeOffs:
+        return _run(self.problem(file), run, file.n_jobs, file.solver)
 
 
 def _listed(swept: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -451,6 +446,13 @@ def run_problem(
     """
     find_solver(solver or problem.solver)  # a typo costs no work
     run = JobRun(SweepKeys.suffixes, problem.name, problem.files, folder, quiet=quiet)
+    return _run(problem, run, n_jobs, solver)
+
+
+def _run(
+    problem: Problem, run: JobRun, n_jobs: int | None, solver: str | None
+) -> TradeOffs:
+    """The same, once the names of files are tried."""
     console, subject, interrupted = run.console, problem.subject, False
     with run.working():
         trade_offs = _solved(problem, run, n_jobs, solver)
@@ -472,7 +474,9 @@ def run_problem(
             "pick": problem.pick,
             "left_out": left_out,
         }
-        run.write({".json": partial(write_json, content)})
+        run.write_manifest(
+            content, is_whole=_is_whole(trade_offs, problem, interrupted)
+        )
         if picked is not None:
             if not is_lazy(picked):
                 run.show(picked.card())
@@ -485,6 +489,13 @@ def run_problem(
     rows = calls.rows + calls.trials
     run.end(trade_offs, f"{rows:,} model evaluations, " if rows else "")
     return trade_offs
+
+
+def _is_whole(trade_offs: TradeOffs, problem: Problem, interrupted: bool) -> bool:
+    """Whether another run would find no more."""
+    if interrupted or trade_offs.interrupted or trade_offs.failures:
+        return False
+    return bool(trade_offs.certified(problem.tolerance))
 
 
 def _solved(

@@ -219,7 +219,8 @@ class ProblemFile:
     solver : str, optional
         That of a sweep, instead of the one in the file.
     resume : path, optional
-        A folder in which fits are kept, so that a run that ended early goes on.
+        A folder in which fits are kept, so that a run that ended early goes on; what
+        was finished is not done again.
     """
 
     source: Source
@@ -241,10 +242,10 @@ class ProblemFile:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What is read: the problem file, and its table if that is a CSV."""
-        csv = self.schema.data.csv
-        table = () if csv is None else (self.source.path.parent / csv,)
-        return (*self.source.files, *table)
+        """What is read: the problem file, its table if a CSV, its model if ONNX."""
+        named = (self.schema.data.csv, getattr(self.schema.model, "onnx", None))
+        others = (self.source.path.parent / name for name in named if name is not None)
+        return (*self.source.files, *others)
 
     @property
     def artefacts(self) -> list[str]:
@@ -300,7 +301,8 @@ class ProblemFile:
         Returns
         -------
         object
-            What was found: trade-offs, an explanation, limits of LIME, scores.
+            What was found: trade-offs, an explanation, limits of LIME, scores; None if
+            it is resumed, and all of it was finished before.
         """
         return self.job.run(self, folder, quiet=quiet)
 
