@@ -531,6 +531,10 @@ class DrawPlan:
         """As many to begin with, and no more."""
         return replace(self, precision=None, max_evaluations=None)
 
+    def label(self, work: str) -> str:
+        """What is announced: all of some work, or what it begins with."""
+        return work if self.precision is None else f"{work}: the first draws"
+
     def warn_if_larger(self, error: float, of: str = "") -> None:
         """Warn that a precision was wanted, and not reached by an error."""
         if self.precision is not None and not error <= self.precision:

@@ -342,7 +342,8 @@ def estimate_limits(
     names = Labels() if labels is None else labels.of_columns()
     evaluate, widths = partial(function.value_at, labels=names), law.widths(points)
     first = cost.first(draws)
-    announced = cost_told("lime", function, points, names, cost.of(first), progress)
+    told = draws.label("lime"), function, points, names, cost.of(first), progress
+    announced = cost_told(*told)
     with progress_bar("lime", len(points), progress) as bar, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:

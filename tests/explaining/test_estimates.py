@@ -9,6 +9,7 @@ seeds are fixed: no run differs from another.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from propopt.base.arrays import Array
 from propopt.base.resources import DrawPlan
 from propopt.functions.function import Function
 from propopt.laws.perturbations import shapley_orders
+from propopt.laws.sampling import DrawCost, Pooled
 from propopt.lime.surrogates import estimate_limits
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_samples import SizePlan, estimate_words
@@ -366,3 +368,38 @@ def test_orders_are_drawn_until_the_optimum_is_precise() -> None:
             max_evaluations=8_000,
             progress=False,
         )
+
+
+def test_what_is_announced_is_what_draws_begin_with(capsys) -> None:
+    def slow(rows: Array) -> Array:
+        time.sleep(0.01)
+        return MODEL.predict(np.asarray(rows))
+
+    first = {"data": X, "n_samples": 4000, "progress": True}
+    po.lime.limits(po.wrap(slow), ROWS, LAW, **first)
+    assert "the first draws" not in capsys.readouterr().err
+    po.lime.limits(po.wrap(slow), ROWS, LAW, precision=0.5, **first)
+    assert "lime: the first draws" in capsys.readouterr().err
+
+
+def test_batches_are_pooled_by_their_draws() -> None:
+    """Σ n_k b_k / Σ n_k of the batches' own numbers; no batch is larger than 4 times."""
+    sizes: list[int] = []
+
+    def batch(n: int, k: int) -> tuple[Array, ...]:
+        sizes.append(n)
+        own = np.random.default_rng(k).normal(size=(10, 2, 3))
+        return own, own[..., 0] ** 2
+
+    cost = DrawCost(7, once=5, fewest=20, step=10)
+    drawn = Pooled.of(batch, cost, 30).extended(60).extended(300)
+    assert sizes == [30, 30, 120, 120]
+    assert drawn.n_draws == 300
+    assert drawn.evaluations == 5 + 7 * 300
+    for place, own in enumerate(drawn.blocks):
+        parts = [batch(1, k)[place] for k in range(4)]
+        pooled = np.average(parts, axis=0, weights=[30, 30, 120, 120])
+        np.testing.assert_allclose(own, pooled, rtol=1e-13)
+    # fewer than 20 more are no batch
+    assert drawn.until(1e-9, 5 + 7 * 319) is drawn
+    assert drawn.until(1e-9, 5 + 7 * 320).n_draws == 320

@@ -193,7 +193,7 @@ def explanation_of_texts(
         some = [d for d, n in zip(documents, asked, strict=True) if n]
         at = subject.function.of_document(max(some, key=lambda d: len(d.text)))
         cost = cost_of(at, np.ones((1, at.n_words)), Labels(), expected, len(some))
-        announced = cost.announced("lime", at.calls, progress)
+        announced = cost.announced(subject.draws.label("lime"), at.calls, progress)
     announce_norms("lime", [own.words for own in read], wanted=progress)
     # texts that are asked for, or documents where none is
     with progress_bar("lime", expected or len(read), progress) as bar, announced:
