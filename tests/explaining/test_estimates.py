@@ -383,7 +383,7 @@ def test_what_is_announced_is_what_draws_begin_with(capsys) -> None:
 
 
 def test_batches_are_pooled_by_their_draws() -> None:
-    """Σ n_k b_k / Σ n_k of the batches' own numbers; no batch is larger than 4 times."""
+    """Σ n_k b_k / Σ n_k of their own numbers; none is larger than four of the first."""
     sizes: list[int] = []
 
     def batch(n: int, k: int) -> tuple[Array, ...]:

@@ -154,6 +154,9 @@ import sys
 folder, marks, n_jobs = sys.argv[1:4]
 sys.path[:0] = sys.argv[4:]
 from minipatch_cases import Once, fitted, many, small_table
+import signal
+# what is started behind a shell's & ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from propopt.base.resources import Budget
 from propopt.interactions import fitting
 fitting.CHUNKS = Budget(2**25, n_rows=16)
@@ -181,14 +184,16 @@ def test_a_run_that_is_killed_goes_on(place, marks, how, n_jobs):
             assert run.poll() is None
             time.sleep(0.01)
         run.send_signal(how)
+    time.sleep(1)
+    while n_fits(marks):  # workers that were left see that they are alone
+        time.sleep(1)
     done = finished(place)
-    assert 7 <= done < 500
-    if n_jobs == 2:
-        time.sleep(2)  # workers that were left see that they are alone
-    n_fits(marks)
+    assert 3 <= done < 500  # a part has one patch at least
     with started() as run:
         assert run.wait() == 0
-    assert n_fits(marks) == 500 - done
+    twice = n_fits(marks) - (500 - done)
+    # a worker that was left may begin one chunk of 16 after all others
+    assert 0 <= twice <= (16 if n_jobs == 2 else 0)
     alone = fitted(many(), X, Y, Once(str(marks)))
     parts = [np.load(part)["known"] for part in sorted(place.glob("*.npz"))]
     values = np.concatenate(parts)
