@@ -403,3 +403,21 @@ def test_batches_are_pooled_by_their_draws() -> None:
     # fewer than 20 more are no batch
     assert drawn.until(1e-9, 5 + 7 * 319) is drawn
     assert drawn.until(1e-9, 5 + 7 * 320).n_draws == 320
+
+
+def test_later_batches_have_streams_of_their_own() -> None:
+    words = estimate_words(curve, SizePlan.of(N_WORDS, TextLaw(), 300), 0)
+    first, n = words.asked[0][0], len(words.asked[0][0])
+    (more, *_) = words.extended(2 * words.n_draws).asked[0]
+    assert (more[:n] == first).all()
+    assert (more[n:] != first).any()
+    seen: list[Array] = []
+
+    def kept(rows: Array) -> Array:
+        seen.append(np.asarray(rows)[0])
+        return MODEL.predict(np.asarray(rows))
+
+    goal = DrawPlan(400, 0, 1e-9, 800 * len(ROWS))
+    with pytest.warns(po.errors.ImpreciseWarning):
+        estimate_limits(po.wrap(kept), LAW, ROWS, draws=goal, progress=False)
+    assert (seen[0] != seen[-1]).any()
