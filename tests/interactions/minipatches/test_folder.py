@@ -188,7 +188,8 @@ def test_a_run_that_is_killed_goes_on(place, marks, how, n_jobs):
     while n_fits(marks):  # workers that were left see that they are alone
         time.sleep(1)
     done = finished(place)
-    assert 3 <= done < 500  # a part has one patch at least
+    # of the three each worker may have been at one, which is no part yet
+    assert 3 - n_jobs <= done < 500
     with started() as run:
         assert run.wait() == 0
     twice = n_fits(marks) - (500 - done)
