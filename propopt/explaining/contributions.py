@@ -119,13 +119,17 @@ class ContributionRule:
         if base is None:
             base = self._base(background)
         prediction = self.function.value_at(points, labels)
-        exact = self._exact(points, labels, alone)
+        exact: Attributions | None
+        if points.shape[1] == 1:
+            exact, by = (prediction - base)[:, None], "the only order of one feature"
+        else:
+            exact = self._exact(points, labels, alone)
+            trees = isinstance(self.checked.read, Boxes)
+            by = "TreeSHAP" if trees else "Shapley values of products"
         if exact is None:
             ends = np.full(len(points), base), prediction
             estimate = self._sampled(points, labels, ends, generator, alone)
         else:
-            trees = isinstance(self.checked.read, Boxes)
-            by = "TreeSHAP" if trees else "Shapley values of products"
             estimate = Estimate(
                 values=exact,
                 source=f"exact ({by}, {len(background)} background rows)",
@@ -239,17 +243,19 @@ class ContributionRule:
             walked = shapley_orders(value, background, copies, rng, DrawPlan(N_BLOCKS))
             blocks = walked.blocks[0].mean(axis=1, keepdims=True)
             return self._adding_up(blocks, total, labels, N_BLOCKS * n_each)
-        aimed: dict[str, Any] = {}
         drawn = shapley_orders(value, background, points, rng, self.draws)
 
         def estimate(drawn: Pooled) -> Estimate:
             return self._adding_up(drawn.blocks[0], total, labels, drawn.n_draws)
 
-        if (error := self.error) is not None:
-            aimed["error"] = lambda drawn: error(
-                Targets(estimate=estimate(drawn), base=base, prediction=prediction)
-            )
-        return estimate(drawn.enough(self.draws, **aimed))
+        if (error := self.error) is None:
+            return estimate(drawn.enough(self.draws))
+
+        def size(drawn: Pooled) -> float:
+            own = Targets(estimate=estimate(drawn), base=base, prediction=prediction)
+            return error(own)
+
+        return estimate(drawn.enough(self.draws, size))
 
     def _adding_up(
         self, blocks: Array, total: Array, labels: Labels, n_pairs: int

@@ -369,12 +369,12 @@ def shapley_orders(
     Orders and background rows are their own for each point; each order is walked
     forwards and backwards.
 
-    value: f at points (n, D), background (B, D), points (N, D).
+    value: f at points (n, D), background (B, D), points (N, D); D is 2 or more.
     """
     ends = value(points), value(background)
     n_points, n_columns = points.shape
     cost = DrawCost(
-        2 * n_points * max(n_columns - 1, 0),
+        2 * n_points * (n_columns - 1),
         once=n_points + len(background),
         fewest=N_BLOCKS,
         step=N_BLOCKS,

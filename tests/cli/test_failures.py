@@ -79,12 +79,13 @@ def test_gravest_code_of_several_files(file, tmp_path, out, stop_at):
     assert names(out) == swept("cubic", "other")
 
 
-def test_each_warning_is_printed_once(file, out, capsys, monkeypatch):
+def test_each_warning_of_users_is_printed_once(file, out, capsys, monkeypatch):
     run = po.problems.Problem.sweep
 
     def warning(problem, *arguments, **settings):
         for _ in range(3):
             warnings.warn("mind the gap", stacklevel=1)
+            warnings.warn("not for users", DeprecationWarning, stacklevel=1)
         return run(problem, *arguments, **settings)
 
     monkeypatch.setattr(po.problems.Problem, "sweep", warning)

@@ -370,6 +370,17 @@ def test_orders_are_drawn_until_the_optimum_is_precise() -> None:
         )
 
 
+def test_one_feature_has_one_order_and_needs_no_draws() -> None:
+    one = X[:, :1]
+    f = po.wrap(lambda rows: np.abs(np.asarray(rows)[:, 0]) ** 1.5)
+    found = po.explain(f, one[:4], data=one, units="output", precision=0.1)
+    assert found.target_error == 0.0
+    base = np.mean(np.abs(one) ** 1.5)
+    np.testing.assert_allclose(
+        found.contributions, np.abs(one[:4]) ** 1.5 - base, rtol=1e-12
+    )
+
+
 def test_what_is_announced_is_what_draws_begin_with(capsys) -> None:
     def slow(rows: Array) -> Array:
         time.sleep(0.01)

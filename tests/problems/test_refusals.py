@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from problem_texts import FILE, complaint, instead
+from problem_texts import FILE, NOTES, complaint, instead
 
 import propopt as po
 from propopt.base.errors import ProblemFileError
@@ -19,17 +19,6 @@ from propopt.problems.subject import subject
 
 
 TOLD = Path(__file__).with_name("refusals.txt").read_text(encoding="utf-8")
-NOTES = """\
-id,note,label,y
-0,"Good food, good price.",yes,1.5
-1,No good!,no,-1
-2,"NA",no,0
-3,"1e3",yes,2.5
-4,"
-",no,0
-5,The food was <b>good</b> 😀,yes,3
-6,the food was good,yes,2
-"""
 
 
 PARTS = [part.partition("\n\n")[0] for part in TOLD.split("\n==== ")[1:]]

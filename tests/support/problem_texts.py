@@ -1,4 +1,4 @@
-"""A small problem file, and what is said of a wrong one."""
+"""A small problem file, a table of notes, and what is said of a wrong one."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ objective:
     graph: {{kind: gaussian, lengthscale: 0.5}}
 sweep:
   pairwise_robustness: [0.1, 1]
+"""
+NOTES = """\
+id,note,label,y
+0,"Good food, good price.",yes,1.5
+1,No good!,no,-1
+2,"NA",no,0
+3,"1e3",yes,2.5
+4,"
+",no,0
+5,The food was <b>good</b> 😀,yes,3
+6,the food was good,yes,2
 """
 LOSSES = (
     "gradient_matching, function_matching, pairwise_robustness, shared_robustness, "

@@ -176,6 +176,8 @@ class JobRun:
         """Print each warning once, on standard error, also before an error."""
         with warnings.catch_warnings(record=True) as caught, silent(self.quiet):
             warnings.simplefilter("always")
+            # one package's words to another's authors, which Python hides as well
+            warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 yield
             finally:

@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 import pytest
+from problem_texts import NOTES
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -17,17 +18,6 @@ from propopt.problems.subject import data
 from propopt.problems.subject.model_sections import VECTORIZERS
 
 
-NOTES = """\
-id,note,label,y
-0,"Good food, good price.",yes,1.5
-1,No good!,no,-1
-2,"NA",no,0
-3,"1e3",yes,2.5
-4,"
-",no,0
-5,The food was <b>good</b> 😀,yes,3
-6,the food was good,yes,2
-"""
 DATA = "data: {csv: notes.csv, text: note, target: label}\n"
 MODEL = "model: {kind: logistic, regularization: 0.5, output: log_odds}\n"
 SWEEP = "objective: {gradient_matching: 1, sparsity: 0.1}\n"
