@@ -76,12 +76,11 @@ class Conjunctions:
         return total
 
     def mean_by_size(self) -> Values:
-        return np.asarray(self.base + self._levels @ self._shares(0))
+        return np.asarray(self.base + self._levels @ self._shares[0])
 
     def kept(self, weights: Array, /) -> Array:
         d = self.n_words
-        of_leaf = (weights @ self._shares(0).T)[:, self._which]
-        with_one = (weights @ self._shares(1).T)[:, self._which]
+        of_leaf, with_one = ((weights @ own.T)[:, self._which] for own in self._shares)
         total = self.base * (weights @ (np.arange(d + 1) / d)) + with_one @ self.values
         result = np.repeat(total[:, None], d, axis=1)
         for k, (own, more) in enumerate(zip(of_leaf, with_one, strict=True)):
@@ -89,13 +88,12 @@ class Conjunctions:
             result[k] -= _added(self.absent, self.values * more, d)
         return result
 
-    def _shares(self, more: int) -> Array:
-        """E_m of the kinds of leaves, with ``more`` words present, (kinds, d + 1)."""
-        result = np.zeros((len(self._kinds), self.n_words + 1))
-        for p in np.unique(self._kinds[:, 0]).tolist():
-            of_p = self._kinds[:, 0] == p
-            result[of_p] = shares_keeping(self.n_words, p + more, self._kinds[of_p, 1])
-        return result
+    @cached_property
+    def _shares(self) -> Array:
+        """E_m of the kinds of leaves, and with one more present, (2, kinds, d + 1)."""
+        p, a = self._kinds.T
+        shares = shares_keeping(self.n_words, p.max(initial=0) + 1, a.max(initial=0))
+        return np.stack([shares[p, a], shares[p + 1, a]])
 
     @cached_property
     def _kinds(self) -> Positions:

@@ -86,17 +86,16 @@ def shares_sampled(d: int, b: int) -> Array:
     )
 
 
-def shares_keeping(n_words: int, p: int, absent: Positions) -> Array:
-    """The same for m = 0, ..., d, and for several numbers a, (A, d + 1).
-
-    absent (A,).
-    """
-    m, last = np.arange(n_words + 1.0), int(absent.max(initial=0))
-    share = share_keeping(m, n_words, p, 0)
-    result = np.zeros((len(absent), n_words + 1))
-    for a in range(min(last, n_words - p) + 1):
-        result[absent == a] = share
-        share = share * np.maximum(n_words - m - a, 0.0) / max(n_words - p - a, 1)
+def shares_keeping(n_words: int, most_present: int, most_absent: int) -> Array:
+    """The same of all p and a up to these, and all m: (P + 1, A + 1, d + 1)."""
+    m = np.arange(n_words + 1.0)
+    p = np.arange(most_present + 1)
+    result = np.zeros((len(p), most_absent + 1, n_words + 1))
+    result[:, 0] = [share_keeping(m, n_words, i, 0) for i in p.tolist()]
+    for a in range(most_absent):
+        some = p[p + a < n_words]  # with one more all words are asked for at most
+        left = result[some, a] * np.maximum(n_words - m - a, 0.0)
+        result[some, a + 1] = left / (n_words - some - a)[:, None]
     return result
 
 

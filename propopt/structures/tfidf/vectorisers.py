@@ -352,9 +352,12 @@ def document_features(
             f"words of the document form n-grams of the vocabulary ({_some(formed)}), "
             "which depend on what is deleted between them"
         )
-    result = _of_words(vectoriser, document)
     bits = _some_bits(document, _n_checks(vectoriser, document))
-    off = abs(vectoriser.counts(document.texts(bits)) - result.counts(bits))
+    written = [document.text[o.start : o.end] for o in document.occurrences]
+    words = list(dict.fromkeys(written))
+    counts = vectoriser.counts([*words, *document.texts(bits)])  # a call has its cost
+    result = _of_words(document, written, words, counts[: len(words)])
+    off = abs(counts[len(words) :] - result.counts(bits))
     wrong = np.unique(off.tocoo().col[off.tocoo().data > 0.0])
     if len(wrong) > 0:
         names = [vectoriser.name_of(v) for v in wrong.tolist()]
@@ -365,25 +368,25 @@ def document_features(
     return result
 
 
-def _of_words(vectoriser: Vectoriser, document: Document) -> DocumentFeatures:
-    """The sum over the occurrences of each word, each by itself."""
-    shape = (document.n_words, vectoriser.n_features)
-    if not document.occurrences:
-        table = sp.csr_array(shape, dtype=np.float64).tocoo()
-    else:
-        written = [document.text[o.start : o.end] for o in document.occurrences]
-        place = {text: k for k, text in enumerate(dict.fromkeys(written))}
-        which = np.array([place[text] for text in written], np.intp)
-        often = sp.csr_array(
-            (np.ones(len(which)), (document.places, which)),
-            shape=(document.n_words, len(place)),
-        )
-        table = sp.csr_array(often @ vectoriser.counts(list(place))).tocoo()
+def _of_words(
+    document: Document,
+    written: Sequence[str],  # each occurrence
+    words: Sequence[str],  # W different ones
+    counts: Sparse,  # (W, V): of each by itself
+) -> DocumentFeatures:
+    """The sum over the occurrences of each word."""
+    place = {text: k for k, text in enumerate(words)}
+    which = np.array([place[text] for text in written], np.intp)
+    often = sp.csr_array(
+        (np.ones(len(which)), (document.places, which)),
+        shape=(document.n_words, len(words)),
+    )
+    table = sp.csr_array(often @ counts).tocoo()
     kept = table.data != 0.0
     word, feature = table.row[kept].astype(np.intp), table.col[kept].astype(np.intp)
     order = np.lexsort([word, feature])
     return DocumentFeatures(
-        feature[order], word[order], table.data[kept][order], shape[1], shape[0]
+        feature[order], word[order], table.data[kept][order], *table.shape[::-1]
     )
 
 
