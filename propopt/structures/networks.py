@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -337,20 +338,22 @@ class Monomials(Network):
         """Monomials, and the map C ↦ Σ_j C_nj ∂m_j/∂x_n, factor by factor."""
         ones = np.ones((1, len(points)))
         factors = np.concatenate([points.T, ones])[self.features]  # (K, F, n)
-        behind = [np.ones((self.n_scores, len(points)))]
-        for factor in factors[::-1]:
-            behind.append(factor * behind[-1])
+        # the products of the last factors: one, two, ..., all
+        last = list(accumulate(factors[::-1], np.multiply))
+        last = last or [np.ones((self.n_scores, len(points)))]
 
         def pullback(cotangents: Array) -> Array:
             pulled = np.zeros(points.T.shape)
             before = np.ascontiguousarray(cotangents.T)
-            steps = zip(self._to_features, factors, behind[-2::-1], strict=True)
+            steps = zip(self._to_features, factors, last[-2::-1], strict=False)
             for to_feature, factor, others in steps:
                 pulled += to_feature @ (before * others)
                 before = before * factor
+            for to_feature in self._to_features[-1:]:  # that none is behind
+                pulled += to_feature @ before
             return pulled.T
 
-        return behind[-1].T, pullback
+        return last[-1].T, pullback
 
     @cached_property
     def _to_features(self) -> list[Sparse]:
