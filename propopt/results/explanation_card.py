@@ -68,7 +68,7 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
         settings["certain signs"] = f"not known: {share.reason}"
     elif share is not None:
         known = f"signs: {100.0 * share:.0f} % certain"
-        settings["certain signs"] = known
+        settings["certain signs"] = f"{100.0 * share:.0f} % of the attributions"
     return Card(
         title=_title(explanation),
         subtitle=_subtitle(explanation),
@@ -206,6 +206,15 @@ def _share_or_reason(explanation: Any) -> float | Reason | None:
         return Reason(str(error))
 
 
+_SHARES: Final = {
+    **dict.fromkeys(("gradient_matching", "function_matching"), "kept"),
+    **dict.fromkeys(("pairwise_robustness", "kernel_robustness"), "removed"),
+    **dict.fromkeys(("max_difference_robustness", "shared_robustness"), "removed"),
+    **dict.fromkeys(("smoothness", "sparsity"), "removed"),
+}
+"""What the share of a loss is, by its own name; of a user's name it may be either."""
+
+
 def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     """How it was made, and what it costs."""
     yield "size", _size(explanation)
@@ -214,9 +223,10 @@ def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     yield from ((name, str(value)) for name, value in explanation.parameters.items())
     shares, weights = explanation.loss_shares, explanation.weights
     for name, value in explanation.losses.items():
-        weight = f" × {weights[name]:.4g}" if name in weights else ""
+        weight = f", weight {weights[name]:.4g}" if name in weights else ""
         share = shares.get(name, math.nan)
-        beside = f" ({in_percent(share)} kept or removed)" if share == share else ""
+        moved = _SHARES.get(name, "kept or removed")
+        beside = f"; {in_percent(share)} {moved}" if share == share else ""
         yield f"loss {name}", f"{value:.6g}{weight}{beside}"
     if explanation.evaluations:
         yield "model evaluations", f"{explanation.evaluations:,}"
