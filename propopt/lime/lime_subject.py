@@ -19,11 +19,10 @@ from propopt.base.resources import AT_ONCE, DrawPlan
 from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.functions.means import Checked
-from propopt.lime.expectations import ExactLimits, Limits
+from propopt.lime.expectations import ExactLimits, Limits, bin_profiles, profile_means
 from propopt.lime.fidelity import PAIRS_AT_MOST, exact_variance, n_pairs
 from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.profiles import bin_profiles, profile_means
 from propopt.lime.single_runs import RUN_DRAWS
 from propopt.lime.surrogates import (
     CommonDraws,

@@ -27,14 +27,13 @@ from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE, DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
-from propopt.lime.expectations import Limits
+from propopt.lime.expectations import Limits, with_bins
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.lime_subject import LimeSubject
-from propopt.lime.profiles import with_bins
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
 from propopt.lime.surrogates import CommonDraws, cost_told, evaluated
 from propopt.tables.frames import Labels

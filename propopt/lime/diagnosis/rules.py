@@ -23,18 +23,18 @@ from propopt.lime.diagnosis.evidence import (
     Rule,
     rule,
 )
-from propopt.lime.expectations import bit_steps
-from propopt.lime.fidelity import share_outside, split_by_columns
-from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
-from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
-from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
-from propopt.lime.paths import signs_around
-from propopt.lime.profiles import (
+from propopt.lime.expectations import (
+    bit_steps,
     data_ends,
     inner_edges,
     nearest_edges,
     own_widths,
 )
+from propopt.lime.fidelity import share_outside, split_by_columns
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
+from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
+from propopt.lime.paths import signs_around
 from propopt.lime.single_runs import first_row_shift, ranking_chances
 from propopt.results.certain import plural
 from propopt.tables.frames import listed

@@ -25,18 +25,18 @@ from propopt.lime.diagnosis.rules import (
     sample_collapse,
     unstable_ranking,
 )
-from propopt.lime.single_runs import SingleRun
+from propopt.lime.single_runs import (
+    SingleRun,
+    expected_run,
+    kept_words,
+    single_text_run,
+    used_words,
+)
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
     WordCoefficients,
     announce_norms,
-)
-from propopt.lime.text.text_runs import (
-    expected_run,
-    kept_words,
-    single_text_run,
-    used_words,
 )
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features

@@ -25,21 +25,20 @@ from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.evidence import LimeFinding
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
-from propopt.lime.paths import BandwidthPath, read_widths
+from propopt.lime.paths import BandwidthPath, read_widths, word_path
+from propopt.lime.single_runs import expected_run, single_text_run
 from propopt.lime.text.text_diagnosis import (
     MANY_WORDS,
     ObservedWords,
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_paths import word_path
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
     WordCoefficients,
     WordRegression,
 )
-from propopt.lime.text.text_runs import expected_run, single_text_run
 from propopt.lime.text.text_samples import SampledWords
 from propopt.results.certain import plural
 from propopt.structures.subsets.sets import SetFunction

@@ -20,8 +20,8 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
+from propopt.lime.single_runs import WordDraws
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
-from propopt.lime.text.text_runs import WordDraws
 from propopt.losses.faithfulness import error_of_blocks, relative_size
 from propopt.structures.subsets.sets import random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
