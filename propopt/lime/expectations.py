@@ -1,4 +1,4 @@
-"""Exact limits of LIME, from means of factors in each bin."""
+"""Exact limits of LIME: moments of bits, means of factors, and means in bins."""
 
 from __future__ import annotations
 

@@ -39,7 +39,6 @@ from propopt.lime.diagnosis.evidence import (
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.paths import BandwidthPath, bandwidth_path
 from propopt.lime.single_runs import (
     RunScatter,
@@ -48,6 +47,7 @@ from propopt.lime.single_runs import (
     required_samples,
     single_run,
 )
+from propopt.lime.surrogates import LimeSubject
 from propopt.results.certain import plural
 from propopt.results.result import Result
 from propopt.tables.columns import Coded

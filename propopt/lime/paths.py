@@ -1,4 +1,4 @@
-"""Coefficients over kernel widths, and all changes of their signs."""
+"""Coefficients of rows and texts over kernel widths, and all changes of sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What n samples make of the limits: mean, scatter, ranking, selection."""
+"""What n samples make of limits, of rows or texts: mean, scatter, rank, selection."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
 from propopt.lime.expectations import ExchangeableBits, IndependentBits, Limits
-from propopt.lime.laws.lime_law import LimeLaw, draws_at
-from propopt.lime.surrogates import CommonDraws, evaluated, stratified_uniforms
+from propopt.lime.laws.lime_law import LimeLaw
+from propopt.lime.surrogates import (
+    RUN_DRAWS,
+    CommonDraws,
+    stratified_uniforms,
+    values_around,
+)
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sets import SetFunction, SizeMeans, all_sets
@@ -49,10 +54,6 @@ def required_samples(n_samples: int, deviations: Array, wanted: float) -> Array:
     with np.errstate(over="ignore"):
         needed = n_samples * (deviations / wanted) ** 2
         return np.asarray(np.ceil(np.maximum(1.0, needed)))
-
-
-RUN_DRAWS: Final = 4096
-"""Of each row, for deviations that are known to 2 %."""
 
 
 @final
@@ -265,9 +266,8 @@ def single_run(
     fit = expected(limits, values, n_samples, ridge, first_row)
     generator = np.random.default_rng(0) if rng is None else rng
     n_columns = points.shape[1]
-    uniforms = stratified_uniforms(
-        1, read_count(n_draws, "n_draws"), n_columns, generator
-    )
+    size = read_count(n_draws, "n_draws")
+    (uniforms,) = stratified_uniforms(1, size, n_columns, generator)
     of_squares = law.squared_widths(law.widths(points))
     second = np.empty((len(points), n_columns + 1, n_columns + 1))
     shared = np.zeros(len(points), bool)
@@ -280,13 +280,10 @@ def single_run(
             f = np.broadcast_to(common.values, bits.shape[:2])
             weights = common.weights(points[rows], of_squares[rows]).T
             second[rows] = second_moments(fit, rows, bits, f, weights)
-    indices, even = np.flatnonzero(~shared), np.full(1, 1.0 / uniforms.shape[1])
-    for some in RUNS_AT_ONCE.blocks(len(indices), 3 * uniforms.nbytes):
-        rows = indices[some]
-        copies = np.broadcast_to(uniforms, (len(rows), *uniforms.shape[1:]))
-        draws = draws_at(law.columns, points[rows], of_squares[rows], copies)
-        f = evaluated(evaluate, draws.samples)
-        second[rows] = second_moments(fit, rows, draws.bits, f, even)
+    alone, even = np.flatnonzero(~shared), np.full(1, 1.0 / len(uniforms))
+    around = law, points[alone], of_squares[alone], uniforms
+    for some, draws, f in values_around(evaluate, *around, RUNS_AT_ONCE):
+        second[alone[some]] = second_moments(fit, alone[some], draws.bits, f, even)
     return run_of(fit, second, law.log_weights(points, of_squares))
 
 

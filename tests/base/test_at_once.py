@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.resources import Budget, DrawPlan
 from propopt.laws import perturbations
-from propopt.lime import lime_subject, surrogates
+from propopt.lime import surrogates
 from propopt.lime.diagnosis import evidence
 from propopt.losses.graphs import features
 
@@ -64,7 +64,7 @@ CASES = [
     (perturbations, drawn_orders),
     (surrogates, estimated(TREE)),
     (surrogates, estimated(KERNELS)),
-    (lime_subject, variances),
+    (surrogates, variances),
     (evidence, scatter_in_cells),
 ]
 

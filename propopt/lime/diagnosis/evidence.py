@@ -33,9 +33,8 @@ from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
-from propopt.lime.surrogates import CommonDraws, cost_told, evaluated
+from propopt.lime.surrogates import CommonDraws, LimeSubject, cost_told, evaluated
 from propopt.tables.frames import Labels
 
 
