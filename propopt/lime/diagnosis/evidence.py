@@ -81,12 +81,18 @@ class ExplainedRows(Protocol):
     def run_of(self, n_samples: int) -> SingleRun: ...
 
 
+DEVIATIONS: Final = (
+    "{ratio:.2g} standard deviations of a run of {n:,} samples (sd {sd:.2g})"
+)
+"""How far a coefficient is from what does nothing, in a sentence."""
+
+
 class Evidence(ABC):
     """What rules look at: rows of a table, or one document, and runs of n samples."""
 
     noun: ClassVar[str]  # what has coefficients
     wider: ClassVar[str]  # what would do where few samples count
-    noisy: ClassVar[str]  # what is so many deviations of a run, and what that means
+    noisy: ClassVar[str]  # what is so many DEVIATIONS, and what that means
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
 
@@ -136,6 +142,11 @@ class Evidence(ABC):
         """Of coefficients that are zero."""
         return 0.0
 
+    @property
+    def words(self) -> Array:
+        """Names as a table of text, (D,)."""
+        return np.array(self.names, object)
+
     @cached_property
     def sizes(self) -> Array:
         """|β| over the largest of the row, (N, D)."""
@@ -152,7 +163,7 @@ class RowsEvidence(Evidence):
         "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
     )
     noisy: ClassVar[str] = (
-        "the coefficient {beta:.3g} is {deviations}: its sign depends on the seed"
+        f"the coefficient {{beta:.3g}} is {DEVIATIONS}: its sign depends on the seed"
     )
 
     explanation: ExplainedRows  # A LimeExplanation
@@ -406,7 +417,7 @@ class LimeFinding:
 
 
 Sentence: TypeAlias = str | Callable[[int, int], str]
-"""A sentence, or what gives one for a row and a column."""
+"""A sentence, also with tables in braces, or what gives one for a row and a column."""
 
 
 @final
@@ -419,6 +430,8 @@ class Gauged:
     stakes: Array | float
     sentence: Sentence  # what it means; of a row and a column where it depends on them
     remedy: Sentence  # what would do there
+    # tables that sentence and remedy have in braces, by their names
+    told: Mapping[str, Any] = field(default_factory=dict)
     # why nothing is found at a place though its number passes the threshold, and where
     excuses: Mapping[str, Truths] = field(default_factory=dict)
     # where something is found though the number does not pass
@@ -464,8 +477,12 @@ class Rule(Generic[Looked]):
         stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
         places = np.argwhere(result).tolist()
+        told = {
+            name: np.broadcast_to(self._table(own), numbers.shape)
+            for name, own in checked.told.items()
+        }
         said = [
-            [part if isinstance(part, str) else part(n, j) for n, j in places]
+            [_said(part, told, n, j) for n, j in places]
             for part in (checked.sentence, checked.remedy)
         ]
         for place, sentence, remedy in zip(places, *said, strict=True):
@@ -521,6 +538,13 @@ class Rule(Generic[Looked]):
             remedy=remedy,
             severity=float(severity),
         )
+
+
+def _said(part: Sentence, told: Mapping[str, Array], n: int, j: int) -> str:
+    """A sentence, with the numbers of a place where it has tables."""
+    if not isinstance(part, str):
+        return part(n, j)
+    return part.format(**{k: own[n, j] for k, own in told.items()}) if told else part
 
 
 def rule(

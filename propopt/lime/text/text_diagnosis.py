@@ -13,6 +13,7 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
+    DEVIATIONS,
     Evidence,
     Gauged,
     LimeFinding,
@@ -106,8 +107,8 @@ class TextEvidence(Evidence):
     noun: ClassVar[str] = "word"
     wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
     noisy: ClassVar[str] = (
-        "{name!r} is {contrast:.2g} from the median of all words, {deviations}: a run "
-        "does not tell it from words that do nothing"
+        f"{{name!r}} is {{contrast:.2g}} from the median of all words, {DEVIATIONS}: a "
+        "run does not tell it from words that do nothing"
     )
     least_ratio: ClassVar[float] = 1e-9  # the median is nothing from itself
 
@@ -228,17 +229,16 @@ def turning_word(case: TextEvidence) -> Gauged | Reason:
     distance = _to_zero(widths / case.law.bandwidth, path)
     most = np.abs(path).max(axis=0) / case.largest
 
-    def sentence(_: int, j: int) -> str:
-        root = case.law.bandwidth * 2.0 ** distance[j]
-        return (
-            f"the coefficient of {case.names[j]!r}, {case.beta[0, j]:.3g} at the "
-            f"bandwidth {case.law.bandwidth:.3g}, is zero at {root:.3g} (kernel width "
-            f"{100.0 * root:.3g}) and changes its sign there"
-        )
-
+    root = case.law.bandwidth * 2.0**distance
+    sentence = (
+        "the coefficient of {name!r}, {beta:.3g} at the bandwidth "
+        f"{case.law.bandwidth:.3g}, is zero at {{root:.3g}} (kernel width "
+        "{width:.3g}) and changes its sign there"
+    )
+    told = {"name": case.words, "beta": case.beta, "root": root, "width": 100.0 * root}
     remedy = "see the path of coefficients over bandwidths; read no sign here"
     small = {"it is small all along": most < _SMALL}
-    return Gauged(np.abs(distance), most, sentence, remedy, excuses=small)
+    return Gauged(np.abs(distance), most, sentence, remedy, told, excuses=small)
 
 
 def _to_zero(ratios: Values, path: Values) -> Values:
@@ -344,16 +344,14 @@ def words_left_out(case: TextEvidence) -> Gauged | Reason:
     fitted, whole = case.expected(kept), case.expected()
     moved = np.where(kept, np.abs(fitted - whole), np.nan) / case.largest
 
-    def sentence(_: int, j: int) -> str:
-        return (
-            f"where {N_KEPT} words are kept, as by default, {case.names[j]!r} has "
-            f"{fitted[j]:.3g} in the mean of runs, and "
-            f"{whole[j]:.3g} beside all {case.n_words}: it stands for "
-            "words that are left out"
-        )
-
+    sentence = (
+        f"where {N_KEPT} words are kept, as by default, {{name!r}} has {{fitted:.3g}} "
+        f"in the mean of runs, and {{whole:.3g}} beside all {case.n_words}: it stands "
+        "for words that are left out"
+    )
+    told = {"name": case.words, "fitted": fitted, "whole": whole}
     remedy = "fit all words, feature_selection='none'"
-    return Gauged(moved, moved, sentence, remedy)
+    return Gauged(moved, moved, sentence, remedy, told)
 
 
 # ---- Words that are not what the model sees
@@ -417,16 +415,14 @@ def ignored_words(case: TextEvidence) -> Gauged:
     """Its number is |β_j| over the largest of the document."""
     count = np.count_nonzero(~case.depends)
 
-    def sentence(_: int, j: int) -> str:
-        return (
-            f"the model ignores {case.names[j]!r}; its coefficient "
-            f"{case.beta[0, j]:.3g} is that of all {count} such words, and comes of "
-            "what other words do together"
-        )
-
+    sentence = (
+        "the model ignores {name!r}; its coefficient {beta:.3g} is that of all "
+        f"{count} such words, and comes of what other words do together"
+    )
     numbers = np.where(case.depends, np.nan, case.sizes)
     remedy = "read coefficients less that of such words, or take a wider kernel"
-    return Gauged(numbers, case.sizes, sentence, remedy)
+    told = {"name": case.words, "beta": case.beta}
+    return Gauged(numbers, case.sizes, sentence, remedy, told)
 
 
 # ---- The rules of diagnosis of texts
