@@ -877,7 +877,7 @@ class LimeExplanation(
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
     ) -> list[LimeFinding]:
-        evidence = RowsEvidence(self, subject, n_samples)
+        evidence = RowsEvidence.of(self, subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
 

@@ -25,7 +25,12 @@ from propopt.lime.surrogates import (
 )
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
-from propopt.structures.subsets.sets import SetFunction, SizeMeans, all_sets
+from propopt.structures.subsets.sets import (
+    SetFunction,
+    SizeMeans,
+    all_sets,
+    random_sets,
+)
 
 
 # ---- What one run of LIME gives, and how many samples a precision takes
@@ -439,8 +444,8 @@ def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Tr
     ends = np.cumsum(shares) / shares.sum()
     even = (np.arange(read_count(n_draws, "n_draws")) + rng.random()) / n_draws
     sizes = np.minimum(np.searchsorted(ends, even), np.flatnonzero(shares).max())
-    ranks = rng.random((n_draws, len(shares) - 1)).argsort(axis=1).argsort(axis=1)
-    return np.asarray(ranks < sizes[:, None])
+    d = len(shares) - 1
+    return ~random_sets(d, d - sizes, rng)
 
 
 def _counts(bits: Truths, log_shares: Values) -> Values:

@@ -87,6 +87,7 @@ DEVIATIONS: Final = (
 """How far a coefficient is from what does nothing, in a sentence."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence(ABC):
     """What rules look at: rows of a table, or one document, and runs of n samples."""
 
@@ -95,36 +96,17 @@ class Evidence(ABC):
     noisy: ClassVar[str]  # what is so many DEVIATIONS, and what that means
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
-
-    @property
-    @abstractmethod
-    def beta(self) -> Attributions:
-        """Coefficients (N, D)."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Of columns, or words, (D,)."""
-
-    @property
-    @abstractmethod
-    def depends(self) -> Truths:
-        """Whether β_j is not exactly zero for want of the column in f, (N, D)."""
-
-    @property
-    @abstractmethod
-    def effective_share(self) -> Values:
-        """(E π)² / E π², (N,)."""
+    names: tuple[str, ...]  # of columns, or words, (D,)
+    beta: Attributions  # coefficients (N, D)
+    is_exact: bool  # whether these have no error but rounding
+    # (N, D): whether β_j is not exactly zero for want of the column in f
+    depends: Truths
+    effective_share: Values  # (N,): (E π)² / E π²
 
     @property
     @abstractmethod
     def run(self) -> SingleRun:
         """One run: its mean and its covariance; refused where f is not known."""
-
-    @property
-    @abstractmethod
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
 
     @property
     def contrast(self) -> Array:
@@ -154,7 +136,7 @@ class Evidence(ABC):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RowsEvidence(Evidence):
     """Rows of a table under diagnosis."""
 
@@ -168,7 +150,25 @@ class RowsEvidence(Evidence):
 
     explanation: ExplainedRows  # A LimeExplanation
     subject: LimeSubject  # its model and its law
-    n_samples: int
+
+    @classmethod
+    def of(
+        cls, explanation: ExplainedRows, subject: LimeSubject, n_samples: int
+    ) -> RowsEvidence:
+        """What is known of an explanation before anything is computed beside it."""
+        beta, exact = explanation.limits.coefficients, subject.exact
+        columns = np.arange(beta.shape[1])
+        used = columns if exact is None else exact.function.columns
+        return cls(
+            explanation=explanation,
+            subject=subject,
+            n_samples=n_samples,
+            names=explanation.labels.feature_names(len(columns)),
+            beta=beta,
+            is_exact=explanation.standard_errors is None,
+            depends=np.broadcast_to(np.isin(columns, used), beta.shape),
+            effective_share=explanation.effective_share,
+        )
 
     @cached_property
     def law(self) -> LimeLaw:
@@ -179,21 +179,6 @@ class RowsEvidence(Evidence):
     def points(self) -> Points:
         """The rows, encoded."""
         return self.subject.points
-
-    @cached_property
-    def beta(self) -> Attributions:
-        """Coefficients (N, D)."""
-        return self.explanation.limits.coefficients
-
-    @property
-    def effective_share(self) -> Values:
-        """(E π)² / E π², (N,)."""
-        return self.explanation.effective_share
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
-        return self.explanation.standard_errors is None
 
     @cached_property
     def run(self) -> SingleRun:
@@ -314,24 +299,10 @@ class RowsEvidence(Evidence):
         )
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The columns (D,)."""
-        return self.explanation.labels.feature_names(self.beta.shape[1])
-
-    @cached_property
     def coded(self) -> Truths:
         """Which columns are categories, (D,)."""
         columns = binned_columns(self.law)
         return np.array([column is not None and column.coded for column in columns])
-
-    @cached_property
-    def depends(self) -> Truths:
-        """Whether β_j is not exactly zero for want of the column in f, (N, D)."""
-        exact = self.subject.exact
-        if exact is None:
-            return np.ones(self.beta.shape, dtype=bool)
-        used = np.isin(np.arange(self.beta.shape[1]), exact.function.columns)
-        return np.broadcast_to(used, self.beta.shape)
 
     def moved(self, where: Truths, values: Array) -> Array:
         """β_j with rows moved to values (N, D) along column j, where that is asked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, final
@@ -39,6 +39,7 @@ from propopt.lime.text.text_reading import (
     WordCoefficients,
     announce_norms,
 )
+from propopt.lime.text.text_samples import SampledWords, WordMeans, limits_of
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import Document
@@ -100,7 +101,7 @@ _GRID: Final = 2.0 ** np.linspace(-1.0, 1.0, 65)
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TextEvidence(Evidence):
     """One document under diagnosis: N = 1 row of its d words."""
 
@@ -113,32 +114,51 @@ class TextEvidence(Evidence):
     least_ratio: ClassVar[float] = 1e-9  # the median is nothing from itself
 
     limits: ExplainedDocument  # β, with f at the document
-    function: SetFunction | None  # f, where it is known for all sets of words
-    at: Callable[[Values], WordCoefficients]  # from bandwidths (K,) to the limits there
+    means: WordMeans  # what knows the limits at any bandwidth
     law: TextLaw  # how words are deleted
     # what the model sees of the words; None where that is not known
     seen: ObservedWords | None
-    n_samples: int
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The d words."""
-        return self.limits.words
+    @classmethod
+    def of(
+        cls,
+        limits: ExplainedDocument,
+        means: WordMeans,
+        law: TextLaw,
+        seen: ObservedWords | None,
+        n_samples: int,
+    ) -> TextEvidence:
+        """What is known of a document before anything is computed beside it."""
+        d = limits.document.n_words
+        used = np.ones(d, bool)
+        if not isinstance(means, SampledWords):
+            used = np.isin(np.arange(d), used_words(means))
+        return cls(
+            limits=limits,
+            means=means,
+            law=law,
+            seen=seen,
+            n_samples=n_samples,
+            names=limits.words,
+            beta=limits.coefficients[None],
+            is_exact=limits.standard_errors is None,
+            depends=(used if seen is None else used & seen.known)[None],
+            effective_share=np.array([law.effective_share(d)]),
+        )
 
     @property
     def n_words(self) -> int:
         """The number of words, d."""
         return len(self.names)
 
-    @cached_property
-    def beta(self) -> Array:
-        """Coefficients (1, d)."""
-        return self.limits.coefficients[None]
-
     @property
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
-        return self.limits.standard_errors is None
+    def function(self) -> SetFunction | None:
+        """F, where it is known for all sets of words."""
+        return None if isinstance(self.means, SampledWords) else self.means
+
+    def at(self, bandwidths: Values) -> WordCoefficients:
+        """The limits at bandwidths (K,)."""
+        return limits_of(self.means, bandwidths)
 
     @property
     def _rounding(self) -> float:
@@ -146,22 +166,9 @@ class TextEvidence(Evidence):
         return _ROUNDING * abs(self.limits.value)
 
     @cached_property
-    def depends(self) -> Truths:
-        """Whether f is not known to be without the word, (1, d)."""
-        used = np.ones(self.n_words, bool)
-        if self.function is not None:
-            used = np.isin(np.arange(self.n_words), used_words(self.function))
-        return (used if self.seen is None else used & self.seen.known)[None]
-
-    @cached_property
     def contrast(self) -> Array:
         """How far words are from the median of all, (1, d)."""
         return np.abs(self.beta - np.median(self.beta))
-
-    @cached_property
-    def effective_share(self) -> Values:
-        """(E π)² / E π², (1,)."""
-        return np.array([self.law.effective_share(self.n_words)])
 
     def refuse_many_words(self) -> None:
         """Runs and paths of long documents take too long."""
