@@ -242,6 +242,14 @@ class Limits:
         """The surrogate at the row itself, where all bits are 1: Σ β, (n,)."""
         return np.asarray(self.intercept + self.coefficients.sum(axis=1))
 
+    def r2(self, variance: Values) -> Values:
+        """The share of Var_Q f that the surrogate explains, (n,); 1 where f is flat."""
+        # Σ_j α_j (1 − α_j) β_j²: the variance of the surrogate under Q
+        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
+        explained = parts.sum(axis=1)
+        total = np.maximum(variance, explained)
+        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
+
 
 @final
 @dataclass(frozen=True, eq=False)

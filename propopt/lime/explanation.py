@@ -739,7 +739,8 @@ class LimeExplanation(
     @cached_property
     def limits(self) -> Limits:
         """Coefficients, E_Q f, α and log C: what rooms of formulas take."""
-        return Limits(self.coefficients, self.mean, self.alpha, self.log_weight)
+        moments = self.mean, self.alpha, self.log_weight
+        return Limits(self.coefficients, *moments, self.standard_errors)
 
     @property
     def mean(self) -> Values:
@@ -755,11 +756,7 @@ class LimeExplanation(
     @property
     def r2(self) -> Values:
         """The share of Var_Q f that the surrogate explains, (N,); 1 where f is flat."""
-        # Σ_j α_j(1 − α_j) β_j²: the variance of the surrogate under Q
-        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
-        explained = parts.sum(axis=1)
-        total = np.maximum(self.runs.variance, explained)
-        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
+        return self.limits.r2(self.runs.variance)
 
     @cached_property
     def runs(self) -> RunScatter:
@@ -877,9 +874,29 @@ class LimeExplanation(
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
     ) -> list[LimeFinding]:
-        evidence = RowsEvidence.of(self, subject, n_samples)
+        evidence = self.evidence(subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
+
+    def evidence(self, subject: LimeSubject, n_samples: int) -> RowsEvidence:
+        """What rules of diagnosis look at."""
+        columns, exact = np.arange(self.shape[1]), subject.exact
+        used = columns if exact is None else exact.function.columns
+        return RowsEvidence(
+            n_samples=n_samples,
+            names=self.labels.feature_names(len(columns)),
+            beta=self.coefficients,
+            is_exact=self.standard_errors is None,
+            depends=np.broadcast_to(np.isin(columns, used), self.shape),
+            effective_share=self.effective_share,
+            subject=subject,
+            limits=self.limits,
+            values=self.values,
+            ridge=self.ridge,
+            first_row=self.first_row,
+            run_of=self.run_of,
+            scatter=lambda: self.runs,
+        )
 
     def claims(self) -> Iterator[str]:
         errors = self.standard_errors

@@ -13,7 +13,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    Protocol,
     TypeAlias,
     TypeVar,
     final,
@@ -35,7 +34,6 @@ from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
 from propopt.lime.surrogates import CommonDraws, LimeSubject, cost_told, evaluated
-from propopt.tables.frames import Labels
 
 
 # ---- What rules of diagnosis look at: an explanation, and what is computed beside it
@@ -46,39 +44,6 @@ _IN_CELL: Final = 512
 
 _QUICK: Final = 1000
 """Draws for each place beside a row."""
-
-
-class ExplainedRows(Protocol):
-    """What rules look at: of a LimeExplanation, which says what each is."""
-
-    @property
-    def limits(self) -> Limits: ...
-
-    @property
-    def standard_errors(self) -> Array | None: ...
-
-    @property
-    def values(self) -> Values: ...
-
-    @property
-    def r2(self) -> Values: ...
-
-    @property
-    def effective_share(self) -> Values: ...
-
-    @property
-    def ridge(self) -> float: ...
-
-    @property
-    def first_row(self) -> bool: ...
-
-    @property
-    def labels(self) -> Labels: ...
-
-    @property
-    def runs(self) -> RunScatter: ...
-
-    def run_of(self, n_samples: int) -> SingleRun: ...
 
 
 DEVIATIONS: Final = (
@@ -148,27 +113,13 @@ class RowsEvidence(Evidence):
         f"the coefficient {{beta:.3g}} is {DEVIATIONS}: its sign depends on the seed"
     )
 
-    explanation: ExplainedRows  # A LimeExplanation
-    subject: LimeSubject  # its model and its law
-
-    @classmethod
-    def of(
-        cls, explanation: ExplainedRows, subject: LimeSubject, n_samples: int
-    ) -> RowsEvidence:
-        """What is known of an explanation before anything is computed beside it."""
-        beta, exact = explanation.limits.coefficients, subject.exact
-        columns = np.arange(beta.shape[1])
-        used = columns if exact is None else exact.function.columns
-        return cls(
-            explanation=explanation,
-            subject=subject,
-            n_samples=n_samples,
-            names=explanation.labels.feature_names(len(columns)),
-            beta=beta,
-            is_exact=explanation.standard_errors is None,
-            depends=np.broadcast_to(np.isin(columns, used), beta.shape),
-            effective_share=explanation.effective_share,
-        )
+    subject: LimeSubject  # the model and the law of an explanation
+    limits: Limits
+    values: Values  # (N,): f at the rows
+    ridge: float  # of one run
+    first_row: bool  # whether the row itself is a sample of it
+    run_of: Callable[[int], SingleRun]
+    scatter: Callable[[], RunScatter]  # of runs of the explanation, with Var_Q f
 
     @cached_property
     def law(self) -> LimeLaw:
@@ -183,20 +134,19 @@ class RowsEvidence(Evidence):
     @cached_property
     def run(self) -> SingleRun:
         """One run: its mean and its covariance."""
-        return self.explanation.run_of(self.n_samples)
+        return self.run_of(self.n_samples)
 
     @cached_property
     def finite(self) -> FiniteFit:
         """The mean of runs."""
-        own = self.explanation
         return expected(
-            own.limits, own.values, self.n_samples, own.ridge, own.first_row
+            self.limits, self.values, self.n_samples, self.ridge, self.first_row
         )
 
     def cell_sd(self, rows: Positions) -> Values:
         """The standard deviation of f in the cell of each of some rows."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
-        points, alpha = self.points[rows], self.explanation.limits.alpha[rows]
+        points, alpha = self.points[rows], self.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
         for some in AT_ONCE.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
@@ -248,7 +198,7 @@ class RowsEvidence(Evidence):
         coefficients are contrasts in one column, the same at all widths; 1 where it is
         not known.
         """
-        widths, total = self.law.widths(self.points), self.explanation.runs.variance
+        widths, total = self.law.widths(self.points), self.scatter().variance
         if self.subject.exact is not None:
             held = additive_variance(self.subject.exact, self.points, widths)
         elif self.common is not None:

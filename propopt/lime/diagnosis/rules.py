@@ -99,7 +99,7 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
         return Reason("bins have no profile of their own, as weights are of distances")
     numbers = np.full(case.beta.shape, np.nan)
     ends = np.full((2, *case.beta.shape), np.nan)
-    own_errors = case.explanation.standard_errors
+    own_errors = case.limits.standard_errors
     exact = own_errors is None
     profiles = zip(case.profiles, case.profile_errors, strict=True)
     for j, (profile, errors) in enumerate(profiles):
@@ -201,7 +201,7 @@ FLOOR: Final = 0.1
 @rule("weight collapse: ridge", below=0.95, weight=0.85, per="column")
 def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
     """Its number is what ridge leaves of β_j, in the worst row."""
-    if case.explanation.ridge == 0.0:
+    if case.ridge == 0.0:
         return Reason("runs have no ridge")
     left = np.where(case.depends, case.finite.share_left, np.nan)
     means = case.finite.coefficients
@@ -210,7 +210,7 @@ def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
     rows = worst, np.arange(left.shape[1])
 
     sentence = (
-        f"the ridge of {case.explanation.ridge:g} leaves {{share:.1f}} % of the "
+        f"the ridge of {case.ridge:g} leaves {{share:.1f}} % of the "
         f"coefficient: the mean of runs of {case.n_samples:,} samples is "
         "{mean:.4g}, the limit {beta:.4g}"
     )
@@ -221,10 +221,9 @@ def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
 @rule("weight collapse: first row", above=0.1, weight=0.85)
 def row_collapse(case: RowsEvidence) -> Gauged | Reason:
     """Its number is what the row itself moves β_j by, over |β_j|."""
-    own = case.explanation
-    if not own.first_row:
+    if not case.first_row:
         return Reason("the row itself is no sample of a run")
-    shift = first_row_shift(own.limits, own.values, case.n_samples)
+    shift = first_row_shift(case.limits, case.values, case.n_samples)
     # of a tenth of the largest where the coefficient is smaller: no news of zeros
     ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
     means = case.finite.coefficients
@@ -400,7 +399,7 @@ def opposite_sign(case: RowsEvidence) -> Gauged:
 def none_outside(case: RowsEvidence) -> Gauged:
     """Its number is the weight of the samples of a run outside the bin."""
     _normal(case)  # refused where samples are not normal
-    weight = case.n_samples * np.exp(case.explanation.limits.log_weight)
+    weight = case.n_samples * np.exp(case.limits.log_weight)
     tilts = case.law.tilts(case.points, case.law.widths(case.points))
     outside = np.stack([tilt.complement for tilt in tilts], axis=1)
     count = np.where(case.depends, weight[:, None] * outside, np.nan)
@@ -442,7 +441,7 @@ _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 @rule("low fidelity: r2", below=0.5, weight=0.8, per="row")
 def low_r2(case: RowsEvidence) -> Gauged:
     """Its number is the share of Var_Q f that the surrogate explains."""
-    r2, interactions = case.explanation.r2, case.interactions
+    r2, interactions = case.limits.r2(case.scatter().variance), case.interactions
 
     sentence = (
         "the surrogate has {r2:.1f} % of the variance of f; interactions of columns "
@@ -457,15 +456,15 @@ def low_r2(case: RowsEvidence) -> Gauged:
 @rule("low fidelity: local gap", above=0.5, weight=0.7, per="row")
 def local_gap(case: RowsEvidence) -> Gauged:
     """Its number is |f − Σ β| at the row in deviations of f."""
-    own, at_row = case.explanation, case.explanation.limits.at_row
-    gap, sd = np.abs(own.values - at_row), np.sqrt(own.runs.variance)
+    at_row = case.limits.at_row
+    gap, sd = np.abs(case.values - at_row), np.sqrt(case.scatter().variance)
     ratio = np.divide(gap, sd, out=np.zeros(len(gap)), where=sd > 0.0)
 
     sentence = (
         "f is {value:.4g} at the row and the surrogate {at_row:.4g}, {ratio:.2g} sd of "
         "f under the weighted law away"
     )
-    told = {"value": own.values, "at_row": at_row, "ratio": ratio}
+    told = {"value": case.values, "at_row": at_row, "ratio": ratio}
     # in sd of f; of an additive f the surrogate is its mean over the row's cell
     stakes = np.minimum(ratio, np.sqrt(case.interactions))
     return Gauged(ratio, stakes, sentence, _REMEDY, told)
@@ -661,7 +660,7 @@ _ALL: Final = 0.1
 @rule("non-local weights", above=0.95, weight=0.43, per="all")
 def non_local_weights(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the median of (E π)² / E π², of law, width and D alone."""
-    share = case.explanation.effective_share
+    share = case.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
         return Reason("samples have no weights")
     number, most = float(np.median(share)), float(case.interactions.max())
@@ -757,8 +756,7 @@ def out_of_range(case: RowsEvidence) -> Gauged:
 @rule("package: free intercept", above=0.05, weight=0.2, per="row")
 def free_intercept(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the change by a penalised intercept over the largest |β|."""
-    own = case.explanation
-    if own.ridge == 0.0:
+    if case.ridge == 0.0:
         return Reason("runs have no ridge")
     moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
     change = np.abs(moved - case.finite.coefficients) / case.largest
@@ -776,15 +774,15 @@ def free_intercept(case: RowsEvidence) -> Gauged | Reason:
 
 def _penalised(case: RowsEvidence, n: int) -> Array:
     """Mean coefficients with ridge on the intercept too."""
-    own, limits = case.explanation, case.explanation.limits
+    limits = case.limits
     alpha = limits.alpha[n]
     bits, spread = np.append(1.0, alpha), np.append(0.0, alpha * (1.0 - alpha))
     weight = case.finite.total[n]
-    first = float(own.first_row)
+    first = float(case.first_row)
     system = weight * (np.outer(bits, bits) + np.diag(spread)) + first
-    system += own.ridge * np.eye(len(bits))
+    system += case.ridge * np.eye(len(bits))
     right = weight * (bits * limits.mean[n] + spread * np.append(0.0, case.beta[n]))
-    return np.asarray(np.linalg.solve(system, right + first * own.values[n])[1:])
+    return np.asarray(np.linalg.solve(system, right + first * case.values[n])[1:])
 
 
 # ---- The rules of diagnosis
