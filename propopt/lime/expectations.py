@@ -11,8 +11,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import BinRule
-from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
+from propopt.lime.laws.binned_columns import BinnedColumn, BinRule, binned_columns
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import FactorMeans, InBins, LimeColumn, LimeLaw, Tilt
 from propopt.structures.products.sums import ROWS_AT_ONCE, FactorNumbers, SumOfProducts
