@@ -13,7 +13,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    TypeAlias,
     TypeVar,
     final,
 )
@@ -337,10 +336,6 @@ class LimeFinding:
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
 
 
-Sentence: TypeAlias = str | Callable[[int, int], str]
-"""A sentence, also with tables in braces, or what gives one for a row and a column."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Gauged:
@@ -349,9 +344,9 @@ class Gauged:
     numbers: Array | float
     # how much of the largest coefficient of the row it is about, 0 to 1
     stakes: Array | float
-    sentence: Sentence  # what it means; of a row and a column where it depends on them
-    remedy: Sentence  # what would do there
-    # tables that sentence and remedy have in braces, by their names
+    sentence: str  # what it means
+    remedy: str  # what would do there
+    # tables of numbers and words that both have in braces, by their names; if any
     told: Mapping[str, Any] = field(default_factory=dict)
     # why nothing is found at a place though its number passes the threshold, and where
     excuses: Mapping[str, Truths] = field(default_factory=dict)
@@ -402,13 +397,14 @@ class Rule(Generic[Looked]):
             name: np.broadcast_to(self._table(own), numbers.shape)
             for name, own in checked.told.items()
         }
-        said = [
-            [_said(part, told, n, j) for n, j in places]
-            for part in (checked.sentence, checked.remedy)
-        ]
-        for place, sentence, remedy in zip(places, *said, strict=True):
-            number, severity = numbers[*place], severities[*place]
-            yield self._told(number, sentence, remedy, place, severity)
+        for n, j in places:
+            here = {name: own[n, j] for name, own in told.items()}
+            sentence, remedy = (
+                part.format(**here) if here else part
+                for part in (checked.sentence, checked.remedy)
+            )
+            number, severity = numbers[n, j], severities[n, j]
+            yield self._told(number, sentence, remedy, (n, j), severity)
         if not result.any():
             yield self._nearest(numbers, excuses)
 
@@ -459,13 +455,6 @@ class Rule(Generic[Looked]):
             remedy=remedy,
             severity=float(severity),
         )
-
-
-def _said(part: Sentence, told: Mapping[str, Array], n: int, j: int) -> str:
-    """A sentence, with the numbers of a place where it has tables."""
-    if not isinstance(part, str):
-        return part(n, j)
-    return part.format(**{k: own[n, j] for k, own in told.items()}) if told else part
 
 
 def rule(

@@ -7,13 +7,12 @@ gives that column a coefficient, though nothing changes near the row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.arrays import Array, Points, Truths
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
@@ -141,53 +140,42 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
 @rule("cancellation by binning", below=SMALL_SHARE, weight=0.95)
 def cancellation(case: RowsEvidence) -> Gauged:
     """Its number is |β_j| over the range of the profile."""
-    spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in case.profiles]
-    ranges = np.stack(spans, axis=1)
+    ends = [(np.nanmin(h, axis=1), np.nanmax(h, axis=1)) for h in case.profiles]
+    low, high = np.stack(ends, axis=2)
+    ranges = high - low
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
     some = shares > MATTERS
     ratio = np.full(ranges.shape, np.nan)
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
-
-    others = _with_other_bins(case, ratio < SMALL_SHARE)
-
-    def sentence(n: int, j: int) -> str:
-        profile = case.profiles[j][n]
-        return (
-            f"the column moves the mean of f by {case.about}{ranges[n, j]:.4g}, from "
-            f"{np.nanmin(profile):.4g} to {np.nanmax(profile):.4g} over its bins, and "
-            f"has the coefficient {case.beta[n, j]:.4g}: its bin is near the mean of "
-            f"the others{others(n, j)}"
-        )
-
+    sentence = (
+        f"the column moves the mean of f by {case.about}{{range:.4g}}, from "
+        "{low:.4g} to {high:.4g} over its bins, and has the coefficient {beta:.4g}: "
+        "its bin is near the mean of the others{otherwise}"
+    )
+    told = {"range": ranges, "low": low, "high": high, "beta": case.beta}
+    told["otherwise"] = _with_other_bins(case, ratio < SMALL_SHARE)
     remedy = "look at the profile over all bins, or choose another number of bins"
-    return Gauged(ratio, ranges / case.largest, sentence, remedy)
+    return Gauged(ratio, ranges / case.largest, sentence, remedy, told)
 
 
-def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Callable[[int, int], str]:
-    """The end of a sentence: coefficients with one bin less and one more.
+def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Array:
+    """The end of a sentence: coefficients with one bin less and one more, (N, D).
 
     Estimates are made for the first few only: each takes draws of its own.
     """
-    few = wanted
     if case.subject.exact is None:
-        few = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
-
-    @cache
-    def coefficients(j: int, count: int) -> Values:
-        values, rows = np.full(len(wanted), np.nan), np.flatnonzero(few[:, j])
-        if len(rows) > 0:
-            values[rows] = case.rebinned(rows, j, count)
-        return values
-
-    def told(n: int, j: int) -> str:
-        own = len(inner_edges(case.law.columns[j])) + 1
-        known = [
-            f"{value:.4g} with {count} bins"
-            for count in (own - 1, own + 1)
-            if not np.isnan(value := coefficients(j, count)[n])
-        ]
-        return f"; it is {' and '.join(known)}" if known else ""
-
+        wanted = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
+    told = np.full(wanted.shape, "", object)
+    for j in np.flatnonzero(wanted.any(axis=0)).tolist():
+        rows, own = np.flatnonzero(wanted[:, j]), len(inner_edges(case.law.columns[j]))
+        values = {count: case.rebinned(rows, j, count) for count in (own, own + 2)}
+        for k, n in enumerate(rows):
+            known = [
+                f"{value[k]:.4g} with {count} bins"
+                for count, value in values.items()
+                if not np.isnan(value[k])
+            ]
+            told[n, j] = f"; it is {' and '.join(known)}" if known else ""
     return told
 
 
@@ -367,18 +355,16 @@ def switched_off(case: RowsEvidence) -> Gauged:
         spread = tilts[j].alpha * tilts[j].complement / tilts[j].pieces.sd[0]
         step[:, j] = np.abs(gain[:, j]) * spread / _LARGEST_STEP
 
-    def sentence(n: int, j: int) -> str:
-        # θ is 0 where the width is critical
-        width = critical[n, j]
-        turned = f"; at the kernel width {width:.4g} it changes its sign"
-        return (
-            "the weighted samples have about the same density at both ends of the bin: "
-            f"of a slope {gain[n, j]:.3g} is left, whatever it is"
-            f"{'' if np.isnan(width) else turned}"
-        )
-
+    # θ is 0 where the width is critical
+    turned = "; at the kernel width {:.4g} it changes its sign"
+    words = ["" if np.isnan(width) else turned.format(width) for width in critical.flat]
+    sentence = (
+        "the weighted samples have about the same density at both ends of the bin: of "
+        "a slope {gain:.3g} is left, whatever it is{turned}"
+    )
+    told = {"gain": gain, "turned": np.reshape(np.array(words, object), gain.shape)}
     remedy = "another kernel width or number of bins; compare with the gradient"
-    return Gauged(step, 1.0, sentence, remedy)
+    return Gauged(step, 1.0, sentence, remedy, told)
 
 
 @rule("sign opposite to gradient", below=0.0, weight=0.9)

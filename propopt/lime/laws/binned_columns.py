@@ -2,7 +2,7 @@
 
 - :func:`~propopt.lime.laws.binned_columns.by_column`: what is given for some columns.
 - :class:`~propopt.lime.laws.binned_columns.BinRule`: how many bins, or where they end.
-- :class:`~propopt.lime.laws.binned_columns.BinnedColumn`: weighted by bits, or distance.
+- :class:`~propopt.lime.laws.binned_columns.BinnedColumn`: weights by bits, or distance.
 """
 
 from __future__ import annotations

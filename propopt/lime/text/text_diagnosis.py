@@ -267,16 +267,16 @@ def leaving_one_out(case: TextEvidence) -> Gauged | Reason:
     shares = case.law.shares(case.n_words)
     share = shares[-2] / shares.sum()
 
-    def sentence(*_: int) -> str:
-        constant = case.at(np.array([1e-100])).coefficients[0]
-        return (
-            f"texts that lose one word have {100.0 * share:.0f} % of the weight: "
-            "coefficients say what is lost with one word, and words that do nothing "
-            "alone are not told from those that do (as ν → 0 they are from "
-            f"{constant.min():.3g} to {constant.max():.3g}, with a constant that is "
-            "added to all of them)"
-        )
-
+    ends = np.zeros(1)
+    if share > leaving_one_out.threshold:
+        ends = case.at(np.array([1e-100])).coefficients[0]
+    sentence = (
+        f"texts that lose one word have {100.0 * share:.0f} % of the weight: "
+        "coefficients say what is lost with one word, and words that do nothing alone "
+        "are not told from those that do (as ν → 0 they are from "
+        f"{ends.min():.3g} to {ends.max():.3g}, with a constant that is added to all "
+        "of them)"
+    )
     remedy = "a wider kernel, to see what words do together"
     return Gauged(share, 1.0, sentence, remedy)
 
@@ -328,16 +328,15 @@ def ridge_of_texts(case: TextEvidence) -> Gauged:
     """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.law.inverse_norm(case.n_words) / case.n_samples
 
-    def sentence(*_: int) -> str:
-        top = int(np.argmax(case.sizes))
-        mean = case.expected()[top]
-        return (
-            f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the "
-            f"samples tell: the mean of runs of {case.n_samples:,} gives "
-            f"{case.names[top]!r} {mean:.3g}, the limit is {case.beta[0, top]:.3g}"
-        )
-
-    return Gauged(number, 1.0, sentence, case.wider)
+    if not number > ridge_of_texts.threshold:
+        return Gauged(number, 1.0, "", case.wider)
+    top = int(np.argmax(case.sizes))
+    sentence = (
+        f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the samples "
+        f"tell: the mean of runs of {case.n_samples:,} gives {{name!r}} "
+        f"{case.expected()[top]:.3g}, the limit is {case.beta[0, top]:.3g}"
+    )
+    return Gauged(number, 1.0, sentence, case.wider, {"name": case.words[[top]]})
 
 
 @rule("words left out", above=0.1, weight=0.5)
@@ -375,17 +374,19 @@ def shared_feature(case: TextEvidence) -> Gauged | Reason:
     groups = np.array(seen.beside)
     joint = np.array([np.abs(beta[groups == name]).sum() for name in groups])
 
-    def sentence(_: int, j: int) -> str:
-        others = np.flatnonzero((groups == groups[j]) & (np.arange(len(groups)) != j))
-        return (
-            f"{case.names[j]!r} and {case.named(others)} are one feature of the model, "
-            f"{seen.beside[j]!r}, and are deleted one by one: the coefficient "
-            f"{beta[j]:.3g} is what it adds beside the others, not what the "
-            "feature does"
-        )
-
+    others, places = [""] * len(groups), np.arange(len(groups))
+    for j in np.flatnonzero(seen.alike > shared_feature.threshold).tolist():
+        beside = (groups == groups[j]) & (places != j)
+        others[j] = case.named(np.flatnonzero(beside))
+    sentence = (
+        "{name!r} and {others} are one feature of the model, {feature!r}, and are "
+        "deleted one by one: the coefficient {beta:.3g} is what it adds beside the "
+        "others, not what the feature does"
+    )
+    told = {"name": case.words, "others": np.array(others, object)}
+    told |= {"feature": np.array(seen.beside, object), "beta": beta}
     numbers = seen.alike.astype(np.float64)
-    return Gauged(numbers, joint / case.largest, sentence, _OWN_WORDS)
+    return Gauged(numbers, joint / case.largest, sentence, _OWN_WORDS, told)
 
 
 @rule("features of several words", above=0.0, weight=0.5, per="row")
@@ -407,13 +408,12 @@ def unknown_words(case: TextEvidence) -> Gauged | Reason:
     unknown = np.flatnonzero(~case.features_of_words().known)
     share = len(unknown) / case.n_words
 
-    def sentence(*_: int) -> str:
-        return (
-            f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
-            f"{case.named(unknown)} change nothing, and have "
-            f"coefficients up to {np.abs(case.beta[0, unknown]).max():.2g}"
-        )
-
+    largest = np.abs(case.beta[0, unknown]).max(initial=0.0)
+    sentence = (
+        f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
+        f"{case.named(unknown)} change nothing, and have coefficients up to "
+        f"{largest:.2g}"
+    )
     return Gauged(share, share, sentence, _OWN_WORDS)
 
 
