@@ -874,11 +874,11 @@ class LimeExplanation(
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
     ) -> list[LimeFinding]:
-        evidence = self.evidence(subject, n_samples)
+        evidence = self._evidence(subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
 
-    def evidence(self, subject: LimeSubject, n_samples: int) -> RowsEvidence:
+    def _evidence(self, subject: LimeSubject, n_samples: int) -> RowsEvidence:
         """What rules of diagnosis look at."""
         columns, exact = np.arange(self.shape[1]), subject.exact
         used = columns if exact is None else exact.function.columns

@@ -56,7 +56,7 @@ def variances() -> Any:
 
 def scatter_in_cells() -> Any:
     lime = po.lime.limits(TREE, ROWS, data=X)
-    return [lime.evidence(lime.subject, 1000).cell_sd(np.arange(7))]
+    return [lime._evidence(lime.subject, 1000).cell_sd(np.arange(7))]
 
 
 CASES = [
