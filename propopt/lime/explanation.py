@@ -874,29 +874,9 @@ class LimeExplanation(
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
     ) -> list[LimeFinding]:
-        evidence = self._evidence(subject, n_samples)
+        evidence = evidence_of(self, subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
-
-    def _evidence(self, subject: LimeSubject, n_samples: int) -> RowsEvidence:
-        """What rules of diagnosis look at."""
-        columns, exact = np.arange(self.shape[1]), subject.exact
-        used = columns if exact is None else exact.function.columns
-        return RowsEvidence(
-            n_samples=n_samples,
-            names=self.labels.feature_names(len(columns)),
-            beta=self.coefficients,
-            is_exact=self.standard_errors is None,
-            depends=np.broadcast_to(np.isin(columns, used), self.shape),
-            effective_share=self.effective_share,
-            subject=subject,
-            limits=self.limits,
-            values=self.values,
-            ridge=self.ridge,
-            first_row=self.first_row,
-            run_of=self.run_of,
-            scatter=lambda: self.runs,
-        )
 
     def claims(self) -> Iterator[str]:
         errors = self.standard_errors
@@ -948,3 +928,26 @@ class LimeExplanation(
                 "settings": settings,
             },
         )
+
+
+def evidence_of(
+    lime: LimeExplanation, subject: LimeSubject, n_samples: int
+) -> RowsEvidence:
+    """What rules of diagnosis look at."""
+    columns, exact = np.arange(lime.shape[1]), subject.exact
+    used = columns if exact is None else exact.function.columns
+    return RowsEvidence(
+        n_samples=n_samples,
+        names=lime.labels.feature_names(len(columns)),
+        beta=lime.coefficients,
+        is_exact=lime.standard_errors is None,
+        depends=np.broadcast_to(np.isin(columns, used), lime.shape),
+        effective_share=lime.effective_share,
+        subject=subject,
+        limits=lime.limits,
+        values=lime.values,
+        ridge=lime.ridge,
+        first_row=lime.first_row,
+        run_of=lime.run_of,
+        scatter=lambda: lime.runs,
+    )

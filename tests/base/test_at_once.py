@@ -16,6 +16,7 @@ from propopt.base.resources import Budget, DrawPlan
 from propopt.laws import perturbations
 from propopt.lime import surrogates
 from propopt.lime.diagnosis import evidence
+from propopt.lime.explanation import evidence_of
 from propopt.losses.graphs import features
 
 
@@ -56,7 +57,7 @@ def variances() -> Any:
 
 def scatter_in_cells() -> Any:
     lime = po.lime.limits(TREE, ROWS, data=X)
-    return [lime._evidence(lime.subject, 1000).cell_sd(np.arange(7))]
+    return [evidence_of(lime, lime.subject, 1000).cell_sd(np.arange(7))]
 
 
 CASES = [
