@@ -8,9 +8,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from propopt.base.arrays import Array, Values
-from propopt.lime.moments import ExchangeableBits
+from propopt.lime.expectations import ExchangeableBits
+from propopt.lime.single_runs import exchangeable_matrix
 from propopt.lime.text.text_reading import TextLaw
-from propopt.lime.text.text_runs import exchangeable_matrix
 
 
 class Sigmas(NamedTuple):

@@ -1,18 +1,175 @@
-"""Exact limits of LIME, from means of factors in each bin."""
+"""Exact limits of LIME: moments of bits, means of factors, and means in bins."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
-from propopt.lime.laws.lime_law import FactorMeans, InBins, LimeLaw, Tilt
-from propopt.lime.moments import IndependentBits
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.errors import InvalidInput
+from propopt.lime.laws.binned_columns import BinnedColumn, BinRule, binned_columns
+from propopt.lime.laws.gaussian_law import NormalColumn
+from propopt.lime.laws.lime_law import FactorMeans, InBins, LimeColumn, LimeLaw, Tilt
 from propopt.structures.products.sums import ROWS_AT_ONCE, FactorNumbers, SumOfProducts
+
+
+# ---- Bits of which only the number of ones matters
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExchangeableBits:
+    """Bits of the words of a text: of m words that are kept all sets are alike.
+
+    Cov_Q(z) has two eigenvalues: Var_Q(m) / d along (1, ..., 1), and
+    (α_1 − α_2) / α_0 = E_Q[m (d − m)] / (d (d − 1)) on all that sums to 0.
+    """
+
+    log_sizes: Array  # (n, d + 1): log E[π; m words kept] of m = 0, ..., d; d ≥ 2
+
+    @property
+    def n_words(self) -> int:
+        """The number of words, d."""
+        return self.log_sizes.shape[1] - 1
+
+    def at(self, rows: slice | Positions, /) -> ExchangeableBits:
+        """Those of some situations."""
+        return ExchangeableBits(self.log_sizes[rows])
+
+    @cached_property
+    def log_weight(self) -> Values:
+        """Log E π, (n,)."""
+        most = self.log_sizes.max(axis=1)
+        total = np.exp(self.log_sizes - most[:, None]).sum(axis=1)
+        return np.asarray(most + np.log(total))
+
+    @cached_property
+    def _shares(self) -> Array:
+        """The probabilities of sizes, (n, d + 1)."""
+        weights = np.exp(self.log_sizes - self.log_sizes.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _lost(self) -> Values:
+        """U = d − 1 − m: where most weight is on one size, sums of what is small."""
+        return np.asarray(self.n_words - 1.0 - np.arange(self.n_words + 1))
+
+    @cached_property
+    def off_mean(self) -> Array:
+        """M − E_Q m, (n, d + 1)."""
+        return np.asarray((self._shares @ self._lost)[:, None] - self._lost)
+
+    @cached_property
+    def spread(self) -> Values:
+        """M (d − m) / d, the squared length of z apart from (1, ..., 1), (d + 1,)."""
+        sizes = self.n_words - 1.0 - self._lost
+        return np.asarray(sizes * (self._lost + 1.0) / self.n_words)
+
+    @cached_property
+    def share(self) -> Values:
+        """Q(z_j = 1) of any word, (n,)."""
+        return np.asarray(
+            (self.n_words - 1.0 - self._shares @ self._lost) / self.n_words
+        )
+
+    @cached_property
+    def along(self) -> Values:
+        """The eigenvalue along (1, ..., 1), (n,)."""
+        return np.asarray((self._shares * self.off_mean**2).sum(axis=1) / self.n_words)
+
+    @cached_property
+    def apart(self) -> Values:
+        """The eigenvalue on all that sums to 0, (n,)."""
+        return np.asarray(self._shares @ self.spread / (self.n_words - 1.0))
+
+    @property
+    def alpha(self) -> Array:
+        """Q(z_j = 1), (n, D)."""
+        return np.repeat(self.share[:, None], self.n_words, axis=1)
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """Cov_Q(z, bᵀz), (n, D)."""
+        level = coefficients.mean(axis=1, keepdims=True)
+        rest = coefficients - level
+        return np.asarray(self.along[:, None] * level + self.apart[:, None] * rest)
+
+    def solved(
+        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
+    ) -> Array:
+        """(Cov_Q(z) + ρ I)⁻¹ x of vectors x (n, S, D), 0 for bits that are not kept."""
+        there = self._there(kept)[:, None]
+        size = there.sum(axis=2, keepdims=True)
+        x = there * vectors
+        level = x.sum(axis=2, keepdims=True) / np.maximum(size, 1.0)
+        along, apart = self._eigenvalues(size[:, :, 0])
+        ends = level / (along + penalty[:, None])[:, None]
+        rest = (x - level) / (apart + penalty[:, None])[:, None]
+        return np.asarray(there * (ends + rest))
+
+    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+        """What ρ leaves of a coefficient, (n, D): the two shares of eigenvalues."""
+        there = self._there(kept)
+        size = there.sum(axis=1, keepdims=True)
+        along, apart = self._eigenvalues(size)
+        rho, one = penalty[:, None], 1.0 / np.maximum(size, 1.0)
+        left = one * along / (along + rho) + (1.0 - one) * apart / (apart + rho)
+        return np.asarray(there * left)
+
+    def _there(self, kept: Truths | None) -> Array:
+        """1 for bits that are kept, else 0, (n, D)."""
+        if kept is None:
+            return np.ones((len(self.share), self.n_words))
+        return np.asarray(kept, float)
+
+    def _eigenvalues(self, size: Array) -> tuple[Array, Array]:
+        """Of the covariance of k of the bits (n, 1): along, a sum of what is ≥ 0."""
+        part = size / self.n_words
+        apart = self.apart[:, None]
+        return (1.0 - part) * apart + part * self.along[:, None], apart
+
+
+# ---- Bits that are independent under the weighted law
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class IndependentBits:
+    """Bits of the columns of a table: Cov_Q(z) = diag(α_j (1 − α_j))."""
+
+    alpha: Array  # (n, D): Q(z_j = 1)
+    log_weight: Values  # (n,): log E π
+
+    def at(self, rows: slice | Positions, /) -> IndependentBits:
+        """Those of some situations."""
+        return IndependentBits(self.alpha[rows], self.log_weight[rows])
+
+    @property
+    def variances(self) -> Array:
+        """α_j (1 − α_j), (n, D)."""
+        return np.asarray(self.alpha * (1.0 - self.alpha))
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """α_j (1 − α_j) b_j, (n, D)."""
+        return np.asarray(self.variances * coefficients)
+
+    def solved(
+        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
+    ) -> Array:
+        """x_j / (α_j (1 − α_j) + ρ), (n, S, D)."""
+        return np.asarray(self._steepness(penalty, kept)[:, None] * vectors)
+
+    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+        """α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
+        return np.asarray(self._steepness(penalty, kept) * self.variances)
+
+    def _steepness(self, penalty: Values, kept: Truths | None) -> Array:
+        with np.errstate(over="ignore"):
+            steep = 1.0 / (self.variances + penalty[:, None])
+        return steep if kept is None else np.where(kept, steep, 0.0)
 
 
 # ---- What LIME tends to for a sum of products, exactly
@@ -83,6 +240,14 @@ class Limits:
     def at_row(self) -> Values:
         """The surrogate at the row itself, where all bits are 1: Σ β, (n,)."""
         return np.asarray(self.intercept + self.coefficients.sum(axis=1))
+
+    def r2(self, variance: Values) -> Values:
+        """The share of Var_Q f that the surrogate explains, (n,); 1 where f is flat."""
+        # Σ_j α_j (1 − α_j) β_j²: the variance of the surrogate under Q
+        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
+        explained = parts.sum(axis=1)
+        total = np.maximum(variance, explained)
+        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
 
 
 @final
@@ -199,3 +364,177 @@ def _mean(shares: Array, means: Array) -> Values:
     mean: Values = np.full(total.shape, np.nan)
     np.divide((shares * means).sum(axis=0), total, out=mean, where=total > 0.0)
     return mean
+
+
+# ---- Means of a function by the bin of one column, and coefficients along its bins
+
+
+def bin_profiles(
+    exact: ExactLimits, points: Points, widths: Values | None = None
+) -> tuple[Array, ...]:
+    """h_j(b) = E_Q[f | V_j in bin b] of all columns, for all rows, (n, B_j) each.
+
+    NaN in bins that are never drawn from.
+    """
+    binned = binned_columns(exact.law)
+    columns = tuple(column for column in binned if column is not None)
+    if len(columns) < len(binned):
+        raise InvalidInput(
+            f"law: {exact.law!r} weights samples by their distance from the row, so a "
+            "bin has no mean of its own; a TabularLaw weights them by bins"
+        )
+    own_widths = exact.law.widths(points, widths)
+    parts = [
+        _means(exact, columns, points[some], own_widths[some])
+        for some in exact.blocks(len(points))
+    ]
+    return tuple(
+        np.where(
+            column.shares > 0.0, np.concatenate([part[j] for part in parts]), np.nan
+        )
+        for j, column in enumerate(columns)
+    )
+
+
+def _means(
+    exact: ExactLimits,
+    columns: tuple[BinnedColumn, ...],
+    points: Points,
+    widths: Values,
+) -> list[Array]:
+    """h_j(b) = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (E[g_u | b] − E_Q g_u), (n, B_j)."""
+    means = exact.factor_means(points, widths)
+    total, slopes = exact.function.slopes(means.mean)
+    profiles = [np.repeat(total[:, None], len(c.shares), axis=1) for c in columns]
+    for j in exact.function.columns.tolist():
+        for numbers, in_pieces in exact.piece_means(j, means.tilts[j]):
+            own = slopes[numbers]
+            profiles[j] += own.T @ in_pieces
+            profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
+    return profiles
+
+
+# ---- Edges of bins around values, and columns in other bins
+
+
+def inner_edges(column: LimeColumn) -> Array:
+    """Where bins of numbers end; none for categories."""
+    if isinstance(column, BinnedColumn) and not column.coded:
+        return column.edges
+    return column.edges if isinstance(column, NormalColumn) else np.zeros(0)
+
+
+def data_ends(column: LimeColumn) -> tuple[float, float]:
+    """The lowest and the highest number of the data; infinite under normal laws."""
+    return column.extent if isinstance(column, BinnedColumn) else (-np.inf, np.inf)
+
+
+def own_widths(column: LimeColumn, x: Values) -> Values:
+    """The width of the bin of each number (n,); σ where it has no end."""
+    edges, (low, high) = inner_edges(column), data_ends(column)
+    ends, place = np.concatenate([[low], edges, [high]]), column.place(x)
+    widths = ends[place + 1] - ends[place]
+    endless = np.isinf(widths)
+    if isinstance(column, NormalColumn):
+        widths[endless] = column.scale
+    if isinstance(column, BinnedColumn):
+        widths[endless] = column.pieces.sd[place[endless]]
+    return widths
+
+
+def nearest_edges(column: LimeColumn, x: Values) -> Array:
+    """The nearest inner edge of the bin of each value, (3, n); NaN if it has none.
+
+    Its distance in widths of the bin, the edge, and the nearest value beyond it.
+    """
+    edges, result = inner_edges(column), np.full((3, len(x)), np.nan)
+    known = np.flatnonzero(~np.isnan(x))
+    if len(edges) == 0:
+        return result
+    x = x[known]
+    place, last = column.place(x), len(edges) - 1
+    low, high = edges[np.maximum(place - 1, 0)], edges[np.minimum(place, last)]
+    below = (place > last) | ((place > 0) & (np.abs(x - low) <= np.abs(x - high)))
+    edge = np.where(below, low, high)
+    around = np.stack([np.nextafter(edge, -np.inf), edge, np.nextafter(edge, np.inf)])
+    target = np.where(below, place - 1, place + 1)
+    beyond = column.place(around.ravel()).reshape(around.shape) == target
+    widths = own_widths(column, x)
+    some = np.flatnonzero(beyond.any(axis=0) & (widths > 0.0))
+    values = around[beyond.argmax(axis=0), np.arange(len(x))]
+    distance = np.abs(x - edge)[some] / widths[some]
+    result[:, known[some]] = distance, edge[some], values[some]
+    return result
+
+
+def values_in_bins(column: LimeColumn) -> Values:
+    """A value in each bin, (B,), NaN for the bin of missing numbers."""
+    if isinstance(column, BinnedColumn) and column.coded:
+        return column.pieces.mean
+    edges = inner_edges(column)
+    if isinstance(column, NormalColumn):
+        first = edges[0] - column.scale if len(edges) > 0 else column.mean
+        values = np.append(first, edges)
+    else:
+        low, _ = data_ends(column)
+        last = np.nextafter(edges[-1], np.inf) if len(edges) > 0 else low
+        values = np.append(edges, last)
+    return np.append(values, np.nan) if len(column.bins) > len(values) else values
+
+
+def with_bins(
+    column: LimeColumn, n_bins: int, reference: Values | None
+) -> BinnedColumn | NormalColumn | None:
+    """The column in another number of bins; None where that makes no sense."""
+    own = column
+    if isinstance(own, NormalColumn):
+        mean, scale, unit = own.mean, own.scale, own.unit
+        return NormalColumn.of_rule(mean, scale, BinRule(n_bins), unit, own.missing)
+    if reference is None or not isinstance(own, BinnedColumn) or own.coded:
+        return None
+    known = reference[~np.isnan(reference)]
+    bins = BinnedColumn.of_data(reference, BinRule(n_bins).inner_edges(known))
+    return bins if (bins.missing >= 0) == (own.missing >= 0) else None
+
+
+# ---- Means of a function over the bins of a column, the other columns as LIME has them
+
+
+def profile_means(
+    limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
+) -> Array:
+    """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j).
+
+    points (N, D).
+    """
+    column = law.columns[j]
+    values = values_in_bins(column)
+    moved = np.repeat(points, len(values), axis=0)
+    moved[:, j] = np.tile(values, len(points))
+    result = limits(moved)
+    inside = result.mean + (1.0 - result.alpha[:, j]) * result.coefficients[:, j]
+    means = np.full((len(points), len(column.bins)), np.nan)
+    means[:, column.place(values)] = inside.reshape(len(points), len(values))
+    return means
+
+
+# ---- Coefficients of two columns in each cell of their bins
+
+
+def cell_coefficients(
+    limits: Callable[[Points], Limits],
+    law: LimeLaw,
+    point: Points,  # shape (1, D)
+    pair: tuple[int, int],
+) -> Array:
+    """β of a pair of columns with one row (1, D) moved to each cell, (B_1, B_2, 2)."""
+    one, other = (law.columns[j] for j in pair)
+    first, second = values_in_bins(one), values_in_bins(other)
+    moved = np.repeat(point, len(first) * len(second), axis=0)
+    moved[:, pair[0]] = np.repeat(first, len(second))
+    moved[:, pair[1]] = np.tile(second, len(first))
+    result = limits(moved).coefficients[:, list(pair)]
+    cells = np.full((len(one.bins), len(other.bins), 2), np.nan)
+    indices = np.ix_(one.place(first), other.place(second))
+    cells[indices] = result.reshape(len(first), len(second), 2)
+    return cells

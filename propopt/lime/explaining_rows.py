@@ -27,7 +27,7 @@ from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import columns_of
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.lime_subject import (
+from propopt.lime.surrogates import (
     LimeSubject,
     checked_products,
     limits_or_estimates,

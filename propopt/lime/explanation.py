@@ -39,7 +39,6 @@ from propopt.lime.diagnosis.evidence import (
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw
-from propopt.lime.lime_subject import LimeSubject
 from propopt.lime.paths import BandwidthPath, bandwidth_path
 from propopt.lime.single_runs import (
     RunScatter,
@@ -48,6 +47,7 @@ from propopt.lime.single_runs import (
     required_samples,
     single_run,
 )
+from propopt.lime.surrogates import LimeSubject
 from propopt.results.certain import plural
 from propopt.results.result import Result
 from propopt.tables.columns import Coded
@@ -739,7 +739,8 @@ class LimeExplanation(
     @cached_property
     def limits(self) -> Limits:
         """Coefficients, E_Q f, α and log C: what rooms of formulas take."""
-        return Limits(self.coefficients, self.mean, self.alpha, self.log_weight)
+        moments = self.mean, self.alpha, self.log_weight
+        return Limits(self.coefficients, *moments, self.standard_errors)
 
     @property
     def mean(self) -> Values:
@@ -755,11 +756,7 @@ class LimeExplanation(
     @property
     def r2(self) -> Values:
         """The share of Var_Q f that the surrogate explains, (N,); 1 where f is flat."""
-        # Σ_j α_j(1 − α_j) β_j²: the variance of the surrogate under Q
-        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
-        explained = parts.sum(axis=1)
-        total = np.maximum(self.runs.variance, explained)
-        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
+        return self.limits.r2(self.runs.variance)
 
     @cached_property
     def runs(self) -> RunScatter:
@@ -877,7 +874,7 @@ class LimeExplanation(
     def _told(
         self, subject: LimeSubject, n_samples: int, progress: bool | None
     ) -> list[LimeFinding]:
-        evidence = RowsEvidence(self, subject, n_samples)
+        evidence = evidence_of(self, subject, n_samples)
         with evidence.announced(progress):
             return told_by(LIME_RULES, lambda rule: rule.findings(evidence), progress)
 
@@ -931,3 +928,26 @@ class LimeExplanation(
                 "settings": settings,
             },
         )
+
+
+def evidence_of(
+    lime: LimeExplanation, subject: LimeSubject, n_samples: int
+) -> RowsEvidence:
+    """What rules of diagnosis look at."""
+    columns, exact = np.arange(lime.shape[1]), subject.exact
+    used = columns if exact is None else exact.function.columns
+    return RowsEvidence(
+        n_samples=n_samples,
+        names=lime.labels.feature_names(len(columns)),
+        beta=lime.coefficients,
+        is_exact=lime.standard_errors is None,
+        depends=np.broadcast_to(np.isin(columns, used), lime.shape),
+        effective_share=lime.effective_share,
+        subject=subject,
+        limits=lime.limits,
+        values=lime.values,
+        ridge=lime.ridge,
+        first_row=lime.first_row,
+        run_of=lime.run_of,
+        scatter=lambda: lime.runs,
+    )

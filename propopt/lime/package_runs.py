@@ -21,7 +21,14 @@ from propopt.functions.texts import TextFunction
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.lime_law import default_kernel_width
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.single_runs import FiniteFit, Selection, expected, kept_columns
+from propopt.lime.single_runs import (
+    FiniteFit,
+    Selection,
+    expected,
+    expected_run,
+    kept_columns,
+    kept_words,
+)
 from propopt.lime.surrogates import estimate_limits
 from propopt.lime.text.text_reading import (
     TextLaw,
@@ -29,7 +36,6 @@ from propopt.lime.text.text_reading import (
     checked_subsets,
     enumerated_words,
 )
-from propopt.lime.text.text_runs import expected_run, kept_words
 from propopt.losses.faithfulness import error_of_blocks
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.subsets.sets import SizeMeans

@@ -15,8 +15,8 @@ from propopt.base.arrays import Array, Positions
 from propopt.base.checks import did_you_mean, read_count
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import drawn
+from propopt.lime.expectations import cell_coefficients
 from propopt.lime.explanation import LimeExplanation
-from propopt.lime.profiles import cell_coefficients
 from propopt.lime.text.text_explanation import AnyLime, TextLimeExplanation
 from propopt.plots.attributions import (
     LOWERS,

@@ -14,8 +14,9 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.resources import Budget, DrawPlan
 from propopt.laws import perturbations
-from propopt.lime import lime_subject, surrogates
+from propopt.lime import surrogates
 from propopt.lime.diagnosis import evidence
+from propopt.lime.explanation import evidence_of
 from propopt.losses.graphs import features
 
 
@@ -56,7 +57,7 @@ def variances() -> Any:
 
 def scatter_in_cells() -> Any:
     lime = po.lime.limits(TREE, ROWS, data=X)
-    return [evidence.RowsEvidence(lime, lime.subject, 1000).cell_sd(np.arange(7))]
+    return [evidence_of(lime, lime.subject, 1000).cell_sd(np.arange(7))]
 
 
 CASES = [
@@ -64,7 +65,7 @@ CASES = [
     (perturbations, drawn_orders),
     (surrogates, estimated(TREE)),
     (surrogates, estimated(KERNELS)),
-    (lime_subject, variances),
+    (surrogates, variances),
     (evidence, scatter_in_cells),
 ]
 

@@ -9,8 +9,8 @@ from propopt.functions.cost import in_time
 from propopt.interactions.fitting import changed_parts
 from propopt.interactions.scores import are_counted, level_in_words, two_digits_up
 from propopt.lime import TabularLaw
-from propopt.lime.bins import interval_words
 from propopt.lime.diagnosis.diagnosis import as_row
+from propopt.lime.laws.binned_columns import interval_words
 from propopt.losses.faithfulness import units_in_words
 from propopt.results.certain import plural
 

@@ -31,7 +31,7 @@ from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import LimeLawName, checked_law, law_named
-from propopt.lime.lime_subject import LimeSubject, checked_products, limits_or_estimates
+from propopt.lime.surrogates import LimeSubject, checked_products, limits_or_estimates
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
 from propopt.lime.text.text_reading import TextLaw

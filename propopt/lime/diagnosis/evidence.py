@@ -13,8 +13,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    Protocol,
-    TypeAlias,
     TypeVar,
     final,
 )
@@ -27,17 +25,14 @@ from propopt.base.errors import Refused
 from propopt.base.resources import AT_ONCE, DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
-from propopt.lime.expectations import Limits
+from propopt.lime.expectations import Limits, with_bins
 from propopt.lime.fidelity import additive_variance
 from propopt.lime.laws.binned_columns import binned_columns
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw, draws_at
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.lime_subject import LimeSubject
-from propopt.lime.profiles import with_bins
 from propopt.lime.single_runs import FiniteFit, RunScatter, SingleRun, expected
-from propopt.lime.surrogates import CommonDraws, cost_told, evaluated
-from propopt.tables.frames import Labels
+from propopt.lime.surrogates import CommonDraws, LimeSubject, cost_told, evaluated
 
 
 # ---- What rules of diagnosis look at: an explanation, and what is computed beside it
@@ -50,77 +45,32 @@ _QUICK: Final = 1000
 """Draws for each place beside a row."""
 
 
-class ExplainedRows(Protocol):
-    """What rules look at: of a LimeExplanation, which says what each is."""
-
-    @property
-    def limits(self) -> Limits: ...
-
-    @property
-    def standard_errors(self) -> Array | None: ...
-
-    @property
-    def values(self) -> Values: ...
-
-    @property
-    def r2(self) -> Values: ...
-
-    @property
-    def effective_share(self) -> Values: ...
-
-    @property
-    def ridge(self) -> float: ...
-
-    @property
-    def first_row(self) -> bool: ...
-
-    @property
-    def labels(self) -> Labels: ...
-
-    @property
-    def runs(self) -> RunScatter: ...
-
-    def run_of(self, n_samples: int) -> SingleRun: ...
+DEVIATIONS: Final = (
+    "{ratio:.2g} standard deviations of a run of {n:,} samples (sd {sd:.2g})"
+)
+"""How far a coefficient is from what does nothing, in a sentence."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence(ABC):
     """What rules look at: rows of a table, or one document, and runs of n samples."""
 
     noun: ClassVar[str]  # what has coefficients
     wider: ClassVar[str]  # what would do where few samples count
-    noisy: ClassVar[str]  # what is so many deviations of a run, and what that means
+    noisy: ClassVar[str]  # what is so many DEVIATIONS, and what that means
     least_ratio: ClassVar[float] = 0.0  # of contrast and noise
     n_samples: int  # of one run
-
-    @property
-    @abstractmethod
-    def beta(self) -> Attributions:
-        """Coefficients (N, D)."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Of columns, or words, (D,)."""
-
-    @property
-    @abstractmethod
-    def depends(self) -> Truths:
-        """Whether β_j is not exactly zero for want of the column in f, (N, D)."""
-
-    @property
-    @abstractmethod
-    def effective_share(self) -> Values:
-        """(E π)² / E π², (N,)."""
+    names: tuple[str, ...]  # of columns, or words, (D,)
+    beta: Attributions  # coefficients (N, D)
+    is_exact: bool  # whether these have no error but rounding
+    # (N, D): whether β_j is not exactly zero for want of the column in f
+    depends: Truths
+    effective_share: Values  # (N,): (E π)² / E π²
 
     @property
     @abstractmethod
     def run(self) -> SingleRun:
         """One run: its mean and its covariance; refused where f is not known."""
-
-    @property
-    @abstractmethod
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
 
     @property
     def contrast(self) -> Array:
@@ -138,6 +88,11 @@ class Evidence(ABC):
         """Of coefficients that are zero."""
         return 0.0
 
+    @property
+    def words(self) -> Array:
+        """Names as a table of text, (D,)."""
+        return np.array(self.names, object)
+
     @cached_property
     def sizes(self) -> Array:
         """|β| over the largest of the row, (N, D)."""
@@ -145,7 +100,7 @@ class Evidence(ABC):
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RowsEvidence(Evidence):
     """Rows of a table under diagnosis."""
 
@@ -154,12 +109,16 @@ class RowsEvidence(Evidence):
         "a wider kernel, or exact limits, or GLIME's samples of the neighbourhood"
     )
     noisy: ClassVar[str] = (
-        "the coefficient {beta:.3g} is {deviations}: its sign depends on the seed"
+        f"the coefficient {{beta:.3g}} is {DEVIATIONS}: its sign depends on the seed"
     )
 
-    explanation: ExplainedRows  # A LimeExplanation
-    subject: LimeSubject  # its model and its law
-    n_samples: int
+    subject: LimeSubject  # the model and the law of an explanation
+    limits: Limits
+    values: Values  # (N,): f at the rows
+    ridge: float  # of one run
+    first_row: bool  # whether the row itself is a sample of it
+    run_of: Callable[[int], SingleRun]
+    scatter: Callable[[], RunScatter]  # of runs of the explanation, with Var_Q f
 
     @cached_property
     def law(self) -> LimeLaw:
@@ -172,37 +131,21 @@ class RowsEvidence(Evidence):
         return self.subject.points
 
     @cached_property
-    def beta(self) -> Attributions:
-        """Coefficients (N, D)."""
-        return self.explanation.limits.coefficients
-
-    @property
-    def effective_share(self) -> Values:
-        """(E π)² / E π², (N,)."""
-        return self.explanation.effective_share
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
-        return self.explanation.standard_errors is None
-
-    @cached_property
     def run(self) -> SingleRun:
         """One run: its mean and its covariance."""
-        return self.explanation.run_of(self.n_samples)
+        return self.run_of(self.n_samples)
 
     @cached_property
     def finite(self) -> FiniteFit:
         """The mean of runs."""
-        own = self.explanation
         return expected(
-            own.limits, own.values, self.n_samples, own.ridge, own.first_row
+            self.limits, self.values, self.n_samples, self.ridge, self.first_row
         )
 
     def cell_sd(self, rows: Positions) -> Values:
         """The standard deviation of f in the cell of each of some rows."""
         uniforms = np.random.default_rng(0).random((_IN_CELL, self.beta.shape[1]))
-        points, alpha = self.points[rows], self.explanation.limits.alpha[rows]
+        points, alpha = self.points[rows], self.limits.alpha[rows]
         widths, parts = self.law.widths(points), [np.zeros(0)]
         for some in AT_ONCE.blocks(len(rows), 3 * uniforms.nbytes):
             # bits are 1 where u < α
@@ -254,7 +197,7 @@ class RowsEvidence(Evidence):
         coefficients are contrasts in one column, the same at all widths; 1 where it is
         not known.
         """
-        widths, total = self.law.widths(self.points), self.explanation.runs.variance
+        widths, total = self.law.widths(self.points), self.scatter().variance
         if self.subject.exact is not None:
             held = additive_variance(self.subject.exact, self.points, widths)
         elif self.common is not None:
@@ -305,24 +248,10 @@ class RowsEvidence(Evidence):
         )
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The columns (D,)."""
-        return self.explanation.labels.feature_names(self.beta.shape[1])
-
-    @cached_property
     def coded(self) -> Truths:
         """Which columns are categories, (D,)."""
         columns = binned_columns(self.law)
         return np.array([column is not None and column.coded for column in columns])
-
-    @cached_property
-    def depends(self) -> Truths:
-        """Whether β_j is not exactly zero for want of the column in f, (N, D)."""
-        exact = self.subject.exact
-        if exact is None:
-            return np.ones(self.beta.shape, dtype=bool)
-        used = np.isin(np.arange(self.beta.shape[1]), exact.function.columns)
-        return np.broadcast_to(used, self.beta.shape)
 
     def moved(self, where: Truths, values: Array) -> Array:
         """β_j with rows moved to values (N, D) along column j, where that is asked."""
@@ -407,10 +336,6 @@ class LimeFinding:
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them
 
 
-Sentence: TypeAlias = str | Callable[[int, int], str]
-"""A sentence, or what gives one for a row and a column."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Gauged:
@@ -419,8 +344,10 @@ class Gauged:
     numbers: Array | float
     # how much of the largest coefficient of the row it is about, 0 to 1
     stakes: Array | float
-    sentence: Sentence  # what it means; of a row and a column where it depends on them
-    remedy: Sentence  # what would do there
+    sentence: str  # what it means
+    remedy: str  # what would do there
+    # tables of numbers and words that both have in braces, by their names; if any
+    told: Mapping[str, Any] = field(default_factory=dict)
     # why nothing is found at a place though its number passes the threshold, and where
     excuses: Mapping[str, Truths] = field(default_factory=dict)
     # where something is found though the number does not pass
@@ -466,13 +393,18 @@ class Rule(Generic[Looked]):
         stakes = np.broadcast_to(self._table(checked.stakes), numbers.shape)
         severities = self.least + (self.weight - self.least) * np.clip(stakes, 0, 1)
         places = np.argwhere(result).tolist()
-        said = [
-            [part if isinstance(part, str) else part(n, j) for n, j in places]
-            for part in (checked.sentence, checked.remedy)
-        ]
-        for place, sentence, remedy in zip(places, *said, strict=True):
-            number, severity = numbers[*place], severities[*place]
-            yield self._told(number, sentence, remedy, place, severity)
+        told = {
+            name: np.broadcast_to(self._table(own), numbers.shape)
+            for name, own in checked.told.items()
+        }
+        for n, j in places:
+            here = {name: own[n, j] for name, own in told.items()}
+            sentence, remedy = (
+                part.format(**here) if here else part
+                for part in (checked.sentence, checked.remedy)
+            )
+            number, severity = numbers[n, j], severities[n, j]
+            yield self._told(number, sentence, remedy, (n, j), severity)
         if not result.any():
             yield self._nearest(numbers, excuses)
 

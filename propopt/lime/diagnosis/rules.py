@@ -7,13 +7,12 @@ gives that column a coefficient, though nothing changes near the row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from propopt.base.arrays import Array, Points, Truths, Values
+from propopt.base.arrays import Array, Points, Truths
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
@@ -23,18 +22,18 @@ from propopt.lime.diagnosis.evidence import (
     Rule,
     rule,
 )
-from propopt.lime.expectations import bit_steps
-from propopt.lime.fidelity import share_outside, split_by_columns
-from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
-from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
-from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
-from propopt.lime.paths import signs_around
-from propopt.lime.profiles import (
+from propopt.lime.expectations import (
+    bit_steps,
     data_ends,
     inner_edges,
     nearest_edges,
     own_widths,
 )
+from propopt.lime.fidelity import share_outside, split_by_columns
+from propopt.lime.laws.binned_columns import BinnedColumn, binned_columns
+from propopt.lime.laws.gaussian_law import FEW_BEYOND, GaussianLaw, NormalColumn
+from propopt.lime.laws.lime_law import GlimeLaw, LimeLaw
+from propopt.lime.paths import signs_around
 from propopt.lime.single_runs import first_row_shift, ranking_chances
 from propopt.results.certain import plural
 from propopt.tables.frames import listed
@@ -61,19 +60,16 @@ def alignment(case: RowsEvidence) -> Gauged | Reason:
     sd[rows] = case.cell_sd(rows)
     flat = sd[:, None] < _FLAT * np.abs(case.beta)
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"with the other columns in the bins of the row the coefficient is "
-            f"{own[n, j]:.4g}, not {case.beta[n, j]:.4g}: "
-            f"{100.0 * outside[n, j]:.1f} % of it comes from where other columns are "
-            "elsewhere, and in the cell of the row f has a standard deviation of "
-            f"{sd[n]:.2g}"
-        )
-
+    sentence = (
+        "with the other columns in the bins of the row the coefficient is {own:.4g}, "
+        "not {beta:.4g}: {share:.1f} % of it comes from where other columns are "
+        "elsewhere, and in the cell of the row f has a standard deviation of {sd:.2g}"
+    )
+    told = {"own": own, "beta": case.beta, "share": 100.0 * outside, "sd": sd[:, None]}
     remedy = "do not read it as local: compare with a map of cells, or a gradient"
     other = {"f is not flat in the cell of the row": ~flat}
     numbers = np.where(some, outside, np.nan)
-    return Gauged(numbers, case.sizes, sentence, remedy, excuses=other)
+    return Gauged(numbers, case.sizes, sentence, remedy, told, excuses=other)
 
 
 # ---- What contrasts of bins hide of profiles: which way they go, and that they matter
@@ -102,7 +98,7 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
         return Reason("bins have no profile of their own, as weights are of distances")
     numbers = np.full(case.beta.shape, np.nan)
     ends = np.full((2, *case.beta.shape), np.nan)
-    own_errors = case.explanation.standard_errors
+    own_errors = case.limits.standard_errors
     exact = own_errors is None
     profiles = zip(case.profiles, case.profile_errors, strict=True)
     for j, (profile, errors) in enumerate(profiles):
@@ -124,69 +120,62 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
         numbers[monotone, j] = (way * beta)[monotone] / np.abs(rise)[monotone]
         ends[:, :, j] = h[:, 0], h[:, -1]
 
-    def sentence(n: int, j: int) -> str:
-        low, high = ends[:, n, j]
-        way, sign = ("falls", "positive") if high < low else ("rises", "negative")
-        return (
-            f"over the bins of the column the mean of f {way} without exception, from "
-            f"{case.about}{low:.4g} to {high:.4g}, and the coefficient is {sign}, "
-            f"{case.beta[n, j]:.4g}: it is a contrast of bins and not a slope"
-        )
-
+    low, high = ends
+    sentence = (
+        "over the bins of the column the mean of f {way} without exception, from "
+        f"{case.about}{{low:.4g}} to {{high:.4g}}, and the coefficient is {{sign}}, "
+        "{beta:.4g}: it is a contrast of bins and not a slope"
+    )
+    told = {
+        "way": np.where(high < low, "falls", "rises"),
+        "sign": np.where(high < low, "positive", "negative"),
+        "low": low,
+        "high": high,
+        "beta": case.beta,
+    }
     remedy = "read the profile, or ask po.explain for the slope at the row"
-    return Gauged(numbers, case.sizes, sentence, remedy)
+    return Gauged(numbers, case.sizes, sentence, remedy, told)
 
 
 @rule("cancellation by binning", below=SMALL_SHARE, weight=0.95)
 def cancellation(case: RowsEvidence) -> Gauged:
     """Its number is |β_j| over the range of the profile."""
-    spans = [np.nanmax(h, axis=1) - np.nanmin(h, axis=1) for h in case.profiles]
-    ranges = np.stack(spans, axis=1)
+    ends = [(np.nanmin(h, axis=1), np.nanmax(h, axis=1)) for h in case.profiles]
+    low, high = np.stack(ends, axis=2)
+    ranges = high - low
     shares = ranges / np.maximum(ranges.max(axis=1, keepdims=True), _TINY)
     some = shares > MATTERS
     ratio = np.full(ranges.shape, np.nan)
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
-
-    others = _with_other_bins(case, ratio < SMALL_SHARE)
-
-    def sentence(n: int, j: int) -> str:
-        profile = case.profiles[j][n]
-        return (
-            f"the column moves the mean of f by {case.about}{ranges[n, j]:.4g}, from "
-            f"{np.nanmin(profile):.4g} to {np.nanmax(profile):.4g} over its bins, and "
-            f"has the coefficient {case.beta[n, j]:.4g}: its bin is near the mean of "
-            f"the others{others(n, j)}"
-        )
-
+    sentence = (
+        f"the column moves the mean of f by {case.about}{{range:.4g}}, from "
+        "{low:.4g} to {high:.4g} over its bins, and has the coefficient {beta:.4g}: "
+        "its bin is near the mean of the others{otherwise}"
+    )
+    told = {"range": ranges, "low": low, "high": high, "beta": case.beta}
+    told["otherwise"] = _with_other_bins(case, ratio < SMALL_SHARE)
     remedy = "look at the profile over all bins, or choose another number of bins"
-    return Gauged(ratio, ranges / case.largest, sentence, remedy)
+    return Gauged(ratio, ranges / case.largest, sentence, remedy, told)
 
 
-def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Callable[[int, int], str]:
-    """The end of a sentence: coefficients with one bin less and one more.
+def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Array:
+    """The end of a sentence: coefficients with one bin less and one more, (N, D).
 
     Estimates are made for the first few only: each takes draws of its own.
     """
-    few = wanted
     if case.subject.exact is None:
-        few = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
-
-    @cache
-    def coefficients(j: int, count: int) -> Values:
-        values, rows = np.full(len(wanted), np.nan), np.flatnonzero(few[:, j])
-        if len(rows) > 0:
-            values[rows] = case.rebinned(rows, j, count)
-        return values
-
-    def told(n: int, j: int) -> str:
-        own = len(inner_edges(case.law.columns[j])) + 1
-        known = [
-            f"{value:.4g} with {count} bins"
-            for count in (own - 1, own + 1)
-            if not np.isnan(value := coefficients(j, count)[n])
-        ]
-        return f"; it is {' and '.join(known)}" if known else ""
-
+        wanted = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
+    told = np.full(wanted.shape, "", object)
+    for j in np.flatnonzero(wanted.any(axis=0)).tolist():
+        rows, own = np.flatnonzero(wanted[:, j]), len(inner_edges(case.law.columns[j]))
+        values = {count: case.rebinned(rows, j, count) for count in (own, own + 2)}
+        for k, n in enumerate(rows):
+            known = [
+                f"{value[k]:.4g} with {count} bins"
+                for count, value in values.items()
+                if not np.isnan(value[k])
+            ]
+            told[n, j] = f"; it is {' and '.join(known)}" if known else ""
     return told
 
 
@@ -200,7 +189,7 @@ FLOOR: Final = 0.1
 @rule("weight collapse: ridge", below=0.95, weight=0.85, per="column")
 def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
     """Its number is what ridge leaves of β_j, in the worst row."""
-    if case.explanation.ridge == 0.0:
+    if case.ridge == 0.0:
         return Reason("runs have no ridge")
     left = np.where(case.depends, case.finite.share_left, np.nan)
     means = case.finite.coefficients
@@ -208,39 +197,33 @@ def ridge_collapse(case: RowsEvidence) -> Gauged | Reason:
     worst = np.where(np.isnan(left), np.inf, left).argmin(axis=0)
     rows = worst, np.arange(left.shape[1])
 
-    def sentence(_: int, j: int) -> str:
-        n = worst[j]
-        return (
-            f"the ridge of {case.explanation.ridge:g} leaves "
-            f"{100.0 * left[n, j]:.1f} % of the coefficient: the mean of runs of "
-            f"{case.n_samples:,} samples is {means[n, j]:.4g}, the limit "
-            f"{case.beta[n, j]:.4g}"
-        )
-
-    return Gauged(left[rows], case.sizes.max(axis=0), sentence, case.wider)
+    sentence = (
+        f"the ridge of {case.ridge:g} leaves {{share:.1f}} % of the "
+        f"coefficient: the mean of runs of {case.n_samples:,} samples is "
+        "{mean:.4g}, the limit {beta:.4g}"
+    )
+    told = {"share": 100.0 * left[rows], "mean": means[rows], "beta": case.beta[rows]}
+    return Gauged(left[rows], case.sizes.max(axis=0), sentence, case.wider, told)
 
 
 @rule("weight collapse: first row", above=0.1, weight=0.85)
 def row_collapse(case: RowsEvidence) -> Gauged | Reason:
     """Its number is what the row itself moves β_j by, over |β_j|."""
-    own = case.explanation
-    if not own.first_row:
+    if not case.first_row:
         return Reason("the row itself is no sample of a run")
-    shift = first_row_shift(own.limits, own.values, case.n_samples)
+    shift = first_row_shift(case.limits, case.values, case.n_samples)
     # of a tenth of the largest where the coefficient is smaller: no news of zeros
     ratio = np.abs(shift) / np.maximum(np.abs(case.beta), FLOOR * case.largest)
     means = case.finite.coefficients
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"the row itself, the first sample of the package, shifts the coefficient "
-            f"by {shift[n, j]:+.3g} (to the first order): the mean of runs of "
-            f"{case.n_samples:,} samples is {means[n, j]:.4g}, the limit "
-            f"{case.beta[n, j]:.4g}"
-        )
-
+    sentence = (
+        "the row itself, the first sample of the package, shifts the coefficient by "
+        "{shift:+.3g} (to the first order): the mean of runs of "
+        f"{case.n_samples:,} samples is {{mean:.4g}}, the limit {{beta:.4g}}"
+    )
+    told = {"shift": shift, "mean": means, "beta": case.beta}
     stakes = np.abs(means - case.beta) / case.largest
-    return Gauged(ratio, stakes, sentence, case.wider)
+    return Gauged(ratio, stakes, sentence, case.wider, told)
 
 
 @rule("weight collapse: samples", below=1.0, weight=0.85, per="all")
@@ -271,17 +254,15 @@ def near_edges(case: RowsEvidence) -> Gauged:
     adjacent = case.moved(near, beyond)
     jumps = np.abs(adjacent - case.beta)
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"the value is {100.0 * distance[n, j]:.1f} % of a bin from the edge "
-            f"{edge[n, j]:.6g}; beyond it the coefficient is {case.about}"
-            f"{adjacent[n, j]:.4g}, not {case.beta[n, j]:.4g}"
-        )
-
-    remedy = "read both coefficients, or the profile over all bins"
-    return Gauged(
-        np.where(case.depends, distance, np.nan), jumps / case.largest, sentence, remedy
+    sentence = (
+        "the value is {share:.1f} % of a bin from the edge {edge:.6g}; beyond it the "
+        f"coefficient is {case.about}{{adjacent:.4g}}, not {{beta:.4g}}"
     )
+    told = {"edge": edge, "adjacent": adjacent, "beta": case.beta}
+    told["share"] = 100.0 * distance
+    remedy = "read both coefficients, or the profile over all bins"
+    numbers = np.where(case.depends, distance, np.nan)
+    return Gauged(numbers, jumps / case.largest, sentence, remedy, told)
 
 
 # ---- Bandwidth fragility: another kernel width gives the coefficient another sign
@@ -300,21 +281,14 @@ def fragile_sign(case: RowsEvidence) -> Gauged | Reason:
     roots, turned, wide = signs_around(exact, case.points)
     distance = np.abs(np.log2(roots / width))
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"the coefficient, {case.beta[n, j]:.4g} at the kernel width {width:.4g}, "
-            f"is zero at {roots[n, j]:.4g} and changes its sign there; without weights "
-            f"it is {wide[n, j]:.4g}"
-        )
-
-    remedy = "see the path of coefficients over widths; read no sign here"
-    return Gauged(
-        distance,
-        np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest,
-        sentence,
-        remedy,
-        also=turned,
+    sentence = (
+        f"the coefficient, {{beta:.4g}} at the kernel width {width:.4g}, is zero at "
+        "{root:.4g} and changes its sign there; without weights it is {wide:.4g}"
     )
+    told = {"beta": case.beta, "root": roots, "wide": wide}
+    remedy = "see the path of coefficients over widths; read no sign here"
+    stakes = np.maximum(np.abs(case.beta), np.abs(wide)) / case.largest
+    return Gauged(distance, stakes, sentence, remedy, told, also=turned)
 
 
 # ---- What hides and turns coefficients under normal samples weighted by distance
@@ -381,18 +355,16 @@ def switched_off(case: RowsEvidence) -> Gauged:
         spread = tilts[j].alpha * tilts[j].complement / tilts[j].pieces.sd[0]
         step[:, j] = np.abs(gain[:, j]) * spread / _LARGEST_STEP
 
-    def sentence(n: int, j: int) -> str:
-        # θ is 0 where the width is critical
-        width = critical[n, j]
-        turned = f"; at the kernel width {width:.4g} it changes its sign"
-        return (
-            "the weighted samples have about the same density at both ends of the bin: "
-            f"of a slope {gain[n, j]:.3g} is left, whatever it is"
-            f"{'' if np.isnan(width) else turned}"
-        )
-
+    # θ is 0 where the width is critical
+    turned = "; at the kernel width {:.4g} it changes its sign"
+    words = ["" if np.isnan(width) else turned.format(width) for width in critical.flat]
+    sentence = (
+        "the weighted samples have about the same density at both ends of the bin: of "
+        "a slope {gain:.3g} is left, whatever it is{turned}"
+    )
+    told = {"gain": gain, "turned": np.reshape(np.array(words, object), gain.shape)}
     remedy = "another kernel width or number of bins; compare with the gradient"
-    return Gauged(step, 1.0, sentence, remedy)
+    return Gauged(step, 1.0, sentence, remedy, told)
 
 
 @rule("sign opposite to gradient", below=0.0, weight=0.9)
@@ -400,33 +372,31 @@ def opposite_sign(case: RowsEvidence) -> Gauged:
     """Its number is the gain: what a slope is multiplied by."""
     gain = _gains(case)
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"a slope becomes {gain[n, j]:.3g} times itself: where f increases in the "
-            f"column the coefficient, {case.beta[n, j]:.4g}, is negative"
-        )
-
+    sentence = (
+        "a slope becomes {gain:.3g} times itself: where f increases in the column the "
+        "coefficient, {beta:.4g}, is negative"
+    )
+    told = {"gain": gain, "beta": case.beta}
     remedy = "do not read the sign as that of the gradient"
-    return Gauged(gain, case.sizes, sentence, remedy)
+    return Gauged(gain, case.sizes, sentence, remedy, told)
 
 
 @rule("no samples outside the bin", below=_LEAST_OUTSIDE, weight=0.85)
 def none_outside(case: RowsEvidence) -> Gauged:
     """Its number is the weight of the samples of a run outside the bin."""
     _normal(case)  # refused where samples are not normal
-    weight = case.n_samples * np.exp(case.explanation.limits.log_weight)
+    weight = case.n_samples * np.exp(case.limits.log_weight)
     tilts = case.law.tilts(case.points, case.law.widths(case.points))
     outside = np.stack([tilt.complement for tilt in tilts], axis=1)
     count = np.where(case.depends, weight[:, None] * outside, np.nan)
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"of {case.n_samples:,} samples the weight {count[n, j]:.2g} is outside "
-            f"the bin (1 − α = {outside[n, j]:.2g}): a run has nothing to compare with"
-        )
-
+    sentence = (
+        f"of {case.n_samples:,} samples the weight {{count:.2g}} is outside the bin "
+        "(1 − α = {outside:.2g}): a run has nothing to compare with"
+    )
+    told = {"count": count, "outside": outside}
     remedy = "a wider kernel, or exact limits"
-    return Gauged(count, case.sizes, sentence, remedy)
+    return Gauged(count, case.sizes, sentence, remedy, told)
 
 
 @rule("far from the mean", above=FEW_BEYOND, weight=0.5)
@@ -436,14 +406,16 @@ def far_from_mean(case: RowsEvidence) -> Gauged:
     for j, column in _normal(case):
         far[:, j] = column.distance(case.points[:, j])
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"the value {case.points[n, j]:.6g} is {far[n, j]:.2g} standard deviations "
-            "from the mean of the samples"
-        )
-
-    remedy = "few samples are near the row: a wider kernel, or GLIME's law"
-    return Gauged(np.where(case.depends, far, np.nan), case.sizes, sentence, remedy)
+    sentence = (
+        "the value {value:.6g} is {far:.2g} standard deviations from the mean of the "
+        "samples"
+    )
+    told, remedy = (
+        {"value": case.points, "far": far},
+        "few samples are near the row: a wider kernel, or GLIME's law",
+    )
+    numbers = np.where(case.depends, far, np.nan)
+    return Gauged(numbers, case.sizes, sentence, remedy, told)
 
 
 # ---- Low fidelity: the surrogate is not the function, around the row or at it
@@ -455,35 +427,33 @@ _REMEDY: Final = "look at interactions: main effects of bins cannot hold them"
 @rule("low fidelity: r2", below=0.5, weight=0.8, per="row")
 def low_r2(case: RowsEvidence) -> Gauged:
     """Its number is the share of Var_Q f that the surrogate explains."""
-    r2, interactions = case.explanation.r2, case.interactions
+    r2, interactions = case.limits.r2(case.scatter().variance), case.interactions
 
-    def sentence(n: int, _: int) -> str:
-        return (
-            f"the surrogate has {100.0 * r2[n]:.1f} % of the variance of f; "
-            f"interactions of columns have {100.0 * interactions[n]:.1f} %, and the "
-            "rest is within bins"
-        )
-
+    sentence = (
+        "the surrogate has {r2:.1f} % of the variance of f; interactions of columns "
+        "have {rest:.1f} %, and the rest is within bins"
+    )
+    told = {"r2": 100.0 * r2, "rest": 100.0 * interactions}
     # what bins leave out of a sum of functions of one column misleads nobody
-    return Gauged(r2, np.minimum(interactions, 1.0 - r2), sentence, _REMEDY)
+    stakes = np.minimum(interactions, 1.0 - r2)
+    return Gauged(r2, stakes, sentence, _REMEDY, told)
 
 
 @rule("low fidelity: local gap", above=0.5, weight=0.7, per="row")
 def local_gap(case: RowsEvidence) -> Gauged:
     """Its number is |f − Σ β| at the row in deviations of f."""
-    own, at_row = case.explanation, case.explanation.limits.at_row
-    gap, sd = np.abs(own.values - at_row), np.sqrt(own.runs.variance)
+    at_row = case.limits.at_row
+    gap, sd = np.abs(case.values - at_row), np.sqrt(case.scatter().variance)
     ratio = np.divide(gap, sd, out=np.zeros(len(gap)), where=sd > 0.0)
 
-    def sentence(n: int, _: int) -> str:
-        return (
-            f"f is {own.values[n]:.4g} at the row and the surrogate "
-            f"{at_row[n]:.4g}, {ratio[n]:.2g} sd of f under the weighted law away"
-        )
-
+    sentence = (
+        "f is {value:.4g} at the row and the surrogate {at_row:.4g}, {ratio:.2g} sd of "
+        "f under the weighted law away"
+    )
+    told = {"value": case.values, "at_row": at_row, "ratio": ratio}
     # in sd of f; of an additive f the surrogate is its mean over the row's cell
     stakes = np.minimum(ratio, np.sqrt(case.interactions))
-    return Gauged(ratio, stakes, sentence, _REMEDY)
+    return Gauged(ratio, stakes, sentence, _REMEDY, told)
 
 
 # ---- Sampling mismatch: samples that are not like the data
@@ -503,7 +473,7 @@ _ALL_ROWS: Final = (
 def moved_bin_mean(case: RowsEvidence) -> Gauged | Reason:
     """Its number is how far samples are off the data, in deviations of the bin."""
     numbers = np.full(case.beta.shape, np.nan)
-    drawn, told = np.full((2, *case.beta.shape), np.nan)
+    drawn, data = np.full((2, *case.beta.shape), np.nan)
     for j, column in enumerate(binned_columns(case.law)):
         if column is None:
             continue
@@ -513,18 +483,17 @@ def moved_bin_mean(case: RowsEvidence) -> Gauged | Reason:
         place = column.place(case.points[:, j])
         apart = np.abs(means - pieces.mean) / np.where(known, pieces.sd, 1.0)
         numbers[:, j] = np.where(known[place], apart[place], np.nan)
-        drawn[:, j], told[:, j] = means[place], pieces.mean[place]
+        drawn[:, j], data[:, j] = means[place], pieces.mean[place]
     if np.isnan(numbers).all():
         return Reason("no bin draws from a truncated normal law")
 
-    def sentence(n: int, j: int) -> str:
-        return (
-            f"samples in the bin of the row have the mean {drawn[n, j]:.4g}, the data "
-            f"there {told[n, j]:.4g}, {numbers[n, j]:.2g} standard deviations away"
-        )
-
+    sentence = (
+        "samples in the bin of the row have the mean {drawn:.4g}, the data there "
+        "{data:.4g}, {apart:.2g} standard deviations away"
+    )
+    told = {"drawn": drawn, "data": data, "apart": numbers}
     remedy = "transform the column, such as by its logarithm, or use more bins"
-    return Gauged(numbers, case.sizes, sentence, remedy)
+    return Gauged(numbers, case.sizes, sentence, remedy, told)
 
 
 @rule("sampling mismatch: correlation", above=0.8, weight=0.4, per="all")
@@ -563,14 +532,12 @@ def off_the_data(case: RowsEvidence) -> Gauged | Reason:
         return Reason("f depends on no column")
     shares = off_support(case)
 
-    def sentence(n: int, _: int) -> str:
-        return (
-            f"{100.0 * shares[n]:.0f} % of the samples are farther from the nearest "
-            f"row of the data than {100.0 * _QUANTILE:.0f} % of its rows are from "
-            "theirs: f is asked where no data is"
-        )
-
-    return Gauged(shares, 1.0, sentence, _ALL_ROWS)
+    sentence = (
+        "{share:.0f} % of the samples are farther from the nearest row of the data "
+        f"than {100.0 * _QUANTILE:.0f} % of its rows are from theirs: f is asked where "
+        "no data is"
+    )
+    return Gauged(shares, 1.0, sentence, _ALL_ROWS, {"share": 100.0 * shares})
 
 
 def off_support(case: RowsEvidence) -> Array:
@@ -631,36 +598,23 @@ MOST_NAMED: Final = 3
 def noisy_coefficient(case: Evidence) -> Gauged:
     """Its number is |β_j|, or what tells a word, over the deviation of a run."""
     sd, contrast = case.run.standard_deviations, case.contrast
-    names, is_exact = case.names, case.is_exact
     ratio = np.full(sd.shape, np.nan)
     np.divide(contrast, sd, out=ratio, where=(sd > 0.0) & case.depends)
 
-    def sentence(n: int, j: int) -> str:
-        deviations = (
-            f"{ratio[n, j]:.2g} standard deviations of a run of {case.n_samples:,} "
-            f"samples (sd {sd[n, j]:.2g})"
+    with np.errstate(divide="ignore"):
+        needed = case.n_samples * (2.0 / np.maximum(ratio, case.least_ratio)) ** 2
+    remedy = "{needed:.2g} samples put it at two standard deviations"
+    if case.is_exact:
+        remedy = (
+            "the exact coefficient has no noise; a run needs {needed:.2g} samples for "
+            "two standard deviations"
         )
-        return case.noisy.format(
-            name=names[j],
-            beta=case.beta[n, j],
-            contrast=contrast[n, j],
-            deviations=deviations,
-        )
-
-    def remedy(n: int, j: int) -> str:
-        own = max(ratio[n, j], case.least_ratio)
-        needed = case.n_samples * (2.0 / own) ** 2 if own > 0.0 else np.inf
-        if not is_exact:
-            return f"{needed:.2g} samples put it at two standard deviations"
-        return (
-            "the exact coefficient has no noise; a run needs "
-            f"{needed:.2g} samples for two standard deviations"
-        )
-
+    of_run = {"n": case.n_samples, "sd": sd, "ratio": ratio, "needed": needed}
+    told = {"beta": case.beta, "contrast": contrast, "name": case.words, **of_run}
     # how large a coefficient of the wrong sign two deviations make: small ones mislead
     # hardly anybody
     stakes = np.maximum(2.0 * (sd / case.largest) - contrast / case.largest, 0.0)
-    return Gauged(ratio, stakes, sentence, remedy)
+    return Gauged(ratio, stakes, case.noisy, remedy, told)
 
 
 @rule("unstable ranking", below=0.9, weight=0.42, per="row")
@@ -674,14 +628,12 @@ def unstable_ranking(case: Evidence) -> Gauged | Reason:
     third = np.argsort(np.abs(case.beta), axis=1)[:, [-MOST_NAMED]]
     noise = np.take_along_axis(run.standard_deviations, third, axis=1) / case.largest
 
-    def sentence(n: int, _: int) -> str:
-        return (
-            f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
-            f"coefficients with probability {chances[n]:.2f}"
-        )
-
-    remedy = "rank exact coefficients, or name fewer of them"
-    return Gauged(chances, 2.0 * np.sqrt(2.0) * noise, sentence, remedy)
+    sentence = (
+        f"a run of {run.n_samples:,} samples names the {MOST_NAMED} largest "
+        "coefficients with probability {chance:.2f}"
+    )
+    remedy, told = "rank exact coefficients, or name fewer of them", {"chance": chances}
+    return Gauged(chances, 2.0 * np.sqrt(2.0) * noise, sentence, remedy, told)
 
 
 # ---- Non-local weights: all samples count alike, however far they are
@@ -694,7 +646,7 @@ _ALL: Final = 0.1
 @rule("non-local weights", above=0.95, weight=0.43, per="all")
 def non_local_weights(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the median of (E π)² / E π², of law, width and D alone."""
-    share = case.explanation.effective_share
+    share = case.effective_share
     if not np.isfinite(case.law.kernel_width) or (share == 1.0).all():
         return Reason("samples have no weights")
     number, most = float(np.median(share)), float(case.interactions.max())
@@ -754,15 +706,12 @@ def point_mass(case: RowsEvidence) -> Gauged | Reason:
         some &= ~np.isnan(column.pieces.mean)
         single[0, j] = float(column.shares[some].sum())
 
-    def sentence(_: int, j: int) -> str:
-        return (
-            f"{100.0 * single[0, j]:.0f} % of the samples have one value of a bin "
-            "whose ends are equal; the package draws its z-score, about 0, in place of "
-            "it"
-        )
-
+    sentence = (
+        "{share:.0f} % of the samples have one value of a bin whose ends are equal; "
+        "the package draws its z-score, about 0, in place of it"
+    )
     remedy = "declare the column categorical, or take what is computed here"
-    return Gauged(single, 1.0, sentence, remedy)
+    return Gauged(single, 1.0, sentence, remedy, {"share": 100.0 * single})
 
 
 @rule("out of range", above=0.0, weight=0.4)
@@ -780,49 +729,46 @@ def out_of_range(case: RowsEvidence) -> Gauged:
         width[width == 0.0] = high - low
         beyond[known, j] = np.maximum(over, 0.0) / width
 
-    def sentence(n: int, j: int) -> str:
-        low, high = data_ends(case.law.columns[j])
-        return (
-            f"the value {case.points[n, j]:.6g} is beyond all samples, from {low:.6g} "
-            f"to {high:.6g}: none is beside the row"
-        )
-
+    sentence = (
+        "the value {value:.6g} is beyond all samples, from {low:.6g} to {high:.6g}: "
+        "none is beside the row"
+    )
+    low, high = np.transpose([data_ends(column) for column in case.law.columns])
+    told = {"value": case.points, "low": low, "high": high}
     remedy = "give a table as data that has such values"
-    return Gauged(beyond, case.sizes, sentence, remedy)
+    return Gauged(beyond, case.sizes, sentence, remedy, told)
 
 
 @rule("package: free intercept", above=0.05, weight=0.2, per="row")
 def free_intercept(case: RowsEvidence) -> Gauged | Reason:
     """Its number is the change by a penalised intercept over the largest |β|."""
-    own = case.explanation
-    if own.ridge == 0.0:
+    if case.ridge == 0.0:
         return Reason("runs have no ridge")
     moved = np.stack([_penalised(case, n) for n in range(len(case.beta))])
     change = np.abs(moved - case.finite.coefficients) / case.largest
 
-    def sentence(n: int, _: int) -> str:
-        k = int(change[n].argmax())
-        return (
-            "the package leaves the intercept free; with a penalty on it too, as the "
-            f"paper writes it, the coefficient of {case.names[k]} would be "
-            f"{moved[n, k]:.4g} and not {case.finite.coefficients[n, k]:.4g} at "
-            f"{case.n_samples:,} samples"
-        )
-
-    return Gauged(change.max(axis=1), 1.0, sentence, _NOTHING)
+    most = np.arange(len(change)), change.argmax(axis=1)
+    sentence = (
+        "the package leaves the intercept free; with a penalty on it too, as the paper "
+        "writes it, the coefficient of {name} would be {moved:.4g} and not {mean:.4g} "
+        f"at {case.n_samples:,} samples"
+    )
+    told = {"name": case.words[most[1]], "moved": moved[most]}
+    told["mean"] = case.finite.coefficients[most]
+    return Gauged(change[most], 1.0, sentence, _NOTHING, told)
 
 
 def _penalised(case: RowsEvidence, n: int) -> Array:
     """Mean coefficients with ridge on the intercept too."""
-    own, limits = case.explanation, case.explanation.limits
+    limits = case.limits
     alpha = limits.alpha[n]
     bits, spread = np.append(1.0, alpha), np.append(0.0, alpha * (1.0 - alpha))
     weight = case.finite.total[n]
-    first = float(own.first_row)
+    first = float(case.first_row)
     system = weight * (np.outer(bits, bits) + np.diag(spread)) + first
-    system += own.ridge * np.eye(len(bits))
+    system += case.ridge * np.eye(len(bits))
     right = weight * (bits * limits.mean[n] + spread * np.append(0.0, case.beta[n]))
-    return np.asarray(np.linalg.solve(system, right + first * own.values[n])[1:])
+    return np.asarray(np.linalg.solve(system, right + first * case.values[n])[1:])
 
 
 # ---- The rules of diagnosis

@@ -20,16 +20,17 @@ from scipy.special import ndtri
 from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.checks import as_floats, read_array, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import (
+from propopt.lime.laws.binned_columns import (
     BinRule,
     BinsOfColumns,
     by_column,
     by_name,
     columns_given,
+    columns_of,
     interval_words,
+    read_data,
     read_rules,
 )
-from propopt.lime.laws.binned_columns import columns_of, read_data
 from propopt.lime.laws.lime_law import (
     LimeColumn,
     LimeLaw,

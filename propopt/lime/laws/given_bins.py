@@ -16,17 +16,15 @@ import numpy as np
 from propopt.base.arrays import Array, Points, Truths, Values
 from propopt.base.checks import as_floats, did_you_mean, read_array, refuse_any
 from propopt.base.errors import InvalidInput
-from propopt.lime.bins import (
-    BinRule,
-    by_column,
-    by_name,
-    columns_given,
-    increasing,
-)
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
+    BinRule,
     CodedBins,
+    by_column,
+    by_name,
     codes_of,
+    columns_given,
+    increasing,
     read_data,
 )
 from propopt.tables.columns import Coded, Column, spreads

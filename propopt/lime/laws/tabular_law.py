@@ -11,9 +11,9 @@ import numpy as np
 from propopt.base.arrays import Points
 from propopt.base.checks import read_positive
 from propopt.base.errors import InvalidInput, Refused
-from propopt.lime.bins import BinsOfColumns
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
+    BinsOfColumns,
     BinWeights,
     columns_of,
     notes_of_bins,

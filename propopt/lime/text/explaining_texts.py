@@ -28,8 +28,6 @@ from propopt.functions.wrapping import (
 from propopt.lime.text.text_explanation import (
     TextLimeExplanation,
     TextSubject,
-    WordMeans,
-    limits_of,
 )
 from propopt.lime.text.text_reading import (
     DocumentReading,
@@ -38,7 +36,13 @@ from propopt.lime.text.text_reading import (
     announce_norms,
     read_documents,
 )
-from propopt.lime.text.text_samples import SampledWords, SizePlan, estimate_words
+from propopt.lime.text.text_samples import (
+    SampledWords,
+    SizePlan,
+    WordMeans,
+    estimate_words,
+    limits_of,
+)
 from propopt.losses.faithfulness import relative_size
 from propopt.structures.subsets.conjunctions import MOST_ENUMERATED, Enumerated
 from propopt.tables.documents import (

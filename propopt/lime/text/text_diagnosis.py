@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, final
@@ -13,6 +13,7 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
 from propopt.lime.diagnosis.evidence import (
+    DEVIATIONS,
     Evidence,
     Gauged,
     LimeFinding,
@@ -25,19 +26,20 @@ from propopt.lime.diagnosis.rules import (
     sample_collapse,
     unstable_ranking,
 )
-from propopt.lime.single_runs import SingleRun
+from propopt.lime.single_runs import (
+    SingleRun,
+    expected_run,
+    kept_words,
+    single_text_run,
+    used_words,
+)
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
     WordCoefficients,
     announce_norms,
 )
-from propopt.lime.text.text_runs import (
-    expected_run,
-    kept_words,
-    single_text_run,
-    used_words,
-)
+from propopt.lime.text.text_samples import SampledWords, WordMeans, limits_of
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.vectorisers import Vectoriser, document_features
 from propopt.tables.documents import Document
@@ -99,45 +101,64 @@ _GRID: Final = 2.0 ** np.linspace(-1.0, 1.0, 65)
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TextEvidence(Evidence):
     """One document under diagnosis: N = 1 row of its d words."""
 
     noun: ClassVar[str] = "word"
     wider: ClassVar[str] = "a wider kernel, more samples, or the limits themselves"
     noisy: ClassVar[str] = (
-        "{name!r} is {contrast:.2g} from the median of all words, {deviations}: a run "
-        "does not tell it from words that do nothing"
+        f"{{name!r}} is {{contrast:.2g}} from the median of all words, {DEVIATIONS}: a "
+        "run does not tell it from words that do nothing"
     )
     least_ratio: ClassVar[float] = 1e-9  # the median is nothing from itself
 
     limits: ExplainedDocument  # β, with f at the document
-    function: SetFunction | None  # f, where it is known for all sets of words
-    at: Callable[[Values], WordCoefficients]  # from bandwidths (K,) to the limits there
+    means: WordMeans  # what knows the limits at any bandwidth
     law: TextLaw  # how words are deleted
     # what the model sees of the words; None where that is not known
     seen: ObservedWords | None
-    n_samples: int
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The d words."""
-        return self.limits.words
+    @classmethod
+    def of(
+        cls,
+        limits: ExplainedDocument,
+        means: WordMeans,
+        law: TextLaw,
+        seen: ObservedWords | None,
+        n_samples: int,
+    ) -> TextEvidence:
+        """What is known of a document before anything is computed beside it."""
+        d = limits.document.n_words
+        used = np.ones(d, bool)
+        if not isinstance(means, SampledWords):
+            used = np.isin(np.arange(d), used_words(means))
+        return cls(
+            limits=limits,
+            means=means,
+            law=law,
+            seen=seen,
+            n_samples=n_samples,
+            names=limits.words,
+            beta=limits.coefficients[None],
+            is_exact=limits.standard_errors is None,
+            depends=(used if seen is None else used & seen.known)[None],
+            effective_share=np.array([law.effective_share(d)]),
+        )
 
     @property
     def n_words(self) -> int:
         """The number of words, d."""
         return len(self.names)
 
-    @cached_property
-    def beta(self) -> Array:
-        """Coefficients (1, d)."""
-        return self.limits.coefficients[None]
-
     @property
-    def is_exact(self) -> bool:
-        """Whether coefficients have no error but rounding."""
-        return self.limits.standard_errors is None
+    def function(self) -> SetFunction | None:
+        """F, where it is known for all sets of words."""
+        return None if isinstance(self.means, SampledWords) else self.means
+
+    def at(self, bandwidths: Values) -> WordCoefficients:
+        """The limits at bandwidths (K,)."""
+        return limits_of(self.means, bandwidths)
 
     @property
     def _rounding(self) -> float:
@@ -145,22 +166,9 @@ class TextEvidence(Evidence):
         return _ROUNDING * abs(self.limits.value)
 
     @cached_property
-    def depends(self) -> Truths:
-        """Whether f is not known to be without the word, (1, d)."""
-        used = np.ones(self.n_words, bool)
-        if self.function is not None:
-            used = np.isin(np.arange(self.n_words), used_words(self.function))
-        return (used if self.seen is None else used & self.seen.known)[None]
-
-    @cached_property
     def contrast(self) -> Array:
         """How far words are from the median of all, (1, d)."""
         return np.abs(self.beta - np.median(self.beta))
-
-    @cached_property
-    def effective_share(self) -> Values:
-        """(E π)² / E π², (1,)."""
-        return np.array([self.law.effective_share(self.n_words)])
 
     def refuse_many_words(self) -> None:
         """Runs and paths of long documents take too long."""
@@ -228,17 +236,16 @@ def turning_word(case: TextEvidence) -> Gauged | Reason:
     distance = _to_zero(widths / case.law.bandwidth, path)
     most = np.abs(path).max(axis=0) / case.largest
 
-    def sentence(_: int, j: int) -> str:
-        root = case.law.bandwidth * 2.0 ** distance[j]
-        return (
-            f"the coefficient of {case.names[j]!r}, {case.beta[0, j]:.3g} at the "
-            f"bandwidth {case.law.bandwidth:.3g}, is zero at {root:.3g} (kernel width "
-            f"{100.0 * root:.3g}) and changes its sign there"
-        )
-
+    root = case.law.bandwidth * 2.0**distance
+    sentence = (
+        "the coefficient of {name!r}, {beta:.3g} at the bandwidth "
+        f"{case.law.bandwidth:.3g}, is zero at {{root:.3g}} (kernel width "
+        "{width:.3g}) and changes its sign there"
+    )
+    told = {"name": case.words, "beta": case.beta, "root": root, "width": 100.0 * root}
     remedy = "see the path of coefficients over bandwidths; read no sign here"
     small = {"it is small all along": most < _SMALL}
-    return Gauged(np.abs(distance), most, sentence, remedy, excuses=small)
+    return Gauged(np.abs(distance), most, sentence, remedy, told, excuses=small)
 
 
 def _to_zero(ratios: Values, path: Values) -> Values:
@@ -260,16 +267,16 @@ def leaving_one_out(case: TextEvidence) -> Gauged | Reason:
     shares = case.law.shares(case.n_words)
     share = shares[-2] / shares.sum()
 
-    def sentence(*_: int) -> str:
-        constant = case.at(np.array([1e-100])).coefficients[0]
-        return (
-            f"texts that lose one word have {100.0 * share:.0f} % of the weight: "
-            "coefficients say what is lost with one word, and words that do nothing "
-            "alone are not told from those that do (as ν → 0 they are from "
-            f"{constant.min():.3g} to {constant.max():.3g}, with a constant that is "
-            "added to all of them)"
-        )
-
+    ends = np.zeros(1)
+    if share > leaving_one_out.threshold:
+        ends = case.at(np.array([1e-100])).coefficients[0]
+    sentence = (
+        f"texts that lose one word have {100.0 * share:.0f} % of the weight: "
+        "coefficients say what is lost with one word, and words that do nothing alone "
+        "are not told from those that do (as ν → 0 they are from "
+        f"{ends.min():.3g} to {ends.max():.3g}, with a constant that is added to all "
+        "of them)"
+    )
     remedy = "a wider kernel, to see what words do together"
     return Gauged(share, 1.0, sentence, remedy)
 
@@ -321,16 +328,15 @@ def ridge_of_texts(case: TextEvidence) -> Gauged:
     """Its number is λ ‖Σ⁻¹‖ / n."""
     number = PACKAGE_RIDGE * case.law.inverse_norm(case.n_words) / case.n_samples
 
-    def sentence(*_: int) -> str:
-        top = int(np.argmax(case.sizes))
-        mean = case.expected()[top]
-        return (
-            f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the "
-            f"samples tell: the mean of runs of {case.n_samples:,} gives "
-            f"{case.names[top]!r} {mean:.3g}, the limit is {case.beta[0, top]:.3g}"
-        )
-
-    return Gauged(number, 1.0, sentence, case.wider)
+    if not number > ridge_of_texts.threshold:
+        return Gauged(number, 1.0, "", case.wider)
+    top = int(np.argmax(case.sizes))
+    sentence = (
+        f"the ridge of {PACKAGE_RIDGE:g} is {number:.2g} of the least that the samples "
+        f"tell: the mean of runs of {case.n_samples:,} gives {{name!r}} "
+        f"{case.expected()[top]:.3g}, the limit is {case.beta[0, top]:.3g}"
+    )
+    return Gauged(number, 1.0, sentence, case.wider, {"name": case.words[[top]]})
 
 
 @rule("words left out", above=0.1, weight=0.5)
@@ -344,16 +350,14 @@ def words_left_out(case: TextEvidence) -> Gauged | Reason:
     fitted, whole = case.expected(kept), case.expected()
     moved = np.where(kept, np.abs(fitted - whole), np.nan) / case.largest
 
-    def sentence(_: int, j: int) -> str:
-        return (
-            f"where {N_KEPT} words are kept, as by default, {case.names[j]!r} has "
-            f"{fitted[j]:.3g} in the mean of runs, and "
-            f"{whole[j]:.3g} beside all {case.n_words}: it stands for "
-            "words that are left out"
-        )
-
+    sentence = (
+        f"where {N_KEPT} words are kept, as by default, {{name!r}} has {{fitted:.3g}} "
+        f"in the mean of runs, and {{whole:.3g}} beside all {case.n_words}: it stands "
+        "for words that are left out"
+    )
+    told = {"name": case.words, "fitted": fitted, "whole": whole}
     remedy = "fit all words, feature_selection='none'"
-    return Gauged(moved, moved, sentence, remedy)
+    return Gauged(moved, moved, sentence, remedy, told)
 
 
 # ---- Words that are not what the model sees
@@ -370,17 +374,19 @@ def shared_feature(case: TextEvidence) -> Gauged | Reason:
     groups = np.array(seen.beside)
     joint = np.array([np.abs(beta[groups == name]).sum() for name in groups])
 
-    def sentence(_: int, j: int) -> str:
-        others = np.flatnonzero((groups == groups[j]) & (np.arange(len(groups)) != j))
-        return (
-            f"{case.names[j]!r} and {case.named(others)} are one feature of the model, "
-            f"{seen.beside[j]!r}, and are deleted one by one: the coefficient "
-            f"{beta[j]:.3g} is what it adds beside the others, not what the "
-            "feature does"
-        )
-
+    others, places = [""] * len(groups), np.arange(len(groups))
+    for j in np.flatnonzero(seen.alike > shared_feature.threshold).tolist():
+        beside = (groups == groups[j]) & (places != j)
+        others[j] = case.named(np.flatnonzero(beside))
+    sentence = (
+        "{name!r} and {others} are one feature of the model, {feature!r}, and are "
+        "deleted one by one: the coefficient {beta:.3g} is what it adds beside the "
+        "others, not what the feature does"
+    )
+    told = {"name": case.words, "others": np.array(others, object)}
+    told |= {"feature": np.array(seen.beside, object), "beta": beta}
     numbers = seen.alike.astype(np.float64)
-    return Gauged(numbers, joint / case.largest, sentence, _OWN_WORDS)
+    return Gauged(numbers, joint / case.largest, sentence, _OWN_WORDS, told)
 
 
 @rule("features of several words", above=0.0, weight=0.5, per="row")
@@ -402,13 +408,12 @@ def unknown_words(case: TextEvidence) -> Gauged | Reason:
     unknown = np.flatnonzero(~case.features_of_words().known)
     share = len(unknown) / case.n_words
 
-    def sentence(*_: int) -> str:
-        return (
-            f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
-            f"{case.named(unknown)} change nothing, and have "
-            f"coefficients up to {np.abs(case.beta[0, unknown]).max():.2g}"
-        )
-
+    largest = np.abs(case.beta[0, unknown]).max(initial=0.0)
+    sentence = (
+        f"the model knows {case.n_words - len(unknown)} of {case.n_words} words; "
+        f"{case.named(unknown)} change nothing, and have coefficients up to "
+        f"{largest:.2g}"
+    )
     return Gauged(share, share, sentence, _OWN_WORDS)
 
 
@@ -417,16 +422,14 @@ def ignored_words(case: TextEvidence) -> Gauged:
     """Its number is |β_j| over the largest of the document."""
     count = np.count_nonzero(~case.depends)
 
-    def sentence(_: int, j: int) -> str:
-        return (
-            f"the model ignores {case.names[j]!r}; its coefficient "
-            f"{case.beta[0, j]:.3g} is that of all {count} such words, and comes of "
-            "what other words do together"
-        )
-
+    sentence = (
+        "the model ignores {name!r}; its coefficient {beta:.3g} is that of all "
+        f"{count} such words, and comes of what other words do together"
+    )
     numbers = np.where(case.depends, np.nan, case.sizes)
     remedy = "read coefficients less that of such words, or take a wider kernel"
-    return Gauged(numbers, case.sizes, sentence, remedy)
+    told = {"name": case.words, "beta": case.beta}
+    return Gauged(numbers, case.sizes, sentence, remedy, told)
 
 
 # ---- The rules of diagnosis of texts

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Final, TypeAlias, cast, final
 
 import numpy as np
@@ -25,22 +25,19 @@ from propopt.functions.function import EXACT
 from propopt.functions.texts import TextFunction
 from propopt.lime.diagnosis.evidence import LimeFinding
 from propopt.lime.explanation import LimeExplanation, LimeResult, ends_of
-from propopt.lime.paths import BandwidthPath, read_widths
+from propopt.lime.paths import BandwidthPath, read_widths, word_path
+from propopt.lime.single_runs import expected_run, single_text_run
 from propopt.lime.text.text_diagnosis import (
     MANY_WORDS,
     ObservedWords,
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_paths import word_path
 from propopt.lime.text.text_reading import (
     ExplainedDocument,
     TextLaw,
-    WordCoefficients,
-    WordRegression,
 )
-from propopt.lime.text.text_runs import expected_run, single_text_run
-from propopt.lime.text.text_samples import SampledWords
+from propopt.lime.text.text_samples import SampledWords, WordMeans
 from propopt.results.certain import plural
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import Document
@@ -77,10 +74,6 @@ ROWS_SHOWN: Final = 3
 # ---- What LIME is asked about texts: a function, a law, documents
 
 
-WordMeans: TypeAlias = SetFunction | SampledWords
-"""What knows the coefficients of a document at any bandwidth."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class TextSubject:
@@ -101,13 +94,6 @@ class TextSubject:
             documents=tuple(self.documents[n] for n in rows),
             means=tuple(self.means[n] for n in rows),
         )
-
-
-def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
-    """Coefficients at bandwidths (K,), with standard errors where they have some."""
-    if isinstance(means, SampledWords):
-        return means.at(bandwidths)
-    return WordRegression(means).at(bandwidths)
 
 
 # ---- Single runs of LIME on texts, with n samples each
@@ -427,9 +413,7 @@ class TextLimeExplanation(
             if means is None:
                 continue
             seen = ObservedWords.of(vectorisers, row.document) if vectorisers else None
-            function = None if isinstance(means, SampledWords) else means
-            at = partial(limits_of, means)
-            evidence[k] = TextEvidence(row, function, at, self.law, seen, n_samples)
+            evidence[k] = TextEvidence.of(row, means, self.law, seen, n_samples)
         if not evidence:
             raise Refused("diagnose: LIME says nothing of these documents")
         return told_of_documents(evidence, self.vocabulary, progress)

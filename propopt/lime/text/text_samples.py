@@ -20,10 +20,10 @@ from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
+from propopt.lime.single_runs import WordDraws
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
-from propopt.lime.text.text_runs import WordDraws
 from propopt.losses.faithfulness import error_of_blocks, relative_size
-from propopt.structures.subsets.sets import random_sets, sets_of_size
+from propopt.structures.subsets.sets import SetFunction, random_sets, sets_of_size
 from propopt.structures.subsets.words import WordPairs
 
 
@@ -306,6 +306,17 @@ class SampledWords(Sampler):
         """What each block tells, alone."""
         pairs = zip(self.controls, self.left, strict=True)
         return [replace(self, controls=[own], left=[left]) for own, left in pairs]
+
+
+WordMeans: TypeAlias = SetFunction | SampledWords
+"""What knows the coefficients of a document at any bandwidth."""
+
+
+def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
+    """Coefficients at bandwidths (K,), with standard errors where they have some."""
+    if isinstance(means, SampledWords):
+        return means.at(bandwidths)
+    return WordRegression(means).at(bandwidths)
 
 
 @final

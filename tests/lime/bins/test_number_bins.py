@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import truncnorm
 
-from propopt.lime.bins import BinRule
-from propopt.lime.laws.binned_columns import BinnedColumn
+from propopt.lime.laws.binned_columns import BinnedColumn, BinRule
 
 
 def test_a_bin_of_one_value_draws_that_value() -> None:

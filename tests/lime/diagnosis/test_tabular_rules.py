@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.lime import LimeDiagnosis, limits
-from propopt.lime.diagnosis.evidence import RowsEvidence
+from propopt.lime.explanation import evidence_of
 
 
 def found(diagnosis: LimeDiagnosis, rule: str, column: int | None = None):
@@ -331,7 +331,7 @@ def test_the_share_of_interactions_is_that_of_the_analysis_of_variance(known):
     lime = explained(
         product(X) if known else f, [0.9, 0.9], X, tabular(X, kernel_width=1e3)
     )
-    case = RowsEvidence(lime, lime.subject, 1000)
+    case = evidence_of(lime, lime.subject, 1000)
     # of f = x (y − 0.3) under even columns: Var x y = 1/9, and Var 0.3 x = 0.03
     assert case.interactions[0] == pytest.approx((1 / 9) / (1 / 9 + 0.03), abs=0.02)
 
@@ -340,7 +340,7 @@ def test_columns_without_an_effect_add_nothing_to_what_single_columns_hold():
     X = grid(30, -1.0, 1.0)
     lime = explained(lambda Z: Z[:, 0] * Z[:, 1], [0.9] * 30, X)
     # 32 strata of 8192 draws in 30 columns would have a share of 0.11 without an effect
-    assert RowsEvidence(lime, lime.subject, 1000).interactions[0] > 0.97
+    assert evidence_of(lime, lime.subject, 1000).interactions[0] > 0.97
 
 
 # ---- samples and data

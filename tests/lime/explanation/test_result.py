@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.lime import LimeExplanation, limits
-from propopt.lime.profiles import cell_coefficients
+from propopt.lime.expectations import cell_coefficients
 
 
 @pytest.fixture(scope="module")

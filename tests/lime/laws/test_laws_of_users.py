@@ -16,8 +16,8 @@ import propopt as po
 from propopt.base.arrays import Array, Points
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, TabularLaw
+from propopt.lime.expectations import nearest_edges, own_widths
 from propopt.lime.laws.binned_columns import BinnedColumn
-from propopt.lime.profiles import nearest_edges, own_widths
 
 
 def mixed() -> Points:

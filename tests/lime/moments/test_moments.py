@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from propopt.lime.moments import ExchangeableBits, IndependentBits
+from propopt.lime.expectations import ExchangeableBits, IndependentBits
 
 
 D = 5

@@ -6,9 +6,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime import SmoothLaw
-from propopt.lime.expectations import ExactLimits
+from propopt.lime.expectations import (
+    ExactLimits,
+    bin_profiles,
+    cell_coefficients,
+    profile_means,
+)
 from propopt.lime.laws.lime_law import GlimeLaw
-from propopt.lime.profiles import bin_profiles, cell_coefficients, profile_means
 from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import Bumps
 from propopt.structures.products.sums import SumOfProducts

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
-from propopt.lime.profiles import bin_profiles
+from propopt.lime.expectations import bin_profiles
 from propopt.lime.surrogates import CommonDraws
 
 

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import propopt as po
+from propopt.lime.single_runs import single_text_run
 from propopt.lime.text.text_reading import TextLaw, WordRegression
-from propopt.lime.text.text_runs import single_text_run
 
 
 N_SAMPLES = 5000

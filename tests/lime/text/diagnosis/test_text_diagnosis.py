@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from propopt.base.errors import Refused
 from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
+from propopt.lime.single_runs import expected_run, kept_words, single_text_run
 from propopt.lime.text.text_diagnosis import ObservedWords
-from propopt.lime.text.text_runs import expected_run, kept_words, single_text_run
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.tables.documents import Document, PatternWords
 

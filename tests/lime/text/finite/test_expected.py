@@ -9,12 +9,12 @@ import pytest
 from text_lime_runs import runs, tree
 
 from propopt.base.errors import InvalidInput
-from propopt.lime.text import text_runs
-from propopt.lime.text.text_reading import TextLaw, WordRegression
-from propopt.lime.text.text_runs import (
+from propopt.lime import single_runs
+from propopt.lime.single_runs import (
     effective_log_weights,
     single_text_run,
 )
+from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
 
@@ -23,7 +23,7 @@ SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
 
 
 def expected_run(*arguments, **settings):
-    fit = text_runs.expected_run(*arguments, **settings)
+    fit = single_runs.expected_run(*arguments, **settings)
     intercept, coefficients = float(fit.intercept[0]), fit.coefficients[0]
     return SimpleNamespace(intercept=intercept, coefficients=coefficients)
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from text_lime_runs import runs, tree
 
-from propopt.lime.single_runs import ranking_chances, required_samples
+from propopt.lime.single_runs import ranking_chances, required_samples, single_text_run
 from propopt.lime.text.text_reading import TextLaw, WordRegression
-from propopt.lime.text.text_runs import single_text_run
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import all_sets
 

@@ -7,8 +7,8 @@ import pytest
 from text_lime_runs import tree
 
 from propopt.base.errors import InvalidInput
+from propopt.lime.single_runs import expected_run, kept_words
 from propopt.lime.text.text_reading import TextLaw, WordRegression
-from propopt.lime.text.text_runs import expected_run, kept_words
 from propopt.structures.subsets.conjunctions import Enumerated
 from propopt.structures.subsets.sets import all_sets
 

@@ -7,7 +7,7 @@ import pytest
 from text_lime_runs import tree
 
 from propopt.base.errors import InvalidInput
-from propopt.lime.text.text_paths import word_path
+from propopt.lime.paths import word_path
 from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from propopt.lime.text.text_paths import TabledMeans
+from propopt.lime.paths import TabledMeans
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 
