@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from normal_samples import least_squares
 
 from propopt.lime.text.text_reading import TextLaw
 from propopt.structures.subsets.conjunctions import Conjunctions
@@ -20,19 +21,6 @@ def design(law: TextLaw, d, n, first_row, rng):
         bits = np.concatenate([np.ones((1, d), bool), bits])
         weights = np.concatenate([[1.0], weights])
     return bits, weights
-
-
-def least_squares(bits, weights, values, ridge, kept=None):
-    """Intercept and coefficients, the intercept without penalty, (1 + d,)."""
-    d = bits.shape[1]
-    used = np.concatenate([[True], np.ones(d, bool) if kept is None else kept])
-    X = np.column_stack([np.ones(len(bits)), bits])[:, used]
-    penalty = ridge * np.eye(X.shape[1])
-    penalty[0, 0] = 0.0
-    result = np.zeros(1 + d)
-    XW = X.T * weights
-    result[used] = np.linalg.solve(XW @ X + penalty, XW @ values)
-    return result
 
 
 def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None, seed=0):
