@@ -1,4 +1,7 @@
-"""What all rules share, and the result of a diagnosis: table, text, card, file."""
+"""What all rules share, and the result of a diagnosis: table, text, card.
+
+The contract of results (``tests/results``) has its files, copies and forgeries.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import header_of, members_of, signed, with_header, write
-from exact_csv import read_csv
 from lime_cases import explained, grid, linear, product, tabular
 from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, LimeDiagnosis, limits
+from propopt.lime import GaussianLaw, GlimeLaw, limits
 from propopt.lime.diagnosis.evidence import Gauged
 from propopt.lime.diagnosis.rules import LIME_RULES
 
@@ -220,65 +221,6 @@ def test_the_table_has_what_was_found_and_what_was_not(diagnosis):
     assert set(diagnosis.rules) == set(frame.loc[frame["found"], "rule"])
     assert (frame.loc[frame["found"], "remedy"] != "").all()
     assert frame.loc[frame["kind"] == "quiet", "severity"].isna().all()
-
-
-def test_files_have_all_of_it(diagnosis, lime, tmp_path):
-    path, own = tmp_path / "found.npz", diagnosis.to_frame()
-    diagnosis.save(path)
-    same = LimeDiagnosis.load(path)
-    pd.testing.assert_frame_equal(same.to_frame(), own, check_exact=True)
-    assert repr(same) == repr(diagnosis)
-    assert same.source == "exact"
-    assert (same.findings, same.notes) == (diagnosis.findings, diagnosis.notes)
-    diagnosis.to_csv(tmp_path / "found.csv")
-    numbers = read_csv(tmp_path / "found.csv")["number"].to_numpy()
-    expected = own["number"].to_numpy()
-    assert numbers == pytest.approx(expected, abs=0.0, nan_ok=True)
-    # a file of version 2
-    members = members_of(path)
-    header = header_of(members) | {"version": 2}
-    for item in header["quiet"]:
-        del item["remedy"], item["severity"]
-    write(path, signed(with_header(members, header)))
-    old = LimeDiagnosis.load(path).to_frame()
-    pd.testing.assert_frame_equal(old, own, check_exact=True)
-    lime.save(tmp_path / "lime")
-    with pytest.raises(InvalidInput, match="not a saved diagnosis"):
-        LimeDiagnosis.load(tmp_path / "lime.npz")
-
-
-@pytest.mark.parametrize(
-    ("key", "change", "message"),
-    [
-        ("findings", {"row": 1}, "row: there is no row 1"),
-        ("quiet", {"column": 2}, "column: there is no column 2"),
-        ("findings", {"severity": 0.2}, "findings: notes are what is below 0.25"),
-        ("notes", {"severity": 0.25}, "notes: notes are what is below 0.25"),
-        (
-            "findings",
-            {"severity": 0.26},
-            "findings: expected the largest severity first",
-        ),
-        (
-            "findings",
-            {"severity": 1.5},
-            "findings.0.severity: expected a finite number",
-        ),
-        ("findings", {"number": "many"}, "findings.0.number: expected a number"),
-        ("quiet", {"sentence": None}, "quiet.0.sentence: expected text"),
-    ],
-)
-def test_a_file_that_contradicts_itself_is_refused(
-    diagnosis, tmp_path, key, change, message
-):
-    path = tmp_path / "found.npz"
-    diagnosis.save(path)
-    members = members_of(path)
-    header = header_of(members)
-    header[key][0] |= change
-    write(path, signed(with_header(members, header)))
-    with pytest.raises(InvalidInput, match=f"not a saved diagnosis: {message}"):
-        LimeDiagnosis.load(path)
 
 
 def test_text_and_card_say_first_what_misleads_most(diagnosis):

@@ -15,7 +15,6 @@ from lime_functions import Known, bump_at
 from linear_sums import Smooth, curved, linear, sum_of_terms, wavy
 from normal_samples import plain_runs, weighted_fit, with_intercept
 from random_trees import boxes_of_trees
-from scipy.special import ndtri
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -29,7 +28,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from papers.lime import gaussian_theory
-from papers.lime.linear_limits import linear_limits, linear_noise
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.structures.boxes.sets import Tree
@@ -168,20 +166,6 @@ def test_normal_samples_agree_with_the_limit(case):
     assert np.abs(z_of(Known(f), law, row, 500_000, 100_000)).max() < 5.0
 
 
-def test_bins_drawn_first_are_the_same_samples(rng):
-    """With quartiles of the normal law each bin has the mass 1/4."""
-    law = GaussianLaw.of(np.zeros(3), 1.0, 0.8)
-    x, f, n = np.array([0.5, -0.3, 1.2]), curved(), 400_000
-    bins = rng.integers(0, 4, (n, 3))
-    samples = ndtri((bins + rng.random((n, 3))) / 4.0)
-    own = [column.place(x[[j]])[0] for j, column in enumerate(law.columns)]
-    weights = np.exp(-((samples - x) ** 2).sum(axis=1) / (2 * 0.8**2))
-    bits = (bins == own).astype(float)
-    beta, errors = weighted_fit(bits, weights, f.value(samples))
-    truth = with_intercept(ExactLimits(f, law).of(x[None]))
-    assert np.abs((beta - truth) / errors).max() < 5.0
-
-
 def diabetes():
     X, y = load_diabetes(return_X_y=True)
     return StandardScaler().fit_transform(X), y
@@ -218,16 +202,6 @@ def ten(slope, rest=None):
     return law, linear([slope, -slope, *[0.0] * 8]), row
 
 
-def test_twenty_runs_of_ten_columns():
-    law, f, row = ten(10.0)
-    result = plain_runs(law, f.value, row, 10_000, 20)
-    truth = with_intercept(ExactLimits(f, law).of(row))
-    error = result.std(axis=0, ddof=1) / np.sqrt(20)
-    # Student's t with 19 degrees: |t| > 6.5 has probability 3e-6 for each of 11
-    assert np.abs((result.mean(axis=0) - truth) / error).max() < 6.5
-    assert 0.1 < result[:, 1].std() < 1.0
-
-
 def test_the_error_at_the_row_is_biased_as_told():
     """100 runs of 10,000: elsewhere −.136 is told, −.230 was measured, SD .80."""
     law, f, row = ten(10.0, 0.3)
@@ -259,39 +233,3 @@ def test_glime_scatters_less_than_lime(width, low, high):
         for one in (GlimeLaw(law), law)
     )
     assert low < lime / glime < high
-
-
-@pytest.mark.parametrize(
-    ("width", "of_matrix", "of_vector"), [(0.7, 0.008, 0.072), (100.0, 0.0005, 0.005)]
-)
-def test_moments_of_bits_and_of_the_function(width, of_matrix, of_vector, rng):
-    """E π z z' and E π z f over C, of 500,000 samples: within thrice what four times
-    as many samples gave elsewhere, so that errors are 1.5 times those at most."""
-    law, a, n = GaussianLaw.of(MEAN, 1.7, width), np.array(SLOPES), 500_000
-    result = gaussian_theory.gains(law, ROW)
-    C = np.exp(result.log_weight[0])
-    draws = law.draw(ROW, n, rng)
-    Z = np.column_stack([np.ones(n), draws.bits[0]])
-    scores = Z * (draws.weights[0] / C)[:, None]
-    full = np.append(1.0, result.alpha[0])
-    Sigma = np.outer(full, full)
-    np.fill_diagonal(Sigma, full)
-    np.testing.assert_allclose(Z.T @ scores / n, Sigma, rtol=0, atol=3 * of_matrix)
-    mean = linear_limits(result, a, 0.7).mean[0]
-    Gamma = np.append(mean, result.alpha[0] * mean - a * result.theta[0])
-    values = draws.samples[0] @ a + 0.7
-    np.testing.assert_allclose(values @ scores / n, Gamma, rtol=0, atol=3 * of_vector)
-
-
-@pytest.mark.parametrize("width", [0.6, 1.0])
-def test_scatter_of_runs_is_what_the_narrow_law_tells(width):
-    """Five columns, 200 runs of 10,000: SD over its prediction from .87 to 1.12.
-
-    A standard deviation of 200 runs is known to 5 %, so that 1 ± .25 fails with 6e-7.
-    """
-    law = GaussianLaw.of(np.zeros(5), 1.0, width)
-    x, a = np.array([[0.5, -0.3, 0.2, 1.0, -0.8]]), np.array([1.0, -2.0, 0.5, 0.0, 3.0])
-    runs = plain_runs(law, linear(a).value, x, 10_000, 200)
-    told = linear_noise(law, a, x, 10_000)[0]
-    ratio = runs.std(axis=0, ddof=1)[1:] / told
-    np.testing.assert_allclose(ratio, np.ones(5), rtol=0, atol=0.25)

@@ -1,17 +1,16 @@
-"""What limits tell: tables, cards, intervals, files, runs; of rows and of documents."""
+"""What limits tell: tables, cards, intervals, runs; of rows and of documents.
+
+The contract of results (``tests/results``) has their files, copies and forgeries.
+"""
 
 from __future__ import annotations
 
-import json
-import pickle
-import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from crafted_archives import (
-    craft,
     header_of,
     members_of,
     npy,
@@ -19,7 +18,6 @@ from crafted_archives import (
     with_header,
     write,
 )
-from exact_csv import read_csv
 from lime_cases import explained, grid, linear, product, tabular
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -110,8 +108,6 @@ def test_the_surrogate_at_the_row_is_the_sum(either):
     np.testing.assert_allclose(either.at_row, either.intercept + sums, rtol=1e-13)
     gap = either.values - either.at_row
     np.testing.assert_allclose(either.local_gap, gap, rtol=1e-13)
-    with pytest.raises(ValueError, match="read-only"):
-        either.coefficients[0][0] = 1.0
 
 
 def test_lists_and_the_top_have_the_largest_first(either):
@@ -135,7 +131,7 @@ def test_lists_and_the_top_have_the_largest_first(either):
         either.as_list("z")
 
 
-def test_the_table_and_its_files_have_a_line_for_each_number(either, tmp_path):
+def test_the_table_has_a_line_for_each_number(either):
     frame, noun = either.to_frame(), either.to_frame().columns[0]
     for n, name in enumerate(either.row_names):
         own = frame[frame[noun] == name]
@@ -150,14 +146,6 @@ def test_the_table_and_its_files_have_a_line_for_each_number(either, tmp_path):
             assert set(own[column]) <= {values[n]}
     assert (frame["n_samples"] == either.n_samples).all()
     assert (frame["units"] == "units of the output").all()
-    either.to_json(tmp_path / "lime.json")
-    records = json.loads((tmp_path / "lime.json").read_text(encoding="utf-8"))
-    assert list(records[0]) == frame.columns.tolist()
-    either.to_csv(tmp_path / "lime.csv")
-    csv = read_csv(tmp_path / "lime.csv")
-    for column in ("coefficient", "expected"):
-        assert [record[column] for record in records] == frame[column].tolist()
-        assert csv[column].tolist() == frame[column].tolist()
 
 
 def test_intervals_are_where_runs_or_limits_are(either):
@@ -211,15 +199,10 @@ def test_some_rows_are_those_of_all(either):
     assert own.labels.points == (name,)
 
 
-def test_a_loaded_one_is_the_same_and_says_what_needs_the_model(either, tmp_path):
+def test_a_loaded_one_says_what_needs_the_model(either, tmp_path):
     either.save(tmp_path / "lime")
     loaded = type(either).load(tmp_path / "lime")
     assert loaded.subject is None
-    pd.testing.assert_frame_equal(loaded.to_frame(), either.to_frame())
-    assert loaded._repr_html_() == either._repr_html_()
-    assert pickle.loads(pickle.dumps(either))._repr_html_() == loaded._repr_html_()
-    assert (repr(loaded), str(loaded)) == (repr(either), str(either))
-    assert loaded.quantity == either.quantity
     assert loaded.explained_in_words == either.explained_in_words != "output"
     near(loaded.noise(), either.noise(), rtol=0.0)
     asked = [loaded.diagnose, loaded.path, lambda: loaded.noise(7)]
@@ -472,140 +455,69 @@ def test_odd_laws_and_letters_are_saved(words, tmp_path):
     assert [*tmp_path.iterdir()] == before
 
 
-# ---- files that say what cannot be
+# ---- files that say what cannot be, beside those of the contract
 
 
-@pytest.fixture(scope="module")
-def sound(lime, words, tmp_path_factory):
-    """A file of each."""
-    paths = {}
-    for one in (lime, words):
-        paths[type(one)] = tmp_path_factory.mktemp("sound") / "sound.npz"
-        one.save(paths[type(one)])
-    return paths
-
-
-def is_sound(path):
-    """Whether it is loaded; else it is refused in one sentence."""
-    try:
-        result = TextLimeExplanation.load(path)
-    except InvalidInput as error:
-        refusal = str(error)
-    else:
-        refusal = ""
-    if refusal:
-        assert refusal.startswith(f"{path}: ")
-        assert "\n" not in refusal
-        return False
-    assert len(result.to_frame()) == sum(map(len, result.words))
-    assert result._repr_html_().encode()
-    return True
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_mutated_file_is_refused_in_one_sentence_or_sound(seed, sound, tmp_path):
-    rng, path, outcomes = np.random.default_rng(seed), tmp_path / "crafted.npz", []
-    for _ in range(80):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # zipfile: two of one name
-            mutation = craft(rng, sound[TextLimeExplanation], path)
-        try:
-            outcomes.append(is_sound(path))
-        except Exception as error:
-            raise AssertionError(mutation) from error
-    assert 0 < sum(outcomes) < 80
-
-
-def forged(path, sound, header, arrays):
-    """A file that is signed again; keys of the header are paths in it."""
-    members = members_of(sound)
-    with np.load(sound) as archive:
-        for name, change in arrays.items():
-            array = change(archive) if callable(change) else change
-            members[f"{name}.npy"] = npy(array)
+def forged(path, result, place, value):
+    """A file that is signed again; a place is a path in the header, or an array's."""
+    result.save(path)
+    members = members_of(path)
     whole = header_of(members)
-    for keys, value in header.items():
-        inner, (*outer, last) = whole, keys.split()
+    if f"{place}.npy" in members:
+        with np.load(path) as archive:
+            array = value(archive[place]) if callable(value) else value
+        members[f"{place}.npy"] = npy(array)
+    else:
+        inner, (*outer, last) = whole, place.split()
         for key in outer:
             inner = inner[int(key) if isinstance(inner, list) else key]
         inner[int(last) if isinstance(inner, list) else last] = value
     write(path, signed(with_header(members, whole)))
 
 
-def rolled(name):
-    return {name: lambda own: np.roll(own[name], 1)}
-
-
-def backwards(name):
-    return {name: lambda own: own[name][::-1]}
+def rolled(array):
+    return np.roll(array, 1)
 
 
 ODD_ROWS = {
-    "n_samples: expected an integer >= 1": {"n_samples": 0},
-    "bins: expected a table of shape": {"bins": [["a"]]},
-    "cells: expected a table of shape": {"cells": [[1.0, None], [1.0, None]]},
-    "first_row: expected true or false": {"first_row": "yes"},
-    "labels: expected 1 names of points, got 2": {"shared 0 points": [1, 2]},
-    "standard_errors: the source 'guess' has its errors": {"source": "guess"},
-    "scatter: it is that of other rows or runs": {"n_samples": 77},
-    "quantity.kind: expected 'value'": {"quantity kind": "sum", "quantity model": ""},
-}
-ODD_ROW_ARRAYS = {
-    "alpha: expected numbers from 0 to 1": {"alpha": [[0.5, -0.1]]},
-    "intercept: 1 of 1 values are not finite": {"intercept": [np.nan]},
-    r"points: expected shape \(1, 2\)": {"points": [[0.0, 0.0, 0.0]]},
-    "standard_errors: the source 'exact' has no": {"standard_errors": [[0.0, 0.1]]},
-    "scatter: it is that of other rows": {"scatter.deviations": [[0.1, 0.1, 0.1]]},
-    "scatter.deviations: expected numbers >= 0": {"scatter.deviations": [[0.1, -1.0]]},
-    "it also has the array 'more'": {"more": [1.0]},
+    "n_samples: expected an integer >= 1": ("n_samples", 0),
+    "first_row: expected true or false": ("first_row", "yes"),
+    "labels: expected 1 names of points, got 2": ("shared 0 points", [1, 2]),
+    "quantity.kind: expected 'value'": ("quantity kind", "sum"),
+    "alpha: expected numbers from 0 to 1": ("alpha", [[0.5, -0.1]]),
+    "intercept: 1 of 1 values are not finite": ("intercept", [np.nan]),
+    r"points: expected shape \(1, 2\)": ("points", [[0.0, 0.0, 0.0]]),
+    "scatter.deviations: expected numbers": ("scatter.deviations", [[0.1, -1.0]]),
 }
 ODD_TEXTS = {
-    "n_samples: expected an integer >= 1": {"n_samples": 0},
-    r"rows.document.text: expected a list": {"rows document text": "good"},
-    "rows: expected as many of each field": {"rows source": ["exact"]},
-    "rows.document: expected as many of each field": {"rows document text": ["a"]},
-    "starts, ends: expected words": {"rows document text": ["x", "", "y", "z"]},
-    "places: expected each word": {"rows document words 0 0": "food"},
-    "law: bandwidth: expected a finite number >= 0": {"law bandwidth": -1.0},
-    "law.bandwidth: expected a number": {"law bandwidth": None},
-    "document 0: coefficients: expected finite": {"rows value 0": None},
-    "document 1: coefficients: expected finite": {"rows source 1": "exact"},
-    "document 2: standard_errors: expected none": {"rows source 2": "exact"},
-    "names: expected one for each of 4": {"names": ["a"]},
-    "scatter: it is that of other documents or runs": {"scatter n_samples": 7},
+    "n_samples: expected an integer >= 1": ("n_samples", 0),
+    "rows.document.text: expected a list": ("rows document text", "good"),
+    "rows: expected as many of each field": ("rows source", ["exact"]),
+    "rows.document: expected as many of each field": ("rows document text", ["a"]),
+    "starts, ends: expected words": ("rows document text", ["x", "", "y", "z"]),
+    "places: expected each word": ("rows document words 0 0", "food"),
+    "law: bandwidth: expected a finite number >= 0": ("law bandwidth", -1.0),
+    "law.bandwidth: expected a number": ("law bandwidth", None),
+    "document 0: coefficients: expected finite": ("rows value 0", None),
+    "document 1: coefficients: expected finite": ("rows source 1", "exact"),
+    "document 2: standard_errors: expected none": ("rows source 2", "exact"),
+    "rows.standard_errors: expected numbers": ("rows.standard_errors", np.negative),
+    "starts: expected as many": ("rows.document.starts", lambda own: own[1:]),
+    "starts, ends, places: expected one": ("rows.document.places.sizes", rolled),
+    "coefficients: expected one for each": ("rows.coefficients.sizes", rolled),
+    "scatter: it is that of other documents": ("scatter.means.sizes", rolled),
 }
-ODD_TEXT_ARRAYS = {
-    "rows.standard_errors: expected numbers >= 0": {
-        "rows.standard_errors": lambda own: -own["rows.standard_errors"]
-    },
-    "rows.document.starts: expected as many": {
-        "rows.document.starts": lambda own: own["rows.document.starts"][1:]
-    },
-    "it also has the array 'more'": {"more": [1.0]},
-    "document 0: starts, ends, places: expected one": rolled(
-        "rows.document.places.sizes"
-    ),
-    "document 0: coefficients: expected one for each word": rolled(
-        "rows.coefficients.sizes"
-    ),
-    "scatter: it is that of other documents": rolled("scatter.means.sizes"),
-    "document 0: starts, ends: expected words one behind": backwards(
-        "rows.document.starts"
-    ),
-    "document 0: places: expected each word": backwards("rows.document.places"),
-}
-FORGED = [
-    *((LimeExplanation, match, odd, {}) for match, odd in ODD_ROWS.items()),
-    *((LimeExplanation, match, {}, odd) for match, odd in ODD_ROW_ARRAYS.items()),
-    *((TextLimeExplanation, match, odd, {}) for match, odd in ODD_TEXTS.items()),
-    *((TextLimeExplanation, match, {}, odd) for match, odd in ODD_TEXT_ARRAYS.items()),
-]
 
 
-@pytest.mark.parametrize(("kind", "match", "header", "arrays"), FORGED)
-def test_a_file_with_something_wrong_is_refused(
-    sound, tmp_path, kind, match, header, arrays
-):
-    forged(tmp_path / "wrong.npz", sound[kind], header, arrays)
-    with pytest.raises(InvalidInput, match=match):
-        kind.load(tmp_path / "wrong.npz")
+@pytest.mark.parametrize("message", ODD_ROWS)
+def test_a_file_of_rows_with_something_wrong_is_refused(lime, tmp_path, message):
+    forged(tmp_path / "wrong.npz", lime, *ODD_ROWS[message])
+    with pytest.raises(InvalidInput, match=message):
+        LimeExplanation.load(tmp_path / "wrong.npz")
+
+
+@pytest.mark.parametrize("message", ODD_TEXTS)
+def test_a_file_of_documents_with_something_wrong_is_refused(words, tmp_path, message):
+    forged(tmp_path / "wrong.npz", words, *ODD_TEXTS[message])
+    with pytest.raises(InvalidInput, match=message):
+        TextLimeExplanation.load(tmp_path / "wrong.npz")
