@@ -319,14 +319,6 @@ def test_a_card_is_of_any_row_and_names_a_class():
     assert "<i>" not in card.html()
 
 
-def test_rows_that_differ_in_bins_alone_differ():
-    X = grid(3)
-    rows = np.array([[0.1, 0.1, 0.1], [0.12, 0.2, 0.2], [0.9, 0.1, 0.1]])
-    result = limits(linear([1.0, 2.0, 3.0], X), rows, data=X).coefficients
-    assert (result[0] == result[1]).all()
-    assert result[0, 0] != pytest.approx(result[2, 0])
-
-
 def test_a_card_is_the_same_when_shown_again_and_does_not_run_the_model_for_many():
     X = grid(2)
     few, many = (limits(product(X), X[:n], data=X) for n in (2, 150))

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from normal_samples import least_squares, product_rule, with_intercept
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
 import propopt as po
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
+from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
 from propopt.lime.profiles import nearest_edges, own_widths
 from propopt.structures.products.families import Pieces
@@ -99,19 +99,6 @@ def test_the_numbers_of_data_make_the_law_of_data(settings):
     ours = of_bins(**numbers_of(theirs), kernel_width=width)
     assert (ours.kernel_width, ours.labels) == (theirs.kernel_width, theirs.labels)
     assert_same(ours, theirs)
-
-
-def test_limits_by_the_numbers_of_data_are_those_of_data():
-    X = np.delete(mixed(), 2, axis=1)
-    model = GradientBoostingRegressor(n_estimators=20, random_state=0)
-    model.fit(X, X[:, 0] * X[:, 2])
-    theirs = TabularLaw.from_data(X, categorical=[2])
-    laws = of_bins(**numbers_of(theirs)), theirs
-    one, other = (po.lime.limits(model, X[:9], law) for law in laws)
-    np.testing.assert_array_equal(one.coefficients, other.coefficients)
-    np.testing.assert_array_equal(one.intercept, other.intercept)
-    np.testing.assert_array_equal(one.noise(), other.noise())
-    assert np.abs(one.coefficients).max() > 0.1
 
 
 def test_what_is_not_given_is_of_data():
@@ -228,7 +215,7 @@ def test_frames_have_columns_of_several_lengths():
     assert law.columns[1].extent == (-np.inf, np.inf)
 
 
-def test_a_law_of_the_package_with_these_statistics_has_the_same_limits():
+def test_a_law_of_the_package_with_these_statistics_is_the_same():
     lime = pytest.importorskip("lime.lime_tabular")
     statistics = {
         "bins": GIVEN["edges"],
@@ -246,12 +233,6 @@ def test_a_law_of_the_package_with_these_statistics_has_the_same_limits():
     ours, theirs = of_bins(**GIVEN), TabularLaw.from_lime(explainer)
     assert ours.kernel_width == theirs.kernel_width
     assert_same(ours, theirs)
-    model, X = machine()
-    for row in ([[0.3, 0.2]], [[-1.0, 3.0]]):
-        one, other = (po.lime.limits(model, row, law, data=X) for law in (ours, theirs))
-        assert one.source == "exact"
-        np.testing.assert_array_equal(one.coefficients, other.coefficients)
-        np.testing.assert_array_equal(one.intercept, other.intercept)
 
 
 # ---- sums over cells and bits
@@ -388,42 +369,6 @@ def test_one_bin_has_no_coefficient_and_an_empty_one_without_an_end_is_finite():
     assert np.isfinite(limit.coefficients).all()
     assert limit.coefficients[1, 0] == 0.0
     assert "never drawn" in limit.notes[0]
-
-
-def test_laws_of_users_do_all_that_laws_do(tmp_path):
-    X = table().assign(colour=0.0).to_numpy()
-    frame = pd.DataFrame(X, columns=["age", "colour", "bmi"])
-    model = GradientBoostingRegressor(n_estimators=10, random_state=0)
-    model.fit(frame, X[:, 0] * X[:, 2])
-    law = of_bins(
-        {"bmi": [25, 30], "age": [40, 65]},
-        means={"bmi": [22, 27, 34], "age": [30, 50, 75]},
-        deviations={"bmi": [2, 2, 3], "age": [8, 8, 6]},
-        categories={"colour": [0]},
-        kernel_width=0.8,
-    )
-    assert repr(law) == "TabularLaw(3 columns, 7 bins, kernel_width=0.8)"
-    limit, glime, smooth = (
-        po.lime.limits(model, frame[:4], one, data=frame)
-        for one in (law, GlimeLaw(law), SmoothLaw.of(law))
-    )
-    assert limit.source == "exact"
-    assert np.isfinite(limit.noise()).all()
-    assert (limit.coefficients[:, 1] == 0.0).all()
-    assert limit.law_in_words == repr(law)
-    assert repr(limit.diagnose())
-    assert limit.path(0).sign_changes.statement
-    limit.save(tmp_path / "limit")
-    back = po.lime.LimeExplanation.load(tmp_path / "limit")
-    np.testing.assert_array_equal(back.coefficients, limit.coefficients)
-    assert back.law_in_words == limit.law_in_words
-    own = limit.coefficients
-    np.testing.assert_allclose(glime.coefficients, own, rtol=1e-12, atol=1e-12)
-    assert np.isfinite(smooth.coefficients).all()
-    found = po.explainers.ExactLime(law=law).explain(po.wrap(model), frame[:4])
-    np.testing.assert_array_equal(found.attributions, own)
-    baseline = po.explainers.Lime(law=law, n_samples=2000, ridge=1.0)
-    assert baseline.parameters["law"] == repr(law)
 
 
 def test_gaussian_laws_have_means_and_scales_by_name():

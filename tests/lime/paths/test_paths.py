@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lime_fixture import POINT, PRODUCT, UNEQUAL, powers
 from sklearn.datasets import load_wine
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import train_test_split
 
 import propopt as po
@@ -196,26 +197,14 @@ def test_other_kernels_by_pieces_find_the_critical_bandwidths():
         np.testing.assert_allclose(column.crossings, expected, rtol=1e-9)
 
 
-def kernel_ridge(X, y, scale):
-    """Kernel ridge with a gaussian kernel, as a sum of products."""
-    n, d = X.shape
-    square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    kernel = np.exp(-0.5 * square / scale**2)
-    weights = np.linalg.solve(kernel + np.eye(n), y)
-    column = np.tile(np.arange(d), n)
-    terms = Bumps(column, X.ravel(), np.full(n * d, float(scale)))
-    paths = np.arange(n * d).reshape(n, d)
-    return SumOfProducts(0.0, weights, paths, (terms,), d)
-
-
 def test_ash_and_proanthocyanins_of_the_wine_change_where_figure_7_says():
     # The paper does not say which row; this one, among all, has both published roots.
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     rows, _, targets, _ = train_test_split(X, y, test_size=0.2, random_state=5)
-    f = kernel_ridge(rows, targets.astype(float), 5)
+    model = KernelRidge(kernel="rbf", gamma=0.02).fit(rows, targets.astype(float))
     law = TabularLaw.from_data(X, weights="uniform")
-    result = sign_changes(ExactLimits(f, law), rows[113])
+    result = sign_changes(ExactLimits(po.wrap(model).products, law), rows[113])
     assert result.complete
     assert "degree 12 at most" in result.statement
     np.testing.assert_allclose(result[2].crossings, [0.654], atol=5e-4)
@@ -243,7 +232,8 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
     y = X[:, 0] * X[:, 1] + X[:, 2] * np.sin(3.0 * X[:, 3]) * X[:, 4]
     model = RandomForestRegressor(12, max_depth=6, random_state=0).fit(X, y)
     own = law.from_data(X, kernel_width=width)
-    subject = po.lime.limits(model, X[:4], own, data=X).subject
+    some = X[: 4 if law is TabularLaw else 2]
+    subject = po.lime.limits(model, some, own, data=X).subject
     exact, points = subject.exact, subject.points
     roots, turned, wide = signs_around(exact, points)
     n_roots = 0
@@ -257,5 +247,5 @@ def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width)
             assert roots[n, j] == pytest.approx(near, rel=1e-6)
             assert turned[n, j] == (result.sign_at(width) != result.signs[-1])
     assert n_roots > 3
-    at_once = exact.of(points, np.full(4, np.inf)).coefficients
+    at_once = exact.of(points, np.full(len(some), np.inf)).coefficients
     np.testing.assert_allclose(wide, at_once, rtol=0, atol=1e-14)

@@ -217,18 +217,18 @@ def run_of(function, law, n_samples, row=ROW, **settings):
     return single_run(function.value, law, row, limits, values, n_samples, **settings)
 
 
-def scatters_as_told(runs, covariance, truth, places=slice(None)):
+def scatters_as_told(runs, covariance, truth):
     """Variances against χ², at a false-alarm rate of 1e-6 each, and means.
 
     The bounds are widened by 8 %, twice the error of the prediction.
     """
     variances, freedom = np.diagonal(covariance), len(runs) - 1
-    ratio = (runs.var(axis=0, ddof=1) / variances)[places]
+    ratio = runs.var(axis=0, ddof=1) / variances
     low, high = stats.chi2.ppf([0.5e-6, 1 - 0.5e-6], freedom) / freedom
     assert (ratio > low / 1.08).all()
     assert (ratio < high * 1.08).all()
     z = (runs.mean(axis=0) - truth) / np.sqrt(variances / len(runs))
-    assert np.abs(z[places]).max() < 5  # of 4 numbers: below 3e-6
+    assert np.abs(z).max() < 5  # of 4 numbers: below 3e-6
 
 
 @pytest.mark.parametrize("first_row", [True, False])
@@ -304,14 +304,8 @@ def test_deviations_fall_with_the_root_of_n_and_samples_for_a_precision_have_it(
     assert (wanted == np.ceil(100 * (few.standard_deviations / 0.001) ** 2)).all()
     deviations = run_of(BUMP, law, int(wanted.max()), **PLAIN).standard_deviations
     assert deviations.max() == pytest.approx(0.001, rel=1e-3)
-
-
-def test_glime_scatters_less_and_its_weights_are_one():
-    law, glime = fixture.law(0.5), GlimeLaw(fixture.law(0.5))
-    told, weighted = (run_of(BUMP, one, 500, **PLAIN) for one in (glime, law))
-    assert (told.standard_deviations < weighted.standard_deviations).all()
-    runs = plain_runs(glime, BUMP.value, ROW, 500, 400)
-    scatters_as_told(runs, told.covariance[0], with_intercept(told), slice(1, None))
+    glime = run_of(BUMP, GlimeLaw(law), 100, **PLAIN)  # whose weights are one
+    assert (glime.standard_deviations < few.standard_deviations).all()
 
 
 def test_what_does_not_scatter():
