@@ -443,15 +443,11 @@ def test_effective_shares_are_those_of_weights_of_samples():
 # ---- parts of a coefficient
 
 
-def contrast_with_bits(function, law, j, fixed):
+def contrast_with_bits(values, bits, weights, j, fixed):
     """E[f | z_j = 1] − E[f | z_j = 0] with given bits of the other columns."""
-    samples, bits, _, weights = fixture.quadrature(law, 1.0)
-    f = function.value(samples)
     kept = np.all([bits[:, k] == bit for k, bit in fixed.items()], axis=0)
-    one, zero = (
-        np.average(f[side], weights=weights[side])
-        for side in (kept & (bits[:, j] == 1), kept & (bits[:, j] == 0))
-    )
+    sides = (kept & (bits[:, j] == bit) for bit in (1, 0))
+    one, zero = (np.average(values[side], weights=weights[side]) for side in sides)
     return one - zero
 
 
@@ -460,12 +456,14 @@ def test_parts_by_columns_are_what_others_add_when_they_leave(name):
     law, f = fixture.law(1.3, UNEQUAL), FUNCTIONS[name]
     exact = ExactLimits(f, law)
     split, out = split_by_columns(exact, ROW), 1.0 - exact.of(ROW).alpha[0]
+    samples, bits, _, weights = fixture.quadrature(law, 1.0)
+    cells = f.value(samples), bits, weights
     for j in f.columns.tolist():
         others = [k for k in f.columns.tolist() if k != j]
         inside = dict.fromkeys(others, 1)
-        local = contrast_with_bits(f, law, j, inside)
+        local = contrast_with_bits(*cells, j, inside)
         moves = sum(
-            out[k] * (contrast_with_bits(f, law, j, {**inside, k: 0}) - local)
+            out[k] * (contrast_with_bits(*cells, j, {**inside, k: 0}) - local)
             for k in others
         )
         np.testing.assert_allclose(split[0, :2, j], [local, moves], atol=1e-9)
