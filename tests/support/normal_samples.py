@@ -1,10 +1,53 @@
-"""Oracles for normal samples: a grid of them with weights, and weighted fits."""
+"""Oracles of LIME: weighted fits, and a grid of normal samples with weights."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from propopt.lime.laws.gaussian_law import NormalColumn
+
+
+def least_squares(bits, weights, values, ridge=0.0, kept=None):
+    """β with the intercept first, which has no penalty; 0 of columns left out."""
+    used = np.ones(1 + bits.shape[1], bool)
+    used[1:] = True if kept is None else kept
+    Z = np.column_stack([np.ones(len(bits)), bits])[:, used]
+    penalty = ridge * np.eye(Z.shape[1])
+    penalty[0, 0] = 0.0
+    beta = np.zeros(len(used))
+    beta[used] = np.linalg.solve(
+        (Z.T * weights) @ Z + penalty, Z.T @ (weights * values)
+    )
+    return beta
+
+
+def weighted_fit(bits, weights, values):
+    """β with the intercept first, and its sandwich standard errors."""
+    Z = np.column_stack([np.ones(len(bits)), bits])
+    beta = least_squares(bits, weights, values)
+    scores = Z * (weights * (values - Z @ beta))[:, None]
+    inverse = np.linalg.inv((Z.T * weights) @ Z)
+    covariance = inverse @ (scores.T @ scores) @ inverse
+    return beta, np.sqrt(np.diagonal(covariance))
+
+
+def with_intercept(limits, n=0):
+    """β of one situation, the intercept first."""
+    return np.append(limits.intercept[n], limits.coefficients[n])
+
+
+def plain_lime(law, function, row, n_samples, rng, ridge=0.0, first_row=False):
+    """(b_0, ..., b_D) of one run of LIME, by its normal equations."""
+    draws = law.draw(row, n_samples, rng, first_row=first_row)
+    values = function(draws.samples[0])
+    return least_squares(draws.bits[0], draws.weights[0], values, ridge)
+
+
+def plain_runs(law, function, row, n_samples, n_runs, **settings):
+    """Runs with the seeds 0, 1, ..., (R, 1 + D)."""
+    seeds = map(np.random.default_rng, range(n_runs))
+    run = [plain_lime(law, function, row, n_samples, rng, **settings) for rng in seeds]
+    return np.array(run)
 
 
 def weighted_grid(law, point, nodes=60):
@@ -26,11 +69,16 @@ def weighted_grid(law, point, nodes=60):
         weights = 0.5 * np.diff(ends)[:, None] * w * np.exp(logs) / scale
         bits = np.repeat(np.arange(len(ends) - 1) == own, nodes)
         axes.append((values.ravel(), bits.astype(float), weights.ravel()))
-    samples, bits, weights = (
+    samples, bits, weights = product_rule(axes)
+    return samples, bits, weights.prod(axis=1)
+
+
+def product_rule(axes):
+    """Each part of each column at all nodes, (nodes, D)."""
+    return tuple(
         np.stack([g.ravel() for g in np.meshgrid(*part, indexing="ij")], axis=1)
         for part in zip(*axes, strict=True)
     )
-    return samples, bits, weights.prod(axis=1)
 
 
 def _reach(column, x, width):
@@ -38,19 +86,3 @@ def _reach(column, x, width):
     share = 1.0 / (1.0 + (column.scale / width) ** 2)
     mean, sd = share * column.mean + (1.0 - share) * x, np.sqrt(share) * column.scale
     return mean - 10.0 * sd, mean + 10.0 * sd
-
-
-def weighted_fit(bits, weights, values):
-    """β with the intercept first, and its sandwich standard errors."""
-    Z = np.column_stack([np.ones(len(bits)), bits])
-    A = (Z.T * weights) @ Z
-    beta = np.linalg.solve(A, Z.T @ (weights * values))
-    scores = Z * (weights * (values - Z @ beta))[:, None]
-    inverse = np.linalg.inv(A)
-    covariance = inverse @ (scores.T @ scores) @ inverse
-    return beta, np.sqrt(np.diagonal(covariance))
-
-
-def with_intercept(limits, n=0):
-    """β of one situation, the intercept first."""
-    return np.append(limits.intercept[n], limits.coefficients[n])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import lime_fixture as fixture
 import numpy as np
 import pytest
-from lime_functions import Answering, plain_lime
+from lime_functions import Answering
+from normal_samples import plain_lime
 from sklearn.linear_model import Ridge
 
 import propopt as po

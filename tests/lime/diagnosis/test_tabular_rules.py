@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,44 +12,61 @@ from lime_cases import explained, grid, linear, product, tabular
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.lime import LimeDiagnosis, limits
+from papers.lime import gaussian_theory
+from propopt.lime import GaussianLaw, GlimeLaw, limits
+from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.explanation import evidence_of
 
 
-def found(diagnosis: LimeDiagnosis, rule: str, column: int | None = None):
+def found(diagnosis, rule, column=None):
     return [item for item in diagnosis.of(rule) if item.column == column]
 
 
-def quiet(diagnosis: LimeDiagnosis, rule: str):
+def number_of(diagnosis, rule, column=None):
+    """Of the one finding on a column, or of the row."""
+    (item,) = found(diagnosis, rule, column)
+    return item.number
+
+
+def quiet(diagnosis, rule):
     (item,) = [item for item in diagnosis.quiet if item.rule == rule]
     return item
+
+
+def near(number, rel=1e-9, abs=None):
+    return pytest.approx(number, rel=rel, abs=abs)
+
+
+ONE, TWO, THREE, WIDE = grid(1), grid(2), grid(3), grid(2, -10.0, 10.0)
+CENTRED = grid(2, -1.0, 1.0)
+FLAT = linear([1.0, 1.0], TWO)
+
+
+def of_product(width, row=(0.9, 0.1), X=TWO, **settings):
+    law = tabular(X, kernel_width=width)
+    return explained(product(X), list(row), X, law, **settings)
 
 
 # ---- cancellation
 
 
 def test_a_bin_in_the_middle_of_an_odd_number_cancels_a_linear_function():
-    X = grid(2, -10.0, 10.0)
-    five = explained(linear([5.0, 1.0], X), [0.5, 7.0], X, tabular(X, n_bins=5))
-    (item,) = found(five.diagnose(), "cancellation by binning", 0)
+    rule, model = "cancellation by binning", linear([5.0, 1.0], WIDE)
+    five, four = (
+        explained(model, [0.5, 7.0], WIDE, tabular(WIDE, n_bins=p)) for p in (5, 4)
+    )
+    number = number_of(five.diagnose(), rule, 0)
     span = np.ptp(five.subject.profiles(five.points)[0][0])
-    assert span == pytest.approx(80.0, rel=0.02)  # 5 times four of five bins of 20
-    assert item.number == pytest.approx(abs(five.coefficients[0, 0]) / span, rel=1e-9)
-    assert item.number < 1e-3
-    assert "with 4 bins and" in item.sentence
-
-
-def test_an_even_number_of_bins_does_not_cancel_it():
-    X = grid(2, -10.0, 10.0)
-    four = explained(linear([5.0, 1.0], X), [0.5, 7.0], X, tabular(X, n_bins=4))
+    assert span == near(80.0, 0.02)  # 5 times four of five bins of 20
+    assert number == near(abs(five.coefficients[0, 0]) / span)
+    assert number < 1e-3
     diagnosis = four.diagnose()
-    assert "cancellation by binning" not in diagnosis.rules
+    assert rule not in diagnosis.rules
     # β = λ (2.5 − mean of −7.5, −2.5, 7.5) over λ 15
-    number = quiet(diagnosis, "cancellation by binning").number
-    assert number == pytest.approx(10.0 / 3.0 / 15.0, rel=0.01)
+    number = quiet(diagnosis, rule).number
+    assert number == near(10.0 / 3.0 / 15.0, 0.01)
     spans = [np.ptp(means[0]) for means in four.subject.profiles(four.points)]
-    ratios = np.abs(four.coefficients[0]) / spans
-    assert number == pytest.approx(ratios.min(), rel=1e-9)
+    assert number == near((np.abs(four.coefficients[0]) / spans).min())
 
 
 def test_coefficients_with_one_bin_less_and_one_more_are_told():
@@ -54,389 +74,295 @@ def test_coefficients_with_one_bin_less_and_one_more_are_told():
     model = linear([5.0], X)
     five = explained(model, [0.5], X, tabular(X, n_bins=5))
     (item,) = found(five.diagnose(), "cancellation by binning", 0)
-    others = [
-        explained(model, [0.5], X, tabular(X, n_bins=p, kernel_width=0.75))
-        for p in (4, 6)
-    ]
-    for other, p in zip(others, (4, 6), strict=True):
-        assert f"{other.coefficients[0, 0]:.4g} with {p} bins" in item.sentence
+    for p in (4, 6):
+        law = tabular(X, n_bins=p, kernel_width=0.75)
+        beta = explained(model, [0.5], X, law).coefficients[0, 0]
+        assert f"{beta:.4g} with {p} bins" in item.sentence
 
 
 # ---- signs against profiles
 
+AGAINST = "sign against the profile"
 
-def against(lime, column: int) -> list[int]:
+
+def against(lime, column):
     """The rows with a finding on a column, whose numbers are β over the rise of h."""
     rows = []
-    for item in lime.diagnose().of("sign against the profile"):
+    for item in lime.diagnose().of(AGAINST):
         h = lime.subject.profiles(lime.points)[item.column][item.row]
         beta = lime.coefficients[item.row, item.column]
-        assert item.number == pytest.approx(beta / (h[-1] - h[0]), rel=1e-9)
+        assert item.number == near(beta / (h[-1] - h[0]))
         assert item.number < 0.0
         if item.column == column:
             rows.append(item.row)
     return sorted(rows)
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_linear_function_has_the_sign_of_its_slope_in_upper_bins_alone(sign):
-    X = grid(2)
-    lime = limits(linear([3.0 * sign, 1.0], X), X[:60], data=X)
-    lower = np.flatnonzero(X[:60, 0] < 0.5)
-    assert against(lime, 0) == lower.tolist()
+def stump(X, y, depth=1):
+    return DecisionTreeRegressor(max_depth=depth, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        linear([3.0, 1.0], TWO),
+        linear([-3.0, 1.0], TWO),
+        stump(TWO, 1e6 + (TWO[:, 0] > 0.6)),  # whose flat steps are no falls
+    ],
+)
+def test_a_monotone_function_has_the_sign_of_its_slope_in_upper_bins_alone(model):
+    lime = limits(model, TWO[:60], data=TWO)
+    lower = np.flatnonzero(TWO[:60, 0] < 0.5).tolist()
+    assert against(lime, 0) == lower
     first = lime.diagnose().to_frame().iloc[0]
-    assert first["rule"] == "sign against the profile"
+    assert first["rule"] == AGAINST
     assert "rises" in first["sentence"] or "falls" in first["sentence"]
+    if isinstance(model, DecisionTreeRegressor):
+        assert against(lime, 1) == []  # which the tree does not use
 
 
-def test_flat_steps_of_a_tree_that_rises_are_no_falls():
-    X = grid(2)
-    tree = DecisionTreeRegressor(max_depth=1).fit(X, 1e6 + (X[:, 0] > 0.6))
-    lime = limits(tree, X[:60], data=X)
-    assert against(lime, 0) == np.flatnonzero(X[:60, 0] < 0.5).tolist()
-    assert against(lime, 1) == []  # which the tree does not use
-
-
-def test_profiles_that_turn_have_no_sign_to_be_against():
-    X = grid(2, -1.0, 1.0)
-    tree = DecisionTreeRegressor(max_depth=5).fit(X, X[:, 0] ** 2)
-    lime = limits(tree, X[:60], data=X)
+def test_what_has_no_profile_to_be_against():
+    # one that turns
+    tree = stump(CENTRED, CENTRED[:, 0] ** 2, 5)
+    lime = limits(tree, CENTRED[:60], data=CENTRED)
     assert against(lime, 0) == []
     assert np.ptp(np.sign(lime.coefficients[:, 0])) == 2.0
-
-
-def test_categories_and_weights_of_distances_have_no_profile_to_be_against():
-    X = grid(2)
-    law = po.lime.GaussianLaw.from_data(X)
-    lime = limits(linear([1.0, 1.0], X), X[:3], law, data=X)
-    item = quiet(lime.diagnose(), "sign against the profile")
-    assert "no profile of their own" in item.sentence
-    table = pd.DataFrame({"town": list("abcd") * 100, "x": X[:, 0]})
+    # weights of distances, and categories
+    lime = limits(FLAT, TWO[:3], GaussianLaw.from_data(TWO), data=TWO)
+    assert "no profile of their own" in quiet(lime.diagnose(), AGAINST).sentence
+    table = pd.DataFrame({"town": list("abcd") * 100, "x": TWO[:, 0]})
     f = po.wrap(lambda Z: Z["town"].map(ord) + Z["x"], data=table)
     lime = limits(f, table.iloc[:8], data=table, n_samples=400)
-    columns = {i.column for i in lime.diagnose().of("sign against the profile")}
-    assert columns == {1}
+    assert {item.column for item in lime.diagnose().of(AGAINST)} == {1}
 
 
 def test_estimated_signs_are_told_beyond_three_errors():
-    X = grid(30, -1.0, 1.0)
+    X = grid(12, -1.0, 1.0)
     # columns from the third on have no effect, and their estimates a sign
     f = po.wrap(lambda Z: np.exp(Z[:, 0]) + 0.5 * np.sin(50.0 * Z[:, 0] * Z[:, 1]))
-    lime = limits(f, X[:60], data=X, n_samples=2000)
-    diagnosis = lime.diagnose()
-    rows = [i.row for i in diagnosis.of("sign against the profile") if i.column == 0]
+    lime = limits(f, X[:24], data=X, n_samples=2000)
+    told = lime.diagnose().of(AGAINST)
     # exp(x) has the mean 1.18: below the third bin the coefficient is negative
-    assert sorted(rows) == np.flatnonzero(X[:60, 0] < 0.0).tolist()
-    assert not [i for i in diagnosis.of("sign against the profile") if i.column > 1]
+    rows = sorted(item.row for item in told if item.column == 0)
+    assert rows == np.flatnonzero(X[:24, 0] < 0.0).tolist()
+    assert not [item for item in told if item.column > 1]
 
 
 # ---- bandwidth fragility
 
 
-def test_a_root_near_the_width_is_fragile():
-    X = grid(2)
-    law = tabular(X, kernel_width=0.6)
-    lime = explained(product(X), [0.9, 0.1], X, law)
-    (item,) = found(lime.diagnose(), "bandwidth fragility", 0)
+def test_roots_of_coefficients_near_the_width_are_fragile():
+    rule, lime = "bandwidth fragility", of_product(0.6)
+    diagnosis = lime.diagnose()
     # the zero of m* + ε s for the other factor, with bin means 1/8, 3/8, 5/8, 7/8
     means = np.array([0.125, 0.375, 0.625, 0.875]) - 0.3
     root = np.sqrt(-0.5 / np.log(-means[0] / means[1:].sum()))
-    assert 2.0**-item.number * 0.6 == pytest.approx(root, rel=5e-3)
-    assert lime.path().sign_changes[0].widths[0] == pytest.approx(root, rel=5e-3)
-    assert found(lime.diagnose(), "bandwidth fragility", 1) == []
-
-
-def test_a_sign_that_is_not_that_without_weights_is_fragile_however_far_the_root():
-    X = grid(2)
-    lime = explained(product(X), [0.9, 0.1], X, tabular(X, kernel_width=0.2))
-    (item,) = found(lime.diagnose(), "bandwidth fragility", 0)
-    assert item.number > 1.0
-
-
-def test_a_far_root_on_the_side_of_narrow_kernels_is_not_fragile():
-    X = grid(2)
-    lime = explained(product(X), [0.9, 0.1], X, tabular(X, kernel_width=3.0))
-    diagnosis = lime.diagnose()
-    assert "bandwidth fragility" not in diagnosis.rules
-    item = quiet(diagnosis, "bandwidth fragility")
-    assert item.number == pytest.approx(np.log2(3.0 / 0.54), abs=0.02)
+    assert 2.0 ** -number_of(diagnosis, rule, 0) * 0.6 == near(root, 5e-3)
+    assert lime.path().sign_changes[0].widths[0] == near(root, 5e-3)
+    assert found(diagnosis, rule, 1) == []
+    # a sign that is not that without weights is fragile however far the root
+    assert number_of(of_product(0.2).diagnose(), rule, 0) > 1.0
+    # and a far root on the side of narrow kernels is not
+    diagnosis = of_product(3.0).diagnose()
+    assert rule not in diagnosis.rules
+    assert quiet(diagnosis, rule).number == near(np.log2(3.0 / 0.54), abs=0.02)
 
 
 # ---- weights
 
 
 def test_default_weights_of_thirty_columns_are_not_local():
-    X = grid(30)
+    rule, X = "non-local weights", grid(30)
     lime = explained(linear([1.0] * 30, X), [0.1] * 30, X)
-    (item,) = found(lime.diagnose(), "non-local weights")
     # Π c² / (w + (1 − w) ε²) with w = 1/4, ν = 0.75 √30
     eps = np.exp(-0.5 / (0.5625 * 30))
     c, c2 = 0.25 + 0.75 * eps, 0.25 + 0.75 * eps**2
-    assert item.number == pytest.approx((c**2 / c2) ** 30, rel=1e-6)
-
-
-def test_narrow_kernels_are_local():
-    X = grid(3)
-    lime = explained(linear([1.0] * 3, X), [0.1] * 3, X, tabular(X, kernel_width=0.7))
-    assert "non-local weights" not in lime.diagnose().rules
+    assert number_of(lime.diagnose(), rule) == near((c**2 / c2) ** 30, 1e-6)
+    law = tabular(THREE, kernel_width=0.7)
+    lime = explained(linear([1.0] * 3, THREE), [0.1] * 3, THREE, law)
+    assert rule not in lime.diagnose().rules
+    item = quiet(explained(FLAT, [0.3, 0.3], TWO).diagnose(), rule)
+    assert item.sentence == f"nothing found; largest {item.number:.3g}"
+    assert item.number < item.threshold
 
 
 def test_a_narrow_kernel_leaves_coefficients_to_ridge_and_the_row():
-    X = grid(2)
-    lime = explained(product(X), [0.9, 0.1], X, tabular(X, kernel_width=0.2))
-    diagnosis = lime.diagnose(5000)
-    ridge = {item.column: item for item in diagnosis.of("weight collapse: ridge")}
+    lime = of_product(0.2)
+    told = lime.diagnose(5000).of("weight collapse: ridge")
+    ridge = {item.column: item for item in told}
     eps = np.exp(-0.5 / 0.04)
     c = 0.25 + 0.75 * eps
     alpha, weight = 0.25 / c, 4999 * c**2
     V = weight * alpha * (1.0 - alpha)
-    assert ridge[0].number == pytest.approx(V / (V + 1.0), rel=1e-3)
+    assert ridge[0].number == near(V / (V + 1.0), 1e-3)
     # both numbers are told: the limit and the mean of runs
-    assert f"{lime.coefficients[0, 0]:.4g}" in ridge[0].sentence
-    assert f"{lime.expected(5000)[0, 0]:.4g}" in ridge[0].sentence
-    assert {item.column for item in diagnosis.of("weight collapse: ridge")} == {0, 1}
+    for beta in (lime.coefficients, lime.expected(5000)):
+        assert f"{beta[0, 0]:.4g}" in ridge[0].sentence
+    assert set(ridge) == {0, 1}
+    # default weights do not collapse
+    lime = explained(linear([1.0, 2.0, 3.0], THREE), [0.1, 0.3, 0.9], THREE)
+    assert not any(rule.startswith("weight coll") for rule in lime.diagnose(5000).rules)
 
 
-def test_default_weights_do_not_collapse():
-    X = grid(3)
-    lime = explained(linear([1.0, 2.0, 3.0], X), [0.1, 0.3, 0.9], X)
-    rules = lime.diagnose(5000).rules
-    assert not {rule for rule in rules if rule.startswith("weight collapse")}
-
-
-def test_the_first_row_matters_where_weights_are_few():
-    X = grid(2)
-    law = tabular(X, kernel_width=0.25)
-    lime = explained(product(X), [0.99, 0.99], X, law)
+def test_the_first_row_and_the_samples_that_count_where_weights_are_few():
+    lime = of_product(0.25, (0.99, 0.99))
     shift = lime.local_gap[0] / (30 * lime.mean_weight[0] * lime.alpha[0, 0])
-    (item,) = found(lime.diagnose(30), "weight collapse: first row", 0)
-    floor = 0.1 * np.abs(lime.coefficients).max()
-    beta = max(abs(lime.coefficients[0, 0]), floor)
-    assert item.number == pytest.approx(abs(shift) / beta, rel=1e-6)
-
-
-def test_few_samples_count_where_the_kernel_is_narrow():
+    size = np.abs(lime.coefficients[0])
+    beta = max(size[0], 0.1 * size.max())
+    number = number_of(lime.diagnose(30), "weight collapse: first row", 0)
+    assert number == near(abs(shift) / beta, 1e-6)
     X = grid(12)
     law = tabular(X, kernel_width=0.4)
     lime = explained(linear([1.0] * 12, X), [0.1] * 12, X, law)
-    (item,) = found(lime.diagnose(5000), "weight collapse: samples")
-    assert item.number == pytest.approx(5000 * lime.effective_share[0] / 130, rel=1e-9)
+    number = number_of(lime.diagnose(5000), "weight collapse: samples")
+    assert number == near(5000 * lime.effective_share[0] / 130)
 
 
 # ---- noise
 
 
 def test_a_coefficient_below_two_deviations_of_a_run_is_noise():
-    X = grid(2)
-    lime = explained(linear([10.0, 0.05], X), [0.1, 0.1], X)
+    lime = explained(linear([10.0, 0.05], TWO), [0.1, 0.1], TWO)
     few, many = lime.diagnose(500), lime.diagnose(5_000_000)
     (item,) = found(few, "noise", 1)
-    ratio = abs(lime.coefficients[0, 1]) / lime.noise(500)[0, 1]
-    assert item.number == pytest.approx(ratio, rel=1e-9)
-    wrong = 2.0 * lime.noise(500)[0, 1] - abs(lime.coefficients[0, 1])
-    largest = abs(lime.coefficients[0, 0])
-    assert item.severity == pytest.approx(0.85 * wrong / largest, rel=1e-9)
-    assert found(few, "noise", 0) == []
-    assert found(many, "noise", 1) == []
-
-
-def test_columns_that_are_not_used_are_not_noise():
-    X = grid(3)
-    lime = explained(linear([10.0, 5.0, 0.0], X[:, :3]), [0.1, 0.1, 0.1], X)
-    zero = np.abs(lime.coefficients[0]) < 1e-9
+    sizes, sd = np.abs(lime.coefficients[0]), lime.noise(500)[0, 1]
+    assert item.number == near(sizes[1] / sd)
+    assert item.severity == near(0.85 * (2.0 * sd - sizes[1]) / sizes[0])
+    assert found(few, "noise", 0) == found(many, "noise", 1) == []
+    # columns that are not used are no noise
+    lime = explained(linear([10.0, 5.0, 0.0], THREE), [0.1, 0.1, 0.1], THREE)
     columns = {item.column for item in lime.diagnose(50).of("noise")}
-    assert not zero[[c for c in columns if lime.coefficients[0, c] == 0.0]].any()
+    assert (lime.coefficients[0, [*columns]] != 0.0).all()
 
 
 def test_close_rivals_have_no_stable_ranking():
-    X = grid(5)
+    X, rule = grid(5), "unstable ranking"
     close = explained(linear([5.0, 4.0, 3.0, 2.99, 0.1], X), [0.1] * 5, X)
-    (item,) = found(close.diagnose(500), "unstable ranking")
-    assert 0.4 < item.number < 0.62  # which of two equal ones is third
+    assert 0.4 < number_of(close.diagnose(500), rule) < 0.62  # of two equal ones
     apart = explained(linear([5.0, 4.0, 3.0, 0.2, 0.1], X), [0.1] * 5, X)
-    assert "unstable ranking" not in apart.diagnose(5000).rules
+    assert rule not in apart.diagnose(5000).rules
 
 
 # ---- edges
 
 
 def test_a_value_beside_an_edge_has_the_coefficient_of_the_next_bin_too():
-    X = grid(1)
-    model = linear([1.0], X)
-    lime = explained(model, [0.505], X)  # the edge is at 0.5, bins are 0.25 wide
-    (item,) = found(lime.diagnose(), "edge proximity", 0)
+    rule, model = "edge proximity", linear([1.0], ONE)
+    lime = explained(model, [0.505], ONE)  # the edge is at 0.5, bins are 0.25 wide
+    (item,) = found(lime.diagnose(), rule, 0)
     low, middle, high = lime.law.columns[0].edges
-    assert item.number == pytest.approx((0.505 - middle) / (high - middle), rel=1e-9)
+    assert item.number == near((0.505 - middle) / (high - middle))
     assert low < middle
-    below = explained(model, [0.45], X).coefficients[0, 0]
+    below = explained(model, [0.45], ONE).coefficients[0, 0]
     assert f"beyond it the coefficient is {below:.4g}" in item.sentence
-
-
-def test_a_value_in_the_middle_of_its_bin_is_far_from_edges():
-    X = grid(1)
-    lime = explained(linear([1.0], X), [0.625], X)
-    item = quiet(lime.diagnose(), "edge proximity")
-    assert item.number == pytest.approx(0.5, rel=0.01)
-
-
-def test_the_end_of_the_data_is_no_edge():
-    X = grid(1)
-    lime = explained(linear([1.0], X), [0.999], X)
-    assert "edge proximity" not in lime.diagnose().rules
+    centre, end = (explained(model, [x], ONE).diagnose() for x in (0.625, 0.999))
+    assert quiet(centre, rule).number == near(0.5, 0.01)
+    assert rule not in end.rules  # the end of the data is no edge
 
 
 # ---- fidelity
 
 
-def test_a_product_of_centred_columns_has_low_fidelity():
-    X = grid(2, -1.0, 1.0)
-    terms = product(X)
-    lime = explained(terms, [0.9, 0.9], X, tabular(X, kernel_width=100.0))
-    diagnosis = lime.diagnose()
-    low = found(diagnosis, "low fidelity: r2")
-    linear_only = explained(linear([1.0, 1.0], X), [0.9, 0.9], X)
-    assert low
-    assert low[0].number == pytest.approx(lime.r2[0])
-    assert "low fidelity: r2" not in [
-        rule for rule in linear_only.diagnose().rules if linear_only.r2[0] > 0.5
-    ]
-
-
-def test_the_gap_at_the_row_is_told_in_deviations_of_f():
-    X = grid(2, -1.0, 1.0)
-    lime = explained(product(X), [0.99, 0.99], X, tabular(X, kernel_width=100.0))
-    (item,) = found(lime.diagnose(), "low fidelity: local gap")
+def test_low_fidelity_is_told_in_shares_and_in_deviations_of_f():
+    r2, gap = "low fidelity: r2", "low fidelity: local gap"
+    lime = of_product(100.0, (0.9, 0.9), CENTRED)
+    assert number_of(lime.diagnose(), r2) == near(lime.r2[0])
+    additive = explained(linear([1.0, 1.0], CENTRED), [0.9, 0.9], CENTRED)
+    assert additive.r2[0] > 0.5
+    assert r2 not in additive.diagnose().rules
+    lime = of_product(100.0, (0.99, 0.99), CENTRED)
     sd = np.sqrt(lime.runs.variance[0])
-    assert item.number == pytest.approx(abs(lime.local_gap[0]) / sd, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("x", "rule"), [(0.01, "low fidelity: r2"), (0.99, "low fidelity: local gap")]
-)
-def test_what_bins_leave_of_a_sum_of_single_columns_is_a_note(x, rule):
+    assert number_of(lime.diagnose(), gap) == near(abs(lime.local_gap[0]) / sd)
+    # what bins leave of a sum of single columns is a note
     X = grid(4, -1.0, 1.0)
-    diagnosis = explained(linear([1.0] * 4, X), [x] * 4, X).diagnose()
-    (item,) = diagnosis.of(rule)
-    assert item.is_note
-    assert rule not in diagnosis.rules
+    for x, rule in ((0.01, r2), (0.99, gap)):
+        diagnosis = explained(linear([1.0] * 4, X), [x] * 4, X).diagnose()
+        (item,) = diagnosis.of(rule)
+        assert item.is_note
+        assert rule not in diagnosis.rules
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_the_share_of_interactions_is_that_of_the_analysis_of_variance(known):
-    X = grid(2, -1.0, 1.0)
+def interactions(model, X, row, law=None):
+    lime = explained(model, row, X, law)
+    return evidence_of(lime, lime.subject, 1000).interactions[0]
 
-    def f(Z):
-        return Z[:, 0] * (Z[:, 1] - 0.3)
 
-    lime = explained(
-        product(X) if known else f, [0.9, 0.9], X, tabular(X, kernel_width=1e3)
-    )
-    case = evidence_of(lime, lime.subject, 1000)
+def test_the_share_of_interactions_is_that_of_the_analysis_of_variance():
+    law = tabular(CENTRED, kernel_width=1e3)
     # of f = x (y − 0.3) under even columns: Var x y = 1/9, and Var 0.3 x = 0.03
-    assert case.interactions[0] == pytest.approx((1 / 9) / (1 / 9 + 0.03), abs=0.02)
-
-
-def test_columns_without_an_effect_add_nothing_to_what_single_columns_hold():
-    X = grid(30, -1.0, 1.0)
-    lime = explained(lambda Z: Z[:, 0] * Z[:, 1], [0.9] * 30, X)
+    expected = pytest.approx((1 / 9) / (1 / 9 + 0.03), abs=0.02)
+    for f in (product(CENTRED), lambda Z: Z[:, 0] * (Z[:, 1] - 0.3)):
+        assert interactions(f, CENTRED, [0.9, 0.9], law) == expected
+    # columns without an effect add nothing to what single columns hold:
     # 32 strata of 8192 draws in 30 columns would have a share of 0.11 without an effect
-    assert evidence_of(lime, lime.subject, 1000).interactions[0] > 0.97
+    X = grid(30, -1.0, 1.0)
+    assert interactions(lambda Z: Z[:, 0] * Z[:, 1], X, [0.9] * 30) > 0.97
 
 
 # ---- samples and data
 
 
 def test_a_skewed_bin_is_drawn_with_another_mean():
+    rule = "sampling mismatch: bin mean"
     column = np.random.default_rng(3).lognormal(0.0, 1.5, (2000, 1))
     lime = explained(linear([1.0], column), [column.max() / 2.0], column)
-    (item,) = found(lime.diagnose(), "sampling mismatch: bin mean", 0)
-    law = lime.law.columns[0]
-    drawn = law.pieces.normals.means[-1]
-    apart = abs(drawn - law.pieces.mean[-1]) / law.pieces.sd[-1]
-    assert item.number == pytest.approx(apart, rel=1e-9)
-    even = grid(1)
-    flat = explained(linear([1.0], even), [0.9], even).diagnose()
-    assert "sampling mismatch: bin mean" not in flat.rules
+    pieces = lime.law.columns[0].pieces
+    apart = abs(pieces.normals.means[-1] - pieces.mean[-1]) / pieces.sd[-1]
+    assert number_of(lime.diagnose(), rule, 0) == near(apart)
+    assert rule not in explained(linear([1.0], ONE), [0.9], ONE).diagnose().rules
 
 
-def test_columns_that_go_together_are_told_once():
-    X = grid(2)
-    pair = np.column_stack([X[:, 0], X[:, 0] + 0.05 * X[:, 1], X[:, 1]])
-    diagnosis = explained(linear([1.0, 1.0, 1.0], pair), [0.3] * 3, pair).diagnose()
-    (item,) = found(diagnosis, "sampling mismatch: correlation")
-    assert item.number == pytest.approx(np.corrcoef(pair[:, 0], pair[:, 1])[0, 1])
-    alone = explained(linear([1.0, 1.0], X), [0.3] * 2, X).diagnose()
-    assert "sampling mismatch: correlation" not in alone.rules
-
-
-def test_samples_are_off_the_data_where_columns_go_together():
-    X = grid(1)
-    line = np.repeat(X, 3, axis=1) + 1e-3 * grid(3)
-    off = explained(linear([1.0] * 3, line), [0.3] * 3, line).diagnose()
-    (item,) = found(off, "sampling mismatch: off the data")
-    assert item.number > 0.9
-    cube = grid(3)
-    inside = explained(linear([1.0] * 3, cube), [0.3] * 3, cube).diagnose()
-    assert "sampling mismatch: off the data" not in inside.rules
+def test_columns_that_go_together_are_told_once_and_samples_are_off_the_data():
+    pair = np.column_stack([TWO[:, 0], TWO[:, 0] + 0.05 * TWO[:, 1], TWO[:, 1]])
+    line = np.repeat(ONE, 3, axis=1) + 1e-3 * THREE
+    both, off, alone = (
+        explained(linear([1.0] * 3, X), [0.3] * 3, X).diagnose()
+        for X in (pair, line, THREE)
+    )
+    rule = "sampling mismatch: correlation"
+    assert number_of(both, rule) == near(np.corrcoef(pair[:, :2].T)[0, 1], 1e-6)
+    assert rule not in alone.rules
+    rule = "sampling mismatch: off the data"
+    assert number_of(off, rule) > 0.9
+    assert rule not in alone.rules
+    tree = stump(WIDE, np.full(len(WIDE), 5.0))  # a flat function is diagnosed
+    assert quiet(limits(tree, WIDE[:1], data=WIDE).diagnose(), rule).sentence
 
 
 # ---- quirks
 
 
 def test_values_beyond_the_data_are_told():
-    X = grid(1)
-    lime = explained(linear([1.0], X), [1.5], X)
-    (item,) = found(lime.diagnose(), "out of range", 0)
-    high = X.max()
-    edge = lime.law.columns[0].edges[-1]
-    assert item.number == pytest.approx((1.5 - high) / (high - edge), rel=1e-9)
+    lime, high = explained(linear([1.0], ONE), [1.5], ONE), ONE.max()
+    expected = (1.5 - high) / (high - lime.law.columns[0].edges[-1])
+    assert number_of(lime.diagnose(), "out of range", 0) == near(expected)
+    # beyond an end bin of one value, in widths of all
+    X = np.column_stack([np.repeat([0.0, 1.0], 20), grid(1, -10.0, 10.0)[:40, 0]])
+    lime = explained(linear([1.0, 1.0], X), [-5.0, 0.0], X, tabular(X))
+    assert number_of(lime.diagnose(), "out of range", 0) == near(5.0, 1e-6)
 
 
 def test_ties_merge_bins_and_make_points():
-    X = np.column_stack([grid(1)[:, 0], np.repeat([0.0, 0.0, 0.0, 1.0], 100)])
-    diagnosis = explained(linear([1.0, 1.0], X), [0.3, 1.0], X).diagnose()
-    assert found(diagnosis, "package: point-mass bin", 1)
-    (item,) = found(diagnosis, "package: unequal bins")
+    X = np.column_stack([ONE[:, 0], np.repeat([0.0, 0.0, 0.0, 1.0], 100)])
+    ties, even = (
+        explained(linear([1.0, 1.0], data), row, data).diagnose()
+        for data, row in ((X, [0.3, 1.0]), (TWO, [0.3, 0.3]))
+    )
+    assert found(ties, "package: point-mass bin", 1)
+    (item,) = found(ties, "package: unequal bins")
     assert "1 column with fewer than 4 bins" in item.sentence
     assert item.number == pytest.approx(1.25)  # shares 3/4, 0 and 1/4 of thirds
-
-
-def test_even_columns_have_no_quirks():
-    X = grid(2)
-    rules = explained(linear([1.0, 1.0], X), [0.3, 0.3], X).diagnose().rules
-    assert not {rule for rule in rules if rule.startswith("package")}
+    assert not any(rule.startswith("package") for rule in even.rules)
 
 
 def test_a_penalty_on_the_intercept_is_told_where_weights_are_few():
-    X = grid(2)
-    lime = explained(product(X), [0.9, 0.1], X, tabular(X, kernel_width=0.2))
-    high = explained(
-        lambda Z: 100.0 + Z[:, 0],
-        [0.9, 0.1],
-        X,
-        tabular(X, kernel_width=0.25),
-        n_samples=500,
-    )
-    assert lime.diagnose(50_000_000).of("package: free intercept") == ()
-    assert found(high.diagnose(100), "package: free intercept")
+    def high(Z):
+        return 100.0 + Z[:, 0]
 
-
-# ---- what all share
-
-
-def test_a_rule_that_finds_nothing_says_how_near_it_came():
-    X = grid(2)
-    diagnosis = explained(linear([1.0, 1.0], X), [0.3, 0.3], X).diagnose()
-    item = quiet(diagnosis, "non-local weights")
-    assert item.sentence == f"nothing found; largest {item.number:.3g}"
-    assert item.number < item.threshold
-
-
-def test_what_misleads_most_comes_first():
-    X = grid(4)
-    lime = explained(product(X[:, :2]), [0.9, 0.1], X[:, :2])
-    severities = [item.severity for item in lime.diagnose(100).findings]
-    assert severities == sorted(severities, reverse=True)
+    law, rule = tabular(TWO, kernel_width=0.25), "package: free intercept"
+    assert of_product(0.2).diagnose(50_000_000).of(rule) == ()
+    few = explained(high, [0.9, 0.1], TWO, law, n_samples=500).diagnose(100)
+    assert found(few, rule)
 
 
 def test_names_categories_and_gaps_are_diagnosed():
@@ -448,8 +374,7 @@ def test_names_categories_and_gaps_are_diagnosed():
         index=[f"r{n}" for n in range(120)],
     )
     f = po.wrap(lambda X: X["age"].fillna(0.0) + 9.0 * (X["town"] == "a"), data=X)
-    lime = limits(f, X.iloc[:3], data=X, n_samples=400)
-    frame = lime.diagnose().to_frame()
+    frame = limits(f, X.iloc[:3], data=X, n_samples=400).diagnose().to_frame()
     told = frame[frame["found"]]
     assert set(told["row"]) <= {"r0", "r1", "r2", None}
     assert set(told["feature"]) <= {"age", "town", None}
@@ -459,75 +384,134 @@ def test_names_categories_and_gaps_are_diagnosed():
 
 # ---- alignment
 
-
-def bump_tree():
-    """The tree of Figure 13: depth 4, fitted to a bump at (−3, 3)."""
-    X = np.random.default_rng(3).uniform(-10.0, 10.0, (1000, 2))
-    y = np.exp(-0.5 * ((X - [-3.0, 3.0]) ** 2).sum(axis=1))
-    return DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, y), X
+ALIGNED = "alignment artifact"
 
 
 def test_a_row_below_a_bump_has_a_coefficient_of_what_is_elsewhere():
-    tree, X = bump_tree()
+    """The tree of Figure 13: depth 4, fitted to a bump at (−3, 3)."""
+    X = np.random.default_rng(3).uniform(-10.0, 10.0, (1000, 2))
+    tree = stump(X, np.exp(-0.5 * ((X - [-3.0, 3.0]) ** 2).sum(axis=1)), 4)
     law = tabular(X, kernel_width=1.0)
     on, below = (explained(tree, row, X, law) for row in ([-3.0, 2.3], [-3.0, -2.3]))
-    (item,) = found(below.diagnose(), "alignment artifact", 0)
-    assert item.number > 0.99
+    assert number_of(below.diagnose(), ALIGNED, 0) > 0.99
     assert abs(below.coefficients[0, 0]) > 0.02  # and f is flat there:
     cell = tree.predict(np.array([[-3.0, -2.3], [-2.0, -1.0], [-4.0, -4.0]]))
     assert np.ptp(cell) < 0.01
-    assert found(on.diagnose(), "alignment artifact", 0) == []
+    assert found(on.diagnose(), ALIGNED, 0) == []
+
+
+def box(Z):
+    return (Z[:, 0] > 0.25) & (Z[:, 0] <= 0.5) & (Z[:, 1] <= 0.25)
 
 
 def test_a_cell_aligned_with_a_box_is_told_and_the_box_is_not():
-    def box(Z):
-        return ((Z[:, 0] > 0.25) & (Z[:, 0] <= 0.5) & (Z[:, 1] <= 0.25)).astype(float)
-
-    X = grid(2)
-    tree = DecisionTreeRegressor(random_state=0).fit(X, box(X))
+    tree, law = stump(TWO, 1.0 * box(TWO), None), tabular(TWO, kernel_width=1.0)
     inside, aligned, other = (
-        explained(tree, row, X, tabular(X, kernel_width=1.0)).diagnose()
+        explained(tree, row, TWO, law).diagnose()
         for row in ([0.4, 0.1], [0.4, 0.9], [0.9, 0.9])
     )
-    assert [item.column for item in aligned.of("alignment artifact")] == [0]
-    assert found(aligned, "alignment artifact", 0)[0].number == pytest.approx(1.0)
-    assert "alignment artifact" not in inside.rules
-    assert {item.column for item in other.of("alignment artifact")} == {0, 1}
+    assert [item.column for item in aligned.of(ALIGNED)] == [0]
+    assert number_of(aligned, ALIGNED, 0) == pytest.approx(1.0)
+    assert ALIGNED not in inside.rules
+    assert {item.column for item in other.of(ALIGNED)} == {0, 1}
+    # where f varies in the cell an aligned coefficient is not told
+    tree = stump(THREE, box(THREE) + 1.0 * (THREE[:, 2] > 0.6), None)
+    law = tabular(THREE, kernel_width=1.0)
+    varies, flat = (
+        explained(tree, [0.4, 0.9, x], THREE, law).diagnose() for x in (0.62, 0.1)
+    )
+    assert found(varies, ALIGNED, 0) == []
+    assert number_of(flat, ALIGNED, 0) > 0.95
+    # and additive functions have none
+    lime = explained(linear([1.0, 2.0, 3.0], THREE), [0.1, 0.3, 0.9], THREE)
+    assert quiet(lime.diagnose(), ALIGNED).number == pytest.approx(0.0, abs=1e-9)
 
 
-def test_additive_functions_have_no_alignment_artifacts():
-    X = grid(3)
-    diagnosis = explained(linear([1.0, 2.0, 3.0], X), [0.1, 0.3, 0.9], X).diagnose()
-    assert quiet(diagnosis, "alignment artifact").number == pytest.approx(0.0, abs=1e-9)
+# ---- normal samples
+
+NORMAL = linear([10.0, -10.0, 0.0], grid(3, -2.0, 2.0))
+NORMAL.coef_[2] = 0.0  # and no dust of rounding
 
 
-def test_where_f_varies_in_the_cell_an_aligned_coefficient_is_not_told():
-    def stepped_box(Z):
-        box = (Z[:, 0] > 0.25) & (Z[:, 0] <= 0.5) & (Z[:, 1] <= 0.25)
-        return box + 1.0 * (Z[:, 2] > 0.6)
-
-    X = grid(3)
-    tree = DecisionTreeRegressor(random_state=0).fit(X, stepped_box(X))
-    law = tabular(X, kernel_width=1.0)
-    varies = explained(tree, [0.4, 0.9, 0.62], X, law).diagnose()
-    assert found(varies, "alignment artifact", 0) == []
-    flat = explained(tree, [0.4, 0.9, 0.1], X, law).diagnose()
-    assert found(flat, "alignment artifact", 0)[0].number > 0.95
+def law_of(width):
+    return GaussianLaw.of(np.zeros(3), 1.0, width)
 
 
-# ---- odd rows and functions
+def diagnosed(row, law):
+    law = law if isinstance(law, GlimeLaw) else law_of(law)
+    return limits(NORMAL, np.array([row]), law).diagnose()
 
 
-def test_a_row_beyond_an_end_bin_of_one_value_is_told_in_widths_of_all():
-    X = np.column_stack([np.repeat([0.0, 1.0], 20), grid(1, -10.0, 10.0)[:40, 0]])
-    f = linear([1.0, 1.0], X)
-    diagnosis = explained(f, [-5.0, 0.0], X, tabular(X)).diagnose()
-    (item,) = found(diagnosis, "out of range", 0)
-    assert item.number == pytest.approx(5.0)
+def numbers(diagnosis, rule):
+    return {item.column: item.number for item in diagnosis.of(rule)}
 
 
-def test_a_flat_function_is_diagnosed():
-    X = grid(2, -10.0, 10.0)
-    tree = DecisionTreeRegressor(max_depth=1).fit(X, np.full(len(X), 5.0))
-    diagnosis = limits(tree, X[:1], data=X).diagnose()
-    assert quiet(diagnosis, "sampling mismatch: off the data").sentence
+def test_the_width_of_figure_7_switches_a_column_off():
+    # ν_crit = 0.5301 for ξ = 0.432 and quartiles of N(0, 1)
+    rule, row = "switched off", [1.0, 0.432, 0.1]
+    (item,) = diagnosed(row, 0.53).of(rule)
+    assert item.column == 1
+    assert item.number < 1e-3
+    assert "at the kernel width 0.5301 it changes its sign" in item.sentence
+    assert diagnosed(row, 2.0).of(rule) == ()
+    X = grid(3, -2.0, 2.0)
+    tabular = quiet(limits(NORMAL, X[:1], data=X).diagnose(), rule)
+    assert tabular.sentence == "not looked for: samples are not normal"
+    glime = diagnosed(row, GlimeLaw(law_of(0.53)))
+    assert 1 in numbers(glime, rule)
+    assert "weight collapse: samples" not in glime.rules
+    sentence = quiet(glime, "non-local weights").sentence
+    assert sentence == "not looked for: samples have no weights"
+
+
+def test_bins_below_the_mean_and_narrow_kernels():
+    row = [1.0, -1.5, 0.1]
+    gain = gaussian_theory.gains(law_of(2.0), [row]).gain[0, 1]
+    opposite = numbers(diagnosed(row, 2.0), "sign opposite to gradient")
+    assert opposite == {1: near(gain, 1e-12)}
+    assert gain == pytest.approx(-1.46146931, abs=1e-8)
+    rule, row = "no samples outside the bin", [0.3, 0.3, 0.3]
+    outside = numbers(diagnosed(row, 0.08), rule)
+    assert set(outside) == {0, 1}  # the third column is not used
+    gains = gaussian_theory.gains(law_of(0.08), [row])
+    expected = 5000 * np.exp(gains.log_weight[0]) * gains.complement[0, 0]
+    assert outside[0] == near(expected)
+    assert rule not in diagnosed(row, 2.0).rules
+
+
+def test_rows_far_from_the_mean_and_edges_of_normal_bins():
+    rule = "far from the mean"
+    assert numbers(diagnosed([3.5, 0.1, 9.0], 2.0), rule) == {0: near(3.5)}
+    assert rule not in diagnosed([2.9, 0.1, 0.0], 2.0).rules
+    # an edge belongs to the bin above
+    edge = law_of(1.0).columns[0].edges[2]
+    beside = numbers(diagnosed([1e-3, 1.5, 0.1], 1.0), "edge proximity")
+    assert beside == {0: near(1e-3 / edge, 1e-6)}
+
+
+# ---- the tables of docs/lime.md: false alarms, and planted cases that are named
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return runpy.run_path(str(Path(__file__).parents[3] / "examples/lime_alarms.py"))
+
+
+def test_harmless_rows_have_few_findings_but_signs_against_slopes(tables):
+    result = tables["harmless"]()
+    assert (result["false alarms"] <= 0.3).all()
+    # half of the quartiles are below their mean, where a contrast is negative: 60 rows
+    # times D fair coins, beyond 5 sd once in 2e6
+    share = result["signs against the slope"] / result.index
+    sd = (0.25 / (60 * result.index.to_numpy())) ** 0.5
+    assert (abs(share - 0.5) < 5.0 * sd).all()
+
+
+def test_all_that_is_planted_is_named(tables):
+    result = tables["planted"]()
+    assert set(result.index) == {rule.name for rule in LIME_RULES} - {
+        "package: free intercept"  # whose weight is that of a note
+    }
+    notes = result.index[result["named as"] == "note"]
+    assert list(notes) == ["package: unequal bins"]  # which misleads nobody
+    assert (result["named as"] != "nothing").all()

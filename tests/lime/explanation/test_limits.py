@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.functions.formulas import Additive
-from propopt.lime import LimeExplainer, explaining_rows, limits
+from propopt.lime import LimeExplainer, TabularLaw, explaining_rows, limits
 
 
 @pytest.fixture
@@ -31,8 +31,7 @@ def forest(table):
 
 
 def test_a_forest_is_exact_and_does_not_depend_on_the_seed(forest, table):
-    one = limits(forest, table[:5], data=table, rng=0)
-    other = limits(forest, table[:5], data=table, rng=1)
+    one, other = (limits(forest, table[:5], data=table, rng=seed) for seed in (0, 1))
     assert one.source == "exact"
     assert one.standard_errors is None
     assert one.reason == ""
@@ -50,13 +49,11 @@ def test_what_can_only_be_called_is_estimated_and_says_why(forest, table):
     # 12 scores with 19 degrees of freedom: one above 6 once in 9,000 seeds
     assert np.abs(z).max() < 6.0
     assert np.sqrt((z**2).mean()) > 0.3
-
-
-def test_an_estimate_is_the_same_for_the_same_seed(forest, table):
-    ask = {"data": table, "n_samples": 500}
-    one = limits(forest.predict, table[:2], rng=3, **ask)
-    same = limits(forest.predict, table[:2], rng=3, **ask)
-    other = limits(forest.predict, table[:2], rng=4, **ask)
+    # an estimate is the same for the same seed
+    one, same, other = (
+        limits(forest.predict, table[:2], rng=seed, data=table, n_samples=500)
+        for seed in (3, 3, 4)
+    )
     assert (one.coefficients == same.coefficients).all()
     assert (one.coefficients != other.coefficients).all()
 
@@ -70,13 +67,8 @@ def test_the_margin_of_a_boosted_classifier_is_exact(table):
 
 
 def test_names_categories_and_gaps_come_through():
-    X = pd.DataFrame(
-        {
-            "age": [20.0, 30.0, np.nan, 50.0, 60.0, 70.0],
-            "town": list("abcabc"),
-        },
-        index=list("uvwxyz"),
-    )
+    ages = [20.0, 30.0, np.nan, 50.0, 60.0, 70.0]
+    X = pd.DataFrame({"age": ages, "town": list("abcabc")}, index=list("uvwxyz"))
     f = po.wrap(lambda X: X["age"].fillna(0.0) + (X["town"] == "a"), data=X)
     result = limits(f, X, n_samples=500)
     frame = result.to_frame()
@@ -87,73 +79,74 @@ def test_names_categories_and_gaps_come_through():
     assert result.as_list("u")[0][0] in ("age ≤ 30", "town = a")
 
 
-def test_one_row_without_a_table_has_no_quartiles(forest, table):
-    with pytest.raises(InvalidInput, match="give the table"):
-        limits(forest, table[:1])
+def test_what_is_no_question_is_refused(forest, table):
+    law = TabularLaw.from_data(table)
+    tree = DecisionTreeRegressor(max_depth=2)
+    three = tree.fit(table[:, :3], table[:, 0])
+    huge = DecisionTreeRegressor(max_depth=2).fit(table, 1e160 * table[:, 0])
+    for arguments, settings, message in (
+        ((forest, table[:1]), {}, "give the table"),
+        ((three, table[:2, :3], law), {}, "it has 4 columns, and X has 3"),
+        ((forest, table[:1], "tabular"), {"data": table}, r"a law .* got str"),
+        ((huge, table[:1]), {"data": table}, "has no square; divide the output"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            limits(*arguments, **settings)
 
 
-def test_a_law_of_other_columns_is_refused(forest, table):
-    law = limits(forest, table[:2], data=table).law
-    tree = DecisionTreeRegressor(max_depth=2).fit(table[:, :3], table[:, 0])
-    with pytest.raises(InvalidInput, match="it has 4 columns, and X has 3"):
-        limits(tree, table[:2, :3], law)
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**900])
+def test_the_unit_of_a_column_changes_nothing(scale, table):
+    f, scaled = (LinearRegression().fit(table, table[:, 0]) for _ in range(2))
+    f.coef_, scaled.coef_ = np.eye(4)[0], np.eye(4)[0] / scale
+    own = limits(f, table[:3], data=table).coefficients
+    other = limits(scaled, table[:3] * scale, data=table * scale).coefficients
+    assert other == pytest.approx(own, rel=1e-9)
 
 
 # ---- functions whose means no quadrature finds
 
 
-def wild() -> Additive:
-    """A sum that could be exact, if one of its curves were not so wild."""
-    rules = [lambda x: np.sin(1e6 * x) + x, np.abs]
-    return Additive(rules, knots={1: [0.0]})
+def wild(x):
+    return np.sin(1e6 * x) + x
 
 
 def test_what_quadrature_does_not_find_is_estimated_and_says_so():
     X = np.random.default_rng(0).normal(size=(200, 2))
-    lime = po.lime.limits(wild(), X[:2], data=X, n_samples=2000)
+    f, tame = (
+        Additive([rule, np.abs], knots={1: [0.0]}) for rule in (wild, lambda x: x)
+    )
+    lime = limits(f, X[:2], data=X, n_samples=2000)
     assert not lime.is_exact
     assert "column 0" in lime.reason
     assert "quadrature" in lime.reason
     assert lime.subject.exact is None
-    tame = Additive([lambda x: x, np.abs], knots={1: [0.0]})
-    exact = po.lime.limits(tame, X[:2], data=X)
     # 6 standard errors of 4 coefficients: a false alarm in 10^8
-    apart = np.abs(lime.coefficients - exact.coefficients)
+    apart = np.abs(lime.coefficients - limits(tame, X[:2], data=X).coefficients)
     assert (apart < 6.0 * lime.standard_errors).all()
     assert (lime.standard_errors > 0.0).any()
-    assert (
-        "estimated"
-        in {i.rule: i.sentence for i in lime.diagnose().quiet}["bandwidth fragility"]
-    )
-
-
-def test_one_row_refused_is_a_table_estimated():
-    X = np.random.default_rng(0).normal(size=(200, 1))
-    end = po.lime.TabularLaw.from_data(X).columns[0].edges[-1]
+    quiet = {item.rule: item.sentence for item in lime.diagnose().quiet}
+    assert "estimated" in quiet["bandwidth fragility"]
+    # one row refused is a table estimated
+    end = TabularLaw.from_data(X[:, :1]).columns[0].edges[-1]
     f = Additive([lambda x: np.sin(1e6 * x) * (x > end)], knots={0: [end]})
-    assert not po.lime.limits(f, X[:3], data=X, n_samples=200).is_exact
+    assert not limits(f, X[:3, :1], data=X[:, :1], n_samples=200).is_exact
 
 
-@pytest.mark.parametrize("kind", ["plain", "scaled"])
-def test_a_model_on_splines_is_exact(kind, rng):
+@pytest.mark.parametrize("steps", [[], [StandardScaler()]])
+def test_a_model_on_splines_is_exact(steps, rng):
     X = rng.lognormal(0.0, 1.0, (300, 3)) + 100.0
-    y = np.sin(X[:, 0]) + X[:, 1]
-    steps = [SplineTransformer(n_knots=5, degree=1), Ridge(0.1)]
-    if kind == "scaled":
-        steps = [StandardScaler(), *steps]
-    model = make_pipeline(*steps).fit(X, y)
+    steps = [*steps, SplineTransformer(n_knots=5, degree=1), Ridge(0.1)]
+    model = make_pipeline(*steps).fit(X, np.sin(X[:, 0]) + X[:, 1])
     result = limits(model, X[:2], data=X, n_samples=500)
     assert result.source == "exact"
     samples = result.law.draw_weighted(X[:2], 40_000, np.random.default_rng(0))
     for n in range(2):
         f, bits = model.predict(samples.samples[n]), samples.bits[n].astype(bool)
         for j, beta in enumerate(result.coefficients[n]):
-            inside, outside = f[bits[:, j]], f[~bits[:, j]]
-            error = np.hypot(
-                inside.std() / len(inside) ** 0.5, outside.std() / len(outside) ** 0.5
-            )
+            sides = f[bits[:, j]], f[~bits[:, j]]
+            error = np.hypot(*(side.std() / len(side) ** 0.5 for side in sides))
             # 6 scores: one above 5 once in 290,000 seeds
-            assert abs(inside.mean() - outside.mean() - beta) < 5.0 * error
+            assert abs(sides[0].mean() - sides[1].mean() - beta) < 5.0 * error
 
 
 def test_knots_behind_a_scaler_are_where_the_table_has_them(rng):
@@ -166,26 +159,6 @@ def test_knots_behind_a_scaler_are_where_the_table_has_them(rng):
             own = splines.bsplines_[column].t * scaler.scale_[column]
             expected = np.unique(own + scaler.mean_[column])
             assert knots == pytest.approx(expected, rel=1e-14)
-
-
-def test_what_is_no_law_is_refused(forest, table):
-    with pytest.raises(InvalidInput, match=r"law: expected a law .* got str"):
-        limits(forest, table[:1], "tabular", data=table)
-
-
-def test_values_without_a_square_are_refused(table):
-    tree = DecisionTreeRegressor(max_depth=2).fit(table, 1e160 * table[:, 0])
-    with pytest.raises(InvalidInput, match="has no square; divide the output"):
-        limits(tree, table[:1], data=table)
-
-
-@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**900])
-def test_the_unit_of_a_column_changes_nothing(scale, table):
-    f, scaled = (LinearRegression().fit(table, table[:, 0]) for _ in range(2))
-    f.coef_, scaled.coef_ = np.eye(4)[0], np.eye(4)[0] / scale
-    own = limits(f, table[:3], data=table).coefficients
-    other = limits(scaled, table[:3] * scale, data=table * scale).coefficients
-    assert other == pytest.approx(own, rel=1e-9)
 
 
 # ---- a model that is read once
@@ -211,9 +184,14 @@ def test_a_model_that_is_read_once_has_the_numbers_of_limits(
         assert part.bins == alone.bins
     assert parts[0].subject.exact is parts[2].subject.exact
     assert parts[0].subject.common is parts[2].subject.common
+    # one that was fitted anew is noticed
+    forest.fit(table, table[:, 3])
+    message = r"answers otherwise .* make po.lime.LimeExplainer"
+    with pytest.raises(InvalidInput, match=message):
+        lime.limits(table[:2])
 
 
-def test_names_of_rows_are_those_of_each_call(forest, table):
+def test_names_of_rows_are_those_of_each_call(table):
     frame = pd.DataFrame(table, columns=list("abcd"))
     forest = RandomForestRegressor(3, random_state=0).fit(frame, table[:, 0])
     lime = LimeExplainer(forest, frame)
@@ -221,17 +199,6 @@ def test_names_of_rows_are_those_of_each_call(forest, table):
     assert lime.limits(frame.iloc[[3, 9]]).labels.points == (3, 9)
     with pytest.raises(InvalidInput, match="missing: 'a'; unexpected: 'z'"):
         lime.limits(frame.rename(columns={"a": "z"}))
-
-
-@pytest.mark.parametrize("called", [False, True])
-def test_a_model_that_was_fitted_anew_is_noticed(forest, table, called):
-    lime = LimeExplainer(forest.predict if called else forest, table, n_samples=200)
-    lime.limits(table[:2]).diagnose()
-    forest.fit(table, table[:, 3])
-    with pytest.raises(
-        InvalidInput, match=r"answers otherwise .* make po.lime.LimeExplainer"
-    ):
-        lime.limits(table[:2])
 
 
 def test_a_row_where_a_model_is_not_what_it_was_read_as_is_sampled(forest, table):

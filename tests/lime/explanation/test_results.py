@@ -1,0 +1,515 @@
+"""What limits tell: tables, cards, intervals, runs; of rows and of documents.
+
+The contract of results (``tests/results``) has their files, copies and forgeries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from crafted_archives import (
+    header_of,
+    members_of,
+    npy,
+    signed,
+    with_header,
+    write,
+)
+from lime_cases import explained, grid, linear, product, tabular
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime import (
+    LimeExplanation,
+    TextLaw,
+    TextLimeExplanation,
+    limits,
+    text_limits,
+)
+from propopt.lime.expectations import cell_coefficients
+from propopt.results.result import Result
+from propopt.tables.documents import PatternWords
+
+
+def exact_rows():
+    X = grid(2)
+    law = tabular(X, kernel_width=0.8)
+    return limits(product(X), X[[36, 7, 120]], law, data=X)
+
+
+def estimated_rows():
+    X = pd.DataFrame(grid(3), columns=list("abc"), index=[f"r{n}" for n in range(400)])
+    return limits(lambda Z: Z["a"] ** 2 - Z["b"], X.iloc[:3], data=X, n_samples=200)
+
+
+def many_columns():
+    X = grid(12)
+    return limits(linear(np.arange(12.0), X), X[:2], data=X, n_samples=300)
+
+
+TEXTS = pd.Series(
+    [
+        "good good food, <b>fair</b> price",
+        "",
+        "so a long, quite cold and bad meal of odd food that \u202ewe had had, all in",
+        "bad food",
+    ],
+    index=["p", "q", "r", "s"],
+)
+
+
+def text_model():
+    texts = ["good food", "bad food", "cold meal", "fair price", "good meal", "bad"]
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
+    return model.fit([*texts[:5], "bad price"], [1, 0, 0, 1, 1, 0])
+
+
+def documents():
+    """One document by all sets, one that LIME says nothing of, one estimated."""
+    return text_limits(text_model(), TEXTS, n_samples=300, max_enumerated=7)
+
+
+@pytest.fixture(
+    scope="module", params=[exact_rows, estimated_rows, many_columns, documents]
+)
+def either(request):
+    return request.param()
+
+
+@pytest.fixture(scope="module")
+def lime():
+    X = grid(2)
+    return explained(product(X), [0.9, 0.1], X, tabular(X, kernel_width=0.8))
+
+
+@pytest.fixture(scope="module")
+def words():
+    return documents()
+
+
+def near(own, expected, **tolerance):
+    """Of all rows, or of one document after the other."""
+    for one, other in zip(own, expected, strict=True):
+        np.testing.assert_allclose(one, other, **tolerance)
+
+
+# ---- what is asked alike of rows of a table and of documents
+
+
+def test_the_surrogate_at_the_row_is_the_sum(either):
+    assert isinstance(either, Result)
+    assert either.shape[0] == len(either.row_names) == len(either.values)
+    sums = [own.sum() for own in either.coefficients]
+    np.testing.assert_allclose(either.at_row, either.intercept + sums, rtol=1e-13)
+    gap = either.values - either.at_row
+    np.testing.assert_allclose(either.local_gap, gap, rtol=1e-13)
+
+
+def test_lists_and_the_top_have_the_largest_first(either):
+    noun, feature = either.to_frame().columns[:2]
+    for n, name in enumerate(either.row_names):
+        order = either.as_map(name)[1]
+        assert [either.coefficients[n][j] for j, _ in order] == [w for _, w in order]
+        assert sorted(j for j, _ in order) == list(range(len(either.coefficients[n])))
+        sizes = [abs(weight) for _, weight in order]
+        assert sizes == sorted(sizes, reverse=True)
+        assert [w for _, w in either.as_list(name)] == [w for _, w in order]
+        top = either.top(2, name)
+        assert top[noun].tolist() == [name] * len(top)
+        assert top["coefficient"].tolist() == [w for _, w in order[:2]]
+        pairs = zip(either.as_list(name), top[feature], strict=False)
+        assert all(own.startswith(column) for (own, _), column in pairs)
+    assert either.as_list() == either.as_list(either.row_names[0])
+    with pytest.raises(InvalidInput, match="k: expected"):
+        either.top(0)
+    with pytest.raises(InvalidInput, match="there is no row 'z'"):
+        either.as_list("z")
+
+
+def test_the_table_has_a_line_for_each_number(either):
+    frame, noun = either.to_frame(), either.to_frame().columns[0]
+    for n, name in enumerate(either.row_names):
+        own = frame[frame[noun] == name]
+        assert own["coefficient"].tolist() == either.coefficients[n].tolist()
+        assert own["single_run_sd"].tolist() == either.noise()[n].tolist()
+        assert own["expected"].tolist() == either.expected()[n].tolist()
+        for column, values in (
+            ("intercept", either.intercept),
+            ("prediction", either.values),
+            ("surrogate_at_row", either.at_row),
+        ):
+            assert set(own[column]) <= {values[n]}
+    assert (frame["n_samples"] == either.n_samples).all()
+    assert (frame["units"] == "units of the output").all()
+
+
+def test_intervals_are_where_runs_or_limits_are(either):
+    both = zip(either.intervals(0.6827, n_samples=250), either.noise(250), strict=True)
+    for ends, noise in both:
+        assert ends.shape == (*noise.shape, 2)
+        np.testing.assert_allclose(np.diff(ends)[..., 0], 2.0 * noise, rtol=1e-4)
+    centres = [ends.mean(axis=-1) for ends in either.intervals(n_samples=250)]
+    near(centres, either.expected(250), rtol=1e-12, atol=1e-15)
+    frame, of_limits = either.to_frame(), either.intervals(0.9545, of="limits")
+    for n, name in enumerate(either.row_names):
+        known = frame.loc[frame[frame.columns[0]] == name, "standard_error"]
+        apart = of_limits[n][:, 1] - either.coefficients[n]
+        np.testing.assert_allclose(apart, 2.0 * known, rtol=1e-4, atol=1e-12)
+    for wrong in ({"level": 1.0}, {"level": "high"}, {"of": "both"}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            either.intervals(**wrong)
+
+
+def test_runs_of_other_samples_are_those_of_an_explanation_of_as_many(either):
+    other = replace(either, n_samples=250, scatter=None)
+    near(either.noise(250), other.noise(), rtol=0.0)
+    near(either.expected(250), other.expected(), rtol=0.0)
+    pairs = zip(other.noise(), either.noise(), strict=True)
+    assert any((np.abs(a - b) > 0.0).any() for a, b in pairs)
+    squares = [(own / 0.01) ** 2 for own in either.noise()]
+    needed = [np.maximum(1.0, np.ceil(either.n_samples * own)) for own in squares]
+    near(either.required_n(0.01), needed)
+    with pytest.raises(InvalidInput, match="se: expected"):
+        either.required_n(0.0)
+
+
+def test_some_rows_are_those_of_all(either):
+    either.noise()
+    names = [either.row_names[-1], either.row_names[0]]
+    some, whole = either.of_rows(names), either.to_frame()
+    assert list(some.row_names) == names
+    parts = [whole[whole[whole.columns[0]] == name] for name in names]
+    again = pd.concat(parts, ignore_index=True)
+    pd.testing.assert_frame_equal(some.to_frame(), again, check_dtype=False)
+    near(some.expected(50), [either.expected(50)[either.position(n)] for n in names])
+    for wrong in ([], "p"):
+        with pytest.raises(InvalidInput, match="rows: expected names"):
+            either.of_rows(wrong)
+    # and so is their diagnosis
+    name = either.row_names[0]
+    own = either.diagnose(500, rows=[name], progress=False)
+    alone = either.of_rows([name]).diagnose(500, progress=False)
+    assert own.n_samples == 500
+    assert own.to_frame().equals(alone.to_frame())
+    assert own.labels.points == (name,)
+
+
+def test_a_loaded_one_says_what_needs_the_model(either, tmp_path):
+    either.save(tmp_path / "lime")
+    loaded = type(either).load(tmp_path / "lime")
+    assert loaded.subject is None
+    assert loaded.explained_in_words == either.explained_in_words != "output"
+    near(loaded.noise(), either.noise(), rtol=0.0)
+    asked = [loaded.diagnose, loaded.path, lambda: loaded.noise(7)]
+    if isinstance(either, LimeExplanation):
+        near(loaded.expected(70), either.expected(70), rtol=0.0)
+        assert loaded.r2 == pytest.approx(either.r2, abs=0)
+        asked.append(lambda: loaded.law)
+    else:
+        assert loaded.law == either.law
+        asked.append(lambda: loaded.expected(7))
+    for ask in asked:
+        with pytest.raises(Refused, match="make it anew"):
+            ask()
+
+
+def test_a_card_has_the_largest_and_where_their_runs_fall(either):
+    card, ends = either.card(either.row_names[0]), either.intervals()[0]
+    order = either.as_map()[1]
+    assert [row.value for row in card.rows] == [weight for _, weight in order[:10]]
+    names = [name for name, _ in either.as_list()]
+    assert [row.name for row in card.rows] == names[:10]
+    for (j, _), row in zip(order, card.rows, strict=False):
+        assert row.interval == tuple(ends[j])
+    others = [weight for _, weight in order[10:]]
+    rest = f"{len(others)} others, at most {abs((others or [0])[0]):.3g} in size"
+    assert card.rest == (rest if others else "")
+    runs = f"lines: where 95 % of single runs of {either.n_samples:,} samples fall"
+    assert card.proof.endswith(runs)
+    assert card.settings["model evaluations"] == f"{either.evaluations:,}"
+    # its text names what is explained, of whom, and each number
+    first, *told = (" ".join(line.split()) for line in str(either).split("\n"))
+    assert first == card.title
+    assert f"{either.values[0]:.4g} for " in first
+    (name, weight), (low, high) = either.as_list()[0], ends[order[0][0]]
+    assert f"{name} {weight:+.3g} {low:+.3g} to {high:+.3g}" in told
+    assert told[-1].endswith(runs.split("lines: ")[1])
+
+
+# ---- of rows
+
+
+def test_profiles_cells_and_paths_are_those_of_the_explanation(lime):
+    subject, X = lime.subject, grid(2)
+    for j, (means,) in enumerate(subject.profiles(lime.points)):
+        own = lime.law.columns[j].place(lime.points[:, j])[0]
+        others = np.delete(means, own).mean()  # bins have equal shares
+        assert means[own] - others == pytest.approx(lime.coefficients[0, j], rel=1e-9)
+    cells = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
+    assert cells[3, 0] == pytest.approx(lime.coefficients[0])
+    other = explained(product(X), [0.1, 0.6], X, lime.law)
+    assert cells[0, 2] == pytest.approx(other.coefficients[0])
+    path = lime.path(widths=[0.4, 0.8])
+    assert path.coefficients[1] == pytest.approx(lime.coefficients[0], rel=1e-12)
+
+
+def test_the_mean_of_runs_nears_the_limit_and_r2_is_what_least_squares_explains(lime):
+    apart = [np.abs(lime.expected(n) - lime.coefficients).max() for n in (50, 5000)]
+    assert 0.0 < apart[1] < 0.05 * apart[0]
+    # of even draws of Q: within 1 %, with 4096 for the variance and 40,000 here
+    row, rng = np.array([[0.9, 0.1]]), np.random.default_rng(2)
+    draws = lime.law.draw_weighted(row, 40_000, rng)
+    y = product(grid(2)).predict(draws.samples[0])
+    fit = lime.intercept[0] + draws.bits[0] @ lime.coefficients[0]
+    assert lime.r2[0] == pytest.approx(1.0 - np.var(y - fit) / np.var(y), abs=0.01)
+
+
+def test_what_is_exact_and_what_is_estimated_stands_in_text_card_and_table(lime):
+    called = explained(lambda Z: Z[:, 0] ** 2, [0.9, 0.1], grid(2), n_samples=200)
+    for text in (repr(lime), lime._repr_html_()):
+        assert "exact" in text
+    assert set(lime.to_frame()["source"]) == {"exact"}
+    for text in (repr(called), called._repr_html_()):
+        assert "estimate" in text
+        assert "can only be called" in text
+        assert "units of the output" in text
+    assert called.to_frame()["standard_error"].gt(0.0).any()
+    first, *_, last = str(lime).split("\n")
+    assert first == (
+        f"Why the model predicts {lime.values[0]:.4g} for row 0 "
+        f"({lime.mean[0]:.4g} on average around it)"
+    )
+    assert last.startswith("exact: no samples, no seed · lines: where 95 % of single")
+
+
+def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):
+    X = pd.DataFrame(
+        {"age": [1.0, 2.0, np.nan, 4.0] * 10, "town": list("abca") * 10},
+        index=[("r", n) for n in range(40)],
+    )
+
+    def f(Z):
+        return Z["age"].fillna(-1.0) + (Z["town"] == "b")
+
+    lime = limits(f, X.iloc[:3], data=X, n_samples=100)
+    lime.save(tmp_path / "lime")
+    same, own = LimeExplanation.load(tmp_path / "lime").to_frame(), lime.to_frame()
+    assert same.drop(columns="row").equals(own.drop(columns="row"))
+    assert same["row"].tolist() == [str(name) for name in own["row"]]
+
+
+def test_a_card_is_of_any_row_and_names_a_class():
+    X = pd.DataFrame(grid(12), columns=[f"<i>{j}" for j in range(12)])
+    X.index = [f"patient {n}" for n in range(len(X))]
+    model = LogisticRegression().fit(X, np.where(X.iloc[:, 3] > 0.5, "ill", "well"))
+    lime = limits(model, X.iloc[:3], data=X, target="ill", output="probability")
+    card = lime.card("patient 1")
+    assert card.title.startswith(
+        f"Why the probability of ill is {lime.values[1]:.4g} for patient 1 ("
+    )
+    assert len(card.rows) == 10
+    others = sorted(np.abs(lime.coefficients[1]))[1]
+    assert card.rest == f"2 others, at most {others:.3g} in size"
+    assert "2 more rows in this result" in card.subtitle
+    assert "<i>" not in card.html()
+
+
+def test_a_card_is_the_same_when_shown_again_and_does_not_run_the_model_for_many():
+    X = grid(2)
+    few, many = (limits(product(X), X[:n], data=X) for n in (2, 150))
+    first = few._repr_html_()
+    assert "estimated from 4,096 samples a row" in first
+    assert few._repr_html_() == first
+    before = many.subject.function.calls.rows
+    card = many._repr_html_()
+    assert many.subject.function.calls.rows == before
+    assert "estimated from samples when noise() is asked" in card
+    many.noise()
+    assert "estimated from 4,096 samples a row" in many._repr_html_()
+
+
+# ---- of documents
+
+
+def test_the_table_has_a_line_for_each_word_of_each_document(words):
+    assert words.shape == (4, 20)
+    assert words.names == ("p", "q", "r", "s")
+    frame = words.to_frame()
+    assert frame["document"].tolist() == ["p"] * 5 + ["r"] * 16 + ["s"] * 2
+    assert frame["word"].tolist()[:5] == ["good", "food", "b", "fair", "price"]
+    assert frame["count"].tolist()[0] == 2
+    own = frame[frame["document"] == "r"]["standard_error"]
+    assert own.tolist() == words.rows[2].errors.tolist()
+    assert (own > 0.0).any()
+    assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
+
+
+def test_texts_and_cards_of_documents(words):
+    card = words._repr_html_()
+    for text in (repr(words), card):
+        assert "exact in 2 of 4 documents" in text
+        assert "1 document estimated, standard errors up to" in text
+        assert "log_odds" in text
+        assert "units of the output" in text
+    assert "no coefficients: there is no word in it" in card
+    assert "1 more document not shown" in card
+    assert "&lt;" in card
+    assert "<b>fair" not in card
+    assert "\u202e" not in card
+    assert "RIGHT-TO-LEFT OVERRIDE" in card
+    row = words.rows[0]
+    assert str(words).split("\n")[0] == (
+        f"Why the probability of class 1 is {row.value:.4g} for document p "
+        f"({row.intercept:.4g} without its words)"
+    )
+    nothing = words.card("q")
+    assert nothing.title == "LIME says nothing of document q: there is no word in it"
+    assert not nothing.rows
+    assert len(words.card("r").rows) == 10
+    assert "s</b>" in words.card("s").html()  # its text too, beyond the first three
+
+
+def test_paths_runs_and_diagnoses_of_documents(words):
+    for name in ("p", "r"):
+        path = words.path(name, [0.1, 0.25]).coefficients[1]
+        own = words.rows[words.position(name)].coefficients
+        np.testing.assert_allclose(path, own, rtol=0, atol=1e-13)
+    assert words.path("p").standard_errors is None
+    errors = words.path("r", [0.25]).standard_errors
+    np.testing.assert_allclose(errors[0], words.rows[2].standard_errors, rtol=1e-12)
+    few, many = (words.expected(n) for n in (40, 40_000))
+    for n in (0, 2):
+        own = words.coefficients[n]
+        assert np.abs(many[n] - own).max() < 0.02 * np.abs(few[n] - own).max()
+    noise = [words.noise(n)[0][0] for n in (400, 1600)]
+    assert noise[0] / noise[1] == pytest.approx(2.0, rel=0.1)
+    result = words.diagnose(progress=False)
+    assert result.shape == words.shape
+    assert {finding.row for finding in result.findings} <= {0, 2, 3, None}
+    with pytest.raises(Refused, match="says nothing of these documents"):
+        words.diagnose(rows=["q"])
+
+
+@pytest.mark.slow
+def test_estimated_noise_is_that_of_the_package():
+    """40 runs: ratios of deviations within 4.5 of theirs, once in 1e4 seeds."""
+    explainers = pytest.importorskip("lime.lime_text")
+    text, model = TEXTS["r"] + " and a good price, fair or not", text_model()
+    ours = text_limits(model, [text], n_samples=600, max_enumerated=0)
+    runs = []
+    for seed in range(40):
+        explainer = explainers.LimeTextExplainer(
+            kernel_width=25, feature_selection="none", random_state=seed
+        )
+        result = explainer.explain_instance(
+            text, model.predict_proba, num_features=50, num_samples=600
+        )
+        runs.append([weight for _, weight in sorted(result.as_map()[1])])
+    deviations = np.std(runs, axis=0, ddof=1)
+    errors = np.hypot(deviations / np.sqrt(40), ours.rows[0].errors)
+    z = (np.mean(runs, axis=0) - ours.expected()[0]) / errors
+    assert np.abs(z).max() < 4.8
+    assert 0.6 < np.sqrt(np.mean(z**2)) < 1.5
+    ratios = np.log(deviations / ours.noise()[0])
+    assert np.abs(ratios).max() < 4.5 / np.sqrt(78) + 0.05
+
+
+def test_odd_laws_and_letters_are_saved(words, tmp_path):
+    path, model = tmp_path / "lime.npz", text_model()
+    words.save(path)
+    loaded = TextLimeExplanation.load(path)
+    ours, theirs = words.rows[2].document, loaded.rows[2].document
+    assert theirs.without([False] * 16) == ours.without([False] * 16)
+    assert loaded.of_rows(["r"]).to_frame().equals(words.of_rows(["r"]).to_frame())
+    # as many members, however many documents
+    words.of_rows(["p"]).save(tmp_path / "one")
+    assert members_of(tmp_path / "one.npz").keys() == members_of(path).keys()
+    text_limits(model, ["good food"], TextLaw(np.inf)).save(path)
+    assert TextLimeExplanation.load(path).law == TextLaw(np.inf)
+    # half a character
+    rule = PatternWords(r"[\w\ud800-\udfff]+")
+    lime = text_limits(model, ["good \ud800 food", "bad food"], words=rule)
+    assert "\\ud800" in lime._repr_html_()
+    lime.save(path)
+    loaded = TextLimeExplanation.load(path)
+    assert loaded.words == lime.words == (("good", "\ud800", "food"), ("bad", "food"))
+    assert loaded.rows[0].document.text == "good \ud800 food"
+    # halves side by side would be read as one character
+    lime, before = text_limits(model, ["good \ud83d\udc4d food"]), [*tmp_path.iterdir()]
+    message = r"cannot be saved: rows.document.text.0: two"
+    with pytest.raises(InvalidInput, match=message):
+        lime.save(tmp_path / "halves")
+    assert [*tmp_path.iterdir()] == before
+
+
+# ---- files that say what cannot be, beside those of the contract
+
+
+def forged(path, result, place, value):
+    """A file that is signed again; a place is a path in the header, or an array's."""
+    result.save(path)
+    members = members_of(path)
+    whole = header_of(members)
+    if f"{place}.npy" in members:
+        with np.load(path) as archive:
+            array = value(archive[place]) if callable(value) else value
+        members[f"{place}.npy"] = npy(array)
+    else:
+        inner, (*outer, last) = whole, place.split()
+        for key in outer:
+            inner = inner[int(key) if isinstance(inner, list) else key]
+        inner[int(last) if isinstance(inner, list) else last] = value
+    write(path, signed(with_header(members, whole)))
+
+
+def rolled(array):
+    return np.roll(array, 1)
+
+
+ODD_ROWS = {
+    "n_samples: expected an integer >= 1": ("n_samples", 0),
+    "first_row: expected true or false": ("first_row", "yes"),
+    "labels: expected 1 names of points, got 2": ("shared 0 points", [1, 2]),
+    "quantity.kind: expected 'value'": ("quantity kind", "sum"),
+    "alpha: expected numbers from 0 to 1": ("alpha", [[0.5, -0.1]]),
+    "intercept: 1 of 1 values are not finite": ("intercept", [np.nan]),
+    r"points: expected shape \(1, 2\)": ("points", [[0.0, 0.0, 0.0]]),
+    "scatter.deviations: expected numbers": ("scatter.deviations", [[0.1, -1.0]]),
+}
+ODD_TEXTS = {
+    "n_samples: expected an integer >= 1": ("n_samples", 0),
+    "rows.document.text: expected a list": ("rows document text", "good"),
+    "rows: expected as many of each field": ("rows source", ["exact"]),
+    "rows.document: expected as many of each field": ("rows document text", ["a"]),
+    "starts, ends: expected words": ("rows document text", ["x", "", "y", "z"]),
+    "places: expected each word": ("rows document words 0 0", "food"),
+    "law: bandwidth: expected a finite number >= 0": ("law bandwidth", -1.0),
+    "law.bandwidth: expected a number": ("law bandwidth", None),
+    "document 0: coefficients: expected finite": ("rows value 0", None),
+    "document 1: coefficients: expected finite": ("rows source 1", "exact"),
+    "document 2: standard_errors: expected none": ("rows source 2", "exact"),
+    "rows.standard_errors: expected numbers": ("rows.standard_errors", np.negative),
+    "starts: expected as many": ("rows.document.starts", lambda own: own[1:]),
+    "starts, ends, places: expected one": ("rows.document.places.sizes", rolled),
+    "coefficients: expected one for each": ("rows.coefficients.sizes", rolled),
+    "scatter: it is that of other documents": ("scatter.means.sizes", rolled),
+}
+
+
+@pytest.mark.parametrize("message", ODD_ROWS)
+def test_a_file_of_rows_with_something_wrong_is_refused(lime, tmp_path, message):
+    forged(tmp_path / "wrong.npz", lime, *ODD_ROWS[message])
+    with pytest.raises(InvalidInput, match=message):
+        LimeExplanation.load(tmp_path / "wrong.npz")
+
+
+@pytest.mark.parametrize("message", ODD_TEXTS)
+def test_a_file_of_documents_with_something_wrong_is_refused(words, tmp_path, message):
+    forged(tmp_path / "wrong.npz", words, *ODD_TEXTS[message])
+    with pytest.raises(InvalidInput, match=message):
+        TextLimeExplanation.load(tmp_path / "wrong.npz")

@@ -1,0 +1,476 @@
+"""Laws that people give: against data, the package, quadrature, and all bits."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import numpy as np
+import pandas as pd
+import pytest
+from normal_samples import least_squares, product_rule, with_intercept
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
+
+import propopt as po
+from propopt.base.arrays import Array, Positions, Values
+from propopt.base.errors import InvalidInput
+from propopt.lime import GaussianLaw, TabularLaw
+from propopt.lime.expectations import nearest_edges, own_widths
+from propopt.lime.laws.lime_law import LimeLaw, Tilt, tilt_of_masses
+from propopt.structures.products.families import Pieces
+
+
+of_bins = TabularLaw.of_bins
+
+
+def mixed():
+    """Skewed, tied, missing, coded, constant, near an edge, never there."""
+    rng = np.random.default_rng(5)
+    skewed = rng.lognormal(size=300)
+    tied = rng.choice([0.0, 1.0, 2.0], p=[0.6, 0.1, 0.3], size=300)
+    some = np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300))
+    codes = rng.choice([0.0, 1.0, 5.0], p=[0.5, 0.3, 0.2], size=300)
+    thirds = rng.choice([0.1, 0.7, 1.9], size=300)
+    return np.column_stack([skewed, tied, some, codes, np.full(300, 0.1), thirds])
+
+
+def table():
+    rng = np.random.default_rng(3)
+    colours = rng.choice(["red", "blue", "grey"], 200, p=[0.5, 0.3, 0.2])
+    age = rng.integers(18, 90, 200).astype(float)
+    bmi = rng.normal(27.0, 4.0, 200)
+    return pd.DataFrame({"age": age, "colour": colours, "bmi": bmi})
+
+
+def machine():
+    X = np.random.default_rng(0).uniform(-2.0, 3.0, (60, 2))
+    model = KernelRidge(kernel="rbf", gamma=0.4, alpha=0.1)
+    return model.fit(X, np.sin(X[:, 0]) * X[:, 1]), X
+
+
+def numbers_of(law):
+    """What a law has, as one gives it, by position."""
+    parts = "edges", "means", "deviations", "probabilities", "ranges", "categories"
+    result = {part: {} for part in parts}
+    for j, column in enumerate(law.columns):
+        pieces, count = column.pieces, len(column.edges) + 1
+        result["probabilities"][j] = column.shares
+        if column.coded:
+            result["categories"][j] = pieces.mean
+            continue
+        result["edges"][j] = column.edges
+        result["means"][j] = pieces.mean[:count]
+        result["deviations"][j] = pieces.sd[:count]
+        result["ranges"][j] = [pieces.low[0], pieces.high[count - 1]]
+    return result
+
+
+def assert_same(one, other):
+    for a, b in zip(one.columns, other.columns, strict=True):
+        for name in ("single", "mean", "low", "high"):
+            ours, theirs = (getattr(column.pieces, name) for column in (a, b))
+            np.testing.assert_array_equal(ours, theirs)
+        some = ~a.pieces.single
+        np.testing.assert_array_equal(a.pieces.sd[some], b.pieces.sd[some])
+        np.testing.assert_array_equal(a.shares, b.shares)
+        np.testing.assert_array_equal(a.edges, b.edges)
+        own = (a.bins, a.missing, a.coded)
+        assert own == (b.bins, b.missing, b.coded)
+
+
+# ---- numbers of data, and numbers beside data
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"n_bins": 7, "weights": "uniform"},
+        {"n_bins": {0: [0.3, 1.0, 5.0], 2: [-1.0, 0.0]}},
+        {"kernel_width": 0.3},
+    ],
+)
+def test_the_numbers_of_data_make_the_law_of_data(settings):
+    theirs = TabularLaw.from_data(mixed(), categorical=[3], **settings)
+    width = settings.get("kernel_width")
+    ours = of_bins(**numbers_of(theirs), kernel_width=width)
+    assert (ours.kernel_width, ours.labels) == (theirs.kernel_width, theirs.labels)
+    assert_same(ours, theirs)
+
+
+def test_what_is_not_given_is_of_data():
+    X = table()
+    schema = po.TableSchema.of(X)
+    theirs = TabularLaw.from_data(X, schema)
+    for ours in (
+        of_bins(data=X, schema=schema),
+        of_bins(data=X, categories=["colour"]),
+        of_bins(data=X, categories={1: None}),
+        of_bins({"age": None}, data=X, schema=schema),
+    ):
+        assert ours.names == theirs.names == ("age", "colour", "bmi")
+        assert_same(ours, theirs)
+
+
+def test_a_part_is_given_and_the_rest_is_of_data():
+    X = table()
+    schema = po.TableSchema.of(X)
+    law = of_bins(
+        {"age": [30, 50]},
+        probabilities={"age": [0.1, 0.2, 0.7], "colour": [0.25, 0.25, 0.5]},
+        ranges={"age": [18, 70]},
+        categories={"colour": ["red", "grey", "blue"]},
+        data=X,
+        schema=schema,
+    )
+    age = X["age"][X["age"] <= 70]
+    rows = [age[age <= 30], age[(age > 30) & (age <= 50)], age[age > 50]]
+    own, colour, _ = law.columns
+    np.testing.assert_array_equal(own.pieces.mean, [part.mean() for part in rows])
+    sds = [part.std(ddof=0) for part in rows]
+    np.testing.assert_allclose(own.pieces.sd, sds, rtol=1e-14)
+    np.testing.assert_array_equal(own.pieces.low, [18.0, 30.0, 50.0])
+    np.testing.assert_array_equal(own.pieces.high, [30.0, 50.0, 70.0])
+    np.testing.assert_array_equal(own.shares, [0.1, 0.2, 0.7])
+    assert colour.bins[:3] == ("= blue", "= grey", "= red")
+    np.testing.assert_array_equal(colour.shares, [0.5, 0.25, 0.25, 0.0])
+    rest = [
+        one.reordered(np.array([2])) for one in (law, TabularLaw.from_data(X, schema))
+    ]
+    assert_same(*rest)
+    means = {"age": [20, 40, 60]}
+    (moved,) = of_bins({"age": [30, 50]}, means=means, data=X[["age"]]).columns
+    np.testing.assert_array_equal(moved.pieces.mean, [20.0, 40.0, 60.0])
+    shares = np.histogram(X["age"], [18, 30.5, 50.5, 90])[0] / 200
+    np.testing.assert_array_equal(moved.shares, shares)
+
+
+def test_categories_are_of_a_schema_or_numbers():
+    X = table()
+    schema = po.TableSchema.of(X[["colour"]])
+    counts = X["colour"].value_counts(normalize=True)
+    both = counts["red"] + counts["blue"]
+    shares, red_and_blue = [0.2, 0.3, 0.5], {"colour": ["red", "blue"]}
+    for settings, expected in (
+        ({}, counts[["blue", "grey", "red"]]),
+        ({"probabilities": {"colour": shares}}, shares),
+        (
+            {"categories": red_and_blue},
+            [counts["blue"] / both, 0, counts["red"] / both],
+        ),
+    ):
+        (own,) = of_bins(schema=schema, **settings).columns
+        np.testing.assert_allclose(own.shares, [*expected, 0.0], rtol=1e-13)
+    (own,) = of_bins(
+        categories={"colour": [5, 1, 2]}, probabilities={"colour": [0.5, 0.2, 0.3]}
+    ).columns
+    assert own.bins == ("= 1", "= 2", "= 5")
+    np.testing.assert_array_equal(own.shares, [0.2, 0.3, 0.5])
+
+
+# ---- forms in which numbers are given
+
+GIVEN = {
+    "edges": [[0.0], [1.0]],
+    "means": [[-1.0, 1.0], [0.5, 2.0]],
+    "deviations": [[1.0, 2.0], [0.1, 0.2]],
+    "probabilities": [[0.5, 0.5], [0.25, 0.75]],
+    "ranges": [[-4.0, 4.0], [0.0, np.inf]],
+}
+FORMS = {
+    "arrays": (np.array, None),
+    "positions": (lambda numbers: {1: numbers[1], 0: numbers[0]}, None),
+    "names": (lambda numbers: dict(zip("ab", numbers, strict=True)), ("a", "b")),
+    "frames": (
+        lambda numbers: pd.DataFrame(np.transpose(numbers), columns=["a", "b"]),
+        ("a", "b"),
+    ),
+}
+
+
+def test_names_positions_arrays_and_frames_are_alike():
+    law = of_bins(**GIVEN)
+    assert law.labels.features is None
+    for form, names in FORMS.values():
+        other = of_bins(**{part: form(numbers) for part, numbers in GIVEN.items()})
+        assert other.labels.features == names
+        assert_same(law, other)
+    arrays = {part: np.array(numbers) for part, numbers in GIVEN.items()}
+    named = of_bins(**arrays, names=["a", "b"])
+    assert_same(law, named)
+    X = pd.DataFrame({"b": [0.0], "a": [1.0]})
+    labels = po.TableSchema.of(X).encode(X)[1]
+    assert named.aligned(labels, 2).names == ("b", "a")
+
+
+def test_frames_have_columns_of_several_lengths():
+    edges = pd.DataFrame({"a": [0.0, 1.0], "b": [3.0, np.nan]})
+    numbers = pd.DataFrame({"a": [1.0, 1.0, 1.0], "b": [1.0, 2.0, np.nan]})
+    law = of_bins(edges, means=numbers, deviations=numbers)
+    assert [len(column.bins) for column in law.columns] == [3, 2]
+    np.testing.assert_array_equal(law.columns[0].shares, np.full(3, 1 / 3))
+    assert law.columns[1].extent == (-np.inf, np.inf)
+
+
+def test_a_law_of_the_package_with_these_statistics_is_the_same():
+    lime = pytest.importorskip("lime.lime_tabular")
+    statistics = {
+        "bins": GIVEN["edges"],
+        "means": GIVEN["means"],
+        "stds": GIVEN["deviations"],
+        "mins": [[-4.0, 0.0], [0.0, 1.0]],
+        "maxs": [[0.0, 4.0], [1.0, np.inf]],
+        "feature_values": [[0, 1], [0, 1]],
+        "feature_frequencies": GIVEN["probabilities"],
+    }
+    statistics = {name: dict(enumerate(own)) for name, own in statistics.items()}
+    explainer = lime.LimeTabularExplainer(
+        np.zeros((2, 2)), training_data_stats=statistics, mode="regression"
+    )
+    ours, theirs = of_bins(**GIVEN), TabularLaw.from_lime(explainer)
+    assert ours.kernel_width == theirs.kernel_width
+    assert_same(ours, theirs)
+
+
+# ---- sums over cells and bits
+
+UNEVEN = {
+    "edges": [[-0.5, 0.25], [1.0]],
+    "means": [[-1.0, 0.1, 3.0], [0.5, 2.0]],  # one outside its bin
+    "deviations": [[1.0, 0.0, 0.7], [0.1, 0.6]],  # and one a value
+    "probabilities": [[0.5, 0.2, 0.3], [0.125, 0.875]],
+    "ranges": [[-4.0, 2.5], [-np.inf, np.inf]],
+}
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
+
+
+def nodes_of_bin(j, b):
+    """Points and weights of a truncated normal law, or of the one value it is."""
+    mean, sd = UNEVEN["means"][j][b], UNEVEN["deviations"][j][b]
+    if sd == 0.0:
+        return np.array([mean]), np.ones(1)
+    low, high = UNEVEN["ranges"][j]
+    ends = [low, *UNEVEN["edges"][j], high]
+    a, c = max(ends[b], mean - 12 * sd), min(ends[b + 1], mean + 12 * sd)
+    x = 0.5 * (a + c) + 0.5 * (c - a) * NODES
+    density = WEIGHTS * np.exp(-0.5 * ((x - mean) / sd) ** 2)
+    return x, density / density.sum()
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("row", [[-1.0, 0.2], [0.0, 5.0], [0.25, 1.0], [9.0, -3.0]])
+def test_limits_of_own_bins_are_sums_over_their_cells(row, width):
+    model, X = machine()
+    axes = []
+    for j, x in enumerate(row):
+        own = int(np.sum(x > np.array(UNEVEN["edges"][j])))
+        parts = []
+        for b, share in enumerate(UNEVEN["probabilities"][j]):
+            points, masses = nodes_of_bin(j, b)
+            bits = np.full(len(points), float(b == own))
+            kernel = np.exp(-(1.0 - bits) / (2.0 * width**2))
+            parts.append((points, bits, share * kernel * masses))
+        axes.append(tuple(np.concatenate(part) for part in zip(*parts, strict=True)))
+    samples, bits, weights = product_rule(axes)
+    root = np.sqrt(weights.prod(axis=1))
+    Z = np.column_stack([np.ones(len(bits)), bits])
+    expected = np.linalg.lstsq(Z * root[:, None], root * model.predict(samples))[0]
+    law = of_bins(**UNEVEN, kernel_width=width)
+    limit = po.lime.limits(model, [row], law, data=X)
+    assert limit.source == "exact"
+    np.testing.assert_allclose(with_intercept(limit), expected, rtol=0, atol=1e-12)
+    assert np.abs(expected).max() > 0.1
+
+
+RECIPES = Path(po.__file__).parents[1] / "CONTRIBUTING.md"
+
+
+def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
+    """That of CONTRIBUTING.md."""
+    blocks = RECIPES.read_text(encoding="utf-8").split("```")
+    (code,) = (block for block in blocks if "class SwitchedLaw" in block)
+    uses = [Array, LimeLaw, Pieces, Tilt, dataclass, final, tilt_of_masses]
+    names = {one.__name__: one for one in uses}
+    names |= {"Positions": Positions, "Values": Values, "Array": Array, "np": np}
+    exec(code.removeprefix("python\n"), names)
+    baseline, row, width = np.array([0.5, -1.0, 2.0]), np.array([[1.0, 0.3, -0.7]]), 0.8
+    columns = tuple(map(names["SwitchedColumn"], baseline.tolist()))
+    law = names["SwitchedLaw"](columns, width)
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    model = RandomForestRegressor(n_estimators=5, max_depth=4, random_state=0)
+    model.fit(X, X[:, 0] * X[:, 1] + np.abs(X[:, 2]))
+    bits = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
+    weights = np.exp(-(1.0 - bits).sum(axis=1) / (2.0 * width**2))
+    values = model.predict(np.where(bits == 1.0, row, baseline))
+    result = po.lime.limits(model, row, law)
+    assert result.source == "exact"
+    expected = least_squares(bits, weights, values)
+    np.testing.assert_allclose(with_intercept(result), expected, rtol=0, atol=1e-12)
+    assert repr(law) == "SwitchedLaw(3 columns, 3 bins, kernel_width=0.8)"
+    # its draws have its weights
+    draws = law.draw(row, 200, rng)
+    off = (1.0 - draws.bits[0]).sum(axis=1)
+    np.testing.assert_allclose(draws.weights[0], np.exp(-off / (2.0 * width**2)))
+    samples = np.where(draws.bits[0] == 1.0, row, baseline)
+    np.testing.assert_array_equal(draws.samples[0], samples)
+    assert 0.35 < draws.bits.mean() < 0.65  # 600 fair coins, seven standard errors
+    log_mean = 3 * np.log((1.0 + np.exp(-0.5 / width**2)) / 2.0)
+    np.testing.assert_allclose(law.log_weights(row, np.array([width])), log_mean)
+    # it has other widths and orders
+    assert law.with_width(2.0).kernel_width == 2.0
+    turned = law.reordered(np.array([2, 0, 1])).columns
+    assert [column.baseline for column in turned] == [2.0, 0.5, -1.0]
+
+
+# ---- odd bins
+
+
+def test_a_missing_number_has_the_last_probability():
+    shares = [[0.3, 0.5, 0.2]]
+    law = of_bins([[0.0]], means=[[-1, 1]], deviations=[[1, 1]], probabilities=shares)
+    (own,) = law.columns
+    assert own.bins == ("≤ 0", "> 0", "missing")
+    np.testing.assert_array_equal(own.shares, shares[0])
+    np.testing.assert_array_equal(own.place(np.array([np.nan, -1.0, 3.0])), [2, 0, 1])
+
+
+def test_probabilities_may_miss_one_by_rounding_alone():
+    tenth = {"a": np.full(10, 0.1)}
+    assert float(np.cumsum(tenth["a"])[-1]) != 1.0
+    edges, ones = {"a": np.arange(9.0)}, {"a": np.ones(10)}
+    law = of_bins(edges, means=ones, deviations=ones, probabilities=tenth)
+    np.testing.assert_array_equal(law.columns[0].shares, tenth["a"])
+
+
+def test_bins_without_ends_are_as_wide_as_their_law():
+    """Else each value of an end bin would be at its edge."""
+    moments = {"a": [2.0, 0.5, 3.0]}
+    law = of_bins({"a": [0.0, 1.0]}, means=moments, deviations=moments)
+    (own,) = law.columns
+    assert own_widths(own, np.array([-9.0, 0.5, 9.0])).tolist() == [2.0, 1.0, 3.0]
+    distance, edge, _ = nearest_edges(own, np.array([7.0]))[:, 0]
+    assert (distance, edge) == (2.0, 1.0)
+    assert law.notes(np.array([[-1e9], [1e9]])) == ()
+
+
+def test_one_bin_has_no_coefficient_and_an_empty_one_without_an_end_is_finite():
+    model, X = machine()
+    law = of_bins([[0.0], []], means=[[-1, 1], [0]], deviations=[[1, 1], [2]])
+    limit = po.lime.limits(model, X[:3], law, data=X)
+    assert (limit.coefficients[:, 1] == 0.0).all()
+    assert (limit.coefficients[:, 0] != 0.0).all()
+    law = of_bins({0: [0.0, 9.0]}, ranges={0: [-np.inf, np.inf]}, data=X)
+    assert law.columns[0].shares[2] == 0.0
+    assert law.columns[0].pieces.mean[2] == 9.0
+    limit = po.lime.limits(model, [[1.0, 1.0], [10.0, 1.0]], law, data=X)
+    assert np.isfinite(limit.coefficients).all()
+    assert limit.coefficients[1, 0] == 0.0
+    assert "never drawn" in limit.notes[0]
+
+
+def test_gaussian_laws_have_means_and_scales_by_name():
+    plain = GaussianLaw.of([1.0, 2.0], [3.0, 4.0], 1.0, [[0.0], 3], unit=[3.0, 5.0])
+    named = GaussianLaw.of(
+        pd.Series({"a": 1.0, "b": 2.0}),
+        {"b": 4.0, "a": 3.0},
+        1.0,
+        {"a": [0.0], "b": 3},
+        unit={1: 5.0, 0: 3.0},
+    )
+    assert named.labels.features == ("a", "b")
+    assert plain.labels.features is None
+    for one, other in zip(plain.columns, named.columns, strict=True):
+        assert (one.mean, one.scale, one.unit) == (other.mean, other.scale, other.unit)
+        np.testing.assert_array_equal(one.edges, other.edges)
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    own = GaussianLaw.of(X.mean(axis=0), X.std(axis=0), unit=X.std(axis=0))
+    for one, other in zip(GaussianLaw.from_data(X).columns, own.columns, strict=True):
+        np.testing.assert_allclose(one.edges, other.edges, rtol=1e-13, atol=1e-14)
+    for wrong, message in (
+        ({"scale": {"a": 1.0}}, "scale: none is given for 'b'"),
+        ({"scale": {"a": 1.0, "c": 1.0}}, "scale: no column 'c'"),
+        ({"scale": {"a": 1.0, "b": -1.0}}, "scale: .*>= 0"),
+        ({"mean": {"a": 1.0, "b": np.inf}}, "mean: .* not finite"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            GaussianLaw.of(**({"mean": {"a": 1.0, "b": 2.0}, "scale": 1.0} | wrong))
+
+
+# ---- refusals
+
+
+def of_a(part, *numbers):
+    """A change of one part of column 'a'."""
+    return {part: {"a": list(numbers)}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (of_a("edges", 1.0, 0.0), "edges of 'a': edges have to increase"),
+        (of_a("edges", 0.0, 0.0), "edges have to increase"),
+        (of_a("edges", 0.0, np.inf), "edges of 'a': 1 of 2 values are not finite"),
+        (of_a("edges", "x", "y"), "edges of 'a': expected numbers"),
+        ({"means": None}, "means: column 'a' has none; .* data"),
+        ({"means": None, "deviations": None}, "means and deviations: column 'a' has"),
+        (of_a("means", 1.0), "means of 'a': .* 3 bins, got 1"),
+        ({"means": {"b": [1.0]}}, r"means: no column 'b'.*there are 'a'"),
+        (of_a("means", 0, 1, np.nan), "means of 'a': 1 of 3 .* not finite"),
+        (of_a("deviations", 1, -1, 1), "deviations of 'a': .* negative"),
+        (of_a("deviations", 1, 1, 0) | of_a("means", 0, 0, 0), "outside their"),
+        (of_a("probabilities", 0.5, 0.5), "probabilities of 'a': .* 3 bins"),
+        (of_a("probabilities", 0.3, 0.3, 0.3), "they sum to 0.8999"),
+        (of_a("probabilities", 0.4, 0.3, 0.3 + 1e-13), "and not to 1"),
+        (of_a("probabilities", 1.5, 0.0, -0.5), "1 of 3 values are negative"),
+        (of_a("ranges", 0.5, 3.0), "edges, 0 to 1, are not within the range"),
+        (of_a("ranges", -1.0, 1.0), "are not within the range, -1 to 1"),
+        (of_a("ranges", 3.0, -3.0), "the lowest and the highest number"),
+        (of_a("ranges", 0.0, 3.0), "not 0 in a bin of one value"),
+        (of_a("ranges", 1.0), "ranges of 'a': expected the lowest"),
+        (of_a("ranges", np.nan, 3.0), "ranges of 'a': expected the lowest"),
+        ({"means": {"a": [0, 0, 0], 0: [1, 1, 1]}}, "'a' is given more than once"),
+        ({"names": ["a", "a"]}, "names: columns appear more than once: 'a'"),
+        ({"names": ["b"]}, "edges: no column 'a'"),
+        ({"names": ["a", "c"]}, "edges: column 'c' has none, nor categories"),
+        ({"edges": None}, "edges: no column has any, nor categories"),
+        ({"edges": 3}, "edges: expected one for each column, got 3"),
+        ({"means": [[1.0]] * 2}, "means: .* each of 1 columns, got 2"),
+        (of_a("categories", 0), "edges: column 'a' has categories; leave them"),
+        ({"categories": {"c": ["red"]}}, "'red'; a schema, or data"),
+        ({"categories": ["c"]}, "categories: column 'c' has none; give them, or data"),
+        ({"categories": "a"}, "a list of columns, got 'a'"),
+        ({"categories": {"c": [1, 1]}}, "categories of 'c': one appears twice"),
+        ({"kernel_width": -1.0}, ">= 0"),
+    ],
+)
+def test_what_cannot_be_a_law_is_refused(changes, message):
+    good = of_a("edges", 0.0, 1.0) | of_a("means", -1.0, 0.5, 2.0)
+    good |= of_a("deviations", 1.0, 1.0, 1.0)
+    of_bins(**good)
+    with pytest.raises(InvalidInput, match=message):
+        of_bins(**(good | changes))
+
+
+EMPTY = {"ranges": {"age": [0, 99]}, "probabilities": {"age": [0.5, 0.5]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"edges": {"age": [5.0]}}, "not within the range of data, 18 to"),
+        ({"edges": {"age": [5.0]}} | EMPTY, "in the bin '≤ 5' of column 'age'"),
+        (
+            {"ranges": {"age": [200, 300]}, "edges": {"age": [250]}},
+            "no row of data is within",
+        ),
+        ({"names": ["a", "b", "c"]}, "names: the table has names of its own"),
+        ({"categories": {"colour": ["pink"]}}, "there is no 'pink'"),
+        ({"edges": {"agee": [30]}}, "did you mean 'age'"),
+    ],
+)
+def test_what_data_cannot_be_is_refused(changes, message):
+    with pytest.raises(InvalidInput, match=message):
+        of_bins(data=table(), **({"categories": ["colour"]} | changes))

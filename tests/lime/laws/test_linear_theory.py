@@ -1,0 +1,340 @@
+"""The linear paper's forms for normal samples: digits, closed forms, widths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linear_sums import curved, linear, wavy
+from normal_samples import weighted_fit, weighted_grid, with_intercept
+from scipy.stats import truncnorm
+
+from papers.lime.gaussian_theory import critical_bandwidths, gains, tails
+from papers.lime.linear_limits import linear_limits
+from propopt.base.errors import InvalidInput
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.fidelity import effective_share
+
+
+ROWS = np.array([[0.5, -0.3, 1.2], [-2.0, 0.1, 0.65], [0.0, 0.6744, -3.5]])
+SLOPES = np.array([2.0, -1.5, 0.3])
+ONE = GaussianLaw.of([0.0], 1.0, 1.0)
+
+
+def some_law(width, n_bins=(4, 5, 2)):
+    return GaussianLaw.of([0.2, -1.0, 0.0], [1.0, 2.5, 0.4], width, n_bins=list(n_bins))
+
+
+def gain_of(law, row):
+    return gains(law, [row]).gain[0]
+
+
+# ---- numbers that were computed elsewhere
+
+ONE_COLUMN = {
+    (1.0, 1.0): (0.40254475, -0.27363538, 0.04199854, 1.13776533),
+    (0.432, 1.0): (0.36163359, -0.04062276, 0.15236451, 0.17596675),
+    (0.1, 1.0): (0.33961158, -0.09039382, -0.08687978, 0.40304803),
+    (-0.3, 0.5): (0.53860990, 0.04319456, -0.14638169, -0.17381469),
+    (-1.5, 2.0): (0.33772052, 0.32688008, 0.19356818, -1.46146931),
+}
+"""x and ν of f(x) = x under N(0, 1) in quartiles, to α, θ, β_0 and β_1."""
+NARROW = {0.1: 0.10001, 0.3: 0.30000, 0.35: -0.32449, 0.6: -0.07450}
+"""Gains at a width of a thousandth of the scale."""
+
+
+def test_one_column():
+    for (x, width), expected in ONE_COLUMN.items():
+        law = ONE.with_width(width)
+        limits = ExactLimits(linear([1.0]), law).of(np.array([[x]]))
+        theta = gains(law, [[x]]).theta[0, 0]
+        result = limits.alpha[0, 0], theta, *with_intercept(limits)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=5.1e-9)
+    law = ONE.with_width(1e-3)
+    for x, expected in NARROW.items():
+        limits = ExactLimits(linear([1.0]), law).of(np.array([[x]])).coefficients[0, 0]
+        np.testing.assert_allclose(limits, expected, rtol=0, atol=5.1e-6)
+        np.testing.assert_allclose(gain_of(law, [x])[0], limits, rtol=1e-13)
+
+
+THREE, AT = GaussianLaw.of([0.5, -1.0, 2.0], 1.7, 1.5), np.array([[1.2, -3.0, 2.3]])
+OF_THREE = [4.94929917, 0.26791601, 3.58989395, 0.29308691]
+OF_FOUR = [0.5672, -0.4715, 0.3043, -0.2007]
+TEN = np.append([0.9607, 0.0892], np.linspace(-1.0, 1.0, 8))
+
+
+def test_several_columns():
+    f = linear([1.0, -2.0, 0.5], 0.7)
+    for law in (THREE, GlimeLaw(THREE)):
+        limits = with_intercept(ExactLimits(f, law).of(AT))
+        np.testing.assert_allclose(limits, OF_THREE, rtol=0, atol=5.1e-9)
+    # a column below its critical width has the other sign
+    law = THREE.with_width(0.7)
+    limits = ExactLimits(f, law).of(AT).coefficients
+    np.testing.assert_allclose(limits[0, 0], -0.0512, rtol=0, atol=5.1e-5)
+    critical = critical_bandwidths(law, AT)[0, 0]
+    np.testing.assert_allclose(critical, 0.799, rtol=0, atol=5.1e-4)
+    # with an interaction, and the ten columns of the fourth figure
+    exact = ExactLimits(wavy(), GaussianLaw.of(np.zeros(4), 1.0, 0.8))
+    limits = exact.of(np.array([[0.5, -0.3, 1.2, 0.1]])).coefficients
+    np.testing.assert_allclose(limits[0], OF_FOUR, rtol=0, atol=5.1e-5)
+    at = gains(GaussianLaw.of(np.zeros(10), 1.0, 1.0), TEN[None])
+    result = linear_limits(at, [10.0, -10.0, *[0.0] * 8]).coefficients[0]
+    np.testing.assert_allclose(result[:2], [11.400, -4.1002], rtol=0, atol=5.1e-4)
+    np.testing.assert_array_equal(result[2:], np.zeros(8))
+
+
+@pytest.mark.parametrize(
+    ("first", "expected", "atol"),
+    [(1.0, (-0.003, 7.525), 5.1e-4), (0.9607, (-0.1025, 7.4994), 5.1e-5)],
+)
+def test_a_column_is_switched_off_in_the_seventh_figure(first, expected, atol):
+    law, row = GaussianLaw.of(np.zeros(3), 1.0, 0.53), [[first, 0.43198, 0.7]]
+    # the paper's 0.53 is ν_crit to two digits only
+    exact = law.with_width(critical_bandwidths(law, row)[0, 1])
+    result, off = (
+        linear_limits(gains(k, row), [10.0, -10.0, 0.0]) for k in (law, exact)
+    )
+    np.testing.assert_allclose(off.coefficients[0, 1], 0.0, atol=1e-13)
+    assert abs(result.coefficients[0, 1]) < 2e-3
+    own = result.intercept[0], result.coefficients[0, 0]
+    np.testing.assert_allclose(own, expected, rtol=0, atol=atol)
+
+
+def test_critical_widths():
+    x = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
+    result = critical_bandwidths(ONE, x[:, None])[:, 0]
+    expected = [np.nan, np.nan, 0.0904, 0.5301, 0.8827, 0.5301, np.nan, np.nan]
+    np.testing.assert_allclose(result, expected, rtol=0, atol=5.1e-5)
+
+
+def test_shares_of_samples_that_count_and_that_reach_the_row_fall_with_columns():
+    widths = np.array([1.0, 2.0, 5.0])
+    for n, expected in ((10, (0.237, 0.815, 0.993)), (50, (7.5e-4, 0.360, 0.964))):
+        law, x = GaussianLaw.of(np.zeros(n), 1.0, 1.0), np.zeros((3, n))
+        result = effective_share(law, x, widths)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=5.1e-4)
+        glime = effective_share(GlimeLaw(law), x, widths)
+        np.testing.assert_array_equal(glime, np.ones(3))
+    for n, expected in ((10, 0.951), (100, 0.608), (1000, 0.0069)):
+        at = gains(GaussianLaw.of(np.zeros(n), 1.0, 10.0), np.zeros((1, n)))
+        assert np.exp(at.log_weight[0]) == pytest.approx(expected, abs=5.1e-4)
+
+
+# ---- closed forms
+
+
+@pytest.mark.parametrize("width", [1e-6, 1e-3, 0.03, 0.3, 1.0, 7.0, 1e4])
+def test_limits_of_linear_functions_are_the_closed_form(width):
+    law = some_law(width)
+    at = gains(law, ROWS)
+    by_pieces, closed = (
+        ExactLimits(linear(SLOPES, 0.7), law).of(ROWS),
+        linear_limits(at, SLOPES, 0.7),
+    )
+    for name in ("coefficients", "intercept", "alpha", "mean", "log_weight"):
+        atol = 1e-15 if name == "log_weight" else 1e-12
+        own, other = getattr(by_pieces, name), getattr(closed, name)
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=atol)
+    # at the row an additive surrogate is the mean of its box
+    inside = at.mean - at.theta / at.alpha
+    np.testing.assert_allclose(closed.at_row, inside @ SLOPES + 0.7, atol=1e-13)
+    np.testing.assert_array_equal(gains(GlimeLaw(law), ROWS).gain, at.gain)
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0, 7.0])
+def test_limits_are_weighted_least_squares_on_a_grid(width):
+    law, x, f = some_law(width, (2, 3, 2)), ROWS[0], curved()
+    samples, bits, weights = weighted_grid(law, x, nodes=40)
+    expected, _ = weighted_fit(bits, weights, f.value(samples))
+    limits = ExactLimits(f, law).of(x[None])
+    np.testing.assert_allclose(with_intercept(limits), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.exp(limits.log_weight[0]), weights.sum(), rtol=1e-9)
+    alpha = weights @ bits / weights.sum()
+    np.testing.assert_allclose(limits.alpha[0], alpha, rtol=1e-9)
+
+
+@pytest.mark.parametrize("x", [-1.2, -0.4, 0.2, 0.9])
+def test_one_column_is_a_difference_of_truncated_means(x):
+    law = ONE.with_width(0.9)
+    share = 0.9**2 / (0.9**2 + 1.0)
+    mean, sd = (1.0 - share) * x, np.sqrt(share)
+    b = int(law.columns[0].place(np.array([x]))[0])
+    low, high = law.columns[0].ends[b : b + 2]
+
+    def part(a, c):
+        a, c = (a - mean) / sd, (c - mean) / sd
+        mass = truncnorm.cdf(c, -np.inf, np.inf) - truncnorm.cdf(a, -np.inf, np.inf)
+        return (mass, truncnorm.mean(a, c, mean, sd)) if mass > 0 else (0.0, 0.0)
+
+    (p, left), (q, right) = part(-np.inf, low), part(high, np.inf)
+    outside = (p * left + q * right) / (p + q)
+    expected = part(low, high)[1] - outside
+    np.testing.assert_allclose(gain_of(law, [x])[0], expected, rtol=1e-10)
+
+
+def test_coefficients_add_and_unused_columns_have_none():
+    f, g = linear([1.0, 0.0, 0.0], 0.3), linear([0.0, 0.0, -2.0])
+    functions, law = (f, g, type(f).sum_of([f, g])), some_law(0.8)
+    exact = [ExactLimits(h, law).of(ROWS) for h in functions]
+    for name in ("coefficients", "intercept"):
+        one, other, both = (getattr(limits, name) for limits in exact)
+        np.testing.assert_allclose(one + other, both, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(exact[2].coefficients[:, 1], np.zeros(3))
+
+
+coordinate = st.floats(-3.0, 3.0).map(lambda v: round(v, 3))
+pair = st.tuples(coordinate, coordinate).map(np.array)
+MEAN, SCALE = np.array([0.3, -0.7]), np.array([1.0, 2.0])
+
+
+@given(x=pair, c=pair, k=st.sampled_from([0.01, 3.0, 1000.0]), nu=st.floats(0.05, 20.0))
+def test_shifts_units_and_mirrors(x, c, k, nu):
+    law = GaussianLaw.of(MEAN, SCALE, nu)
+    here = gain_of(law, x)
+    shifted = gain_of(GaussianLaw.of(MEAN + c, SCALE, nu), x + c)
+    np.testing.assert_allclose(shifted, here, rtol=1e-9, atol=1e-11)
+    scaled = gain_of(GaussianLaw.of(k * MEAN, k * SCALE, k * nu), k * x)
+    np.testing.assert_allclose(scaled, k * here, rtol=1e-9, atol=1e-11 * k)
+    # an edge is in the bin above it on both sides
+    apart = [np.abs(own.edges - v).min() for own, v in zip(law.columns, x, strict=True)]
+    if min(apart) > 1e-9:
+        mirrored = gain_of(law, 2.0 * MEAN - x)
+        np.testing.assert_allclose(mirrored, -here, rtol=1e-9, atol=1e-11)
+
+
+def test_names_of_rows_and_what_has_no_gains():
+    X = pd.DataFrame({"a": [0.1], "b": [1.0]}, index=["row"])
+    law = GaussianLaw.from_data(pd.DataFrame({"a": [0.0, 1.0], "b": [2.0, 5.0]}))
+    result = gains(law, X)
+    table = result.labels.frame(result.gain)
+    assert list(table.columns) == ["a", "b"]
+    assert list(table.index) == ["row"]
+    other = gains(law, X[["b", "a"]])
+    np.testing.assert_array_equal(other.gain[:, ::-1], result.gain)
+    assert other.labels.features == ("b", "a")
+    for refused, rows, message in (
+        (law, X.rename(columns={"a": "c"}), "its columns"),
+        (law, [[1.0]], "it has 2 columns, and X has 1"),
+        (TabularLaw.from_data(ROWS), ROWS, "expected a GaussianLaw"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            gains(refused, rows)
+
+
+def test_a_slope_of_a_column_without_numbers_is_refused():
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 1.0]])
+    result = gains(GaussianLaw.from_data(X, categorical=[1]), X)
+    assert np.isnan(result.gain[:, 1]).all()
+    assert np.isfinite(linear_limits(result, [1.0, 0.0]).intercept).all()
+    for slopes, message in (([1.0, 1.0], "'x1' has a slope"), ([1.0], "2 numbers")):
+        with pytest.raises(InvalidInput, match=message):
+            linear_limits(result, slopes)
+
+
+# ---- where gains change their sign, and what they tend to on both sides
+
+WIDE = np.array([-1.69480839, -0.43288377, 0.43288377, 1.69480839])
+"""Gains of the quartiles of N(0, 1) without weights, to eight digits."""
+
+
+@given(x=st.lists(st.floats(-1.9, 1.9), min_size=3, max_size=3), p=st.integers(2, 7))
+def test_gains_change_their_sign_at_the_critical_width_and_nowhere_else(x, p):
+    law = GaussianLaw.of([0.0, 0.1, 1.0], [1.0, 0.7, 2.0], 1.0, p)
+    widths = np.geomspace(1e-2, 1e2, 60)
+    values = np.array([gain_of(law.with_width(w), x) for w in widths])
+    signs = np.where(np.abs(values) < 1e-13, 0.0, np.sign(values))
+    for j, root in enumerate(critical_bandwidths(law, [x])[0]):
+        if np.isnan(root) or not widths[0] < root < widths[-1]:
+            assert len(set(signs[:, j]) - {0.0}) <= 1
+        else:
+            np.testing.assert_array_equal(signs[:, j] == signs[-1, j], widths > root)
+            assert abs(gain_of(law.with_width(root), x)[j]) < 1e-9
+
+
+def test_narrow_and_wide_kernels_and_units():
+    x = np.array([-1.5, -0.3, 0.3, 0.35, 1.5])[:, None]
+    wide, narrow = (gains(ONE.with_width(w), x).gain[:, 0] for w in (1e7, 1e-7))
+    np.testing.assert_allclose(wide, WIDE[[0, 1, 2, 2, 3]], atol=5.1e-9)
+    edge = ONE.columns[0].edges[2]
+    expected = [edge - 1.5, -0.3, 0.3, 0.35 - edge, 1.5 - edge]
+    np.testing.assert_allclose(narrow, expected, rtol=1e-7)
+    # units of distance are units of the critical width
+    other = GaussianLaw.of([0.0], 10.0, 1.0, unit=10.0)
+    a, b = critical_bandwidths(ONE, [[0.432]]), critical_bandwidths(other, [[4.32]])
+    np.testing.assert_allclose(a, b, rtol=1e-14)
+    here, there = gain_of(ONE, [0.432]), gain_of(other, [4.32])
+    np.testing.assert_allclose(10.0 * here, there, rtol=1e-12)
+
+
+def test_columns_with_and_without_a_critical_width():
+    law = GaussianLaw.of([0.0], 1.0, 1.0, n_bins=3)  # the middle bin has none
+    rows = [[0.0], [0.1], [-0.1]]
+    assert np.isnan(critical_bandwidths(law, rows)).all()
+    narrow, own, wide = (
+        gains(law.with_width(width), rows).gain[:, 0] for width in (1e-7, 1.0, 1e9)
+    )
+    np.testing.assert_allclose([own[0], wide[0]], 0.0, atol=1e-15)
+    assert own[1] * narrow[1] != 0.0
+    law = GlimeLaw(GaussianLaw.of([0.0, 0.0], 1.0, 0.55))
+    result = critical_bandwidths(law, [[0.43198, 0.1]])
+    np.testing.assert_allclose(0.55 / result[0, 0], 0.55 / 0.53, atol=5e-4)
+    assert np.isnan(result[0, 1])
+    for column in ([1.0, 2.0, np.nan, 4.0], np.ones(4)):  # no numbers
+        X = np.column_stack([np.arange(4.0), column])
+        law = GaussianLaw.from_data(X)
+        assert np.isnan(critical_bandwidths(law, X)[:, 1]).all()
+        for one in (law, law.with_width(1e-7)):
+            assert np.isnan(gains(one, X).gain[:, 1]).all()
+
+
+# ---- masses and contrasts of intervals, against arithmetic with 400 digits
+
+
+def many_digits(low, high):
+    mpmath = pytest.importorskip("mpmath")
+
+    def below(z):
+        return mpmath.erfc(-mpmath.mpf(z) / mpmath.sqrt(2)) / 2
+
+    def density(z):
+        return mpmath.npdf(mpmath.mpf(z)) if np.isfinite(z) else mpmath.mpf(0)
+
+    with mpmath.workdps(400):
+        alpha, complement = below(high) - below(low), below(low) + below(-high)
+        theta = density(high) - density(low)
+        contrast = -theta / (alpha * complement)
+        return tuple(float(x) for x in (alpha, complement, theta, contrast))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (-0.3, 0.7),
+        (0.2, 0.2001),
+        (0.000946, 0.001075),
+        (30.0, 30.1),
+        (5.0, 50.0),
+        (-7.0, 6.9),
+        (-14.6, 58.3),
+        (-np.inf, 1.0),
+        (40.0, np.inf),
+        (-np.inf, -30.0),
+    ],
+)
+def test_tails_have_the_digits_that_many_have(low, high):
+    result = np.array(tails(np.array([low]), np.array([high])))[:, 0]
+    np.testing.assert_allclose(result, many_digits(low, high), rtol=2e-12, atol=0.0)
+
+
+def test_tails_of_nothing_outside_and_around_zero():
+    # what is outside by an underflow still has a mean
+    result = tails(np.array([-40.0]), np.array([41.0]))
+    np.testing.assert_allclose(result.contrast, 40.0 + 1 / 40.0, rtol=1e-4)
+    result = tails(np.array([-np.inf]), np.array([np.inf]))
+    assert np.array(result)[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    result = tails(np.array([-0.3, -0.001]), np.array([0.3, 0.001]))
+    assert result.contrast.tolist() == result.theta.tolist() == [0.0, 0.0]

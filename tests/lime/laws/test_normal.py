@@ -1,0 +1,205 @@
+"""Normal samples, and GLIME's: how a table makes the law, and what is drawn of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from linear_sums import linear
+
+import propopt as po
+from papers.lime import gaussian_theory
+from propopt.base.errors import InvalidInput
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.laws.gaussian_law import NormalColumn
+
+
+@pytest.fixture
+def table(rng):
+    height = rng.normal(170.0, 10.0, 400)
+    weight = rng.normal(70.0, 15.0, 400)
+    weight[::5] = np.nan
+    colour = rng.choice(["red", "blue", "green"], 400, p=[0.5, 0.3, 0.2])
+    return pd.DataFrame(
+        {"height": height, "weight": weight, "colour": colour, "one": 1.0}
+    )
+
+
+def test_means_scales_and_widths_are_those_of_the_table(rng):
+    X = rng.normal(size=(300, 4)) * [1.0, 50.0, 0.01, 3.0] + 3.0
+    law = GaussianLaw.from_data(X)
+    for column, values in zip(law.columns, X.T, strict=True):
+        assert column.mean == pytest.approx(values.mean(), rel=1e-14)
+        assert column.scale == column.unit == pytest.approx(values.std(), rel=1e-14)
+    # the default width is that of the package in units of the scale
+    assert law.kernel_width == pytest.approx(0.75 * 2.0)
+    assert GaussianLaw.from_data(X, kernel_width=0.3).kernel_width == 0.3
+    raw = GaussianLaw.of(X.mean(axis=0), X.std(axis=0))
+    expected = 0.75 * np.sqrt((X.std(axis=0) ** 2).sum())
+    assert raw.kernel_width == pytest.approx(expected)
+    assert GaussianLaw.of(np.zeros(9), 2.0).kernel_width == pytest.approx(0.75 * 6.0)
+    # units of columns do not matter where distances are standardised
+    factors = np.array([1.0, 1e4, 1e-3, 1.0])
+    scaled = gaussian_theory.gains(GaussianLaw.from_data(X * factors), X[:5] * factors)
+    own = gaussian_theory.gains(law, X[:5])
+    np.testing.assert_allclose(scaled.gain, own.gain * factors, rtol=1e-9)
+
+
+def test_bins_end_where_the_normal_law_does_or_where_it_is_said(rng):
+    X = rng.exponential(size=(400, 1))
+    normal = GaussianLaw.from_data(X).columns[0]
+    z = np.array([-0.6744897501960817, 0.0, 0.6744897501960817])
+    np.testing.assert_allclose(normal.edges, X.mean() + X.std() * z, rtol=1e-13)
+    given = GaussianLaw.from_data(X, n_bins=[[0.5, 2.0]]).columns[0]
+    np.testing.assert_array_equal(given.edges, [0.5, 2.0])
+    assert given.bins == ("< 0.5", "≥ 0.5 and < 2", "≥ 2")
+    np.testing.assert_array_equal(given.place(np.array([0.5, 1.9, 2.0])), [1, 1, 2])
+
+
+def test_categories_constants_and_missing_numbers_of_a_table(table):
+    law = GaussianLaw.from_data(table, po.TableSchema.of(table))
+    kinds = [isinstance(column, NormalColumn) for column in law.columns]
+    assert kinds == [True, True, False, False]
+    assert law.columns[1].missing == pytest.approx(0.2)
+    assert law.columns[1].bins[-1] == "missing"
+    shares = table["colour"].value_counts(normalize=True)[["blue", "green", "red"]]
+    assert law.columns[2].bins[:3] == ("= blue", "= green", "= red")
+    np.testing.assert_allclose(law.columns[2].shares[:3], shares)
+    assert law.labels.features == ("height", "weight", "colour", "one")
+
+
+def test_draws_have_the_bits_and_weights_of_the_law(table, rng):
+    """Their shares are in the contract of laws."""
+    schema = po.TableSchema.of(table)
+    law = GaussianLaw.from_data(table, schema, kernel_width=0.8)
+    points, _ = schema.encode(table.iloc[[1, 5]])
+    assert np.isnan(points[1, 1])
+    draws = law.draw(points, 1000, rng)
+    for row, x in enumerate(points):
+        samples, distance = draws.samples[row], np.zeros(1000)
+        for j, column in enumerate(law.columns):
+            same = column.place(samples[:, j]) == column.place(x[j : j + 1])
+            np.testing.assert_array_equal(draws.bits[row, :, j], same)
+            if j == 2:
+                distance += samples[:, j] != x[j]
+            elif j < 2:
+                gap = ((samples[:, j] - x[j]) / column.scale) ** 2
+                one_only = np.isnan(samples[:, j]) != np.isnan(x[j])
+                distance += np.where(np.isnan(gap), one_only, gap)
+        expected = np.exp(-distance / (2 * 0.8**2))
+        np.testing.assert_allclose(draws.weights[row], expected, rtol=1e-10)
+
+
+def test_alpha_and_its_complement_have_digits_of_their_own():
+    column = GaussianLaw.of([0.0], 1.0, 1.0).columns[0]
+    tilt = column.tilt(np.array([0.3, 0.3, 5.0]), np.array([0.02, 0.001, 1e9]))
+    np.testing.assert_allclose(tilt.alpha + tilt.complement, np.ones(3), rtol=1e-15)
+    assert 0.0 < tilt.complement[0] < 1e-40
+    np.testing.assert_allclose(tilt.outside.sum(axis=0), np.ones(3), rtol=1e-12)
+    assert tilt.has_contrast.all()
+    assert np.isfinite(tilt.log_weight).all()
+    # an infinite width is the law itself
+    column = GaussianLaw.of([0.4], 2.0, 1.0, n_bins=5).columns[0]
+    tilt = column.tilt(np.array([-3.0, 0.5]), np.full(2, np.inf))
+    np.testing.assert_allclose(tilt.alpha, 0.2, rtol=1e-14)
+    np.testing.assert_allclose(tilt.log_weight, 0.0, atol=1e-15)
+    np.testing.assert_array_equal(tilt.pieces.mean, np.full((3, 2), 0.4))
+    np.testing.assert_array_equal(tilt.pieces.sd, np.full((3, 2), 2.0))
+
+
+def test_a_missing_value_is_a_bin_where_samples_may_be_missing(table):
+    X = table[["height", "weight"]].to_numpy()
+    law, point = GaussianLaw.from_data(X, kernel_width=1.0), np.array([[170.0, np.nan]])
+    alpha = ExactLimits(linear([1.0, 0.0]), law).of(point).alpha
+    expected = 0.2 / (0.2 + 0.8 * np.exp(-0.5))
+    np.testing.assert_allclose(alpha[0, 1], expected, rtol=1e-13)
+    complete = GaussianLaw.from_data([[170.0, 70.0], [180.0, 60.0]])
+    with pytest.raises(InvalidInput, match="no sample of its column is"):
+        ExactLimits(linear([1.0, 0.0]), complete).of(point)
+
+
+def test_constant_columns_do_not_count(rng):
+    X = np.column_stack([rng.normal(size=50), np.full(50, 7.0)])
+    a, b = (
+        ExactLimits(linear(slopes), GaussianLaw.from_data(x, kernel_width=1.0)).of(
+            x[:3]
+        )
+        for slopes, x in (([1.0], X[:, :1]), ([1.0, 5.0], X))
+    )
+    np.testing.assert_allclose(a.coefficients[:, 0], b.coefficients[:, 0], rtol=1e-14)
+    np.testing.assert_array_equal(b.coefficients[:, 1], np.zeros(3))
+    np.testing.assert_allclose(a.log_weight, b.log_weight, rtol=1e-14)
+
+
+def test_rows_far_from_the_samples_are_noted():
+    law = GaussianLaw.of([0.0, 1.0], [1.0, 2.0], 1.0)
+    points = np.array([[3.1, 1.0], [-3.1, 7.1], [2.9, 6.9]])
+    assert law.notes(points) == tuple(
+        f"{name}: {n} of 3 rows are more than 3 standard deviations from the mean of "
+        "the samples, where hardly any are drawn"
+        for name, n in (("x0", 2), ("x1", 1))
+    )
+    assert law.notes(points[2:]) == ()
+    assert GlimeLaw(law).notes(points) == law.notes(points)
+
+
+LAW = GaussianLaw.of([0.0], 1.0, 2.0)
+
+
+def test_another_width_is_another_law():
+    assert LAW.with_width(3.0).kernel_width == 3.0
+    assert repr(LAW) == "GaussianLaw(1 column, 4 bins, kernel_width=2)"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: GaussianLaw.from_data([[0.0], [1.0]], n_bins=1), "n_bins"),
+        (lambda: GaussianLaw.from_data([[0.0], [1.0]], kernel_width=0.0), "kernel_wid"),
+        (lambda: LAW.with_width(-1.0), "kernel_width"),
+        (lambda: GaussianLaw.of([0.0, 0.0], [1.0]), "expected a number or 2 of them"),
+        (
+            lambda: GaussianLaw.of([0.0, 0.0], [1.0, 0.0]),
+            "scale: expected a number > 0",
+        ),
+        (lambda: GaussianLaw.of([0.0], np.inf), "scale: expected a finite number"),
+        (lambda: GaussianLaw.of([[0.0]], 1.0), "mean: expected 1 dimensions"),
+        (lambda: GlimeLaw(GlimeLaw(LAW)), "another law"),
+    ],
+)
+def test_settings_out_of_range_are_refused(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
+
+
+# ---- GLIME: the limits of another law, from samples that all count
+
+
+@pytest.mark.parametrize("kind", [GaussianLaw, TabularLaw])
+def test_glime_has_the_limits_and_the_samples_of_its_law_without_weights(kind, rng):
+    law = kind.from_data(rng.normal(size=(200, 3)), kernel_width=0.8)
+    glime, f = GlimeLaw(law), linear([1.0, -2.0, 0.5])
+    rows = np.array([[0.5, -0.3, 1.2], [-2.0, 0.1, 0.65]])
+    for widths in (None, np.array([0.3, 5.0])):
+        a, b = (ExactLimits(f, one).of(rows, widths) for one in (law, glime))
+        for part in ("coefficients", "intercept", "alpha"):
+            np.testing.assert_array_equal(getattr(a, part), getattr(b, part))
+        np.testing.assert_array_equal(b.log_weight, np.zeros(2))
+    a, b, c = (
+        draw(rows, 50, np.random.default_rng(3))
+        for draw in (glime.draw, law.draw_weighted, glime.draw_weighted)
+    )
+    np.testing.assert_array_equal(a.samples, b.samples)
+    np.testing.assert_array_equal(a.samples, c.samples)
+    np.testing.assert_array_equal(a.bits, b.bits)
+    assert (a.weights == 1.0).all()
+    # widths and names are those of the law, and weights their own squares
+    assert glime.kernel_width == 0.8
+    assert glime.with_width(2.0).kernel_width == glime.with_width(2.0).law.kernel_width
+    assert glime.with_width(2.0).kernel_width == 2.0
+    assert glime.columns[0].bins == law.columns[0].bins
+    assert repr(glime) == f"GlimeLaw({law!r})"
+    widths = np.array([0.5, 2.0])
+    np.testing.assert_array_equal(glime.squared_widths(widths), widths)
+    np.testing.assert_allclose(law.squared_widths(widths) ** 2, widths**2 / 2.0)

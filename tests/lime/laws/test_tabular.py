@@ -1,0 +1,439 @@
+"""Laws of tables and of explainers of the package: bins, names, draws and notes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import truncnorm
+from sklearn import datasets
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
+from propopt.lime.laws.binned_columns import BinnedColumn, BinRule
+from propopt.lime.laws.lime_law import default_kernel_width
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(120, 3))
+
+
+def column_of(values, **settings):
+    return TabularLaw.from_data(np.asarray(values)[:, None], **settings).columns[0]
+
+
+# ---- bins of a column
+
+
+@pytest.mark.parametrize("p", [2, 3, 4, 7, 10])
+def test_statistics_are_those_of_the_rows_between_quantiles(p, rng):
+    column = rng.lognormal(size=211)
+    bins = BinnedColumn.of_data(column, BinRule(p).inner_edges(column))
+    ends = np.quantile(column, np.arange(p + 1) / p)
+    np.testing.assert_allclose(bins.pieces.low, ends[:-1], rtol=1e-14)
+    np.testing.assert_allclose(bins.pieces.high, ends[1:], rtol=1e-14)
+    for b in range(p):
+        above = column >= ends[0] if b == 0 else column > ends[b]
+        part = column[above & (column <= ends[b + 1])]
+        assert bins.shares[b] * 211 == pytest.approx(len(part), rel=1e-14)
+        assert bins.pieces.mean[b] == pytest.approx(part.mean(), rel=1e-14)
+        assert bins.pieces.sd[b] == pytest.approx(part.std(), rel=1e-12)
+
+
+def test_bins_of_one_value_of_none_and_of_ties(rng):
+    values = np.repeat([0.1, 7.0, 9.0], [30, 3, 2])
+    bins = BinnedColumn.of_data(values, np.array([0.1, 8.0]))
+    assert bins.pieces.single.all()
+    np.testing.assert_array_equal(bins.pieces.mean, [0.1, 7.0, 9.0])
+    # edges of ties end no bin without data
+    column = rng.choice([1.0, 2.0, 3.0], p=[0.1, 0.2, 0.7], size=200)
+    bins = BinnedColumn.of_data(column, BinRule(4).inner_edges(column))
+    np.testing.assert_array_equal(bins.edges, [2.0])
+    counts = [(column < 3).sum(), (column > 2).sum()]
+    np.testing.assert_array_equal(bins.shares * 200, counts)
+    # a bin without data has no share and stands at its middle
+    empty = np.array([0.0, 0.5, 3.0, 4.0])
+    bins = BinnedColumn.of_data(empty, np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(bins.shares, [0.5, 0.0, 0.5])
+    assert bins.pieces.single[1]
+    assert bins.pieces.mean[1] == 1.5
+    alike = column_of(empty, n_bins=[[1.0, 2.0]], weights="uniform")
+    np.testing.assert_allclose(alike.shares, [0.5, 0.0, 0.5])
+
+
+def test_missing_numbers_are_a_bin_behind_the_others():
+    column = np.array([1.0, np.nan, 2.0, 3.0, np.nan])
+    bins = BinnedColumn.of_data(column, np.array([1.5]))
+    np.testing.assert_array_equal(bins.shares, [0.2, 0.4, 0.4])
+    assert bins.missing == 2
+    assert np.isnan(bins.pieces.mean[2])
+    assert bins.bins == ("≤ 1.5", "> 1.5", "missing")
+    bins = BinnedColumn.of_data(np.full(3, np.nan), np.zeros(0))
+    np.testing.assert_array_equal(bins.shares, [0.0, 1.0])
+
+
+def test_truncation_moves_the_mean_of_a_skewed_end_bin():
+    column = np.random.default_rng(0).lognormal(0.0, 1.5, 20_000)
+    bins = BinnedColumn.of_data(column, BinRule(4).inner_edges(column))
+    normals = bins.pieces.normals
+    start, stop = normals.standardised(normals.low), normals.standardised(normals.high)
+    means = truncnorm.mean(start, stop, loc=normals.mean, scale=normals.sd)
+    np.testing.assert_allclose(normals.means, means, rtol=1e-9)
+    assert normals.means[-1] > 1.3 * bins.pieces.mean[-1]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [1.000001, 1.000002],
+        [0.1, 0.1 + 1e-15],
+        [-1e-30, 1e-30],
+        [123456.25, 123456.75, 2e9],
+    ],
+)
+def test_words_tell_edges_apart(edges):
+    column = np.array([*edges, edges[-1] + 1.0, edges[0] - 1.0])
+    words = BinnedColumn.of_data(column, np.array(edges)).bins
+    ends = [float(word.split()[-1]) for word in words[:-1]]
+    assert len(set(ends)) == len(edges)
+    np.testing.assert_allclose(ends, edges, atol=0.1 * np.diff(edges).min())
+
+
+# ---- columns of a table
+
+
+def test_bins_and_shares_of_continuous_columns(X):
+    law = TabularLaw.from_data(X)
+    assert law.kernel_width == 0.75 * np.sqrt(3)
+    for column, values in zip(law.columns, X.T, strict=True):
+        np.testing.assert_array_equal(column.shares, np.full(4, 0.25))
+        np.testing.assert_array_equal(column.edges, np.percentile(values, [25, 50, 75]))
+    values, rule = np.repeat([1.0, 2.0, 3.0], [60, 30, 10]), [[1.5, 2.5]]
+    for weights, shares in (("frequency", [0.6, 0.3, 0.1]), ("uniform", [1 / 3] * 3)):
+        own = column_of(values, n_bins=rule, weights=weights)
+        np.testing.assert_allclose(own.shares, shares)
+    law = TabularLaw.from_data(X, n_bins=[2, "decile", [-0.5, 0.5]])
+    assert [len(column.bins) for column in law.columns] == [2, 10, 3]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    named = TabularLaw.from_data(frame, n_bins={"b": 3})
+    assert [len(column.bins) for column in named.columns] == [4, 3, 4]
+    assert named.labels.features == ("a", "b", "c")
+
+
+def test_categories_are_bins_by_schema_or_by_position():
+    table = pd.DataFrame(
+        {"age": [30.0, 40.0, 50.0, 60.0], "colour": ["red", "blue", "red", "red"]}
+    )
+    schema = po.TableSchema.of(table)
+    own = TabularLaw.from_data(table, schema).columns[1]
+    assert own.bins[:2] == ("= blue", "= red")
+    np.testing.assert_array_equal(own.shares[:2], [0.25, 0.75])
+    points, _ = schema.encode(table)
+    np.testing.assert_array_equal(own.place(points[:, 1]), [1, 0, 1, 1])
+    codes = [[1.0, 5.0], [2.0, 9.0], [3.0, 9.0]]
+    own = TabularLaw.from_data(codes, categorical=[1]).columns[1]
+    np.testing.assert_array_equal(own.place(np.array([9.0, 5.0])), [1, 0])
+    np.testing.assert_allclose(own.shares, [1 / 3, 2 / 3])
+
+
+@given(st.data())
+def test_every_row_of_the_data_is_in_a_bin_that_is_drawn(data):
+    values = st.sampled_from([-1.5, 0.0, 0.1, 0.3, 2.0, 1e6, np.nan])
+    column = np.array(data.draw(st.lists(values, min_size=1, max_size=20)))
+    own = column_of(column, n_bins=data.draw(st.integers(2, 6)))
+    indices, pieces = own.place(column), own.pieces
+    counts = np.bincount(indices, minlength=len(pieces))
+    np.testing.assert_allclose(own.shares, counts / len(column))
+    for x, b in zip(column, indices, strict=True):
+        if pieces.single[b]:
+            np.testing.assert_equal(pieces.mean[b], x)
+        else:
+            assert pieces.low[b] <= x <= pieces.high[b]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_bins": 1}, "single bin"),
+        ({"n_bins": True}, "n_bins"),
+        ({"n_bins": "quartiles"}, "did you mean 'quartile'"),
+        ({"n_bins": [2, 3]}, "each of 3 columns"),
+        ({"n_bins": [2, 3, [2.0, 1.0]]}, "increase"),
+        ({"n_bins": {"x9": 3}}, "no column 'x9'"),
+        ({"weights": "even"}, "'frequency' or 'uniform'"),
+        ({"kernel_width": 0.0}, "> 0"),
+        ({"kernel_width": -1.0}, ">= 0"),
+        ({"kernel_width": "papers"}, "'paper'"),
+        ({"kernel_width": [1.0, 2.0, 0.0]}, "expected a number"),
+        ({"categorical": [3]}, "from 0 to 2"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(settings, message, X):
+    with pytest.raises(InvalidInput, match=message):
+        TabularLaw.from_data(X, **settings)
+
+
+def test_what_the_data_had_not_is_in_no_bin(X):
+    with pytest.raises(InvalidInput, match="missing"):
+        TabularLaw.from_data(X).columns[0].place(np.array([0.0, np.nan]))
+    with pytest.raises(InvalidInput, match=r"there is 1\.5"):
+        column_of([1.0, 2.0], categorical=[0]).place(np.array([1.5]))
+
+
+def test_default_widths_are_those_of_the_package_and_of_the_paper():
+    assert default_kernel_width(10) == pytest.approx(0.75 * np.sqrt(10))
+    paper = default_kernel_width(10, "paper")
+    assert paper == pytest.approx(np.sqrt(7.5))
+    assert TabularLaw.from_data(np.eye(10), kernel_width="paper").kernel_width == paper
+
+
+# ---- columns in another order, and other columns
+
+
+@pytest.fixture
+def frame(rng):
+    return pd.DataFrame(rng.normal(size=(100, 3)), columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("kind", ["tabular", "gaussian", "glime"])
+def test_columns_in_another_order_are_put_right_by_name(kind, frame):
+    bins = TabularLaw.from_data(frame, n_bins={"a": 2, "b": 3, "c": 4})
+    laws = {"tabular": bins, "gaussian": GaussianLaw.from_data(frame)}
+    law = (laws | {"glime": GlimeLaw(bins)})[kind]
+    f = po.wrap(lambda X: np.asarray(X)[:, 0] + 2.0 * np.asarray(X)[:, 1])
+    _, labels = f.read(frame[["c", "a", "b"]])
+    aligned = law.aligned(labels, 3)
+    assert aligned.labels.features == ("c", "a", "b")
+    own = [tuple(column.bins) for column in law.columns]
+    assert [tuple(column.bins) for column in aligned.columns] == [own[2], *own[:2]]
+    points, labels = f.read(frame.to_numpy())  # arrays go by position
+    assert law.aligned(labels, points.shape[1]) is law
+
+
+def test_laws_go_by_the_names_of_columns(frame):
+    law = TabularLaw.from_data(frame)
+    f = po.wrap(lambda X: np.asarray(X)[:, 0])
+    with pytest.raises(InvalidInput, match="'c' not known"):
+        po.lime.limits(f, frame.rename(columns={"c": "z"}), law)
+    with pytest.raises(InvalidInput, match="it has 3 columns, and X has 2"):
+        po.lime.limits(f, frame[["a", "b"]], law)
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    f = po.wrap(tree.fit(frame, frame["a"] * frame["b"]))
+    own, other = (
+        po.explainers.ExactLime(law=one).explain(f, frame[:3]).attributions
+        for one in (law, law.reordered(np.array([2, 0, 1])))
+    )
+    np.testing.assert_allclose(other, own, rtol=1e-12)
+
+
+# ---- notes
+
+
+EVEN = np.linspace(0.0, 1.0, 401)[:, None]
+TIES = pd.DataFrame(
+    {"a": np.full(80, 7.0), "b": np.repeat([0.0, 1.0], 40), "c": np.arange(80.0)}
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "settings", "said", "unsaid"),
+    [
+        (EVEN, [[0.3], [0.6001]], {}, (), "x0"),
+        (
+            EVEN,
+            [[1.5], [-0.1], [0.3]],
+            {},
+            ("2 rows have values beyond all that are drawn", "'x0'"),
+            "never",
+        ),
+        (EVEN, [[0.0], [1.0]], {}, (), "beyond"),  # the ends of the data
+        (
+            np.repeat([0.0, 3.0], 50)[:, None],
+            [[1.5], [3.0]],
+            {"n_bins": [[1.0, 2.0]]},
+            ("1 row has values in bins never drawn",),
+            "beyond",
+        ),
+        (
+            TIES,
+            [[7.0, 0.5, 3.5]],
+            {},
+            (
+                "columns have one bin, so that their coefficients are 0: 'a'",
+                "fewer bins than asked for, as quantiles are equal: 'b'",
+            ),
+            "'c'",
+        ),
+    ],
+)
+def test_notes_of_rows_and_columns(table, rows, settings, said, unsaid):
+    notes = TabularLaw.from_data(table, **settings).notes(np.array(rows))
+    text = "\n".join(notes)
+    assert all(note in text for note in said)
+    assert unsaid not in text
+    assert said or not notes
+
+
+def test_notes_are_in_the_result(X):
+    f = po.wrap(lambda X: X[:, 0])
+    result = po.lime.limits(f, X[:1] + 100.0, data=X, n_samples=1000)
+    assert any("beyond all that are drawn" in note for note in result.notes)
+
+
+# ---- draws, beside their shares, which the contract of laws has
+
+
+def mixed():
+    rng = np.random.default_rng(5)
+    skewed = rng.lognormal(size=300)
+    tied = rng.choice([0.0, 1.0, 2.0], p=[0.6, 0.1, 0.3], size=300)
+    some = np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300))
+    codes = rng.choice([0.0, 1.0, 5.0], p=[0.5, 0.3, 0.2], size=300)
+    return np.column_stack([skewed, tied, some, codes, np.full(300, 7.0)])
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"kernel_width": 0.4}, {"n_bins": 7, "weights": "uniform"}]
+)
+def test_draws_have_the_bits_of_their_bins_and_weights_of_the_kernel(settings):
+    law = TabularLaw.from_data(mixed(), categorical=[3], **settings)
+    points = mixed()[[0, 17, 150]]
+    first, again, other = (
+        law.draw(points, 1000, np.random.default_rng(seed), first_row=True)
+        for seed in (1, 1, 2)
+    )
+    for j, column in enumerate(law.columns):
+        own = column.place(points[:, j])
+        for n in range(len(points)):
+            place = column.place(first.samples[n, :, j])
+            np.testing.assert_array_equal(first.bits[n, :, j], place == own[n])
+    expected = np.exp(-0.5 * (1.0 - first.bits).sum(axis=-1) / law.kernel_width**2)
+    np.testing.assert_allclose(first.weights, expected, rtol=1e-12)
+    # the package has the row itself first
+    np.testing.assert_array_equal(first.samples[:, 0], points)
+    assert (first.bits[:, 0] == 1.0).all()
+    assert (first.weights[:, 0] == 1.0).all()
+    assert (first.bits[:, 1:] == 0.0).any()
+    np.testing.assert_array_equal(first.samples, again.samples)
+    np.testing.assert_array_equal(first.weights, again.weights)
+    assert not np.array_equal(first.bits, other.bits)
+
+
+# ---- explainers of the package
+
+
+TABLES = {
+    "breast cancer": datasets.load_breast_cancer,
+    "diabetes": datasets.load_diabetes,
+    "wine": datasets.load_wine,
+}
+
+
+@pytest.fixture(scope="module")
+def package():
+    return pytest.importorskip("lime.lime_tabular").LimeTabularExplainer
+
+
+@pytest.mark.parametrize("discretizer", ["quartile", "decile"])
+@pytest.mark.parametrize("table", TABLES)
+def test_the_law_of_an_explainer_is_that_of_its_data(package, table, discretizer):
+    """But for 1e-11 on each deviation, and edges above which there is nothing."""
+    X = TABLES[table]().data
+    X = np.column_stack([X, X[:, 0] > X[:, 0].mean()])
+    theirs = TabularLaw.from_lime(package(X, discretizer=discretizer))
+    ours = TabularLaw.from_data(X, n_bins=discretizer)
+    assert theirs.kernel_width == ours.kernel_width
+    assert theirs.labels.features is None
+    for one, other in zip(ours.columns, theirs.columns, strict=True):
+        bins = slice(len(one.edges) + 1)
+        np.testing.assert_array_equal(one.edges, other.edges[: len(one.edges)])
+        np.testing.assert_allclose(one.shares, other.shares[bins], rtol=1e-14)
+        assert other.shares.sum() == pytest.approx(1.0, rel=1e-14)
+        some = ~one.pieces.single
+        for name in ("mean", "low", "high"):
+            own, read = (getattr(column.pieces, name) for column in (one, other))
+            np.testing.assert_array_equal(own[some], read[bins][some])
+        sd = other.pieces.sd[bins] - 1e-11
+        np.testing.assert_allclose(one.pieces.sd[some], sd[some], rtol=1e-9)
+
+
+def test_a_bin_of_one_end_is_drawn_as_the_package_draws_it(package):
+    explainer = package(np.column_stack([np.full(40, 7.0), np.repeat([0.3, 1.0], 20)]))
+    drawn = 0
+    for j, column in enumerate(TabularLaw.from_lime(explainer).columns):
+        for b in np.flatnonzero(column.pieces.single & (column.shares > 0.0)):
+            values = explainer.discretizer.get_undiscretize_values(j, np.array([b]))
+            assert values[0] == column.pieces.mean[b]
+            assert abs(values[0]) < 1e-4  # a z-score, not 7 or 0.3
+            drawn += 1
+    assert drawn >= 2
+
+
+def coded():
+    rng = np.random.default_rng(3)
+    codes = rng.choice([0.0, 1.0, 4.0], p=[0.5, 0.3, 0.2], size=150)
+    tied = rng.choice([0.0, 1.0], p=[0.9, 0.1], size=150)
+    return np.column_stack([rng.normal(size=150), codes, tied, np.full(150, 0.3)])
+
+
+def test_categories_names_and_widths_of_an_explainer_are_read(package):
+    X = coded()
+    explainer = package(
+        X,
+        feature_names=["a", "b", "c", "d"],
+        categorical_features=[1],
+        categorical_names={1: {0: "red", 1: "blue", 4: "grey"}},
+        kernel_width=1.7,
+    )
+    law = TabularLaw.from_lime(explainer)
+    assert law.kernel_width == 1.7
+    assert law.labels.features == ("a", "b", "c", "d")
+    assert law.columns[1].bins == ("= red", "= blue", "= grey")
+    values, counts = np.unique(X[:, 1], return_counts=True)
+    np.testing.assert_array_equal(law.columns[1].pieces.mean, values)
+    np.testing.assert_allclose(law.columns[1].shares, counts / 150)
+    assert law.columns[3].pieces.single[0]
+    assert abs(law.columns[3].pieces.mean[0]) < 1e-4  # the package's, and not 0.3
+
+
+def test_the_package_draws_from_the_law(package):
+    """|z| < 5 for 4 shares and 4 means: false once in 200,000 seeds."""
+    X, drawn = coded(), []
+
+    def recorded(samples):
+        drawn.append(samples)
+        return samples[:, 0]
+
+    settings = {"mode": "regression", "categorical_features": [1], "random_state": 1}
+    explainer = package(X, **settings)
+    explainer.explain_instance(X[0], recorded, num_samples=20_000)
+    samples = drawn[0][1:]  # but for the row itself
+    for j, column in enumerate(TabularLaw.from_lime(explainer).columns):
+        own = column.place(X[:1, j])[0]
+        share = column.shares[own]
+        if not column.pieces.single.all() or column.coded:
+            bits = column.place(samples[:, j]) == own
+            spread = np.sqrt(share * (1 - share) / len(samples))
+            assert abs(bits.mean() - share) <= 5 * spread
+        means = column.pieces.mean.copy()
+        means[~column.pieces.single] = column.pieces.normals.means
+        error = samples[:, j].std() / np.sqrt(len(samples))
+        assert abs(samples[:, j].mean() - column.shares @ means) <= 5 * error + 1e-12
+
+
+def test_what_is_no_binned_explainer_is_refused(package):
+    def own_kernel(d, kernel_width):
+        return np.exp(-d / kernel_width)
+
+    for explainer, error, message in (
+        ({}, InvalidInput, "got dict"),
+        (package(coded(), discretize_continuous=False), Refused, "without bins"),
+        (package(coded(), kernel=own_kernel), Refused, "kernel of its own"),
+    ):
+        with pytest.raises(error, match=message):
+            TabularLaw.from_lime(explainer)

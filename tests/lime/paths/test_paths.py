@@ -1,0 +1,251 @@
+"""Coefficients over widths, and every width at which one of them changes its sign."""
+
+from __future__ import annotations
+
+import lime_fixture as fixture
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lime_fixture import POINT, PRODUCT, UNEQUAL, powers
+from sklearn.datasets import load_wine
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import train_test_split
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
+from propopt.lime.expectations import ExactLimits
+from propopt.lime.paths import (
+    REACH,
+    adaptive,
+    bandwidth_path,
+    sign_changes,
+    signs_around,
+)
+from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.sums import SumOfProducts
+
+
+TILDE = fixture.column().pieces.normals.means
+ROOT = np.sqrt(-0.5 / np.log(-TILDE[0] / (TILDE[1] + TILDE[2])))
+"""ν where (m* + ε s) / (1 + (p − 1) ε) is zero, of the first bin."""
+
+
+def test_widths_are_sorted_and_by_default_around_that_of_the_law():
+    exact = ExactLimits(fixture.FUNCTIONS["box"], fixture.law(2.0))
+    path = bandwidth_path(exact, POINT)
+    assert len(path.widths) == 50
+    np.testing.assert_allclose(path.widths[[0, -1]], [0.2, 20.0])
+    assert (np.diff(path.widths) > 0).all()
+    given = bandwidth_path(exact, POINT, [3.0, 1.0])
+    np.testing.assert_array_equal(given.widths, [1.0, 3.0])
+    assert repr(given) == "BandwidthPath(2 widths from 1 to 3, 3 columns)"
+    for widths in ([0.0, 1.0], [-1.0], [np.nan], [], [[1.0]]):
+        with pytest.raises(InvalidInput, match="widths"):
+            bandwidth_path(exact, POINT, widths)
+
+
+# ---- roots that are known
+
+
+def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
+    exact = ExactLimits(PRODUCT, fixture.law())
+    result = sign_changes(exact, POINT)
+    np.testing.assert_allclose(result[1].widths, [ROOT], rtol=1e-10)
+    np.testing.assert_array_equal(result[1].signs, [-1, 1])
+    # the mean of x_2 has no root: its bin and the others have the same sign
+    assert len(result[0].widths) == 0
+    assert not result[0].zero
+    assert result.complete
+    # of a column that is not used nothing is anything but zero
+    assert result[2].zero
+    assert result[2].sign_at(1.0) == 0
+    assert result[2].nearest(1.0) is None
+    # a path knows them also outside its widths
+    path = bandwidth_path(exact, POINT, [1.0, 2.0])
+    assert len(path.sign_changes[1].widths) == 1
+    assert path.sign_changes[1].nearest(1.0) == path.sign_changes[1].widths[0]
+    assert path.sign_changes is path.sign_changes
+    # and a neighbourhood has the roots of its law
+    glime = sign_changes(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
+    np.testing.assert_allclose(glime[1].widths, result[1].widths, rtol=1e-7)
+    assert glime.complete
+
+
+def test_what_is_zero_everywhere():
+    """A bin at the mean of the others: w_0 m_0 + w_2 m_2 = (w_0 + w_2) m_1."""
+    low = (TILDE[2] - TILDE[1]) / (TILDE[2] - TILDE[0])
+    shares = [[0.2, 0.5, 0.3], [0.6 * low, 0.4, 0.6 * (1 - low)], [0.3, 0.3, 0.4]]
+    constant = SumOfProducts.additive(3.0, np.zeros(1), Powers.first(np.array([0])), 3)
+    for f, law, expected in (
+        (fixture.LINEAR, fixture.law(shares=shares), [False, True, False]),
+        (constant, fixture.law(), [True] * 3),
+    ):
+        result = sign_changes(ExactLimits(f, law), POINT)
+        assert [column.zero for column in result.columns] == expected
+
+
+def test_several_roots_of_one_product_and_what_only_touches():
+    # β_4 = (F1 − F0) T_1² T_2 of the columns 1, 1', 2, all of which have roots
+    point = np.array([-2.0, -2.0, -2.0, 2.0])
+    f = powers([1.0], [[0, 1, 2, 3]], n_columns=4)
+    result = sign_changes(ExactLimits(f, fixture.law(n_columns=4)), point)
+    # a triple root crosses, a double one touches
+    np.testing.assert_allclose(result[3].widths, [ROOT], rtol=1e-9)
+    assert result[3].crosses.tolist() == [True]
+    three = ExactLimits(powers([1.0], [[0, 1, 2]]), fixture.law())
+    touching = sign_changes(three, point[[0, 1, 3]])[2]
+    np.testing.assert_allclose(touching.widths, [ROOT], rtol=1e-4)
+    assert touching.crosses.tolist() == [False]
+    assert len(touching.signs) == 1
+
+
+def test_a_coefficient_that_dips_below_zero_has_two_roots_and_above_none():
+    # β_3 ∝ T² + offset, with T zero inside
+    point = np.array([-2.0, -2.0, 2.0])
+    for offset, count in [(-1e-6, 2), (1e-6, 0)]:
+        f = powers([1.0, offset], [[0, 1, 2], [2, -1, -1]])
+        exact = ExactLimits(f, fixture.law())
+        roots = sign_changes(exact, point)[2]
+        assert len(roots.crossings) == count
+        if count:
+            rows = np.repeat(point[None], len(roots.widths), axis=0)
+            values = exact.of(rows, roots.widths).coefficients
+            np.testing.assert_allclose(values[:, 2], 0.0, atol=1e-15)
+
+
+def random_sum(seed, n_columns, n_products, length):
+    rng = np.random.default_rng(seed)
+    paths = np.sort(
+        np.argsort(rng.random((n_products, n_columns)), axis=1)[:, :length], axis=1
+    )
+    u = np.arange(n_products * length).reshape(n_products, length)
+    terms = Bumps(
+        paths.ravel(),
+        rng.uniform(-3, 3, paths.size),
+        rng.uniform(0.3, 2.0, paths.size),
+    )
+    values = rng.normal(size=n_products)
+    return SumOfProducts(0.1, values, u, (terms,), n_columns)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.integers(1, 4))
+def test_signs_on_a_fine_grid_change_where_an_odd_number_of_roots_is(
+    seed, equal, length
+):
+    shares = None if equal else np.random.default_rng(seed).dirichlet([5, 5, 5], size=4)
+    law = fixture.law(shares=shares, n_columns=4)
+    exact = ExactLimits(random_sum(seed, 4, 12, length), law)
+    point = np.random.default_rng(seed + 1).uniform(-3, 3, 4)
+    result, widths = sign_changes(exact, point), np.geomspace(0.05, 60.0, 500)
+    assert result.complete
+    values = exact.of(np.repeat(point[None], 500, axis=0), widths).coefficients
+    for column, signs in zip(result.columns, np.sign(values.T), strict=True):
+        if column.zero:
+            continue
+        inside = column.crossings[(column.crossings > 0.05) & (column.crossings < 60.0)]
+        # two roots within one step of the grid are not on it
+        counts = np.histogram(inside, bins=widths)[0]
+        np.testing.assert_array_equal(counts % 2 == 1, signs[1:] != signs[:-1])
+        assert len(column.signs) == len(column.crossings) + 1
+        assert (column.signs[1:] == -column.signs[:-1]).all()
+
+
+def test_signs_are_those_of_exact_values_and_the_nearest_root_is_by_ratio():
+    point, widths = np.array([0.3, -2.0, 2.0, 0.1]), np.geomspace(0.1, 50.0, 40)
+    for length in (3, 4):
+        f = random_sum(4, 4, 12, length)
+        exact = ExactLimits(f, fixture.law(n_columns=4))
+        path = bandwidth_path(exact, point, widths).coefficients
+        for j, column in enumerate(sign_changes(exact, point).columns):
+            signs = [column.sign_at(width) for width in widths]
+            np.testing.assert_array_equal(signs, np.sign(path[:, j]))
+            for width in (1.0, 30.0):
+                if len(column.crossings) > 0:
+                    ratios = np.abs(np.log(column.crossings / width))
+                    assert column.nearest(width) == column.crossings[ratios.argmin()]
+
+
+def test_the_degree_is_that_of_the_longest_product_or_of_all_columns():
+    f = random_sum(0, 3, 6, 2)
+    for shares, degree in ((None, 1), (UNEQUAL, 2)):
+        result = sign_changes(ExactLimits(f, fixture.law(shares=shares)), POINT)
+        assert f"degree {degree} at most" in result.statement
+        assert result.complete
+
+
+# ---- other laws and models
+
+
+def test_other_kernels_by_pieces_find_the_critical_bandwidths():
+    # B5 of the linear paper: bins of a standard normal, f linear
+    point = np.array([0.1, 0.3, 0.34, 0.432, 0.6, -0.432, 1.0, -2.0])
+    f = SumOfProducts.additive(0.0, np.ones(8), Powers.first(np.arange(8)), 8)
+    result = sign_changes(ExactLimits(f, GaussianLaw.of(np.zeros(8), 1.0, 1.0)), point)
+    assert not result.complete
+    assert "rounding" in result.statement
+    edges = np.array([-np.inf, -0.6744897501960817, 0.0, 0.6744897501960817, np.inf])
+    for x, column in zip(point, result.columns, strict=True):
+        k = np.searchsorted(edges, x, side="right")
+        total = edges[k - 1] + edges[k]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            square = (2 * x - total) / total
+        expected = [np.sqrt(square)] if 0.0 < square < np.inf else []
+        np.testing.assert_allclose(column.crossings, expected, rtol=1e-9)
+
+
+def test_ash_and_proanthocyanins_of_the_wine_change_where_figure_7_says():
+    # The paper does not say which row; this one, among all, has both published roots.
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    rows, _, targets, _ = train_test_split(X, y, test_size=0.2, random_state=5)
+    model = KernelRidge(kernel="rbf", gamma=0.02).fit(rows, targets.astype(float))
+    law = TabularLaw.from_data(X, weights="uniform")
+    result = sign_changes(ExactLimits(po.wrap(model).products, law), rows[113])
+    assert result.complete
+    assert "degree 12 at most" in result.statement
+    np.testing.assert_allclose(result[2].crossings, [0.654], atol=5e-4)
+    np.testing.assert_allclose(result[8].crossings, [0.568], atol=5e-4)
+
+
+def test_pieces_around_a_jump_have_a_width():
+    def step(u, rest):
+        del rest
+        values = np.where(u < 0.3, -1.0, 1.0)[:, None]
+        return values, np.full(values.shape, 1e-16)
+
+    pieces = sorted(adaptive(step, 2.0**-12), key=lambda piece: piece.low)
+    assert all(piece.low < piece.high for piece in pieces)
+    (jump,) = [piece for piece in pieces if not piece.resolved]
+    assert jump.low <= 0.3 <= jump.high < np.nextafter(jump.low, 1.0) + 1e-15
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("width", [0.4, 1.0, 4.0])
+@pytest.mark.parametrize("law", [TabularLaw, GaussianLaw])
+def test_roots_and_turned_signs_around_a_width_are_those_of_each_row(law, width):
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1.0, 1.0, (300, 5))
+    y = X[:, 0] * X[:, 1] + X[:, 2] * np.sin(3.0 * X[:, 3]) * X[:, 4]
+    model = RandomForestRegressor(12, max_depth=6, random_state=0).fit(X, y)
+    own = law.from_data(X, kernel_width=width)
+    some = X[: 4 if law is TabularLaw else 2]
+    subject = po.lime.limits(model, some, own, data=X).subject
+    exact, points = subject.exact, subject.points
+    roots, turned, wide = signs_around(exact, points)
+    n_roots = 0
+    for n, point in enumerate(points):
+        for j, result in enumerate(sign_changes(exact, point).columns):
+            near = result.nearest(width)
+            if near is None or near < width / REACH:
+                assert np.isnan(roots[n, j])
+                continue
+            n_roots += 1
+            assert roots[n, j] == pytest.approx(near, rel=1e-6)
+            assert turned[n, j] == (result.sign_at(width) != result.signs[-1])
+    assert n_roots > 3
+    at_once = exact.of(points, np.full(len(some), np.inf)).coefficients
+    np.testing.assert_allclose(wide, at_once, rtol=0, atol=1e-14)

@@ -1,0 +1,406 @@
+"""Limits of LIME on texts: closed forms of Mardaoui and Garreau (2021), and paths."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from papers.lime.text_constants import TextConstants
+from propopt.base.errors import InvalidInput
+from propopt.lime.expectations import ExchangeableBits, IndependentBits
+from propopt.lime.paths import TabledMeans, word_path
+from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.sets import Blocks
+from propopt.structures.subsets.sums import NormalisedSum
+
+
+def tree(d):
+    """z_1 + (1 − z_1) z_2 z_3."""
+    return Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
+
+
+def product_of(d, p):
+    """z_1 ... z_p."""
+    return Conjunctions.of([1.0], [list(range(p))], [[]], d)
+
+
+def at(function, *widths):
+    """Intercepts and coefficients, (n, 1 + d)."""
+    result = WordRegression(function).at(np.array(widths))
+    return np.column_stack([result.intercept, result.coefficients])
+
+
+# ---- constants, against printed numbers, limits, and 400 digits
+
+WIDTHS = [0.05, 0.1, 0.25, 0.35, 1.0, 10.0, np.inf]
+
+
+def test_reference_values():
+    quarter, small, wide = (
+        TextConstants(TextLaw(nu), 29) for nu in (0.25, 0.05, np.inf)
+    )
+    alphas = [0.48441163, 0.33638798, 0.24985253, 0.19419235, 0.15584646, 0.12803622]
+    np.testing.assert_allclose(quarter.alphas(5), alphas, rtol=0, atol=5e-9)
+    assert quarter.alphas()[-1] == 0.0
+    alphas = [0.10308973, 0.09410440, 0.08590101]
+    np.testing.assert_allclose(small.alphas(2), alphas, rtol=0, atol=5e-9)
+    for constants, c, atol in (
+        (quarter, 0.27028198, 5e-9),
+        (small, 8.4202297e-4, 5e-12),
+        (wide, 2.4137931, 5e-8),
+    ):
+        assert constants.c == pytest.approx(c, abs=atol)
+    for constants, known in (
+        (quarter, [27.12818171, -1.24458160, 11.21927719, -0.33667971]),
+        (wide, [3.8, -0.2, 5.61428571, -0.18571429]),
+    ):
+        np.testing.assert_allclose(constants.sigmas, known, rtol=0, atol=5e-9)
+    # many words tend to integrals
+    many = TextConstants(TextLaw(0.25), 5000)
+    known = [0.50166, 0.35353, 0.26988, 0.21686, 0.18059]
+    np.testing.assert_allclose(many.alphas(4), known, atol=2e-4)
+    assert many.c / 5000 == pytest.approx(0.0104, abs=5e-5)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 29, 500])
+def test_limits_of_wide_bandwidths(d):
+    wide = TextConstants(TextLaw(np.inf), d)
+    p = np.arange(d + 1.0)
+    np.testing.assert_allclose(wide.alphas(), (d - p) / ((p + 1) * d), atol=1e-14)
+    assert wide.c == pytest.approx((d**2 - 1) / (12 * d), rel=1e-13)
+    known = [
+        2 * (2 * d - 1) / (d + 1),
+        -6 / (d + 1),
+        6 * (d**2 - 2 * d + 3) / (d**2 - 1),
+        -6 * (d - 3) / (d**2 - 1),
+    ]
+    np.testing.assert_allclose(wide.sigmas, known, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("nu", WIDTHS)
+def test_the_inverse_is_one_and_norms_are_those_of_the_matrix(nu):
+    for d in (5, 12, 29, 100, 500):
+        constants = TextConstants(TextLaw(nu), d)
+        unit = constants.matrix @ constants.inverse
+        np.testing.assert_allclose(unit, np.eye(d + 1), rtol=0, atol=8e-12)
+        if d in (5, 29):
+            least = np.linalg.eigvalsh(constants.matrix)[0]
+            assert TextLaw(nu).inverse_norm(d) == pytest.approx(1 / least, rel=1e-4)
+
+
+def precise(d, nu):
+    """c_d and σ_0, ..., σ_3 over it as they are printed, with 400 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    psi = [
+        mpmath.exp(-((1 - mpmath.sqrt(mpmath.mpf(d - s) / d)) ** 2) / (2 * nu**2))
+        for s in range(d + 1)
+    ]
+    a = []
+    for p in range(3):
+        terms = []
+        for s in range(1, d + 1):
+            share = mpmath.mpf(1)
+            for k in range(p):
+                share *= mpmath.mpf(d - s - k) / (d - k)
+            terms.append(psi[s] * share)
+        a.append(mpmath.fsum(terms) / d)
+    c = (d - 1) * a[0] * a[2] - d * a[1] ** 2 + a[0] * a[1]
+    two = (d - 2) * a[0] * a[2] - (d - 1) * a[1] ** 2 + a[0] * a[1]
+    three = a[1] ** 2 - a[0] * a[2]
+    gap = a[1] - a[2]
+    sigmas = [(d - 1) * a[2] + a[1], -a[1], two / gap, three / gap]
+    return float(c), [float(sigma / c) for sigma in sigmas]
+
+
+@pytest.mark.parametrize(
+    ("d", "nu"), [(2, 0.06), (2, 0.1), (3, 0.05), (4, 0.02), (29, 0.01)]
+)
+def test_nothing_cancels(d, nu):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(400):
+        c, sigmas = precise(d, mpmath.mpf(nu))
+    constants = TextConstants(TextLaw(nu), d)
+    assert constants.c == pytest.approx(c, rel=1e-11, abs=0.0)
+    np.testing.assert_allclose(constants.sigmas, sigmas, rtol=1e-11)
+
+
+def test_norms_are_bounded_in_the_number_of_words_and_shares_are_as_printed():
+    assert TextLaw(0.25).inverse_norm(500) == pytest.approx(26.1, abs=0.05)
+    assert TextLaw(10.0).inverse_norm(500) == pytest.approx(6.0, abs=0.05)
+    assert TextLaw(0.25).inverse_norm(20000) < 26.5
+    for nu, share in ((0.05, 0.154), (0.1, 0.304), (0.25, 0.646), (0.35, 0.788)):
+        assert TextLaw(nu).effective_share(29) == pytest.approx(share, abs=5e-4)
+
+
+def test_odd_bandwidths():
+    for bandwidth in (0, -0.25, np.nan, 1e-200, 1e200, "wide", None):
+        with pytest.raises(InvalidInput, match="bandwidth: expected a"):
+            TextLaw(bandwidth)
+    with pytest.raises(InvalidInput, match="at least 2"):
+        TextLaw().bits(1)
+    assert TextLaw(np.float32(np.inf)) == TextLaw(np.inf)
+    # what is left of weights at the largest and at the smallest
+    for bandwidth in (1e60, 1e100, np.inf):
+        np.testing.assert_array_equal(TextLaw(bandwidth).shares(4), [1, 1, 1, 1, 0])
+        logs = TextLaw(bandwidth).log_weights(3)[:3]
+        np.testing.assert_allclose(logs, 0.0, atol=1e-99)
+    for bandwidth in (1e-100, 1e-5):
+        np.testing.assert_array_equal(TextLaw(bandwidth).shares(5), [0, 0, 0, 0, 1, 0])
+
+
+# ---- closed forms of limits
+
+TREE = {  # d, ν: intercept, z_1, z_2 and z_3, others
+    (5, 0.25): (0.00835643, 0.57402143, 0.27152279, 0.07121156),
+    (5, np.inf): (-0.02, 0.74, 0.24, 0.04),
+    (29, 0.25): (0.13057, 0.55758, 0.20079, 0.00070),
+    (35, 0.25): (0.13282, 0.55890, 0.20046, 0.00038),
+    (29, 0.05): (0.64447, 0.16560, 0.07957, 0.00188),
+    (29, 0.35): (0.07775, 0.61613, 0.20519, 0.00088),
+}
+PRODUCTS = {  # ν, p: intercept, words of the product, others; d = 29
+    (0.25, 2): (-0.369461, 0.642806, -0.000401),
+    (0.25, 3): (-0.500034, 0.442019, -0.001104),
+    (np.inf, 2): (-0.155172, 0.498768, -0.001232),
+}
+MORE = Conjunctions.of([1.0] * 4, [[0], [1, 2], [3], [3, 4]], [[], [0], [], []], 29)
+"""Tree + 1bad + 1bad 1character."""
+
+
+def test_published_coefficients():
+    for (d, nu), (intercept, one, two, other) in TREE.items():
+        expected = [intercept, one, two, two, *[other] * (d - 3)]
+        atol = 1e-8 if d == 5 else 6e-6
+        np.testing.assert_allclose(at(tree(d), nu)[0], expected, rtol=0, atol=atol)
+    for (nu, p), (intercept, inside, outside) in PRODUCTS.items():
+        expected = [intercept, *[inside] * p, *[outside] * (29 - p)]
+        result = at(product_of(29, p), nu)[0]
+        np.testing.assert_allclose(result, expected, rtol=0, atol=6e-7)
+    expected = [-0.23889, 0.55718, 0.20039, 0.20039, 1.64351, 0.64351]
+    expected = [*expected, *[0.00030] * 24]
+    np.testing.assert_allclose(at(MORE, 0.25)[0], expected, rtol=0, atol=6e-6)
+    # equal weights of normalised words have less than published, 1.36 at all ν
+    blocks = Blocks.of_words(np.ones(29), np.ones(29), np.arange(29))
+    equal = at(NormalisedSum(0.0, (blocks,), 0.5), 0.25, np.inf)[:, 1]
+    assert equal * np.sqrt(29.0) == pytest.approx([0.654, 0.841], abs=5e-4)
+
+
+@pytest.mark.parametrize("d", [2, 3, 7, 40])
+def test_products_without_weights_have_a_closed_form(d):
+    for p in range(1, d):
+        parts = d * (d - 1) * (p + 1) * (p + 2)
+        inside = 6 * (d - p) * (d + p - 1) / parts
+        outside = -6 * p * (p - 1) / parts
+        intercept = -2 * (d - p) * (p - 1) / (d * (p + 1) * (p + 2))
+        expected = [intercept, *[inside] * p, *[outside] * (d - p)]
+        result = at(product_of(d, p), np.inf)[0]
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-12)
+    assert not at(product_of(d, d), np.inf).any()  # all words together are never seen
+
+
+NU = 0.01, 0.25, 1.0, np.inf
+
+
+def test_what_moves_coefficients_and_what_does_not():
+    # a word alone has its effect at any bandwidth
+    alone = at(product_of(12, 1), *NU)
+    np.testing.assert_allclose(alone[:, 1:], np.eye(12)[[0] * 4], atol=1e-12)
+    np.testing.assert_allclose(alone[:, 0], 0.0, atol=1e-11)
+    # constants move the intercept alone, and factors scale
+    parts = [[0, 3], [1]], [[2], []]
+    one = at(Conjunctions.of([2.0, -1.0], *parts, 9), *NU)
+    three = at(Conjunctions.of([6.0, -3.0], *parts, 9, base=5.0), *NU)
+    np.testing.assert_allclose(three[:, 1:], 3 * one[:, 1:], atol=1e-11)
+    np.testing.assert_allclose(three[:, 0], 3 * one[:, 0] + 5.0, atol=1e-10)
+    # words in another order have the same coefficients
+    order = np.random.default_rng(0).permutation(9)
+    place = np.argsort(order)
+    turned = [place[[0, 3]].tolist(), [place[1]]], [[place[2]], []]
+    two = at(Conjunctions.of([2.0, -1.0], *turned, 9), *NU)
+    np.testing.assert_allclose(two[:, 1:], one[:, 1:][:, order], rtol=1e-10)
+
+
+# ---- moments of bits, against dense matrices and sums over all sets
+
+D = 5
+RNG = np.random.default_rng(0)
+SETS = np.array(list(product([0.0, 1.0], repeat=D)))
+
+
+def exchangeable():
+    """Three laws of sizes, and the probability of each set."""
+    logs = RNG.normal(0.0, 2.0, (3, D + 1))
+    logs[1, 3] += 30.0  # nearly all sets have one size
+    sizes = SETS.sum(axis=1).astype(int)
+    masses = np.exp(logs)[:, sizes] / np.bincount(sizes)[sizes]
+    return ExchangeableBits(logs), masses
+
+
+def independent():
+    alpha = RNG.uniform(0.1, 0.9, (3, D))
+    masses = np.where(SETS == 1.0, alpha[:, None], 1.0 - alpha[:, None]).prod(axis=2)
+    return IndependentBits(alpha, np.array([-1.0, 0.0, 2.0])), masses
+
+
+@pytest.mark.parametrize("kind", [exchangeable, independent])
+def test_moments_and_penalised_systems_are_those_of_all_sets(kind):
+    bits, masses = kind()
+    shares = masses / masses.sum(axis=1, keepdims=True)
+    means = shares @ SETS
+    centred = SETS - means[:, None]
+    covariance = np.einsum("ns,nsi,nsj->nij", shares, centred, centred)
+    np.testing.assert_allclose(bits.alpha, means, rtol=0, atol=1e-13)
+    b = RNG.normal(size=(3, D))
+    expected = np.einsum("nij,nj->ni", covariance, b)
+    np.testing.assert_allclose(bits.covariances(b), expected, rtol=0, atol=1e-12)
+    if kind is exchangeable:
+        log_weight = np.log(masses.sum(axis=1))
+        np.testing.assert_allclose(bits.log_weight, log_weight, atol=1e-12)
+    penalty, x = np.array([1e-3, 0.5, 40.0]), RNG.normal(size=(3, 2, D))
+    kept = np.array([[1, 0, 1, 1, 0], [0, 1, 0, 0, 0], [1, 1, 1, 1, 1]], bool)
+    for own in (None, kept):
+        solved, left = bits.solved(x, penalty, own), bits.share_left(penalty, own)
+        for n in range(3):
+            used = np.ones(D, bool) if own is None else own[n]
+            inverse, place = np.zeros((D, D)), np.ix_(used, used)
+            block = covariance[n] + penalty[n] * np.eye(D)
+            inverse[place] = np.linalg.inv(block[place])
+            np.testing.assert_allclose(solved[n], x[n] @ inverse, rtol=1e-9, atol=1e-12)
+            diagonal = np.diag(inverse @ covariance[n])
+            np.testing.assert_allclose(left[n], diagonal, rtol=0, atol=1e-11)
+    # some situations are as among all
+    rows, solved = np.array([2, 0]), bits.solved(x, penalty)
+    result = bits.at(rows).solved(x[rows], penalty[rows])
+    np.testing.assert_array_equal(result, solved[rows])
+    np.testing.assert_array_equal(bits.at(rows).alpha, bits.alpha[rows])
+    np.testing.assert_array_equal(bits.at(rows).log_weight, bits.log_weight[rows])
+
+
+# ---- coefficients over bandwidths, and all changes of sign
+
+
+def product_less(a, d=20):
+    """z_1 z_2 − a z_1."""
+    return Conjunctions.of([1.0, -a], [[0, 1], [0]], [[], []], d)
+
+
+def test_published_coefficients_of_a_product_and_a_sign_between_them():
+    widths = [0.05, 0.1, 0.15, 0.2, 0.25, 0.35]
+    known = [0.924, 0.826, 0.749, 0.690, 0.646, 0.590]
+    path = word_path(product_less(0.0), widths).coefficients[:, 0]
+    np.testing.assert_allclose(path, known, rtol=0, atol=6e-4)
+    assert at(product_less(0.0), np.inf)[0, 1] == pytest.approx(0.497, abs=6e-4)
+    roots = word_path(product_less(0.7)).sign_changes[0]
+    assert roots.widths == pytest.approx([0.1906], abs=5e-4)
+    np.testing.assert_array_equal(roots.signs, [1, -1])
+    assert abs(at(product_less(0.7), *roots.widths)[0, 1]) < 1e-13
+    # words that are zero everywhere
+    f = Conjunctions.of([1.0, -2.0], [[0], [3]], [[], []], 30)
+    changes = word_path(f).sign_changes
+    zero = [column.zero for column in changes.columns[:5]]
+    assert zero == [False, True, True, False, True]
+    assert [changes[j].sign_at(0.2) for j in (0, 1, 3)] == [1, 0, -1]
+
+
+@pytest.mark.parametrize("d", [2, 5, 9])
+def test_signs_between_roots_are_those_on_a_fine_grid(d):
+    grid, n_roots = np.geomspace(0.01, 50.0, 1000), []
+    for seed in range(6):
+        f = Enumerated(np.random.default_rng(seed).normal(size=2**d))
+        result = at(f, *grid)[:, 1:]
+        for j, roots in enumerate(word_path(f).sign_changes.columns):
+            far = np.abs(result[:, j]) > 1e-9
+            signs = np.array([roots.sign_at(nu) for nu in grid])
+            np.testing.assert_array_equal(signs[far], np.sign(result[far, j]))
+            n_roots.append(len(roots.widths))
+            if n_roots[-1]:
+                assert np.abs(at(f, *roots.widths)[:, 1 + j]).max() < 1e-10
+    # two words and an intercept fit all three sets: nothing depends on the bandwidth;
+    # of five some change their sign, and of nine some do more than once
+    assert {2: max(n_roots) == 0, 5: max(n_roots) >= 1, 9: max(n_roots) >= 2}[d]
+
+
+def test_the_limit_of_small_bandwidths_is_leaving_one_out():
+    f = Enumerated(np.random.default_rng(0).normal(size=2**7))
+    means = f.mean_by_size()
+    known = 2 * means[6] - means[5] - f.value(~np.eye(7, dtype=bool))
+    zero = at(f, 1e-100)[0]
+    np.testing.assert_allclose(zero[1:], known, rtol=0, atol=1e-13)
+    assert zero[0] == pytest.approx(means[6] - 6 * (means[6] - means[5]))
+    # random f, d = 7, ν = .01: five digits
+    path = word_path(f, [0.01, 0.3]).coefficients[0]
+    np.testing.assert_allclose(path, known, rtol=0, atol=1e-5)
+    small = at(tree(4), 1e-100)[0]
+    np.testing.assert_allclose(small, [0.0, *[1 / 3] * 4], rtol=0, atol=1e-14)
+    # tiny bandwidths erase interactions
+    path = word_path(tree(29), [0.005, 0.01, 0.05, 0.25]).coefficients
+    np.testing.assert_allclose(path[0], 0.004926, rtol=0, atol=5e-7)
+    np.testing.assert_allclose(path[1:, 0], [0.0062, 0.166, 0.558], rtol=0, atol=5e-4)
+    assert path[1, -1] == pytest.approx(0.0048, abs=5e-5)
+
+
+def test_settings_out_of_range():
+    with pytest.raises(InvalidInput, match="widths"):
+        word_path(tree(29), [0.1, -1.0])
+    with pytest.raises(InvalidInput, match="two distinct words"):
+        word_path(Conjunctions.of([1.0], [[0]], [[]], 1))
+
+
+# ---- sums over sizes at all bandwidths, from those of a few directions of weights
+
+BETWEEN = np.append(np.geomspace(2e-3, 500.0, 97), np.inf)
+"""None is one of those that the directions are made of, but the last."""
+
+
+class Counted:
+    """A function that counts how often, and for how many weights, it is asked."""
+
+    def __init__(self, function):
+        self.n_words, self.mean_by_size = function.n_words, function.mean_by_size
+        self.value, self.function = function.value, function
+        self.n_weights = self.n_calls = 0
+
+    def kept(self, weights):
+        self.n_calls += 1
+        self.n_weights += len(weights)
+        return self.function.kept(weights)
+
+
+def some_conjunctions(d):
+    rng = np.random.default_rng(0)
+    rows = [rng.permutation(d)[: rng.integers(1, min(d, 6) + 1)] for _ in range(30)]
+    cuts = [rng.integers(0, len(row) + 1) for row in rows]
+    with_, without = (
+        [row[part].tolist() for row, part in zip(rows, parts, strict=True)]
+        for parts in ([slice(c) for c in cuts], [slice(c, None) for c in cuts])
+    )
+    return Conjunctions.of(rng.normal(size=30).tolist(), with_, without, d)
+
+
+@pytest.mark.parametrize("d", [2, 7, 60, 400])
+def test_tabled_limits_are_those_of_all_sizes(d):
+    f = some_conjunctions(d)
+    tabled = TabledMeans(WordRegression(f))
+    result, known = (WordRegression(g).at(BETWEEN) for g in (tabled, f))
+    own = result.coefficients, known.coefficients
+    np.testing.assert_allclose(*own, rtol=0, atol=1e-14 * d)
+    np.testing.assert_array_equal(result.intercept, known.intercept)
+    # weights of no bandwidth have means of their own
+    weights = np.random.default_rng(1).random((5, d + 1))
+    weights[2] = TextLaw(0.25).shares(d)
+    own = tabled.kept(weights), f.kept(weights)
+    np.testing.assert_allclose(*own, rtol=0, atol=1e-12)
+
+
+def test_so_many_bandwidths_cost_some_dozens_of_means_and_paths_two_calls():
+    f = Counted(some_conjunctions(400))
+    tabled = TabledMeans(WordRegression(f))
+    for _ in range(3):
+        WordRegression(tabled).at(np.geomspace(0.01, 10.0, 1000))
+    assert 40 < f.n_weights < 100
+    f = Counted(product_less(0.7))
+    assert word_path(f).sign_changes[0].widths == pytest.approx([0.1906], abs=5e-4)
+    assert f.n_calls == 2

@@ -1,0 +1,509 @@
+"""Runs of LIME on texts, by equations, by runs, and by those of the package."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import numpy as np
+import pytest
+from normal_samples import least_squares, with_intercept
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import propopt as po
+from propopt.base.errors import InvalidInput, Refused
+from propopt.lime.package_runs import compare_text_with_package
+from propopt.lime.single_runs import (
+    effective_log_weights,
+    expected_run,
+    kept_words,
+    ranking_chances,
+    required_samples,
+    single_text_run,
+)
+from propopt.lime.text.text_reading import TextLaw, WordRegression
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.sets import all_sets
+
+
+LAW = TextLaw(0.25)
+
+
+def tree(d):
+    """z_1 + (1 − z_1) z_2 z_3."""
+    return Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
+
+
+def mean(*arguments, **settings):
+    """Intercept and coefficients of a run, in the mean."""
+    return with_intercept(expected_run(*arguments, **settings))
+
+
+def deviations(run):
+    return np.sqrt(np.diagonal(run.covariance[0]))
+
+
+def design(law, d, n, first_row, rng):
+    """Bits (n, d) and weights (n,) of one run."""
+    bits, weights = law.draw(d, n - first_row, rng)
+    if first_row:
+        bits = np.concatenate([np.ones((1, d), bool), bits])
+        weights = np.concatenate([[1.0], weights])
+    return bits, weights
+
+
+def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None):
+    """Intercepts and coefficients of runs, (R, 1 + d)."""
+    rng, result = np.random.default_rng(0), []
+    for _ in range(n_runs):
+        bits, weights = design(law, function.n_words, n, first_row, rng)
+        values = function.value(bits)
+        result.append(least_squares(bits, weights, values, ridge, kept))
+    return np.array(result)
+
+
+# ---- the mean, against the mean of each sum over all sets
+
+SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
+ANY = Enumerated(np.random.default_rng(0).normal(size=2**7))
+SOME = np.array([1, 0, 0, 1, 1, 0, 1], bool)
+
+
+def weights_of_sets(d, log_weights, n_samples, first_row):
+    """All sets, their sizes, and how much they weigh in the mean of a run."""
+    masks = all_sets(d)
+    sizes = masks.sum(axis=1)
+    weights = np.exp(log_weights)[sizes] / (d * np.bincount(sizes)[sizes])
+    weights = weights * (n_samples - first_row)
+    weights[sizes == d] = float(first_row)
+    return masks, sizes, weights
+
+
+@pytest.mark.parametrize(("ridge", "first_row"), SETTINGS)
+@pytest.mark.parametrize("kept", [None, SOME], ids=["all", "some"])
+def test_means_solve_the_mean_normal_equations(ridge, first_row, kept):
+    for nu in (0.1, 0.25, np.inf):
+        law = TextLaw(nu)
+        masks, _, weights = weights_of_sets(7, law.log_weights(7), 60, first_row)
+        truth = least_squares(masks, weights, ANY.value(masks), ridge, kept)
+        first = mean(ANY, law, None, 60, ridge, first_row, kept, leverage=False)
+        np.testing.assert_allclose(first, truth, rtol=0, atol=1e-10)
+    # effective weights are a fixed point: π̃ = π / (1 + π q), q the mean over sets of
+    # one size of Zᵀ A⁻¹ Z
+    n_kept = None if kept is None else 4
+    logs = effective_log_weights(LAW, 7, 20, ridge, first_row, n_kept)
+    masks, sizes, weights = weights_of_sets(7, logs, 20, first_row)
+    X = np.column_stack([np.ones(128), masks if kept is None else masks[:, kept]])
+    penalty = ridge * np.eye(X.shape[1])
+    penalty[0, 0] = 0.0
+    inverse = np.linalg.inv((X.T * weights) @ X + penalty)
+    q = np.einsum("si,ij,sj->s", X, inverse, X)
+    mean_q = (np.bincount(sizes, q) / np.bincount(sizes))[:7]
+    pi = np.exp(LAW.log_weights(7)[:7])
+    np.testing.assert_allclose(np.exp(logs[:7]), pi / (1 + pi * mean_q), rtol=1e-10)
+    truth = least_squares(masks, weights, ANY.value(masks), ridge, kept)
+    full = mean(ANY, LAW, None, 20, ridge, first_row, kept)
+    np.testing.assert_allclose(full, truth, rtol=0, atol=1e-9)
+
+
+def test_many_samples_give_the_limit_and_limits_the_first_order():
+    limit = WordRegression(tree(29)).at(np.array([0.25]))
+    many = mean(tree(29), LAW, None, 10**9)
+    np.testing.assert_allclose(many, with_intercept(limit), rtol=0, atol=1e-6)
+    result = mean(limit, LAW, 1.0, 50)
+    truth = mean(tree(29), LAW, None, 50, leverage=False)
+    np.testing.assert_allclose(result, truth, rtol=0, atol=1e-12)
+    # K = {1, 2, 6, 8} of 12: a word that matters is left out
+    kept = np.isin(np.arange(12), [0, 1, 5, 7])
+    result = mean(tree(12), LAW, None, 10**6, 0.0, False, kept, leverage=False)
+    known = [0.23185, 0.56931, 0.22677, 0.02666, 0.02666]
+    some = np.concatenate([[True], kept])
+    np.testing.assert_allclose(result[some], known, rtol=0, atol=5e-6)
+    # a constant moves the intercept alone
+    one, other = (
+        mean(f, LAW, None, 20) for f in (ANY, Enumerated(3.0 * ANY.values + 5.0))
+    )
+    np.testing.assert_allclose(other[1:], 3.0 * one[1:], rtol=0, atol=1e-12)
+    assert other[0] == pytest.approx(3.0 * one[0] + 5.0, abs=1e-11)
+
+
+def test_published_numbers_of_the_package():
+    # n = 5000 at ν = 0.05: the intercept .6550 ± .0015, and .6535 in the first order
+    # n = 500 and 50 at ν = 0.25: .5452 ± .0009 and .382, in the first order .5455, .455
+    for nu, n, place, first, full, atol in (
+        (0.05, 5000, 0, 0.6535, 0.655, 0.0045),
+        (0.25, 500, 1, 0.5455, 0.5452, 0.002),
+        (0.25, 50, 1, 0.4555, 0.382, 0.002),
+    ):
+        result = mean(tree(29), TextLaw(nu), None, n, leverage=False)[place]
+        assert result == pytest.approx(first, abs=5e-5)
+        result = mean(tree(29), TextLaw(nu), None, n)[place]
+        assert result == pytest.approx(full, abs=atol)
+    known = [0.0112, 0.0134, 0.0089, 0.0089, 0.0091]
+    result = deviations(single_text_run(tree(29), LAW, None, 5000))[:5]
+    np.testing.assert_allclose(result, known, rtol=0, atol=6e-5)
+
+
+# ---- means and scatter, against runs
+
+CASES = {  # n, ridge, the document itself among the samples, ν, runs
+    "as few samples as words": (30, 1.0, True, 0.25, 1500),
+    "without ridge": (45, 0.0, False, 0.25, 1500),
+    "a wide bandwidth": (40, 1.0, True, np.inf, 1500),
+    "a small bandwidth": (200, 1.0, True, 0.1, 700),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_means_and_deviations_of_runs_of_few_samples(case):
+    n, ridge, first_row, nu, n_runs = CASES[case]
+    settings = TextLaw(nu), None, n, ridge, first_row
+    result = runs(tree(20), TextLaw(nu), n, n_runs, ridge, first_row)
+    # 20 coefficients and an intercept: |z| > 4.5 of any is a false alarm in 1 of 7000
+    # tests; what is left over of leverage is below 2 % of the largest coefficient
+    scatter = result.std(axis=0, ddof=1)
+    full, first = (mean(tree(20), *settings, leverage=k) for k in (True, False))
+    allowed = 4.5 * scatter / np.sqrt(n_runs) + 0.02 * np.abs(full[1:]).max()
+    off, first_off = (np.abs(result.mean(axis=0) - told) for told in (full, first))
+    assert (off < allowed).all()
+    assert off[1] < 0.25 * first_off[1]
+    # a deviation is known to 1 / √(2 R) or somewhat more: 4.5 of these and 6 % of what
+    # is left over; a false alarm in 1 of 1000 tests
+    told = deviations(single_text_run(tree(20), *settings))
+    assert np.abs(told / scatter - 1.0).max() < 4.5 / np.sqrt(2 * n_runs) + 0.06
+
+
+def test_means_of_runs_that_fit_some_words():
+    kept = np.isin(np.arange(12), [0, 1, 5, 7])
+    result = runs(tree(12), LAW, 25, 2000, kept=kept)
+    error = result.std(axis=0, ddof=1) / np.sqrt(2000)
+    full = mean(tree(12), LAW, None, 25, kept=kept)
+    np.testing.assert_array_equal(full[1:][~kept], 0.0)
+    # |z| > 4.5 of five numbers: a false alarm in 1 of 30000 tests
+    off, some = np.abs(result.mean(axis=0) - full), np.concatenate([[True], kept])
+    assert (off < 4.5 * error + 0.01)[some].all()
+
+
+@pytest.mark.parametrize(("ridge", "first_row"), [(0.0, False), (1.0, True)])
+def test_words_of_no_use_may_be_told_apart_or_not(ridge, first_row):
+    # the same tree, of which nothing is known but its values: all 2^9 sets are summed
+    args = (TextLaw(0.2), None, 40, ridge, first_row)
+    blind = Enumerated(tree(9).value(all_sets(9)))
+    one, other = (single_text_run(f, *args).covariance for f in (tree(9), blind))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+class Hidden:
+    """A function of words that is nothing but its answers and its means."""
+
+    def __init__(self, function, order=None):
+        self.function, self.n_words = function, function.n_words
+        self.order = np.arange(self.n_words) if order is None else order
+
+    def value(self, bits):
+        return self.function.value(np.asarray(bits)[:, self.order])
+
+    def mean_by_size(self):
+        return self.function.mean_by_size()
+
+    def kept(self, weights):
+        result = np.empty((len(weights), self.n_words))
+        result[:, self.order] = self.function.kept(weights)
+        return result
+
+
+def test_draws_tell_what_sums_say():
+    known = deviations(single_text_run(tree(14), LAW, None, 500))
+    bits, _ = LAW.draw(14, 20_000, np.random.default_rng(1))
+    # 20,000 draws tell deviations to 1 %: 6 % is beyond any false alarm
+    for how in ({"n_draws": 20_000}, {"draws": (bits, tree(14).value(bits))}):
+        drawn = single_text_run(Hidden(tree(14)), LAW, None, 500, **how)
+        np.testing.assert_allclose(deviations(drawn), known, rtol=0.06)
+
+
+def test_samples_for_a_precision_rankings_and_what_does_not_scatter():
+    run = single_text_run(tree(29), LAW, None, 5000)
+    n = int(required_samples(5000, run.standard_deviations, 0.005).max())
+    precise = single_text_run(tree(29), LAW, None, n).standard_deviations
+    assert precise.max() == pytest.approx(0.005, rel=0.02)
+    limits = WordRegression(tree(29)).at(np.array([0.25])).coefficients
+    assert ranking_chances(run, limits, top=3)[0] == 1.0
+    # two words are alike, so that it is a coin which of them is the second
+    assert ranking_chances(run, limits, top=2)[0] == pytest.approx(0.5, abs=0.04)
+    f = Conjunctions.of([1.0, -2.0], [[0], [3]], [[], []], 20)
+    assert deviations(single_text_run(f, LAW, None, 100, ridge=0.0)).max() < 1e-7
+
+
+@pytest.mark.parametrize("bandwidth", [1e-4, 1e-3, 5e-3])
+@pytest.mark.parametrize("d", [2, 8])
+def test_where_no_sample_counts_the_ridge_leaves_the_row_itself(bandwidth, d):
+    """Weights of exp(−1000) are zero in a run of the package, and so is its scatter."""
+    f = Conjunctions.of([2.0, 1.0], [[0], [1]], [[], [0]], d)
+    run = single_text_run(f, TextLaw(bandwidth), None, 5000)
+    np.testing.assert_allclose(run.coefficients, 0.0, atol=1e-15)
+    np.testing.assert_allclose(run.intercept, 2.0, rtol=1e-12)
+    np.testing.assert_allclose(run.standard_deviations, 0.0, atol=1e-15)
+    # of many words too nothing is left but the document
+    assert mean(tree(29), TextLaw(bandwidth), None, 5000).sum() == pytest.approx(
+        1.0, abs=1e-3
+    )
+
+
+# ---- which words are kept
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n", "first_row"), [(30, False), (30, True), (3, True)])
+def test_forward_selection_adds_the_best_word(seed, n, first_row):
+    f = Enumerated(np.random.default_rng(seed).normal(size=2**7))
+    law, order = TextLaw(0.15), []
+    masks, _, weights = weights_of_sets(7, law.log_weights(7), n, first_row)
+    root, values = np.sqrt(weights), f.value(masks)
+
+    def left(words):
+        """The weighted squares that a fit to some words leaves."""
+        X = np.column_stack([np.ones(128), masks[:, words]]) * root[:, None]
+        fit = np.linalg.lstsq(X, values * root, rcond=None)[0]
+        return ((values * root - X @ fit) ** 2).sum()
+
+    for k in range(1, 5):
+        others = [j for j in range(7) if j not in order]
+        order.append(min(others, key=lambda j: left([*order, j])))
+        kept = kept_words(f, law, None, k, n_samples=n, first_row=first_row)
+        np.testing.assert_array_equal(np.flatnonzero(kept), np.sort(order))
+
+
+def test_highest_weights_and_words_that_are_alike():
+    f = Enumerated(np.random.default_rng(0).normal(size=2**8))
+    kept = kept_words(f, LAW, None, 7, n_samples=500)
+    sizes = np.abs(mean(f, LAW, None, 500, 0.01)[1:])
+    assert not kept[np.argmin(sizes)]
+    assert kept.sum() == 7
+    assert kept_words(f, LAW, None, 2, "highest_weights")[np.argmax(sizes)]
+    # of words that are alike the first are kept
+    limits = WordRegression(tree(12)).at(np.array([0.25]))
+    for kept in (kept_words(tree(12), LAW, None, 5), kept_words(limits, LAW, 1.0, 5)):
+        np.testing.assert_array_equal(np.flatnonzero(kept), [0, 1, 2, 3, 4])
+    assert kept_words(tree(12), LAW, None, 30).all()
+
+
+# ---- the package
+
+FILLER = [f"w{j}" for j in range(26)]
+TEXT = "food " + " ".join(FILLER[:9]) + " about, Everything! " + " ".join(FILLER[9:])
+IN_PLACE = Hidden(tree(29), np.array([0, 10, 11, *range(1, 10), *range(12, 29)]))
+"""The tree of the first three words, where food, about and Everything stand."""
+
+
+def paper_tree(texts):
+    """1food + (1 − 1food) 1about 1Everything."""
+    result = []
+    for text in texts:
+        words = set(text.replace(",", " ").replace("!", " ").split())
+        result.append(float("food" in words or {"about", "Everything"} <= words))
+    return np.array(result)
+
+
+PAPER = po.wrap(paper_tree, data=[TEXT])
+
+
+def compared(n_runs, n_samples, bandwidth=0.25, **settings):
+    pytest.importorskip("lime")
+    return compare_text_with_package(
+        PAPER, TEXT, n_runs, n_samples, bandwidth, words=IN_PLACE, **settings
+    )
+
+
+def root_mean_square(z):
+    """About 1 of what is expected."""
+    return np.sqrt((z**2).mean())
+
+
+def test_the_words_are_in_place():
+    bits = np.random.default_rng(0).random((200, 29)) < 0.7
+    values = PAPER.texts_value(PAPER.of_document(TEXT).document.texts(bits))
+    np.testing.assert_array_equal(values, IN_PLACE.value(bits))
+
+
+def test_as_few_samples_as_words():
+    result = compared(200, 50)
+    # the limit is .558 and the first order .456, where 200 runs tell ± .007
+    assert result.mean[1] == pytest.approx(0.382, abs=0.03)
+    assert result.expected[1] == pytest.approx(0.382, abs=0.001)
+    # 30 numbers, |z| of a false alarm in 1 of 5000 tests; few runs are not normal
+    assert np.abs(result.z).max() < 4.8
+    assert root_mean_square(result.z) < 1.5
+    assert root_mean_square(result.z_of(result.without["leverage"])) > 2.2
+    assert result.to_frame().loc["food", "leverage"] == pytest.approx(-0.074, abs=0.002)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("bandwidth", [0.05, 0.25, 0.35])
+@pytest.mark.parametrize(
+    ("n_runs", "n", "largest", "typical"), [(12, 1500, 8.0, 1.7), (40, 5000, 5.2, 1.4)]
+)
+def test_many_samples(n_runs, n, largest, typical, bandwidth):
+    """t of 11 and 39 degrees: beyond 8 and 5.2 in 1 of 5000 tests of 30 numbers."""
+    result = compared(n_runs, n, bandwidth)
+    assert np.abs(result.z).max() < largest
+    assert np.abs(result.mean - result.expected).max() < 0.12
+    assert root_mean_square(result.z) < typical
+
+
+def test_a_choice_of_words():
+    result = compared(15, 500, num_features=3)
+    np.testing.assert_array_equal(np.flatnonzero(result.expected[1:]), [0, 10, 11])
+    chosen = (result.runs[:, 1:] != 0).all(axis=0)
+    np.testing.assert_array_equal(np.flatnonzero(chosen), [0, 10, 11])
+    # t of 14 degrees of freedom, four numbers: beyond 6 in 1 of 8000 tests
+    assert np.abs(result.z[[0, 1, 11, 12]]).max() < 6.0
+
+
+def test_models_that_are_read_and_models_by_all_their_texts():
+    pytest.importorskip("lime")
+    parts = [
+        "good food and good price",
+        "bad food",
+        "no price is good",
+        "bad bad price",
+    ]
+    texts = [f"{a}, {b}" for a in parts for b in parts]
+    target = np.array(["good" in text for text in texts]).astype(int)
+    forest = RandomForestClassifier(20, max_depth=4, random_state=0)
+    model = make_pipeline(CountVectorizer(binary=True), forest).fit(texts, target)
+    f = po.wrap(model, output="probability", data=texts)
+    result = compare_text_with_package(f, texts[1], 15, 600)
+    assert result.labels == ("good", "food", "and", "price", "bad")
+    limit = WordRegression(f.subsets(f.of_document(texts[1]).document))
+    exact = limit.at(np.array([0.25])).coefficients[0]
+    np.testing.assert_allclose(result.without["ridge"][1:], exact, atol=1e-12)
+    # t of 14 degrees of freedom, six numbers: beyond 6 in 1 of 5000 tests
+    assert np.abs(result.z).max() < 6.0
+    f = po.wrap(lambda texts: [float("b" in t) * len(t) for t in texts], data=["a b c"])
+    assert np.abs(compare_text_with_package(f, "a b c", 10, 300).z).max() < 9.0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: mean(tree(29), LAW, None, 30, ridge=0.0),
+            InvalidInput,
+            "more than 30",
+        ),
+        (lambda: mean(tree(29), LAW, None, 1), InvalidInput, "n_samples"),
+        (lambda: mean(tree(29), LAW, None, 50, ridge=-1.0), InvalidInput, "ridge"),
+        (
+            lambda: mean(WordRegression(tree(5)).at(np.ones(1)), LAW, None, 50),
+            InvalidInput,
+            "values",
+        ),
+        (
+            lambda: kept_words(tree(12), LAW, None, 5, "best"),
+            InvalidInput,
+            "how: expec",
+        ),
+        (lambda: compare_text_with_package(PAPER, TEXT), Refused, "29 words has too"),
+        (lambda: compare_text_with_package(PAPER, TEXT, 1), InvalidInput, "n_runs"),
+        (
+            lambda: compare_text_with_package(PAPER, "food food"),
+            InvalidInput,
+            "two distinct words",
+        ),
+    ],
+)
+def test_what_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# ---- linear models behind tf-idf, against the package
+
+
+@pytest.fixture(scope="module")
+def tfidf():
+    """Words of a Zipf law, in documents of all lengths, and a class of two of them."""
+    rng = np.random.default_rng(0)
+    shares = 1.0 / np.arange(1, 1001)
+    words = [f"word{k}" for k in range(1000)]
+    texts = [
+        " ".join(rng.choice(words, n, p=shares / shares.sum()))
+        for n in rng.integers(20, 120, 300)
+    ]
+    score = np.array([text.split().count("word2") for text in texts])
+    labels = (score + rng.normal(size=300) > 1.5).astype(int)
+    return make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, labels)
+
+
+def text_of(n_words, seed):
+    """Distinct words, a third of them twice, and one that the model does not know."""
+    rng = np.random.default_rng(seed)
+    words = [f"word{k}" for k in rng.choice(300, n_words - 1, replace=False)]
+    return " ".join([*words, *rng.choice(words, n_words // 3), "unseen"])
+
+
+def package_run(model, text, seed, bandwidth=0.25):
+    """Intercept and coefficients of one run of 5,000 samples, (1 + d,)."""
+    lime_text = pytest.importorskip("lime.lime_text")
+
+    def scores(texts):
+        margins = model.decision_function(texts)
+        return np.column_stack([-margins, margins])
+
+    explainer = lime_text.LimeTextExplainer(
+        kernel_width=100.0 * bandwidth, feature_selection="none", random_state=seed
+    )
+    result = explainer.explain_instance(
+        text, scores, labels=(1,), num_features=10**6, num_samples=5000
+    )
+    return np.array([result.intercept[1], *(w for _, w in sorted(result.as_map()[1]))])
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("bandwidth", [0.1, 0.25])
+def test_the_mean_of_runs_is_what_the_limits_say(tfidf, bandwidth):
+    """31 numbers, |z| > 5 by chance once in 50,000 runs; the limit itself is near."""
+    text = text_of(30, 1)
+    f = po.wrap(tfidf, output="log_odds", data=[text])
+    function = f.subsets(f.text_schema.documents[0])
+    run = single_text_run(function, TextLaw(bandwidth), None, 5000)
+    average = np.mean(
+        [package_run(tfidf, text, s, bandwidth) for s in range(8)], axis=0
+    )
+    z = (average - with_intercept(run)) / (deviations(run) / np.sqrt(8))
+    assert np.abs(z).max() < 5.0
+    limits = WordRegression(function).at(np.array([bandwidth])).coefficients[0]
+    assert np.abs(average[1:] - limits).max() < 0.1 * np.abs(limits).max()
+
+
+def test_a_hundred_words_take_less_than_one_run_of_the_package(tfidf):
+    text = text_of(100, 2)
+    package_run(tfidf, text, 0)  # what is imported and kept is not counted
+    start = process_time()
+    package_run(tfidf, text, 1)
+    of_package = process_time() - start
+    start = process_time()
+    f = po.wrap(tfidf, output="log_odds", data=[text])
+    WordRegression(f.subsets(f.text_schema.documents[0])).at(np.array([0.25]))
+    assert process_time() - start < of_package
+
+
+@pytest.mark.slow
+def test_five_thousand_words_have_the_means_of_samples(rng):
+    """20 s. 2,000 sets of 1,500 words: |z| > 5 by chance once in a million runs."""
+    words = [f"word{k}" for k in range(5000)]
+    texts = [" ".join(rng.choice(words, 400)) for _ in range(200)]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    text = " ".join(words)
+    f = po.wrap(model.fit(texts, np.arange(200) % 2), output="log_odds", data=[text])
+    function = f.subsets(f.text_schema.documents[0])
+    means = function.mean_by_size()
+    values = function.value(rng.random((2000, 5000)).argsort(axis=1) < 1500)
+    error = values.std() / np.sqrt(len(values))
+    assert abs(values.mean() - means[1500]) < 5.0 * error
+    assert means[-1] == pytest.approx(f.value([text])[0], rel=1e-10)
+    weights = LAW.shares(5000)
+    total = (weights * np.arange(5001.0)) @ means  # Σ_j z_j is the size
+    assert function.kept(weights[None]).sum() == pytest.approx(total, rel=1e-10)
