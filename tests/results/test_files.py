@@ -196,10 +196,6 @@ def test_a_failed_write_leaves_the_old_file(sound, monkeypatch):
 # ---- what is no such file
 
 
-def no_zip(path):
-    path.write_bytes(b"")
-
-
 def cut(path):
     path.write_bytes(path.read_bytes()[:200])
 

@@ -32,7 +32,6 @@ def one(stability, varied):
     return next(a for a in stability.agreements if a.varied.startswith(varied))
 
 
-NEAR = po.GradientMatching(TARGET) + 0.1 * near()
 GOLDEN = po.solve(objective())
 
 
