@@ -228,6 +228,13 @@ def test_repr_gives_what_is_known():
     assert repr(SLOPES).endswith("evaluations=200)")
 
 
+def test_what_is_zero_neither_raises_nor_lowers():
+    table = mine([[1.0, -4.0, 0.0], [3.0, 2.0, 0.0], [0.0, 1.0, 0.0]]).top(3)
+    assert list(table.index) == ["x1", "x0", "x2"]
+    np.testing.assert_allclose(table["raises"], [2 / 3, 2 / 3, 0.0])
+    np.testing.assert_allclose(table["lowers"], [1 / 3, 0.0, 0.0])
+
+
 def test_the_objective_is_the_weighted_sum_and_measuring_adds_losses():
     assert FULL.objective == pytest.approx(1 / 3)
     assert FULL.gap == FULL.certificate.gap
