@@ -42,47 +42,17 @@ NAMESPACES = (
     "solvers",
 )
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
-EVERYDAY = {
-    "Bound",
-    "Certain",
-    "Certificate",
-    "Completeness",
-    "ConclusionStability",
-    "Explainer",
-    "Explanation",
-    "FunctionMatching",
-    "GradientMatching",
-    "ImageShape",
-    "KernelRobustness",
-    "MaxDifferenceRobustness",
-    "Objective",
-    "PairwiseRobustness",
-    "PropertyLoss",
-    "Shares",
-    "SharedRobustness",
-    "Smoothness",
-    "Sparsity",
-    "TableSchema",
-    "TextSchema",
-    "TradeOffs",
-    "certify",
-    "chain_graph",
-    "complete_graph",
-    "correlation_graph",
-    "explain",
-    "gaussian_graph",
-    "graph_from_matrix",
-    "grid_gaussian_graph",
-    "group_graph",
-    "knn_graph",
-    "pixel_graph",
-    "smoothed",
-    "solve",
-    "sweep",
-    "threshold_graph",
-    "wrap",
-}
-"""What needs no namespace."""
+
+
+NEEDS_NO_NAMESPACE = """
+Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
+FunctionMatching GradientMatching ImageShape KernelRobustness MaxDifferenceRobustness
+Objective PairwiseRobustness PropertyLoss Shares SharedRobustness Smoothness Sparsity
+TableSchema TextSchema TradeOffs certify chain_graph complete_graph correlation_graph
+explain gaussian_graph graph_from_matrix grid_gaussian_graph group_graph knn_graph
+pixel_graph smoothed solve sweep threshold_graph wrap
+"""
+EVERYDAY = set(NEEDS_NO_NAMESPACE.split())
 
 KINDS = {
     "explainers": {Baseline},
@@ -92,16 +62,6 @@ KINDS = {
     "metrics": {Metric},
 }
 """Base classes of which a namespace shows every kind."""
-
-
-def stub_names() -> list[str]:
-    body = ast.parse(STUB.read_text(encoding="utf-8")).body
-    return [
-        alias.asname or alias.name
-        for node in body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    ]
 
 
 def public_methods(kind: type) -> dict[str, object]:
@@ -139,38 +99,26 @@ def public_things() -> dict[str, object]:
 THINGS = public_things()
 
 
-def test_all_lists_the_names_of_the_stub():
-    assert set(po.__all__) == set(stub_names())
-
-
-def test_all_is_sorted_strings_without_doubles():
+def test_all_lists_the_names_of_the_stub_sorted_and_once():
+    nodes = ast.parse(STUB.read_text(encoding="utf-8")).body
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    stub = {alias.asname or alias.name for node in froms for alias in node.names}
+    assert set(po.__all__) == stub == {*EVERYDAY, *NAMESPACES, "errors"}
     assert list(po.__all__) == sorted(set(po.__all__))
-    assert all(isinstance(name, str) for name in po.__all__)
-
-
-def test_dir_lists_the_public_names():
     assert set(po.__all__) <= set(dir(po))
-
-
-def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="nothing"):
         po.nothing  # noqa: B018  # the access is what raises
-
-
-def test_flat_are_everyday_names_and_namespaces():
-    assert set(po.__all__) == {*EVERYDAY, *NAMESPACES, "errors"}
+    assert po.__version__.count(".") == 2
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_a_namespace_names_each_thing_once_and_has_it(package):
+def test_a_namespace_lists_all_that_it_holds_once_and_says_what_it_is_for(package):
     names = list(package.__all__)
     assert len(names) == len(set(names))
     assert all(getattr(package, name) is not None for name in names)
-
-
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_a_namespace_lists_all_that_it_holds(package):
-    assert set(package.__all__) == set(_bound(Path(package.__file__)))
+    assert set(names) == set(_bound(Path(package.__file__)))
+    assert package.__doc__
+    assert len(package.__doc__.split("\n")[0].split()) >= 4
 
 
 def _bound(path: Path) -> Iterator[str]:
@@ -180,12 +128,6 @@ def _bound(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "")[:7] == "propopt":
             yield from (alias.asname or alias.name for alias in node.names)
     yield from public_definitions(tree)
-
-
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_a_namespace_says_what_it_is_for(package):
-    assert package.__doc__
-    assert len(package.__doc__.split("\n")[0].split()) >= 4
 
 
 def descendants(kind: type) -> Iterator[type]:
@@ -285,72 +227,44 @@ def _parts(targets: list[ast.expr]) -> Iterator[ast.Name]:
     )
 
 
-@pytest.mark.parametrize("name", THINGS)
-def test_public_thing_is_documented(name):
-    text = inspect.getdoc(THINGS[name])
-    assert text
-    assert len(text.split()) >= 3
-    assert not text.startswith(f"{name.rsplit('.', 1)[-1]}(")  # a dataclass's own text
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, thing in THINGS.items() if inspect.isclass(thing)]
-)
-def test_public_methods_are_documented_here_or_by_their_base(name):
-    bare = [
-        method
-        for method, member in public_methods(THINGS[name]).items()
-        if not inspect.getdoc(getattr(THINGS[name], method, member))
-    ]
-    assert bare == []
+def test_public_things_and_their_methods_are_documented():
+    for name, thing in THINGS.items():
+        text = inspect.getdoc(thing)
+        assert text, name
+        assert len(text.split()) >= 3, name
+        own = f"{name.rsplit('.', 1)[-1]}("  # a dataclass's own text
+        assert not text.startswith(own), name
+        if not inspect.isclass(thing):
+            continue
+        for method, member in public_methods(thing).items():  # or by their base
+            assert inspect.getdoc(getattr(thing, method, member)), (name, method)
 
 
 def test_every_error_is_a_propopt_error():
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
     for kind in kinds:
         assert issubclass(kind, errors.PropoptError | errors.PropoptWarning)
-
-
-def test_invalid_input_is_a_value_error():
     assert issubclass(errors.InvalidInput, ValueError)
 
 
-def test_version_is_that_of_the_package():
-    assert po.__version__.count(".") == 2
+# ---- light to import
 
 
-def test_a_namespace_is_loaded_when_it_is_first_used():
+HEAVY = {"cvxpy", "sklearn", "pandas", "scipy", "matplotlib", "numpy", "torch", "shap"}
+
+
+def test_importing_propopt_imports_nothing_heavy_and_namespaces_when_used():
     code = (
         "import sys, json, propopt\n"
-        f"names = {NAMESPACES!r}\n"
-        "early = [name for name in names if f'propopt.{name}' in sys.modules]\n"
-        "late = [getattr(propopt, name).__name__ for name in names]\n"
-        "print(json.dumps([early, late]))"
+        "modules = sorted(sys.modules)\n"
+        f"late = [getattr(propopt, name).__name__ for name in {NAMESPACES!r}]\n"
+        "print(json.dumps([modules, late, propopt.errors.InvalidInput.__name__]))"
     )
-    early, late = json.loads(_python(code))
-    assert early == []
-    assert [name.rpartition(".")[2] for name in late] == list(NAMESPACES)
-
-
-def test_errors_are_there_before_anything_else_is_used():
-    assert _python("import propopt as po; print(po.errors.InvalidInput.__name__)")
-
-
-def test_importing_propopt_imports_nothing_heavy():
-    code = "import sys, json, propopt; print(json.dumps(sorted(sys.modules)))"
-    modules = set(json.loads(_python(code)))
-    heavy = {
-        "cvxpy",
-        "sklearn",
-        "pandas",
-        "scipy",
-        "matplotlib",
-        "numpy",
-        "torch",
-        "shap",
-    }
-    assert modules & heavy == set()
+    modules, late, error = json.loads(_python(code))
+    assert error == "InvalidInput"
     assert "propopt" in modules
+    assert set(modules) & {*HEAVY, *(f"propopt.{name}" for name in NAMESPACES)} == set()
+    assert [name.rpartition(".")[2] for name in late] == list(NAMESPACES)
 
 
 UNUSED = {

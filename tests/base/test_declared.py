@@ -102,30 +102,6 @@ def path(tmp_path):
     return tmp_path / "whole.npz"
 
 
-def test_a_file_gives_back_every_field(path):
-    result = Whole.load(path)
-    assert same(result, whole())
-    assert not result.W.flags.writeable
-    assert not result.parts[0].numbers.flags.writeable
-
-
-class Named(Declared, kind="propopt names", noun="saved names"):
-    names: tuple[Hashable, ...] = stored()
-    one: Hashable | None = stored(default=None)
-
-
-def test_names_that_are_no_numbers_are_text_in_a_file(tmp_path):
-    names = (("x", 1), "a", 2, np.int64(3), 2.5, True, None)
-    Named(names=names).save(tmp_path / "a.npz")
-    loaded = Named.load(tmp_path / "a.npz")
-    assert same(loaded.names, ("('x', 1)", "a", 2, 3, 2.5, 1, "None"))
-    assert loaded.one is None
-    with pytest.raises(InvalidInput, match=r"names\.0: expected text or a number"):
-        Named(names=("\ud800",)).save(tmp_path / "b.npz")
-    with pytest.raises(InvalidInput, match="one: expected text or a number or null"):
-        Named(names=(), one=math.nan).save(tmp_path / "b.npz")  # what would be None
-
-
 @given(
     W=arrays_of(np.float64, (3, 2), elements=st.floats(-1e300, 1e300)),
     weights=st.dictionaries(st.text(st.characters(codec="utf-8")), st.floats(0, 1e308)),
@@ -138,23 +114,20 @@ def test_any_numbers_and_names_come_back(tmp_path_factory, W, weights, price):
     assert same(Whole.load(file), made)
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda x: roundtrip(x)])
-def test_copies_and_pickles_have_the_fields_and_nobody_writes_to_them(again):
-    result = again(whole())
-    assert same(result, whole())
-    for array in (result.W, result.details["r2"], result.ragged[0]):
-        assert not array.flags.writeable
-    assert roundtrip(whole()).model is None  # as in files
-
-
 def roundtrip(made):
     return pickle.loads(pickle.dumps(made))
 
 
-def test_arrays_are_copied_where_somebody_could_write():
-    mine = np.zeros((3, 2))
-    made = whole(W=mine)
-    mine[:] = 7.0
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, roundtrip, "file"])
+def test_copies_have_the_fields_and_nobody_writes_to_them(again, path):
+    result = Whole.load(path) if again == "file" else again(whole())
+    assert same(result, whole())
+    arrays = (result.W, result.details["r2"], result.ragged[0], result.parts[0].numbers)
+    assert not any(array.flags.writeable for array in arrays)
+    assert roundtrip(whole()).model is None  # as in files
+    given = np.zeros((3, 2))
+    made = whole(W=given)
+    given[:] = 7.0
     assert (made.W == 0.0).all()
     again = dataclasses.replace(made, count=4)
     assert again.W is made.W  # sealed: trusted, and not copied
@@ -198,126 +171,118 @@ def test_a_lazy_value_is_computed_once_when_read_and_checked_then():
     assert (vars(pickled)["later"] == 1.0).all()
 
 
-def test_saving_refuses_what_could_not_be_loaded(tmp_path):
-    odd = {
-        "count: expected an integer >= 1, got 0": {"count": 0},
-        "names: expected a list, each text": {"names": ()},
-        "names.*expected text": {"names": ("\ud800",)},
-        "weights.x: expected a finite number >= 0": {"weights": {"x": math.inf}},
-        "parts.0.share: expected a finite number from 0 to 1": {
-            "parts": (Part(share=1.001, numbers=np.ones(1)),)
-        },
-        "names: more than rows": {"names": tuple("abcd")},
-        "setting: expected .*, got": {"setting": [1]},
-    }
-    for message, change in odd.items():
-        with pytest.raises(InvalidInput, match=f"cannot be saved: {message}"):
-            whole(**change).save(tmp_path / "odd.npz")
+UNSAVED = {
+    "count: expected an integer >= 1, got 0": {"count": 0},
+    "names: expected a list, each text": {"names": ()},
+    "names.*expected text": {"names": ("\ud800",)},
+    "weights.x: expected a finite number >= 0": {"weights": {"x": math.inf}},
+    "parts.0.share: expected a finite number from 0 to 1": {
+        "parts": (Part(share=1.001, numbers=np.ones(1)),)
+    },
+    "names: more than rows": {"names": tuple("abcd")},
+    "setting: expected .*, got": {"setting": [1]},
+    # a number that no float can be
+    "plain.price: expected a number": {"plain": Plain("about", 10**400)},
+}
+
+
+@pytest.mark.parametrize("message", UNSAVED)
+def test_saving_refuses_what_could_not_be_loaded(message, tmp_path):
+    with pytest.raises(InvalidInput, match=f"cannot be saved: {message}"):
+        whole(**UNSAVED[message]).save(tmp_path / "odd.npz")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_flipped_byte_is_found_by_the_digest(path, tmp_path):
-    data, rng = path.read_bytes(), np.random.default_rng(0)
-    crafted = tmp_path / "flipped.npz"
-    for place in rng.integers(len(data), size=300):
-        changed = bytearray(data)
-        changed[place] ^= 1 << int(rng.integers(8))
-        crafted.write_bytes(bytes(changed))
-        result = loaded(crafted)  # of a date, or what zip files do not read
-        assert result is None or same(result, whole())
-
-
-def test_members_that_are_exchanged_are_found_by_the_digest(path):
-    members = members_of(path)
-    members["errors.npy"], members["W.npy"] = members["W.npy"], members["errors.npy"]
-    write(path, members)
-    with pytest.raises(InvalidInput, match="digest"):
-        Whole.load(path)
+# ---- forged files
 
 
 def loaded(path) -> Whole | None:
     """What a file holds, or None where it is refused in one sentence about it."""
-    reason = ""
+    reason = f"{path}: "
     try:
-        return Whole.load(path)
+        result = Whole.load(path)
     except InvalidInput as error:
-        reason = str(error)
+        reason, result = str(error), None
     assert reason.startswith(f"{path}: ")
     assert "\n" not in reason
-    return None
+    if result is None:
+        return None
+    result.save(path.with_name("again.npz"))  # sound: it can be saved again
+    return result
 
 
-def loads_or_refuses(path) -> bool:
-    result = loaded(path)
-    if result is not None:
-        result.save(path.with_name("again.npz"))  # sound: it can be saved again
-    return result is not None
-
-
-def test_forged_headers_load_as_what_they_say_or_not_at_all(path, tmp_path):
-    members, crafted = members_of(path), tmp_path / "crafted.npz"
-    sound = []
-    for key in header_of(members):
+def test_forged_headers_load_as_what_they_say_or_not_at_all(path):
+    members, crafted, sound = members_of(path), path.with_name("crafted.npz"), set()
+    header = header_of(members)
+    for key in header:
         for value in WEIRD:
-            forged = with_header(members, {**header_of(members), key: value})
-            if key not in ("format", "version", "digest"):
-                forged = signed(forged)
-            write(crafted, forged)
-            if loads_or_refuses(crafted):
-                sound.append(key)
+            forged = with_header(members, {**header, key: value})
+            about_the_file = key in ("format", "version", "digest")
+            write(crafted, forged if about_the_file else signed(forged))
+            if loaded(crafted) is not None:
+                sound.add(key)
     # of what may be anything, a few: numbers of a setting, null for what may be none
-    assert set(sound) == {"plain", "setting", "weights"}
+    assert sound == {"plain", "setting", "weights"}
+    for price, may in ((10**400, False), ("inf", True), (1.5, True)):
+        plain = {"plain": {"kind": "about", "price": price}}
+        write(crafted, signed(with_header(members, {**header, **plain})))
+        assert (loaded(crafted) is not None) == may
 
 
-def test_forged_arrays_load_as_what_they_say_or_not_at_all(path, tmp_path):
-    members, crafted = members_of(path), tmp_path / "crafted.npz"
+def test_forged_arrays_load_as_what_they_say_or_not_at_all(path):
+    members, crafted = members_of(path), path.with_name("crafted.npz")
     for name in [name for name in members if name != "header.npy"]:
         own = np.load(io.BytesIO(members[name]))
         for array in ARRAYS:
             forged = {**members, name: npy(array)}
             write(crafted, forged)
             is_own = npy(own) == npy(np.ascontiguousarray(array))
-            assert loads_or_refuses(crafted) == is_own, name  # by the digest
+            assert (loaded(crafted) is not None) == is_own, name  # by the digest
             if np.asarray(array).dtype.kind in "fiubcU":
                 write(crafted, signed(forged))
-                loads_or_refuses(crafted)
+                loaded(crafted)
+    swapped = {"W.npy": members["errors.npy"], "errors.npy": members["W.npy"]}
+    write(crafted, members | swapped)
+    with pytest.raises(InvalidInput, match="digest"):
+        Whole.load(crafted)
+
+
+def arrays(**items):
+    own = {
+        f"{name.replace('__', '.')}.npy": npy(array) for name, array in items.items()
+    }
+    return lambda members: members | own
+
+
+def header(**items):
+    return lambda members: with_header(members, header_of(members) | items)
+
+
+def without(key):
+    def forge(members):
+        kept = {k: v for k, v in header_of(members).items() if k != key}
+        return with_header(
+            {k: v for k, v in members.items() if k != f"{key}.npy"}, kept
+        )
+
+    return forge
 
 
 ODD = {
-    r"it has no W": lambda m: {k: v for k, v in m.items() if k != "W.npy"},
-    r"it also has the array 'more'": lambda m: {**m, "more.npy": npy(np.ones(2))},
-    r"W: expected numbers.*got float32": lambda m: {
-        **m,
-        "W.npy": npy(np.ones((3, 2), np.float32)),
-    },
-    r"orders: expected shape \(3, 1\)": lambda m: {
-        **m,
-        "orders.npy": npy(np.ones((3, 3))),
-    },
-    r"ragged: expected as many numbers": lambda m: {
-        **m,
-        "ragged.sizes.npy": npy(np.array([2, 0, 2])),
-    },
-    r"ragged.sizes: expected integers >= 0": lambda m: {
-        **m,
-        "ragged.sizes.npy": npy(np.array([4, -2, 1])),
-    },
-    r"names: more than rows": lambda m: with_header(
-        m, {**header_of(m), "names": list("abcd")}
+    r"it has no W": without("W"),
+    r"it also has the array 'more'": arrays(more=np.ones(2)),
+    r"W: expected numbers.*got float32": arrays(W=np.ones((3, 2), np.float32)),
+    r"orders: expected shape \(3, 1\)": arrays(orders=np.ones((3, 3))),
+    r"ragged: expected as many": arrays(ragged__sizes=np.array([2, 0, 2])),
+    r"ragged.sizes: expected int.* >= 0": arrays(ragged__sizes=np.array([4, -2, 1])),
+    r"names: more than rows": header(names=list("abcd")),
+    r"its header has no count": without("count"),
+    r"its header has also more": header(more=1),
+    r"plain: expected the fields of Plain": header(plain=[1]),
+    r"plain.kind: expected 'about' or 'at most', got 'x'": header(
+        plain={"kind": "x", "price": 1.0}
     ),
-    r"its header has no count": lambda m: with_header(
-        m, {k: v for k, v in header_of(m).items() if k != "count"}
-    ),
-    r"its header has also more": lambda m: with_header(m, {**header_of(m), "more": 1}),
-    r"plain: expected the fields of Plain": lambda m: with_header(
-        m, {**header_of(m), "plain": [1]}
-    ),
-    r"plain.kind: expected 'about' or 'at most', got 'x'": lambda m: with_header(
-        m, {**header_of(m), "plain": {"kind": "x", "price": 1.0}}
-    ),
-    r"its header has no parts.1.share": lambda m: with_header(
-        m, {**header_of(m), "parts": [{"share": 0.1}, {}]}
-    ),
+    r"its header has no parts.1.share": header(parts=[{"share": 0.1}, {}]),
 }
 
 
@@ -326,6 +291,9 @@ def test_what_no_such_object_has_is_named(message, path):
     write(path, signed(ODD[message](members_of(path))))
     with pytest.raises(InvalidInput, match=f"whole.npz: not a saved test: .*{message}"):
         Whole.load(path)
+
+
+# ---- versions and kinds
 
 
 def test_an_earlier_version_is_upgraded_and_a_later_one_refused(path):
@@ -341,36 +309,6 @@ def test_an_earlier_version_is_upgraded_and_a_later_one_refused(path):
     write(path, with_header(members, stripped))
     with pytest.raises(InvalidInput, match="digest"):
         Whole.load(path)
-
-
-class Names(Declared, kind="propopt rows"):
-    names: tuple[Hashable, ...]
-
-
-def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
-    names = (np.int64(3), True, math.nan, 1.5, dt.date(2026, 1, 2), 10**400, "a")
-    Names(names=names).save(tmp_path / "rows")
-    again = Names.load(tmp_path / "rows.npz").names
-    large = str(10**400)  # no table has it as a number
-    assert same(again, (3, 1, math.nan, 1.5, "2026-01-02", large, "a"))
-    assert again.index(math.nan) == 2  # the one that is itself
-
-
-def test_a_number_is_none_that_no_float_can_be(tmp_path):
-    part = Plain("about", 10**400)
-    with pytest.raises(InvalidInput, match="price: expected a number"):
-        whole(plain=part).save(tmp_path / "large")
-
-
-def test_what_an_earlier_version_had_not_is_null_by_default(tmp_path):
-    Later(count=2).save(tmp_path / "later.npz")
-    members = members_of(tmp_path / "later.npz")
-    header = {"format": "propopt later", "version": 1, "count": 2}
-    write(tmp_path / "later.npz", with_header(members, header))
-    assert same(Later.load(tmp_path / "later.npz"), Later(count=2))
-    write(tmp_path / "later.npz", with_header(members, {**header, "version": 2}))
-    with pytest.raises(InvalidInput, match="digest"):
-        Later.load(tmp_path / "later.npz")
 
 
 class Later(Declared, kind="propopt later", version=2):
@@ -389,20 +327,46 @@ class Other(Declared, kind="propopt other", noun="a saved other"):
     count: int = stored(low=1)
 
 
-def test_a_number_beyond_all_floats_is_none(path):
-    members = members_of(path)
-    for price, may in ((10**400, False), ("inf", True), (1.5, True)):
-        plain = {"kind": "about", "price": price}
-        header = header_of(members) | {"plain": plain}
-        write(path, signed(with_header(members, header)))
-        assert (loaded(path) is not None) == may
-
-
-def test_a_file_of_another_kind_is_refused(tmp_path):
-    Other(count=2).save(tmp_path / "other.npz")
-    assert Other.load(tmp_path / "other.npz").count == 2
+def test_other_kinds_are_refused_and_what_was_not_there_is_null_by_default(tmp_path):
+    path = tmp_path / "a.npz"
+    Other(count=2).save(path)
+    assert Other.load(path).count == 2
     with pytest.raises(InvalidInput, match="not a saved test: its header is that of"):
-        Whole.load(tmp_path / "other.npz")
+        Whole.load(path)
+    Later(count=2).save(path)
+    members = members_of(path)
+    header = {"format": "propopt later", "version": 1, "count": 2}
+    write(path, with_header(members, header))
+    assert same(Later.load(path), Later(count=2))
+    write(path, with_header(members, {**header, "version": 2}))
+    with pytest.raises(InvalidInput, match="digest"):
+        Later.load(path)
+
+
+# ---- names, which are text or numbers in a file
+
+
+class Names(Declared, kind="propopt names", noun="saved names"):
+    names: tuple[Hashable, ...] = stored()
+    one: Hashable | None = stored(default=None)
+
+
+def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
+    large, path = 10**400, tmp_path / "names.npz"  # no table has it as a number
+    given = (np.int64(3), True, math.nan, 1.5, dt.date(2026, 1, 2), large, "a", None)
+    Names(names=(*given, ("x", 1))).save(path)
+    again = Names.load(path)
+    words = ("2026-01-02", str(large), "a", "None", "('x', 1)")
+    assert same(again.names, (3, 1, math.nan, 1.5, *words))
+    assert again.names.index(math.nan) == 2  # the one that is itself
+    assert again.one is None
+    with pytest.raises(InvalidInput, match=r"names\.0: expected text or a number"):
+        Names(names=("\ud800",)).save(path)
+    with pytest.raises(InvalidInput, match="one: expected text or a number or null"):
+        Names(names=(), one=math.nan).save(path)  # what would be None
+
+
+# ---- records, field by field
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -464,28 +428,18 @@ def test_columns_of_records_are_checked(rows, message):
         Rows.load(path)
 
 
-@pytest.mark.parametrize("odd", [*WEIRD, {"place": {"word": []}}])
-def test_forged_columns_of_records_are_refused(rows, odd):
-    _, path = rows
+def test_forged_columns_of_records_are_refused(rows):
+    made, path = rows
     members = members_of(path)
-    write(path, signed(with_header(members, header_of(members) | {"rows": odd})))
-    with pytest.raises(InvalidInput, match=r"rows.npz: not saved rows: "):
-        Rows.load(path)
-
-
-def test_two_halves_of_characters_are_not_saved(rows, tmp_path):
-    made, _ = rows
-    odd = Row(Place("\ud83d\udc4d", np.ones(1)), None)
-    with pytest.raises(InvalidInput, match=r"rows.place.word.1: two halves of char"):
-        dataclasses.replace(made, rows=(made.rows[0], odd)).save(tmp_path / "odd.npz")
-
-
-def test_what_no_earlier_version_wrote_is_refused_in_a_sentence(rows):
-    _, path = rows
-    for words in ([], {}, None):
+    for odd in (*WEIRD, {"place": {"word": []}}):
+        write(path, signed(with_header(members, header_of(members) | {"rows": odd})))
+        with pytest.raises(InvalidInput, match=r"rows.npz: not saved rows: "):
+            Rows.load(path)
+    for words in ([], {}, None):  # no earlier version wrote
         header = {"format": "propopt rows", "version": 1, "words": words}
         write(path, with_header({}, header))
-        with pytest.raises(
-            InvalidInput, match="as a file of version 1: its header lacks"
-        ):
+        with pytest.raises(InvalidInput, match="of version 1: its header lacks"):
             Rows.load(path)
+    odd = Row(Place("\ud83d\udc4d", np.ones(1)), None)
+    with pytest.raises(InvalidInput, match=r"rows.place.word.1: two halves of char"):
+        dataclasses.replace(made, rows=(made.rows[0], odd)).save(path)

@@ -17,6 +17,7 @@ import psutil
 import pytest
 from command_line import PROGRAM, environment
 from cvxpy import installed_solvers
+from threadpoolctl import threadpool_limits
 
 import propopt as po
 from propopt.base.errors import SolverFailure, UnsolvedWarning
@@ -80,24 +81,21 @@ def gone(process):
 # ---- termination
 
 
-def terminate_at(monkeypatch, number):
-    """Send SIGTERM to this process in the solve of that number, from zero."""
-    solve, solved = Task.solve, []
-
-    def solving(task, *arguments):
-        solved.append(arguments)
-        if len(solved) - 1 == number:
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(5)
-        return solve(task, *arguments)
-
-    monkeypatch.setattr(Task, "solve", solving)
+def terminate(*_, **__):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(5)
 
 
 @posix
 def test_termination_saves_the_rows_that_are_done(file, out, capsys, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    terminate_at(monkeypatch, 4)
+    solve, solved = Task.solve, []
+
+    def solving(task, *arguments):
+        solved.append(arguments)
+        return terminate() if len(solved) == 5 else solve(task, *arguments)
+
+    monkeypatch.setattr(Task, "solve", solving)
     assert main(["sweep", str(file), "-o", str(out), "-q"]) == 130
     assert len(pd.read_csv(out / "cubic.csv")) == 4
     assert capsys.readouterr().err == "warning: interrupted: 4 of 10 weights are done\n"
@@ -108,11 +106,9 @@ def test_termination_saves_the_rows_that_are_done(file, out, capsys, monkeypatch
 def test_termination_while_a_file_is_written_leaves_no_draft(
     file, out, capsys, monkeypatch
 ):
-    def terminated(frame, path, **settings):
-        del frame, settings
+    def terminated(_, path, **__):
         Path(path).write_text("half of")
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(5)
+        terminate()
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", terminated)
     assert main(["sweep", str(file), "-o", str(out), "-q"]) == 130
@@ -192,9 +188,9 @@ def test_a_worker_that_is_killed_is_told_in_a_sentence():
         list(in_workers([killed, killed], 2))
 
 
-def test_results_come_in_the_order_of_the_calls():
-    calls = [partial(abs, -n) for n in range(5)]
-    assert list(in_workers(calls, 2)) == list(range(5))
+def losing(calls, _):
+    yield next(iter(calls))()
+    raise SolverFailure("a worker was killed")
 
 
 def threads():
@@ -204,16 +200,15 @@ def threads():
     return max(x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas")
 
 
-def test_workers_have_one_thread_where_the_parent_has_one(monkeypatch):
+def test_results_come_in_the_order_of_the_calls_and_workers_have_one_thread(
+    monkeypatch,
+):
+    calls = [partial(abs, -n) for n in range(5)]
+    assert list(in_workers(calls, 2)) == list(range(5))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
+    with threadpool_limits(1):  # where the parent has one
         assert list(in_workers([threads, threads], 2)) == [1, 1]
-
-
-def test_zero_workers_are_refused():
     with pytest.raises(po.errors.InvalidInput, match="n_jobs: expected a number"):
         read_workers(0)
 
@@ -248,23 +243,15 @@ WITH = {
 @pytest.mark.parametrize("solver", WITH)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_every_number_of_workers_gives_the_same_digits(problem, solver):
-    objective = (
-        problem["gradient_matching"]
-        + problem["pairwise_robustness"]
-        + 0.5 * problem[WITH[solver]]
-    )
+    objective = problem["gradient_matching"] + problem["pairwise_robustness"]
+    objective += 0.5 * problem[WITH[solver]]
     weights = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 10)}
-    one, two, three = (
-        po.sweep(objective, weights, solver=solver, n_jobs=n) for n in (1, 2, 3)
-    )
-    for other in (two, three):
-        pd.testing.assert_frame_equal(
-            one.to_frame().drop(columns="seconds"),
-            other.to_frame().drop(columns="seconds"),
-            check_exact=True,
-        )
-        for mine, theirs in zip(one.optimized, other.optimized, strict=True):
-            assert mine.attributions.tobytes() == theirs.attributions.tobytes()
+    curves = [po.sweep(objective, weights, solver=solver, n_jobs=n) for n in (1, 2, 3)]
+    one, *others = (curve.to_frame().drop(columns="seconds") for curve in curves)
+    for other in others:
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    for points in zip(*(curve.optimized for curve in curves), strict=True):
+        assert len({point.attributions.tobytes() for point in points}) == 1
 
 
 FORGETFUL = WITH | {"PIQP": "sparsity", "ECOS": "sparsity", "HIGHS": "sparsity"}
@@ -302,8 +289,7 @@ def test_runs_differ_in_seconds_alone(file, tmp_path):
 
 
 def test_a_share_of_the_weights_starts_from_nothing(problem, monkeypatch):
-    starts = []
-    solve = Task.solve
+    starts, solve = [], Task.solve
 
     def noting(task, objective, tolerance, start=None):
         starts.append(start is None)
@@ -311,22 +297,14 @@ def test_a_share_of_the_weights_starts_from_nothing(problem, monkeypatch):
 
     monkeypatch.setattr(Task, "solve", noting)
     objective = problem["gradient_matching"] + 0.5 * problem["sparsity"]
+    weights = {"sparsity": np.geomspace(0.01, 1, 25)}
     for n_jobs in (1, 2):
         with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
-            po.sweep(objective, {"sparsity": np.geomspace(0.01, 1, 25)})
+            po.sweep(objective, weights)
         assert (len(starts), sum(starts)) == (25, 4)
         starts.clear()
-
-
-@posix
-def test_what_other_workers_found_stays_when_one_is_killed(problem, monkeypatch):
-    def losing(calls, n_workers):
-        del n_workers
-        yield next(iter(calls))()
-        raise SolverFailure("a worker was killed")
-
+    # and what other workers found stays when one is killed
     monkeypatch.setattr("propopt.explaining.sweeping.in_workers", losing)
-    objective = problem["gradient_matching"] + 0.5 * problem["sparsity"]
     with pytest.warns(UnsolvedWarning, match="a worker was killed"):
-        curve = po.sweep(objective, {"sparsity": np.geomspace(0.01, 1, 25)}, n_jobs=2)
+        curve = po.sweep(objective, weights, n_jobs=2)
     assert len(curve.optimized) == 7

@@ -19,7 +19,9 @@ from sklearn.svm import SVC
 
 import propopt as po
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES, Card, CardRow
+from propopt.losses.faithfulness import Estimate
 from propopt.results.certificate import Certificate
+from propopt.tables.frames import Labels
 
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -131,23 +133,21 @@ def test_one_output_is_one_quantity_of_models_that_differ_by_default():
 # ---- the order of a card
 
 
-def folded(card):
-    """What is seen at once, and what is folded."""
-    head, _, tail = card.partition("<details")
-    return head, tail
+def mine(W, **fields):
+    return po.Explanation(attributions=np.array(W), method="mine", **fields)
 
 
-def test_the_finding_comes_first_then_numbers_then_the_proof(explained):
+def test_the_finding_comes_first_then_numbers_then_the_proof(explained, tmp_path):
     _, _, best = explained("histgb")
-    seen, hidden = folded(best._repr_html_())
-    order = best.to_frame().abs().mean().sort_values(ascending=False).index
+    seen, _, hidden = best._repr_html_().partition("<details")
+    W = best.to_frame()
+    order = W.abs().mean().sort_values(ascending=False, kind="stable").index
     title = (
         f"{order[0]}, {order[1]} and {order[2]} matter most to the log-odds of "
         "cancer = 1, by HistGradientBoostingClassifier"
     )
     unit = "change of the log-odds of cancer = 1 per standard deviation of each feature"
-    largest = best.to_frame().abs().mean().idxmax()
-    row = f">{largest}<"
+    row = f">{W.abs().mean().idxmax()}<"
     parts = [title, ", over 30 rows", unit, row, "optimal (gap 0)", "target exact"]
     indices = [seen.index(part) for part in parts]
     assert indices == sorted(indices)
@@ -158,11 +158,28 @@ def test_the_finding_comes_first_then_numbers_then_the_proof(explained):
         assert machinery in hidden
     assert "<script" not in seen + hidden
     assert "<details open" not in seen + hidden
+    # print shows five features and the proof, and no losses
+    lines = str(best).splitlines()
+    assert [line.split("  ")[1] for line in lines[2:7]] == list(order[:5])
+    rest = W.abs().mean()[order[5:]]
+    assert lines[7] == f"2 others, at most {rest.max():.3g} in size"
+    assert lines[8].startswith("optimal (gap 0) · target exact")
+    assert len(lines) == 9
+    assert "gradient_matching" not in str(best)
+    assert len(repr(best).splitlines()) == 1
+    # and signs that were counted are shown after loading
+    best.save(tmp_path / "best.npz")
+    loaded = po.Explanation.load(tmp_path / "best.npz")
+    assert loaded.program is None
+    assert "% certain" in str(best)
+    assert str(loaded) == str(best)
+    moved = loaded.measured(po.GradientMatching(2.0 * loaded.attributions))
+    assert "certain" not in str(moved)  # of another objective nobody counted
 
 
 def test_bars_reach_as_far_as_what_is_negative_and_positive(explained):
     _, _, best = explained("lightgbm")
-    seen, _ = folded(best._repr_html_())
+    seen, _, _ = best._repr_html_().partition("<details")
     W = best.to_frame()
     order = W.abs().mean().sort_values(ascending=False, kind="stable").index
     below, above = W.clip(upper=0).mean()[order], W.clip(lower=0).mean()[order]
@@ -196,41 +213,17 @@ def test_of_one_row_its_own_values_are_shown(explained):
     assert "mean over rows" not in str(one)
 
 
-def test_print_shows_five_features_and_the_proof_and_no_losses(explained):
-    _, _, best = explained("histgb")
-    lines = str(best).splitlines()
-    W = best.to_frame()
-    order = W.abs().mean().sort_values(ascending=False, kind="stable").index
-    assert [line.split("  ")[1] for line in lines[2:7]] == list(order[:5])
-    rest = W.abs().mean()[order[5:]]
-    assert lines[7] == f"2 others, at most {rest.max():.3g} in size"
-    assert lines[8].startswith("optimal (gap 0) · target exact")
-    assert len(lines) == 9
-    assert "gradient_matching" not in str(best)
-    assert len(repr(best).splitlines()) == 1
-
-
 def test_a_direction_is_said_in_shares_of_rows():
     W = np.array([[1.0, -1.0, 2.0, 0.0, 0.0], [3.0, -2.0, -1.0, 1.0, 0.0]])
     columns = ["up", "down", "both", "some", "none"]
-    mine = po.Explanation(
-        attributions=W,
-        method="mine",
-        labels=po.solve(
-            1.0 * po.GradientMatching(pd.DataFrame(W, columns=columns))
-        ).labels,
-    )
-    said = {line.split()[0]: line for line in str(mine).splitlines()[2:]}
+    card = mine(W, labels=Labels(None, tuple(columns)))
+    said = {line.split()[0]: line for line in str(card).splitlines()[2:]}
     assert said["up"].split() == ["up", "+2", "always", "raises"]
     assert said["down"].endswith("-1.5  always lowers")
     assert "+0.5  raises in 50\xa0% (-0.5 and +1)" in said["both"]
     assert said["some"].endswith("raises in 50\xa0%, else 0")
     assert said["none"].split() == ["none", "0", "no", "effect"]
-
-
-def test_rounding_is_no_number():
-    W = np.array([[1.0, 2.0], [-1.0 + 1e-16, 2.0]])
-    assert "x0   0 " in str(po.Explanation(attributions=W, method="mine"))
+    assert "x0   0 " in str(mine([[1.0, 2.0], [-1.0 + 1e-16, 2.0]]))  # is no number
 
 
 def test_a_headline_names_as_many_features_as_matter_and_fit():
@@ -261,34 +254,29 @@ def test_nothing_is_proved_of_a_baseline(explained):
     assert card.endswith("not optimized: nothing is proved of it")
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"value": 1.0, "lower_bound": 1.0 - 1e-9}, "optimal (gap 1e-09)"),
-        ({"value": 1.0, "lower_bound": 0.9}, "within 10 % of optimal (gap 1.0e-01)"),
-        (
-            {"value": 1.0, "lower_bound": 1.0, "violation": 0.25},
-            "bounds are missed by 2.5e-01: not proved optimal",
-        ),
-    ],
-)
-def test_a_gap_is_not_called_zero(fields, words):
+GAPS = [
+    ({"lower_bound": 1.0 - 1e-9}, "optimal (gap 1e-09)"),
+    ({"lower_bound": 0.9}, "within 10 % of optimal (gap 1.0e-01)"),
+    ({"violation": 0.25}, "bounds are missed by 2.5e-01: not proved optimal"),
+]
+
+
+def test_a_gap_is_not_called_zero_and_the_target_stands_beside_it():
     best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
-    certificate = Certificate(scale=1.0, kind="strong convexity", **fields)
-    shown = str(dataclasses.replace(best, certificate=certificate))
-    assert words in shown
-    assert "(gap 0)" not in shown
-
-
-def test_a_loaded_explanation_shows_the_signs_that_were_counted(explained, tmp_path):
-    _, _, best = explained("histgb")
-    best.save(tmp_path / "best.npz")
-    loaded = po.Explanation.load(tmp_path / "best.npz")
-    assert loaded.program is None
-    assert "% certain" in str(best)
-    assert str(loaded) == str(best)
-    moved = loaded.measured(po.GradientMatching(2.0 * loaded.attributions))
-    assert "certain" not in str(moved)  # of another objective nobody counted
+    exact = {"value": 1.0, "lower_bound": 1.0, "scale": 1.0, "kind": "dual"}
+    for fields, words in GAPS:
+        certificate = Certificate(**{**exact, **fields})
+        shown = str(dataclasses.replace(best, certificate=certificate))
+        assert words in shown
+        assert "(gap 0)" not in shown
+        assert " · target given as numbers" in shown
+        assert "its error is not known" not in shown  # settings have the rest
+    blocks = np.eye(3) + 0.1 * np.random.default_rng(0).normal(size=(5, 3, 3))
+    target = Estimate.of_blocks(blocks, source="noise", n_draws=50)
+    drawn = po.solve(1.0 * po.GradientMatching(target))
+    assert "; noise, 50 draws)" in str(drawn)
+    told = str(dataclasses.replace(drawn, target=None))
+    assert told.splitlines()[-1].startswith("optimal (gap 0) · ")
 
 
 # ---- pages
@@ -302,13 +290,11 @@ def luminance(colour):
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize(
-    "page", ["#ffffff", "#f7f7f7", "#111418", "#1e1e1e", "#000000"]
-)
 @pytest.mark.parametrize("colour", [BAR_RAISES, BAR_LOWERS])
-def test_bars_have_the_contrast_of_graphics_on_light_and_dark_pages(page, colour):
-    low, high = sorted([luminance(page), luminance(colour)])
-    assert (high + 0.05) / (low + 0.05) >= 3.0  # WCAG 2.2, 1.4.11
+def test_bars_have_the_contrast_of_graphics_on_light_and_dark_pages(colour):
+    for page in ("#ffffff", "#f7f7f7", "#111418", "#1e1e1e", "#000000"):
+        low, high = sorted([luminance(page), luminance(colour)])
+        assert (high + 0.05) / (low + 0.05) >= 3.0  # WCAG 2.2, 1.4.11
 
 
 HOSTILE = '<img src=x onerror="alert(1)">\x1b[31m'

@@ -234,36 +234,33 @@ def test_tables_and_their_files_are_the_same_after_loading(name, saved, tmp_path
 
 
 @each_result
-def test_no_folder_is_made_of_a_name_that_may_be_mistyped(name, tmp_path):
+def test_other_kinds_and_folders_that_are_not_there_are_refused(name, saved, tmp_path):
+    other = saved("explanation" if name == "trade_offs" else "trade_offs")
+    with pytest.raises(InvalidInput, match=r"\.npz: not (a )?saved .*: .*else"):
+        type(made(name)).load(other)
     for write_to in ("to_csv", "to_json", "save"):
-        with pytest.raises(
-            InvalidInput, match=r"file\S*: there is no folder .*a/none$"
-        ):
+        with pytest.raises(InvalidInput, match=r"file\S*: there is no folder .*/none$"):
             getattr(made(name), write_to)(tmp_path / "a" / "none" / "file")
     assert list(tmp_path.iterdir()) == []
 
 
+WAYS: dict[str, Callable[[Result], Result]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": filed,
+    "replace": dataclasses.replace,
+}
+
+
 @each_result
-@pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle", "replace"])
-def test_copies_have_the_fields_and_nobody_writes_to_them(name, way):
+def test_copies_have_the_fields_and_nobody_writes_to_them(name):
     result = made(name)
-    again = {
-        "copy": copy.copy,
-        "deepcopy": copy.deepcopy,
-        "pickle": lambda x: pickle.loads(pickle.dumps(x)),
-        "replace": dataclasses.replace,
-    }[way](result)
-    assert same(again, result)
-    assert again._repr_html_() == result._repr_html_()
-    for value in vars(again).values():
-        assert not isinstance(value, np.ndarray) or not value.flags.writeable
-
-
-@each_result
-def test_a_file_of_another_kind_of_result_is_refused(name, saved):
-    other = saved("explanation" if name == "trade_offs" else "trade_offs")
-    with pytest.raises(InvalidInput, match=r"\.npz: not (a )?saved .*: .*else"):
-        type(made(name)).load(other)
+    for way in WAYS.values():
+        again = way(result)
+        assert same(again, result)
+        assert again._repr_html_() == result._repr_html_()
+        for value in vars(again).values():
+            assert not isinstance(value, np.ndarray) or not value.flags.writeable
 
 
 # ---- forgeries
@@ -349,17 +346,6 @@ def test_forged_headers_load_as_what_they_say_or_not_at_all(
     assert refused > 2 * loaded
 
 
-@each_result
-def test_headers_with_more_or_fewer_keys_are_refused(name, saved, tmp_path):
-    members, crafted = members_of(saved(name)), tmp_path / "crafted.npz"
-    header = header_of(members)
-    fewer = [{k: v for k, v in header.items() if k != key} for key in header]
-    for forged in (*fewer, *({**header, more: None} for more in ("more", HOSTILE))):
-        mine = with_header(members, forged)
-        write(crafted, signed(mine) if "digest" in forged else mine)
-        assert outcome(name, crafted) is None
-
-
 def own_forgeries(own: np.ndarray) -> Iterator[np.ndarray]:
     """Its own numbers: one of them odd, cut, repeated, of another type."""
     for odd in (np.nan, np.inf, -np.inf, -1.0, 0.0, 2.0, 1e9, 1e308):
@@ -396,13 +382,17 @@ def test_forged_arrays_load_as_what_they_say_or_not_at_all(name, saved, tmp_path
 
 
 @each_result
-def test_members_that_are_gone_added_or_packed_are_refused(name, saved, tmp_path):
+def test_what_is_gone_added_or_packed_is_refused(name, saved, tmp_path):
     members, crafted = members_of(saved(name)), tmp_path / "crafted.npz"
-    for member in members:
-        write(crafted, {k: v for k, v in members.items() if k != member})
+    header = header_of(members)
+    headers = [{k: v for k, v in header.items() if k != key} for key in header]
+    headers += [{**header, more: None} for more in ("more", HOSTILE)]
+    forged = [with_header(members, other) for other in headers]
+    forged = [signed(x) if "digest" in header_of(x) else x for x in forged]
+    forged += [{k: v for k, v in members.items() if k != member} for member in members]
+    for other in (*forged, signed({**members, "more.npy": npy(np.ones(3))})):
+        write(crafted, other)
         assert outcome(name, crafted) is None
-    write(crafted, signed({**members, "more.npy": npy(np.ones(3))}))
-    assert outcome(name, crafted) is None
     write(crafted, members, zipfile.ZIP_DEFLATED)
     assert outcome(name, crafted) is None
 
@@ -455,6 +445,15 @@ def higher(key: str) -> Change:
     )
 
 
+def less(noun: str) -> Change:
+    """A name less."""
+    return lambda header, _: header["shared"][0][noun].pop()
+
+
+def turned(_, arrays):
+    arrays["sets"] = arrays["sets"][:, ::-1]
+
+
 heavier = times("weights", 1.05)
 
 
@@ -465,7 +464,7 @@ def filled(key: str, value: object) -> Change:
 CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("explanation", "certificate: .* value .*, and the losses", higher("value")),
     ("explanation", "certificate: it is of the value", times("losses", 1.001)),
-    ("explanation", "certificate: it is of the value", times("weights", 1.05)),
+    ("explanation", "certificate: it is of the value", heavier),
     ("explanation", "its lower bound .* is above", higher("lower_bound")),
     ("explanation", "its scale is below", of_certificate(scale=0.0)),
     ("explanation", "not all weighted losses", lambda h, _: h["losses"].popitem()),
@@ -473,11 +472,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("explanation", "losses.*: expected a finite number", times("losses", math.inf)),
     ("explanation", "weights.*: .* finite number >= 0", times("weights", -1.0)),
     ("explanation", "attributions: 6 of 6 .* not f", filled("attributions", math.nan)),
-    (
-        "explanation",
-        "labels: expected 3 names of points",
-        lambda h, _: pop(h, "points"),
-    ),
+    ("explanation", "labels: expected 3 names of points", less("points")),
     ("explanation", "units: expected 'gradient'", lambda h, _: h.update(units="m")),
     ("explanation", "evaluations: exp", lambda h, _: h.update(evaluations=True)),
     ("explanation", "its header has no losses", lambda h, _: h.pop("losses")),
@@ -494,16 +489,8 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("trade_offs", "shared: expected a place", lambda h, _: first(h).update(labels=1)),
     ("trade_offs", "shared: exp", lambda h, _: first(h).update(labels=False)),
     ("trade_offs", "optimized.0.units: exp", lambda h, _: first(h).update(units="m")),
-    (
-        "trade_offs",
-        "optimized.0: certificate: it is",
-        lambda h, a: heavier(first(h), a),
-    ),
-    (
-        "trade_offs",
-        "optimized.0: losses: there is no",
-        lambda h, _: h["losses"].append("a"),
-    ),
+    ("trade_offs", "optimized.0: cert.*: it is", lambda h, a: heavier(first(h), a)),
+    ("trade_offs", "d.0: losses: there is no", lambda h, _: h["losses"].append("a")),
     ("trade_offs", "it has no optimized.0.attr", lambda _, a: a.pop(FIRST)),
     ("trade_offs", "the array 'optimized.7.att", lambda _, a: a.update({SEVENTH: G})),
     ("trade_offs", "baselines.0.standard_errors: .* >= 0", filled(ERRORS, -1.0)),
@@ -516,8 +503,8 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("certain", "best_ranks: some are", lambda _, a: a["best_ranks"].fill(3)),
     ("certain", "worst_ranks: some are", lambda _, a: a["worst_ranks"].fill(3)),
     ("certain", "attributions: of a feature that is not", is_absent),
-    ("certain", "labels: expected 2 names", lambda h, _: pop(h, "features")),
-    ("certain", "labels: expected 3 names", lambda h, _: pop(h, "points")),
+    ("certain", "labels: expected 2 names", less("features")),
+    ("certain", "labels: expected 3 names", less("points")),
     ("shares", "n_zero: more than", lambda h, _: h.update(n_zero=7)),
     ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
     ("shares", "removed: also of", lambda h, _: h.update(removed=h["kept"])),
@@ -525,11 +512,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("stability", "worst: not of", lambda h, _: h["agreements"][0]["worst"].popitem()),
     ("stability", "from 0 to 1", lambda h, _: h["agreements"][0].update(top=1.01)),
     ("stability", "agreements: expected", lambda h, _: h.update(agreements=[])),
-    (
-        "interactions",
-        "sets: expected asc",
-        lambda _, a: a.update(sets=a["sets"][:, ::-1]),
-    ),
+    ("interactions", "sets: expected asc", turned),
     ("interactions", "sets: expected asc", lambda _, a: a["sets"].fill(3)),
     ("interactions", "n_candidates: exp", lambda h, _: h.update(n_candidates=1)),
     ("interactions", "columns: expected those", lambda h, _: h["columns"].pop()),
@@ -551,7 +534,7 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("lime", "scatter: it is that", without_a_row),
     ("lime", "alpha: expected numbers from 0", lambda _, a: a["alpha"].fill(1.1)),
     ("lime", "effective_share: exp", lambda _, a: a["effective_share"].fill(1.1)),
-    ("lime", "labels: expected 2 names", lambda h, _: pop(h, "features")),
+    ("lime", "labels: expected 2 names", less("features")),
     ("text_lime", "document 0: starts, ends: ", lambda _, a: a[ENDS].fill(99)),
     ("text_lime", "document 0: places: ", lambda _, a: a[PLACES].fill(0)),
     ("text_lime", "document 0: coefficients: ", words_moved),
@@ -562,13 +545,9 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("diagnosis", "notes: notes are", lambda h, _: h.update(notes=h["findings"])),
     ("diagnosis", "row: there is no row 2", lambda h, _: worst(h).update(row=2)),
     ("diagnosis", "column: there is no", lambda h, _: h["quiet"][0].update(column=2)),
-    ("diagnosis", "labels: expected 2 names", lambda h, _: pop(h, "points")),
+    ("diagnosis", "labels: expected 2 names", less("points")),
 ]
 """Of which result, what is said, and what is changed in its header and arrays."""
-
-
-def pop(header: dict[str, Any], noun: str) -> None:
-    header["shared"][0][noun].pop()
 
 
 @pytest.mark.parametrize(("name", "message", "change"), CONTRADICTIONS)

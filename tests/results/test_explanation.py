@@ -1,15 +1,19 @@
-"""Explanations: saved and loaded exactly, whole files only, names kept."""
+"""Explanations: fields that nobody writes to, names, units, standard errors, rows."""
 
 from __future__ import annotations
 
 import dataclasses
-import zipfile
+import tracemalloc
+import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import header_of, members_of, npy, with_header, write
-from exact_values import same
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -18,7 +22,7 @@ from propopt.tables.frames import Labels
 
 
 G = np.arange(6.0).reshape(3, 2) / 7
-
+BARE = po.Explanation(attributions=G, method="gradient")
 FULL = po.Explanation(
     attributions=G,
     method="lime",
@@ -35,195 +39,183 @@ FULL = po.Explanation(
     solver="conic",
     seconds=0.1,
 )
-BARE = po.Explanation(attributions=G, method="gradient")
-NO_DISTANCE = po.Explanation(
-    attributions=G,
-    method="optimized",
-    certificate=po.Certificate(value=1, lower_bound=1, scale=1, kind="dual"),
-)
+W = np.array([[1.0, -2.0, 4.0], [3.0, 0.5, 2.0]])
+ERRORS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.0]])
 SLOPES = po.Explanation(
-    attributions=np.array([[1.0, -2.0, 4.0], [3.0, 0.5, 2.0]]),
+    attributions=W,
     method="lime",
     labels=Labels(("p", "q"), ("a", "b", "c")),
     parameters={"scale": 0.1},
     weights={"sparsity": 1.0},
     losses={"sparsity": 12.5},
     multipliers={"smoothness": 1.0},
-    standard_errors=np.ones((2, 3)),
+    standard_errors=ERRORS,
     details={"r2": np.ones(2)},
     evaluations=200,
 )
-OUTPUT = dataclasses.replace(SLOPES, units="output")
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "best.npz"
+def mine(attributions=W, **fields):
+    return po.Explanation(attributions=attributions, method="mine", **fields)
 
 
-def reloaded(explanation: po.Explanation, path) -> po.Explanation:
-    explanation.save(path)
-    return po.Explanation.load(path)
+# ---- arrays that nobody writes to
 
 
-@pytest.mark.parametrize("explanation", [FULL, BARE, NO_DISTANCE, OUTPUT])
-def test_every_field_comes_back_exactly(explanation, path):
-    assert same(reloaded(explanation, path), explanation)
-    with np.load(path, allow_pickle=False) as file:
-        assert all(file[name].dtype != object for name in file.files)
-        known = explanation.standard_errors is not None
-        assert ("standard_errors" in file.files) is known
+X = np.random.default_rng(3).normal(size=(9, 2))
+GRAPH = po.chain_graph(9)
+OBJECTIVE = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(GRAPH)
+WITH_EDGES = po.GradientMatching(X) + po.MaxDifferenceRobustness(GRAPH)
+FUNCTION = po.functions.Power(3)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("a", "b", "c"),
-        (3, 1, 2),
-        (0.1, 0.2, 1e300),
-        (1, "one", 1.5),
-        tuple(np.arange(3)),
-        tuple(np.array([0.5, 1.5, 2.5])),
-        ("", "ü", 'a "quoted"\nline'),
-        None,
-    ],
-    ids=repr,
-)
-def test_names_of_points_come_back_as_they_were(names, path):
-    labels = Labels(points=names, features=("x", "y"))
-    explanation = po.Explanation(attributions=G, method="gradient", labels=labels)
-    result = reloaded(explanation, path).labels
-    assert result == labels
-    if names is not None:
-        kinds = [float if isinstance(n, float) else type(n) for n in names]
-        kinds = [int if issubclass(k, np.integer) else k for k in kinds]
-        assert [type(n) for n in result.points] == kinds
+def swept(objective, name, **settings):
+    return po.sweep(objective, {name: [0.1, 1.0]}, **settings).optimized[1]
 
 
-def test_other_names_become_text(path):
-    days = tuple(pd.date_range("2024-01-01", periods=3))
-    explanation = po.Explanation(
-        attributions=G, method="gradient", labels=Labels(points=days)
-    )
-    assert reloaded(explanation, path).labels.points == tuple(map(str, days))
+def induced():
+    explainer = po.inductive.GaussianProcessExplainer(lengthscale=1.0).fit(X, X)
+    return explainer.explain(X + 0.1, return_std=True)
 
 
-def test_object_arrays_are_not_written(path):
-    bad = po.Explanation(
-        attributions=G, method="gradient", details={"what": np.array([object()])}
-    )
-    with pytest.raises(ValueError, match="expected numbers, got object"):
-        bad.save(path)
-    assert list(path.parent.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("best", "best.npz"),
-        ("best.npz", "best.npz"),
-        ("scale=0.1", "scale=0.1.npz"),
-        ("best.v1", "best.v1.npz"),
-    ],
-)
-def test_name_is_kept_and_completed(name, file, tmp_path):
-    BARE.save(tmp_path / name)
-    assert [p.name for p in tmp_path.iterdir()] == [file]
-    np.testing.assert_array_equal(po.Explanation.load(tmp_path / name).attributions, G)
-    assert po.Explanation.load(str(tmp_path / file)).method == "gradient"
-
-
-def test_missing_file_is_not_found(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        po.Explanation.load(tmp_path / "nothing.npz")
-
-
-def test_failed_write_leaves_the_old_file(path, monkeypatch):
-    FULL.save(path)
-    before = path.read_bytes()
-
-    def savez(file, **_):
-        file.write_bytes(b"half of it")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(np, "savez", savez)
-    with pytest.raises(OSError, match="disk full"):
-        BARE.save(path)
-    assert path.read_bytes() == before
-    assert [p.name for p in path.parent.iterdir()] == ["best.npz"]
-
-
-def test_saving_again_replaces_the_file(path):
-    FULL.save(path)
-    BARE.save(path)
-    assert po.Explanation.load(path).method == "gradient"
-
-
-def cut_file(path):
-    FULL.save(path)
-    path.write_bytes(path.read_bytes()[:200])
-
-
-def other_zip(path):
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("notes.txt", "hello")
-
-
-def other_archive(**arrays):
-    return lambda path: np.savez(path, **arrays)
-
-
-OTHER_FILES = {
-    "archive": other_archive(data=np.ones(3)),
-    "array": lambda path: path.write_bytes(npy(np.ones(3))),
-    "text": lambda path: path.write_text("method,loss\n"),
-    "empty": lambda path: path.write_bytes(b""),
-    "cut": cut_file,
-    "zip": other_zip,
-    "header of another": other_archive(
-        header=np.array('{"format": "other"}'), attributions=np.ones(3)
+MAKERS = {
+    "splitting": lambda: po.solve(WITH_EDGES),
+    "bounded": lambda: po.solve(
+        1.0 * OBJECTIVE.losses[0], subject_to=[OBJECTIVE.losses[1] <= 1.0]
     ),
-    "no header": other_archive(header=np.array("hello"), attributions=np.ones(3)),
+    "zero": lambda: po.solve(1.0 * po.GradientMatching(0.0 * X)),
+    "curve": lambda: swept(OBJECTIVE, "pairwise_robustness"),
+    "workers": lambda: swept(WITH_EDGES, "max_difference_robustness", n_jobs=2),
+    "smoothgrad": lambda: po.explainers.SmoothGrad(scale=0.1).explain(FUNCTION, X),
+    "aggregate": lambda: po.explainers.aggregate(OBJECTIVE, [X, 2 * X]),
+    "induced": induced,
+    "explain": lambda: po.explain(FUNCTION, X),
+    "scaled": lambda: mine(X, standard_errors=np.abs(X)).scaled([1.0, 2.0]),
+    "grouped": lambda: po.solve(OBJECTIVE).grouped({"both": ["x0", "x1"]}),
+    "given": lambda: mine(X.tolist(), details={"r2": np.ones(9)}),
 }
+"""Solvers are asked for the same beside what they do once."""
 
 
-@pytest.mark.parametrize("write", OTHER_FILES.values(), ids=OTHER_FILES)
-def test_other_files_are_refused_by_name(write, path):
-    write(path)
-    with pytest.raises(InvalidInput, match=r"best\.npz: not a saved explanation"):
-        po.Explanation.load(path)
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_no_array_of_an_explanation_can_be_written_to(make):
+    result = make()
+    _ = result.attributions, result.standard_errors  # some are computed when read
+    fields = {k: x for k, x in vars(result).items() if isinstance(x, np.ndarray)}
+    for name, array in (fields | result.details).items():
+        assert isinstance(array, np.ndarray), name
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7.0
 
 
-def test_a_file_of_the_first_version_is_read(path):
-    FULL.save(path)
-    members = members_of(path)
-    header = header_of(members) | {"version": 1}
-    header["labels"] = header.pop("shared")[0]
-    for later in ("units", "evaluations", "target", "quantity", "digest"):
-        del header[later]
-    write(path, with_header(members, header))
-    result = po.Explanation.load(path)
-    assert (result.units, result.evaluations) == ("gradient", 0)
-    np.testing.assert_array_equal(result.attributions, FULL.attributions)
+def test_what_was_given_is_copied_where_somebody_could_write():
+    theirs, errors, r2 = W.copy(), ERRORS.copy(), np.ones(2)
+    result = mine(theirs, standard_errors=errors, details={"r2": r2})
+    for array in (theirs, errors, r2):
+        array[:] = 0.0
+    np.testing.assert_array_equal(result.attributions, W)
+    np.testing.assert_array_equal(result.standard_errors, ERRORS)
+    np.testing.assert_array_equal(result.details["r2"], np.ones(2))
+    sealed = W.copy()
+    sealed.setflags(write=False)
+    result = mine(sealed)
+    assert result.attributions is sealed
+    assert po.Explanation(**vars(result)).attributions is sealed
 
 
-def test_newer_version_is_refused_with_both_numbers(path):
-    FULL.save(path)
-    members = members_of(path)
-    write(path, with_header(members, header_of(members) | {"version": 7, "new": 1}))
-    with pytest.raises(InvalidInput, match=r"version 7; this propopt reads version 6"):
-        po.Explanation.load(path)
+def test_a_solution_is_not_copied():
+    G = np.ones((200_000, 10))
+    best = po.solve(1.0 * po.GradientMatching(G))
+    other = po.GradientMatching(G, name="other")
+    tracemalloc.start()
+    try:
+        again = best.measured(other)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert again.attributions is best.attributions
+    assert peak < 1.5 * G.nbytes  # W − G, and no copy of W
 
 
-def test_frame_has_the_names_of_the_input():
+def test_tables_have_the_names_of_the_input_and_are_the_readers_own():
     frame = pd.DataFrame(G, columns=["age", "dose"], index=["p", "q", "r"])
     best = po.solve(1.0 * po.GradientMatching(frame))
-    pd.testing.assert_frame_equal(best.to_frame(), frame, check_exact=False)
-
-
-def test_frame_of_nameless_input_counts_features():
+    table = best.to_frame()
+    pd.testing.assert_frame_equal(table, frame, check_exact=False)
+    table.iloc[0, 0] = 7.0
+    assert table.iloc[0, 0] == 7.0
+    assert best.attributions[0, 0] != 7.0
     assert list(BARE.to_frame().columns) == ["x0", "x1"]
     assert list(BARE.to_frame().index) == [0, 1, 2]
+
+
+def test_numbers_of_other_kinds_become_floats():
+    assert mine(np.arange(4).reshape(2, 2)).attributions.dtype == np.float64
+    np.testing.assert_array_equal(mine(pd.DataFrame(X)).attributions, X)
+    errors = [[0, 1, 2], [np.inf, np.nan, 0]]  # those unknown need not be finite
+    result = mine(standard_errors=errors).standard_errors
+    assert result.dtype == np.float64
+    np.testing.assert_array_equal(result, errors)
+
+
+REFUSED = [
+    ("attributions: .*expected 2 dimensions", lambda: mine(np.ones(3))),
+    ("attributions: .*not finite", lambda: mine([[1.0, np.nan]])),
+    ("attributions: .*expected numbers", lambda: mine([["a", "b"]])),
+    ("attributions: .*empty", lambda: mine(np.ones((0, 2)))),
+    (r"labels: expected 2 names of .*, got 1", lambda: mine(labels=Labels(("a",)))),
+    (r"labels: expected 3 .*, got 1", lambda: mine(labels=Labels(features=("a",)))),
+    (
+        r"standard_errors: expected 2 dimensions, got an array of shape \(3,\)",
+        lambda: mine(standard_errors=np.ones(3)),
+    ),
+    (
+        r"standard_errors: expected shape \(2, 3\), got \(3, 2\)",
+        lambda: mine(standard_errors=np.ones((3, 2))),
+    ),
+    ("standard_errors: .*numbers >= 0", lambda: mine(standard_errors=-ERRORS)),
+    ("standard_errors: .*numbers", lambda: mine(standard_errors=[["a"] * 3] * 2)),
+    (
+        "details: 'base_value' is a field: give",
+        lambda: mine(details={"base_value": np.zeros(2)}),
+    ),
+    *(
+        (
+            f"scaled: .* units 'gradient', got '{units}'",
+            lambda units=units: in_units(units),
+        )
+        for units in ("output", "scaled")
+    ),
+    ("scale: ", lambda: SLOPES.scaled(2.0)),
+    ("scale: ", lambda: SLOPES.scaled([1.0, 2.0])),
+    ("scale: ", lambda: SLOPES.scaled([1.0, np.nan, 1.0])),
+    ("scale: ", lambda: SLOPES.scaled(np.ones((1, 3)))),
+    (".*'x': no feature 'z'", lambda: SLOPES.grouped({"x": ["z"]})),
+    (".*'x': expected a list", lambda: SLOPES.grouped({"x": []})),
+    (".*'x': expected a list", lambda: SLOPES.grouped({"x": "a"})),
+    (".*'a' appears twice", lambda: SLOPES.grouped({"x": ["a"], "y": ["a"]})),
+    (".*'c': a feature is called so", lambda: SLOPES.grouped({"c": ["a", "b"]})),
+    (".*two features have one name", lambda: named_twice().grouped({"x": ["c"]})),
+    ("standard_errors: they are not known", lambda: mine().intervals()),
+    ("level: expected a number between", lambda: SLOPES.intervals(level=1.0)),
+]
+
+
+def in_units(units):
+    dataclasses.replace(SLOPES, units=units).scaled(np.ones(3))
+
+
+def named_twice():
+    return dataclasses.replace(SLOPES, labels=Labels(features=("a", "a", "c")))
+
+
+@pytest.mark.parametrize(("message", "call"), REFUSED)
+def test_what_is_none_is_refused_by_name(message, call):
+    with pytest.raises(InvalidInput, match=f"^{message}"):
+        call()
+
+
+# ---- what follows from the fields
 
 
 def test_repr_gives_what_is_known():
@@ -233,51 +225,47 @@ def test_repr_gives_what_is_known():
     assert "gap=7.0e-01" in text
     assert "solver=conic" in text
     assert repr(BARE) == "Explanation(gradient, 3 points × 2 features)"
+    assert repr(SLOPES).endswith("evaluations=200)")
 
 
-def test_objective_is_the_weighted_sum_and_gap_that_of_the_certificate():
+def test_what_is_zero_neither_raises_nor_lowers():
+    table = mine([[1.0, -4.0, 0.0], [3.0, 2.0, 0.0], [0.0, 1.0, 0.0]]).top(3)
+    assert list(table.index) == ["x1", "x0", "x2"]
+    np.testing.assert_allclose(table["raises"], [2 / 3, 2 / 3, 0.0])
+    np.testing.assert_allclose(table["lowers"], [1 / 3, 0.0, 0.0])
+
+
+def test_the_objective_is_the_weighted_sum_and_measuring_adds_losses():
     assert FULL.objective == pytest.approx(1 / 3)
     assert FULL.gap == FULL.certificate.gap
     assert BARE.objective is BARE.gap is None
-
-
-def test_measuring_adds_losses_and_keeps_the_rest():
     measured = FULL.measured(po.Smoothness(po.chain_graph(2)))
     assert measured.losses["gradient_matching"] == 1 / 3
     assert measured.losses["smoothness"] > 0
     assert "smoothness" not in FULL.losses
     assert measured.details is FULL.details
+    certified = SLOPES.certified(1.0 * po.GradientMatching(W))
+    assert certified.standard_errors is SLOPES.standard_errors
 
 
-def test_evaluations_are_shown_where_they_were_counted():
-    assert repr(SLOPES).endswith("evaluations=200)")
-    assert "evaluations" not in repr(BARE)
+def test_a_loss_of_the_same_name_takes_the_certificate_away():
+    best, other = po.solve(OBJECTIVE), po.GradientMatching(X)
+    assert best.measured(OBJECTIVE).certificate == best.certificate
+    measured = best.measured(other)
+    assert measured.certificate is None
+    assert measured.weights == measured.multipliers == {}
+    assert measured.losses["gradient_matching"] == other.value(best)
 
 
 def test_scaled_attributions_keep_only_what_holds_for_them():
-    result = SLOPES.scaled([10, 1, 0.5])
-    np.testing.assert_array_equal(result.attributions, [[10, -2, 2], [30, 0.5, 1]])
+    result = SLOPES.scaled([10, -1, 0.5])
+    np.testing.assert_array_equal(result.attributions, W * [10.0, -1.0, 0.5])
+    np.testing.assert_array_equal(result.standard_errors, ERRORS * [10.0, 1.0, 0.5])
     assert result.units == "scaled"
-    assert result.details == {}
-    np.testing.assert_array_equal(result.standard_errors, [[10, 1, 0.5]] * 2)
-    assert result.weights == result.losses == result.multipliers == {}
+    assert result.weights == result.losses == result.multipliers == result.details == {}
     assert result.certificate is result.objective is None
     assert result.parameters == SLOPES.parameters
     assert (result.labels, result.evaluations) == (SLOPES.labels, 200)
-
-
-@pytest.mark.parametrize("units", ["output", "scaled"])
-def test_only_slopes_can_be_scaled(units):
-    with pytest.raises(InvalidInput, match=f"units 'gradient', got '{units}'"):
-        dataclasses.replace(SLOPES, units=units).scaled(np.ones(3))
-
-
-@pytest.mark.parametrize(
-    "scale", [2.0, [1.0, 2.0], [1.0, np.nan, 1.0], np.ones((1, 3))]
-)
-def test_a_scale_that_is_not_one_number_per_feature_is_refused(scale):
-    with pytest.raises(InvalidInput, match=r"^scale: "):
-        SLOPES.scaled(scale)
 
 
 def test_grouped_attributions_are_signed_sums_in_order_of_the_first():
@@ -286,76 +274,181 @@ def test_grouped_attributions_are_signed_sums_in_order_of_the_first():
     np.testing.assert_array_equal(result.attributions, [[1, 2], [3, 2.5]])
     assert result.weights == result.losses == result.details == result.multipliers == {}
     assert (result.units, result.evaluations) == ("gradient", 200)
-    ends = SLOPES.grouped({"ends": ["c", "a"]})
-    np.testing.assert_array_equal(ends.to_frame()["ends"], [5, 5])
-    assert list(ends.to_frame().columns) == ["ends", "b"]
+    assert result.standard_errors is None  # of sums they are not known
+    ends = SLOPES.grouped({"ends": ["c", "a"]}).to_frame()
+    np.testing.assert_array_equal(ends["ends"], [5, 5])
+    assert list(ends.columns) == ["ends", "b"]
     result = SLOPES.grouped({"a": ["a", "b"]})  # of the name of its own feature
     assert result.labels.features == ("a", "c")
 
 
-@pytest.mark.parametrize(
-    ("groups", "complaint"),
-    [
-        ({"x": ["z"]}, "'x': no feature 'z'"),
-        ({"x": []}, "'x': expected a list"),
-        ({"x": "a"}, "'x': expected a list"),
-        ({"x": ["a"], "y": ["a"]}, "'a' appears twice"),
-        ({"c": ["a", "b"]}, "'c': a feature is called so too"),
-    ],
-)
-def test_groups_that_are_none_are_refused(groups, complaint):
-    with pytest.raises(InvalidInput, match=complaint):
-        SLOPES.grouped(groups)
-
-
-def test_features_of_one_name_cannot_be_grouped():
-    twice = dataclasses.replace(SLOPES, labels=Labels(features=("a", "a", "c")))
-    with pytest.raises(InvalidInput, match="two features have one name"):
-        twice.grouped({"x": ["c"]})
-
-
-def test_a_loaded_explanation_shows_the_card_that_it_had(tmp_path):
-    X = np.random.default_rng(0).normal(size=(12, 3))
-    objective = po.GradientMatching(X**3) + po.PairwiseRobustness(po.knn_graph(X, 2))
-    best = po.solve(objective)
-    best.save(tmp_path / "best")
-    again = po.Explanation.load(tmp_path / "best")
-    assert "% certain" in again._repr_html_()
-    assert again._repr_html_() == best._repr_html_()
-    assert str(again) == str(best)
-    assert again.loss_shares == best.loss_shares
-    assert again.scaled([1.0, 2.0, 3.0]).loss_shares == {}  # of other numbers
-    assert again.scaled([1.0, 2.0, 3.0]).certain_share is None
-
-
-def test_parts_that_miss_the_prediction_are_refused(path):
-    W, base = np.array([[1.0, -2.0], [0.5, 0.25]]), np.array([3.0, 3.0])
-    parts = po.Explanation(
-        attributions=W,
-        method="optimized",
-        units="output",
-        base_value=base,
-        prediction=base + W.sum(axis=1),
-    )
-    parts.save(path)
-    off = parts.prediction + np.array([0.0, 0.0035])  # of 3.75: by 0.1 %
-    with pytest.raises(InvalidInput, match="row 1 and its base value miss"):
-        dataclasses.replace(parts, prediction=off).save(path)
+def test_standard_errors_are_those_of_methods_that_sample():
+    cube, line = po.functions.Power(3), np.linspace(-1.0, 1.0, 5)[:, None]
+    for method in (po.explainers.SmoothGrad(scale=0.1), po.explainers.Lime(scale=0.1)):
+        result = method.explain(cube, line)
+        assert result.standard_errors.shape == result.attributions.shape
+        assert (result.standard_errors > 0.0).all()
+        assert "standard_errors" not in result.details
+    assert po.explainers.Gradient().explain(cube, line).standard_errors is None
+    assert po.solve(1.0 * po.GradientMatching(W)).standard_errors is None
+    spread = induced()  # that of a posterior is another thing
+    assert spread.standard_errors is None
+    assert list(spread.details) == ["standard_deviation"]
 
 
 def test_intervals_follow_the_laws_of_their_errors():
-    W, errors = np.array([[1.0, -2.0]]), np.array([[0.5, 0.25]])
-    plain = po.Explanation(attributions=W, method="mine", standard_errors=errors)
-    low, high = np.moveaxis(plain.intervals(level=0.9), 2, 0)
-    np.testing.assert_allclose((high - low) / 2, 1.6448536269514722 * errors)
-    np.testing.assert_allclose((high + low) / 2, W)
+    plain = mine(standard_errors=ERRORS)
     target = TargetError(value=1.0, scale=2.0, spread=0.1, source="draws", n_blocks=10)
     drawn = dataclasses.replace(plain, target=target)
-    low, high = np.moveaxis(drawn.intervals(level=0.9), 2, 0)
-    np.testing.assert_allclose((high - low) / 2, 1.8331129326536335 * errors)  # t_9
-    exact = po.Explanation(attributions=W, method="mine", target=exact_target("e", 1.0))
+    for result, quantile in (  # normal, and t of 9 degrees
+        (plain, 1.6448536269514722),
+        (drawn, 1.8331129326536335),
+    ):
+        low, high = np.moveaxis(result.intervals(level=0.9), 2, 0)
+        np.testing.assert_allclose((high - low) / 2, quantile * ERRORS)
+        np.testing.assert_allclose((high + low) / 2, W)
+    exact = mine(target=exact_target("e", 1.0))
     assert (exact.intervals() == W[:, :, None]).all()
-    with pytest.raises(InvalidInput, match="standard_errors: they are not known"):
-        po.Explanation(attributions=W, method="mine").intervals()
-    with pytest.raises(InvalidInput, match="level: expected a number between"):
-        plain.intervals(level=1.0)
+
+
+# ---- rows that are explained
+
+
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(50.0, 9.0, 60).round(2),
+            "ward": rng.choice(["north <b>", "south"], 60),
+            "dose": rng.integers(1, 9, 60).astype(float),
+        },
+        index=[f"patient {n}" for n in range(60)],
+    )
+    frame.iloc[3, 2] = np.nan
+    frame.iloc[4, 1] = None
+    return frame
+
+
+TABLE = table()
+Y = TABLE.age + 4.0 * (TABLE.ward == "south") + TABLE.dose.fillna(20.0)
+MODEL = make_pipeline(
+    make_column_transformer((OrdinalEncoder(), ["ward"]), remainder="passthrough"),
+    HistGradientBoostingRegressor(max_iter=20),
+).fit(TABLE, Y)
+EIGHT = TABLE.iloc[:8]
+WAYS = {
+    "together": lambda: po.explain(MODEL, EIGHT, data=TABLE),
+    "parts": lambda: po.explain(MODEL, EIGHT, data=TABLE, units="output"),
+    "alone": lambda: po.Explainer(MODEL, data=TABLE).fit().explain(EIGHT),
+    "parts alone": lambda: (
+        po.Explainer(MODEL, data=TABLE, units="output").fit().explain(EIGHT)
+    ),
+    "reference": lambda: po.Explainer(MODEL, EIGHT).fit().reference_,
+    "baseline": lambda: po.explainers.TreeShap(background=TABLE).explain(
+        po.wrap(MODEL, data=TABLE), EIGHT
+    ),
+}
+missing_patterns = pytest.mark.filterwarnings(
+    "ignore::propopt.base.errors.MissingPatternsWarning"
+)
+
+
+@cache
+def way(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", po.errors.MissingPatternsWarning)
+        return WAYS[name]()
+
+
+def expected(n, name):
+    value = TABLE.iloc[n][name]
+    if pd.isna(value):
+        return "missing"
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_each_way_of_explaining_keeps_the_rows(name, tmp_path):
+    way(name).save(tmp_path / "kept.npz")
+    for result in (way(name), po.Explanation.load(tmp_path / "kept.npz")):
+        for n in range(8):
+            for j, column in enumerate(TABLE.columns):
+                assert result.value_of(n, j) == expected(n, column)
+
+
+@missing_patterns
+@pytest.mark.parametrize("n", [0, 3, 4])
+def test_a_card_of_one_row_has_its_values_also_when_loaded(n, tmp_path):
+    one = po.explain(MODEL, TABLE.iloc[[n]], data=TABLE)
+    lines = str(one).splitlines()
+    for name in TABLE.columns:
+        assert any(f"{name} = {expected(n, name)}" in line for line in lines)
+    one.save(tmp_path / "one.npz")
+    same = po.Explanation.load(tmp_path / "one.npz")
+    assert same._repr_html_() == one._repr_html_()
+    assert "north <b>" not in one._repr_html_()
+
+
+def test_plots_and_shap_show_values_without_the_table():
+    parts = way("parts")
+    axes = po.plots.plot_row(parts, "patient 3")
+    shown = {label.get_text() for label in axes.get_yticklabels()}
+    assert shown == {f"{name} = {expected(3, name)}" for name in TABLE.columns}
+    asked = po.plots.plot_row(parts, "patient 0", X=EIGHT * 1)
+    assert asked.get_yticklabels()[0].get_text() in {
+        f"{name} = {expected(0, name)}" for name in TABLE.columns
+    }
+    pytest.importorskip("shap")
+    theirs = parts.to_shap()
+    np.testing.assert_array_equal(theirs.data, parts.points)
+    texts = [expected(4, name) for name in TABLE.columns]
+    assert theirs.display_data[4].tolist() == texts
+
+
+def test_gaps_of_completeness_are_what_rows_miss_and_not_known_of_slopes():
+    parts = way("parts")
+    both = parts.grouped({"person": ["age", "ward"]})  # adds up too, without a value
+    assert both.points is both.contributions is None
+    assert both.value_of(0, 0) == ""
+    np.testing.assert_allclose(both.completeness_gap, 0.0, atol=1e-10)
+    wrong = dataclasses.replace(parts, attributions=1.001 * parts.attributions)
+    missed = 0.001 * parts.attributions.sum(axis=1)
+    np.testing.assert_allclose(wrong.completeness_gap, missed, atol=1e-10)
+    assert way("together").completeness_gap is None
+    for unknown in ("base_value", "prediction"):
+        assert dataclasses.replace(parts, **{unknown: None}).completeness_gap is None
+
+
+WRONG = [
+    ("together", "ward: expected", {"categories": {"ward": ("north",)}}),
+    ("together", "is no feature", {"categories": {"nobody": ("a", "b")}}),
+    ("together", "points: ward: expected|is no feature", {"points": None}),
+    *(
+        (name, "losses: gradient_matching is said to be", factor)
+        for name in ("together", "parts", "alone", "parts alone")
+        for factor in (1.001, 0.0)
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "message", "change"), WRONG)
+def test_what_contradicts_the_rows_or_the_target_is_not_saved(
+    name, message, change, tmp_path
+):
+    made = way(name)
+    if not isinstance(change, dict):
+        field = "gradient" if made.gradient is not None else "contributions"
+        change = {field: change * getattr(made, field)}
+    with pytest.raises(InvalidInput, match=message):
+        dataclasses.replace(made, **change).save(tmp_path / "wrong.npz")
+
+
+def test_parts_that_miss_the_prediction_are_refused(tmp_path):
+    base = np.array([3.0, 3.0])
+    prediction = base + W.sum(axis=1)
+    parts = mine(units="output", base_value=base, prediction=prediction)
+    parts = dataclasses.replace(parts, method="optimized")
+    parts.save(tmp_path / "a.npz")
+    off = prediction + np.array([0.0, 0.008])  # by less than 0.1 %
+    with pytest.raises(InvalidInput, match="row 1 and its base value miss"):
+        dataclasses.replace(parts, prediction=off).save(tmp_path / "a.npz")

@@ -14,7 +14,8 @@ from propopt.functions import Power
 
 
 N = 30
-shap = pytest.importorskip("shap")
+
+pytest.importorskip("shap")
 shap = require("shap")
 
 
@@ -56,61 +57,45 @@ SUMS = {
     ),
     "force": lambda e: shap.plots.force(e[3], matplotlib=True, show=False),
 }
-each_plot = pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS.keys())
-each_sum = pytest.mark.parametrize("plot", SUMS.values(), ids=SUMS.keys())
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    """Figures are not kept from test to test."""
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    pyplot.close("all")
-    yield pyplot
-    pyplot.close("all")
-
-
-@each_plot
-def test_plots_of_the_package_draw_slopes(plot, contributions, X, closed):
-    slopes = po.Explanation(
+@pytest.fixture
+def slopes(contributions):
+    return po.Explanation(
         attributions=contributions.attributions,
         method="optimized",
         labels=contributions.labels,
+        base_value=contributions.base_value,  # theirs would be no base of slopes
     )
-    plot(slopes.to_shap(X))
-    assert closed.gcf().axes
 
 
-@pytest.mark.parametrize("plot", [*PLOTS.values(), *SUMS.values()])
-def test_plots_of_the_package_draw_contributions(plot, contributions, X, closed):
+@pytest.mark.parametrize("name", [*PLOTS, *SUMS])
+def test_plots_of_the_package_draw_slopes_and_contributions(
+    name, slopes, contributions, X
+):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    plot = (PLOTS | SUMS)[name]
     plot(contributions.to_shap(X))
-    assert closed.gcf().axes
-
-
-@each_sum
-def test_slopes_are_not_drawn_as_parts_of_a_sum(plot, contributions, X):
-    slopes = po.Explanation(
-        attributions=contributions.attributions,
-        method="optimized",
-        base_value=contributions.base_value,  # a base value of theirs would be no base
-    )
+    assert pyplot.gcf().axes
+    pyplot.close("all")
+    if name in PLOTS:
+        plot(slopes.to_shap(X))
+        assert pyplot.gcf().axes
+        return
     assert repr(slopes.to_shap(X).base_values).startswith("None")
     with pytest.raises(InvalidInput, match=r"these are slopes.*units='output'"):
         plot(slopes.to_shap(X))
 
 
-def test_slopes_come_back_without_a_base_value(contributions, X):
-    slopes = po.Explanation(attributions=contributions.attributions, method="optimized")
-    there = slopes.to_shap(X)
-    assert "slopes add up to no output" in repr(there)
-    assert po.Explanation.from_shap(there).base_value is None
-
-
-def test_there_and_back_again(contributions, X):
+def test_there_and_back_again(contributions, slopes, X):
     same = po.Explanation.from_shap(contributions.to_shap(X))
     np.testing.assert_array_equal(same.attributions, contributions.attributions)
     assert same.labels.features == contributions.labels.features
     assert (same.units, same.method) == ("output", "shap")
     np.testing.assert_array_equal(same.base_value, np.full(N, 0.4))
+    there = slopes.to_shap(X)
+    assert "slopes add up to no output" in repr(there)
+    assert po.Explanation.from_shap(there).base_value is None
 
 
 def test_a_real_explanation_of_the_package_keeps_its_base_values():
@@ -126,14 +111,13 @@ def test_a_real_explanation_of_the_package_keeps_its_base_values():
     np.testing.assert_array_equal(ours.to_shap(X).base_values, ours.base_value)
 
 
-def test_inputs_are_put_in_the_order_of_the_explanation(contributions, X):
+def test_inputs_are_in_the_order_of_the_explanation_and_categories_codes(
+    contributions, X
+):
     turned = X[["visits", "colour", "age"]].iloc[::-1]
     there, again = contributions.to_shap(X), contributions.to_shap(turned)
     np.testing.assert_array_equal(there.data, again.data)
     assert list(there.display_data[:, 2]) == X["colour"].tolist()
-
-
-def test_categories_are_codes_in_their_order_and_missing_ones_nan(contributions, X):
     X["colour"] = pd.Categorical(X["colour"], ["red", "green", "blue"])
     X.loc["row 4", "colour"] = np.nan
     codes = contributions.to_shap(X).data[:, 2]
@@ -142,32 +126,25 @@ def test_categories_are_codes_in_their_order_and_missing_ones_nan(contributions,
     assert np.isnan(codes[4])
 
 
-@pytest.mark.parametrize(
-    ("table", "sentence"),
-    [
-        (
-            np.zeros((N, 2)),
-            r"X: expected the shape of the attributions, \(30, 3\), got",
-        ),
-        (np.zeros(3), r"got \(3,\)"),
-        (pd.DataFrame(np.zeros((N, 4))), r"got \(30, 4\)"),
-    ],
-)
-def test_inputs_of_another_shape_are_refused(contributions, table, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        contributions.to_shap(table)
+SHAPE = r"X: expected the shape of the attributions, \(30, 3\), got "
+THERE = [
+    (SHAPE + r"\(30, 2\)", np.zeros((N, 2))),
+    (SHAPE + r"\(3,\)", np.zeros(3)),
+    (SHAPE + r"\(30, 4\)", pd.DataFrame(np.zeros((N, 4)))),
+]
+BACK = [
+    ("expected a shap.Explanation, got ndarray", np.eye(2)),
+    ("expected the values of one output", shap.Explanation(np.zeros((2, 2, 3)))),
+    ("one for each of 2 rows, got", shap.Explanation(np.eye(2), np.zeros(3))),
+    ("expected one finite number", shap.Explanation(np.eye(2), np.nan)),
+    ("not finite", shap.Explanation(np.full((2, 2), np.nan))),
+]
 
 
-@pytest.mark.parametrize(
-    ("source", "sentence"),
-    [
-        (np.eye(2), "expected a shap.Explanation, got ndarray"),
-        (shap.Explanation(np.zeros((2, 2, 3))), "expected the values of one output"),
-        (shap.Explanation(np.eye(2), np.zeros(3)), "one for each of 2 rows, got"),
-        (shap.Explanation(np.eye(2), np.nan), "expected one finite number"),
-        (shap.Explanation(np.full((2, 2), np.nan)), "not finite"),
-    ],
-)
-def test_other_things_than_explanations_of_one_output_are_refused(source, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        po.Explanation.from_shap(source)
+def test_what_is_none_is_refused(contributions):
+    for sentence, table in THERE:
+        with pytest.raises(InvalidInput, match=sentence):
+            contributions.to_shap(table)
+    for sentence, source in BACK:
+        with pytest.raises(InvalidInput, match=sentence):
+            po.Explanation.from_shap(source)

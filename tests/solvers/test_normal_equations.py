@@ -45,12 +45,9 @@ DETERMINED = [
 ]
 
 
-def solved(
-    objective: po.Objective, start: Solution | None = None, tolerance: float = 1e-6
-) -> Solution:
-    weights = np.array(list(objective.weights.values()))
+def solved(objective, start=None, tolerance=1e-6):
     prepared = NormalEquations().prepare(Program(objective.losses))
-    return prepared.solve(weights, tolerance, start)
+    return prepared.solve(objective.coefficients, tolerance, start)
 
 
 def weighted(names: tuple[str, ...], scale: float = 1.0) -> po.Objective:
@@ -58,13 +55,10 @@ def weighted(names: tuple[str, ...], scale: float = 1.0) -> po.Objective:
     return sum(scale * 3.0**-i * LOSSES[name] for i, name in enumerate(names))
 
 
-def test_most_combinations_are_determined():
-    assert len(DETERMINED) > 60
-
-
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("names", DETERMINED, ids="-".join)
 def test_it_solves_the_normal_equations(names):
+    assert len(DETERMINED) > 60
     objective = weighted(names)
     result = solved(objective, tolerance=1e-12)
     expected = normal_equations(objective, (N, D))
@@ -72,77 +66,50 @@ def test_it_solves_the_normal_equations(names):
     assert po.certify(objective, result.W).gap <= 1e-9
 
 
-@pytest.mark.parametrize("names", [("function", "knn"), ("function", "kernel")])
-def test_it_is_the_smallest_minimiser_as_there_is_one(names):
-    objective = weighted(names)
-    expected = po.solve(objective, "minimum_norm").attributions
-    np.testing.assert_allclose(solved(objective).W, expected, atol=1e-6)
+def test_scales_of_data_and_extreme_weights_are_certified():
+    for size, strength in itertools.product((1e-6, 1e6), repeat=2):
+        objective = po.FunctionMatching(X, size * F) + strength * LOSSES["knn"]
+        assert po.certify(objective, solved(objective).W).gap <= 1e-6
+    objective = weighted(("gradient", "function", "knn"))
+    alone = {"function_matching": 0.0, "pairwise_robustness": 0.0}
+    result = solved(objective.with_weights(alone), tolerance=1e-14)
+    np.testing.assert_allclose(result.W, np.cos(X))
 
 
-@pytest.mark.parametrize("size", [1e-6, 1e6])
-@pytest.mark.parametrize("strength", [1e-6, 1e6])
-def test_scales_of_data_and_extreme_weights_are_certified(size, strength):
-    objective = po.FunctionMatching(X, size * F) + strength * LOSSES["knn"]
-    result = solved(objective)
-    assert po.certify(objective, result.W).gap <= 1e-6
-
-
-def test_a_start_nearby_saves_work():
+def test_a_start_at_the_optimum_is_returned_and_none_is_changed():
     objective = weighted(("gradient", "function", "knn"))
     first = solved(objective)
-    again = solved(objective, start=first)
-    np.testing.assert_array_equal(again.W, first.W)
-
-
-def test_losses_of_weight_zero_take_no_part():
-    objective = weighted(("gradient", "function", "knn")).with_weights(
-        {"function_matching": 0.0, "pairwise_robustness": 0.0}
-    )
-    np.testing.assert_allclose(solved(objective, tolerance=1e-14).W, np.cos(X))
-
-
-def test_a_start_is_not_changed():
+    np.testing.assert_array_equal(solved(objective, start=first).W, first.W)
     start = Solution(W=np.ones((N, D)))
-    solved(weighted(("gradient", "knn")), start=start)
+    solved(objective, start=start)
     assert (start.W == 1.0).all()
 
 
+APART = np.concatenate([X, 100 + X[:2]])  # two points cannot fix three attributions
+TWO_PARTS = po.threshold_graph(APART, 50.0)
+PARTS = po.PairwiseRobustness(TWO_PARTS)
+SEEN = po.KernelRobustness(gaussian_kernel(X, 1.0) + np.eye(N), mean="none")
+UNDETERMINED = {
+    "function": [LOSSES["function"]],
+    "parts": [po.FunctionMatching(APART, F[[*range(N), 0, 1]]), PARTS],
+}
+TAKEN = {
+    "function, chain": [LOSSES["function"], LOSSES["chain"]],  # one equation each
+    "local": [LOSSES["local"]],
+    **{k: [LOSSES["function"], LOSSES[k]] for k in ("knn", "lattice", "kernel")},
+    "kernel without mean": [po.FunctionMatching(np.ones((N, D)), F), SEEN],
+}
+
+
 @pytest.mark.parametrize("limit", [0, 10_000])
-@pytest.mark.parametrize(
-    ("names", "open_"),
-    [
-        (("function",), True),
-        (("function", "chain"), False),  # equal features, and then one equation each
-        (("local",), False),
-        (("function", "knn"), False),
-        (("function", "lattice"), False),
-        (("function", "kernel"), False),
-    ],
-)
-def test_what_is_undetermined_is_refused(names, open_, limit, monkeypatch):
+@pytest.mark.parametrize("name", [*UNDETERMINED, *TAKEN])
+def test_what_is_undetermined_is_refused(name, limit, monkeypatch):
     monkeypatch.setattr(complete, "DENSE_LIMIT", limit)
-    program = Program(tuple(LOSSES[name] for name in names))
+    assert TWO_PARTS.n_components == 2
+    program = Program(tuple((UNDETERMINED | TAKEN)[name]))
     refusal = NormalEquations().refusal(program)
-    assert (refusal is not None and "undetermined" in refusal) == open_
-
-
-@pytest.mark.parametrize("limit", [0, 10_000])
-def test_each_component_has_to_be_determined(limit, monkeypatch):
-    monkeypatch.setattr(complete, "DENSE_LIMIT", limit)
-    Z = np.concatenate([X, 100 + X[:2]])  # two points cannot fix three attributions
-    graph = po.threshold_graph(Z, 50.0)
-    assert graph.n_components == 2
-    losses = (po.FunctionMatching(Z, Z[:, 0]), po.PairwiseRobustness(graph))
-    assert "undetermined" in (NormalEquations().refusal(Program(losses)) or "")
-
-
-@pytest.mark.parametrize("limit", [0, 10_000])
-def test_a_kernel_with_no_mean_determines_all(limit, monkeypatch):
-    monkeypatch.setattr(complete, "DENSE_LIMIT", limit)
-    ones = np.ones((N, D))
-    kernel = po.KernelRobustness(gaussian_kernel(X, 1.0) + np.eye(N), mean="none")
-    losses = (po.FunctionMatching(ones, F), kernel)
-    assert NormalEquations().refusal(Program(losses)) is None
+    assert (refusal is None) == (name in TAKEN)
+    assert name in TAKEN or "undetermined" in refusal
 
 
 def test_function_matching_on_a_large_graph_takes_seconds():

@@ -1,17 +1,20 @@
-"""Values and bounds are right to their last digits, whatever the mean and the scale."""
+"""Values, bounds and optima are right to their last digits, whatever mean and scale.
+
+Constants cost nothing but in the matching losses, so that the optimum beside an offset
+is the one without it, shifted; sparsity of attributions of one sign is linear.
+"""
 
 from __future__ import annotations
 
-import warnings
+import time
 
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
-from catalogue import LOSSES, NOISE, SHAPE, VALUES, D, G, N, S, X
+from catalogue import LOSSES, NOISE, SHAPE, D, G, N, S, X
 from oracles import exact_value
 
 import propopt as po
-from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
 from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import ImplicitOverPoints, OverFeatures, OverPoints
@@ -26,8 +29,6 @@ COUPLED = {
     and loss.map.components is not None
 }
 gradient, absolute = po.GradientMatching(G), po.GradientMatching(G, norm="l1")
-
-each_loss = pytest.mark.parametrize("name", LOSSES)
 each_coupled = pytest.mark.parametrize("name", COUPLED)
 each_offset = pytest.mark.parametrize("offset", OFFSETS)
 
@@ -38,7 +39,7 @@ def rounded(loss: po.PropertyLoss, W: np.ndarray, exact: float) -> float:
     return 1e-13 * exact + declared * (2.0 * np.sqrt(exact) + declared)
 
 
-@each_loss
+@pytest.mark.parametrize("name", LOSSES)
 @each_offset
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_value_is_that_of_extended_precision(name, offset, scale, rng):
@@ -46,14 +47,8 @@ def test_value_is_that_of_extended_precision(name, offset, scale, rng):
     W = scale * (rng.normal(size=SHAPE) + offset)
     exact = float(exact_value(loss, W))
     assert abs(loss.value(W) - exact) <= rounded(loss, W, exact)
-
-
-@each_coupled
-def test_value_does_not_know_the_mean(name, rng):
-    # multiples of 2⁻²⁰ stay what they are when 2²⁰ is added
-    W = np.round(rng.normal(size=SHAPE) * 2**20) / 2**20
-    loss = COUPLED[name]
-    assert loss.value(W + 2.0**20) == pytest.approx(loss.value(W), rel=1e-14)
+    if name == "function":
+        assert rounded(loss, W, exact) <= 1e-12 * exact
 
 
 @each_coupled
@@ -63,17 +58,16 @@ def test_what_is_constant_on_components_costs_exactly_nothing(name, size, rng):
     parts = loss.map.components
     over_points = not isinstance(loss.map, OverFeatures)
     means = size * rng.normal(size=(parts.count, D if over_points else N))
-    W = np.ascontiguousarray(
-        means[parts.labels] if over_points else means[parts.labels].T
-    )
+    W = means[parts.labels] if over_points else means[parts.labels].T
+    W = np.ascontiguousarray(W)
     assert loss.value(W) == 0.0
     assert not loss.map.gradient(W).any()
     assert po.certify(1.0 * loss, W).gap == 0.0
-
-
-@each_coupled
-def test_rows_add_up_to_zero_for_programs_that_know_no_components(name):
-    matrix = COUPLED[name].map.flat(SHAPE)
+    # multiples of 2⁻²⁰ stay what they are when 2²⁰ is added
+    W = np.round(rng.normal(size=SHAPE) * 2**20) / 2**20
+    assert loss.value(W + 2.0**20) == pytest.approx(loss.value(W), rel=1e-14)
+    # also for programs that know no components
+    matrix = loss.map.flat(SHAPE)
     sums = np.abs(np.asarray(matrix.sum(axis=1)))
     largest = np.abs(matrix.data).max(initial=0.0)
     assert sums.max(initial=0.0) <= 4e-16 * np.sqrt(N) * largest
@@ -91,14 +85,6 @@ def test_signed_similarities_of_different_scale_keep_the_small_ones(rng):
     assert loss.value(W) == pytest.approx(
         2e-8 * ((root @ W[::2]) ** 2).sum(), rel=1e-12
     )
-
-
-def test_a_small_indefinite_block_is_refused_beside_a_large_one():
-    S = np.zeros((4, 4))
-    S[0, 1] = S[1, 0] = -1e-8
-    S[2, 3] = S[3, 2] = 1e8
-    with pytest.raises(po.errors.InvalidInput, match="smallest eigenvalue -2e-08"):
-        po.graph_from_matrix(S)
 
 
 @pytest.mark.parametrize("digits", [1, 3, 5])
@@ -128,7 +114,15 @@ def test_one_heavy_edge_hides_no_other(rng):
     assert po.certify(objective, best).gap <= 1e-12
 
 
-# lower bounds: those of a problem that differs by a constant alone
+def test_a_small_indefinite_block_is_refused_beside_a_large_one():
+    S = np.zeros((4, 4))
+    S[0, 1] = S[1, 0] = -1e-8
+    S[2, 3] = S[3, 2] = 1e8
+    with pytest.raises(po.errors.InvalidInput, match="smallest eigenvalue -2e-08"):
+        po.graph_from_matrix(S)
+
+
+# ---- lower bounds: those of a problem that differs by a constant alone
 
 OBJECTIVES = {
     "pairwise": gradient + 0.7 * LOSSES["pairwise, knn"],
@@ -149,36 +143,28 @@ OBJECTIVES = {
 each_objective = pytest.mark.parametrize("name", OBJECTIVES)
 
 
-def moved(objective: po.Objective, offset: float) -> po.Objective:
-    """The same losses, with gradients that are larger by a constant."""
-    terms = []
-    for weight, loss in objective.terms:
-        if isinstance(loss, po.GradientMatching):
-            loss = po.GradientMatching(loss.G + offset, norm=loss.norm)
-        terms.append((weight, loss))
-    return po.Objective(tuple(terms))
-
-
-def on_a_grid(objective: po.Objective) -> po.Objective:
-    """The same losses for gradients to which constants can be added exactly."""
-    terms = []
-    for weight, loss in objective.terms:
-        if isinstance(loss, po.GradientMatching):
-            target = np.round(loss.G * 2**10) / 2**10
-            loss = po.GradientMatching(target, norm=loss.norm)
-        terms.append((weight, loss))
+def changed(objective, change):
+    """The same losses, with other gradients."""
+    terms = [
+        (weight, po.GradientMatching(change(loss.G), norm=loss.norm))
+        if isinstance(loss, po.GradientMatching)
+        else (weight, loss)
+        for weight, loss in objective.terms
+    ]
     return po.Objective(tuple(terms))
 
 
 @each_objective
 def test_bounds_do_not_know_the_mean(name, rng):
-    objective = on_a_grid(OBJECTIVES[name])
+    # gradients to which constants can be added exactly
+    objective = changed(OBJECTIVES[name], lambda G: np.round(G * 2**10) / 2**10)
+    moved = changed(objective, lambda G: G + 2.0**20)
     result = Task(Program(objective.losses)).solve(objective.coefficients, 1e-8)
     best = np.round(result.W * 2**30) / 2**30
     steps = rng.normal(size=(3, *SHAPE))
     for W in [best, *(best + np.round(2**20 * step) / 2**30 for step in steps)]:
         here = po.certify(objective, W, duals=result.duals)
-        there = po.certify(moved(objective, 2.0**20), W + 2.0**20, duals=result.duals)
+        there = po.certify(moved, W + 2.0**20, duals=result.duals)
         assert there.value == pytest.approx(here.value, rel=1e-13)
         assert there.lower_bound == pytest.approx(
             here.lower_bound, rel=1e-9, abs=1e-9 * here.value
@@ -187,12 +173,11 @@ def test_bounds_do_not_know_the_mean(name, rng):
 
 @each_objective
 @each_offset
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_no_lower_bound_is_above_what_another_explanation_has(name, offset):
-    objective = moved(OBJECTIVES[name], offset)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UncertifiedWarning)
-        known = po.solve(OBJECTIVES[name], tolerance=1e-9).attributions + offset
-        best = po.solve(objective, tolerance=1e-9)
+    objective = changed(OBJECTIVES[name], lambda G: G + offset)
+    known = po.solve(OBJECTIVES[name], tolerance=1e-9).attributions + offset
+    best = po.solve(objective, tolerance=1e-9)
     exact = sum(weight * exact_value(loss, known) for weight, loss in objective.terms)
     assert best.certificate.lower_bound <= float(exact) * (1 + 1e-9)
 
@@ -215,33 +200,19 @@ def test_bound_of_function_matching_stays_below_the_value_it_rounds(seed):
     assert result.lower_bound <= float(exact_value(loss, W))
 
 
-def test_value_of_function_matching_is_known_to_what_its_map_declares(rng):
-    loss = po.FunctionMatching(X, VALUES)
-    W = 1e6 * rng.normal(size=SHAPE)
-    exact = float(exact_value(loss, W))
-    assert abs(loss.value(W) - exact) <= rounded(loss, W, exact)
-    assert rounded(loss, W, exact) <= 1e-12 * exact
-
-
-@pytest.mark.parametrize("size", [1e-3, 0.1])
-def test_what_rounding_may_do_to_gradients_is_part_of_the_gap(size, monkeypatch):
-    # the slope at W is within 2cδ of what is computed, and q is 2-strongly convex
-    objective = OBJECTIVES["kernel"]
-    best = po.solve(objective).attributions
-    monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(0.0, size))
-    result = po.certify(objective, best)
-    excess = (2 * 0.05 * size) ** 2 / 4
-    assert result.value - result.lower_bound == pytest.approx(excess, rel=1e-6)
-
-
-def test_what_rounding_may_do_to_residuals_is_part_of_the_gap(monkeypatch):
+@pytest.mark.parametrize("residual", [0.0, 1e-3])
+@pytest.mark.parametrize("size", [0.0, 1e-3, 0.1])
+def test_what_rounding_may_do_is_part_of_the_gap(residual, size, monkeypatch):
     objective = OBJECTIVES["kernel"]
     best = po.solve(objective)
-    monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(1e-3, 0.0))
+    monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(residual, size))
     result = po.certify(objective, best.attributions)
-    size = np.sqrt(best.losses["kernel_robustness"])
-    excess = 0.05 * 1e-3 * (2 * size + 1e-3)
-    assert result.value - result.lower_bound == pytest.approx(excess, rel=1e-6)
+    # the slope at W is within 2cδ of what is computed, and q is 2-strongly convex
+    excess = (2 * 0.05 * size) ** 2 / 4
+    root = np.sqrt(best.losses["kernel_robustness"])
+    excess += 0.05 * residual * (2 * root + residual)
+    gap = result.value - result.lower_bound
+    assert gap == pytest.approx(excess, rel=1e-6, abs=1e-12 * result.value)
 
 
 @pytest.mark.parametrize("error", [-1e-11, -1e-12, 0.0, 1e-12, 1e-11])
@@ -275,3 +246,121 @@ def test_an_optimum_of_zero_has_no_bound_above_it_wherever_it_is_taken(name, rng
         objective = po.Objective(((1.0, matching), *terms))
         W = target + 10.0 ** rng.uniform(-9, 3) * rng.normal(size=SHAPE)
         assert po.certify(objective, W).lower_bound == 0.0
+
+
+# ---- gradients beside a large mean, as nearly linear models have them
+
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(120, 2))
+T = RNG.normal(size=(120, 3))
+GRAPH = po.knn_graph(ROWS, 5)
+NEAR = po.PairwiseRobustness(GRAPH)
+LATTICE = po.graphs.LatticeGraph((12, 10))
+DESIGNS = RNG.normal(size=(120, 4, 3))
+RESIDUALS = np.sin(np.arange(480.0)).reshape(120, 4)
+DIRECTION = np.array([1.0, -1.0, 0.5])
+
+
+def matching(C):
+    return po.GradientMatching(T + C)
+
+
+def locally(C):
+    """Function matching near C, whose values C explains up to the same remainders."""
+    values = RESIDUALS + DESIGNS @ C
+    return po.FunctionMatching(0.0 * T, values, perturbations=DESIGNS)
+
+
+def largest(graph=GRAPH, aggregate="sum", norm="l2"):
+    return po.MaxDifferenceRobustness(graph, aggregate, norm)
+
+
+BESIDE = {
+    "max": lambda C, b: matching(C) + b * largest(aggregate="max"),
+    "sum": lambda C, b: matching(C) + b * largest(),
+    "sum, lattice": lambda C, b: matching(C) + b * largest(LATTICE),
+    "sum, l1": lambda C, b: matching(C) + b * largest(norm="l1"),
+    "max and pairs": lambda C, b: matching(C) + b * largest(aggregate="max") + b * NEAR,
+    "function": lambda C, b: locally(C) + b * NEAR,
+    "function and gradient": lambda C, b: locally(C) + 0.1 * matching(C) + b * NEAR,
+    "gradient in l1": lambda C, b: po.GradientMatching(T + C, norm="l1") + b * NEAR,
+    "smooth features": lambda C, b: (
+        matching(C.max()) + b * largest() + b * po.Smoothness(po.chain_graph(3))
+    ),
+}
+
+
+@pytest.mark.sampled(27)
+@pytest.mark.parametrize("offset", [1e4, 1e5, 1e6])
+@pytest.mark.parametrize("b", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("name", BESIDE)
+def test_an_offset_shifts_the_optimum_and_changes_nothing_else(name, b, offset):
+    C = offset * DIRECTION
+    plain = po.solve(BESIDE[name](0.0 * C, b), tolerance=1e-6)
+    best = po.solve(BESIDE[name](C, b), tolerance=1e-6)
+    assert best.solver == plain.solver != "CLARABEL"
+    assert best.objective == pytest.approx(plain.objective, rel=1e-6)
+    above = best.certificate.value - best.certificate.lower_bound
+    assert above <= 2e-6 * plain.objective
+
+
+def test_a_start_from_other_weights_is_shifted_too():
+    loss = largest(aggregate="max")
+    weights = {loss.name: [1.0, 1.1, 1.2]}
+    for point in po.sweep(matching(1e6 * DIRECTION) + loss, weights).optimized:
+        alone = po.solve(matching(0.0) + point.weights[loss.name] * loss)
+        assert point.objective == pytest.approx(alone.objective, rel=2e-6)
+
+
+SPARSE = {"pairs": NEAR, "lattice": po.PairwiseRobustness(LATTICE), "none": None}
+
+
+@pytest.mark.sampled(24)
+@pytest.mark.parametrize("offset", [1e4, 1e6])
+@pytest.mark.parametrize("weight", [1e-8, 1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("b", [1.0, 1e4, 1e6])
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparsity_of_one_sign_moves_attributions_and_no_more(name, b, weight, offset):
+    C = offset * DIRECTION
+    objective, plain = matching(C) + weight * po.Sparsity(), 1.0 * matching(0.0)
+    if (near := SPARSE[name]) is not None:
+        objective, plain = objective + b * near, plain + b * near
+    best = po.solve(objective)
+    # λ Σ s(g − s λ/2) + a λ²/4 each, beside the smooth optimum
+    signs = np.sign(C)
+    linear = weight * float((signs * (T + C)).sum()) - T.size * weight**2 / 4.0
+    smooth = po.solve(plain)
+    assert best.objective == pytest.approx(smooth.objective + linear, rel=1e-9)
+    expected = smooth.attributions - signs * weight / 2.0
+    rounding = 1e-12 * offset + 1e-6
+    np.testing.assert_allclose(best.attributions - C, expected, atol=rounding)
+    assert best.gap <= 1e-6
+
+
+def test_features_that_straddle_zero_are_a_lasso_beside_those_that_do_not():
+    sparse = 10.0 * NEAR + 0.5 * po.Sparsity()
+    best = po.solve(matching(np.array([1e6, 0.0, -1e6])) + sparse)
+    alone = po.solve(po.GradientMatching(T[:, 1:2]) + sparse)
+    np.testing.assert_allclose(best.attributions[:, 1:2], alone.attributions, atol=1e-5)
+    assert (best.attributions == 0.0).any() == (alone.attributions == 0.0).any()
+    assert best.gap <= 1e-6
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1.9, 2.1, 100.0])
+def test_signs_are_judged_beside_the_weight_of_sparsity(weight):
+    positive = np.abs(T) + 1.0  # the smallest above λ/2 up to λ = 2
+    objective = po.GradientMatching(positive) + NEAR + weight * po.Sparsity()
+    best = po.solve(objective, "lasso", tolerance=1e-9)
+    other = po.solve(objective, "CLARABEL")
+    assert best.objective == pytest.approx(other.objective, rel=1e-6)
+    assert best.gap <= 1e-9
+
+
+def test_a_large_offset_takes_no_longer():
+    def seconds(C):
+        began = time.perf_counter()
+        po.solve(BESIDE["sum, l1"](C, 1e6))
+        return time.perf_counter() - began
+
+    assert seconds(1e4 * DIRECTION) <= 20.0 * seconds(0.0 * DIRECTION) + 2.0

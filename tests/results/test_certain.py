@@ -43,89 +43,83 @@ def unit(shape, *entries):
     return form
 
 
-# golden values
+BEST = po.solve(objective())
 
 
-def test_prices_of_signs_are_the_golden_ones():
-    certain = po.solve(objective()).certain()
+# ---- golden values
+
+
+def test_prices_and_half_widths_are_the_golden_ones():
+    certain = BEST.certain()
     assert certain.optimum == pytest.approx(OPTIMUM, rel=1e-12)
     np.testing.assert_allclose(certain.in_shares, SIGN_PRICES, rtol=0, atol=1e-9)
     np.testing.assert_allclose(certain.in_mean_rows, 4 * SIGN_PRICES, rtol=0, atol=1e-8)
-
-
-def test_half_widths_are_roots_of_the_golden_diagonal():
-    certain = po.solve(objective()).certain(budget=0.3)
+    curve = po.sweep(objective(), {"pairwise_robustness": [0.5, 1.0]})
+    again = curve.optimized[0].certain()  # is read before it is judged
+    np.testing.assert_allclose(again.in_shares, SIGN_PRICES, rtol=0, atol=1e-9)
+    widths = BEST.certain(budget=0.3).half_widths
     expected = np.sqrt(0.3 * OPTIMUM / 4 * INVERSE_DIAGONAL)
-    np.testing.assert_allclose(certain.half_widths, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(widths, expected, rtol=0, atol=1e-9)
 
 
 def test_a_sign_is_certain_just_if_its_price_is_above_the_budget():
-    best = po.solve(objective())
     for budget in (0.01, 0.1, 0.4):
-        certain = best.certain(budget)
-        assert ((certain.signs != 0) == (certain.in_mean_rows > budget)).all()
+        certain = BEST.certain(budget)
         known = certain.signs != 0
-        assert (certain.signs[known] == np.sign(best.attributions)[known]).all()
-    assert 0.0 < best.certain().share < 1.0  # the default tells something
+        assert (known == (certain.in_mean_rows > budget)).all()
+        assert (certain.signs[known] == np.sign(BEST.attributions)[known]).all()
+    assert 0.0 < BEST.certain().share < 1.0  # the default tells something
 
 
-# against Clarabel
+# ---- against Clarabel
 
 
 @pytest.mark.parametrize("place", [(0, 0), (1, 2), (2, 1), (3, 2)])
 def test_half_widths_are_the_extremes_that_clarabel_finds(place):
-    best = po.solve(objective())
-    certain = best.certain(budget=0.2)
-    level = best.objective + 0.2 * best.objective / 4
+    certain = BEST.certain(budget=0.2)
+    level = BEST.objective * (1 + 0.2 / 4)
     for sign in (1.0, -1.0):
         extreme = largest(objective(), level, unit(G.shape, (place, sign)))
-        reach = extreme - sign * best.attributions[place]
+        reach = extreme - sign * BEST.attributions[place]
         assert certain.half_widths[place] == pytest.approx(reach, rel=1e-6)
 
 
-def price_by_clarabel(best, form):
+def price_by_clarabel(form):
     """The least rise at which ⟨ℓ, V⟩ > 0 falls to zero, from its least at one level.
 
     Where it is −m at F* + β, it is zero at F* + β (⟨ℓ, W⟩ / (⟨ℓ, W⟩ + m))².
     """
-    beta, now = 0.2 * best.objective, float((form * best.attributions).sum())
-    fall = now + largest(objective(), best.objective + beta, -form)
+    beta, now = 0.2 * BEST.objective, float((form * BEST.attributions).sum())
+    fall = now + largest(objective(), BEST.objective + beta, -form)
     return beta * (now / fall) ** 2
 
 
 @pytest.mark.parametrize("row", range(4))
-def test_prices_of_orders_of_values_are_those_of_clarabel(row):
-    best = po.solve(objective())
-    prices = best.certain(order="value").order_prices[row]
-    indices = np.argsort(-best.attributions[row])
-    for first, second, price in zip(indices, indices[1:], prices, strict=False):
+def test_prices_of_orders_are_those_of_clarabel(row):
+    W = BEST.attributions[row]
+    prices, order = BEST.certain(order="value").order_prices[row], np.argsort(-W)
+    for first, second, price in zip(order, order[1:], prices, strict=False):
         form = unit(G.shape, ((row, first), 1.0), ((row, second), -1.0))
-        assert price == pytest.approx(price_by_clarabel(best, form), rel=1e-5)
-
-
-@pytest.mark.parametrize("row", range(4))
-def test_prices_of_orders_of_sizes_are_the_least_of_two_forms(row):
-    best = po.solve(objective())
-    s = np.sign(best.attributions[row])
-    prices = best.certain().order_prices[row]
-    indices = np.argsort(-np.abs(best.attributions[row]))
-    for d, e, price in zip(indices, indices[1:], prices, strict=False):
-        least = min(
-            price_by_clarabel(
-                best, unit(G.shape, ((row, d), s[d]), ((row, e), sign * s[e]))
-            )
+        assert price == pytest.approx(price_by_clarabel(form), rel=1e-5)
+    # of sizes it is the least of two forms
+    prices, order = BEST.certain().order_prices[row], np.argsort(-np.abs(W))
+    for d, e, price in zip(order, order[1:], prices, strict=False):
+        forms = [
+            unit(G.shape, ((row, d), np.sign(W[d])), ((row, e), sign * np.sign(W[e])))
             for sign in (1.0, -1.0)
-        )
-        assert price == pytest.approx(least, rel=1e-5)
+        ]
+        assert price == pytest.approx(min(map(price_by_clarabel, forms)), rel=1e-5)
 
 
-@pytest.mark.parametrize("extra", ["sparsity", "max difference"])
+EXTRA = {
+    "sparsity": 0.4 * po.Sparsity(),
+    "max difference": 0.5 * po.MaxDifferenceRobustness(POINTS),
+}
+
+
+@pytest.mark.parametrize("extra", EXTRA.values(), ids=EXTRA)
 def test_further_convex_losses_make_the_set_no_wider(extra):
-    loss = {
-        "sparsity": 0.4 * po.Sparsity(),
-        "max difference": 0.5 * po.MaxDifferenceRobustness(POINTS),
-    }[extra]
-    problem = objective() + loss
+    problem = objective() + extra
     best = po.solve(problem, tolerance=1e-9)
     certain = best.certain(budget=1.0)
     beta = best.objective / 4
@@ -165,7 +159,7 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
     ).max()
 
 
-# targets with errors
+# ---- targets with errors
 
 
 def estimated(B=8, spread=0.3):
@@ -183,21 +177,30 @@ def with_target(target):
     )
 
 
+T_7 = 2.3646242515927844  # at 0.975
+
+
 def test_the_target_error_widens_by_what_solving_for_each_block_says():
     target = estimated()
-    best = po.solve(with_target(target))
-    plain = po.solve(objective()).certain()
-    certain = best.certain()
-    moved = np.stack(
-        [po.solve(with_target(block)).attributions for block in target.blocks]
-    )
-    errors = moved.std(axis=0, ddof=1) / np.sqrt(8)
-    t = 2.3646242515927844  # t_7 at 0.975
-    np.testing.assert_allclose(
-        certain.half_widths - plain.half_widths, t * errors, rtol=1e-9
-    )
+    plain, certain = BEST.certain(), po.solve(with_target(target)).certain()
+    moved = [po.solve(with_target(block)).attributions for block in target.blocks]
+    errors = np.std(moved, axis=0, ddof=1) / np.sqrt(8)
+    wider = certain.half_widths - plain.half_widths
+    np.testing.assert_allclose(wider, T_7 * errors, rtol=1e-9)
     assert (certain.signs != 0).sum() < (plain.signs != 0).sum()
     assert "8 blocks" in repr(certain)
+    # with kinks: those of leaving out blocks
+    best = po.solve(with_target(target) + 0.2 * po.Sparsity())
+    plain, certain = (
+        po.solve(objective() + 0.2 * po.Sparsity()).certain(),
+        best.certain(),
+    )
+    wider = certain.half_widths - plain.half_widths
+    np.testing.assert_allclose(wider, T_7 * best.standard_errors, atol=1e-4)
+    assert "standard errors" in certain.notes[0]
+    known = dataclasses.replace(BEST, standard_errors=np.full(G.shape, 0.01)).certain()
+    wider = known.half_widths - BEST.certain().half_widths
+    np.testing.assert_allclose(wider, 1.959963984540054e-2, rtol=1e-6)
 
 
 def test_the_errors_of_a_difference_are_those_of_its_blocks():
@@ -216,41 +219,21 @@ def test_the_errors_of_a_difference_are_those_of_its_blocks():
 
 
 def test_of_a_target_without_known_error_nothing_is_included_and_that_is_said():
-    assert "not known" in repr(po.solve(objective()).certain())
+    assert "not known" in repr(BEST.certain())
     exact = Estimate(values=G.copy(), source="exact", exact=True)
     assert "exact" in repr(po.solve(with_target(exact)).certain())
 
 
-def test_standard_errors_that_are_known_are_added():
-    best = po.solve(objective())
-    without = best.certain()
-    errors = np.full(G.shape, 0.01)
-    known = dataclasses.replace(best, standard_errors=errors).certain()
-    np.testing.assert_allclose(
-        known.half_widths - without.half_widths, 1.959963984540054e-2, rtol=1e-6
-    )
-
-
-def test_errors_of_programs_with_kinks_are_those_of_leaving_out_blocks():
-    best = po.solve(with_target(estimated()) + 0.2 * po.Sparsity())
-    plain = po.solve(objective() + 0.2 * po.Sparsity()).certain()
-    certain = best.certain()
-    t = 2.3646242515927844  # t_7 at 0.975
-    np.testing.assert_allclose(
-        certain.half_widths - plain.half_widths, t * best.standard_errors, atol=1e-4
-    )
-    assert "standard errors" in certain.notes[0]
-
-
-# many points, rows
+# ---- many points, rows
 
 
 def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
-    best = po.solve(objective())
-    exact = best.certain()
+    exact = BEST.certain()
     monkeypatch.setattr("propopt.results.hessian.MOST_DIAGONALIZED", 2)
-    ball = po.solve(objective()).certain()
-    named = po.solve(objective()).certain(rows=[2])
+    ball, named = (
+        po.solve(objective()).certain(),
+        po.solve(objective()).certain(rows=[2]),
+    )
     np.testing.assert_allclose(ball.half_widths, np.sqrt(0.1 * OPTIMUM / 4), rtol=1e-12)
     assert "ball" in repr(ball)
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
@@ -270,29 +253,23 @@ def test_rows_are_named_by_their_labels():
         best.certain(rows=[7])
 
 
-# the result
+# ---- the result
 
 
-def test_ranks_agree_with_the_pairs_that_are_certain():
+def test_tables_agree_with_what_is_certain():
     values = np.array([[5.0, -4.9, 0.1, 0.0], [3.0, 1.0, -2.0, 0.5]])
     certain = po.solve(1.0 * po.GradientMatching(values)).certain(objective=None)
     assert (certain.best_ranks <= certain.worst_ranks).all()
     # an optimum of zero costs nothing: the budget is none, and all orders are certain
     assert certain.top(2).values.tolist() == [["x0", "x1"], ["x0", "x2"]]
-    pulled = po.solve(
-        po.GradientMatching(values) + po.PairwiseRobustness(po.chain_graph(2))
-    )
-    table = pulled.certain(budget=0.3).of_row(0)
+    robust = po.PairwiseRobustness(po.chain_graph(2))
+    table = po.solve(po.GradientMatching(values) + robust).certain(budget=0.3).of_row(0)
     assert table["attribution"].abs().is_monotonic_decreasing
     assert np.isnan(table["price_of_order"].iloc[-1])
-
-
-def test_the_table_counts_rows():
-    certain = po.solve(objective()).certain()
+    certain = BEST.certain()
     table = certain.to_frame()
-    np.testing.assert_allclose(
-        table["certain"], table["positive"] + table["negative"], rtol=1e-15
-    )
+    both = table["positive"] + table["negative"]
+    np.testing.assert_allclose(table["certain"], both, rtol=1e-15)
     np.testing.assert_allclose(table["certain"].mean(), certain.share)
 
 
@@ -314,23 +291,15 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     assert half == f"{100 * share:.0f} % of 12 signs are certain, over 4 rows"
 
 
-def test_after_loading_the_objective_has_to_be_given(tmp_path):
-    best = po.solve(objective())
-    best.save(tmp_path / "best")
+def test_what_has_no_objective_is_given_one(tmp_path):
+    BEST.save(tmp_path / "best")
     loaded = po.Explanation.load(tmp_path / "best.npz")
     with pytest.raises(InvalidInput, match=r"certain\(objective=...\)"):
         loaded.certain()
     again = loaded.certain(objective=objective())
-    np.testing.assert_array_equal(again.prices, best.certain().prices)
-
-
-def test_another_objective_of_the_same_names_is_certified_anew():
-    best = po.solve(objective())
+    np.testing.assert_array_equal(again.prices, BEST.certain().prices)
     other = po.Objective(((1.0, po.GradientMatching(G + 1.0)), *objective().terms[1:]))
-    assert best.certain(objective=other).share < best.certain().share
-
-
-def test_baselines_have_no_near_optimal_set():
+    assert BEST.certain(objective=other).share < BEST.certain().share
     mine = po.Explanation(attributions=G, method="mine")
     with pytest.raises(InvalidInput, match="give the objective"):
         mine.certain()
@@ -338,31 +307,17 @@ def test_baselines_have_no_near_optimal_set():
     assert mine.certain(objective=objective()).share < 1.0
 
 
-def test_a_limit_of_zero_and_losses_without_curvature_are_refused():
-    flat = po.solve(
-        po.GradientMatching(G), subject_to=[po.PairwiseRobustness(POINTS) <= 0.0]
-    )
+def test_what_has_no_near_optimal_set_is_refused():
+    robust = po.PairwiseRobustness(POINTS)
+    flat = po.solve(po.GradientMatching(G), subject_to=[robust <= 0.0])
     with pytest.raises(Refused, match="limit of zero"):
         flat.certain()
-    l1 = po.solve(po.GradientMatching(G, norm="l1") + po.PairwiseRobustness(POINTS))
     with pytest.raises(Refused, match="no squared gradient-matching"):
-        l1.certain()
-
-
-def test_a_point_on_a_curve_is_read_before_it_is_judged():
-    curve = po.sweep(objective(), {"pairwise_robustness": [0.5, 1.0]})
-    certain = curve.optimized[0].certain()
-    np.testing.assert_allclose(certain.in_shares, SIGN_PRICES, rtol=0, atol=1e-9)
-
-
-def test_a_constant_target_has_no_price_and_no_warning():
-    flat = po.solve(
-        po.GradientMatching(np.ones((4, 3))) + po.PairwiseRobustness(POINTS)
-    )
-    certain = flat.certain()
-    assert certain.share == 1.0
-    assert np.isinf(certain.in_mean_rows).all()
-    assert "<table" in certain._repr_html_()
+        po.solve(po.GradientMatching(G, norm="l1") + robust).certain()
+    constant = po.solve(po.GradientMatching(np.ones((4, 3))) + robust).certain()
+    assert constant.share == 1.0  # without a price and a warning
+    assert np.isinf(constant.in_mean_rows).all()
+    assert "<table" in constant._repr_html_()
 
 
 @settings(max_examples=15, deadline=None)
@@ -391,7 +346,7 @@ def test_permuted_inputs_give_permuted_results(rows, columns, seed):
     )
 
 
-# rows that add up
+# ---- rows that add up
 
 
 TOTAL = np.array([1.0, 0.5, -0.25, 0.0])

@@ -1,4 +1,4 @@
-"""What is validated once, refused once and never copied, however many weights."""
+"""What is validated, refused, compiled once and never copied, however many weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from catalogue import LOSSES, OBJECTIVES, G
+from catalogue import LOSSES, OBJECTIVES, D, G, N
+from cvxpy.reductions.solvers.solving_chain import SolvingChain
 from oracles import subclasses
 
 import propopt as po
@@ -17,6 +18,7 @@ import propopt.results.certificate
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import SolverFailure
 from propopt.losses import Program
+from propopt.results import curvature
 from propopt.solvers import Solution, Solver, Task
 from propopt.solvers.centred import Transposed
 
@@ -53,47 +55,50 @@ def asked(monkeypatch):
     return counts
 
 
-def times(counts):
-    """How often each solver was asked, whatever the program."""
+def most(counts):
+    """How often the solver that was asked most was asked, whatever the program."""
     totals = Counter()
     for (name, _), count in counts.items():
         totals[name] += count
-    return totals
+    return max(totals.values())
 
 
 @each_program
-def test_a_sweep_asks_each_solver_at_most_once(name, asked):
+def test_a_solve_and_a_sweep_ask_each_solver_at_most_once(name, asked):
+    po.solve(OBJECTIVES[name])
+    assert most(asked) == 1
+    asked.clear()
     curve = po.sweep(OBJECTIVES[name], {SWEPT[name]: np.geomspace(0.1, 1, 9)})
     assert [e.attributions.shape for e in curve.optimized] == 9 * [G.shape]
-    assert asked
-    assert max(times(asked).values()) == 1
+    assert most(asked) == 1
 
 
-@each_program
-def test_a_solve_asks_each_solver_at_most_once(name, asked):
-    po.solve(OBJECTIVES[name])
-    assert max(times(asked).values()) == 1
-
-
-def test_a_sweep_of_limits_asks_each_solver_at_most_once(asked):
+def by_limits():
     limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
-    curve = po.sweep(1.0 * gradient, limits={robustness: limits})
-    assert {e.solver for e in curve.optimized} == {"one_bound"}
-    assert max(times(asked).values()) == 1
+    return po.sweep(1.0 * gradient, limits={robustness: limits}).optimized[4]
 
 
-def test_a_solver_by_name_is_asked_at_most_once(asked):
+def by_name(solver):
     bound = robustness <= 0.5 * robustness.value(G)
-    for solver in ("one_bound", "conic"):
-        po.solve(1.0 * gradient, solver, subject_to=[bound])
-    assert max(times(asked).values()) == 1
+    return po.solve(1.0 * gradient, solver, subject_to=[bound])
 
 
-def test_points_and_features_are_exchanged_for_solvers_that_are_asked_once(asked):
-    solver = Transposed(po.solvers.Auto())
-    best = po.solve(gradient + 0.5 * robustness, solver)
-    assert best.solver == "spectral, transposed"
-    assert max(times(asked).values()) == 1
+def transposed():
+    return po.solve(gradient + 0.5 * robustness, Transposed(po.solvers.Auto()))
+
+
+ASKING = {
+    "one_bound": by_limits,
+    "one_bound ": lambda: by_name("one_bound"),
+    "conic": lambda: by_name("conic"),
+    "spectral, transposed": transposed,
+}
+
+
+@pytest.mark.parametrize("solver", ASKING)
+def test_other_ways_ask_each_solver_at_most_once(solver, asked):
+    assert ASKING[solver]().solver == solver.strip()
+    assert most(asked) == 1
 
 
 def test_what_a_limit_of_zero_leaves_is_offered_once(asked):
@@ -132,27 +137,16 @@ def test_numbers_are_read_once_however_many_weights(kind, monkeypatch):
 
 
 @each_program
-def test_attributions_of_a_solver_are_not_copied(name):
+def test_attributions_of_a_solver_are_not_copied_nor_read(name, monkeypatch):
     objective = OBJECTIVES[name]
     task = Task(Program(objective.losses))
-    weights = objective.coefficients
-    solution = task.solve(weights, 1e-6)
-    best = task.explain(solution, weights, 1e-6, 0.0)
+    solution = task.solve(objective.coefficients, 1e-6)
+    best = task.explain(solution, objective.coefficients, 1e-6, 0.0)
     assert np.shares_memory(best.attributions, solution.W)
     assert not best.attributions.flags.writeable
-
-
-@each_program
-def test_attributions_of_a_solver_are_not_read_as_if_a_user_gave_them(
-    name, monkeypatch
-):
-    def read(*_):
-        pytest.fail("attributions were read")
-
-    monkeypatch.setattr("propopt.losses.algebra.aligned", read)
-    bounds = [LOSSES["kernel"] <= 1.0]
-    po.solve(OBJECTIVES[name])
-    po.solve(OBJECTIVES[name], subject_to=bounds)
+    monkeypatch.setattr("propopt.losses.algebra.aligned", None)  # what a user gives
+    po.solve(objective)
+    po.solve(objective, subject_to=[LOSSES["kernel"] <= 1.0])
 
 
 class Wrong(Solver):
@@ -175,16 +169,64 @@ class Wrong(Solver):
         return self.solution
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-def test_attributions_that_are_not_finite_are_a_failure(number):
+def with_nan(number):
     W = G.copy()
     W[0, 0] = number
-    with pytest.raises(SolverFailure, match="wrong gave attributions that are not"):
-        po.solve(gradient + robustness, Wrong(Solution(W=W)))
+    return Solution(W=W)
 
 
-@pytest.mark.parametrize("price", [-1e-9, np.nan])
-def test_a_multiplier_below_zero_is_a_failure(price):
-    solution = Solution(W=G.copy(), multipliers=(price,))
-    with pytest.raises(SolverFailure, match="wrong gave a multiplier that is not"):
+IMPOSSIBLE = [
+    *(("attributions that are not", with_nan(x)) for x in (np.nan, np.inf, -np.inf)),
+    ("a multiplier that is not", Solution(W=G.copy(), multipliers=(-1e-9,))),
+    ("a multiplier that is not", Solution(W=G.copy(), multipliers=(np.nan,))),
+]
+
+
+@pytest.mark.parametrize(("what", "solution"), IMPOSSIBLE)
+def test_what_no_solver_can_give_is_a_failure(what, solution):
+    with pytest.raises(SolverFailure, match=f"wrong gave {what}"):
         po.solve(1.0 * gradient, Wrong(solution), subject_to=[robustness <= 1.0])
+
+
+# ---- compiled and diagonalised once
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """One entry for each time that cvxpy takes a program through all its reductions."""
+    result = []
+    original = SolvingChain.apply
+
+    def apply(self, problem, verbose=False):
+        result.append(problem)
+        return original(self, problem, verbose)
+
+    monkeypatch.setattr(SolvingChain, "apply", apply)
+    return result
+
+
+COMPILED = ("gradient, pairwise, sparsity", "gradient, max", "function, pairwise")
+
+
+@pytest.mark.parametrize("name", [*COMPILED, "gradient l1, max linf"])
+def test_a_sweep_compiles_once(name, compilations):
+    objective = OBJECTIVES[name]
+    weights = {list(objective.weights)[-1]: np.geomspace(0.01, 100, 25)}
+    assert len(po.sweep(objective, weights, solver="conic").optimized) == 25
+    assert len(compilations) == 1
+    po.solve(objective, "conic")
+    assert len(compilations) == 2
+
+
+def test_spectral_sweep_finds_its_eigenbasis_once(monkeypatch):
+    calls = []
+    original = curvature.la.eigh
+
+    def eigh(matrix):
+        calls.append(matrix.shape)
+        return original(matrix)
+
+    monkeypatch.setattr(curvature.la, "eigh", eigh)
+    objective = OBJECTIVES["gradient, pairwise, smoothness"]
+    po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 25)})
+    assert calls == [(N, N), (D, D)]

@@ -7,14 +7,12 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+from exact_values import same
 
 import propopt as po
 from propopt.losses.faithfulness import Estimate
-from propopt.results.certain import Certain
-from propopt.results.shares import Shares
 from propopt.results.stability import (
     Agreement,
-    ConclusionStability,
     families,
 )
 
@@ -60,59 +58,45 @@ def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums)
     best = solved(sums)
     certain = best.certain(budget=0.5)
     level = best.objective + 0.5 * best.objective / N
-    for n, d in ((0, 1), (1, 2), (3, 4), (5, 1)):
+    for place in ((0, 1), (1, 2), (3, 4), (5, 1)):
         form = np.zeros((N, D))
-        form[n, d] = 1.0
-        reach = largest(level, form, sums) - best.attributions[n, d]
-        assert certain.half_widths[n, d] == pytest.approx(reach, rel=1e-4, abs=1e-6)
-
-
-@each_way
-def test_nothing_is_said_of_absent_words(sums):
-    certain = solved(sums).certain(budget=0.5)
+        form[place] = 1.0
+        reach = largest(level, form, sums) - best.attributions[place]
+        assert certain.half_widths[place] == pytest.approx(reach, rel=1e-4, abs=1e-6)
+    # nothing is said of absent words
     assert certain.count == PRESENT.sum()
     for values in (certain.signs, certain.half_widths, certain.prices):
         assert not values[~PRESENT].any()
     share = np.count_nonzero(certain.signs) / PRESENT.sum()
     assert certain.share == pytest.approx(share)
     assert f"of {PRESENT.sum()} signs" in repr(certain)
-    assert list(certain.of_row(2).index) == [
-        f"x{d}" for d in np.argsort(-np.abs(certain.attributions[2]))[:3]
-    ]
+    order = np.argsort(-np.abs(certain.attributions[2]))[:3]
+    assert list(certain.of_row(2).index) == [f"x{d}" for d in order]
     assert certain.of_row(4).empty
     assert "x3" not in certain._repr_html_()
+    # shares of a word are of documents that have it
+    table, has = certain.to_frame(), PRESENT[:, 1]
+    known = (certain.signs[has, 1] != 0).mean()
+    assert table["certain"]["x1"] == pytest.approx(known)
+    median = np.median(certain.half_widths[has, 1])
+    assert table["median_half_width"]["x1"] == pytest.approx(median)
+    assert table.loc["x3"].isna().all()  # in no document
 
 
 @each_way
 def test_ranks_are_among_the_words_of_a_document(sums):
-    certain = solved(sums).certain(budget=1e-9)
+    certain, by_value = (solved(sums).certain(1e-9, order=o) for o in ("size", "value"))
+    W = certain.attributions
     for n in range(N):
         here = np.flatnonzero(PRESENT[n])
-        order = here[np.argsort(-np.abs(certain.attributions[n, here]))]
+        order = here[np.argsort(-np.abs(W[n, here]))]
         assert list(certain.best_ranks[n, order]) == list(range(1, len(here) + 1))
         assert list(certain.worst_ranks[n, order]) == list(range(1, len(here) + 1))
         assert (certain.best_ranks[n, ~PRESENT[n]] == len(here) + 1).all()
+        order = here[np.argsort(-W[n, here])]
+        assert list(by_value.of_row(n).index) == [f"x{d}" for d in order]
     assert (certain.top(D).iloc[0] != "").sum() == 3
     assert not certain.top(D).isin(["x3"]).any(axis=None)
-
-
-def test_shares_of_a_word_are_of_documents_that_have_it():
-    certain = solved().certain(budget=0.5)
-    table = certain.to_frame()
-    has = PRESENT[:, 1]
-    assert table["certain"]["x1"] == pytest.approx((certain.signs[has, 1] != 0).mean())
-    assert table["median_half_width"]["x1"] == pytest.approx(
-        np.median(certain.half_widths[has, 1])
-    )
-    assert table.loc["x3"].isna().all()  # in no document
-
-
-def test_files_remember_which_words_there_are(tmp_path):
-    certain = solved(SUMS).certain()
-    certain.save(tmp_path / "certain.npz")
-    again = Certain.load(tmp_path / "certain.npz")
-    np.testing.assert_array_equal(again.present, PRESENT)
-    assert again.to_frame().equals(certain.to_frame())
 
 
 @each_way
@@ -127,47 +111,18 @@ def test_stability_is_that_of_a_solver(sums):
             assert getattr(one, measure) == pytest.approx(expected, abs=1e-9)
 
 
-def test_stability_is_not_diluted_by_words_that_are_absent(tmp_path):
+def test_stability_is_not_diluted_by_words_that_are_absent():
     signs = np.array([[1.0, -0.01, 0.5], [1.0, 0.01, 0.5]])
-    narrow = po.GradientMatching(signs) + 0.5 * po.SharedRobustness(
-        po.chain_graph(2), np.ones((2, 3))
-    )
     wide = np.hstack([signs, np.zeros((2, 40))])
-    padded = po.GradientMatching(wide) + 0.5 * po.SharedRobustness(
-        po.chain_graph(2), wide != 0.0
+    one, other = (
+        po.solve(
+            po.GradientMatching(values)
+            + 0.5 * po.SharedRobustness(po.chain_graph(2), values != 0.0)
+        ).stability(2)
+        for values in (signs, wide)
     )
-    one, other = (po.solve(f).stability(2) for f in (narrow, padded))
     assert one.to_frame().round(9).equals(other.to_frame().round(9))
     assert one.ranks <= 1.0
-    other.save(tmp_path / "stability.npz")
-    assert ConclusionStability.load(tmp_path / "stability.npz") == other
-
-
-def test_stability_varies_the_neighbours_of_documents():
-    counts = PRESENT[PRESENT.any(axis=1)] * 1.0
-    graph = po.graphs.document_graph(counts, n_neighbors=2)
-    target = RNG.standard_normal(counts.shape) * counts
-    robust = po.SharedRobustness(graph, counts)
-    best = po.solve(po.GradientMatching(target) + 0.4 * robust)
-    result = best.stability(2)
-    assert [x.varied for x in result.agreements] == [
-        "weight of shared_robustness",
-        "neighbours in shared_robustness",
-    ]
-    other = graph.again(4)
-    near = po.SharedRobustness(other, counts)
-    scale = robust.entry_graph.total / near.entry_graph.total
-    again = po.solve(po.GradientMatching(target) + 0.4 * scale * near)
-    one = po.SharedRobustness(graph.again(1), counts)
-    scale = robust.entry_graph.total / one.entry_graph.total
-    fewer = po.solve(po.GradientMatching(target) + 0.4 * scale * one)
-    settings = dict(families(best, best.program, None))
-    near = settings["neighbours in shared_robustness"]
-    for name, solution in {"4 neighbours": again, "1 neighbour": fewer}.items():
-        np.testing.assert_allclose(near[name], solution.attributions, atol=1e-6)
-
-
-def test_documents_of_other_lengths_are_ranked_by_their_own_words():
     W = np.array([[3.0, 2.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
     V = np.array([[2.0, 3.0, 1.0, 0.0], [4.0, 3.0, 2.0, 1.0]])
     result = Agreement.of("anything", W, {"other": V}, 1, W != 0.0)
@@ -175,13 +130,21 @@ def test_documents_of_other_lengths_are_ranked_by_their_own_words():
     assert result.top == 0.5
 
 
-def test_orders_by_value_leave_absent_words_out():
-    best = solved()
-    certain = best.certain(budget=1e-9, order="value")
-    for n in range(N):
-        here = np.flatnonzero(PRESENT[n])
-        order = here[np.argsort(-best.attributions[n, here])]
-        assert list(certain.of_row(n).index) == [f"x{d}" for d in order]
+def test_stability_varies_the_neighbours_of_documents():
+    counts = PRESENT[PRESENT.any(axis=1)] * 1.0
+    graph = po.graphs.document_graph(counts, n_neighbors=2)
+    matching = po.GradientMatching(RNG.standard_normal(counts.shape) * counts)
+    robust = po.SharedRobustness(graph, counts)
+    best = po.solve(matching + 0.4 * robust)
+    key = "neighbours in shared_robustness"
+    varied = [x.varied for x in best.stability(2).agreements]
+    assert varied == ["weight of shared_robustness", key]
+    found = dict(families(best, best.program, None))[key]
+    for k, name in ((4, "4 neighbours"), (1, "1 neighbour")):
+        near = po.SharedRobustness(graph.again(k), counts)
+        scale = robust.entry_graph.total / near.entry_graph.total
+        again = po.solve(matching + 0.4 * scale * near).attributions
+        np.testing.assert_allclose(found[name], again, atol=1e-6)
 
 
 def test_shares_are_measured_between_the_target_and_means_over_shared_words():
@@ -204,23 +167,17 @@ def test_shares_are_measured_between_the_target_and_means_over_shared_words():
     assert shares.rms == pytest.approx(rms)
 
 
-def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed(tmp_path):
-    near = solved(SUMS).shares()
-    stiff = po.solve(
-        po.GradientMatching(G) + 1e7 * po.SharedRobustness(GRAPH, PRESENT),
-        subject_to=SUMS,
-    )
-    loose = po.solve(
-        po.GradientMatching(G) + 1e-9 * po.SharedRobustness(GRAPH, PRESENT),
-        subject_to=SUMS,
-    )
-    assert stiff.shares().removed["shared_robustness"] == pytest.approx(1.0, abs=1e-5)
-    assert stiff.shares().kept["gradient_matching"] == pytest.approx(0.0, abs=1e-4)
-    assert loose.shares().kept["gradient_matching"] == pytest.approx(1.0, abs=1e-6)
-    assert loose.shares().removed["shared_robustness"] == pytest.approx(0.0, abs=1e-6)
-    assert 0.0 < near.kept["gradient_matching"] < 1.0
-    near.save(tmp_path / "shares.npz")
-    assert Shares.load(tmp_path / "shares.npz") == near
+def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed():
+    for weight, least in ((1e7, 1.0), (1e-9, 0.0)):
+        robust = weight * po.SharedRobustness(GRAPH, PRESENT)
+        shares = po.solve(po.GradientMatching(G) + robust, subject_to=SUMS).shares()
+        assert shares.removed["shared_robustness"] == pytest.approx(least, abs=1e-5)
+        assert shares.kept["gradient_matching"] == pytest.approx(1 - least, abs=1e-4)
+    assert 0.0 < solved(SUMS).shares().kept["gradient_matching"] < 1.0
+    baseline = po.Explanation(attributions=G + 0.1 * PRESENT, method="mine")
+    shares = baseline.shares(OBJECTIVE)  # is measured over its words
+    assert shares.size == PRESENT.sum()
+    assert 0.0 < shares.kept["gradient_matching"] < 1.0
 
 
 @each_way
@@ -240,25 +197,19 @@ def test_errors_of_a_drawn_target_are_part_of_what_is_certain(sums):
     assert "draws" in best.stability().agreements[-1].varied
 
 
-def test_a_baseline_is_measured_over_its_words():
-    mine = po.Explanation(attributions=G + 0.1 * PRESENT, method="mine")
-    shares = mine.shares(OBJECTIVE)
-    assert shares.size == PRESENT.sum()
-    assert 0.0 < shares.kept["gradient_matching"] < 1.0
-
-
 @each_way
-def test_an_explanation_that_was_loaded_says_the_same(tmp_path, sums):
+def test_what_was_loaded_says_the_same(tmp_path, sums):
     best = solved(sums)
     best.save(tmp_path / "best.npz")
-    again = po.Explanation.load(
-        tmp_path / "best.npz",
-        objective=OBJECTIVE,
-        subject_to=[s.bound(D) if hasattr(s, "bound") else s for s in sums],
-    )
+    bounds = [s.bound(D) for s in sums]
+    known = {"objective": OBJECTIVE, "subject_to": bounds}
+    again = po.Explanation.load(tmp_path / "best.npz", **known)
     assert again.gap == pytest.approx(best.gap, abs=1e-9)
     assert (again.certain().signs == best.certain().signs).all()
-    for one, other in zip(
-        again.stability().agreements, best.stability().agreements, strict=True
-    ):
-        assert one.signs == other.signs
+    pairs = zip(again.stability().agreements, best.stability().agreements, strict=True)
+    assert all(one.signs == other.signs for one, other in pairs)
+    for found in (best.certain(), best.shares(), best.stability(2)):
+        found.save(tmp_path / "found.npz")
+        loaded = type(found).load(tmp_path / "found.npz")
+        assert same(loaded, found)
+        assert loaded.to_frame().equals(found.to_frame())

@@ -1,5 +1,7 @@
 """No gap is shown without the error of the target beside it, wherever it is shown."""
 
+from __future__ import annotations
+
 import ast
 import json
 import math
@@ -47,17 +49,13 @@ def table_head(card):
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_a_line_that_shows_a_gap_shows_the_target_too(target):
-    point = curve_of(target).optimized[0]
+def test_what_shows_a_gap_shows_the_target_too(target, tmp_path):
+    curve = curve_of(target)
+    point = curve.optimized[0]
     shown = [repr(point), *re.split("<br>|<div|<tr", point._repr_html_())]
     lines = [line for line in shown if GAP.search(line)]
     assert len(lines) == 3  # in repr, in the proof, in the settings
     assert all(TARGET.search(line) for line in lines)
-
-
-@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_a_table_with_gaps_has_a_column_of_target_errors_after_them(target, tmp_path):
-    curve = curve_of(target)
     curve.to_csv(tmp_path / "curve.csv")
     header = (tmp_path / "curve.csv").read_text().splitlines()[0]
     for columns in (list(curve.to_frame()), header.split(",")):
@@ -71,29 +69,32 @@ def test_a_table_with_gaps_has_a_column_of_target_errors_after_them(target, tmp_
 
 
 def test_the_table_says_errors_as_numbers_and_in_words():
-    frame = curve_of(DRAWN).to_frame()
-    own, baseline = frame.iloc[0], frame.iloc[2]
+    curves = {name: curve_of(target) for name, target in TARGETS.items()}
+    own, _, baseline = curves["drawn"].to_frame().iloc
     assert own["target_error"] > 0.0
     assert own["target"].startswith("target error ")
     assert math.isnan(baseline["target_error"])
-    assert curve_of(TARGETS["exact"]).to_frame()["target_error"].tolist()[:2] == [0, 0]
-    assert curve_of(DRAWN.values).to_frame()["target_error"].isna().all()
+    assert curves["exact"].to_frame()["target_error"].tolist()[:2] == [0, 0]
+    assert curves["numbers"].to_frame()["target_error"].isna().all()
+    cells = [target_error_cell(curve.optimized[0]) for curve in curves.values()]
+    assert float(cells[0]) > 0.0
+    assert cells[1:] == ["exact", "not known", "not known"]
+    sparse = po.solve(po.GradientMatching(DRAWN) + 0.1 * po.Sparsity())
+    assert target_error_cell(sparse).startswith("≤ ")
+    points = [*curves["drawn"].optimized, *curves["exact"].optimized]  # said once
+    drawn, exact = targets_in_words(points)
+    assert re.fullmatch(r"target error [\d.]+–[\d.]+ % \(noise, 200 draws\)", drawn)
+    assert exact == "target exact (boxes)"
+    assert targets_in_words([]) == []
+    note = certified(reproduction.solved()).note  # of pages that reproduce figures
+    assert note.endswith("optima; target exact")
 
 
-def shown_by(job, folder, capsys):
-    """What a command prints, and what its JSON says of the explanation."""
-    assert main([job, write(folder, "look", text(job)), "-o", str(folder)]) == 0
+@pytest.mark.parametrize(("job", "text"), [("sweep", FILE), ("explain", EXPLAINED)])
+def test_a_command_prints_and_stores_both(job, text, tmp_path, capsys):
+    assert main([job, write(tmp_path, "look", text), "-o", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    return printed, json.loads((folder / "look.json").read_text())["picked"]
-
-
-def text(job):
-    return FILE if job == "sweep" else EXPLAINED
-
-
-@pytest.mark.parametrize("job", ["sweep", "explain"])
-def test_a_command_prints_and_stores_both(job, tmp_path, capsys):
-    printed, picked = shown_by(job, tmp_path, capsys)
+    picked = json.loads((tmp_path / "look.json").read_text())["picked"]
     assert GAP.search(printed)
     assert "target exact" in printed
     assert "gap" in picked
@@ -117,27 +118,6 @@ def test_what_is_not_known_is_null_in_json_and_a_word(tmp_path, capsys, monkeypa
     assert line in capsys.readouterr().out
     assert "central differences" in line
     assert error["relative"] is error["interval"] is None
-
-
-def test_pages_that_reproduce_figures_show_both():
-    note = certified(reproduction.solved()).note
-    assert note.endswith("optima; target exact")
-
-
-def test_several_errors_are_said_once():
-    points = [*curve_of(DRAWN).optimized, *curve_of(TARGETS["exact"]).optimized]
-    drawn, exact = targets_in_words(points)
-    assert re.fullmatch(r"target error [\d.]+–[\d.]+ % \(noise, 200 draws\)", drawn)
-    assert exact == "target exact (boxes)"
-    assert targets_in_words([]) == []
-
-
-def test_a_cell_says_what_the_number_is():
-    cells = [target_error_cell(curve_of(t).optimized[0]) for t in TARGETS.values()]
-    assert float(cells[0]) > 0.0
-    assert cells[1:] == ["exact", "not known", "not known"]
-    sparse = po.solve(po.GradientMatching(DRAWN) + 0.1 * po.Sparsity())
-    assert target_error_cell(sparse).startswith("≤ ")
 
 
 SHOW_NONE = {"certificate.py", "deferred.py", "solvers"}

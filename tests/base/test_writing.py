@@ -1,9 +1,11 @@
-"""What a run writes is tried first, and what cannot be written loses no sweep."""
+"""What a run writes is tried first, appears whole, and loses no sweep if it fails."""
 
 from __future__ import annotations
 
 import errno
+import io
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ from papers.engine import reproduce_paper
 from papers.properties.paper import PROPERTIES
 from propopt.base.errors import InvalidInput, Unwritten
 from propopt.base.files import require_free_name, writable_folder, written_whole
+from propopt.base.streams import PatientStream
 from propopt.cli import main
 
 
@@ -59,41 +62,33 @@ WHOLE = swept("cubic")
 # ---- streams
 
 
-@pytest.mark.sampled(2)
+UTF8 = {"PYTHONIOENCODING": "", "PYTHONUTF8": ""}
+NO_UTF8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+FULL = "propopt: cannot print: No space left on device\n"
+STREAMS = [
+    ("RUN > /dev/full", {}, 5, FULL, None),
+    ("RUN > /dev/full 2>&1", {}, 5, "", None),
+    ("RUN 2>&-", {}, 0, "", None),
+    ("RUN <&- >&- 2>&-", {}, 0, "", None),
+    ("RUN | head -n 1; exit ${PIPESTATUS[0]}", {}, 0, "", None),
+    ("RUN", {"PYTHONIOENCODING": "ascii"}, 0, "", rb"\xd7"),
+    ("RUN", {"PYTHONIOENCODING": "latin-1"}, 0, "", b"\xd7"),
+    ("RUN", {"LC_ALL": "C"}, 0, "", "×".encode()),
+    ("RUN", NO_UTF8, 0, "", rb"\xd7"),
+]
+
+
+@pytest.mark.sampled(4)
 @posix
-@pytest.mark.parametrize(
-    ("command", "code", "told"),
-    [
-        ("RUN > /dev/full", 5, "propopt: cannot print: No space left on device\n"),
-        ("RUN > /dev/full 2>&1", 5, ""),
-        ("RUN 2>&-", 0, ""),
-        ("RUN <&- >&- 2>&-", 0, ""),
-        ("RUN | head -n 1; exit ${PIPESTATUS[0]}", 0, ""),
-    ],
-)
-def test_a_stream_that_takes_nothing_does_not_end_a_run(file, out, command, code, told):
-    run = shell(command, str(file), str(out))
+@pytest.mark.parametrize(("command", "settings", "code", "told", "times"), STREAMS)
+def test_a_stream_that_takes_nothing_or_not_all_does_not_end_a_run(
+    file, out, command, settings, code, told, times
+):
+    run = shell(command, str(file), str(out), **(UTF8 | settings))
     assert (run.returncode, run.stderr.decode()) == (code, told)
+    assert times is None or b"9 points " + times + b" 1 features" in run.stdout
     assert names(out) == WHOLE
     assert len(pd.read_csv(out / "cubic.csv")) == 3
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    ("settings", "times"),
-    [
-        ({"PYTHONIOENCODING": "ascii"}, rb"\xd7"),
-        ({"PYTHONIOENCODING": "latin-1"}, b"\xd7"),
-        ({"LC_ALL": "C"}, "×".encode()),
-        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, rb"\xd7"),
-    ],
-)
-def test_a_stream_without_a_character_shows_its_escape(file, out, settings, times):
-    settings = {"PYTHONIOENCODING": "", "PYTHONUTF8": ""} | settings
-    run = shell("RUN", str(file), str(out), **settings)
-    assert (run.returncode, run.stderr) == (0, b"")
-    assert b"9 points " + times + b" 1 features" in run.stdout
-    assert names(out) == WHOLE
 
 
 @posix
@@ -110,6 +105,34 @@ def test_names_of_files_need_not_be_utf8(file, out):
     assert rb"c\udcff.csv, .svg, .npz, " in run.stdout
 
 
+DESCRIPTORS = """\
+import os, sys
+from propopt.base.streams import patient_streams
+for descriptor in (0, 1, 2):
+    os.close(descriptor)
+with patient_streams():
+    handle = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+    os.write(handle, str(handle).encode())
+os._exit(0)
+"""
+
+
+@posix
+def test_no_file_takes_the_place_of_a_stream(tmp_path):
+    python("-c", DESCRIPTORS, tmp_path / "file")
+    assert int((tmp_path / "file").read_text()) > 2
+
+
+def test_a_stream_that_was_closed_before_is_silent():
+    inner = io.StringIO()
+    stream = PatientStream(inner)
+    inner.close()
+    assert stream.write("late") == 4
+    stream.flush()
+    stream.close()  # as Python does with a stream that it forgets
+    assert stream.failure is None
+
+
 # ---- names that cannot be written, before any work
 
 
@@ -122,17 +145,16 @@ def no_work(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_work")
-@pytest.mark.parametrize(
-    "suffix", [".csv", ".svg", ".npz", "_attributions.csv", ".json"]
-)
-def test_a_name_that_a_folder_has_costs_no_work(file, out, capsys, suffix):
-    (out / f"cubic{suffix}").mkdir(parents=True)
-    assert main(["sweep", str(file), "-o", str(out)]) == 2
-    assert capsys.readouterr() == (
-        "",
-        f"{file}:1: output: cannot write {out / 'cubic'}{suffix}: a folder is called "
-        "so\n",
-    )
+def test_a_name_that_a_folder_has_costs_no_work(file, out, capsys):
+    for suffix in (".csv", ".svg", ".npz", "_attributions.csv", ".json"):
+        (out / f"cubic{suffix}").mkdir(parents=True)
+        assert main(["sweep", str(file), "-o", str(out)]) == 2
+        (out / f"cubic{suffix}").rmdir()
+        name = f"{out / 'cubic'}{suffix}"
+        told = f"{file}:1: output: cannot write {name}: a folder is called so\n"
+        assert capsys.readouterr() == ("", told)
+    assert main(["sweep", str(file), "-o", os.devnull]) == 2
+    assert "cannot make the folder" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_work")
@@ -154,20 +176,24 @@ def test_a_link_to_nothing_is_written_over(file, out):
     assert names(out) == WHOLE
 
 
-def test_a_table_of_reproduce_is_not_written_over(tmp_path):
+def test_names_are_tried_before_figures_are_made(tmp_path):
     table = tmp_path / "claims.csv"
     table.write_text("a,y\n1,2\n")
-    kept = pytest.raises(InvalidInput, match=r"claims\.csv: it is read here")
-    with kept:
-        reproduce_paper(
-            PROPERTIES, ["tables"], tmp_path, csv=table, target="y", quiet=True
-        )
+    own = {"csv": table, "target": "y", "quiet": True}
+    with pytest.raises(InvalidInput, match=r"claims\.csv: it is read here"):
+        reproduce_paper(PROPERTIES, ["tables"], tmp_path, **own)
     assert table.read_text() == "a,y\n1,2\n"
+    (tmp_path / "statements.csv").mkdir()
+    with pytest.raises(InvalidInput, match=r"statements\.csv: a folder is called so"):
+        reproduce_paper(PROPERTIES, ["fig2"], tmp_path, quiet=True)
 
 
-def test_a_name_that_is_too_long_is_refused(tmp_path):
+def test_trying_a_name_leaves_nothing_behind(tmp_path):
+    writable_folder(tmp_path)
+    require_free_name(tmp_path / "free.csv")
     with pytest.raises(InvalidInput, match="File name too long"):
         require_free_name(tmp_path / f"{'n' * 252}.csv")
+    assert names(tmp_path) == []
 
 
 def test_the_longest_name_that_the_system_takes_is_written(file, out):
@@ -175,24 +201,6 @@ def test_the_longest_name_that_the_system_takes_is_written(file, out):
     longest = file.rename(file.with_name(f"{name}.yaml"))
     assert main(["sweep", str(longest), "-o", str(out), "-q"]) == 0
     assert names(out) == swept(name)
-
-
-@pytest.mark.usefixtures("no_work")
-def test_a_device_is_no_folder(file, capsys):
-    assert main(["sweep", str(file), "-o", os.devnull]) == 2
-    assert "cannot make the folder" in capsys.readouterr().err
-
-
-def test_names_are_tried_before_figures_are_made(tmp_path):
-    (tmp_path / "statements.csv").mkdir()
-    with pytest.raises(InvalidInput, match=r"statements\.csv: a folder is called so"):
-        reproduce_paper(PROPERTIES, ["fig2"], tmp_path, quiet=True)
-
-
-def test_trying_leaves_nothing_behind(tmp_path):
-    writable_folder(tmp_path)
-    require_free_name(tmp_path / "free.csv")
-    assert names(tmp_path) == []
 
 
 # ---- writing that fails after all
@@ -207,6 +215,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @posix
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [[], ["--quiet"]])
 def test_a_full_disk_ends_in_one_sentence_after_the_front(file, out, options):
     run = python("-c", LIMITED, "sweep", file, "-o", out, *options)
@@ -232,13 +241,12 @@ def unwritable(monkeypatch):
 
 
 @pytest.mark.usefixtures("unwritable")
-def test_what_can_be_written_is(file, out):
-    assert main(["sweep", str(file), "-o", str(out), "-q"]) == 5
-    assert names(out) == ["cubic.json", "cubic.npz", "cubic.svg"]
-
-
-@pytest.mark.usefixtures("unwritable")
-def test_the_error_holds_the_trade_offs(file, out):
+def test_what_can_be_written_is_and_the_next_file_is_solved(file, out):
+    other = file.with_name("other.yaml")
+    other.write_text(FILE)
+    assert main(["sweep", str(file), str(other), "-o", str(out), "-q"]) == 5
+    kept = [f"{n}.{s}" for n in ("cubic", "other") for s in ("json", "npz", "svg")]
+    assert names(out) == kept
     with pytest.raises(Unwritten, match=r"cubic\.csv: No space left") as caught:
         po.problems.run_problem(po.problems.read_problem(file).build(), out, quiet=True)
     assert len(caught.value.result.optimized) == 3
@@ -258,37 +266,57 @@ def test_a_folder_that_is_gone_loses_no_front(file, out, capsys, monkeypatch):
     assert f"there is no folder {out}" in printed.err
 
 
-@pytest.mark.usefixtures("unwritable")
-def test_the_next_file_is_solved_though_one_is_not_written(file, out):
-    other = file.with_name("other.yaml")
-    other.write_text(FILE)
-    assert main(["sweep", str(file), str(other), "-o", str(out), "-q"]) == 5
-    assert [x for x in names(out) if x.endswith("g")] == ["cubic.svg", "other.svg"]
+# ---- whole files
 
 
-def test_a_refusal_of_the_system_names_the_file(tmp_path):
-    def write():
-        with written_whole(tmp_path / "table.csv"):
-            raise OSError(errno.EIO, "Input/output error")
-
-    with pytest.raises(Unwritten, match=r"table\.csv: Input/output error"):
-        write()
-    assert names(tmp_path) == []
-
-
-DESCRIPTORS = """\
-import os, sys
-from propopt.base.streams import patient_streams
-for descriptor in (0, 1, 2):
-    os.close(descriptor)
-with patient_streams():
-    handle = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
-    os.write(handle, str(handle).encode())
-os._exit(0)
-"""
+def test_what_was_written_takes_the_name_where_there_is_a_folder(tmp_path):
+    target = tmp_path / "table.svg"
+    with written_whole(target) as draft:
+        draft.write_text("new")
+        assert not target.exists()
+        assert (draft.suffix, draft.parent) == (
+            ".svg",
+            tmp_path,
+        )
+    assert target.read_text() == "new"
+    missing = pytest.raises(InvalidInput, match="there is no folder")
+    with missing, written_whole(tmp_path / "a" / "table.csv") as draft:
+        draft.write_text("new")
+    assert list(tmp_path.iterdir()) == [target]
 
 
-@posix
-def test_no_file_takes_the_place_of_a_stream(tmp_path):
-    python("-c", DESCRIPTORS, tmp_path / "file")
-    assert int((tmp_path / "file").read_text()) > 2
+def write_half(target, error):
+    with written_whole(target) as draft:
+        draft.write_text("half of the n")
+        raise error
+
+
+ERRORS = [
+    (OSError("disk full"), OSError, "disk full"),
+    (KeyboardInterrupt(), KeyboardInterrupt, None),
+    (OSError(errno.EIO, "Input/output error"), Unwritten, r"table\.csv: Input/output"),
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "message"), ERRORS)
+def test_old_file_stays_when_writing_fails(tmp_path, error, kind, message):
+    target = tmp_path / "table.csv"
+    target.write_text("old")
+    with pytest.raises(kind, match=message):
+        write_half(target, error)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_permissions_are_those_of_any_new_file(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with written_whole(tmp_path / "table.csv") as draft:
+            draft.write_text("new")
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    mode = stat.S_IMODE((tmp_path / "table.csv").stat().st_mode)
+    assert mode == 0o666 & ~mask

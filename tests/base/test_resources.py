@@ -1,0 +1,383 @@
+"""Memory, batches, threads and extras: refused with a figure, kept to, told by name."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+
+import cvxpy as cp
+import numpy as np
+import psutil
+import pytest
+from command_line import python
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, RegressorMixin
+from threadpoolctl import ThreadpoolController
+
+import propopt as po
+from propopt.base import resources
+from propopt.base.errors import InvalidInput, MissingExtra, ProblemFileError, Refused
+from propopt.base.resources import (
+    EXTRAS,
+    MODEL_CALLS,
+    ONE_THREAD,
+    SERIAL_BELOW,
+    Budget,
+    for_each_column,
+    require,
+    row_blocks,
+)
+from propopt.cli import main
+from propopt.losses.graphs import grid
+from propopt.problems import problem as problem_module
+
+
+GIB = 2**30
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    """A machine with one mebibyte of free memory."""
+    free = SimpleNamespace(available=2**20)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+
+
+@pytest.fixture
+def group(monkeypatch, tmp_path):
+    """Files of a control group: a function that writes them."""
+    monkeypatch.setattr(resources, "CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(resources, "MEMBERSHIP", tmp_path / "membership")
+    machine = SimpleNamespace(available=64 * GIB)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
+
+    def write(membership, files):
+        (tmp_path / "membership").write_text(membership)
+        for name, text in files.items():
+            path = tmp_path / "cgroup" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(str(text))
+
+    return write
+
+
+LIMITED = """
+import resource, psutil
+from propopt.base.resources import require_memory
+used = psutil.Process().memory_info().vms
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, resource.RLIM_INFINITY))
+require_memory(2**29, "a half", "wait")
+require_memory(2**31, "a double", "take a half")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no address limit")
+def test_an_address_limit_counts_as_memory_that_is_not_free():
+    assert psutil.virtual_memory().available > 2 * GIB
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED], capture_output=True, text=True
+    )
+    last = ran.stderr.strip().splitlines()[-1]
+    assert "a double needs about 2.0 GiB and 1.0 GiB are free; take a half" in last
+
+
+def version_2(limit, current, folder=""):
+    return {f"{folder}memory.max": limit, f"{folder}memory.current": current}
+
+
+TWO_OF_FOUR = version_2(4 * GIB, 3 * GIB)
+CACHED = {"memory.stat": f"anon {GIB}\ninactive_file {2 * GIB}\n"}
+VERSION_1 = {
+    "memory/memory.limit_in_bytes": 4 * GIB,
+    "memory/memory.usage_in_bytes": 3 * GIB,
+    "memory/memory.stat": f"inactive_file 0\ntotal_inactive_file {GIB}\n",
+}
+NOT_MOUNTED = "9:cpu:/x\n4:cpuset,memory:/docker/abc\n0::/x\n"
+LEAST = version_2(2 * GIB, GIB) | version_2("max", GIB, "a/")
+GROUPS = {
+    "none": ("0::/\n", {}, 64 * GIB),
+    "version 2": ("0::/a/b\n", version_2(4 * GIB, 3 * GIB, "a/"), GIB),
+    "cached files": ("0::/\n", TWO_OF_FOUR | CACHED, 3 * GIB),
+    "the least": ("0::/a/b\n", LEAST | version_2(8 * GIB, 0, "a/b/"), GIB),
+    "version 1, at a path that is not mounted": (NOT_MOUNTED, VERSION_1, 2 * GIB),
+    "above its limit": ("0::/\n", version_2(1000, 2000), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_what_control_groups_leave_is_free(group, name):
+    membership, files, free = GROUPS[name]
+    group(membership, files)
+    assert resources.free_memory() == free
+    if not files:
+        resources.MEMBERSHIP.unlink()
+        assert resources.free_memory() == 64 * GIB
+
+
+MAKERS = {
+    "correlation": (lambda: po.correlation_graph(np.eye(3, 300)), 40 * 300**2),
+    "pixel": (lambda: po.pixel_graph(100, 100), 176 * 100**2),
+    "chain": (lambda: po.chain_graph(30_000), 80 * 30_000),
+    "group": (lambda: po.group_graph(np.zeros(300)), 40 * 300**2),
+    "lattice": (lambda: po.graphs.LatticeGraph((100, 100)).similarities, 176 * 100**2),
+    "grid": (lambda: grid(0, 1, 300, 2), 8 * (7 * 300**2 + 300)),
+}
+
+
+@pytest.mark.parametrize(("make", "n_bytes"), MAKERS.values(), ids=MAKERS)
+@pytest.mark.usefixtures("small_machine")
+def test_large_graphs_and_grids_are_refused_with_the_figure(make, n_bytes):
+    figure = f"needs about {n_bytes / 2**20:.1f} MiB and 1.0 MiB are free"
+    with pytest.raises(Refused, match=figure):
+        make()
+
+
+@pytest.mark.parametrize(("make", "n_bytes"), MAKERS.values(), ids=MAKERS)
+def test_the_figure_is_no_less_than_what_is_taken(make, n_bytes):
+    make()  # what is imported and cached is not counted
+    tracemalloc.start()
+    try:
+        made = make()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert made is not None
+    assert 0.3 * n_bytes < peak < 1.1 * n_bytes
+
+
+@pytest.mark.parametrize("dimensions", [63, 10**9])
+def test_a_grid_of_too_many_points_is_refused_before_they_are_counted(dimensions):
+    with pytest.raises(InvalidInput, match=f"2\\^{dimensions} points are too many"):
+        grid(0, 1, 2, dimensions)
+
+
+PROBLEM = """
+data: {sklearn: iris, explain: 5}
+model: {kind: mlp, hidden: [1000, 1000]}
+objective: {gradient_matching: 1}
+"""
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_wide_hidden_layers_are_refused_with_the_figure(tmp_path):
+    file = tmp_path / "wide.yaml"
+    file.write_text(PROBLEM)
+    problem = po.problems.read_problem(file).build()
+    message = (
+        r"wide\.yaml:3: .*a network of this size needs about \d{3}\.\d MiB and 1\."
+    )
+    with pytest.raises(ProblemFileError, match=message):
+        po.problems.run_problem(problem, tmp_path)
+
+
+# ---- batches
+
+
+COUNTS = st.integers(1, 200)
+
+
+@given(COUNTS, COUNTS, COUNTS, COUNTS, st.integers(1, 5))
+def test_blocks_cover_every_row_once_and_keep_to_the_budget(
+    n_bytes, most, n_rows, row_bytes, copies
+):
+    blocks = list(Budget(n_bytes, most).blocks(n_rows, row_bytes, copies))
+    assert [n for b in blocks for n in range(b.start, b.stop)] == list(range(n_rows))
+    longest = max(b.stop - b.start for b in blocks)
+    assert longest == 1 or longest * copies <= min(most, n_bytes // row_bytes)
+    assert list(Budget(n_bytes).blocks(0, row_bytes)) == []
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "copies", "expected"),
+    [(10, 1, 2**14), (10, 2, 2**13), (1024, 1, 2**12), (1024, 3, 1365), (2**23, 1, 1)],
+)
+def test_calls_of_models_have_32_mib_and_16384_rows(n_columns, copies, expected):
+    first, *_ = row_blocks(10**6, n_columns, copies=copies)
+    assert first == slice(0, expected)
+    assert expected == MODEL_CALLS.rows(8 * n_columns, copies)
+
+
+# ---- threads: small work keeps to one, large work keeps those that it was given
+
+
+def n_threads():
+    """The most that a library would take now."""
+    return max(info["num_threads"] for info in ThreadpoolController().info())
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Libraries that would take two threads, and a user who did not say so."""
+    for name in resources.CHOSEN_BY:
+        monkeypatch.delenv(name, raising=False)
+    with ThreadpoolController().limit(limits=2):
+        yield
+        assert n_threads() == 2
+
+
+class Counting(RegressorMixin, BaseEstimator):
+    """A model that notes how many threads there are when it is asked."""
+
+    def fit(self, X, _):
+        self.n_features_in_, self.seen_ = X.shape[1], []
+        return self
+
+    def predict(self, X):
+        self.seen_.append(n_threads())
+        return X[:, 0] * X[:, 1]
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize(("n_rows", "expected"), [(10, 1), (ONE_THREAD + 1, 2)])
+def test_a_model_is_asked_for_few_rows_with_one_thread(n_rows, expected):
+    X = np.random.default_rng(0).normal(size=(n_rows, 2))
+    model = Counting().fit(X, X[:, 0])
+    po.wrap(model).value(X)
+    assert model.seen_[0] == expected
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_one_thread_holds_until_the_last_thread_has_left():
+    second_is_in, first_is_out = Event(), Event()
+    observed = []
+
+    def second():
+        with resources.one_thread():
+            second_is_in.set()
+            first_is_out.wait(10)
+            found = ThreadpoolController().info()
+            blas = [x["num_threads"] for x in found if x["user_api"] == "blas"]
+            observed.append(max(blas))
+
+    with ThreadPoolExecutor(1) as pool:
+        with resources.one_thread():
+            observed.append(n_threads())
+            work = pool.submit(second)
+            second_is_in.wait(10)
+        first_is_out.set()
+        work.result(10)
+    assert observed == [1, 1]
+
+
+SMALL = """
+data: {uniform: {low: -1, high: 1, points: %d, dimensions: 2}}
+function: {name: power, degree: 3}
+objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
+"""
+OBEYED = [(20, name, 2) for name in resources.CHOSEN_BY]  # by a user who set it
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize(
+    ("n_points", "chosen", "expected"), [(20, "", 1), (ONE_THREAD + 1, "", 2), *OBEYED]
+)
+def test_a_small_problem_file_is_run_with_one_thread(
+    n_points, chosen, expected, tmp_path, monkeypatch
+):
+    seen, original = [], problem_module.sweep
+
+    def watched(*arguments, **settings):
+        seen.append(n_threads())
+        return original(*arguments, **settings)
+
+    monkeypatch.setattr(problem_module, "sweep", watched)
+    if chosen:
+        monkeypatch.setenv(chosen, "2")
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL % n_points)
+    assert main(["sweep", str(file), "-q", "-o", str(tmp_path)]) == 0
+    assert seen == [expected]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_libraries_that_are_loaded_later_are_limited_too(monkeypatch):
+    looked = []
+
+    def looking():
+        looked.append(len(sys.modules))
+        return ThreadpoolController()
+
+    monkeypatch.setattr(resources, "ThreadpoolController", looking)
+    for name in ("a_module_that_came", "another_that_came_later"):
+        monkeypatch.setitem(sys.modules, name, object())
+        for _ in range(3):
+            with resources.few_threads(1):
+                assert n_threads() == 1
+    assert len(looked) == 2
+    for n_columns in (0, 1, 3):  # in order, also where there are none
+        result = for_each_column(lambda j: 10 * j, n_columns, SERIAL_BELOW)
+        assert result == [10 * j for j in range(n_columns)]
+
+
+# ---- what is not installed is named together with the extra that installs it
+
+
+BACKENDS = ["ECOS", "ECOS_BB", "HIGHS", "PIQP"]
+REMEDY = re.escape('install it with: pip install "propopt[solvers]"')
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """No backend but those that come with cvxpy."""
+    monkeypatch.setattr(cp, "installed_solvers", lambda: ["CLARABEL", "OSQP", "SCS"])
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_backend_that_is_missing_names_its_extra(tmp_path, capsys):
+    objective = 1.0 * po.GradientMatching(np.eye(3))
+    for backend in (*BACKENDS, "ecos", "piqp"):
+        sentence = f"solver: {backend.upper()} is not installed; {REMEDY}"
+        with pytest.raises(MissingExtra, match=sentence):
+            po.solve(objective, backend)
+        sentence = f"{backend} is not installed; {REMEDY}"
+        if backend.isupper():
+            with pytest.raises(Refused, match=sentence):
+                po.solve(objective, po.solvers.Conic(backend))
+    file = tmp_path / "cubic.yaml"
+    file.write_text(
+        "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
+        "function: {name: sine}\nobjective: {gradient_matching: 1}\nsolver: ECOS\n"
+    )
+    assert main(["check", str(file)]) == 2
+    assert capsys.readouterr().err == (
+        f"{file}:4: solver: ECOS is not installed; install it with: pip install "
+        '"propopt[solvers]"\n'
+    )
+
+
+def test_extras_hold_what_they_are_said_to_hold(monkeypatch):
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    told = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+    for package, extra in EXTRAS.items():
+        assert any(re.match(rf"{package}\b", line) for line in told[extra]), package
+    (line,) = told.pop("all")
+    assert set(re.findall(r"[a-z]+", line.partition("[")[2])) == set(told)
+    monkeypatch.setitem(sys.modules, "shapiq", None)
+    with pytest.raises(MissingExtra, match=r'pip install "propopt\[shapley\]"'):
+        require("shapiq")
+
+
+def test_interactions_need_no_extra():
+    """Workers of dask and Shapley interactions alone ask for theirs."""
+    code = (
+        "import sys\n"
+        "for name in ('dask', 'distributed', 'shapiq', 'shap'):\n"
+        "    sys.modules[name] = None\n"
+        "import numpy as np\n"
+        "from sklearn.linear_model import LinearRegression\n"
+        "import propopt as po\n"
+        "X = np.random.default_rng(0).normal(size=(40, 3))\n"
+        "split = po.interactions.DataSplit()\n"
+        "fitted = po.interactions.ILOCO(LinearRegression(), split)\n"
+        "fitted.fit(X, X.sum(axis=1) + X[:, 0] * X[:, 1])\n"
+        "assert len(fitted.result_) == 3\n"
+    )
+    ran = python("-W", "error", "-c", code)
+    assert ran.returncode == 0, ran.stderr

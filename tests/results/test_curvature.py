@@ -1,0 +1,279 @@
+"""H⁻¹ and the bases that it is had by, against matrices written out."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.linalg as la
+import scipy.sparse as sp
+
+import propopt as po
+from propopt.base.errors import Refused
+from propopt.losses.linear_algebra import Components, inverse_by_parts, is_symmetric
+from propopt.losses.maps import Squared
+from propopt.results import hessian
+from propopt.results.curvature import Eigenbasis
+from propopt.results.hessian import Iterated, OfEntries, QuadraticPart, smoothest
+
+
+def basis_of(S):
+    graph = po.graph_from_matrix(S)
+    return Eigenbasis(graph.differences.gram, graph.components, graph.n_nodes)
+
+
+def blocks(rng, *scales):
+    parts = [scale * rng.uniform(0.5, 1.0, size=(5, 5)) for scale in scales]
+    S = np.triu(la.block_diag(*parts, np.zeros((2, 2))), 1)
+    return S + S.T
+
+
+# ---- eigenbases: one block for each component, constants first and exact
+
+
+@pytest.mark.parametrize("scales", [(1.0,), (1.0, 1.0), (1e-7, 1e7, 1.0)])
+def test_a_basis_is_orthonormal_and_diagonal(scales, rng):
+    S = blocks(rng, *scales)
+    order = rng.permutation(len(S))  # components need not be in one piece
+    S = S[np.ix_(order, order)]
+    basis, n = basis_of(S), len(S)
+    U = basis.backward(np.eye(n))
+    np.testing.assert_allclose(U.T @ U, np.eye(n), atol=1e-13)
+    np.testing.assert_allclose(basis.forward(np.eye(n)), U.T, atol=1e-13)
+    P = 2.0 * po.graph_from_matrix(S).laplacian.toarray()
+    apart = P @ U - U * basis.values
+    assert (la.norm(apart, axis=0) <= basis.errors + 1e-15 * la.norm(P)).all()
+    assert basis.errors.max() < 1e-12 * max(scales)
+
+
+def test_each_component_has_one_zero_and_the_others_keep_their_digits(rng):
+    S = blocks(rng, 1.0)[:5, :5]
+    alone = basis_of(S).values
+    scales = [1e-9, 1.0, 1e9]
+    basis = basis_of(la.block_diag(*(scale * S for scale in scales)))
+    assert basis.values[:3].tolist() == [0.0, 0.0, 0.0]
+    assert basis.errors[:3].tolist() == [0.0, 0.0, 0.0]
+    for scale, values in zip(scales, np.split(basis.values[3:], 3), strict=True):
+        np.testing.assert_allclose(values, scale * alone[1:], rtol=1e-13)
+
+
+def test_a_large_constant_comes_back_to_the_last_digit(rng):
+    basis = basis_of(blocks(rng, 1.0, 3.0))
+    constant = np.repeat([[1e15 / 3], [-7e14 / 9], [0.1], [0.2]], [5, 5, 1, 1], axis=0)
+    turned = basis.forward(constant)
+    assert not turned[4:].any()
+    np.testing.assert_allclose(basis.backward(turned), constant, rtol=3e-16)
+
+
+def test_other_couplings_have_a_basis_too(rng):
+    X = rng.normal(size=(4, 2))
+    for basis in (Eigenbasis(None, None, 4), basis_of(np.zeros((4, 4)))):
+        assert basis.values.tolist() == [0.0] * 4  # no coupling is no work
+        np.testing.assert_array_equal(basis.forward(X), X)
+        np.testing.assert_array_equal(basis.backward(X), X)
+    A = rng.normal(size=(6, 6))  # without free constants
+    basis = Eigenbasis(A @ A.T, None, 6)
+    np.testing.assert_allclose(basis.values, la.eigvalsh(A @ A.T), rtol=1e-10)
+    S = np.array([[0.0, 2.0, -0.5], [2.0, 0.0, 2.0], [-0.5, 2.0, 0.0]])
+    expected = la.eigvalsh(2.0 * (np.diag(S.sum(axis=1)) - S))
+    np.testing.assert_allclose(np.sort(basis_of(S).values), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("bridge", [1e-6, 1e-9, 1e-14])
+def test_a_weak_bridge_between_clusters_keeps_its_digits(bridge, rng):
+    # clusters of 5 joined by one edge s: λ = 2s(1/5 + 1/5) + O(s²), whatever is within
+    S = blocks(rng, 1.0, 1.0)[:10, :10]
+    S[4, 5] = S[5, 4] = bridge
+    basis = basis_of(S)
+    weakest = np.sort(basis.values)[1]
+    assert weakest == pytest.approx(0.8 * bridge, rel=10 * bridge + 1e-9, abs=0)
+    assert abs(weakest - 0.8 * bridge) <= basis.errors[1:].min() + 10 * bridge**2
+
+
+def test_eigenvectors_that_are_none_have_large_errors(rng, monkeypatch):
+    eigh = la.eigh
+    S = blocks(rng, 1.0)
+
+    def spoiled(P):
+        values, vectors = eigh(P)
+        return values * (1 + 1e-4), vectors
+
+    assert basis_of(S).errors.max() < 1e-12
+    monkeypatch.setattr(la, "eigh", spoiled)
+    assert basis_of(S).errors.max() > 1e-4
+
+
+# ---- H⁻¹ of three losses, of words that documents share, and of rows that add up
+
+
+RNG = np.random.default_rng(0)
+
+
+def losses_of_points():
+    T = RNG.standard_normal((7, 4))
+    points = po.gaussian_graph(RNG.standard_normal((7, 2)), lengthscale=1.0)
+    smooth, sparse = po.Smoothness(po.chain_graph(4)), po.Sparsity()
+    robust = po.PairwiseRobustness(points)
+    return (po.GradientMatching(T), robust, smooth, sparse), np.ones((7, 4), bool)
+
+
+def losses_of_words():
+    """A target, its words, and similarities of the documents; one has no word."""
+    present = RNG.random((8, 4)) < 0.6
+    present[3] = False
+    T = RNG.standard_normal((8, 4)) * present
+    graph = po.gaussian_graph(RNG.standard_normal((8, 2)), lengthscale=3.0)
+    return (po.GradientMatching(T), po.SharedRobustness(graph, present)), present
+
+
+OF_POINTS, OF_WORDS = losses_of_points(), losses_of_words()
+
+
+def program(losses, present, *, complete):
+    T = losses[0].G
+    t = np.where(present.any(axis=1), T.sum(axis=1) + 1.0, 0.0)
+    total = po.Completeness(t, present.astype(float)).bound(T.shape[1])
+    return po.losses.Program(losses, (total,) if complete else ())
+
+
+def weights_of(problem):
+    return np.array([1.5, 0.3, 0.7, 0.2])[: len(problem.losses)]
+
+
+def explicit(problem, present):
+    """The inverse (ND, ND) on what is left: Z (ZᵀHZ)⁻¹Zᵀ for a basis Z."""
+    N, D = present.shape
+    flat = [(c, loss.map.flat((N, D)).toarray())
+            for c, loss in zip(weights_of(problem), problem.losses, strict=True)
+            if isinstance(loss.penalty, Squared)]  # fmt: skip
+    H = sum(c * A.T @ A for c, A in flat)
+    Z = np.eye(N * D)[:, present.ravel()]
+    if problem.bounds:
+        A = np.zeros((N, N * D))
+        for n in range(N):
+            A[n, n * D : (n + 1) * D] = present[n]
+        A = A[present.any(axis=1)]
+        _, s, V = np.linalg.svd(A @ Z)
+        Z = Z @ V[len(s) :].T
+    return Z @ np.linalg.inv(Z.T @ H @ Z) @ Z.T
+
+
+CASES = {
+    "eigenbases": (OF_POINTS, False, {}),
+    "conjugate gradients": (OF_POINTS, False, {"MOST_DIAGONALIZED": 0}),
+    "words": (OF_WORDS, False, {}),
+    "complete words": (OF_WORDS, True, {}),
+    "words, conjugate gradients": (OF_WORDS, False, {"MOST_ENTRIES": 0}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_inverses_are_those_of_the_matrix(name, monkeypatch):
+    (losses, present), complete, settings = CASES[name]
+    for key, value in settings.items():
+        monkeypatch.setattr(hessian, key, value)
+    problem, (N, D) = program(losses, present, complete=complete), present.shape
+    H = QuadraticPart(problem).hessian(weights_of(problem))
+    inverse = explicit(problem, present)
+    E = np.random.default_rng(1).standard_normal((N, D))
+    X = (inverse @ E.ravel()).reshape(N, D)
+    np.testing.assert_allclose(H.solve(E), X, rtol=0, atol=1e-11)
+    every, some = inverse.reshape(N, D, N, D), np.array([3, 1])
+    assert isinstance(H, Iterated) == (name == "conjugate gradients")
+    if name == "words, conjugate gradients":
+        with pytest.raises(Refused, match=r"inverse of \d+ numbers"):
+            H.inverse_diagonal()
+        return
+    for n in range(N):
+        np.testing.assert_allclose(H.inverse_block(n), every[n, :, n], atol=1e-11)
+    if name == "conjugate gradients":
+        with pytest.raises(Refused, match="28 systems"):
+            H.inverse_diagonal()
+        return
+    diagonal = np.diag(inverse).reshape(N, D)
+    np.testing.assert_allclose(H.inverse_diagonal(), diagonal, rtol=1e-11, atol=1e-12)
+    if "words" in name:
+        assert isinstance(H, OfEntries)
+        for n in range(N):
+            block = every[n, :, n][np.ix_(some, some)]
+            np.testing.assert_allclose(H.block_of(n, some), block, atol=1e-12)
+
+
+def test_what_has_no_inverse_or_none_that_can_be_afforded_is_refused(monkeypatch):
+    points, words = (
+        program(losses, present, complete=losses is OF_WORDS[0])
+        for losses, present in (OF_POINTS, OF_WORDS)
+    )
+    with pytest.raises(Refused, match="no inverse"):
+        QuadraticPart(points).hessian(np.array([0.0, 1.0, 1.0, 1.0]))
+    (matching, shared), present = OF_WORDS
+    robust = po.PairwiseRobustness(shared.graph)
+    coupled = po.losses.Program((matching, robust), words.bounds)
+    with pytest.raises(Refused, match="couple whole points"):
+        QuadraticPart(coupled).hessian(weights_of(coupled))
+    monkeypatch.setattr(hessian, "_MOST_ROWS", 3)
+    H = QuadraticPart(words).hessian(weights_of(words))
+    with pytest.raises(Refused, match=r"\d rows add up, and"):
+        H.solve(np.ones(present.shape))
+
+
+@pytest.mark.parametrize("complete", [False, True])
+def test_the_optimum_is_that_of_a_solver(complete):
+    problem = program(*OF_WORDS, complete=complete)
+    W = QuadraticPart(problem).optimum(weights_of(problem))
+    objective = problem.weighed(weights_of(problem))
+    best = po.solve(objective, subject_to=problem.bounds, tolerance=1e-12)
+    assert np.linalg.norm(W - best.attributions) <= best.certificate.distance + 1e-12
+    assert best.certificate.distance < 1e-5
+
+
+def test_the_smoothest_is_the_least_of_a_conic_solver():
+    problem, present = program(*OF_WORDS, complete=True), OF_WORDS[1]
+    matching, robust = problem.losses
+    W = smoothest(problem, [robust], matching.G)
+    V = cp.Variable(present.shape)
+    totals = problem.bounds[0].loss.target[:, 0]
+    sums = cp.sum(cp.multiply(V, present), axis=1) == totals
+    limits = [sums, cp.multiply(V, ~present) == 0]
+    flat = robust.map.flat(present.shape) @ V.flatten(order="C")
+    least = cp.Problem(cp.Minimize(cp.sum_squares(flat)), limits)
+    least.solve(solver="CLARABEL")
+    left = robust.value_at(W)
+    assert left == pytest.approx(least.value, rel=1e-6)
+    assert left > 1e-3
+    np.testing.assert_allclose((W * present).sum(axis=1), totals, atol=1e-9)
+    # among all that have its differences it is the nearest
+    distance = cp.Minimize(cp.sum_squares(V - matching.G))
+    cp.Problem(distance, [*limits, flat == robust.map(W)]).solve(solver="CLARABEL")
+    np.testing.assert_allclose(W, V.value, rtol=0, atol=1e-5)
+    # and what no attributions remove is told
+    best = po.solve(problem.weighed(weights_of(problem)), subject_to=problem.bounds)
+    told = float(best.details["irreducible.shared_robustness"])
+    assert told == pytest.approx(left, rel=1e-9)
+    stiff = problem.weighed(np.array([1e-6, 1.0]))
+    reached = po.solve(stiff, subject_to=problem.bounds).losses["shared_robustness"]
+    assert left * (1 - 1e-9) <= reached <= left * (1 + 1e-4)
+
+
+# ---- matrices that come apart
+
+
+def test_inverses_of_parts_of_all_sizes():
+    rng = np.random.default_rng(2)
+    sizes = [1, 3, 1, 2, 3, 5]
+    factors = [rng.standard_normal((size, size)) for size in sizes]
+    blocks = [sp.csr_array(A @ A.T + np.eye(len(A))) for A in factors]
+    order = rng.permutation(sum(sizes))
+    H = sp.csr_array(sp.block_diag(blocks, format="csr")[order][:, order])
+    result = inverse_by_parts(H, Components.of(H))
+    np.testing.assert_allclose(result.toarray(), np.linalg.inv(H.toarray()), atol=1e-12)
+    assert result.nnz == sum(s**2 for s in sizes)
+
+
+def test_parts_list_their_members_in_order():
+    members = Components(np.array([1, 0, 1, 2, 0])).members()
+    assert [nodes.tolist() for nodes in members] == [[1, 4], [0, 2], [3]]
+    assert is_symmetric(np.ones((2, 3))) is False
+    for apart, expected in ((0.9e-8, True), (1.1e-8, False)):  # of the largest entry
+        matrix = np.array([[5.0, 1.0], [1.0 + 5.0 * apart, 5.0]])
+        assert is_symmetric(matrix) is expected

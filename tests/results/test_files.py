@@ -1,0 +1,509 @@
+"""Files of results: of explanations in detail, of version 0.1, and tables as CSV."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import struct
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from crafted_archives import (
+    header_of,
+    members_of,
+    npy,
+    with_header,
+    write,
+    write_signed,
+)
+from exact_csv import read_csv
+from exact_values import same
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.explaining.saved_explainer import SavedExplainer
+from propopt.tables.frames import Labels
+
+
+G = np.arange(6.0).reshape(3, 2) / 7
+OBJECTIVE = po.GradientMatching(
+    pd.DataFrame(G, columns=["age", "dose"], index=["p", "q", "r"])
+) + 0.2 * po.PairwiseRobustness(po.chain_graph(3))
+BEST = po.solve(OBJECTIVE)
+FULL = po.Explanation(
+    **{
+        **vars(BEST),
+        "parameters": {"scale": 0.1, "fit": True, "kernel": None, "name": "a"},
+        "multipliers": {"sparsity": 0.25},
+        "standard_errors": G / 3,
+        "details": {"r2": np.array([0.1, 0.2, 0.3])},
+        "solver": "conic",
+        "seconds": 0.1,
+    }
+)
+TOLD = dataclasses.replace(FULL, program=None)  # of which files know nothing
+BARE = po.Explanation(attributions=G, method="gradient")
+
+
+@pytest.fixture
+def sound(tmp_path):
+    FULL.save(tmp_path / "sound.npz")
+    return tmp_path / "sound.npz"
+
+
+def reloaded(explanation, path):
+    explanation.save(path)
+    return po.Explanation.load(path)
+
+
+def inner(sound, key, **items):
+    """A file that was signed again, with other items in a mapping of its header."""
+    header = header_of(members_of(sound))
+    told = {**header, key: {**header[key], **items}}
+    write_signed(sound, with_header(members_of(sound), told))
+
+
+# ---- what comes back
+
+
+@pytest.mark.parametrize("explanation", [TOLD, BARE], ids=["told", "bare"])
+def test_every_field_comes_back_exactly(explanation, tmp_path):
+    path = tmp_path / "best.npz"
+    assert same(reloaded(explanation, path), explanation)
+    with np.load(path, allow_pickle=False) as file:
+        assert all(file[name].dtype != object for name in file.files)
+        known = explanation.standard_errors is not None
+        assert ("standard_errors" in file.files) is known
+
+
+NAMES = [
+    ("a", "b", "c"),
+    (3, 1, 2),
+    (0.1, 0.2, 1e300),
+    (1, "one", 1.5),
+    tuple(np.arange(3)),
+    tuple(np.array([0.5, 1.5, 2.5])),
+    ("", "ü", 'a "quoted"\nline'),
+    None,
+]
+
+
+def test_names_and_settings_come_back_as_they_were(tmp_path):
+    path = tmp_path / "best"
+    for names in NAMES:
+        labels = Labels(points=names, features=("x", "y"))
+        named = po.Explanation(attributions=G, method="gradient", labels=labels)
+        result = reloaded(named, path).labels
+        assert result == labels
+        kinds = [float if isinstance(n, float) else type(n) for n in names or ()]
+        kinds = [int if issubclass(k, np.integer) else k for k in kinds]
+        assert [type(n) for n in result.points or ()] == kinds
+    days = tuple(pd.date_range("2024-01-01", periods=3))  # other names become text
+    dated = po.Explanation(attributions=G, method="a", labels=Labels(points=days))
+    assert reloaded(dated, path).labels.points == tuple(map(str, days))
+    parameters = {"n": np.int64(3), "scale": np.float32(0.5), "fit": np.bool_(True)}
+    of_numpy = po.Explanation(**{**vars(FULL), "parameters": parameters})
+    found = reloaded(of_numpy, path).parameters
+    assert found == {"n": 3, "scale": 0.5, "fit": True}
+
+
+def test_a_loaded_explanation_shows_the_card_that_it_had(tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    objective = po.GradientMatching(X**3) + po.PairwiseRobustness(po.knn_graph(X, 2))
+    best = po.solve(objective)
+    again = reloaded(best, tmp_path / "best")
+    assert "% certain" in again._repr_html_()
+    assert again._repr_html_() == best._repr_html_()
+    assert str(again) == str(best)
+    assert again.loss_shares == best.loss_shares
+    scaled = again.scaled([1.0, 2.0, 3.0])  # other numbers
+    assert (scaled.loss_shares, scaled.certain_share) == ({}, None)
+    huge = np.full((3, 2), 1.5e308) * [1.0, -1.0]
+    largest = po.Explanation(attributions=huge, method="mine")
+    assert reloaded(largest, tmp_path / "a")._repr_html_() == largest._repr_html_()
+
+
+# ---- what is not written
+
+
+UNSAVED = {
+    "list": {"parameters": {"a": [1, 2]}},
+    "object": {"parameters": {"a": object()}},
+    "nan": {"losses": {"a": float("nan")}},
+    "half a pair": {"method": "half a pair \ud800"},
+    "text": {"details": {"names": np.array(["a", "b"])}},
+    "objects": {"details": {"what": np.array([object()])}},
+    "certificate": {
+        "certificate": po.Certificate(value=9.0, lower_bound=1, scale=9.0, kind="a")
+    },
+}
+
+
+@pytest.mark.parametrize("fields", UNSAVED.values(), ids=UNSAVED)
+def test_what_could_not_be_loaded_is_not_saved(fields, tmp_path):
+    bad = po.Explanation(**{**vars(FULL), **fields})
+    with pytest.raises(InvalidInput, match=r"best\.npz: cannot be saved: "):
+        bad.save(tmp_path / "best")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("best", "best.npz"),
+        ("best.npz", "best.npz"),
+        ("scale=0.1", "scale=0.1.npz"),
+        ("best.v1", "best.v1.npz"),
+    ],
+)
+def test_name_is_kept_and_completed(name, file, tmp_path):
+    BARE.save(tmp_path / name)
+    assert [p.name for p in tmp_path.iterdir()] == [file]
+    np.testing.assert_array_equal(po.Explanation.load(tmp_path / name).attributions, G)
+    assert po.Explanation.load(str(tmp_path / file)).method == "gradient"
+
+
+@pytest.mark.parametrize("path", ["", ".", "..", "/"])
+def test_a_path_that_names_no_file_is_refused(path):
+    for use in (FULL.save, po.Explanation.load):
+        with pytest.raises(InvalidInput, match=r"^path: expected the name of a file"):
+            use(path)
+
+
+def test_a_failed_write_leaves_the_old_file(sound, monkeypatch):
+    FULL.to_csv(sound.with_name("best.csv"))
+    before = {path: path.read_bytes() for path in sound.parent.iterdir()}
+
+    def savez(file, **_):
+        file.write_bytes(b"half of it")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", savez)
+    monkeypatch.setattr(pd.DataFrame, "to_csv", lambda _, path, **__: savez(path))
+    for write_to in (BARE.save, BARE.to_csv):
+        path = sound if write_to == BARE.save else sound.with_name("best.csv")
+        with pytest.raises(OSError, match="disk full"):
+            write_to(path)
+    assert {path: path.read_bytes() for path in sound.parent.iterdir()} == before
+    monkeypatch.undo()
+    assert same(reloaded(BARE, sound), BARE)  # and a whole one replaces it
+
+
+# ---- what is no such file
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def of_numpy(**arrays):
+    return lambda path: np.savez(path, **arrays)
+
+
+def without(*keys, **items):
+    """The header without keys, with other items, and not signed."""
+
+    def forge(path):
+        members = members_of(path)
+        header = {k: v for k, v in header_of(members).items() if k not in keys}
+        write(path, with_header(members, header | items))
+
+    return forge
+
+
+def members(compression=zipfile.ZIP_STORED, **items):
+    def forge(path):
+        own = {name.replace("__", "."): data for name, data in items.items()}
+        write(path, {**members_of(path), **own}, compression)
+
+    return forge
+
+
+def listed(offset, value):
+    """What the list of members at the end says of the first."""
+
+    def forge(path):
+        data = bytearray(path.read_bytes())
+        start = data.index(b"PK\x01\x02") + offset
+        data[start : start + len(value)] = value
+        path.write_bytes(bytes(data))
+
+    return forge
+
+
+def twice(path):
+    with (
+        pytest.warns(UserWarning, match="Duplicate name"),
+        zipfile.ZipFile(path, "a") as archive,
+    ):
+        archive.writestr("attributions.npy", npy(2 * G))
+
+
+def folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+NOT_SAVED = "not a saved explanation"
+OTHER_HEADER = np.array('{"format": "other"}')
+HUGE = struct.pack("<II", 2**30, 2**30)
+OTHERS = [
+    (NOT_SAVED, of_numpy(data=np.ones(3))),
+    (NOT_SAVED, lambda path: path.write_bytes(npy(np.ones(3)))),
+    (NOT_SAVED, lambda path: path.write_text("method,loss\n")),
+    (NOT_SAVED, lambda path: path.write_bytes(b"")),
+    (NOT_SAVED, cut),
+    (NOT_SAVED, lambda path: write(path, {"notes.txt": b"hello"})),
+    (NOT_SAVED, of_numpy(header=OTHER_HEADER, attributions=G)),
+    (NOT_SAVED, of_numpy(header=np.array("hello"), attributions=G)),
+    ("its member 'notes.txt' is no array", members(notes__txt=b"hello")),
+    ("make no sense", members(header__npy=npy("[" * 100_000))),
+    ("its header is no JSON object", members(header__npy=npy("[]"))),
+    (r"its member .header\.npy. is compressed", members(zipfile.ZIP_DEFLATED)),
+    ("is encrypted", listed(8, struct.pack("<H", 1))),
+    ("claim more bytes than the file has", listed(20, HUGE)),
+    ("two of its members have one name", twice),
+    ("irectory", folder),
+    ("version 7; this propopt reads version 6", without(version=7, new=1)),
+    ("digest", members(attributions__npy=npy(G + 1e-3))),
+]
+
+
+@pytest.mark.parametrize(("message", "forge"), OTHERS)
+def test_other_files_are_refused_by_name(message, forge, sound):
+    forge(sound)
+    with pytest.raises(InvalidInput, match=rf"sound\.npz: .*{message}"):
+        po.Explanation.load(sound)
+
+
+def test_missing_files_are_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        po.Explanation.load(tmp_path / "nothing.npz")
+
+
+def test_nothing_is_allocated_that_the_file_does_not_hold(sound):
+    huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999, 99), }"
+    raw = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(huge)) + huge.encode()
+    write(sound, {**members_of(sound), "attributions.npy": raw})
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match="make no sense"):
+            po.Explanation.load(sound)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**20
+
+
+# ---- earlier versions
+
+
+def test_a_file_of_the_first_version_is_read(sound):
+    labels = header_of(members_of(sound))["shared"][0]
+    later = ("shared", "units", "evaluations", "target", "quantity", "digest")
+    without(*later, version=1, labels=labels)(sound)
+    result = po.Explanation.load(sound)
+    assert (result.units, result.evaluations) == ("gradient", 0)
+    np.testing.assert_array_equal(result.attributions, FULL.attributions)
+
+
+FOLDER = Path(__file__).parent / "before"
+KINDS = {
+    "explanation": po.Explanation,
+    "contributions": po.Explanation,
+    "trade_offs": po.TradeOffs,
+    "certain": po.Certain,
+    "shares": po.Shares,
+    "stability": po.ConclusionStability,
+    "interactions": po.interactions.InteractionScores,
+    "lime": po.lime.LimeExplanation,
+    "text_lime": po.lime.TextLimeExplanation,
+    "diagnosis": po.lime.LimeDiagnosis,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_of_before_gives_the_table_of_before(name, tmp_path):
+    result = KINDS[name].load(FOLDER / f"{name}.npz")
+    result.to_csv(tmp_path / "now.csv")
+    now, then = tmp_path / "now.csv", FOLDER / f"{name}.csv"
+    if name == "interactions":  # p-values, whose last digits are SciPy's of the day
+        one, other = read_csv(now), read_csv(then)
+        pd.testing.assert_frame_equal(one, other, rtol=1e-12, atol=1e-12)
+    else:
+        assert now.read_bytes() == then.read_bytes()
+    result.save(tmp_path / "now.npz")  # sound: it is what this version saves
+    KINDS[name].load(tmp_path / "now.npz").to_csv(tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == now.read_bytes()
+
+
+def test_an_explainer_of_before_holds_what_one_of_now_does(tmp_path):
+    before = SavedExplainer.load(FOLDER / "explainer.npz")
+    assert before.reference.labels.features == ("age", "dose", "=x", "\x1bw")
+    assert before.schema is not None
+    assert before.rows.shape == before.reference.shape == (12, 4)
+    assert (before.n_neighbors, before.law) == (8, "auto")
+    before.save(tmp_path / "now")
+    again = SavedExplainer.load(tmp_path / "now")
+    assert same(again.reference, before.reference)
+    assert (again.rows == before.rows).all()
+
+
+# ---- certified again
+
+
+def test_with_the_objective_it_is_certified_again(sound):
+    result = po.Explanation.load(sound, objective=OBJECTIVE)
+    assert result.certificate == po.certify(OBJECTIVE, BEST.attributions)
+    assert result.weights == OBJECTIVE.weights
+    assert result.losses == BEST.losses
+    moved = BEST.attributions + 1e-3
+    forged = {**members_of(sound), "attributions.npy": npy(moved)}
+    write_signed(sound, forged)
+    assert po.Explanation.load(sound).gap == BEST.gap  # what the file says
+    result = po.Explanation.load(sound, objective=OBJECTIVE)
+    value = OBJECTIVE.value(moved)
+    assert result.objective == pytest.approx(value, rel=1e-12)
+    assert result.gap == pytest.approx(1 - BEST.objective / value, rel=1e-6)
+
+
+def test_with_the_objective_a_certificate_that_contradicts_does_not_matter(sound):
+    inner(sound, "certificate", value=0.0, lower_bound=0.0)
+    with pytest.raises(InvalidInput, match="the losses give"):
+        po.Explanation.load(sound)
+    result = po.Explanation.load(sound, objective=OBJECTIVE)
+    assert result.certificate == po.certify(OBJECTIVE, BEST.attributions)
+    with pytest.raises(InvalidInput, match="expected W with 4 points"):
+        po.Explanation.load(sound, objective=po.GradientMatching(np.ones((4, 2))))
+    other = pd.DataFrame(G, columns=["age", "size"], index=["p", "q", "r"])
+    with pytest.raises(InvalidInput, match="'size' missing, 'dose' not known"):
+        po.Explanation.load(sound, objective=po.GradientMatching(other))
+
+
+def test_with_bounds_the_stored_multipliers_give_the_bound(tmp_path):
+    bound = po.PairwiseRobustness(po.chain_graph(3)) <= 0.05
+    matching = po.GradientMatching(G)
+    best = po.solve(matching, subject_to=[bound])
+    best.save(tmp_path / "best")
+    result = po.Explanation.load(
+        tmp_path / "best", objective=matching, subject_to=[bound]
+    )
+    assert result.certificate.holds(1e-6)
+    assert result.multipliers == best.multipliers
+    assert result.losses == pytest.approx(best.losses, rel=1e-12)
+
+
+# ---- constraints
+
+ABOVE = r"its lower bound .* is above its value"
+
+
+def complete(n=6):
+    """An optimum of rows that add up, with a violation that is of rounding."""
+    rng = np.random.default_rng(4)
+    phi = rng.normal(size=(n, 3))
+    objective = po.GradientMatching(phi) + po.PairwiseRobustness(po.chain_graph(n))
+    total = po.Completeness(phi.sum(axis=1) + rng.normal(size=n))
+    return objective, total, po.solve(objective, subject_to=[total])
+
+
+def bounded(limit):
+    """Its violation is within the tolerance."""
+    phi = np.random.default_rng(1).normal(size=(12, 3))
+    robust = po.PairwiseRobustness(po.chain_graph(12))
+    sparse = po.GradientMatching(phi) + 0.01 * po.Sparsity()
+    return po.solve(sparse, subject_to=[robust <= limit])
+
+
+TOO_HIGH = [
+    (lambda: complete()[2], 2.5e-16, 9e9),
+    (lambda: complete()[2], 1e-9, 9e9),
+    (lambda: complete()[2], 1e-7, 9e9),
+    (lambda: complete()[2], 2.5e-16, 1.001),
+    (lambda: bounded(0.5), 1e-9, 1.01),
+    (lambda: bounded(3.0), 1e-9, 1.01),
+]
+
+
+@pytest.mark.parametrize(("solved", "violation", "factor"), TOO_HIGH)
+def test_a_bound_far_above_the_value_is_no_rounding_of_a_constraint(
+    solved, violation, factor, tmp_path
+):
+    best, path = solved(), tmp_path / "a.npz"
+    assert reloaded(best, path).certificate == best.certificate
+    high = {"lower_bound": factor * best.certificate.value, "violation": violation}
+    inner(path, "certificate", **high)
+    with pytest.raises(InvalidInput, match=ABOVE):
+        po.Explanation.load(path)
+
+
+def test_a_bound_above_the_value_by_what_the_violation_explains_is_loaded(tmp_path):
+    objective, total, best = complete()
+    W = best.attributions.copy()
+    W[0] += 1e-7  # not complete by 3e-7: the bound may be above what it costs
+    near = po.Explanation(
+        **{**vars(best), "attributions": W, "losses": {}, "weights": {}}
+    ).certified(objective, subject_to=[total])
+    assert near.certificate.violation > 1e-8
+    near.save(tmp_path / "near.npz")
+    assert po.Explanation.load(tmp_path / "near.npz").certificate == near.certificate
+    far = po.Explanation(attributions=0.5 * W, method="mine").certified(
+        objective, subject_to=[total]
+    )
+    assert far.certificate.violation > 0.01
+    far.save(tmp_path / "far.npz")
+    assert po.Explanation.load(tmp_path / "far.npz").certificate == far.certificate
+
+
+# ---- tables: every number to the last digit, and names are no formulas
+
+ODD = np.array([[1 / 3, -0.0, 5e-324], [0.1 + 0.2, 1.7976931348623157e308, -1e-17]])
+
+
+def written(explanation, path):
+    explanation.to_csv(path)
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_every_float_reads_back_to_the_same_value(tmp_path):
+    explanation = po.Explanation(attributions=ODD, method="mine")
+    head, *rows = written(explanation, tmp_path / "odd.csv")
+    assert head == ["", "x0", "x1", "x2"]
+    numbers = np.array([[float(cell) for cell in row[1:]] for row in rows])
+    assert numbers.tobytes() == ODD.tobytes()
+
+
+def test_names_are_those_of_rows_and_columns_and_no_formulas(tmp_path):
+    columns = ("+cmd|' /C calc'!A0", "-1.5", "größe")
+    labels = Labels(("=1+1", -2, "a,b\nc"), columns)
+    explanation = po.Explanation(
+        attributions=np.ones((3, 3)), method="mine", labels=labels
+    )
+    head, *rows = written(explanation, tmp_path / "names.csv")
+    assert head == ["", "'+cmd|' /C calc'!A0", "-1.5", "größe"]
+    assert [row[0] for row in rows] == ["'=1+1", "-2", "a,b\nc"]
+
+
+def test_tables_of_trade_offs_are_those_of_pandas_but_for_formulas(tmp_path):
+    objective = po.GradientMatching(np.eye(3)) + po.PairwiseRobustness(
+        po.chain_graph(3)
+    )
+    named = po.Explanation(
+        attributions=np.ones((3, 3)), method="=cmd()", parameters={"a": "@b", "n": 1}
+    )
+    po.sweep(objective, baselines=[named, np.eye(3)]).to_csv(tmp_path / "curve.csv")
+    table = read_csv(tmp_path / "curve.csv")
+    assert list(table["method"]) == ["optimized", "'=cmd()", "baseline 2"]
+    assert table["parameter.a"][1] == "'@b"
+    text = (tmp_path / "curve.csv").read_text()
+    assert ",1," in text.splitlines()[2]  # a whole number stays one
+    curve = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, [np.eye(3)])
+    curve.to_csv(tmp_path / "ours.csv")
+    curve.to_frame().to_csv(tmp_path / "theirs.csv", index=False)
+    ours, theirs = (tmp_path / f"{name}.csv" for name in ("ours", "theirs"))
+    assert ours.read_bytes() == theirs.read_bytes()

@@ -1,0 +1,498 @@
+"""What an error of the target costs: the identity, its estimate, what is said of it.
+
+``python tests/results/test_target_error.py`` prints the coverage of 100 seeds for
+forests whose target is known exactly, by table and strength of robustness.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+from exact_forests import TABLES, ForestCase
+from scipy import stats
+
+import propopt as po
+from propopt.losses.faithfulness import Estimate
+from propopt.results import hessian
+from propopt.results.hessian import QuadraticPart
+from propopt.results.target_error import (
+    Scatter,
+    TargetError,
+    contrasts,
+    ratio_interval,
+    unknown_target,
+)
+from propopt.solvers.curves import Krylov, energy_on_curve
+from propopt.solvers.factored import Factored
+
+
+# ---- what stands beside a gap
+
+N, D, B = 9, 2, 10
+BLOCKS = np.random.default_rng(0).normal(1.0, 0.5, (B, N, D))
+DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
+EXACT = Estimate(values=DRAWN.values, source="exact (boxes)", exact=True)
+DIFFERENCES = Estimate(values=DRAWN.values, source="central differences")
+X = np.random.default_rng(1).normal(size=(N, D))
+CHAIN = po.chain_graph(N)
+ROBUST = po.PairwiseRobustness(CHAIN)
+
+
+def solved(target, *others, **named):
+    return po.solve(po.GradientMatching(target) + ROBUST + sum(others), **named)
+
+
+WORDS = {
+    "target exact (boxes)": lambda: solved(EXACT),
+    "target exact": lambda: solved(po.functions.Power(3).estimate(X)),
+    "target by central differences": lambda: solved(DIFFERENCES),
+    "target given as numbers, its error is not known": lambda: solved(DRAWN.values),
+    "target exact (function values)": lambda: po.solve(
+        po.FunctionMatching(X, X.sum(axis=1)) + ROBUST
+    ),
+    "target exact (function values) and exact (boxes)": lambda: po.solve(
+        po.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
+    ),
+    "target of gradient_matching and b: how their errors go together is not known": (
+        lambda: solved(DRAWN, po.GradientMatching(DRAWN, name="b"))
+    ),
+    "target estimated and matched in l1: its error is not known": lambda: po.solve(
+        po.GradientMatching(DRAWN, norm="l1") + ROBUST
+    ),
+    "target estimated and only bounded, by gradient_matching: its error is not known": (
+        lambda: po.solve(1.0 * ROBUST, subject_to=[po.GradientMatching(DRAWN) <= 1.0])
+    ),
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_what_is_known_of_a_target_is_said(words):
+    best = WORDS[words]()
+    assert best.target.in_words() == words
+    unknown = "known" in words or "differences" in words
+    assert math.isnan(best.target_error) if unknown else best.target_error == 0.0
+    assert best.standard_errors is None
+
+
+def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
+    best = solved(DRAWN)
+    assert best.target.scale == best.certificate.scale
+    assert best.target_error == best.target.value / best.certificate.value
+    assert (best.target.n_blocks, best.target.relation) == (B, "about")
+    low, high = best.target.interval
+    assert 0.0 < low < best.target_error < high
+    words = best.target.in_words()
+    assert words.startswith("target error ")
+    assert words.endswith("; noise, 200 draws)")
+    mine = po.Explanation(attributions=DRAWN.values, method="mine")
+    certified = mine.certified(po.GradientMatching(DRAWN) + ROBUST)
+    assert certified.target.value == best.target.value
+    assert certified.target.scale == certified.certificate.scale
+    assert mine.target is None
+    assert math.isnan(mine.target_error)
+    same = np.broadcast_to(BLOCKS[0], BLOCKS.shape).copy()  # not called exact
+    best = solved(Estimate.of_blocks(same, source="noise", n_draws=20))
+    assert best.target.in_words() == "target error 0 % (0–0 %; noise, 20 draws)"
+    error = TargetError(value=1.0, scale=0.0, spread=0.1, source="noise", n_blocks=10)
+    assert error.relative == math.inf
+    assert "inf %" in error.in_words()
+
+
+def test_a_target_without_weight_counts_for_nothing():
+    drawn, own = po.GradientMatching(DRAWN), po.GradientMatching(EXACT, name="own")
+    best = po.solve(0.0 * drawn + 1.0 * own)
+    assert best.target.in_words() == "target exact (boxes)"
+    with pytest.warns(po.errors.TrivialObjectiveWarning):
+        best = po.solve(0.0 * drawn + 1.0 * ROBUST)
+    assert best.target.in_words() == "target not used"
+
+
+AT_MOST = {
+    "sparsity": lambda: solved(DRAWN, 0.1 * po.Sparsity()),
+    "a bound": lambda: solved(DRAWN, subject_to=[po.Sparsity() <= 5.0]),
+    "a limit of zero": lambda: po.solve(
+        1.0 * po.GradientMatching(DRAWN), subject_to=[ROBUST <= 0.0]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AT_MOST)
+def test_beside_other_losses_and_bounds_it_is_at_most_so(case):
+    best = AT_MOST[case]()
+    assert best.target.relation == "at most"
+    assert best.target.in_words().startswith("target error at most ")
+    assert best.target.interval[0] == 0.0
+
+
+def test_a_multiplier_counts_as_the_weight_that_it_is():
+    free = solved(DRAWN)
+    bound = ROBUST <= float(free.losses["pairwise_robustness"])  # noqa: SIM300
+    matching = po.GradientMatching(DRAWN)
+    bounded = po.solve(1.0 * matching, subject_to=[bound], tolerance=1e-9)
+    assert bounded.target.value == pytest.approx(free.target.value, rel=1e-4)
+
+
+def test_standard_errors_are_those_of_the_optima_for_the_blocks_and_travel(tmp_path):
+    best = solved(DRAWN)
+    optima = [solved(block).attributions for block in BLOCKS]
+    expected = np.std(optima, axis=0, ddof=1) / np.sqrt(B)
+    np.testing.assert_allclose(best.standard_errors, expected, rtol=1e-9)
+    assert not best.standard_errors.flags.writeable
+    best.save(tmp_path / "best")
+    for same in (
+        copy.copy(best),
+        pickle.loads(pickle.dumps(best)),
+        po.Explanation.load(tmp_path / "best"),
+    ):
+        assert same.target == best.target
+        np.testing.assert_array_equal(same.standard_errors, best.standard_errors)
+    best = solved(DIFFERENCES)
+    best.save(tmp_path / "best")
+    again = po.Explanation.load(tmp_path / "best")
+    unknown = unknown_target("by central differences", best.certificate.scale)
+    # NaN does not equal itself
+    assert repr(again.target) == repr(best.target) == repr(unknown)
+
+
+@pytest.mark.parametrize("solver", ["spectral", "krylov", "factored"])
+def test_points_on_a_curve_have_those_of_a_solve(solver):
+    weights = {"pairwise_robustness": [0.1, 1.0, 10.0]}
+    objective = po.GradientMatching(DRAWN) + ROBUST
+    curve = po.sweep(objective, weights, solver=solver)
+    for point in curve.optimized:
+        best = po.solve(objective.with_weights(point.weights))
+        assert point.target_error == pytest.approx(best.target_error, rel=1e-6)
+        _ = point.attributions
+        assert point.target_error == pytest.approx(best.target_error, rel=1e-6)
+        np.testing.assert_allclose(point.standard_errors, best.standard_errors)
+
+
+NONLINEAR = {
+    "sparsity": lambda target: solved(target, 0.2 * po.Sparsity()),
+    "max differences": lambda target: solved(
+        target, 0.2 * po.MaxDifferenceRobustness(CHAIN, norm="l2")
+    ),
+    "a bound": lambda target: po.solve(
+        1.0 * po.GradientMatching(target), subject_to=[ROBUST <= 0.05]
+    ),
+    "given sums": lambda target: solved(
+        target, subject_to=[po.Completeness(np.arange(9.0))]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NONLINEAR)
+def test_elsewhere_standard_errors_are_those_of_leaving_out_a_block(case):
+    solve = NONLINEAR[case]
+    optima = []
+    for block in BLOCKS:
+        rest = DRAWN.values - (block - DRAWN.values) / (B - 1)
+        optima.append(solve(rest).attributions)
+    expected = np.sqrt((B - 1) * np.var(optima, axis=0))
+    result = solve(DRAWN).standard_errors
+    # each optimum is known to within the root of its gap
+    np.testing.assert_allclose(result, expected, atol=2e-3 * expected.max())
+
+
+def test_no_conic_program_is_solved_again_for_standard_errors():
+    best = solved(DRAWN, 0.2 * po.Sparsity(), solver="CLARABEL")
+    assert best.standard_errors is None
+    objective = po.GradientMatching(DRAWN) + ROBUST + po.Sparsity()
+    curve = po.sweep(objective, {"sparsity": [0.0, 0.2]})
+    smooth, sparse = (point.standard_errors for point in curve.optimized)
+    assert smooth is not None
+    assert sparse is None
+
+
+# ---- the identity
+
+
+WEIGHTS = np.array([1.3, 0.4, 0.7])
+A = WEIGHTS[0]
+RNG = np.random.default_rng(5)
+GRAPH = po.knn_graph(RNG.standard_normal((12, 2)), 3)
+G = RNG.standard_normal((12, 3))
+
+
+def objective(target, *others):
+    return (
+        WEIGHTS[0] * po.GradientMatching(target)
+        + WEIGHTS[1] * po.PairwiseRobustness(GRAPH)
+        + WEIGHTS[2] * po.Smoothness(po.chain_graph(3))
+        + sum(others)
+    )
+
+
+def part():
+    return QuadraticPart(po.losses.Program(objective(G).losses))
+
+
+def true_excess(G, W, *others):
+    """F_G(W) − F_G*, as the difference of two values."""
+    F = objective(G, *others)
+    return F.value(W) - po.solve(F, tolerance=1e-12).objective
+
+
+def energy(E):
+    """a² ⟨E, H⁻¹E⟩."""
+    return A**2 * np.vdot(E, part().hessian(WEIGHTS).solve(E))
+
+
+def drawn(rng, sizes):
+    """Blocks that all rows share: errors of few degrees of freedom."""
+    common = rng.standard_normal((B, len(sizes))) * sizes
+    directions = np.random.default_rng(1).standard_normal((len(sizes), *G.shape))
+    return G + np.einsum("bk,knd->bnd", common, directions)
+
+
+OTHERS = {
+    "sparsity": 0.5 * po.Sparsity(),
+    "max difference": 1.5 * po.MaxDifferenceRobustness(GRAPH),
+}
+
+
+def test_the_excess_of_a_quadratic_objective_is_the_energy_of_the_error():
+    E = 0.3 * RNG.standard_normal(G.shape)
+    W = po.solve(objective(G + E)).attributions
+    assert true_excess(G, W) == pytest.approx(energy(E), rel=1e-10)
+    for other in OTHERS.values():  # beside another convex loss it is at most that
+        for _ in range(5):
+            E = 0.5 * RNG.standard_normal(G.shape)
+            best = po.solve(objective(G + E, other), tolerance=1e-9)
+            excess = true_excess(G, best.attributions, other)
+            assert 0.0 < excess < energy(E)
+    bound = po.Sparsity() <= 0.6 * np.abs(po.solve(objective(G)).attributions).sum()
+    W = po.solve(objective(G + E), subject_to=[bound], tolerance=1e-9).attributions
+    least = po.solve(objective(G), subject_to=[bound], tolerance=1e-9).objective
+    assert 0.0 < objective(G).value(W) - least < energy(E)
+
+
+@pytest.mark.parametrize("most", [hessian.MOST_DIAGONALIZED, 0])
+def test_the_gram_matrix_is_that_of_the_deviations(most, monkeypatch):
+    monkeypatch.setattr(hessian, "MOST_DIAGONALIZED", most)
+    blocks = drawn(RNG, np.ones(5))
+    deviations = blocks - blocks.mean(axis=0)
+    H = part().hessian(WEIGHTS)
+    K = Scatter(part(), blocks).gram(A, WEIGHTS)
+    for b, c in [(0, 0), (3, 7), (9, 2)]:
+        inner = A**2 * np.vdot(deviations[b], H.solve(deviations[c]))
+        # of inner products, whose rounding is that of the norms
+        assert K[b, c] == pytest.approx(inner, rel=0, abs=1e-9 * np.trace(K))
+
+
+def test_the_estimate_and_its_standard_error_are_those_of_a_jackknife():
+    blocks = drawn(RNG, np.ones(5))
+
+    def excess(some):
+        """Of the mean of B blocks, as these tell it."""
+        K = Scatter(part(), some).gram(A, WEIGHTS)
+        return np.trace(K) / (B * (len(some) - 1))
+
+    own = TargetError.of_gram(Scatter(part(), blocks).gram(A, WEIGHTS))
+    left_out = [excess(np.delete(blocks, b, axis=0)) for b in range(B)]
+    assert own.value == pytest.approx(excess(blocks), rel=1e-12)
+    spread = np.sqrt((B - 1) * np.var(left_out))
+    assert own.spread == pytest.approx(spread, rel=1e-9)
+    assert own.n_blocks == B
+
+
+def gaussian_gram(rng, roots, n_blocks=B):
+    """K of deviations whose covariance has the eigenvalues ``roots²``."""
+    X = rng.standard_normal((n_blocks, len(roots))) * roots
+    X -= X.mean(axis=0)
+    return X @ X.T
+
+
+def test_degrees_count_the_errors_that_are_independent():
+    rng = np.random.default_rng(0)
+    for count in (1, 4, 100):
+        grams = (gaussian_gram(rng, np.ones(count)) for _ in range(300))
+        result = np.median([TargetError.of_gram(K).degrees for K in grams])
+        # the median of 300; a prototype gave 1.0, 4.2 and 97
+        assert 0.8 * count <= result <= 1.3 * count
+
+
+@pytest.mark.parametrize(
+    ("roots", "contrasted"),
+    [
+        (np.ones(3), False),
+        (np.ones(60), False),
+        (0.8 ** np.arange(40), False),
+        (np.ones(15), True),
+    ],
+    ids=["few", "many", "decay", "contrasts"],
+)
+def test_the_interval_covers_the_excess_of_the_mean(roots, contrasted):
+    rng, covered, C = np.random.default_rng(2), [], contrasts(B)
+    for _ in range(1000):
+        K = gaussian_gram(rng, roots)
+        result = TargetError.of_gram(K)
+        if contrasted:
+            result = TargetError.of_energies(np.diag(C @ K @ C.T))
+        # independent of the scatter, as means of normal blocks are
+        excess = float(((rng.standard_normal(len(roots)) * roots) ** 2).sum()) / B
+        low, high = result.interval
+        covered.append(low <= excess <= high)
+    # 95 %, and 92 % at worst, where degrees are estimated; 5 σ of 1000 is 0.034
+    assert 0.90 <= np.mean(covered) <= 0.985
+
+
+def test_contrasts_of_blocks_tell_what_their_gram_matrix_tells():
+    rng, ratios = np.random.default_rng(3), []
+    C = contrasts(B)
+    np.testing.assert_allclose(C @ C.T, np.eye(B - 1), atol=1e-15)
+    for _ in range(200):
+        K = gaussian_gram(rng, np.ones(40))
+        own, other = (
+            TargetError.of_gram(K),
+            TargetError.of_energies(np.diag(C @ K @ C.T)),
+        )
+        assert other.value == pytest.approx(own.value, rel=1e-12)
+        assert other.n_blocks == B
+        ratios.append(other.degrees / own.degrees)
+    # 2 mean²/variance of nine numbers: a median of 1.1, and a wide spread
+    assert 0.8 <= np.median(ratios) <= 1.5
+
+
+def test_few_blocks_say_little_and_equal_ones_nothing_is_off():
+    result = TargetError.of_energies(np.array([2.0]))
+    assert (result.value, result.degrees, result.n_blocks) == (1.0, 1.0, 2)
+    two = TargetError.of_gram(gaussian_gram(RNG, np.ones(4), n_blocks=2))
+    assert np.isnan(result.spread)
+    assert np.isnan(two.spread)
+    assert two.degrees == 1.0
+    assert two.interval[1] > 100 * two.value
+    assert TargetError.of_gram(gaussian_gram(RNG, np.ones(400), n_blocks=3)).degrees > 2
+    none = TargetError.of_gram(np.zeros((B, B)))
+    assert (none.value, none.interval) == (0.0, (0.0, 0.0))
+    low, high = ratio_interval(7.0, 10)  # of F
+    assert stats.f(7, 63).cdf([low, high]).tolist() == pytest.approx([0.025, 0.975])
+
+
+# ---- large graphs, and when to stop
+
+
+LARGE = np.random.default_rng(0).standard_normal((300, 2))
+NOISE = np.sin(LARGE[:, :1]) + np.random.default_rng(1).standard_normal((B, 300, 3))
+OF_LARGE = (
+    po.GradientMatching(Estimate.of_blocks(NOISE, source="noise", n_draws=100))
+    + po.PairwiseRobustness(po.knn_graph(LARGE, 6))
+    + po.Smoothness(po.chain_graph(3))
+)
+
+
+@pytest.mark.parametrize("solver", [Krylov(), Factored()])
+def test_the_energy_on_a_curve_is_that_of_the_inverse(solver):
+    program, E = po.losses.Program(OF_LARGE.losses), NOISE[0] - NOISE[1]
+    on_curve = energy_on_curve(program, solver, E)
+    for b in (1e-3, 1.0, 1e3):
+        weights = np.array([2.0, b, 0.3])
+        expected = 4.0 * np.vdot(E, QuadraticPart(program).hessian(weights).solve(E))
+        assert on_curve(weights) == pytest.approx(expected, rel=1e-5)
+
+
+def swept(solver):
+    weights = {"pairwise_robustness": [0.1, 10.0, 1000.0]}
+    return po.sweep(OF_LARGE, weights, solver=solver).optimized
+
+
+def test_large_graphs_have_the_errors_of_small_ones(monkeypatch):
+    points = swept("spectral")
+    for one, two in zip(swept("krylov"), points, strict=True):
+        assert one.target.value == pytest.approx(two.target.value, rel=1e-6)
+        # degrees are known from nine numbers, or from 45
+        assert 0.2 < one.target.degrees / two.target.degrees < 5.0
+    small = points[1].standard_errors
+    monkeypatch.setattr(hessian, "MOST_DIAGONALIZED", 0)
+    large = swept("krylov")[1].standard_errors
+    np.testing.assert_allclose(large, small, rtol=1e-6)
+    monkeypatch.undo()
+    points = swept("spectral")
+    monkeypatch.setattr(hessian, "eigenbases", None)  # nobody needs another
+    assert all(point.target.value > 0.0 for point in points)
+
+
+def test_draws_stop_where_the_error_is_small_enough():
+    X = np.random.default_rng(2).normal(size=(60, 2))
+    steps = po.wrap(lambda X: np.round(2 * X).sum(axis=1))
+    mean = po.smoothed(steps, law="data", data=X, n_samples=50)
+    robust = 0.3 * po.PairwiseRobustness(po.knn_graph(X, 4))
+
+    def error(estimate):
+        return po.solve(po.GradientMatching(estimate) + robust).target_error
+
+    few = error(mean.estimate(X))
+    grown = mean.growing(X).until(few / 3.0, error=lambda drawn: error(drawn.estimate))
+    assert grown.n_draws > 100
+    assert error(grown.estimate) <= few / 3.0
+
+
+# ---- estimated errors beside true ones
+
+
+STRENGTHS = (0.5, 5.0, 50.0)
+
+
+@cache
+def case(name):
+    return ForestCase(name)
+
+
+@cache
+def optimum(name, seed, strength):
+    target = case(name).drawn(seed)
+    return po.solve(case(name).objective(target, strength)), target
+
+
+def iid_formula(name, seed, strength):
+    """Σ se² diag H⁻¹: what it would be if errors of rows had nothing in common."""
+    _, target = optimum(name, seed, strength)
+    program = case(name).objective(target, strength)
+    H = QuadraticPart(po.losses.Program(program.losses)).hessian(program.coefficients)
+    return float((target.standard_errors**2 * H.inverse_diagonal()).sum())
+
+
+def test_estimates_are_near_the_truth_where_errors_of_rows_go_together():
+    forests, seeds, strength = case("diabetes"), range(8), 5.0
+    found = [optimum("diabetes", seed, strength)[0] for seed in seeds]
+    true = sum(forests.true_excess(best.attributions, strength) for best in found)
+    estimated = sum(best.target.value for best in found)
+    apart = sum(iid_formula("diabetes", seed, strength) for seed in seeds)
+    # a prototype gave .98 and .68
+    assert 0.6 <= estimated / true <= 1.6
+    assert apart / true < 0.85
+    exact = po.solve(forests.objective(forests.exact, strength)).attributions
+    assert found[0].target.n_blocks == 10
+    t = 2.262157  # of nine degrees of freedom, 97.5 %
+    covered = [np.abs(x.attributions - exact) <= t * x.standard_errors for x in found]
+    assert 0.90 <= np.mean(covered) <= 0.98
+
+
+def coverage(name, strength, seeds):
+    """How often the printed interval holds the true relative excess."""
+    covered = 0
+    for seed in seeds:
+        best, _ = optimum(name, seed, strength)
+        true = case(name).true_excess(best.attributions, strength)
+        low, high = best.target.interval
+        covered += low <= true / best.target.scale <= high
+    return covered / len(seeds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("name", TABLES)
+def test_the_printed_interval_covers_the_true_error(name, strength):
+    # 95 of 100: outside 90 to 99 with a probability of 1.8 % + 0.6 % for other seeds
+    assert 0.90 <= coverage(name, strength, range(100)) <= 0.99
+
+
+if __name__ == "__main__":
+    for name in TABLES:
+        for strength in STRENGTHS:
+            print(name, strength, coverage(name, strength, range(100)))

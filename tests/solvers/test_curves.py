@@ -1,0 +1,415 @@
+"""Exact curves: losses for every weight without attributions, to the last digit."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.linalg as la
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from heavy_edges import heavy
+from oracles import exact_optimum, normal_equations
+
+import propopt as po
+from propopt.base.errors import (
+    InvalidInput,
+    MissingExtra,
+    SolverFailure,
+    UncertifiedWarning,
+)
+from propopt.losses import Program
+from propopt.losses.operators import LatticeLaplacian
+from propopt.solvers import Krylov
+from propopt.solvers.curves import Spectral
+
+
+SOLVERS = [Krylov(), Spectral()]
+WEIGHTS = {
+    "pairwise_robustness": np.geomspace(1e-3, 1e3, 7),
+    "smoothness": [0, 0.1, 10],
+}
+each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.name)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(40, 3))
+
+
+@pytest.fixture
+def G(rng):
+    return rng.normal(size=(40, 5))
+
+
+def graphs(X):
+    yield po.gaussian_graph(X)
+    yield po.knn_graph(X, 4)
+    yield po.graphs.LatticeGraph((5, 8))
+    yield po.graphs.GridGaussianGraph([np.linspace(0, 1, 5), np.linspace(0, 2, 8)], 0.5)
+    yield po.chain_graph(40)
+
+
+def objective(G, graph):
+    return (
+        po.GradientMatching(G)
+        + po.PairwiseRobustness(graph)
+        + po.Smoothness(po.chain_graph(5))
+    )
+
+
+@pytest.mark.parametrize("solver", ["spectral", "krylov"])
+def test_losses_on_the_curve_are_those_of_the_attributions(solver, X, G):
+    for graph in graphs(X):
+        curve = po.sweep(objective(G, graph), WEIGHTS, solver=solver, tolerance=1e-9)
+        for point in curve.optimized[::5]:
+            assert point.certificate.kind == "curve"
+            losses, value = point.losses, point.objective
+            assert point.attributions.shape == G.shape
+            for name, loss in point.losses.items():
+                assert losses[name] == pytest.approx(loss, rel=1e-4, abs=1e-9)
+            assert value == pytest.approx(point.objective, rel=1e-8)
+
+
+def test_curves_agree_and_their_excess_bounds_the_distance_to_the_optimum(X, G):
+    for graph in graphs(X):
+        program = Program(objective(G, graph).losses)
+        exact, lanczos = Spectral().prepare(program), Krylov().prepare(program)
+        for b in (0.0, 1e-3, 1.0, 1e3):
+            for c in (0.0, 0.1, 10.0):
+                weights = np.array([1.0, b, c])
+                one, two = (x.measure(weights, 1e-9) for x in (exact, lanczos))
+                np.testing.assert_allclose(
+                    two.losses, one.losses, rtol=1e-6, atol=1e-12
+                )
+        weights = np.array([1.0, 30.0, 0.2])
+        best = weights @ exact.measure(weights, 1e-9).losses
+        for tolerance in (1e-1, 1e-2, 1e-4, 1e-8):
+            result = lanczos.measure(weights, tolerance)
+            value = weights @ result.losses
+            assert value - result.excess <= best * (1 + 1e-12)
+            assert best <= value * (1 + 1e-12)
+            assert result.excess <= tolerance * value
+
+
+def test_large_lattices_agree_with_an_independent_solver(rng):
+    graph = po.graphs.LatticeGraph((30, 30, 30))
+    G = rng.normal(size=(27_000, 2))
+    curve = po.sweep(
+        po.GradientMatching(G) + po.PairwiseRobustness(graph),
+        {"pairwise_robustness": [0.1, 10.0, 300.0]},
+        solver="krylov",
+    )
+    matrix = 2 * graph.laplacian
+    for point in curve.optimized:
+        weight = point.weights["pairwise_robustness"]
+        shifted = weight * matrix
+        shifted.setdiag(shifted.diagonal() + 1.0)
+        W = np.column_stack([spla.cg(shifted, g, rtol=1e-12)[0] for g in G.T])
+        robustness = float(np.vdot(W, matrix @ W))
+        assert point.losses["pairwise_robustness"] == pytest.approx(
+            robustness, rel=1e-6
+        )
+        matching = float(((W - G) ** 2).sum())
+        assert point.losses["gradient_matching"] == pytest.approx(matching, rel=1e-6)
+
+
+# ---- limits
+
+
+def test_krylov_meets_limits_too(rng):
+    graph = po.graphs.LatticeGraph((20, 20, 20))
+    G = rng.normal(size=(8000, 1))
+    matching, robustness = po.GradientMatching(G), po.PairwiseRobustness(graph)
+    limit = 0.1 * robustness.value(G)
+    best = po.solve(matching, subject_to=[robustness <= limit])
+    assert best.certificate.holds(1e-6)
+    assert best.losses["pairwise_robustness"] == pytest.approx(limit, rel=1e-6)
+
+
+def test_even_limits_give_an_even_front(X, G):
+    matching = po.GradientMatching(G)
+    robustness = po.PairwiseRobustness(po.knn_graph(X, 4))
+    limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
+    baseline = po.Explanation(attributions=0.5 * G, method="half")
+    curve = po.sweep(matching, {}, [baseline], limits={robustness: limits})
+    frame = curve.to_frame()
+    result = frame["loss.pairwise_robustness"][:-1]
+    np.testing.assert_allclose(result, limits, rtol=1e-6)
+    assert frame["on_front"][:-1].all()
+    multipliers = frame["weight.pairwise_robustness"][:-1]
+    assert (np.diff(multipliers) < 0).all()
+    assert curve.distances()["excess"][0] > 0
+    for point, weight in zip(curve.optimized, multipliers, strict=True):
+        same = po.solve(matching + weight * robustness)
+        assert same.losses["pairwise_robustness"] == pytest.approx(
+            point.losses["pairwise_robustness"], rel=1e-5
+        )
+
+
+def test_limits_work_for_losses_without_a_curve(G):
+    sparsity = po.Sparsity()
+    limits = np.array([0.2, 0.5]) * sparsity.value(G)
+    curve = po.sweep(po.GradientMatching(G), limits={sparsity: limits})
+    result = curve.to_frame()["loss.sparsity"]
+    np.testing.assert_allclose(result, limits, rtol=1e-6)
+
+
+# ---- the choice, and what does not converge
+
+
+def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many(rng):
+    squares = (
+        (rng.uniform(-5, 5, size=(2, 700, 2)) * [[[1]], [[-1]]]).sum(axis=0)
+    ) ** 2
+    points = rng.uniform(-5, 5, size=(700, 2))
+    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    chosen = {
+        "krylov": po.PairwiseRobustness(po.knn_graph(rng.normal(size=(20_000, 3)), 8)),
+        "spectral": po.PairwiseRobustness(po.chain_graph(20)),
+        "spectral ": po.KernelRobustness(np.exp(-squares / 4.5) + 1e-8 * np.eye(700)),
+    }
+    for name, loss in chosen.items():
+        matching = po.GradientMatching(np.ones((loss.n_points, 2)))
+        program = Program((matching, loss))
+        assert po.solvers.Auto().select(program).name == name.strip()
+
+
+def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
+    monkeypatch.setattr("propopt.solvers.curves.MOST_STEPS", 20)
+    G = rng.normal(size=(2000, 1))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2000))
+    with pytest.raises(SolverFailure, match=r"Lanczos did not converge in \d+ steps"):
+        po.sweep(objective, {"pairwise_robustness": [1e6]}, solver="krylov")
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e4])
+def test_multigrid_gives_the_same_attributions(weight, rng):
+    pytest.importorskip("pyamg")
+    graph = po.pixel_graph(20, 30)
+    G = rng.normal(size=(600, 2))
+    objective = po.GradientMatching(G) + weight * po.PairwiseRobustness(graph)
+    plain, multigrid = (
+        po.solve(objective, po.solvers.Krylov(*name), tolerance=1e-12).attributions
+        for name in ((), ("multigrid",))
+    )
+    np.testing.assert_allclose(multigrid, plain, rtol=1e-4, atol=1e-6)
+    lattice = po.PairwiseRobustness(po.graphs.LatticeGraph((20, 30)))
+    with pytest.raises(InvalidInput, match="stored sparse graph"):
+        po.solve(po.GradientMatching(G) + lattice, po.solvers.Krylov("multigrid"))
+
+
+def test_multigrid_without_its_package_says_what_to_install(monkeypatch, rng):
+    monkeypatch.setitem(sys.modules, "pyamg", None)
+    graph = po.pixel_graph(5, 5)
+    objective = po.GradientMatching(rng.normal(size=(25, 1)))
+    with pytest.raises(MissingExtra, match="pip install"):
+        po.solve(
+            objective + po.PairwiseRobustness(graph), po.solvers.Krylov("multigrid")
+        )
+
+
+# ---- grids
+
+
+def test_grid_gaussian_graph_of_points_is_that_of_their_axes():
+    X = po.graphs.grid(-1, 1, per_dimension=4, dimensions=2)
+    grid, stored = po.grid_gaussian_graph(X), po.gaussian_graph(X)
+    assert grid.parameters == stored.parameters
+    np.testing.assert_allclose(
+        grid.similarities.toarray(), stored.similarities.toarray(), atol=1e-14
+    )
+
+
+def test_points_that_are_no_grid_are_refused():
+    points = po.graphs.grid(-1, 1, per_dimension=4, dimensions=2)
+    moved = points.copy()
+    moved[3, 0] += 0.1
+    for other in (points[::-1], points[:-1], moved):
+        with pytest.raises(InvalidInput, match="product grid"):
+            po.grid_gaussian_graph(other, 0.5)
+    product = LatticeLaplacian((2,)) @ np.array([1, 0])  # whole numbers
+    np.testing.assert_array_equal(product, [2.0, -2.0])
+
+
+def test_gradients_that_are_constant_on_components_are_their_own_explanation(rng):
+    apart = po.graph_from_matrix(np.kron(np.eye(2), np.ones((300, 300))) - np.eye(600))
+    whole = po.knn_graph(rng.normal(size=(600, 2)), 6)
+    for graph, G in (
+        (whole, np.ones((600, 2))),
+        (apart, np.repeat([[1.0], [-3.0]], 300, axis=0)),
+    ):
+        objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
+        weights = {"pairwise_robustness": [0.1, 10.0]}
+        result = po.sweep(objective, weights, solver="krylov")
+        # P g is rounding: so is everything that Lanczos sees
+        np.testing.assert_allclose(result.values, 0.0, atol=1e-12)
+        assert result.certified(1e-6)
+        np.testing.assert_allclose(result.optimized[0].attributions, G, rtol=1e-9)
+
+
+# ---- digits: offsets and scales
+
+
+def curve_of(objective, solver):
+    return solver.prepare(Program(objective.losses))
+
+
+def optimum(objective, solver, weights, tolerance=1e-12):
+    """The objective on the curve, and its bar."""
+    result = curve_of(objective, solver).measure(np.array(weights), tolerance)
+    return float(weights @ result.losses), result.excess
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e5, 1e6])
+@pytest.mark.parametrize(("solver", "n_points"), [(Krylov(), 3000), (Spectral(), 300)])
+def test_an_offset_costs_no_digits(solver, n_points, offset, rng):
+    graph = po.knn_graph(rng.normal(size=(n_points, 3)), 6)
+    G = rng.normal(size=(n_points, 3)) + offset
+    smooth = po.Smoothness(po.chain_graph(3))
+
+    def objective(G):
+        return po.GradientMatching(G) + po.PairwiseRobustness(graph) + smooth
+
+    for weight in (1e-2, 1.0, 1e3):
+        weights = np.array([1.0, weight, 0.3])
+        result, _ = optimum(objective(G), solver, weights)
+        # G − offset is exact, and constants cost nothing
+        without, _ = optimum(objective(G - offset), solver, weights)
+        assert result == pytest.approx(without, rel=1e-11, abs=0)
+
+
+@each_solver
+def test_attributions_keep_the_offset_of_each_component(solver, rng):
+    S = np.kron(np.eye(2), np.ones((20, 20)) - np.eye(20))
+    R = rng.normal(size=(40, 2))
+    offset = np.repeat([[1e6, -3e6], [2e5, 0.0]], 20, axis=0)
+    robust = po.PairwiseRobustness(po.graph_from_matrix(S))
+    G = R + offset
+    weights = np.array([1.0, 0.7])
+    plain = curve_of(po.GradientMatching(G - offset) + robust, solver)
+    moved = curve_of(po.GradientMatching(G) + robust, solver)
+    expected = plain.solve(weights, 1e-13).W + offset
+    # to the last digit of numbers of that size
+    np.testing.assert_allclose(moved.solve(weights, 1e-13).W, expected, rtol=4e-16)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
+def test_where_constants_cost_on_one_axis_none_are_taken_out(solver, rng):
+    kernel = np.exp(-np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0))))
+    objective = (
+        po.GradientMatching(rng.normal(size=(6, 3)) + 5.0)
+        + 0.3 * po.KernelRobustness(kernel, mean="none")
+        + 0.2 * po.Smoothness(po.chain_graph(3))
+    )
+    result = po.solve(objective, solver, tolerance=1e-12)
+    expected = normal_equations(objective, (6, 3))
+    np.testing.assert_allclose(result.attributions, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.name)
+@pytest.mark.parametrize("weight", [1e-5, 1.0, 1e5, 1e8])
+def test_components_of_different_scale_each_keep_their_digits(solver, weight, rng):
+    S = rng.uniform(0.5, 1.0, size=(6, 6))
+    S = np.triu(S, 1) + np.triu(S, 1).T
+    G = rng.normal(size=(18, 1))
+    scales = [1e-7, 1.0, 1e7]
+    blocks = la.block_diag(*(scale * S for scale in scales))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(
+        po.graph_from_matrix(blocks)
+    )
+    curve = curve_of(objective, solver)
+    result = curve.measure(np.array([1.0, weight]), 1e-12)
+    parts = zip(np.split(G, 3), scales, strict=True)
+    exact = float(sum(exact_optimum(g, weight * scale * S) for g, scale in parts))
+    assert result.losses @ [1.0, weight] == pytest.approx(exact, rel=1e-11, abs=0)
+    assert result.excess <= 1e-9 * exact
+    W = curve.solve(np.array([1.0, weight]), 1e-13).W
+    assert objective.losses[0].value(W) == pytest.approx(result.losses[0], rel=1e-6)
+
+
+@each_solver
+@pytest.mark.parametrize("block", range(5))
+def test_the_bar_of_a_curve_holds_the_optimum_whatever_the_graph(solver, block):
+    for seed in range(5 * block, 5 * block + 5):
+        objective, weights, exact = random_problem(np.random.default_rng(seed))
+        value, excess = optimum(objective, solver, weights, tolerance=1e-9)
+        assert abs(value - exact) <= excess
+        assert excess >= 1e-14 * exact  # no curve knows more digits than it has
+        if solver.name == "spectral":  # over sixteen decades
+            value, excess = optimum(objective, solver, weights)
+            assert value == pytest.approx(exact, rel=1e-9, abs=0)
+            assert excess <= 1e-8 * exact
+
+
+def random_problem(rng):
+    """Similarities over up to 16 decades, offsets and scales, and the exact optimum."""
+    n_points, n_features = int(rng.integers(2, 9)), int(rng.integers(1, 3))
+    decades = rng.choice([0, 6, 10, 16]) * rng.uniform(-0.5, 0.5, (n_points, n_points))
+    S = np.where(rng.random(decades.shape) < rng.choice([0.3, 1.0]), 10.0**decades, 0.0)
+    S = np.triu(S, 1) + np.triu(S, 1).T
+    T = np.triu(rng.uniform(0.1, 10.0, (n_features, n_features)), 1)
+    T += T.T
+    G = rng.normal(size=(n_points, n_features)) * 10.0 ** rng.integers(-6, 7)
+    G += rng.choice([0.0, 1e3, 1e6])
+    b, c = 10.0 ** rng.uniform(-8, 8), 10.0 ** rng.uniform(-4, 4)
+    objective = (
+        po.GradientMatching(G)
+        + po.PairwiseRobustness(po.graph_from_matrix(S))
+        + po.Smoothness(po.graph_from_matrix(T))
+    )
+    return objective, np.array([1.0, b, c]), float(exact_optimum(G, b * S, c * T))
+
+
+# ---- digits: one heavy edge
+
+
+def with_equal_ends(S, G, weight):
+    """The best explanation with W[0] = W[1], and its objective."""
+    n_points = len(G)
+    S = S.tolil()
+    S[0, 1] = S[1, 0] = 0.0
+    laplacian = 2.0 * po.graph_from_matrix(S.tocsr()).laplacian
+    indices = np.maximum(np.arange(n_points) - 1, 0)
+    merged = sp.csr_array((np.ones(n_points), (np.arange(n_points), indices)))
+    hessian = merged.T @ (sp.eye_array(n_points) + weight * laplacian) @ merged
+    W = merged @ spla.spsolve(sp.csc_array(hessian), merged.T @ G)
+    return float(((W - G) ** 2).sum() + weight * np.vdot(W, laplacian @ W))
+
+
+HEAVY = [
+    (solver, n_points, edge)
+    for solver, n_points in ((Krylov(), 1000), (Spectral(), 200))
+    for edge in (1e6, 1e10, 1e13, 1e17)
+]
+
+
+@pytest.mark.parametrize(("solver", "n_points", "edge"), HEAVY)
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
+def test_no_curve_claims_more_than_a_known_explanation(solver, n_points, edge, rng):
+    S, G = heavy(rng, edge, n_points)
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
+    for weight in (1e-2, 1.0, 1e2):
+        weights = np.array([1.0, weight])
+        value, excess = optimum(objective, solver, weights, tolerance=1e-6)
+        known = with_equal_ends(S, G, weight)
+        assert value - excess <= known * (1 + 1e-9)
+        # the heavy edge forces its ends together: nothing much better is possible
+        assert value + excess >= known * (1 - 1e-2 / edge - 1e-9)
+        if solver.name == "spectral" and edge > 1e6:  # it sees past the edge
+            value, excess = optimum(objective, solver, weights)
+            assert value == pytest.approx(known, rel=1e-12 + 1e-2 / edge)
+            assert excess <= 1e-11 * known
+
+
+def test_what_a_heavy_edge_hides_is_announced(rng):
+    S, G = heavy(rng, 1e17, 1000)
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
+    with pytest.warns(UncertifiedWarning, match="certified gap"):
+        result = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
+    known = with_equal_ends(S, G, 1.0)
+    (point,) = result.optimized
+    assert point.gap > 1e-6
+    assert point.certificate.lower_bound <= known * (1 + 1e-9)
+    assert point.objective >= known * (1 - 1e-9)

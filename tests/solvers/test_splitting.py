@@ -1,0 +1,253 @@
+"""ADMM with a Newton finish: the conic optimum, with proof, along paths and layouts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from max_differences import (
+    AGGREGATES,
+    NORMS,
+    REFERENCE,
+    gaussian_data,
+    natural_weight,
+    path,
+    random_objective,
+    solved,
+    task_of,
+)
+
+import propopt as po
+from propopt.base.errors import UncertifiedWarning
+from propopt.losses import Program
+from propopt.solvers import Conic, Solution
+from propopt.solvers import splitting as admm_module
+from propopt.solvers import splitting as splitting_module
+from propopt.solvers.edge_newton import (
+    Composite,
+    EdgeNewton,
+    Term,
+    choose_layout,
+    edge_weights,
+    factorise,
+)
+from propopt.solvers.splitting import Splitting, minimise
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("block", range(21))
+def test_random_programs_have_the_conic_optimum_with_proof(block):
+    for seed in range(10 * block, 10 * block + 10):
+        objective = random_objective(seed)
+        best = po.solve(objective, Splitting())
+        assert best.certificate.kind == "strong convexity"
+        assert best.gap <= 1e-6, seed
+        reference = task_of(objective, Conic()).solve(objective.coefficients, REFERENCE)
+        proof = po.certify(objective, reference.W, duals=reference.duals)
+        rounding = 1e-11 * best.objective
+        assert best.objective >= proof.lower_bound - rounding, seed
+        assert proof.value >= best.certificate.lower_bound - rounding, seed
+
+
+def test_tight_tolerances_are_reached():
+    for seed in range(40):
+        best = po.solve(random_objective(seed), Splitting(), tolerance=1e-8)
+        assert best.gap <= 1e-8, seed
+    X, G = gaussian_data(1, 60, 4)
+    for aggregate in AGGREGATES:
+        loss = po.MaxDifferenceRobustness(po.knn_graph(X, 5), aggregate)
+        for size in (0.01, 1.0, 100.0):
+            weight = size * natural_weight(loss, G)
+            objective = po.GradientMatching(G) + weight * loss
+            assert po.solve(objective, Splitting(), tolerance=1e-11).gap <= 1e-11
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_huge_weight_gives_the_means_of_components(aggregate, norm):
+    _, G = gaussian_data(2, 9, 3)
+    labels = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2])
+    loss = po.MaxDifferenceRobustness(po.group_graph(labels), aggregate, norm)
+    best = po.solve(po.GradientMatching(G) + 1e7 * loss, Splitting())
+    means = np.array([G[labels == label].mean(axis=0) for label in labels])
+    np.testing.assert_allclose(best.attributions, means, atol=1e-4)
+    even = po.solve(po.GradientMatching(means) + 1.0 * loss, Splitting())
+    np.testing.assert_allclose(even.attributions, means, atol=1e-12)
+    assert even.gap == 0.0
+
+
+def test_sparsity_gives_zeros_that_are_exact():
+    X, G = gaussian_data(3, 30, 4)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
+    objective = po.GradientMatching(G) + 2.0 * loss + 1.5 * po.Sparsity()
+    W = po.solve(objective, Splitting()).attributions
+    assert 10 < (W == 0.0).sum() < W.size
+
+
+# ---- weights of edges with which pairwise robustness gives the same
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("smooth", [0.0, 0.4])
+def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
+    X, G = gaussian_data(9, 40, 3)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), aggregate)
+    weight = natural_weight(loss, G)
+    base = 2.0 * po.GradientMatching(G) + smooth * po.Smoothness(po.chain_graph(3))
+    result = solved(base + weight * loss)
+    S = edge_weights(loss, result)
+    assert (S >= 0).all()
+    n_groups = 1 if aggregate == "max" else 40
+    assert 2 * S.sum() == pytest.approx(weight * n_groups, rel=1e-6)
+    if aggregate == "max":  # they lie on the longest edges
+        lengths = np.linalg.norm(loss.graph.incidence @ result.W, axis=1)
+        assert 0 < (S > 0).sum() < len(S)
+        np.testing.assert_allclose(lengths[S > 0], lengths.max(), rtol=1e-4)
+    similarities = np.zeros((40, 40))
+    similarities[tuple(loss.graph.edges.T)] = S
+    graph = po.graph_from_matrix(similarities + similarities.T)
+    same = po.solve(base + 1.0 * po.PairwiseRobustness(graph), "spectral")
+    np.testing.assert_allclose(same.attributions, result.W, atol=1e-6)
+
+
+# ---- along a path of weights
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_path_with_warm_starts_is_certified(aggregate, norm):
+    X, G = gaussian_data(4, 25, 3)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), aggregate, norm)
+    objectives = path(loss, G)
+    task = task_of(objectives[0])
+    start: Solution | None = None
+    for objective in objectives:
+        start = task.solve(objective.coefficients, 1e-7, start)
+        proof = po.certify(objective, start.W, duals=start.duals)
+        assert proof.holds(1e-7)
+
+
+def test_warm_starts_need_fewer_systems(monkeypatch):
+    X, G = gaussian_data(5, 80, 4)
+    objectives = path(po.MaxDifferenceRobustness(po.knn_graph(X, 5)), G)
+    solved = []
+    original = admm_module.Admm.run
+
+    def counted(self, n_steps, tolerance):
+        solved.append(n_steps)
+        return original(self, n_steps, tolerance)
+
+    monkeypatch.setattr(admm_module.Admm, "run", counted)
+    task = task_of(objectives[0])
+    for objective in objectives:
+        task.solve(objective.coefficients, 1e-6)
+    cold = sum(solved)
+    solved.clear()
+    start = None
+    for objective in objectives:
+        start = task.solve(objective.coefficients, 1e-6, start)
+    assert sum(solved) <= 0.5 * cold
+
+
+def test_losses_may_have_no_weight():
+    X, G = gaussian_data(7, 12, 3)
+    losses = [
+        po.GradientMatching(G),
+        po.MaxDifferenceRobustness(po.knn_graph(X, 3)),
+        po.Sparsity(),
+        po.PairwiseRobustness(po.knn_graph(X, 2)),
+        po.Smoothness(po.chain_graph(3)),
+    ]
+    start = Solution(W=np.zeros_like(G))  # without duals it is no obstacle
+    for kept in np.ndindex(2, 2, 2, 2):
+        terms = zip((1.0, *kept), losses, strict=True)
+        objective = po.Objective(tuple((float(c), loss) for c, loss in terms))
+        result = task_of(objective).solve(objective.coefficients, 1e-7, start)
+        assert po.certify(objective, result.W, duals=result.duals).holds(1e-7)
+        best = po.solve(objective, Conic()).objective
+        assert objective.value(result.W) == pytest.approx(best, rel=1e-5)
+    program = Program((losses[0], losses[2]))
+    result = Splitting().prepare(program).solve(np.array([0.0, 1.0]), 1e-6)
+    np.testing.assert_array_equal(result.W, np.zeros_like(G))
+
+
+def test_programs_that_run_out_of_steps_are_given_to_clarabel_or_reported(monkeypatch):
+    monkeypatch.setattr(splitting_module, "ADMM_STEPS", 5)
+    assert po.solve(random_objective(17), Splitting()).gap <= 1e-6
+    monkeypatch.setattr(splitting_module, "CLARABEL_ROWS", 0)
+    X, G = gaussian_data(12, 20, 3)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), norm="linf")
+    with pytest.warns(UncertifiedWarning):
+        po.solve(po.GradientMatching(G) + 3.0 * loss, Splitting())
+
+
+# ---- systems in each layout
+
+
+def test_large_narrow_graphs_are_solved_by_sparse_factors():
+    rng = np.random.default_rng(13)
+    X = np.sort(rng.uniform(size=(3000, 1)), axis=0)
+    G = np.sin(9 * X) + rng.normal(size=(3000, 2))
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 2))
+    assert choose_layout([loss.map.gram]) == "lu"
+    objective = po.GradientMatching(G) + 20.0 * loss
+    assert po.solve(objective, Splitting()).gap <= 1e-6
+
+
+SHIFTS = {"one": np.full(3, 1.5), "several": np.array([1.0, 2.5, 2.5])}
+
+
+@pytest.mark.parametrize("shifts", SHIFTS.values(), ids=SHIFTS)
+def test_systems_are_solved_in_every_layout(shifts):
+    X, R = gaussian_data(14, 40, 3)
+    P = po.PairwiseRobustness(po.knn_graph(X, 4)).map.gram
+    for layout in ("dense", "lu", "cg"):
+        W = factorise(P, shifts, layout).solve(R)
+        np.testing.assert_allclose(P @ W + W * shifts, R, atol=1e-9)
+
+
+@pytest.mark.parametrize("shifts", SHIFTS.values(), ids=SHIFTS)
+def test_resistances_are_quadratic_forms_of_the_inverse(shifts):
+    X, _ = gaussian_data(15, 12, 3)
+    P = po.PairwiseRobustness(po.knn_graph(X, 4)).map.gram.toarray()
+    tails, heads = np.array([0, 3, 5]), np.array([4, 1, 2])
+    B = np.eye(12)[tails] - np.eye(12)[heads]
+    system = factorise(P, shifts, "dense")
+    result = np.broadcast_to(system.resistances(tails, heads), (3, 3))
+    for j, shift in enumerate(shifts):
+        exact = np.diag(B @ np.linalg.inv(P + shift * np.eye(12)) @ B.T)
+        np.testing.assert_allclose(result[:, j], exact, rtol=1e-10)
+
+
+def newton_program(layout: str, smooth: bool) -> Composite:
+    X, G = gaussian_data(16, 40, 3)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
+    features = po.chain_graph(3).laplacian.toarray() if smooth else None
+    return Composite(
+        G=G,
+        P=None,
+        Q=features,
+        terms=(Term.of(loss, as_dense=layout == "dense"),),
+        layout=layout,
+    )
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_every_layout_has_the_same_optimum(smooth):
+    expected = minimise(newton_program("dense", smooth), 1e-10)
+    for layout in ("dense", "lu", "cg"):
+        result = minimise(newton_program(layout, smooth), 1e-10)
+        assert result.gap <= 1e-10
+        assert result.value == pytest.approx(expected.value, rel=2e-10)
+
+
+def test_newton_never_lowers_the_dual_value():
+    program = newton_program("dense", smooth=False)
+    newton = EdgeNewton(program)
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=program.terms[0].map(program.G).shape)
+    bounds = [
+        point.value - point.excess
+        for point in (newton.run([Y], n_steps, 0.0) for n_steps in range(6))
+    ]
+    assert bounds[-1] > bounds[0]
+    assert bounds[-1] == pytest.approx(minimise(program, 1e-10).value, rel=1e-6)
