@@ -22,14 +22,8 @@ from propopt.problems.jobs.job import (
 )
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import SweepKeys
-from propopt.problems.sections import OneOf, Section, listed_words
-from propopt.problems.sources import (
-    MOST_MISTAKES,
-    SHORT,
-    Faults,
-    Source,
-    yaml_source,
-)
+from propopt.problems.sections import Missing, OneOf, Section, listed_words, together
+from propopt.problems.sources import MOST_MISTAKES, SHORT, Source, joint, yaml_source
 from propopt.problems.subject.data import (
     FIRST_ROWS,
     ProblemFile,
@@ -230,11 +224,11 @@ def read_schema(source: Source) -> ProblemSchema:
         mistakes = sorted(
             error.errors(), key=lambda detail: source.find(detail["loc"])[0]
         )
-        faults = Faults(*(_located(source, item) for item in mistakes[:MOST_MISTAKES]))
+        told = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
-            faults.found.append(source.remark(mistakes[MOST_MISTAKES]["loc"], rest))
-        raise faults.joint() from None
+            told.append(source.remark(mistakes[MOST_MISTAKES]["loc"], rest))
+        raise joint(told) from None
 
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
@@ -249,13 +243,12 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
             message = f"unknown key{hint}; known here: {', '.join(keys)}"
             return source.error(location, message)
         case "missing":
-            return source.error(
-                location[:-1], "required, and missing", missing=str(location[-1])
-            )
+            place = (*location[:-1], Missing(location[-1]))
+            return source.error(place, "required, and missing")
         case "union_tag_not_found":
             key = context["discriminator"].strip("'")
             message = f"required, and missing; expected {_choice(kinds(location))}"
-            return source.error(location, message, missing=key)
+            return source.error((*location, Missing(key)), message)
         case "union_tag_invalid":
             key = context["discriminator"].strip("'")
             return source.error(
@@ -342,13 +335,14 @@ def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> Probl
     Of a file that is right the table is not read here.
     """
     source = yaml_source(path)
-    try:
-        return _checked(source, code)
-    except ProblemFileError as error:
-        faults = Faults(error)
-    with faults.noted():
-        check_table(source, FIRST_ROWS)
-    raise faults.joint()
+    with source.blaming(), together() as faults:
+        try:
+            file = _checked(source, code)
+        except ProblemFileError:
+            with faults.noted():
+                check_table(source, FIRST_ROWS)
+            raise
+    return file
 
 
 def read_sections(
@@ -392,10 +386,8 @@ def read_sections(
 
 
 def _checked(source: Source, code: Code) -> ProblemFile:
-    faults = source.faults
-    with faults.noted():
+    with source.blaming(), together() as faults:
+        faults.found += source.twice
         file = ProblemFile(source, read_schema(source), code)
-        with faults.noted():
-            file.check()
-    faults.refuse()
+        file.check()
     return file

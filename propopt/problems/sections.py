@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from inspect import Parameter, cleandoc, signature
@@ -19,6 +19,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    final,
     get_args,
     get_origin,
     get_type_hints,
@@ -39,7 +40,14 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from propopt.base.errors import Infeasible, InvalidInput, MissingExtra, Refused
+from propopt.base.errors import (
+    Infeasible,
+    InvalidInput,
+    MissingExtra,
+    ProblemFileError,
+    PropoptError,
+    Refused,
+)
 
 
 class Section(BaseModel):
@@ -248,6 +256,61 @@ def part(*location: str | int) -> Iterator[None]:
     except OF_INPUT as error:
         error.part = (*location, *error.part)
         raise
+
+
+class Missing(str):
+    """A key at the end of a location, which ought to be there."""
+
+
+def wrong(message: str, *location: str | int) -> InvalidInput:
+    """The error of a part of the problem."""
+    error = InvalidInput(message)
+    error.part = location
+    return error
+
+
+class Mistakes(InvalidInput):
+    """Several, each with its part."""
+
+    def __init__(self, found: Iterable[PropoptError]) -> None:
+        self.found = tuple(found)
+        super().__init__("\n".join(map(str, self.found)))
+
+
+@final
+class Faults:
+    """Mistakes that are found apart from each other, told together."""
+
+    def __init__(self, *found: PropoptError) -> None:
+        self.found = [*found]
+
+    @contextmanager
+    def noted(self, *location: str | int) -> Iterator[None]:
+        """A mistake that is raised inside is kept, and what follows goes on."""
+        try:
+            with part(*location):
+                yield
+        except (*OF_INPUT, ProblemFileError) as error:
+            self.found.append(error)
+
+    def add(self, message: str, *location: str | int) -> None:
+        """One more mistake."""
+        self.found.append(wrong(message, *location))
+
+    def refuse(self) -> None:
+        """Raise what was found, if anything was."""
+        found, self.found = self.found, []
+        if found:
+            raise found[0] if len(found) == 1 else Mistakes(found)
+
+
+@contextmanager
+def together() -> Iterator[Faults]:
+    """What is found inside, and the last that is raised, is told at the end."""
+    faults = Faults()
+    with faults.noted():
+        yield faults
+    faults.refuse()
 
 
 # ---- Sections on what is swept: weights, limits, and how many of them

@@ -24,7 +24,6 @@ from propopt.lime import TextLaw
 from propopt.problems.jobs.job import (
     Answer,
     LookSection,
-    Mistake,
     manifest,
     page_writers,
 )
@@ -35,6 +34,7 @@ from propopt.problems.sections import (
     Positive,
     part,
     section_of,
+    wrong,
 )
 from propopt.problems.subject.data import (
     CommonKeys,
@@ -135,24 +135,25 @@ class ExplainSection(LookSection):
         if own.graph is not None:
             yield "graph", ("same_pattern",), _OF_NEAREST
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[InvalidInput]:
         """What has no meaning for words or for columns, and a law told twice."""
         own: Any = self
         place = (self.key, "law")
         if schema.data.text is None and own.law == "lime":
-            yield place, "lime deletes words of documents, and there is no data.text"
+            message = "lime deletes words of documents, and there is no data.text"
+            yield wrong(message, *place)
         if schema.data.text is not None:
             for name in sorted(self.model_fields_set.intersection(_OF_COLUMNS)):
-                yield (self.key, name), "has no effect with data.text"
+                yield wrong("has no effect with data.text", self.key, name)
             if self.reference is not None:
                 message = "documents are explained together; leave it out"
-                yield (self.key, "reference"), message
+                yield wrong(message, self.key, "reference")
             if own.law in ("data", "gaussian"):
                 words = "words are deleted, not moved"
-                yield place, f"{words}; expected 'auto', 'none' or 'lime'"
+                yield wrong(f"{words}; expected 'auto', 'none' or 'lime'", *place)
         smoothed = schema.model is not None and schema.model.smooth is not None
         if smoothed and "law" in self.model_fields_set:
-            yield place, "model.smooth chooses a law too; leave one out"
+            yield wrong("model.smooth chooses a law too; leave one out", *place)
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         del schema

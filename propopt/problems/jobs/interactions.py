@@ -37,19 +37,20 @@ from propopt.problems.jobs.job import (
     Answer,
     JobRun,
     LookSection,
-    Mistake,
     Writer,
     parts_folder,
     write_figure,
 )
 from propopt.problems.sections import (
     Count,
+    Missing,
     OneOf,
     Section,
     part,
     refuse_settings,
     section_of,
     shaped,
+    wrong,
 )
 from propopt.problems.subject.data import (
     CommonKeys,
@@ -233,31 +234,28 @@ class InteractionsSection(LookSection):
         own = self.settings()
         return {name: own[name] for name in ("level", "adjust", "side", "against")}
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[InvalidInput]:
         """What cannot be fitted again and again, and settings without effect."""
         model, data = schema.model, schema.data
         if model is None:
-            needs = "interactions need a model"
-            yield (
-                ("function",),
-                f"a formula cannot be fitted without a feature; {needs}",
-            )
+            message = "a formula cannot be fitted without a feature; interactions need "
+            yield wrong(f"{message}a model", "function")
             return
         if isinstance(model, OnnxModel):
-            yield ("model",), f"{model.words} cannot be fitted again"
+            yield wrong(f"{model.words} cannot be fitted again", "model")
         for name in sorted(_NOT_OF_REFITS.keys() & model.model_fields_set):
-            yield ("model", name), _NOT_OF_REFITS[name]
+            yield wrong(_NOT_OF_REFITS[name], "model", name)
         if data.text is not None:
             message = "words of documents cannot be left out by refits; leave it out"
-            yield ("data", "text"), message
+            yield wrong(message, "data", "text")
         if data.explain is not None:
             message = "has no effect: each row is judged by models that did not see it"
-            yield ("data", "explain"), message
+            yield wrong(message, "data", "explain")
         if data.csv is not None and data.target is None:
             message = "required, and missing: the column that models learn"
-            yield ("data",), message, "target"
+            yield wrong(message, "data", Missing("target"))
         if not data.is_table:
-            yield ("data",), "expected sklearn or csv, which models learn"
+            yield wrong("expected sklearn or csv, which models learn", "data")
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         """Refuse sets and patches that a table cannot have."""

@@ -14,10 +14,10 @@ from functools import partial
 from importlib.metadata import version
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple
 
 from propopt.base.cards import Card
-from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.errors import InvalidInput, PropoptError, Unwritten
 from propopt.base.files import (
     require_free_name,
     writable_folder,
@@ -28,8 +28,7 @@ from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.problems.sections import Location, Section, listed_words
-from propopt.problems.sources import Faults, Source
+from propopt.problems.sections import Faults, Section, listed_words
 from propopt.problems.subject.data import (
     CommonKeys,
     Extent,
@@ -40,10 +39,6 @@ from propopt.results.explanation import Explanation
 
 
 # ---- What a job is: the section that asks for it, and what it refuses before it runs
-
-
-Mistake: TypeAlias = tuple[Location, str] | tuple[Location, str, str]
-"""Where, what is wrong, and perhaps the key that is missing there."""
 
 
 class JobSection(Section):
@@ -63,27 +58,20 @@ class JobSection(Section):
         """Those of a file that are of this job alone."""
         return {cls.key}
 
-    def mistakes(self, schema: CommonKeys) -> Iterable[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
         """What the file alone shows to fail."""
         del schema
         return ()
 
-    def check(self, schema: CommonKeys, source: Source) -> None:
+    def check(self, schema: CommonKeys) -> None:
         """Refuse what the file alone shows to fail."""
-        faults = Faults()
-        for location, message, *missing in self.mistakes(schema):
-            key = missing[0] if missing else None
-            faults.found.append(source.error(location, message, missing=key))
-        faults.refuse()
+        Faults(*self.mistakes(schema)).refuse()
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         """Refuse what does not fit the subject's sizes, and files of something else."""
 
     def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at points where it is asked."""
-
-    def check_data(self, source: Source) -> None:
-        """Refuse what would fail once the data are read."""
 
     def check_all(self, subject: Callable[[], Subject]) -> None:
         """Refuse what needs all rows and no fitted model."""

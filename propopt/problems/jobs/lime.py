@@ -42,7 +42,6 @@ from propopt.problems.jobs.job import (
     MOST_SHOWN,
     Answer,
     LookSection,
-    Mistake,
     Writer,
     manifest,
     write_figure,
@@ -57,6 +56,7 @@ from propopt.problems.sections import (
     refuse_settings,
     section_of,
     shaped,
+    wrong,
 )
 from propopt.problems.subject.data import (
     CommonKeys,
@@ -161,10 +161,10 @@ class LimeSection(LookSection):
         own = self.settings()
         return {name: own[name] for name in ("n_bins", "weights", "kernel_width")}
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[InvalidInput]:
         unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
         for name in unused.keys() & self.model_fields_set:
-            yield (self.key, name), unused[name]
+            yield wrong(unused[name], self.key, name)
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         del folder

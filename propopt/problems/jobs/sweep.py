@@ -18,6 +18,7 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import (
     InvalidInput,
     MissingExtra,
+    PropoptError,
     SolverFailure,
     Unwritten,
 )
@@ -33,7 +34,6 @@ from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
     JobRun,
     JobSection,
-    Mistake,
     Writer,
     manifest,
     page_writers,
@@ -42,7 +42,9 @@ from propopt.problems.losses import Losses, LossSection
 from propopt.problems.problem import ROBUSTNESS, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
+    Faults,
     Location,
+    Missing,
     Nonnegative,
     Positive,
     Section,
@@ -51,8 +53,8 @@ from propopt.problems.sections import (
     listed_values,
     part,
     shaped,
+    wrong,
 )
-from propopt.problems.sources import Faults, Source
 from propopt.problems.subject.data import (
     CommonKeys,
     Extent,
@@ -66,7 +68,7 @@ from propopt.solvers.task import find_solver
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def _in_names(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_names(schema: SweepKeys) -> Iterator[InvalidInput]:
     """Only losses of the objective have weights, limits and axes."""
     named: list[tuple[Location, str]] = [
         *((("sweep", name), name) for name in schema.sweep),
@@ -79,72 +81,79 @@ def _in_names(schema: SweepKeys) -> Iterator[Mistake]:
         if name not in known:
             hint = did_you_mean(name, known)
             has = f"it has {', '.join(known)}"
-            yield location, f"the objective has no {name!r}{hint}; {has}"
+            yield wrong(f"the objective has no {name!r}{hint}; {has}", *location)
     for name in schema.limits:
         if name in schema.sweep:
-            yield ("limits", name), "has weights in sweep; give limits or weights"
+            yield wrong("has weights in sweep; give limits or weights", "limits", name)
 
 
-def _in_weights(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_weights(schema: SweepKeys) -> Iterator[InvalidInput]:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
     tried = (*schema.sweep.values(), *schema.limits.values())
     count = prod(map(count_weights, tried))
+    if not any(loss.counts_points for loss in losses.values()):
+        message = "no loss tells the number of points; add gradient_matching or another"
+        yield wrong(message, "objective")
     if not any(smallest.values()):
-        yield (
-            ("objective",),
+        yield wrong(
             "expected a weight above zero, got all zero (for some weights of the "
             "sweep, if there is one)",
+            "objective",
         )
     elif count > MOST_WEIGHTS:
         place = "sweep" if schema.sweep else "limits"
-        yield (place,), f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}"
+        yield wrong(
+            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}", place
+        )
 
 
-def _in_words(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_words(schema: SweepKeys) -> Iterator[InvalidInput]:
     """No words where there are columns, and no order of words."""
     is_text = schema.data.text is not None
     if "shared_robustness" in schema.losses and not is_text:
-        yield (
-            ("objective", "shared_robustness"),
+        yield wrong(
             "is of words that documents share, and there is no data.text; rows of a "
             "table share all columns, as pairwise_robustness has it",
+            *("objective", "shared_robustness"),
         )
     smoothness = schema.losses.get("smoothness")
     if smoothness is not None and is_text:
         kinds = " or ".join(_OF_WORDS)
         message = f"words have no place beside others to tell here; take {kinds}"
         if smoothness.settings()["graph"].kind not in _OF_WORDS:
-            yield ("objective", "smoothness", "graph"), message
+            yield wrong(message, "objective", "smoothness", "graph")
 
 
-def _in_baselines(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_baselines(schema: SweepKeys) -> Iterator[InvalidInput]:
     """No settings of tables where there are documents, and none of these elsewhere."""
     for place, baseline in enumerate(schema.baselines):
         mistake = baseline.mistake(is_text=schema.data.text is not None)
-        if mistake is not None and mistake[0] in baseline.model_fields_set:
-            yield ("baselines", place, mistake[0]), mistake[1]
-        elif mistake is not None:
-            yield ("baselines", place), mistake[1], mistake[0]
+        if mistake is not None:
+            name, message = mistake
+            is_there = name in baseline.model_fields_set
+            yield wrong(
+                message, "baselines", place, name if is_there else Missing(name)
+            )
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _in_columns(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_columns(schema: SweepKeys) -> Iterator[InvalidInput]:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
         if schema.function is not None and name != "text":  # which was told
-            yield ("data", name), "a formula takes numbers alone"
+            yield wrong("a formula takes numbers alone", "data", name)
             return
         if "function_matching" in schema.losses:
             message = f"needs columns that are numbers, and there is data.{name}"
-            yield ("objective", "function_matching"), message
+            yield wrong(message, "objective", "function_matching")
             return
 
 
@@ -153,7 +162,7 @@ def _in_columns(schema: SweepKeys) -> Iterator[Mistake]:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _not_inductive(schema: SweepKeys) -> Iterator[Mistake]:
+def _not_inductive(schema: SweepKeys) -> Iterator[InvalidInput]:
     """Other losses than gradient matching, one robustness, and perhaps smoothness.
 
     And weights of zero for what carries from one input to another, limits, categories.
@@ -162,27 +171,27 @@ def _not_inductive(schema: SweepKeys) -> Iterator[Mistake]:
     for name in losses:
         if name not in _OF_INDUCTIVE:
             known = ", ".join(_OF_INDUCTIVE)
-            yield ("objective", name), f"{setting} knows {known} alone"
+            yield wrong(f"{setting} knows {known} alone", "objective", name)
     faithfulness = losses.get("gradient_matching")
     if faithfulness is None or sum(name in losses for name in ROBUSTNESS) != 1:
         needs = "gradient_matching, and either kernel_robustness or pairwise_robustness"
-        yield ("objective",), f"{setting} needs {needs}"
+        yield wrong(f"{setting} needs {needs}", "objective")
     elif (norm := faithfulness.settings()["norm"]) != "l2":
         place = ("objective", "gradient_matching", "norm")
-        yield place, f"{setting} needs 'l2', got {norm!r}"
+        yield wrong(f"{setting} needs 'l2', got {norm!r}", *place)
     for name, loss in losses.items():
         least = min(listed_values(schema.sweep.get(name, [loss.weight])))
         if name != "smoothness" and least == 0.0:
-            yield (
-                ("sweep" if name in schema.sweep else "objective", name),
+            yield wrong(
                 f"{setting} needs a weight > 0; with none, gradients at some inputs "
                 "say nothing of another",
+                *("sweep" if name in schema.sweep else "objective", name),
             )
     if schema.limits:
-        yield ("limits",), f"{setting} knows weights alone; give sweep instead"
+        yield wrong(f"{setting} knows weights alone; give sweep instead", "limits")
     for name in _NO_NUMBERS:
         if getattr(schema.data, name):
-            yield ("data", name), f"{setting} needs columns that are numbers"
+            yield wrong(f"{setting} needs columns that are numbers", "data", name)
 
 
 class Plot(Section):
@@ -281,29 +290,25 @@ class SweepKeys(CommonKeys, JobSection):
     def own_keys(cls) -> set[str]:
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         del schema  # it is this
         for some in (_in_names, _in_weights, _in_words, _in_baselines, _in_columns):
             yield from some(self)
         if self.setting == "inductive":
             yield from islice(_not_inductive(self), 1)
         elif "inductive" in self.model_fields_set:
-            yield ("inductive",), "has no effect without setting: inductive"
+            yield wrong("has no effect without setting: inductive", "inductive")
         try:
             find_solver(self.solver)
         except (InvalidInput, MissingExtra) as error:
-            yield ("solver",), str(error).removeprefix("solver: ")
-
-    def check(self, schema: CommonKeys, source: Source) -> None:
+            yield wrong(str(error).removeprefix("solver: "), "solver")
         faults = Faults()
         with faults.noted():
-            super().check(schema, source)
-        with faults.noted(), source.blaming():
             check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
         for place, baseline in enumerate(self.baselines):
-            with faults.noted(), source.blaming("baselines", place):
+            with faults.noted("baselines", place):
                 baseline.build(is_text=self.data.text is not None)
-        faults.refuse()
+        yield from faults.found
 
     def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
         del schema, folder
@@ -317,13 +322,6 @@ class SweepKeys(CommonKeys, JobSection):
             function.gradient(points)
         if "function_matching" in self.losses:
             function.value(points)
-
-    def check_data(self, source: Source) -> None:
-        if not any(loss.counts_points for loss in self.losses.values()):
-            message = "no loss tells the number of points"
-            raise source.error(
-                ("objective",), f"{message}; add gradient_matching or another"
-            )
 
     def check_all(self, subject: Callable[[], Subject]) -> None:
         for name, loss in self.losses.items():

@@ -18,8 +18,17 @@ from propopt.functions import Function
 from propopt.functions.wrapping import KnownTable, wrapped_by_margin
 from propopt.losses.graphs.grids import grid_size
 from propopt.problems.problem import Problem
-from propopt.problems.sections import MOST_NUMBERS, Section, Seed, listed_words
-from propopt.problems.sources import Faults, Source
+from propopt.problems.sections import (
+    MOST_NUMBERS,
+    Faults,
+    Section,
+    Seed,
+    listed_words,
+    part,
+    together,
+    wrong,
+)
+from propopt.problems.sources import Source
 from propopt.problems.subject.learning import check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
@@ -73,32 +82,32 @@ class Extent:
         )
 
 
-def extent_of_formula(data: Data, source: Source) -> Extent:
+def extent_of_formula(data: Data) -> Extent:
     """Of a grid or of random points, without making them."""
     if data.uniform is not None:
         place, rows, columns = "uniform", data.uniform.points, data.uniform.dimensions
     else:
         assert data.grid is not None
         place, columns = "grid", data.grid.dimensions
-        with source.blaming("data", "grid"):
+        with part("grid"):
             rows = grid_size(data.grid.per_dimension, columns, data.grid.first)
     if rows * columns > MOST_NUMBERS:
-        raise source.error(
-            ("data", place),
+        raise wrong(
             f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), got "
             f"{rows:,} × {columns:,}",
+            place,
         )
-    check_explain(data, rows, source)
+    check_explain(data, rows)
     return Extent.of(data, rows, columns)
 
 
-def check_explain(data: Data, n_rows: int, source: Source) -> None:
+def check_explain(data: Data, n_rows: int) -> None:
     """Refuse to explain so many rows that none is left."""
     if data.explain is not None and data.explain >= n_rows:
-        raise source.error(
-            ("data", "explain"),
+        raise wrong(
             f"expected fewer than the {n_rows} rows there are, so that some are left "
             f"to fit on, got {data.explain}",
+            "explain",
         )
 
 
@@ -159,25 +168,18 @@ class CommonKeys(Section):
 # ---- Documents of a problem file: their sizes, and what a model learns of them
 
 
-def check_documents(schema: CommonKeys, source: Source) -> None:
+def check_documents(schema: CommonKeys) -> None:
     """Refuse what explains no documents, and what is of them where there are none."""
     spec = schema.model
-    if schema.data.text is None:
-        _refuse(spec, "vectorizer", "has no effect without data.text", source)
-        return
-    if spec is None or not spec.takes_texts:
-        place, words = (
-            ("function", "a formula") if spec is None else ("model", spec.words)
-        )
-        raise source.error(
-            (place,), f"{words} takes numbers, and data.text are documents"
-        )
-    _refuse(spec, "smooth", "words are there or not; leave it out", source)
-
-
-def _refuse(spec: ModelSection | None, name: str, message: str, source: Source) -> None:
+    name, message = "vectorizer", "has no effect without data.text"
+    if schema.data.text is not None:
+        if spec is None or not spec.takes_texts:
+            place = "function" if spec is None else "model"
+            words = "a formula" if spec is None else spec.words
+            raise wrong(f"{words} takes numbers, and data.text are documents", place)
+        name, message = "smooth", "words are there or not; leave it out"
     if spec is not None and name in spec.model_fields_set:
-        raise source.error(("model", name), message)
+        raise wrong(message, "model", name)
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
@@ -315,28 +317,26 @@ class ProblemFile:
             For a name of no loss or solver, settings that a baseline cannot have,
             weights that are all zero at once, and too many of them.
         """
-        faults = Faults()
-        with faults.noted():
-            check_documents(self.schema, self.source)
-        with faults.noted():
+        with self.source.blaming(), together() as faults:
+            with faults.noted():
+                check_documents(self.schema)
             self._check_one_job()
-            self.job.check(self.schema, self.source)
-        faults.refuse()
+            self.job.check(self.schema)
 
     def _check_one_job(self) -> None:
         """Refuse a file without a job, with two, or with keys of another."""
-        schema, source, faults = self.schema, self.source, Faults()
+        schema, faults = self.schema, Faults()
         known = schema.keys_of_jobs()
         keys = [key for key in known if getattr(schema, key) is not None]
         if len(keys) != 1:
-            raise source.error(
-                tuple(keys[-1:]),
+            raise wrong(
                 f"expected exactly one of {listed_words(known)}, got "
                 f"{listed_words(keys) if keys else 'none of them'}",
+                *keys[-1:],
             )
         of_others = set().union(*known.values()) - self.job.own_keys()
         for name in sorted(of_others & schema.model_fields_set):
-            faults.add(source, (name,), f"has no effect with {self.job.key}")
+            faults.add(f"has no effect with {self.job.key}", name)
         faults.refuse()
 
     def check_data(self) -> None:
@@ -352,16 +352,13 @@ class ProblemFile:
             fit each other, formulas that are not finite, and an objective that does
             not say how many points there are.
         """
-        schema, faults = self.schema, Faults()
-        with faults.noted():
-            self.job.check_data(self.source)
-        with faults.noted():
+        function = self.schema.function
+        with self.source.blaming():
             rows = self._rows(FIRST_ROWS)
-            if schema.function is not None:
-                with self.source.blaming("function"):
-                    function = schema.function.build()
-                    self.job.check_formula(function, self._first_points(rows))
-        faults.refuse()
+            if function is not None:
+                with part("function"):
+                    made = function.build()
+                    self.job.check_formula(made, self._first_points(rows))
 
     def _first_points(self, rows: Rows | None) -> Any:
         """Some of the points, the last that are not of a table among them."""
@@ -374,7 +371,6 @@ class ProblemFile:
 
     def check_all_data(self) -> None:
         """The same with all rows, and all that needs no fitted model."""
-        self.job.check_data(self.source)
         with self.source.blaming():
             self.job.check_all(lambda: self.subject)
         _ = self.subject
@@ -384,7 +380,9 @@ class ProblemFile:
     @cached_property
     def subject(self) -> Subject:
         """What is explained; all jobs share it, and no model is fitted yet."""
-        rows, data, seed = self._rows(None), self.schema.data, self.schema.seed
+        with self.source.blaming():
+            rows = self._rows(None)
+        data, seed = self.schema.data, self.schema.seed
         if rows is None:
             points, others = data.points(seed)
             make = partial(self._function, others, None, None)
@@ -412,69 +410,65 @@ class ProblemFile:
         So many rows of a CSV are read, from the first, and of its target all; None is
         all.
         """
-        schema, source, data = self.schema, self.source, self.schema.data
+        schema, data = self.schema, self.schema.data
         if not data.is_table:
-            extent = extent_of_formula(data, source)
+            with part("data"):
+                extent = extent_of_formula(data)
             self._check_sizes(extent)
             self._check_model([str(number) for number in range(extent.n_columns)], None)
             return None
-        rows = read_rows(data, source, n_rows)
-        check_explain(data, rows.n_rows, source)
+        rows = checked_rows(data, self.source.path.parent, n_rows)
         order = order_of_rows(schema.seed, rows.n_rows)
         learned = order[data.explain or 0 :]
         target = None if rows.target is None else rows.target.iloc[learned]
-        faults = Faults()
-        if data.text is not None:
-            texts, rule = rows.features, PatternWords()
-            explained = texts.iloc[order[: data.explain]]
-            words = {one.word for text in explained for one in rule.find(text)}
-            with faults.noted():  # a model may know fewer words
-                self._check_sizes(Extent.of(data, rows.n_rows, max(len(words), 1)))
-            with faults.noted():
+        with together() as faults:
+            if data.text is not None:
+                texts, rule = rows.features, PatternWords()
+                explained = texts.iloc[order[: data.explain]]
+                words = {one.word for text in explained for one in rule.find(text)}
+                with faults.noted():  # a model may know fewer words
+                    self._check_sizes(Extent.of(data, rows.n_rows, max(len(words), 1)))
                 names, counted = [], vectorizer_of(data, schema.model)
                 if counted is not None:
-                    with source.blaming("model", "vectorizer"):
+                    with part("model", "vectorizer"):
                         names = counted.vocabulary(texts.iloc[learned].tolist())
                 self._check_model(names, target)
-        else:
-            names = [*map(str, rows.features)]
-            with faults.noted():
-                with source.blaming("data"):
-                    features = tuple(map(str, _columns(data, rows.features).names))
-                extent = Extent.of(data, rows.n_rows, len(names), len(features))
-                own = replace(extent, columns=tuple(names), features=features)
-                self._check_sizes(own)
-            with faults.noted():
-                self._check_model(names, target)
-            with faults.noted():
+            else:
+                names = [*map(str, rows.features)]
+                with faults.noted():
+                    with part("data"):
+                        features = tuple(map(str, _columns(data, rows.features).names))
+                    extent = Extent.of(data, rows.n_rows, len(names), len(features))
+                    own = replace(extent, columns=tuple(names), features=features)
+                    self._check_sizes(own)
+                with faults.noted():
+                    self._check_model(names, target)
                 self._check_missing(missing_numbers(rows.features))
-        faults.refuse()
         return rows
 
     def _check_sizes(self, extent: Extent) -> None:
-        with self.source.blaming():
-            self.job.check_extent(self.schema, extent, self.source.path.parent)
+        self.job.check_extent(self.schema, extent, self.source.path.parent)
 
     def _check_model(self, columns: list[str], target: pd.Series[Any] | None) -> None:
         """Refuse a model that cannot learn the target, or not give its output."""
-        schema, source, spec = self.schema, self.source, self.schema.model
+        spec = self.schema.model
         if spec is None:
             return
-        model, n_columns = self._estimator(columns), len(columns)
-        with source.blaming("model"):
+        with part("model"):
+            model, n_columns = self._estimator(columns), len(columns)
             check_learning(model, spec, target, n_columns, refits=self.job.refits)
-        if spec.smooth is not None:
-            with source.blaming("model", "smooth", "n_samples"):
-                spec.smooth.check(len(schema.data.numeric(columns)))
+            if spec.smooth is not None:
+                with part("smooth", "n_samples"):
+                    spec.smooth.check(len(self.schema.data.numeric(columns)))
 
     def _check_missing(self, columns: list[str]) -> None:
         """Refuse columns with missing numbers, where what is explained takes none."""
         if self.schema.model is not None:
-            with self.source.blaming("model"):
+            with part("model"):
                 self.schema.model.check_missing(columns)
         elif columns:
             message = f"a formula takes no missing numbers: {listed(columns)}"
-            raise self.source.error(("data", "csv"), message)
+            raise wrong(message, "data", "csv")
 
     def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
         """One that is fitted or not, or a callable; None of a formula."""
@@ -484,22 +478,21 @@ class ProblemFile:
         making = Making(
             folder=self.source.path.parent,
             seed=schema.seed if is_seeded else None,
-            task=task_of(spec, data.sklearn, self.source),
+            task=task_of(spec, data.sklearn),
             columns=tuple(columns),
             categorical=tuple(data.categorical),
             code=self.code,
             vectorizer=vectorizer_of(data, spec),
         )
-        with self.source.blaming("model"):
-            return spec.make(making)
+        return spec.make(making)
 
     def _function(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
-        model = self._estimator(_names(table))
         wrapped = partial(self._wrapped, table, known)
         with self.source.blaming("model"):
+            model = self._estimator(_names(table))
             return learn(model, table, target, wrapped, self.schema.seed)
 
     def _wrapped(self, table: Any, known: Known, model: Any) -> Function:
@@ -541,6 +534,14 @@ def _names(table: Any) -> list[str]:
     return [str(name) for name in names]
 
 
+def checked_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
+    """The table, of which some rows are left to fit on."""
+    with part("data"):
+        rows = read_rows(data, folder, n_rows)
+        check_explain(data, rows.n_rows)
+    return rows
+
+
 def check_table(source: Source, n_rows: int) -> None:
     """Refuse a table that cannot be, whatever else is wrong with the file."""
     content = source.content
@@ -549,7 +550,8 @@ def check_table(source: Source, n_rows: int) -> None:
     except (LookupError, TypeError, ValidationError):
         return
     if data.is_table:
-        check_explain(data, read_rows(data, source, n_rows).n_rows, source)
+        with source.blaming():
+            checked_rows(data, source.path.parent, n_rows)
 
 
 def _columns(data: Data, table: pd.DataFrame) -> TableSchema:

@@ -24,7 +24,7 @@ from propopt.functions.outputs import (
     read_index,
     read_output,
 )
-from propopt.problems.sources import Source
+from propopt.problems.sections import Missing, wrong
 from propopt.problems.subject.model_sections import ModelSection, TaskKind
 from propopt.problems.subject.tables import missing_numbers
 from propopt.structures.boosters import last_step
@@ -43,14 +43,14 @@ _TASKS: Final[Mapping[str | None, TaskKind]] = {
 }
 
 
-def task_of(spec: ModelSection, table: str | None, source: Source) -> TaskKind | None:
+def task_of(spec: ModelSection, table: str | None) -> TaskKind | None:
     """What a model learns: as the file says, or what scikit-learn's table is for."""
     if not spec.takes("task"):
         return None
     task: TaskKind | None = spec.settings()["task"] or _TASKS.get(table)
     if task is None:
         message = f"required for {spec.words} on a csv, and missing"
-        raise source.error(("model",), message, missing="task")
+        raise wrong(message, Missing("task"))
     return task
 
 

@@ -30,12 +30,15 @@ from propopt.base.resources import require_memory
 from propopt.losses.graphs import grid
 from propopt.problems.sections import (
     Count,
+    Faults,
     Interval,
     Location,
     Section,
+    part,
     refuse_settings,
+    together,
+    wrong,
 )
-from propopt.problems.sources import Faults, Source
 from propopt.tables.frames import listed
 
 
@@ -368,11 +371,11 @@ _LARGEST = 1e100
 """Of the numbers of a table: their squares do not overflow."""
 
 
-def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
+def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     """The columns as numbers, NaN where missing, or categories where declared."""
-    check_declared(list(table), data, source)
+    check_declared(list(table), data)
     if data.standardize and not data.numeric(table):
-        raise source.error(("data", "standardize"), "there is no numeric column")
+        raise wrong("there is no numeric column", "standardize")
     numbers, faults = [c for c in table if c not in data.categorical], Faults()
     numeric = [c for c in numbers if pd.api.types.is_numeric_dtype(table[c].dtype)]
     floats, categories = table[numeric].astype(float), table[data.categorical]
@@ -380,7 +383,7 @@ def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFram
     sizes = cells.max(axis=0, initial=0)
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
-    with faults.noted(), source.blaming("data", "csv"):
+    with faults.noted("csv"):
         texts = table[[c for c in numbers if c not in numeric]]
         if len(texts.columns):
             column = texts.iloc[:, 0]
@@ -397,7 +400,7 @@ def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFram
     ):
         if len(columns):
             told = f"numbers must {must}, and in these columns some are {some}"
-            faults.add(source, ("data", "csv"), f"{told}: {', '.join(columns)}")
+            faults.add(f"{told}: {', '.join(columns)}", "csv")
     faults.refuse()
     return joined(floats, categories.astype("category"))[list(table)]
 
@@ -413,19 +416,19 @@ def missing_numbers(table: pd.DataFrame) -> list[str]:
     return [str(column) for column in numbers.columns[numbers.isna().any()]]
 
 
-def check_declared(columns: Sequence[Hashable], data: Data, source: Source) -> None:
+def check_declared(columns: Sequence[Hashable], data: Data) -> None:
     """Refuse categories and groups of columns that are not there."""
     known, faults = [str(column) for column in columns], Faults()
     declared: list[tuple[Location, str]] = [
-        (("data", "categorical"), column) for column in data.categorical
+        (("categorical",), column) for column in data.categorical
     ]
     for name, group in data.groups.items():
-        declared += [(("data", "groups", name), column) for column in group]
+        declared += [(("groups", name), column) for column in group]
     for location, column in declared:
         if column not in known:
             hint, names = did_you_mean(column, known), ", ".join(known)
             message = f"there is no column {column!r}{hint}; there are {names}"
-            faults.add(source, location, message)
+            faults.add(message, *location)
     faults.refuse()
 
 
@@ -441,10 +444,10 @@ class Rows:
     target: pd.Series[Any] | None  # of all rows
 
 
-def read_rows(data: Data, source: Source, n_rows: int | None) -> Rows:
+def read_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
     """The table of a problem file."""
     if data.csv is not None:
-        return _of_csv(data, source, n_rows)
+        return _of_csv(data, folder / data.csv, n_rows)
     bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
     target = bunch.target
     if data.sklearn in ("breast_cancer", "iris", "wine"):
@@ -496,36 +499,34 @@ def standardized(
     return scaled[0], scaled[1]
 
 
-def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
-    faults, target = Faults(), None
-    with source.blaming("data", "csv"):
-        table = CsvTable.of(source.path.parent / str(data.csv))
+def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
+    target = None
+    with together() as faults:
+        with part("csv"):
+            table = CsvTable.of(path)
         names = table.columns
         for key, column in (("target", data.target), ("text", data.text)):
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
-                message = f"{table.path.name} has {hint}; it has {', '.join(names)}"
-                faults.add(source, ("data", key), message)
+                message = f"{path.name} has {hint}; it has {', '.join(names)}"
+                faults.add(message, key)
         with faults.noted():
-            check_declared([c for c in names if c != data.target], data, source)
+            check_declared([c for c in names if c != data.target], data)
         faults.refuse()
-        if data.text is not None:
-            with source.blaming("data", "text"):
+        with part("csv" if data.text is None else "text"):
+            if data.text is not None:
                 features: Any = table.read_texts(data.text)
-        elif names == (data.target,):
-            message = f"{table.path.name} has no column beside the target"
-            raise source.error(("data", "csv"), message)
-        else:
-            features = table.read(n_rows=n_rows)
-            if data.target is not None:
-                features = features.drop(columns=data.target)
+            elif names == (data.target,):
+                raise InvalidInput(f"{path.name} has no column beside the target")
+            else:
+                features = table.read(n_rows=n_rows)
         if data.target is not None:  # a formula learns nothing
-            target = table.read([data.target])[data.target]
-    missing = 0 if target is None else int(target.isna().sum())
-    if missing:
-        faults.add(source, ("data", "target"), f"{missing} values are missing")
-    with faults.noted():
+            if data.text is None:
+                features = features.drop(columns=data.target)
+            with part("csv"):
+                target = table.read([data.target])[data.target]
+            if missing := int(target.isna().sum()):
+                faults.add(f"{missing} values are missing", "target")
         if data.text is None:
-            features = read_columns(features, data, source)
-    faults.refuse()
+            features = read_columns(features, data)
     return Rows(features, table.n_rows, target)
