@@ -282,20 +282,17 @@ _EXPECTED = {
     "greater_than": "a number > {gt:g}",
     "greater_than_equal": "a number >= {ge:g}",
     "int_type": "a whole number",
-    "label_type": "text or a number",
     "less_than": "a number < {lt:g}",
     "less_than_equal": "a number <= {le:,}",
     "list_type": "a list",
-    "loss_type": "a weight, or a mapping with the settings of the loss",
     "model_attributes_type": _MAPPING,
     "model_type": _MAPPING,
-    "pick_type": "'knee', or a mapping of each loss swept to a value",
+    "shape": "{expected}",
     "string_pattern_mismatch": "letters, digits, '_', '-' and '.' only",
     "string_too_long": "at most {max_length} characters",
     "string_type": "text",
     "too_long": "at most {max_length} values",
     "too_short": "at least one value",
-    "weights_type": "a list of weights, or a range {{low: , high: , points: }}",
 }
 
 

@@ -7,7 +7,7 @@ A new loss is a line of ``LOSSES``, a new graph one of ``POINT_GRAPHS`` or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from typing import (
     TYPE_CHECKING,
@@ -16,17 +16,15 @@ from typing import (
     ClassVar,
     Final,
     Literal,
-    Self,
     TypeAlias,
 )
 
 import numpy as np
-from pydantic import BeforeValidator, Field, create_model, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, create_model
 from sklearn.gaussian_process.kernels import RBF
 
 from propopt import losses
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import added, additions, require_memory
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
@@ -38,8 +36,9 @@ from propopt.problems.sections import (
     Positive,
     Section,
     part,
-    refuse_settings,
     section_of,
+    unshaped,
+    wrong,
 )
 from propopt.problems.subject.data import Extent
 from propopt.problems.subject.subject import Subject
@@ -63,11 +62,9 @@ class GraphSection(Section):
     def check(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
 
-    @model_validator(mode="after")
-    def _lengthscale_of_gaussian(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         if getattr(self, "weights", None) == "uniform":
-            refuse_settings(self, "uniform weights", ("lengthscale",))
-        return self
+            yield from self.without_effect("uniform weights", "lengthscale")
 
 
 def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
@@ -298,11 +295,14 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
 class _AnyLosses(Section):
     """The objective: one entry per property."""
 
-    @model_validator(mode="after")
-    def _not_empty(self) -> _AnyLosses:
+    of_texts: ClassVar = {
+        "shared_robustness": "is of words that documents share, and there is no "
+        "data.text; rows of a table share all columns, as pairwise_robustness has it"
+    }
+
+    def conflicts(self) -> Iterator[PropoptError]:
         if not self.losses:
-            raise PydanticCustomError("no_loss", "expected at least one loss, got none")
-        return self
+            yield wrong("expected at least one loss, got none")
 
     @property
     def losses(self) -> dict[str, LossSection]:
@@ -338,7 +338,7 @@ def _spelled_out(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"weight": value}
     if not isinstance(value, dict):
-        raise PydanticCustomError("loss_type", "expected a weight or a mapping")
+        raise unshaped("a weight, or a mapping with the settings of the loss")
     return value
 
 

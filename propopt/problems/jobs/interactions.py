@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from math import comb
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, Tag, model_validator
+from pydantic import Field
 from sklearn.base import is_classifier
 
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.base.text import drawn
 from propopt.interactions import (
@@ -36,7 +36,7 @@ from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
     Answer,
     JobRun,
-    LookSection,
+    JobSection,
     Writer,
     parts_folder,
     write_figure,
@@ -46,10 +46,9 @@ from propopt.problems.sections import (
     Missing,
     OneOf,
     Section,
+    Shaped,
     part,
-    refuse_settings,
     section_of,
-    shaped,
     wrong,
 )
 from propopt.problems.subject.data import (
@@ -67,25 +66,11 @@ from propopt.problems.subject.subject import Subject, joined_rows
 
 BelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 RowsSetting: TypeAlias = Annotated[
-    Annotated[Count, Tag("count")]
-    | Annotated[BelowOne, Tag("share")]
-    | Annotated[Literal["sqrt"], Tag("sqrt")],
-    shaped(
-        "patch_rows_type",
-        "expected how many rows, a share of them such as 0.2, or sqrt",
-        count=int,
-        share=float,
-        sqrt="sqrt",
-    ),
+    Count | BelowOne | Literal["sqrt"],
+    Shaped("how many rows, a share of them such as 0.2, or sqrt"),
 ]
 FeaturesSetting: TypeAlias = Annotated[
-    Annotated[Count, Tag("count")] | Annotated[BelowOne, Tag("share")],
-    shaped(
-        "patch_features_type",
-        "expected how many features, or a share of them such as 0.5",
-        count=int,
-        share=float,
-    ),
+    Count | BelowOne, Shaped("how many features, or a share of them such as 0.5")
 ]
 
 
@@ -163,16 +148,10 @@ AnyScheme: TypeAlias = Annotated[
 
 SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
 SetsToScore: TypeAlias = Annotated[
-    Annotated[Literal["all"], Tag("all")]
-    | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")]
-    | Annotated[ScreenSection, Tag("screen")],
-    shaped(
-        "sets_type",
-        "expected all, a list of sets of names, or {n_sets: }, the number of those "
-        "that are chosen",
-        all="all",
-        list=list,
-        screen=(dict, Section),
+    Literal["all"] | Annotated[list[SetOfNames], Field(min_length=1)] | ScreenSection,
+    Shaped(
+        "all, a list of sets of names, or {n_sets: }, the number of those that are "
+        "chosen"
     ),
 ]
 _MOST_SETS: Final = 1_000_000
@@ -192,7 +171,7 @@ _MOST_SETS: Final = 1_000_000
     against="what is rejected: a score of zero, or what main effects alone would show "
     "where all patches have one number of features",
 )
-class InteractionsSection(LookSection):
+class InteractionsSection(JobSection):
     """Scores of sets of features, all rows judged, by :class:`ILOCO`.
 
     ============================ ======================================================
@@ -222,11 +201,9 @@ class InteractionsSection(LookSection):
         "that they are; those of data.groups are",
     )
 
-    @model_validator(mode="after")
-    def _sets_say_their_size(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         if isinstance(self.sets, list):
-            refuse_settings(self, "a list of sets", ("order",))
-        return self
+            yield from self.without_effect("a list of sets", "order")
 
     @property
     def inference(self) -> dict[str, Any]:
@@ -234,7 +211,7 @@ class InteractionsSection(LookSection):
         own = self.settings()
         return {name: own[name] for name in ("level", "adjust", "side", "against")}
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[InvalidInput]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         """What cannot be fitted again and again, and settings without effect."""
         model, data = schema.model, schema.data
         if model is None:
@@ -316,7 +293,7 @@ class InteractionsSection(LookSection):
         n_rows, n_columns = all_rows(file.subject)[0].shape
         run.say(f"{n_rows:,} rows × {n_columns} columns", f"model: {file.model}")
 
-    def answer(self, found: ILOCO, file: ProblemFile) -> Answer:
+    def answers(self, found: ILOCO, file: ProblemFile) -> Iterator[Answer]:
         """Tables with the intervals that the section asks for, and what was done."""
         result, main_effects = found.result_, found.main_effects_
         interrupted = not self.scheme.is_whole(found.left_out_)
@@ -355,8 +332,9 @@ class InteractionsSection(LookSection):
             f"mean {error} error with all features: {mean:.4g}, at rows not seen; of a "
             f"constant {constant:.4g}{verdict}",
         )
-        more = [main_effects.card()] if result.order > 1 else []
-        return Answer(writers, told, [result.card()], lines, more, interrupted)
+        yield Answer(writers, told, lines, [result.card()], interrupted=interrupted)
+        if result.order > 1:
+            yield Answer(cards=[main_effects.card()], settings=False)
 
 
 _REFITTED: Final = "has no effect: predictions are judged, of all classes"

@@ -7,13 +7,13 @@ import json
 import sys
 import time
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from math import isfinite, isnan
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
 from propopt.base.cards import Card
@@ -81,13 +81,29 @@ class JobSection(Section):
         del file
         return ()
 
+    def introduce(self, file: ProblemFile, run: JobRun) -> None:
+        """Make what is explained, and print its sizes and its score."""
+        with run.console.status("the function"):
+            _ = file.subject.function
+        run.introduce(file.subject)
+        run.say(*filter(None, (file.schema.description,)))
+        run.say(*[f"model: {words}" for words in [file.model] if words])
+
+    def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
+        """What is found of the subject of a file."""
+
+    def answers(self, found: Any, file: ProblemFile) -> Iterator[Answer]:
+        """What writes it, what is known of the run, and what is printed of it."""
+        del found, file
+        yield Answer()
+
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
         """Do it, write files, print what is read first; what was found.
 
         None if it is resumed, and was finished before.
         """
         files = (*file.files, *self.others_read(file))
-        run = JobRun(self.suffixes, file.name, files, folder, quiet=quiet)
+        run = JobRun(type(self), file.name, files, folder, quiet=quiet)
         run.problem = digest_of_problem(file, files)
         if file.resume is not None and run.was_finished():
             run.say(
@@ -96,9 +112,18 @@ class JobSection(Section):
             return None
         return self.do(file, run)
 
-    @abstractmethod
     def do(self, file: ProblemFile, run: JobRun) -> Any:
         """All of it that comes after names are tried; what was found."""
+
+        def solve() -> Any:
+            self.introduce(file, run)
+            return self.solve(file, run.progress)
+
+        found = run.do(solve, lambda found: self.answers(found, file))
+        run.end(found)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        return found
 
 
 def parts_folder(file: ProblemFile) -> Path | None:
@@ -134,12 +159,27 @@ def _digest_of_file(path: Path) -> str:
 Writer = Callable[[str], None]
 
 
+class Answer(NamedTuple):
+    """What was found, or a part of it, as files and as a printout."""
+
+    writers: Mapping[str, Writer] = MappingProxyType({})
+    """By the suffix, but that of the manifest."""
+    manifest: Mapping[str, Any] = MappingProxyType({})
+    told: Sequence[str] = ()
+    """Sentences that stand before the cards."""
+    cards: Sequence[Card] = ()
+    settings: bool = True
+    """Whether it is said below the last card how it was made."""
+    interrupted: bool = False
+    """Whether it is of what had been finished when work was interrupted."""
+
+
 class JobRun:
     """The files of one run, a suffix for each, and what it prints."""
 
     def __init__(
         self,
-        suffixes: Iterable[str],
+        job: type[JobSection],
         name: str,
         files: Sequence[Path],
         folder: str | Path,
@@ -148,16 +188,47 @@ class JobRun:
     ) -> None:
         self.began = time.perf_counter()
         self.target = writable_folder(folder) / name
-        for suffix in suffixes:
+        for suffix in job.suffixes:
             require_free_name(f"{self.target}{suffix}", tuple(files))
         self.quiet, self.console = quiet, PlainConsole(quiet=quiet)
         self.progress = False if quiet else None
         self.unwritten: list[str] = []
         self.written: list[str] = []
+        self.manifest: dict[str, Any] = {"job": job.key, "name": name}
+        self.interrupted = False
+        self.is_whole = True
+        """Whether another run would find no more."""
         self.problem: str | None = None
         """What tells it from others, where something does."""
         self.say(name, end=" ")
         self.say(f"({files[0]})" if files else "")
+
+    def do(
+        self, solve: Callable[[], Any], answers: Callable[[Any], Iterable[Answer]]
+    ) -> Any:
+        """Find, write and print each part of the answer, and the manifest last."""
+        with self.working():
+            found = solve()
+            for answer in answers(found):
+                self.take(answer)
+            self.write_manifest()
+        return found
+
+    def take(self, answer: Answer) -> None:
+        """Write a part of the answer, and print it."""
+        self.interrupted |= answer.interrupted
+        self.manifest |= answer.manifest
+        try:
+            self.write(answer.writers)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.say(*answer.told)
+        for card in answer.cards:
+            self.console.print()
+            self.console.print(card.text())
+        if answer.cards and answer.settings:
+            how = answer.cards[-1].settings
+            self.say(*(f"{name}: {text}" for name, text in how.items()))
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -176,14 +247,6 @@ class JobRun:
         """Print lines."""
         for line in lines:
             self.console.print(printable(line), end=end)
-
-    def show(self, *cards: Card, settings: bool = True) -> None:
-        """Print cards as text, below the last of them how it was made."""
-        for card in cards:
-            self.console.print()
-            self.console.print(card.text())
-        if settings:
-            self.say(*(f"{name}: {text}" for name, text in cards[-1].settings.items()))
 
     def introduce(self, subject: Subject, *others: str | None) -> None:
         """Sizes, what else there is to say, what is explained, the model's score."""
@@ -206,13 +269,14 @@ class JobRun:
         self.written += writers
         self.console.quiet = self.quiet and not self.unwritten
 
-    def write_manifest(self, content: Mapping[str, Any], *, is_whole: bool) -> None:
+    def write_manifest(self) -> None:
         """Write what the run was, behind all other files, with the digests of these."""
+        is_whole = self.is_whole and not (self.interrupted or self.unwritten)
         finished = None
-        if is_whole and self.problem is not None and not self.unwritten:
+        if is_whole and self.problem is not None:
             files = {suffix: self._digest(suffix) for suffix in self.written}
             finished = {"problem": self.problem, "files": files}
-        told = {**content, "finished": finished}
+        told = {**self.manifest, "finished": finished}
         self.write({".json": partial(write_json, told)})
 
     def was_finished(self) -> bool:
@@ -236,58 +300,6 @@ class JobRun:
         seconds = time.perf_counter() - self.began
         where = f"{printable(self.target)}{listed_words(self.written)}"
         self.console.print(f"{cost}wrote {where} in {seconds:.1f} s\n")
-
-
-class Answer(NamedTuple):
-    """What was found, as files and as a printout."""
-
-    writers: Mapping[str, Writer]
-    """By the suffix, but that of the manifest."""
-    manifest: Mapping[str, Any]
-    cards: Sequence[Card]
-    told: Sequence[str] = ()
-    """Sentences that stand before the cards."""
-    more: Sequence[Card] = ()
-    """Cards of something else, behind the settings of the first."""
-    interrupted: bool = False
-    """Whether it is of what had been finished when work was interrupted."""
-
-
-class LookSection(JobSection):
-    """A job that asks something about a subject, once."""
-
-    @abstractmethod
-    def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
-        """What is found of the subject of a file."""
-
-    @abstractmethod
-    def answer(self, found: Any, file: ProblemFile) -> Answer:
-        """What writes it, what is known of the run, and what is printed of it."""
-
-    def introduce(self, file: ProblemFile, run: JobRun) -> None:
-        """Make what is explained, and print its sizes and its score."""
-        with run.console.status("the function"):
-            _ = file.subject.function
-        run.introduce(file.subject)
-        run.say(*filter(None, (file.schema.description,)))
-        run.say(*[f"model: {words}" for words in [file.model] if words])
-
-    def do(self, file: ProblemFile, run: JobRun) -> Any:
-        with run.working():
-            self.introduce(file, run)
-            found = self.solve(file, run.progress)
-            answer = self.answer(found, file)
-            content = {"job": self.key, "name": file.name, **answer.manifest}
-            run.write(answer.writers)
-            run.write_manifest(content, is_whole=not answer.interrupted)
-            run.say(*answer.told)
-            run.show(*answer.cards)
-            if answer.more:
-                run.show(*answer.more, settings=False)
-        run.end(found)
-        if answer.interrupted:
-            raise KeyboardInterrupt
-        return found
 
 
 # ---- What is written: the manifest, a page of documents, a figure with one legend

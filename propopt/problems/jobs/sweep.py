@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, Tag
+from pydantic import Field
 from rich.text import Text
 
 from propopt.base.cards import Card, CardTable
@@ -32,6 +32,7 @@ from propopt.losses import Objective
 from propopt.problems.baselines import AnyBaseline
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
+    Answer,
     JobRun,
     JobSection,
     Writer,
@@ -48,11 +49,11 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
+    Shaped,
     Weights,
-    count_weights,
+    count_values,
     listed_values,
     part,
-    shaped,
     wrong,
 )
 from propopt.problems.subject.data import (
@@ -68,7 +69,7 @@ from propopt.solvers.task import find_solver
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def _in_names(schema: SweepKeys) -> Iterator[InvalidInput]:
+def _in_names(schema: SweepKeys) -> Iterator[PropoptError]:
     """Only losses of the objective have weights, limits and axes."""
     named: list[tuple[Location, str]] = [
         *((("sweep", name), name) for name in schema.sweep),
@@ -87,13 +88,13 @@ def _in_names(schema: SweepKeys) -> Iterator[InvalidInput]:
             yield wrong("has weights in sweep; give limits or weights", "limits", name)
 
 
-def _in_weights(schema: SweepKeys) -> Iterator[InvalidInput]:
+def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
     tried = (*schema.sweep.values(), *schema.limits.values())
-    count = prod(map(count_weights, tried))
+    count = prod(map(count_values, tried))
     if not any(loss.counts_points for loss in losses.values()):
         message = "no loss tells the number of points; add gradient_matching or another"
         yield wrong(message, "objective")
@@ -110,40 +111,27 @@ def _in_weights(schema: SweepKeys) -> Iterator[InvalidInput]:
         )
 
 
-def _in_words(schema: SweepKeys) -> Iterator[InvalidInput]:
-    """No words where there are columns, and no order of words."""
-    is_text = schema.data.text is not None
-    if "shared_robustness" in schema.losses and not is_text:
-        yield wrong(
-            "is of words that documents share, and there is no data.text; rows of a "
-            "table share all columns, as pairwise_robustness has it",
-            *("objective", "shared_robustness"),
-        )
+def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
+    """No order of words where there are no columns; lengths where there are."""
     smoothness = schema.losses.get("smoothness")
-    if smoothness is not None and is_text:
+    if schema.data.text is None:
+        for place, baseline in enumerate(schema.baselines):
+            if getattr(baseline, "scale", ()) is None:
+                missing = ("baselines", place, Missing("scale"))
+                yield wrong("required, and missing", *missing)
+    elif (
+        smoothness is not None and smoothness.settings()["graph"].kind not in _OF_WORDS
+    ):
         kinds = " or ".join(_OF_WORDS)
         message = f"words have no place beside others to tell here; take {kinds}"
-        if smoothness.settings()["graph"].kind not in _OF_WORDS:
-            yield wrong(message, "objective", "smoothness", "graph")
-
-
-def _in_baselines(schema: SweepKeys) -> Iterator[InvalidInput]:
-    """No settings of tables where there are documents, and none of these elsewhere."""
-    for place, baseline in enumerate(schema.baselines):
-        mistake = baseline.mistake(is_text=schema.data.text is not None)
-        if mistake is not None:
-            name, message = mistake
-            is_there = name in baseline.model_fields_set
-            yield wrong(
-                message, "baselines", place, name if is_there else Missing(name)
-            )
+        yield wrong(message, "objective", "smoothness", "graph")
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _in_columns(schema: SweepKeys) -> Iterator[InvalidInput]:
+def _in_columns(schema: SweepKeys) -> Iterator[PropoptError]:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
@@ -162,7 +150,7 @@ def _in_columns(schema: SweepKeys) -> Iterator[InvalidInput]:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _not_inductive(schema: SweepKeys) -> Iterator[InvalidInput]:
+def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
     """Other losses than gradient matching, one robustness, and perhaps smoothness.
 
     And weights of zero for what carries from one input to another, limits, categories.
@@ -203,9 +191,8 @@ class Plot(Section):
 
 
 PickSection: TypeAlias = Annotated[
-    Annotated[Literal["knee"], Tag("knee")]
-    | Annotated[dict[str, Nonnegative], Tag("values")],
-    shaped("pick_type", "expected knee or a mapping", knee="knee", values=dict),
+    Literal["knee"] | dict[str, Nonnegative],
+    Shaped("'knee', or a mapping of each loss swept to a value"),
 ]
 
 
@@ -292,7 +279,7 @@ class SweepKeys(CommonKeys, JobSection):
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         del schema  # it is this
-        for some in (_in_names, _in_weights, _in_words, _in_baselines, _in_columns):
+        for some in (_in_names, _in_weights, _in_words, _in_columns):
             yield from some(self)
         if self.setting == "inductive":
             yield from islice(_not_inductive(self), 1)
@@ -443,7 +430,7 @@ def run_problem(
         the trade-offs as ``result``.
     """
     find_solver(solver or problem.solver)  # a typo costs no work
-    run = JobRun(SweepKeys.suffixes, problem.name, problem.files, folder, quiet=quiet)
+    run = JobRun(SweepKeys, problem.name, problem.files, folder, quiet=quiet)
     return _run(problem, run, n_jobs, solver)
 
 
@@ -451,49 +438,34 @@ def _run(
     problem: Problem, run: JobRun, n_jobs: int | None, solver: str | None
 ) -> TradeOffs:
     """The same, once the names of files are tried."""
-    console, subject, interrupted = run.console, problem.subject, False
-    with run.working():
-        trade_offs = _solved(problem, run, n_jobs, solver)
-        run.write(_of_losses(trade_offs, problem))
-        run.show(trade_offs.card(), *_excesses(trade_offs))
-        with console.status("attributions"):
-            writers, picked, left_out = _attributions(trade_offs, problem)
-            try:
-                run.write(writers)
-            except KeyboardInterrupt:
-                interrupted = True
-                left_out.append("attributions: interrupted")
-        run.say(*left_out)
-        gradient = subject.sloped.gradient_method
-        content = {
-            "job": SweepKeys.key,
-            "name": problem.name,
-            **manifest(subject, picked, gradient),
-            "pick": problem.pick,
-            "left_out": left_out,
-        }
-        run.write_manifest(
-            content, is_whole=_is_whole(trade_offs, problem, interrupted)
-        )
-        if picked is not None:
-            if not is_lazy(picked):
-                run.show(picked.card())
-            where = "knee" if problem.pick == "knee" else "pick"
-            if words := trade_offs.in_words(picked):
-                run.say("", f"At the {where}: {words}")
-    if interrupted:
-        trade_offs = replace(trade_offs, interrupted=True)
+    found: TradeOffs = run.do(
+        partial(_solved, problem, run, n_jobs, solver), partial(_answers, problem, run)
+    )
+    if run.interrupted:
+        found = replace(found, interrupted=True)
     calls = problem.function.calls
     rows = calls.rows + calls.trials
-    run.end(trade_offs, f"{rows:,} model evaluations, " if rows else "")
-    return trade_offs
+    run.end(found, f"{rows:,} model evaluations, " if rows else "")
+    return found
 
 
-def _is_whole(trade_offs: TradeOffs, problem: Problem, interrupted: bool) -> bool:
-    """Whether another run would find no more."""
-    if interrupted or trade_offs.interrupted or trade_offs.failures:
-        return False
-    return bool(trade_offs.certified(problem.tolerance))
+def _answers(problem: Problem, run: JobRun, found: TradeOffs) -> Iterator[Answer]:
+    """Losses first, as reading attributions moves last digits; then what is picked."""
+    whole = not (found.interrupted or found.failures)
+    run.is_whole = whole and bool(found.certified(problem.tolerance))
+    yield Answer(_of_losses(found, problem), cards=[found.card(), *_excesses(found)])
+    with run.console.status("attributions"):
+        writers, picked, left_out = _attributions(found, problem)
+        yield Answer(writers)
+    left_out += ["attributions: interrupted"] * run.interrupted
+    gradient = problem.subject.sloped.gradient_method
+    told = manifest(problem.subject, picked, gradient)
+    yield Answer({}, {**told, "pick": problem.pick, "left_out": left_out}, left_out)
+    if picked is not None:
+        yield Answer(cards=[] if is_lazy(picked) else [picked.card()])
+        where = "knee" if problem.pick == "knee" else "pick"
+        if words := found.in_words(picked):
+            yield Answer(told=["", f"At the {where}: {words}"])
 
 
 def _solved(
@@ -573,7 +545,7 @@ def _cell(value: Any) -> str:
 
 
 def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
-    """Table and plot; written first, as reading attributions moves last digits."""
+    """Table and plot."""
 
     def plot(path: str) -> None:
         from matplotlib.figure import Figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, ValidationError
 
+from propopt.base.errors import PropoptError
 from propopt.functions import Function
 from propopt.functions.wrapping import KnownTable, wrapped_by_margin
 from propopt.losses.graphs.grids import grid_size
@@ -24,6 +24,7 @@ from propopt.problems.sections import (
     Section,
     Seed,
     listed_words,
+    out_of_place,
     part,
     together,
     wrong,
@@ -127,18 +128,6 @@ class CommonKeys(Section):
     seed: Seed = 0
 
     @property
-    def explained(self) -> Formula | ModelSection:
-        """The function or the model: exactly one is given."""
-        parts = [part for part in (self.function, self.model) if part is not None]
-        if len(parts) != 1:
-            raise PydanticCustomError(
-                "one_function",
-                "expected exactly one of function and model, got {given}",
-                {"given": "both" if parts else "neither"},
-            )
-        return parts[0]
-
-    @property
     @abstractmethod
     def job(self) -> Any:
         """The section that says what is to be done."""
@@ -147,39 +136,17 @@ class CommonKeys(Section):
     def keys_of_jobs(self) -> dict[str, set[str]]:
         """By the section of each job the keys that are of it alone."""
 
-    @model_validator(mode="after")
-    def _consistent(self) -> CommonKeys:
-        learner = self.explained
-        if isinstance(learner, Formula) or not learner.needs_target:
-            return self
-        if self.data.grid is not None or self.data.uniform is not None:
-            raise PydanticCustomError(
-                "no_table",
-                "a model learns from sklearn or csv, and data has {came}",
-                {"came": "a grid" if self.data.grid else "uniform points"},
-            )
-        if self.data.csv is not None and self.data.target is None:
-            raise PydanticCustomError(
-                "no_target", "a model on a csv needs data.target, the column to learn"
-            )
-        return self
-
-
-# ---- Documents of a problem file: their sizes, and what a model learns of them
-
-
-def check_documents(schema: CommonKeys) -> None:
-    """Refuse what explains no documents, and what is of them where there are none."""
-    spec = schema.model
-    name, message = "vectorizer", "has no effect without data.text"
-    if schema.data.text is not None:
-        if spec is None or not spec.takes_texts:
-            place = "function" if spec is None else "model"
-            words = "a formula" if spec is None else spec.words
-            raise wrong(f"{words} takes numbers, and data.text are documents", place)
-        name, message = "smooth", "words are there or not; leave it out"
-    if spec is not None and name in spec.model_fields_set:
-        raise wrong(message, "model", name)
+    def conflicts(self) -> Iterator[PropoptError]:
+        data, model = self.data, self.model
+        if (self.function is None) == (model is None):
+            came = "both" if model else "neither"
+            yield wrong(f"expected exactly one of function and model, got {came}")
+        elif model is not None and model.needs_target:
+            if not data.is_table:
+                came = "a grid" if data.grid else "uniform points"
+                yield wrong(f"a model learns from sklearn or csv, and data has {came}")
+            elif data.csv is not None and data.target is None:
+                yield wrong("a model on a csv needs data.target, the column to learn")
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
@@ -318,10 +285,18 @@ class ProblemFile:
             weights that are all zero at once, and too many of them.
         """
         with self.source.blaming(), together() as faults:
-            with faults.noted():
-                check_documents(self.schema)
+            faults.found += self._misplaced()
             self._check_one_job()
             self.job.check(self.schema)
+
+    def _misplaced(self) -> Iterator[PropoptError]:
+        """What explains no documents, or is of them where there are none."""
+        spec, is_text = self.schema.model, self.schema.data.text is not None
+        if is_text and not (spec is not None and spec.takes_texts):
+            place = "function" if spec is None else "model"
+            words = "a formula" if spec is None else spec.words
+            yield wrong(f"{words} takes numbers, and data.text are documents", place)
+        yield from out_of_place(self.schema, is_text=is_text)
 
     def _check_one_job(self) -> None:
         """Refuse a file without a job, with two, or with keys of another."""

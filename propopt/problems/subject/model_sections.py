@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, Tag, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from scipy.sparse import issparse
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -30,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from propopt.base import resources
 from propopt.base.arrays import Attributions, Points, Values
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
 from propopt.base.text import Reason
 from propopt.functions import Function, smoothed
@@ -46,9 +45,10 @@ from propopt.problems.sections import (
     OneOf,
     Positive,
     Section,
+    Shaped,
     part,
     section_of,
-    shaped,
+    wrong,
 )
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import SumOfProducts
@@ -60,8 +60,7 @@ from propopt.tables.schema import array_scales
 
 
 StopWords: TypeAlias = Annotated[
-    Annotated[Literal["english"], Tag("name")] | Annotated[list[str], Tag("list")],
-    shaped("words_type", "expected 'english', or a list of words", name=str, list=list),
+    Literal["english"] | list[str], Shaped("'english', or a list of words")
 ]
 Share: TypeAlias = Annotated[float, Field(gt=0, le=1)]
 MOST_OF_A_GRAM: Final = 20
@@ -91,15 +90,11 @@ class VectorizerSection(Section):
     max_features: Count | None = Field(None, description="those that come most often")
     binary: bool = Field(False, description="whether it is there, not how often")
 
-    @model_validator(mode="after")
-    def _from_few_to_many(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         lengths = self.ngram_range
         if len(lengths) != 2 or lengths[0] > lengths[1]:
-            raise PydanticCustomError(
-                "ngram_range",
-                "ngram_range: expected two numbers, the smaller first, such as [1, 2]",
-            )
-        return self
+            expected = "expected two numbers, the smaller first, such as [1, 2]"
+            yield wrong(f"ngram_range: {expected}")
 
     def make(self) -> Any:
         """The vectorizer, to be fitted."""
@@ -211,14 +206,9 @@ class Smooth(Section):
         "them; gradients need at least two for each feature",
     )
 
-    @model_validator(mode="after")
-    def _no_noise_of_observed_values(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         if self.law == "data" and "scale" in self.model_fields_set:
-            raise PydanticCustomError(
-                "scale_of_data_law",
-                "scale: the data law has its own bandwidths; leave it out",
-            )
-        return self
+            yield wrong("scale: the data law has its own bandwidths; leave it out")
 
     def check(self, n_numbers: int) -> None:
         """Refuse fewer pairs than the slopes of so many numeric columns need."""
@@ -287,6 +277,8 @@ class ModelSection(Section):
     ``AnyModel`` makes it one of the models that a file may name.
     """
 
+    of_texts: ClassVar = {"vectorizer": "has no effect without data.text"}
+    of_tables: ClassVar = {"smooth": "words are there or not; leave it out"}
     words: ClassVar[str] = "a model"
     """What messages call it."""
     needs_target: ClassVar[bool] = True

@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_core import PydanticCustomError
 
 from propopt.base import resources
 from propopt.base.arrays import Array
@@ -22,7 +21,7 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
-from propopt.problems.sections import Label, OneOf, part
+from propopt.problems.sections import Label, OneOf, part, refused
 from propopt.problems.subject.model_sections import (
     TREES,
     Code,
@@ -40,11 +39,8 @@ from propopt.tables.frames import listed, read_table
 
 def _module_and_object(path: str) -> str:
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", path):
-        raise PydanticCustomError(
-            "object_path",
-            "expected module:object, such as package.module:model, got {came}",
-            {"came": repr(path[:60])},
-        )
+        example = "such as package.module:model"
+        raise refused(f"expected module:object, {example}, got {path[:60]!r}")
     return path
 
 
@@ -339,11 +335,7 @@ def _with_kind(value: Any) -> Any:
     own = _KEYS.get(kind) if isinstance(kind, str) else None
     others = set() if own is None else set().union(*_KEYS.values()) - own
     for name in sorted(others & set(value)):
-        raise PydanticCustomError(
-            "no_effect",
-            "{name} has no effect with {chosen}",
-            {"name": name, "chosen": kind},
-        )
+        raise refused(f"{name} has no effect with {kind}")
     return value
 
 

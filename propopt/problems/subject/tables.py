@@ -18,14 +18,13 @@ from typing import IO, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 from propopt.base.arrays import Points
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
 from propopt.losses.graphs import grid
 from propopt.problems.sections import (
@@ -34,8 +33,8 @@ from propopt.problems.sections import (
     Interval,
     Location,
     Section,
+    listed_words,
     part,
-    refuse_settings,
     together,
     wrong,
 )
@@ -290,39 +289,21 @@ class Data(Section):
         description="scale numeric columns to mean 0, variance 1 of the fitted rows",
     )
 
-    @model_validator(mode="after")
-    def _one_source(self) -> Data:
-        sources = ("grid", "uniform", "sklearn", "csv")
-        user_sources = [n for n in sources if getattr(self, n) is not None]
-        if len(user_sources) != 1:
-            raise PydanticCustomError(
-                "one_source",
-                "expected exactly one of grid, uniform, sklearn and csv, got {given}",
-                {"given": " and ".join(user_sources) or "none of them"},
-            )
-        refuse_settings(self, user_sources[0], _NOT_OF_SOURCE[user_sources[0]])
+    def conflicts(self) -> Iterator[PropoptError]:
+        given = [name for name in _NOT_OF_SOURCE if getattr(self, name) is not None]
+        if len(given) != 1:
+            came = " and ".join(given) or "none of them"
+            known = listed_words(_NOT_OF_SOURCE)
+            yield wrong(f"expected exactly one of {known}, got {came}")
+            return
+        yield from self.without_effect(given[0], *_NOT_OF_SOURCE[given[0]])
         if self.text is not None:
-            refuse_settings(self, "text", _NOT_OF_TEXT)
-        return self
-
-    @model_validator(mode="after")
-    def _columns_once(self) -> Data:
-        listed = [*self.categorical, *chain.from_iterable(self.groups.values())]
-        twice = next((name for name in listed if listed.count(name) > 1), None)
-        if twice is not None:
-            raise PydanticCustomError(
-                "column_twice",
-                "column {name} stands twice in categorical and groups",
-                {"name": repr(twice)},
-            )
-        small = next((n for n, group in self.groups.items() if len(group) < 2), None)
-        if small is not None:
-            raise PydanticCustomError(
-                "small_group",
-                "group {name} needs at least two columns",
-                {"name": repr(small)},
-            )
-        return self
+            yield from self.without_effect("text", *_NOT_OF_TEXT)
+        columns = Counter([*self.categorical, *chain(*self.groups.values())])
+        for name in [name for name, count in columns.items() if count > 1]:
+            yield wrong(f"column {name!r} stands twice in categorical and groups")
+        for name in [name for name, group in self.groups.items() if len(group) < 2]:
+            yield wrong(f"group {name!r} needs at least two columns")
 
     @property
     def is_table(self) -> bool:
