@@ -326,22 +326,6 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
     return _checked(yaml_source(path), code)
 
 
-def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
-    """As :func:`read_problem`; what is wrong with a file and its table is told in one.
-
-    Of a file that is right the table is not read here.
-    """
-    source = yaml_source(path)
-    with source.blaming(), together() as faults:
-        try:
-            file = _checked(source, code)
-        except ProblemFileError:
-            with faults.noted():
-                check_table(source, FIRST_ROWS)
-            raise
-    return file
-
-
 def read_sections(
     sections: Mapping[str, Any],
     name: str = "problem",
@@ -385,6 +369,9 @@ def read_sections(
 def _checked(source: Source, code: Code) -> ProblemFile:
     with source.blaming(), together() as faults:
         faults.found += source.twice
-        file = ProblemFile(source, read_schema(source), code)
-        file.check()
+        with faults.noted():
+            file = ProblemFile(source, read_schema(source), code)
+            file.check()
+        if faults.found:
+            check_table(source, FIRST_ROWS)
     return file

@@ -53,10 +53,7 @@ class GraphSection(Section):
 
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         """The graph."""
-        taken = signature(self.makes).parameters
-        known = {"X": X, "n_nodes": n_nodes}
-        given = {name: value for name, value in known.items() if name in taken}
-        graph: graphs.Graph = self.makes(**given, **self.settings("kind"))
+        graph: graphs.Graph = self.make(X=X, n_nodes=n_nodes)
         return graph
 
     def check(self, n_nodes: int) -> None:
@@ -164,11 +161,9 @@ class LossSection(Section):
 
     def build(self, subject: Subject) -> PropertyLoss:
         """The loss of explanations of this subject."""
-        taken, own = signature(self.makes).parameters, self.settings()
-        asked = {name: own[name] for name in own if name in taken}
-        made = {name: make for name, make in _GIVEN.items() if name in taken}
-        asked |= {name: make(self, subject) for name, make in made.items()}
-        loss: PropertyLoss = self.makes(**asked)
+        taken = signature(self.makes).parameters
+        given = {x: _GIVEN[x](self, subject) for x in _GIVEN if x in taken}
+        loss: PropertyLoss = self.make(**given)
         return loss
 
     def check(self, extent: Extent) -> None:

@@ -146,6 +146,12 @@ class Section(BaseModel):
         """The values of its keys, but of some others."""
         return {name: value for name, value in self if name not in others}
 
+    def make(self, **others: Any) -> Any:
+        """What takes its settings, given these and what it takes of others."""
+        taken = signature(self.makes).parameters
+        given = {**dict(self), **others}
+        return self.makes(**{name: given[name] for name in given if name in taken})
+
     def conflicts(self) -> Iterable[PropoptError]:
         """What is wrong with its settings together."""
         return ()

@@ -77,14 +77,10 @@ FeaturesSetting: TypeAlias = Annotated[
 class SchemeSection(Section):
     """How predictors without features are had."""
 
-    def build(self) -> Any:
-        """The scheme of these settings."""
-        return self.makes(**self.settings("kind"))
-
     def resumed(self, folder: Path) -> Scheme:
         """The same, which goes on from what is finished in a folder, if any."""
         del folder
-        scheme: Scheme = self.build()
+        scheme: Scheme = self.make()
         return scheme
 
     def is_whole(self, source: LeftOut) -> bool:
@@ -95,7 +91,7 @@ class SchemeSection(Section):
     def check(self, n_rows: int, features: Features, order: int) -> None:
         """Refuse what does not fit a table, before anything is fitted."""
         del n_rows, features, order
-        self.build()
+        self.make()
 
 
 @partial(
@@ -115,13 +111,13 @@ class MinipatchesSection(SchemeSection):
     """An ensemble on random rows and features, by :class:`Minipatches`."""
 
     def resumed(self, folder: Path) -> Minipatches:
-        return replace(self.build(), folder=folder)
+        return replace(self.make(), folder=folder)
 
     def is_whole(self, source: LeftOut) -> bool:
-        return source.n_patches == self.build().n_patches
+        return bool(source.n_patches == self.make().n_patches)
 
     def check(self, n_rows: int, features: Features, order: int) -> None:
-        check_order(self.build().usable(n_rows, features), order)
+        check_order(self.make().usable(n_rows, features), order)
 
 
 SplitSection: Final = section_of(
@@ -264,7 +260,7 @@ class InteractionsSection(JobSection):
             groups |= encoded_groups(schema)
         scheme, own, sets = self._scheme(file), self.settings(), self.sets
         if isinstance(sets, Section):
-            sets = sets.makes(**sets.settings())
+            sets = sets.make()
         with part(self.key):
             return ILOCO(
                 learner,
@@ -284,7 +280,7 @@ class InteractionsSection(JobSection):
             folder = parts_folder(file)
             if folder is not None:
                 return self.scheme.resumed(folder)
-            scheme: Scheme = self.scheme.build()
+            scheme: Scheme = self.scheme.make()
             return scheme
 
     def introduce(self, file: ProblemFile, run: JobRun) -> None:

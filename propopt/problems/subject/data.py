@@ -373,7 +373,7 @@ class ProblemFile:
         names = _names(others)
         return Subject(
             **table,
-            make=partial(self._function, others, table["others_target"], known),
+            make=partial(self._function, others, table.get("others_target"), known),
             columns=columns,
             make_learner=partial(self._estimator, names, is_seeded=False),
             seed=seed,
@@ -459,7 +459,7 @@ class ProblemFile:
             code=self.code,
             vectorizer=vectorizer_of(data, spec),
         )
-        return spec.make(making)
+        return spec.model(making)
 
     def _function(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""

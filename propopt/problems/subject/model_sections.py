@@ -96,10 +96,9 @@ class VectorizerSection(Section):
             expected = "expected two numbers, the smaller first, such as [1, 2]"
             yield wrong(f"ngram_range: {expected}")
 
-    def make(self) -> Any:
-        """The vectorizer, to be fitted."""
-        lengths = {"ngram_range": tuple(self.ngram_range)}
-        return self.makes(**self.settings("kind") | lengths, dtype=np.float64)
+    def make(self, **others: Any) -> Any:
+        lengths = tuple(self.ngram_range)
+        return super().make(ngram_range=lengths, dtype=np.float64, **others)
 
     def vocabulary(self, texts: Sequence[str]) -> list[str]:
         """The words that are counted in documents, or runs of words."""
@@ -273,7 +272,7 @@ class Making:
 class ModelSection(Section):
     """A model, and the output of it that is explained.
 
-    A subclass has a ``kind``, settings with their defaults, and ``make``; its place in
+    A subclass has a ``kind``, settings with their defaults, and ``model``; its place in
     ``AnyModel`` makes it one of the models that a file may name.
     """
 
@@ -306,10 +305,9 @@ class ModelSection(Section):
         """Whether it has this setting."""
         return setting in cls.model_fields
 
-    def make(self, making: Making) -> Any:
+    def model(self, making: Making) -> Any:
         """An estimator, to be fitted or fitted already, or a callable."""
-        own = self.settings("kind", *TaskSection.model_fields)
-        return self.makes(making, **own)
+        return self.make(making=making)
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse, before it is fitted, a model that would not fit into memory."""
@@ -478,7 +476,7 @@ class TreesSection(TaskSection):
     fixed: ClassVar[Mapping[str, Any]] = {}
     """What a file does not choose."""
 
-    def make(self, making: Making) -> Any:
+    def model(self, making: Making) -> Any:
         name = "Classifier" if making.task == "classification" else "Regressor"
         kind = getattr(resources.require(self.package), f"{self.estimator}{name}")
         settings = self.settings("kind", *TaskSection.model_fields)

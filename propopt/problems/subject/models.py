@@ -66,7 +66,7 @@ class ImportedModel(ModelSection):
         description="module:object; needs --allow-code, since an import runs code",
     )
 
-    def make(self, making: Making) -> Any:
+    def model(self, making: Making) -> Any:
         name, _, attributes = self.path.partition(":")
         with part("import"):
             if making.code is Code.REFUSED:
@@ -275,7 +275,7 @@ class OnnxModel(ModelSection):
         None, description="the output of the file to explain, where there are several"
     )
 
-    def make(self, making: Making) -> Any:
+    def model(self, making: Making) -> Any:
         if making.categorical:
             raise InvalidInput("takes numbers, and there are data.categorical")
         with part("onnx"):

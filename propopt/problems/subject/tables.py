@@ -241,7 +241,7 @@ class Grid(Interval):
 
     def build(self) -> Points:
         """The points, the last dimension fastest."""
-        return grid(**self.model_dump())
+        return grid(**self.settings())
 
 
 class Uniform(Interval):
@@ -313,7 +313,7 @@ class Data(Section):
     @property
     def outcome(self) -> str | None:
         """What the model learns, in words; None where the labels say it themselves."""
-        return self.target if self.sklearn is None else _OUTCOMES.get(self.sklearn)
+        return self.target if self.sklearn is None else SKLEARN_TABLES[self.sklearn][1]
 
     def numeric(self, table: Iterable[object]) -> list[str]:
         """The columns that neither are categories nor encode one."""
@@ -333,8 +333,14 @@ class Data(Section):
         return points[: self.explain], points[self.explain :]
 
 
-_OUTCOMES = {"diabetes": "disease progression", "digits": "digit"}
-"""Of scikit-learn's tables; labels of the others are text, such as "malignant"."""
+SKLEARN_TABLES: Final = {
+    "breast_cancer": ("classification", None),
+    "diabetes": ("regression", "disease progression"),
+    "digits": ("classification", "digit"),
+    "iris": ("classification", None),
+    "wine": ("classification", None),
+}
+"""What is learned of each; None where labels are text that says so: "malignant"."""
 
 _NOT_OF_TEXT = ("standardize", "categorical", "groups")
 _NOT_OF_SOURCE = {
@@ -431,7 +437,7 @@ def read_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
         return _of_csv(data, folder / data.csv, n_rows)
     bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
     target = bunch.target
-    if data.sklearn in ("breast_cancer", "iris", "wine"):
+    if data.outcome is None:
         target = target.map(dict(enumerate(map(str, bunch.target_names))))
     return Rows(bunch.data, len(bunch.data), target)
 
@@ -446,23 +452,16 @@ def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
 
     Rows to explain and others are one table where all are explained.
     """
-    order, count = order_of_rows(seed, rows.n_rows), data.explain
-    features = rows.features.iloc[order]
-    target = None if rows.target is None else rows.target.iloc[order]
-    points = others = features
-    others_target = target
-    if count is not None:
-        points, others = features.iloc[:count], features.iloc[count:]
-        if target is not None:
-            target, others_target = target.iloc[:count], target.iloc[count:]
+    order, is_split = order_of_rows(seed, rows.n_rows), data.explain is not None
+    explained, fitted = order[: data.explain], order[data.explain or 0 :]
+    points, others = rows.features.iloc[explained], rows.features.iloc[fitted]
     if data.standardize:
         points, others = standardized(points, others, data)
-    return {
-        "points": points,
-        "others": points if count is None else others,
-        "target": target,
-        "others_target": others_target,
-    }
+    known = {"points": points, "others": others if is_split else points}
+    if rows.target is not None:
+        known["target"] = rows.target.iloc[explained]
+        known["others_target"] = rows.target.iloc[fitted]
+    return known
 
 
 def standardized(

@@ -34,7 +34,7 @@ def kind_of(model):
 def made(model, task="regression", seed=0, **settings):
     """The estimator that a section makes, without what stands before it."""
     section = model.model_validate({"kind": kind_of(model), **settings})
-    return section.make(Making(folder=None, seed=seed, task=task))[-1]
+    return section.model(Making(folder=None, seed=seed, task=task))[-1]
 
 
 @pytest.mark.parametrize("task", TASKS)
