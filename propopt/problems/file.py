@@ -367,11 +367,11 @@ def read_sections(
 
 
 def _checked(source: Source, code: Code) -> ProblemFile:
-    with source.blaming(), together() as faults:
-        faults.found += source.twice
-        with faults.noted():
+    with source.blaming(), together() as mistakes:
+        mistakes.found += source.twice
+        with mistakes.noted():
             file = ProblemFile(source, read_schema(source), code)
             file.check()
-        if faults.found:
+        if mistakes.found:
             check_table(source, FIRST_ROWS)
     return file

@@ -22,7 +22,6 @@ from propopt.problems.sections import (
     OneOf,
     Positive,
     Section,
-    part,
     section_of,
     wrong,
 )
@@ -59,7 +58,6 @@ class InducingSection(Section):
             )
 
     def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
         for number, count in enumerate(getattr(self, "counts", ())):
             if count > extent.n_known:
                 raise wrong(
@@ -163,9 +161,3 @@ class InductiveSection(Section):
         own |= {name: own[name] or known.get(name) for name in ("lengthscale", "mean")}
         plans = (rule.build(n) for n, rule in enumerate(self.inducing))
         return Inductive(plans=tuple(plan for some in plans for plan in some), **own)
-
-    def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
-        for number, rule in enumerate(self.inducing):
-            with part("inductive", "inducing", number):
-                rule.check(extent)

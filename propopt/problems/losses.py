@@ -56,7 +56,7 @@ class GraphSection(Section):
         graph: graphs.Graph = self.make(X=X, n_nodes=n_nodes)
         return graph
 
-    def check(self, n_nodes: int) -> None:
+    def check_nodes(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
 
     def conflicts(self) -> Iterator[PropoptError]:
@@ -71,7 +71,7 @@ def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
         made, GraphSection, name, without=_OF_NODES, kind=Literal[kind], **said
     )
     if check is not None:
-        section.check = check
+        section.check_nodes = check
     return section
 
 
@@ -167,11 +167,10 @@ class LossSection(Section):
         return loss
 
     def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
         graph, reference = (getattr(self, x, None) for x in ("graph", "reference"))
         if graph is not None:
             n_nodes = extent.n_features if self.feature_graph else extent.n_points
-            graph.check(n_nodes)
+            graph.check_nodes(n_nodes)
         if reference is not None:
             require_one_each("reference", extent.n_columns, len(reference))
         if self.makes is losses.KernelRobustness:
@@ -314,12 +313,6 @@ class _AnyLosses(Section):
                 terms.append((loss.weight, loss.build(subject)))
         with part("objective"):
             return Objective(tuple(terms))
-
-    def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
-        for name, loss in self.losses.items():
-            with part("objective", name):
-                loss.check(extent)
 
 
 def _optional(loss: type[LossSection]) -> Any:

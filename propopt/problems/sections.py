@@ -82,20 +82,13 @@ def wrong(message: str, *location: str | int) -> InvalidInput:
     return error
 
 
-class Mistakes(InvalidInput):
-    """Several, each with its part."""
-
-    def __init__(self, found: Iterable[PropoptError]) -> None:
-        self.found = tuple(found)
-        super().__init__("\n".join(map(str, self.found)))
-
-
 @final
-class Faults:
-    """Mistakes that are found apart from each other, told together."""
+class Mistakes(InvalidInput):
+    """Several that are found apart from each other, each with its part."""
 
-    def __init__(self, *found: PropoptError) -> None:
-        self.found = [*found]
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[PropoptError] = []
 
     @contextmanager
     def noted(self, *location: str | int) -> Iterator[None]:
@@ -110,20 +103,16 @@ class Faults:
         """One more mistake."""
         self.found.append(wrong(message, *location))
 
-    def refuse(self) -> None:
-        """Raise what was found, if anything was."""
-        found, self.found = self.found, []
-        if found:
-            raise found[0] if len(found) == 1 else Mistakes(found)
-
 
 @contextmanager
-def together() -> Iterator[Faults]:
+def together() -> Iterator[Mistakes]:
     """What is found inside, and the last that is raised, is told at the end."""
-    faults = Faults()
-    with faults.noted():
-        yield faults
-    faults.refuse()
+    mistakes = Mistakes()
+    with mistakes.noted():
+        yield mistakes
+    if mistakes.found:
+        one, *others = mistakes.found
+        raise mistakes if others else one
 
 
 # ---- A section: of the settings of what takes them
@@ -156,6 +145,9 @@ class Section(BaseModel):
         """What is wrong with its settings together."""
         return ()
 
+    def check(self, extent: Any) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject."""
+
     def without_effect(self, chosen: str, *names: str) -> Iterator[PropoptError]:
         """What would have no effect beside a choice is a mistake."""
         for name in sorted(self.model_fields_set.intersection(names)):
@@ -177,19 +169,16 @@ def refused(message: str) -> PydanticCustomError:
     return PydanticCustomError("refused", "{told}", {"told": message})
 
 
-def out_of_place(section: Section, *, is_text: bool) -> Iterator[PropoptError]:
-    """Settings anywhere in it that have no effect on documents, or on tables."""
-    told = section.of_tables if is_text else section.of_texts
+def parts_of(section: Section, *outer: str | int) -> Iterator[tuple[Location, Section]]:
+    """It and all sections in it, each with its location."""
+    yield outer, section
     for name, value in section:
-        if name in told and name in section.model_fields_set:
-            yield wrong(told[name], name)
-        inner = [*enumerate(value)] if isinstance(value, list) else [((), value)]
-        for place, one in inner:
+        inner: Any = [((name,), value)]
+        if isinstance(value, list):
+            inner = [((name, place), one) for place, one in enumerate(value)]
+        for steps, one in inner:
             if isinstance(one, Section):
-                for error in out_of_place(one, is_text=is_text):
-                    steps = (name,) if place == () else (name, place)
-                    error.part = (*steps, *error.part)
-                    yield error
+                yield from parts_of(one, *outer, *steps)
 
 
 Made = TypeVar("Made", bound=Section)

@@ -151,18 +151,16 @@ class ExplainSection(JobSection):
         if smoothed and "law" in self.model_fields_set:
             yield wrong("model.smooth chooses a law too; leave one out", *place)
 
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        del schema
+    def check(self, extent: Extent) -> None:
         own: Any = self
-        with part(self.key, "graph"):
-            if own.graph is not None:
-                own.graph.check(extent.n_points)
-        with part(self.key):
-            scores = self.scores(folder)
-            if scores is not None:
-                with part("interactions"):
-                    names = extent.features or None
-                    explained_members(scores, names, extent.n_features)
+        if own.graph is not None:
+            with part("graph"):
+                own.graph.check_nodes(extent.n_points)
+        scores = self.scores(extent.folder)
+        if scores is not None:
+            with part("interactions"):
+                names = extent.features or None
+                explained_members(scores, names, extent.n_features)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.gradient(points)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from math import comb
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -30,7 +28,7 @@ from propopt.interactions.features import (
     read_order,
     read_sets,
 )
-from propopt.interactions.left_out import LeftOut, Scheme
+from propopt.interactions.left_out import Scheme
 from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
@@ -74,29 +72,11 @@ FeaturesSetting: TypeAlias = Annotated[
 ]
 
 
-class SchemeSection(Section):
-    """How predictors without features are had."""
-
-    def resumed(self, folder: Path) -> Scheme:
-        """The same, which goes on from what is finished in a folder, if any."""
-        del folder
-        scheme: Scheme = self.make()
-        return scheme
-
-    def is_whole(self, source: LeftOut) -> bool:
-        """Whether all that these settings ask for was fitted."""
-        del source
-        return True
-
-    def check(self, n_rows: int, features: Features, order: int) -> None:
-        """Refuse what does not fit a table, before anything is fitted."""
-        del n_rows, features, order
-        self.make()
-
-
-@partial(
-    section_of,
+MinipatchesSection: Final = section_of(
     Minipatches,
+    Section,
+    "MinipatchesSection",
+    "An ensemble on random rows and features, by :class:`Minipatches`.",
     without=("keep", "folder"),
     kind=Literal["minipatches"],
     n_patches=(
@@ -107,22 +87,9 @@ class SchemeSection(Section):
     n_features=FeaturesSetting | None,
     n_groups=Annotated[int, Field(ge=2, le=1000)] | None,
 )
-class MinipatchesSection(SchemeSection):
-    """An ensemble on random rows and features, by :class:`Minipatches`."""
-
-    def resumed(self, folder: Path) -> Minipatches:
-        return replace(self.make(), folder=folder)
-
-    def is_whole(self, source: LeftOut) -> bool:
-        return bool(source.n_patches == self.make().n_patches)
-
-    def check(self, n_rows: int, features: Features, order: int) -> None:
-        check_order(self.make().usable(n_rows, features), order)
-
-
 SplitSection: Final = section_of(
     DataSplit,
-    SchemeSection,
+    Section,
     "SplitSection",
     "One fit for each set of features, by :class:`DataSplit`.",
     without=("folds", "groups"),
@@ -138,7 +105,7 @@ class ScreenSection(Section):
 
 
 AnyScheme: TypeAlias = Annotated[
-    SchemeSection, OneOf("kind", (MinipatchesSection, SplitSection))
+    Section, OneOf("kind", (MinipatchesSection, SplitSection))
 ]
 """The schemes that a file may name."""
 
@@ -230,24 +197,24 @@ class InteractionsSection(JobSection):
         if not data.is_table:
             yield wrong("expected sklearn or csv, which models learn", "data")
 
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
+    def check(self, extent: Extent) -> None:
         """Refuse sets and patches that a table cannot have."""
-        del folder
-        with part(self.key):
-            groups: dict[Any, Any] = {**schema.data.groups, **self.groups}
-            features = Features.of(extent.columns, groups)
-            order = self.settings()["order"]
-            if isinstance(self.sets, list):
-                order = read_sets(self.sets, order, features).shape[1]
-            order = read_order(order, len(features))
-            n_sets = comb(len(features), order)
-            if self.sets == "all" and n_sets > _MOST_SETS:
-                raise InvalidInput(
-                    f"sets: all are {n_sets:,}, more than {_MOST_SETS:,}; list some, "
-                    "or take {n_sets: 100}"
-                )
-            with part("scheme"):
-                self.scheme.check(extent.n_rows, features, order)
+        groups: dict[Any, Any] = {**extent.data.groups, **self.groups}
+        features = Features.of(extent.columns, groups)
+        order = self.settings()["order"]
+        if isinstance(self.sets, list):
+            order = read_sets(self.sets, order, features).shape[1]
+        order = read_order(order, len(features))
+        n_sets = comb(len(features), order)
+        if self.sets == "all" and n_sets > _MOST_SETS:
+            raise InvalidInput(
+                f"sets: all are {n_sets:,}, more than {_MOST_SETS:,}; list some, "
+                "or take {n_sets: 100}"
+            )
+        with part("scheme"):
+            scheme = self.scheme.make()
+            if isinstance(scheme, Minipatches):
+                check_order(scheme.usable(extent.n_rows, features), order)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> ILOCO:
         """The fitted estimator, with scores of the sets and of each feature."""
@@ -277,11 +244,8 @@ class InteractionsSection(JobSection):
     def _scheme(self, file: ProblemFile) -> Scheme:
         """The scheme, which goes on from the folder of the file where one is given."""
         with part(self.key, "scheme"):
-            folder = parts_folder(file)
-            if folder is not None:
-                return self.scheme.resumed(folder)
-            scheme: Scheme = self.scheme.make()
-            return scheme
+            scheme: Scheme = self.scheme.make(folder=parts_folder(file))
+        return scheme
 
     def introduce(self, file: ProblemFile, run: JobRun) -> None:
         """Sizes alone: no model is fitted to all rows, so that none has a score."""
@@ -292,7 +256,8 @@ class InteractionsSection(JobSection):
     def answers(self, found: ILOCO, file: ProblemFile) -> Iterator[Answer]:
         """Tables with the intervals that the section asks for, and what was done."""
         result, main_effects = found.result_, found.main_effects_
-        interrupted = not self.scheme.is_whole(found.left_out_)
+        asked = getattr(self.scheme.make(), "n_patches", None)  # each is one fit
+        interrupted = asked not in (None, found.left_out_.n_patches)
         mean, constant, error = _judged(found, np.asarray(all_rows(file.subject)[1]))
         told = {  # no model is fitted to all rows
             "model": file.model,

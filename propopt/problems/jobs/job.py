@@ -28,10 +28,9 @@ from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.problems.sections import Faults, Section, listed_words
+from propopt.problems.sections import Section, listed_words
 from propopt.problems.subject.data import (
     CommonKeys,
-    Extent,
     ProblemFile,
 )
 from propopt.problems.subject.subject import Subject
@@ -62,13 +61,6 @@ class JobSection(Section):
         """What the file alone shows to fail."""
         del schema
         return ()
-
-    def check(self, schema: CommonKeys) -> None:
-        """Refuse what the file alone shows to fail."""
-        Faults(*self.mistakes(schema)).refuse()
-
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        """Refuse what does not fit the subject's sizes, and files of something else."""
 
     def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at points where it is asked."""

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -57,7 +56,6 @@ from propopt.problems.sections import (
     section_of,
 )
 from propopt.problems.subject.data import (
-    CommonKeys,
     Extent,
     ProblemFile,
 )
@@ -157,22 +155,20 @@ class LimeSection(JobSection):
         own = self.settings()
         return {name: own[name] for name in ("n_bins", "weights", "kernel_width")}
 
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        del folder
-        with part(self.key):
-            if schema.data.text is None:
-                checked_law(self.settings()["law"], **self._law)
-            if isinstance(self.rows, int):
-                if self.rows > extent.n_points:
-                    raise InvalidInput(
-                        f"rows: expected at most the {extent.n_points} rows to "
-                        f"explain, got {self.rows}"
-                    )
-            elif max(self.rows) >= extent.n_rows:
+    def check(self, extent: Extent) -> None:
+        if extent.data.text is None:
+            checked_law(self.settings()["law"], **self._law)
+        if isinstance(self.rows, int):
+            if self.rows > extent.n_points:
                 raise InvalidInput(
-                    f"rows: expected numbers below {extent.n_rows}, of rows of the "
-                    f"table, got {max(self.rows)}"
+                    f"rows: expected at most the {extent.n_points} rows to explain, "
+                    f"got {self.rows}"
                 )
+        elif max(self.rows) >= extent.n_rows:
+            raise InvalidInput(
+                f"rows: expected numbers below {extent.n_rows}, of rows of the table, "
+                f"got {max(self.rows)}"
+            )
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.value(points)

@@ -43,9 +43,9 @@ from propopt.problems.losses import Losses, LossSection
 from propopt.problems.problem import ROBUSTNESS, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
-    Faults,
     Location,
     Missing,
+    Mistakes,
     Nonnegative,
     Positive,
     Section,
@@ -58,7 +58,6 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import (
     CommonKeys,
-    Extent,
     ProblemFile,
 )
 from propopt.problems.subject.subject import Subject
@@ -289,20 +288,13 @@ class SweepKeys(CommonKeys, JobSection):
             find_solver(self.solver)
         except (InvalidInput, MissingExtra) as error:
             yield wrong(str(error).removeprefix("solver: "), "solver")
-        faults = Faults()
-        with faults.noted():
+        mistakes = Mistakes()
+        with mistakes.noted():
             check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
         for place, baseline in enumerate(self.baselines):
-            with faults.noted("baselines", place):
+            with mistakes.noted("baselines", place):
                 baseline.build(is_text=self.data.text is not None)
-        yield from faults.found
-
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        del schema, folder
-        assert self.objective is not None
-        self.objective.check(extent)
-        if self.setting == "inductive":
-            self.inductive.check(extent)
+        yield from mistakes.found
 
     def check_formula(self, function: Function, points: Any) -> None:
         if "gradient_matching" in self.losses:

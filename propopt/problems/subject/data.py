@@ -20,12 +20,11 @@ from propopt.losses.graphs.grids import grid_size
 from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_NUMBERS,
-    Faults,
     Section,
     Seed,
     listed_words,
-    out_of_place,
     part,
+    parts_of,
     together,
     wrong,
 )
@@ -61,29 +60,35 @@ from propopt.tables.schema import Groups, TableSchema
 class Extent:
     """Sizes, known before any number is."""
 
+    data: Data
+    folder: Path  # of the problem file
     n_rows: int
-    n_points: int  # to explain, N
-    n_known: int  # not explained; N where all are
     n_columns: int
-    n_features: int  # attributions of a point: columns that encode one count once
     columns: tuple[str, ...] = ()  # none are known of a formula
     features: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls, data: Data, n_rows: int, n_columns: int, n_features: int | None = None
-    ) -> Extent:
-        """Of so many rows, perhaps split into those explained and others."""
-        return cls(
-            n_rows=n_rows,
-            n_points=data.explain or n_rows,
-            n_known=n_rows - (data.explain or 0),
-            n_columns=n_columns,
-            n_features=n_features or n_columns,
-        )
+    @property
+    def n_points(self) -> int:
+        """To explain, N."""
+        return self.data.explain or self.n_rows
+
+    @property
+    def n_known(self) -> int:
+        """Not explained; N where all are."""
+        return self.n_rows - (self.data.explain or 0)
+
+    @property
+    def n_features(self) -> int:
+        """Attributions of a point: columns that encode one count once."""
+        return len(self.features) or self.n_columns
+
+    @property
+    def n_numbers(self) -> int:
+        """Columns that neither are categories nor encode one."""
+        return len(self.data.numeric(self.columns)) if self.columns else self.n_columns
 
 
-def extent_of_formula(data: Data) -> Extent:
+def extent_of_formula(data: Data, folder: Path) -> Extent:
     """Of a grid or of random points, without making them."""
     if data.uniform is not None:
         place, rows, columns = "uniform", data.uniform.points, data.uniform.dimensions
@@ -99,7 +104,7 @@ def extent_of_formula(data: Data) -> Extent:
             place,
         )
     check_explain(data, rows)
-    return Extent.of(data, rows, columns)
+    return Extent(data=data, folder=folder, n_rows=rows, n_columns=columns)
 
 
 def check_explain(data: Data, n_rows: int) -> None:
@@ -284,10 +289,10 @@ class ProblemFile:
             For a name of no loss or solver, settings that a baseline cannot have,
             weights that are all zero at once, and too many of them.
         """
-        with self.source.blaming(), together() as faults:
-            faults.found += self._misplaced()
+        with self.source.blaming(), together() as mistakes:
+            mistakes.found += self._misplaced()
             self._check_one_job()
-            self.job.check(self.schema)
+            mistakes.found += self.job.mistakes(self.schema)
 
     def _misplaced(self) -> Iterator[PropoptError]:
         """What explains no documents, or is of them where there are none."""
@@ -296,11 +301,14 @@ class ProblemFile:
             place = "function" if spec is None else "model"
             words = "a formula" if spec is None else spec.words
             yield wrong(f"{words} takes numbers, and data.text are documents", place)
-        yield from out_of_place(self.schema, is_text=is_text)
+        for location, section in parts_of(self.schema):
+            told = section.of_tables if is_text else section.of_texts
+            for name in told.keys() & section.model_fields_set:
+                yield wrong(told[name], *location, name)
 
     def _check_one_job(self) -> None:
         """Refuse a file without a job, with two, or with keys of another."""
-        schema, faults = self.schema, Faults()
+        schema = self.schema
         known = schema.keys_of_jobs()
         keys = [key for key in known if getattr(schema, key) is not None]
         if len(keys) != 1:
@@ -310,9 +318,9 @@ class ProblemFile:
                 *keys[-1:],
             )
         of_others = set().union(*known.values()) - self.job.own_keys()
-        for name in sorted(of_others & schema.model_fields_set):
-            faults.add(f"has no effect with {self.job.key}", name)
-        faults.refuse()
+        with together() as mistakes:
+            for name in sorted(of_others & schema.model_fields_set):
+                mistakes.add(f"has no effect with {self.job.key}", name)
 
     def check_data(self) -> None:
         """Refuse what a run would, as far as the first rows of a table show.
@@ -385,24 +393,25 @@ class ProblemFile:
         So many rows of a CSV are read, from the first, and of its target all; None is
         all.
         """
-        schema, data = self.schema, self.schema.data
+        schema, data, folder = self.schema, self.schema.data, self.source.path.parent
         if not data.is_table:
             with part("data"):
-                extent = extent_of_formula(data)
+                extent = extent_of_formula(data, folder)
             self._check_sizes(extent)
             self._check_model([str(number) for number in range(extent.n_columns)], None)
             return None
-        rows = checked_rows(data, self.source.path.parent, n_rows)
+        rows = checked_rows(data, folder, n_rows)
         order = order_of_rows(schema.seed, rows.n_rows)
         learned = order[data.explain or 0 :]
         target = None if rows.target is None else rows.target.iloc[learned]
-        with together() as faults:
+        sized = partial(Extent, data=data, folder=folder, n_rows=rows.n_rows)
+        with together() as mistakes:
             if data.text is not None:
                 texts, rule = rows.features, PatternWords()
                 explained = texts.iloc[order[: data.explain]]
                 words = {one.word for text in explained for one in rule.find(text)}
-                with faults.noted():  # a model may know fewer words
-                    self._check_sizes(Extent.of(data, rows.n_rows, max(len(words), 1)))
+                with mistakes.noted():  # a model may know fewer words
+                    self._check_sizes(sized(n_columns=max(len(words), 1)))
                 names, counted = [], vectorizer_of(data, schema.model)
                 if counted is not None:
                     with part("model", "vectorizer"):
@@ -410,19 +419,21 @@ class ProblemFile:
                 self._check_model(names, target)
             else:
                 names = [*map(str, rows.features)]
-                with faults.noted():
+                with mistakes.noted():
                     with part("data"):
                         features = tuple(map(str, _columns(data, rows.features).names))
-                    extent = Extent.of(data, rows.n_rows, len(names), len(features))
-                    own = replace(extent, columns=tuple(names), features=features)
-                    self._check_sizes(own)
-                with faults.noted():
+                    own = sized(n_columns=len(names), features=features)
+                    self._check_sizes(replace(own, columns=tuple(names)))
+                with mistakes.noted():
                     self._check_model(names, target)
                 self._check_missing(missing_numbers(rows.features))
         return rows
 
     def _check_sizes(self, extent: Extent) -> None:
-        self.job.check_extent(self.schema, extent, self.source.path.parent)
+        with together() as mistakes:
+            for location, section in parts_of(self.schema):
+                with mistakes.noted(*location):
+                    section.check(extent)
 
     def _check_model(self, columns: list[str], target: pd.Series[Any] | None) -> None:
         """Refuse a model that cannot learn the target, or not give its output."""
@@ -432,9 +443,6 @@ class ProblemFile:
         with part("model"):
             model, n_columns = self._estimator(columns), len(columns)
             check_learning(model, spec, target, n_columns, refits=self.job.refits)
-            if spec.smooth is not None:
-                with part("smooth", "n_samples"):
-                    spec.smooth.check(len(self.schema.data.numeric(columns)))
 
     def _check_missing(self, columns: list[str]) -> None:
         """Refuse columns with missing numbers, where what is explained takes none."""

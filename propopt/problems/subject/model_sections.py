@@ -209,17 +209,19 @@ class Smooth(Section):
         if self.law == "data" and "scale" in self.model_fields_set:
             yield wrong("scale: the data law has its own bandwidths; leave it out")
 
-    def check(self, n_numbers: int) -> None:
-        """Refuse fewer pairs than the slopes of so many numeric columns need."""
-        if self.law == "gaussian" and self.n_samples < 2 * n_numbers:
-            raise InvalidInput(
-                f"expected at least {2 * n_numbers}, two for each of {n_numbers} "
-                f"numeric columns, got {self.n_samples}"
+    def check(self, extent: Any) -> None:
+        least = 2 * extent.n_numbers
+        if self.law == "gaussian" and self.n_samples < least:
+            raise wrong(
+                f"expected at least {least}, two for each of {extent.n_numbers} "
+                f"numeric columns, got {self.n_samples}",
+                "n_samples",
             )
         if self.law == "data" and self.n_samples % N_BLOCKS:
-            raise InvalidInput(
+            raise wrong(
                 f"expected a multiple of {N_BLOCKS}, the number of blocks of draws "
-                f"that tell their error, got {self.n_samples}"
+                f"that tell their error, got {self.n_samples}",
+                "n_samples",
             )
 
     def build(self, function: Function, table: Any, seed: int) -> Function:

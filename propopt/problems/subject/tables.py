@@ -29,7 +29,6 @@ from propopt.base.resources import require_memory
 from propopt.losses.graphs import grid
 from propopt.problems.sections import (
     Count,
-    Faults,
     Interval,
     Location,
     Section,
@@ -363,32 +362,31 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     check_declared(list(table), data)
     if data.standardize and not data.numeric(table):
         raise wrong("there is no numeric column", "standardize")
-    numbers, faults = [c for c in table if c not in data.categorical], Faults()
+    numbers = [c for c in table if c not in data.categorical]
     numeric = [c for c in numbers if pd.api.types.is_numeric_dtype(table[c].dtype)]
     floats, categories = table[numeric].astype(float), table[data.categorical]
     cells = np.abs(np.nan_to_num(floats.to_numpy(dtype=float), posinf=np.inf))
     sizes = cells.max(axis=0, initial=0)
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
-    with faults.noted("csv"):
+    with part("csv"), together() as mistakes:
         texts = table[[c for c in numbers if c not in numeric]]
         if len(texts.columns):
             column = texts.iloc[:, 0]
             known = pd.to_numeric(column, errors="coerce").notna() | column.isna()
             strange = column[~known].tolist()[:1]
             example = [f"; {column.name} holds {cell!r:.60}" for cell in strange]
-            raise InvalidInput(
+            mistakes.add(
                 "columns must be numeric, or be named in data.categorical, and these "
                 f"are not: {', '.join([*texts])}{''.join(example)}"
             )
-    for columns, must, some in (
-        (infinite, "be finite", "infinite"),
-        (large, f"lie within ±{_LARGEST:g}", "larger"),
-    ):
-        if len(columns):
-            told = f"numbers must {must}, and in these columns some are {some}"
-            faults.add(f"{told}: {', '.join(columns)}", "csv")
-    faults.refuse()
+        for columns, must, some in (
+            (infinite, "be finite", "infinite"),
+            (large, f"lie within ±{_LARGEST:g}", "larger"),
+        ):
+            if len(columns):
+                told = f"numbers must {must}, and in these columns some are {some}"
+                mistakes.add(f"{told}: {', '.join(columns)}")
     return joined(floats, categories.astype("category"))[list(table)]
 
 
@@ -405,18 +403,18 @@ def missing_numbers(table: pd.DataFrame) -> list[str]:
 
 def check_declared(columns: Sequence[Hashable], data: Data) -> None:
     """Refuse categories and groups of columns that are not there."""
-    known, faults = [str(column) for column in columns], Faults()
+    known = [str(column) for column in columns]
     declared: list[tuple[Location, str]] = [
         (("categorical",), column) for column in data.categorical
     ]
     for name, group in data.groups.items():
         declared += [(("groups", name), column) for column in group]
-    for location, column in declared:
-        if column not in known:
-            hint, names = did_you_mean(column, known), ", ".join(known)
-            message = f"there is no column {column!r}{hint}; there are {names}"
-            faults.add(message, *location)
-    faults.refuse()
+    with together() as mistakes:
+        for location, column in declared:
+            if column not in known:
+                hint, names = did_you_mean(column, known), ", ".join(known)
+                message = f"there is no column {column!r}{hint}; there are {names}"
+                mistakes.add(message, *location)
 
 
 # ---- Tables of a problem file: rows as they are read, and as they are explained
@@ -481,18 +479,17 @@ def standardized(
 
 def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
     target = None
-    with together() as faults:
-        with part("csv"):
-            table = CsvTable.of(path)
-        names = table.columns
+    with part("csv"):
+        table = CsvTable.of(path)
+    names = table.columns
+    with together() as mistakes:
         for key, column in (("target", data.target), ("text", data.text)):
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
                 message = f"{path.name} has {hint}; it has {', '.join(names)}"
-                faults.add(message, key)
-        with faults.noted():
-            check_declared([c for c in names if c != data.target], data)
-        faults.refuse()
+                mistakes.add(message, key)
+        check_declared([c for c in names if c != data.target], data)
+    with together() as mistakes:
         with part("csv" if data.text is None else "text"):
             if data.text is not None:
                 features: Any = table.read_texts(data.text)
@@ -506,7 +503,7 @@ def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
             with part("csv"):
                 target = table.read([data.target])[data.target]
             if missing := int(target.isna().sum()):
-                faults.add(f"{missing} values are missing", "target")
+                mistakes.add(f"{missing} values are missing", "target")
         if data.text is None:
             features = read_columns(features, data)
     return Rows(features, table.n_rows, target)
