@@ -13,16 +13,25 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput, ProblemFileError, Refused
-from propopt.problems.jobs import JOBS
+from propopt.base.errors import (
+    InvalidInput,
+    ProblemFileError,
+    PropoptError,
+    Refused,
+)
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
-from propopt.problems.jobs.job import (
-    JobSection,
-)
+from propopt.problems.jobs.job import JobSection
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import SweepKeys
-from propopt.problems.sections import Missing, OneOf, Section, listed_words, together
+from propopt.problems.sections import (
+    Missing,
+    OneOf,
+    Section,
+    listed_words,
+    together,
+    wrong,
+)
 from propopt.problems.sources import MOST_MISTAKES, SHORT, Source, joint, yaml_source
 from propopt.problems.subject.data import (
     FIRST_ROWS,
@@ -33,7 +42,15 @@ from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.tables import CsvTable, missing_numbers
 
 
-# ---- A problem file: checked, with the places of mistakes, and built on demand
+# ---- A problem file: what is explained, and one job
+
+
+JOBS: Final[tuple[type[JobSection], ...]] = (
+    SweepKeys,
+    ExplainSection,
+    LimeSection,
+    InteractionsSection,
+)
 
 
 class ProblemSchema(SweepKeys):
@@ -63,8 +80,22 @@ class ProblemSchema(SweepKeys):
         sections = (getattr(self, job.key) for job in JOBS[1:])
         return next((one for one in sections if one is not None), self)
 
-    def keys_of_jobs(self) -> dict[str, set[str]]:
-        return {job.key: job.own_keys() for job in JOBS}
+    def conflicts(self) -> Iterator[PropoptError]:
+        """A file without a job, with two, or with keys of another, too."""
+        found = [*super().conflicts()]
+        yield from found
+        known, own = [job.key for job in JOBS], self.job
+        keys = [key for key in known if getattr(self, key) is not None]
+        if len(keys) != 1:
+            came = listed_words(keys) if keys else "none of them"
+            expected = f"expected exactly one of {listed_words(known)}"
+            yield wrong(f"{expected}, got {came}", *keys[-1:])
+            return
+        of_others = set().union(*(job.own_keys() for job in JOBS)) - own.own_keys()
+        for name in sorted(of_others & self.model_fields_set):
+            yield wrong(f"has no effect with {own.key}", name)
+        if not (found or of_others & self.model_fields_set):
+            yield from own.mistakes(self)
 
 
 # ---- what stands where, for messages
@@ -260,7 +291,8 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
         case kind if kind in _EXPECTED:
             expected = _EXPECTED[kind].format(**context)
             return source.error(location, f"expected {expected}, got {_shown(value)}")
-    return source.error(location, detail["msg"])
+    part = context.get("part", ())  # which knows a key that is missing
+    return source.error((*location[: len(location) - len(part)], *part), detail["msg"])
 
 
 def _unknown_name(value: object, words: Sequence[str]) -> str:
@@ -370,8 +402,7 @@ def _checked(source: Source, code: Code) -> ProblemFile:
     with source.blaming(), together() as mistakes:
         mistakes.found += source.twice
         with mistakes.noted():
-            file = ProblemFile(source, read_schema(source), code)
-            file.check()
+            schema = read_schema(source)
         if mistakes.found:
             check_table(source, FIRST_ROWS)
-    return file
+    return ProblemFile(source, schema, code)

@@ -156,7 +156,7 @@ class Section(BaseModel):
     @model_validator(mode="after")
     def _agreed(self) -> Self:
         found = [
-            InitErrorDetails(type=refused(str(error)), loc=error.part, input=self)
+            InitErrorDetails(type=refused(error), loc=error.part, input=self)
             for error in self.conflicts()
         ]
         if found:
@@ -164,9 +164,10 @@ class Section(BaseModel):
         return self
 
 
-def refused(message: str) -> PydanticCustomError:
-    """What a validator raises."""
-    return PydanticCustomError("refused", "{told}", {"told": message})
+def refused(error: PropoptError) -> PydanticCustomError:
+    """What a validator raises, with the keys and positions of a missing key."""
+    told = {"told": str(error), "part": error.part}
+    return PydanticCustomError("refused", "{told}", told)
 
 
 def parts_of(section: Section, *outer: str | int) -> Iterator[tuple[Location, Section]]:
@@ -282,7 +283,7 @@ class OneOf:
 
 def _not_tiny(value: float) -> float:
     if 0 < value < 1e-100:
-        raise refused("expected 0, or a number >= 1e-100")
+        raise refused(wrong("expected 0, or a number >= 1e-100"))
     return value
 
 

@@ -22,7 +22,6 @@ from propopt.problems.sections import (
     MOST_NUMBERS,
     Section,
     Seed,
-    listed_words,
     part,
     parts_of,
     together,
@@ -137,21 +136,24 @@ class CommonKeys(Section):
     def job(self) -> Any:
         """The section that says what is to be done."""
 
-    @abstractmethod
-    def keys_of_jobs(self) -> dict[str, set[str]]:
-        """By the section of each job the keys that are of it alone."""
-
     def conflicts(self) -> Iterator[PropoptError]:
-        data, model = self.data, self.model
+        data, model, is_text = self.data, self.model, self.data.text is not None
         if (self.function is None) == (model is None):
             came = "both" if model else "neither"
             yield wrong(f"expected exactly one of function and model, got {came}")
-        elif model is not None and model.needs_target:
-            if not data.is_table:
-                came = "a grid" if data.grid else "uniform points"
-                yield wrong(f"a model learns from sklearn or csv, and data has {came}")
-            elif data.csv is not None and data.target is None:
-                yield wrong("a model on a csv needs data.target, the column to learn")
+        elif model is not None and model.needs_target and not data.is_table:
+            came = "a grid" if data.grid else "uniform points"
+            yield wrong(f"a model learns from sklearn or csv, and data has {came}")
+        elif model is not None and model.needs_target and data.csv and not data.target:
+            yield wrong("a model on a csv needs data.target, the column to learn")
+        if is_text and not (model is not None and model.takes_texts):
+            place = "function" if model is None else "model"
+            words = "a formula" if model is None else model.words
+            yield wrong(f"{words} takes numbers, and data.text are documents", place)
+        for location, section in parts_of(self):
+            told = section.of_tables if is_text else section.of_texts
+            for name in told.keys() & section.model_fields_set:
+                yield wrong(told[name], *location, name)
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
@@ -279,48 +281,6 @@ class ProblemFile:
             it is resumed, and all of it was finished before.
         """
         return self.job.run(self, folder, quiet=quiet)
-
-    def check(self) -> None:
-        """Refuse what can be seen to fail without reading or computing anything.
-
-        Raises
-        ------
-        ProblemFileError
-            For a name of no loss or solver, settings that a baseline cannot have,
-            weights that are all zero at once, and too many of them.
-        """
-        with self.source.blaming(), together() as mistakes:
-            mistakes.found += self._misplaced()
-            self._check_one_job()
-            mistakes.found += self.job.mistakes(self.schema)
-
-    def _misplaced(self) -> Iterator[PropoptError]:
-        """What explains no documents, or is of them where there are none."""
-        spec, is_text = self.schema.model, self.schema.data.text is not None
-        if is_text and not (spec is not None and spec.takes_texts):
-            place = "function" if spec is None else "model"
-            words = "a formula" if spec is None else spec.words
-            yield wrong(f"{words} takes numbers, and data.text are documents", place)
-        for location, section in parts_of(self.schema):
-            told = section.of_tables if is_text else section.of_texts
-            for name in told.keys() & section.model_fields_set:
-                yield wrong(told[name], *location, name)
-
-    def _check_one_job(self) -> None:
-        """Refuse a file without a job, with two, or with keys of another."""
-        schema = self.schema
-        known = schema.keys_of_jobs()
-        keys = [key for key in known if getattr(schema, key) is not None]
-        if len(keys) != 1:
-            raise wrong(
-                f"expected exactly one of {listed_words(known)}, got "
-                f"{listed_words(keys) if keys else 'none of them'}",
-                *keys[-1:],
-            )
-        of_others = set().union(*known.values()) - self.job.own_keys()
-        with together() as mistakes:
-            for name in sorted(of_others & schema.model_fields_set):
-                mistakes.add(f"has no effect with {self.job.key}", name)
 
     def check_data(self) -> None:
         """Refuse what a run would, as far as the first rows of a table show.

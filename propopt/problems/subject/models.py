@@ -21,7 +21,7 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
-from propopt.problems.sections import Label, OneOf, part, refused
+from propopt.problems.sections import Label, OneOf, part, refused, wrong
 from propopt.problems.subject.model_sections import (
     TREES,
     Code,
@@ -40,7 +40,7 @@ from propopt.tables.frames import listed, read_table
 def _module_and_object(path: str) -> str:
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", path):
         example = "such as package.module:model"
-        raise refused(f"expected module:object, {example}, got {path[:60]!r}")
+        raise refused(wrong(f"expected module:object, {example}, got {path[:60]!r}"))
     return path
 
 
@@ -335,7 +335,7 @@ def _with_kind(value: Any) -> Any:
     own = _KEYS.get(kind) if isinstance(kind, str) else None
     others = set() if own is None else set().union(*_KEYS.values()) - own
     for name in sorted(others & set(value)):
-        raise refused(f"{name} has no effect with {kind}")
+        raise refused(wrong(f"{name} has no effect with {kind}"))
     return value
 
 
