@@ -64,7 +64,8 @@ def test_refusal_of_a_solver_comes_before_the_baselines(
 
 
 def test_a_bad_problem_does_not_stop_the_next(tmp_path, out, capsys):
-    text = "data: {csv: none.csv}\nfunction: {name: sine}\nobjective: {gradient_matching: 1}\n"
+    text = "data: {csv: none.csv}\nfunction: {name: sine}\n"
+    text += "objective: {gradient_matching: 1}\n"
     bad, good = write(tmp_path, "bad", text), write(tmp_path, "good", FILE)
     assert sweep(bad, good, "-o", out, "-q") == 2
     assert names(out) == swept("good")

@@ -159,7 +159,8 @@ def test_axes_of_the_plot(problem):
         "gradient_matching",
         "pairwise_robustness",
     )
-    one = "data: {sklearn: iris}\nfunction: {name: sine}\nobjective: {gradient_matching: 1}\n"
+    one = "data: {sklearn: iris}\nfunction: {name: sine}\n"
+    one += "objective: {gradient_matching: 1}\n"
     assert problem(one).build().axes == 2 * ("gradient_matching",)
 
 

@@ -35,7 +35,7 @@ def test_models_of_trees(kind, columns, task):
     section = TypeAdapter(KINDS[kind]).validate_python({"kind": kind, **settings})
     making = Making(folder=Path(), seed=0, task=task, categorical=categorical)
     classes = np.where(y > np.median(y), "high", "low")
-    model = section.make(making).fit(frame, y if task == "regression" else classes)
+    model = section.model(making).fit(frame, y if task == "regression" else classes)
     has_margin = task == "classification" and kind not in MEANS
     output = "margin" if has_margin else "auto"
     function = po.wrap(model, output=output, data=frame)
