@@ -13,12 +13,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import (
-    InvalidInput,
-    ProblemFileError,
-    PropoptError,
-    Refused,
-)
+from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
 from propopt.problems.jobs.job import JobSection
@@ -32,12 +27,15 @@ from propopt.problems.sections import (
     together,
     wrong,
 )
-from propopt.problems.sources import MOST_MISTAKES, SHORT, Source, joint, yaml_source
-from propopt.problems.subject.data import (
-    FIRST_ROWS,
-    ProblemFile,
-    check_table,
+from propopt.problems.sources import (
+    MOST_MISTAKES,
+    SHORT,
+    Source,
+    error_at,
+    joint,
+    yaml_source,
 )
+from propopt.problems.subject.data import FIRST_ROWS, ProblemFile, check_table
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.tables import CsvTable, missing_numbers
 
@@ -258,7 +256,8 @@ def read_schema(source: Source) -> ProblemSchema:
         told = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
-            told.append(source.remark(mistakes[MOST_MISTAKES]["loc"], rest))
+            line, _ = source.find(mistakes[MOST_MISTAKES]["loc"])
+            told.append(error_at(source.path, line, (), rest))
         raise joint(told) from None
 
 

@@ -63,10 +63,6 @@ class Source:
         """The error ``path.to.key: message``, with file and line if there are any."""
         return error_at(self.path, *self.find(location), message)
 
-    def remark(self, location: Location, message: str) -> ProblemFileError:
-        """The error without the keys."""
-        return error_at(self.path, self.find(location)[0], (), message)
-
     def located(self, error: PropoptError, *outer: str | int) -> ProblemFileError:
         """A mistake, or several, where they stand."""
         if isinstance(error, ProblemFileError):

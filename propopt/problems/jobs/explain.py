@@ -21,12 +21,7 @@ from propopt.functions import Function
 from propopt.interactions import InteractionScores
 from propopt.lime import TextLaw
 from propopt.problems.baselines import NO_EFFECT
-from propopt.problems.jobs.job import (
-    Answer,
-    JobSection,
-    manifest,
-    page_writers,
-)
+from propopt.problems.jobs.job import Answer, JobSection, manifest, page_writers
 from propopt.problems.losses import PointGraph
 from propopt.problems.sections import (
     MOST_NUMBERS,
@@ -36,11 +31,7 @@ from propopt.problems.sections import (
     section_of,
     wrong,
 )
-from propopt.problems.subject.data import (
-    CommonKeys,
-    Extent,
-    ProblemFile,
-)
+from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
@@ -168,11 +159,9 @@ class ExplainSection(JobSection):
     def scores(self, folder: Path) -> InteractionScores | None:
         """What the file of interactions holds, if one is named."""
         path = self.scores_file(folder)
-        if path is None:
-            return None
         with part("interactions"):
             try:
-                return InteractionScores.load(path)
+                return None if path is None else InteractionScores.load(path)
             except FileNotFoundError:
                 raise InvalidInput(
                     f"there is no file {path}; propopt interactions writes one"
@@ -181,10 +170,8 @@ class ExplainSection(JobSection):
     def scores_file(self, folder: Path) -> Path | None:
         """The file of interactions, if one is named."""
         named = self.settings()["interactions"]
-        if named is None:
-            return None
         with part("interactions"):
-            return archive_path(folder / named)
+            return None if named is None else archive_path(folder / named)
 
     def others_read(self, file: ProblemFile) -> Sequence[Path]:
         with part(self.key):

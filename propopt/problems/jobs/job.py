@@ -29,10 +29,7 @@ from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.problems.sections import Section, listed_words
-from propopt.problems.subject.data import (
-    CommonKeys,
-    ProblemFile,
-)
+from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 

@@ -19,12 +19,7 @@ from propopt.base.text import Reason
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping import word_rule_of
-from propopt.lime import (
-    TextLaw,
-    TextLimeExplanation,
-    limits,
-    text_limits,
-)
+from propopt.lime import TextLaw, TextLimeExplanation, limits, text_limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import checked_law, law_named
 from propopt.lime.text.text_explanation import AnyLime
@@ -55,10 +50,7 @@ from propopt.problems.sections import (
     part,
     section_of,
 )
-from propopt.problems.subject.data import (
-    Extent,
-    ProblemFile,
-)
+from propopt.problems.subject.data import Extent, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
 from propopt.tables.documents import PatternWords, WordRule

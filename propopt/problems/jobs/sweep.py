@@ -56,10 +56,7 @@ from propopt.problems.sections import (
     part,
     wrong,
 )
-from propopt.problems.subject.data import (
-    CommonKeys,
-    ProblemFile,
-)
+from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.solvers.task import find_solver

@@ -13,10 +13,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, ValidationError
 
-from propopt.base.errors import PropoptError
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.functions import Function
 from propopt.functions.wrapping import KnownTable, wrapped_by_margin
-from propopt.losses.graphs.grids import grid_size
 from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_NUMBERS,
@@ -89,31 +88,16 @@ class Extent:
 
 def extent_of_formula(data: Data, folder: Path) -> Extent:
     """Of a grid or of random points, without making them."""
-    if data.uniform is not None:
-        place, rows, columns = "uniform", data.uniform.points, data.uniform.dimensions
-    else:
-        assert data.grid is not None
-        place, columns = "grid", data.grid.dimensions
-        with part("grid"):
-            rows = grid_size(data.grid.per_dimension, columns, data.grid.first)
-    if rows * columns > MOST_NUMBERS:
-        raise wrong(
-            f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), got "
-            f"{rows:,} × {columns:,}",
-            place,
-        )
-    check_explain(data, rows)
+    assert data.of_formula is not None
+    with part("uniform" if data.grid is None else "grid"):
+        rows, columns = data.of_formula.size
+        if rows * columns > MOST_NUMBERS:
+            raise InvalidInput(
+                f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), got "
+                f"{rows:,} × {columns:,}"
+            )
+    data.check_explain(rows)
     return Extent(data=data, folder=folder, n_rows=rows, n_columns=columns)
-
-
-def check_explain(data: Data, n_rows: int) -> None:
-    """Refuse to explain so many rows that none is left."""
-    if data.explain is not None and data.explain >= n_rows:
-        raise wrong(
-            f"expected fewer than the {n_rows} rows there are, so that some are left "
-            f"to fit on, got {data.explain}",
-            "explain",
-        )
 
 
 # ---- The keys of a problem file that are on its subject
@@ -292,8 +276,7 @@ class ProblemFile:
         ------
         ProblemFileError
             For tables, columns, targets and outputs that cannot be, sizes that do not
-            fit each other, formulas that are not finite, and an objective that does
-            not say how many points there are.
+            fit each other, and formulas that are not finite.
         """
         function = self.schema.function
         with self.source.blaming():
@@ -481,7 +464,7 @@ def checked_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
     """The table, of which some rows are left to fit on."""
     with part("data"):
         rows = read_rows(data, folder, n_rows)
-        check_explain(data, rows.n_rows)
+        data.check_explain(rows.n_rows)
     return rows
 
 

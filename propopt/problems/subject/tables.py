@@ -27,6 +27,7 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
 from propopt.losses.graphs import grid
+from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import (
     Count,
     Interval,
@@ -238,8 +239,15 @@ class Grid(Interval):
     dimensions: Count
     first: Count | None = None
 
-    def build(self) -> Points:
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many points and dimensions, without making them."""
+        n_points = grid_size(self.per_dimension, self.dimensions, self.first)
+        return n_points, self.dimensions
+
+    def build(self, seed: int) -> Points:
         """The points, the last dimension fastest."""
+        del seed
         return grid(**self.settings())
 
 
@@ -249,10 +257,14 @@ class Uniform(Interval):
     points: Count
     dimensions: Count
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many points and dimensions."""
+        return self.points, self.dimensions
+
     def build(self, seed: int) -> Points:
         """The points that a seed draws."""
-        shape = (self.points, self.dimensions)
-        return np.random.default_rng(seed).uniform(self.low, self.high, shape)
+        return np.random.default_rng(seed).uniform(self.low, self.high, self.size)
 
 
 class Data(Section):
@@ -305,9 +317,23 @@ class Data(Section):
             yield wrong(f"group {name!r} needs at least two columns")
 
     @property
+    def of_formula(self) -> Grid | Uniform | None:
+        """What says where points are, if they are not rows of a table."""
+        return self.grid or self.uniform
+
+    @property
     def is_table(self) -> bool:
         """Whether there are rows of a table, not points of a grid or drawn."""
-        return self.grid is None and self.uniform is None
+        return self.of_formula is None
+
+    def check_explain(self, n_rows: int) -> None:
+        """Refuse to explain so many rows that none is left."""
+        if self.explain is not None and self.explain >= n_rows:
+            raise wrong(
+                f"expected fewer than the {n_rows} rows there are, so that some are "
+                f"left to fit on, got {self.explain}",
+                "explain",
+            )
 
     @property
     def outcome(self) -> str | None:
@@ -322,11 +348,8 @@ class Data(Section):
 
     def points(self, seed: int) -> tuple[Points, Points]:
         """Points to explain and the others, where there is no table."""
-        if self.grid is not None:
-            points = self.grid.build()
-            return points, points
-        assert self.uniform is not None
-        points = self.uniform.build(seed)
+        assert self.of_formula is not None
+        points = self.of_formula.build(seed)
         if self.explain is None:
             return points, points
         return points[: self.explain], points[self.explain :]
