@@ -136,7 +136,7 @@ class CommonKeys(Section):
             yield wrong(f"{words} takes numbers, and data.text are documents", place)
         for location, section in parts_of(self):
             told = section.of_tables if is_text else section.of_texts
-            for name in told.keys() & section.model_fields_set:
+            for name in [x for x in told if x in section.model_fields_set]:
                 yield wrong(told[name], *location, name)
 
 
