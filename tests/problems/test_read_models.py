@@ -13,7 +13,7 @@ from tree_cases import EXACT, agrees, table, table_response
 import propopt as po
 from propopt.base.text import Reason
 from propopt.lime.text.text_reading import checked_subsets
-from propopt.problems.subject.model_sections import TREES, Making
+from propopt.problems.subject.model_sections import TREES
 from propopt.structures.subsets.conjunctions import Enumerated
 
 
@@ -37,9 +37,11 @@ def test_models_of_trees(kind, columns, task):
     categorical = tuple(frame.columns.difference(["size", "count", "weight"]))
     settings = FEW.get(kind, {"n_estimators": 5})
     section = TypeAdapter(KINDS[kind]).validate_python({"kind": kind, **settings})
-    making = Making(folder=Path(), seed=0, task=task, categorical=categorical)
+    others = {"categorical": categorical, "vectorizer": None}
     classes = np.where(y > np.median(y), "high", "low")
-    model = section.model(making).fit(frame, y if task == "regression" else classes)
+    model = section.make(seed=0, task=task, **others).fit(
+        frame, y if task == "regression" else classes
+    )
     has_margin = task == "classification" and kind not in MEANS
     output = "margin" if has_margin else "auto"
     function = po.wrap(model, output=output, data=frame)

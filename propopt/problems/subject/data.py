@@ -31,7 +31,6 @@ from propopt.problems.subject.learning import check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
     Code,
-    Making,
     ModelSection,
     VectorizerSection,
 )
@@ -401,7 +400,7 @@ class ProblemFile:
         schema, data, spec = self.schema, self.schema.data, self.schema.model
         if spec is None:
             return None
-        making = Making(
+        return spec.make(
             folder=self.source.path.parent,
             seed=schema.seed if is_seeded else None,
             task=task_of(spec, data.sklearn),
@@ -410,7 +409,6 @@ class ProblemFile:
             code=self.code,
             vectorizer=vectorizer_of(data, spec),
         )
-        return spec.model(making)
 
     def _function(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""

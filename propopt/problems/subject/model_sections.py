@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -258,23 +257,13 @@ class Code(Enum):
 TaskKind: TypeAlias = Literal["classification", "regression"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Making:
-    """What a section needs to make its model, beside its own settings."""
-
-    folder: Path  # that of the problem file
-    seed: int | None  # None for models that are seeded at each fit
-    task: TaskKind | None = None
-    columns: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    code: Code = Code.REFUSED
-    vectorizer: VectorizerSection | None = None  # None where there are no documents
-
-
 class ModelSection(Section):
     """A model, and the output of it that is explained.
 
-    A subclass has a ``kind``, settings with their defaults, and ``model``; its place in
+    A subclass has a ``kind``, and settings with their defaults; ``make`` gives an
+    estimator, to be fitted or fitted already, or a callable. It may take the ``folder``
+    of the problem file, its ``columns`` and those that are ``categorical``, its
+    ``task``, a ``seed``, a ``vectorizer``, and whether ``code`` may run. Its place in
     ``AnyModel`` makes it one of the models that a file may name.
     """
 
@@ -306,10 +295,6 @@ class ModelSection(Section):
     def takes(cls, setting: str) -> bool:
         """Whether it has this setting."""
         return setting in cls.model_fields
-
-    def model(self, making: Making) -> Any:
-        """An estimator, to be fitted or fitted already, or a callable."""
-        return self.make(making=making)
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse, before it is fitted, a model that would not fit into memory."""
@@ -347,14 +332,15 @@ class TaskSection(ModelSection):
     task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
 
 
-def scaled(estimator: Any, making: Making) -> Any:
+def scaled(
+    estimator: Any, categorical: Sequence[str], vectorizer: VectorizerSection | None
+) -> Any:
     """The estimator behind what makes numbers of the same size from columns.
 
     Of documents it gets what their vectorizer gives.
     """
-    if making.vectorizer is not None:
-        return make_pipeline(making.vectorizer.make(), estimator)
-    categorical = making.categorical
+    if vectorizer is not None:
+        return make_pipeline(vectorizer.make(), estimator)
     if not categorical:
         return make_pipeline(StandardScaler(), estimator)
     # a category that occurs only in rows to explain has no indicator
@@ -367,40 +353,46 @@ def scaled(estimator: Any, making: Making) -> Any:
 # ---- Linear models and networks, behind a scaler
 
 
-def _linear(making: Making) -> Any:
+def _linear(categorical: Sequence[str], vectorizer: Any) -> Any:
     """Least squares."""
-    return scaled(LinearRegression(), making)
+    return scaled(LinearRegression(), categorical, vectorizer)
 
 
-def _logistic(making: Making, regularization: Nonnegative = 1e-2) -> Any:
+def _logistic(
+    categorical: Sequence[str], vectorizer: Any, regularization: Nonnegative = 1e-2
+) -> Any:
     """Logistic regression."""
     strength = 1 / regularization if regularization else np.inf
-    return scaled(LogisticRegression(C=strength, max_iter=10_000), making)
+    model = LogisticRegression(C=strength, max_iter=10_000)
+    return scaled(model, categorical, vectorizer)
 
 
 def _network(
-    making: Making,
+    categorical: Sequence[str],
+    vectorizer: Any,
+    task: TaskKind,
+    seed: int | None,
     hidden: Sequence[Count] = (32, 32),
     activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh",
     regularization: Nonnegative = 1e-2,
     target: Literal["as_is", "standardized"] = "as_is",
 ) -> Any:
     """A multi-layer perceptron."""
-    if target == "standardized" and making.task == "classification":
+    if target == "standardized" and task == "classification":
         with part("target"):
             raise InvalidInput("labels of classes cannot be standardized")
-    kind = MLPClassifier if making.task == "classification" else MLPRegressor
+    kind = MLPClassifier if task == "classification" else MLPRegressor
     network = kind(
         hidden_layer_sizes=tuple(hidden),
         activation=activation,
         alpha=regularization,
         solver="lbfgs",  # tables are small: it converges, least by chance
         max_iter=20_000,
-        random_state=making.seed,
+        random_state=seed,
     )
     if target == "standardized":
         network = TransformedTargetRegressor(network, transformer=StandardScaler())
-    return scaled(network, making)
+    return scaled(network, categorical, vectorizer)
 
 
 def _check_network(own: Any, n_columns: int, n_outputs: int, n_rows: int) -> None:
@@ -425,7 +417,7 @@ def _learned(
 ) -> Any:
     """A section of the settings of what makes a model."""
     section = section_of(
-        made, base, name, without=("making",), **said, kind=Literal[kind]
+        made, base, name, without=("categorical", "seed"), **said, kind=Literal[kind]
     )
     section.words, section.takes_texts = words, True
     return section
@@ -478,16 +470,16 @@ class TreesSection(TaskSection):
     fixed: ClassVar[Mapping[str, Any]] = {}
     """What a file does not choose."""
 
-    def model(self, making: Making) -> Any:
-        name = "Classifier" if making.task == "classification" else "Regressor"
+    def make(self, **others: Any) -> Any:
+        name = "Classifier" if others["task"] == "classification" else "Regressor"
         kind = getattr(resources.require(self.package), f"{self.estimator}{name}")
         settings = self.settings("kind", *TaskSection.model_fields)
-        trees = kind(**settings, **self.fixed, random_state=making.seed)
-        if making.vectorizer is None:
-            return make_pipeline(_as_numbers(making.categorical), trees)
+        trees = kind(**settings, **self.fixed, random_state=others["seed"])
+        if others["vectorizer"] is None:
+            return make_pipeline(_as_numbers(others["categorical"]), trees)
         dense = FunctionTransformer(_dense, accept_sparse=True)
         between = [] if self.takes_sparse else [dense]
-        return make_pipeline(making.vectorizer.make(), *between, trees)
+        return make_pipeline(others["vectorizer"].make(), *between, trees)
 
 
 class LightGbmModel(TreesSection):

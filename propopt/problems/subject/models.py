@@ -27,7 +27,6 @@ from propopt.problems.subject.model_sections import (
     Code,
     LinearModel,
     LogisticModel,
-    Making,
     ModelSection,
     NetworkModel,
 )
@@ -66,10 +65,10 @@ class ImportedModel(ModelSection):
         description="module:object; needs --allow-code, since an import runs code",
     )
 
-    def model(self, making: Making) -> Any:
+    def make(self, **others: Any) -> Any:
         name, _, attributes = self.path.partition(":")
         with part("import"):
-            if making.code is Code.REFUSED:
+            if others["code"] is Code.REFUSED:
                 raise InvalidInput(
                     f"importing {self.path} runs Python code; add --allow-code to the "
                     "command (code=Code.ALLOWED in Python) if you trust it"
@@ -275,11 +274,12 @@ class OnnxModel(ModelSection):
         None, description="the output of the file to explain, where there are several"
     )
 
-    def model(self, making: Making) -> Any:
-        if making.categorical:
+    def make(self, **others: Any) -> Any:
+        if others["categorical"]:
             raise InvalidInput("takes numbers, and there are data.categorical")
         with part("onnx"):
-            return read_onnx(making.folder / self.onnx, self.tensor, making.columns)
+            path = others["folder"] / self.onnx
+            return read_onnx(path, self.tensor, others["columns"])
 
     def check_table(self, model: Any, table: Any) -> None:
         if not model.is_single:
