@@ -90,6 +90,9 @@ class Mistakes(InvalidInput):
         super().__init__()
         self.found: list[PropoptError] = []
 
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.found))
+
     @contextmanager
     def noted(self, *location: str | int) -> Iterator[None]:
         """A mistake that is raised inside is kept, and what follows goes on."""
@@ -338,7 +341,7 @@ class Shaped:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        parts = {str(number): one for number, one in enumerate(get_args(source))}
+        parts = {f"shape {number}": one for number, one in enumerate(get_args(source))}
 
         def shape(value: Any) -> str | None:
             fits = (tag for tag, one in parts.items() if _has_shape(value, one))
