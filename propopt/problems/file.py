@@ -32,7 +32,7 @@ from propopt.problems.sources import (
     SHORT,
     Source,
     error_at,
-    joint,
+    joint_error,
     yaml_source,
 )
 from propopt.problems.subject.data import FIRST_ROWS, ProblemFile, check_table
@@ -258,7 +258,7 @@ def read_schema(source: Source) -> ProblemSchema:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
             line, _ = source.find(mistakes[MOST_MISTAKES]["loc"])
             told.append(error_at(source.path, line, (), rest))
-        raise joint(told) from None
+        raise joint_error(told) from None
 
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:

@@ -173,7 +173,9 @@ def refused(error: PropoptError) -> PydanticCustomError:
     return PydanticCustomError("refused", "{told}", told)
 
 
-def parts_of(section: Section, *outer: str | int) -> Iterator[tuple[Location, Section]]:
+def inner_sections(
+    section: Section, *outer: str | int
+) -> Iterator[tuple[Location, Section]]:
     """It and all sections in it, each with its location."""
     yield outer, section
     for name, value in section:
@@ -182,7 +184,7 @@ def parts_of(section: Section, *outer: str | int) -> Iterator[tuple[Location, Se
             inner = [((name, place), one) for place, one in enumerate(value)]
         for steps, one in inner:
             if isinstance(one, Section):
-                yield from parts_of(one, *outer, *steps)
+                yield from inner_sections(one, *outer, *steps)
 
 
 Made = TypeVar("Made", bound=Section)

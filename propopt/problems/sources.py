@@ -69,7 +69,7 @@ class Source:
             return error
         location = (*outer, *error.part)
         if isinstance(error, Mistakes):
-            return joint(self.located(one, *location) for one in error.found)
+            return joint_error(self.located(one, *location) for one in error.found)
         return self.error(location, str(error))
 
     @contextmanager
@@ -81,7 +81,7 @@ class Source:
             raise self.located(error, *location) from error
 
 
-def joint(errors: Iterable[ProblemFileError]) -> ProblemFileError:
+def joint_error(errors: Iterable[ProblemFileError]) -> ProblemFileError:
     """One error of all mistakes, in the order of their lines."""
     found = [*errors]
     if len(found) == 1:
@@ -279,7 +279,7 @@ def yaml_source(path: str | Path) -> Source:
     reading = _Reading(place)
     content, _ = reading.value(root, ())
     if reading.unread:
-        raise joint([*reading.unread, *reading.twice])
+        raise joint_error([*reading.unread, *reading.twice])
     line, twice = root.start_mark.line + 1, tuple(reading.twice)
     return Source(content, place, place.stem, (place,), twice, line, reading.lines)
 

@@ -21,8 +21,8 @@ from propopt.problems.sections import (
     MOST_NUMBERS,
     Section,
     Seed,
+    inner_sections,
     part,
-    parts_of,
     together,
     wrong,
 )
@@ -133,7 +133,7 @@ class CommonKeys(Section):
             place = "function" if model is None else "model"
             words = "a formula" if model is None else model.words
             yield wrong(f"{words} takes numbers, and data.text are documents", place)
-        for location, section in parts_of(self):
+        for location, section in inner_sections(self):
             told = section.of_tables if is_text else section.of_texts
             for name in [x for x in told if x in section.model_fields_set]:
                 yield wrong(told[name], *location, name)
@@ -373,7 +373,7 @@ class ProblemFile:
 
     def _check_sizes(self, extent: Extent) -> None:
         with together() as mistakes:
-            for location, section in parts_of(self.schema):
+            for location, section in inner_sections(self.schema):
                 with mistakes.noted(*location):
                     section.check(extent)
 
