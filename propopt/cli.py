@@ -67,8 +67,6 @@ def schema(options: argparse.Namespace) -> int:
 
 def _run_files(options: argparse.Namespace) -> int:
     """``propopt sweep|explain|lime|interactions FILE...``: a job for each file."""
-    from propopt.problems.file import read_problem_and_table
-
     if options.resume == _BESIDE:
         options.resume = options.output
     if options.resume is not None and Path(options.resume).is_file():
@@ -76,7 +74,7 @@ def _run_files(options: argparse.Namespace) -> int:
             f"--resume: {options.resume} is a file; give it before --resume, which "
             "takes a folder"
         )
-    files = [read_problem_and_table(file, _code(options)) for file in options.files]
+    files = [po.problems.read_problem(file, _code(options)) for file in options.files]
     if any(getattr(options, name, None) for name in ("csv", "target", "text")):
         files.append(_own_table(options))
     if not files:
@@ -101,9 +99,7 @@ def _run_files(options: argparse.Namespace) -> int:
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
-    from propopt.problems.file import read_problem_and_table
-
-    checked = read_problem_and_table(file, _code(options))
+    checked = po.problems.read_problem(file, _code(options))
     checked.check_data()
     if options.deep:
         checked.check_all_data()

@@ -3,9 +3,7 @@
 from propopt.problems.file import read_problem, read_sections
 from propopt.problems.jobs.sweep import run_problem
 from propopt.problems.problem import Inductive, Plan, Problem
-from propopt.problems.subject.data import (
-    ProblemFile,
-)
+from propopt.problems.subject.data import ProblemFile
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.subject import Subject
 

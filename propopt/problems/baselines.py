@@ -62,13 +62,7 @@ LAW: Any = Literal[law_names()]
 class BaselineSection(Section):
     """A method to compare with: the settings of a baseline."""
 
-    of_tables: ClassVar[Mapping[str, str]]
-    """Settings without a meaning for documents, and what is said then."""
-    of_texts: ClassVar[Mapping[str, str]] = {
-        "bandwidth": OF_TEXTS,
-        "first_row": OF_TEXTS,
-    }
-    """Settings without a meaning for tables, and what is said then."""
+    of_texts: ClassVar = {"bandwidth": OF_TEXTS, "first_row": OF_TEXTS}
 
     def build(self, *, is_text: bool = False) -> list[Baseline]:
         """The baselines, the last of the listed settings varying fastest."""
@@ -79,15 +73,6 @@ class BaselineSection(Section):
             self.makes(**_with_law(self.makes, dict(zip(fields, chosen, strict=True))))
             for chosen in itertools.product(*choices)
         ]
-
-    def mistake(self, *, is_text: bool) -> tuple[str, str] | None:
-        """A setting that was given and has no effect, or is missing; what is said."""
-        for name, message in (self.of_tables if is_text else self.of_texts).items():
-            if name in self.model_fields_set:
-                return name, message
-        if not is_text and getattr(self, "scale", ()) is None:
-            return "scale", "required, and missing"
-        return None
 
 
 def _with_law(made: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -13,33 +13,42 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput, ProblemFileError, Refused
-from propopt.problems.jobs import JOBS
+from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
-from propopt.problems.jobs.job import (
-    JobSection,
-)
+from propopt.problems.jobs.job import JobSection
 from propopt.problems.jobs.lime import LimeSection
 from propopt.problems.jobs.sweep import SweepKeys
-from propopt.problems.sections import OneOf, Section, listed_words
+from propopt.problems.sections import (
+    Missing,
+    OneOf,
+    Section,
+    listed_words,
+    together,
+    wrong,
+)
 from propopt.problems.sources import (
     MOST_MISTAKES,
     SHORT,
-    Faults,
     Source,
+    error_at,
+    joint_error,
     yaml_source,
 )
-from propopt.problems.subject.data import (
-    FIRST_ROWS,
-    ProblemFile,
-    check_table,
-)
+from propopt.problems.subject.data import FIRST_ROWS, ProblemFile, check_table
 from propopt.problems.subject.model_sections import Code
 from propopt.problems.subject.tables import CsvTable, missing_numbers
 
 
-# ---- A problem file: checked, with the places of mistakes, and built on demand
+# ---- A problem file: what is explained, and one job
+
+
+JOBS: Final[tuple[type[JobSection], ...]] = (
+    SweepKeys,
+    ExplainSection,
+    LimeSection,
+    InteractionsSection,
+)
 
 
 class ProblemSchema(SweepKeys):
@@ -69,8 +78,22 @@ class ProblemSchema(SweepKeys):
         sections = (getattr(self, job.key) for job in JOBS[1:])
         return next((one for one in sections if one is not None), self)
 
-    def keys_of_jobs(self) -> dict[str, set[str]]:
-        return {job.key: job.own_keys() for job in JOBS}
+    def conflicts(self) -> Iterator[PropoptError]:
+        """A file without a job, with two, or with keys of another, too."""
+        found = [*super().conflicts()]
+        yield from found
+        known, own = [job.key for job in JOBS], self.job
+        keys = [key for key in known if getattr(self, key) is not None]
+        if len(keys) != 1:
+            came = listed_words(keys) if keys else "none of them"
+            expected = f"expected exactly one of {listed_words(known)}"
+            yield wrong(f"{expected}, got {came}", *keys[-1:])
+            return
+        of_others = set().union(*(job.own_keys() for job in JOBS)) - own.own_keys()
+        for name in sorted(of_others & self.model_fields_set):
+            yield wrong(f"has no effect with {own.key}", name)
+        if not (found or of_others & self.model_fields_set):
+            yield from own.mistakes(self)
 
 
 # ---- what stands where, for messages
@@ -230,11 +253,12 @@ def read_schema(source: Source) -> ProblemSchema:
         mistakes = sorted(
             error.errors(), key=lambda detail: source.find(detail["loc"])[0]
         )
-        faults = Faults(*(_located(source, item) for item in mistakes[:MOST_MISTAKES]))
+        told = [_located(source, item) for item in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
             rest = f"and {len(mistakes) - MOST_MISTAKES:,} more mistakes, from here on"
-            faults.found.append(source.remark(mistakes[MOST_MISTAKES]["loc"], rest))
-        raise faults.joint() from None
+            line, _ = source.find(mistakes[MOST_MISTAKES]["loc"])
+            told.append(error_at(source.path, line, (), rest))
+        raise joint_error(told) from None
 
 
 def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
@@ -249,13 +273,12 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
             message = f"unknown key{hint}; known here: {', '.join(keys)}"
             return source.error(location, message)
         case "missing":
-            return source.error(
-                location[:-1], "required, and missing", missing=str(location[-1])
-            )
+            place = (*location[:-1], Missing(location[-1]))
+            return source.error(place, "required, and missing")
         case "union_tag_not_found":
             key = context["discriminator"].strip("'")
             message = f"required, and missing; expected {_choice(kinds(location))}"
-            return source.error(location, message, missing=key)
+            return source.error((*location, Missing(key)), message)
         case "union_tag_invalid":
             key = context["discriminator"].strip("'")
             return source.error(
@@ -267,7 +290,8 @@ def _located(source: Source, detail: ErrorDetails) -> ProblemFileError:
         case kind if kind in _EXPECTED:
             expected = _EXPECTED[kind].format(**context)
             return source.error(location, f"expected {expected}, got {_shown(value)}")
-    return source.error(location, detail["msg"])
+    part = context.get("part", ())  # which knows a key that is missing
+    return source.error((*location[: len(location) - len(part)], *part), detail["msg"])
 
 
 def _unknown_name(value: object, words: Sequence[str]) -> str:
@@ -289,20 +313,17 @@ _EXPECTED = {
     "greater_than": "a number > {gt:g}",
     "greater_than_equal": "a number >= {ge:g}",
     "int_type": "a whole number",
-    "label_type": "text or a number",
     "less_than": "a number < {lt:g}",
     "less_than_equal": "a number <= {le:,}",
     "list_type": "a list",
-    "loss_type": "a weight, or a mapping with the settings of the loss",
     "model_attributes_type": _MAPPING,
     "model_type": _MAPPING,
-    "pick_type": "'knee', or a mapping of each loss swept to a value",
+    "shape": "{expected}",
     "string_pattern_mismatch": "letters, digits, '_', '-' and '.' only",
     "string_too_long": "at most {max_length} characters",
     "string_type": "text",
     "too_long": "at most {max_length} values",
     "too_short": "at least one value",
-    "weights_type": "a list of weights, or a range {{low: , high: , points: }}",
 }
 
 
@@ -334,21 +355,6 @@ def read_problem(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
         ``file:line: path.to.key: what came, what would do``, one line per mistake.
     """
     return _checked(yaml_source(path), code)
-
-
-def read_problem_and_table(path: str | Path, code: Code = Code.REFUSED) -> ProblemFile:
-    """As :func:`read_problem`; what is wrong with a file and its table is told in one.
-
-    Of a file that is right the table is not read here.
-    """
-    source = yaml_source(path)
-    try:
-        return _checked(source, code)
-    except ProblemFileError as error:
-        faults = Faults(error)
-    with faults.noted():
-        check_table(source, FIRST_ROWS)
-    raise faults.joint()
 
 
 def read_sections(
@@ -392,10 +398,10 @@ def read_sections(
 
 
 def _checked(source: Source, code: Code) -> ProblemFile:
-    faults = source.faults
-    with faults.noted():
-        file = ProblemFile(source, read_schema(source), code)
-        with faults.noted():
-            file.check()
-    faults.refuse()
-    return file
+    with source.blaming(), together() as mistakes:
+        mistakes.found += source.twice
+        with mistakes.noted():
+            schema = read_schema(source)
+        if mistakes.found:
+            check_table(source, FIRST_ROWS)
+    return ProblemFile(source, schema, code)

@@ -6,6 +6,7 @@ A new rule for inducing inputs is a section here and its place in ``AnyInducing`
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
@@ -21,8 +22,8 @@ from propopt.problems.sections import (
     OneOf,
     Positive,
     Section,
-    part,
     section_of,
+    wrong,
 )
 from propopt.problems.subject.data import Extent
 
@@ -44,21 +45,32 @@ class InducingSection(Section):
 
     def build(self, number: int) -> Iterator[Plan]:
         """The plans of this section, the ``number``-th of its list."""
-        for n_observations, inputs in self._choices():
+        for count in getattr(self, "counts", [None]):
+            rule = (
+                None if self.makes is None else self.make(count=count, max_count=count)
+            )
             yield Plan(
                 rule=self.rule,
-                inducing=inputs,
-                n_observations=n_observations,
+                inducing=rule,
+                n_observations=count if rule is None else None,
                 own_gradients=self.own_gradients,
                 place=("inductive", "inducing", number),
             )
 
-    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
-        """How many gradients are known, and the rule among these."""
-        yield None, None
-
     def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
+        for number, count in enumerate(getattr(self, "counts", ())):
+            if count > extent.n_known:
+                raise wrong(
+                    f"expected at most {extent.n_known}, as many observations as there "
+                    f"are, got {count}",
+                    *("counts", number),
+                )
+        for row in getattr(self, "inputs", ()):
+            if len(row) != extent.n_columns:
+                raise InvalidInput(
+                    f"inducing: expected {extent.n_columns} features as in X, got "
+                    f"{len(row)}"
+                )
 
 
 class AllInputs(InducingSection):
@@ -72,45 +84,11 @@ class CountedSection(InducingSection):
 
     counts: Annotated[list[Count], Field(min_length=1)]
 
-    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
-        settings = self.settings("rule", "own_gradients", "counts")
-        yield from ((None, self.makes(count, **settings)) for count in self.counts)
-
-    def check(self, extent: Extent) -> None:
-        for number, count in enumerate(self.counts):
-            if count > extent.n_known:
-                with part("counts", number):
-                    raise InvalidInput(
-                        f"expected at most {extent.n_known}, as many observations as "
-                        f"there are, got {count}"
-                    )
-
 
 class SubsetInputs(CountedSection):
     """The first observations alone: other gradients are not known."""
 
     rule: Literal["subset"]
-
-    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
-        yield from ((count, None) for count in self.counts)
-
-
-class GivenRule(InducingSection):
-    """Inputs that the file lists."""
-
-    rule: Literal["given"]
-    inputs: Annotated[list[list[Finite]], Field(min_length=1)]
-
-    def _choices(self) -> Iterator[tuple[int | None, inductive.InducingRule | None]]:
-        yield None, inductive.GivenInputs(self.inputs)
-
-    def check(self, extent: Extent) -> None:
-        lengths = [len(row) for row in self.inputs if len(row) != extent.n_columns]
-        if lengths:
-            raise InvalidInput(
-                f"inducing: expected {extent.n_columns} features as in X, got "
-                f"{lengths[0]}"
-            )
 
 
 def _rule(rule: str, made: Any, **said: Any) -> type[CountedSection]:
@@ -136,11 +114,36 @@ RULES: Final[tuple[type[InducingSection], ...]] = (
         inductive.GreedyVariance,
         tolerance="stop where so little is unexplained, before the count",
     ),
-    GivenRule,
+    section_of(
+        inductive.GivenInputs,
+        InducingSection,
+        "GivenRule",
+        "Inputs that the file lists.",
+        rule=Literal["given"],
+        inputs=(Annotated[list[list[Finite]], Field(min_length=1)], None),
+    ),
 )
 AnyInducing: TypeAlias = Annotated[InducingSection, OneOf("rule", RULES)]
 
+_BY_DEFAULT: Final = "by default that of kernel_robustness in the objective, or"
 
+
+@partial(
+    section_of,
+    Inductive,
+    without=("plans",),
+    kernel=(Literal["gaussian", "matern"], None),
+    lengthscale=(
+        Positive | None,
+        f"{_BY_DEFAULT} the median distance of the observations",
+    ),
+    mean=(
+        Literal["per_feature", "none", "common"] | None,
+        f"{_BY_DEFAULT} per_feature",
+        None,
+    ),
+    jitter=(Nonnegative, None),
+)
 class InductiveSection(Section):
     """The Gaussian process that explains inputs from gradients at others.
 
@@ -148,41 +151,13 @@ class InductiveSection(Section):
     features are similar as in the objective's smoothness.
     """
 
-    kernel: Literal["gaussian", "matern"] = "gaussian"
-    lengthscale: Annotated[
-        Positive | None,
-        Field(
-            description="by default that of kernel_robustness in the objective, or the "
-            "median distance of the observations",
-        ),
-    ] = None
-    mean: Annotated[
-        Literal["per_feature", "none", "common"] | None,
-        Field(
-            description="by default that of kernel_robustness in the objective, or "
-            "per_feature",
-        ),
-    ] = None
-    jitter: Nonnegative = 0.0
     inducing: list[AnyInducing] = Field([AllInputs(rule="all")], min_length=1)
 
     def build(self, robustness: LossSection | None) -> Inductive:
         """The setting, with what is not said taken from a kernel of the objective."""
-        lengthscale, mean = self.lengthscale, self.mean
+        own, known = self.settings("inducing"), {"mean": "per_feature"}
         if robustness is not None and robustness.name == "kernel_robustness":
-            own = robustness.settings()
-            lengthscale, mean = lengthscale or own["lengthscale"], mean or own["mean"]
+            known |= {x: robustness.settings()[x] for x in ("lengthscale", "mean")}
+        own |= {name: own[name] or known.get(name) for name in ("lengthscale", "mean")}
         plans = (rule.build(n) for n, rule in enumerate(self.inducing))
-        return Inductive(
-            plans=tuple(plan for some in plans for plan in some),
-            kernel=self.kernel,
-            lengthscale=lengthscale,
-            mean=mean or "per_feature",
-            jitter=self.jitter,
-        )
-
-    def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
-        for number, rule in enumerate(self.inducing):
-            with part("inductive", "inducing", number):
-                rule.check(extent)
+        return Inductive(plans=tuple(plan for some in plans for plan in some), **own)

@@ -7,26 +7,16 @@ A new loss is a line of ``LOSSES``, a new graph one of ``POINT_GRAPHS`` or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Self,
-    TypeAlias,
-)
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BeforeValidator, Field, create_model, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field, create_model
 from sklearn.gaussian_process.kernels import RBF
 
 from propopt import losses
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import added, additions, require_memory
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
@@ -38,8 +28,9 @@ from propopt.problems.sections import (
     Positive,
     Section,
     part,
-    refuse_settings,
     section_of,
+    unshaped,
+    wrong,
 )
 from propopt.problems.subject.data import Extent
 from propopt.problems.subject.subject import Subject
@@ -54,20 +45,15 @@ class GraphSection(Section):
 
     def build(self, X: Any, n_nodes: int) -> graphs.Graph:
         """The graph."""
-        taken = signature(self.makes).parameters
-        known = {"X": X, "n_nodes": n_nodes}
-        given = {name: value for name, value in known.items() if name in taken}
-        graph: graphs.Graph = self.makes(**given, **self.settings("kind"))
+        graph: graphs.Graph = self.make(X=X, n_nodes=n_nodes)
         return graph
 
-    def check(self, n_nodes: int) -> None:
+    def check_nodes(self, n_nodes: int) -> None:
         """Refuse, before any work, what does not fit so many nodes."""
 
-    @model_validator(mode="after")
-    def _lengthscale_of_gaussian(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         if getattr(self, "weights", None) == "uniform":
-            refuse_settings(self, "uniform weights", ("lengthscale",))
-        return self
+            yield from self.without_effect("uniform weights", "lengthscale")
 
 
 def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
@@ -77,7 +63,7 @@ def _graph(kind: str, made: Any, check: Any = None, **said: Any) -> Any:
         made, GraphSection, name, without=_OF_NODES, kind=Literal[kind], **said
     )
     if check is not None:
-        section.check = check
+        section.check_nodes = check
     return section
 
 
@@ -167,19 +153,16 @@ class LossSection(Section):
 
     def build(self, subject: Subject) -> PropertyLoss:
         """The loss of explanations of this subject."""
-        taken, own = signature(self.makes).parameters, self.settings()
-        asked = {name: own[name] for name in own if name in taken}
-        made = {name: make for name, make in _GIVEN.items() if name in taken}
-        asked |= {name: make(self, subject) for name, make in made.items()}
-        loss: PropertyLoss = self.makes(**asked)
+        taken = signature(self.makes).parameters
+        given = {x: _GIVEN[x](self, subject) for x in _GIVEN if x in taken}
+        loss: PropertyLoss = self.make(**given)
         return loss
 
     def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
         graph, reference = (getattr(self, x, None) for x in ("graph", "reference"))
         if graph is not None:
             n_nodes = extent.n_features if self.feature_graph else extent.n_points
-            graph.check(n_nodes)
+            graph.check_nodes(n_nodes)
         if reference is not None:
             require_one_each("reference", extent.n_columns, len(reference))
         if self.makes is losses.KernelRobustness:
@@ -298,11 +281,14 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
 class _AnyLosses(Section):
     """The objective: one entry per property."""
 
-    @model_validator(mode="after")
-    def _not_empty(self) -> _AnyLosses:
+    of_texts: ClassVar = {
+        "shared_robustness": "is of words that documents share, and there is no "
+        "data.text; rows of a table share all columns, as pairwise_robustness has it"
+    }
+
+    def conflicts(self) -> Iterator[PropoptError]:
         if not self.losses:
-            raise PydanticCustomError("no_loss", "expected at least one loss, got none")
-        return self
+            yield wrong("expected at least one loss, got none")
 
     @property
     def losses(self) -> dict[str, LossSection]:
@@ -320,12 +306,6 @@ class _AnyLosses(Section):
         with part("objective"):
             return Objective(tuple(terms))
 
-    def check(self, extent: Extent) -> None:
-        """Refuse, before any work, what does not fit the sizes of the subject."""
-        for name, loss in self.losses.items():
-            with part("objective", name):
-                loss.check(extent)
-
 
 def _optional(loss: type[LossSection]) -> Any:
     """The loss under its name, its weight alone, or nothing."""
@@ -338,7 +318,7 @@ def _spelled_out(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"weight": value}
     if not isinstance(value, dict):
-        raise PydanticCustomError("loss_type", "expected a weight or a mapping")
+        raise unshaped("a weight, or a mapping with the settings of the loss")
     return value
 
 

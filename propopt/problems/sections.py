@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from inspect import Parameter, cleandoc, signature
 from math import isfinite
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import (
     Annotated,
     Any,
@@ -19,6 +19,7 @@ from typing import (
     TypeAlias,
     TypeVar,
     Union,
+    final,
     get_args,
     get_origin,
     get_type_hints,
@@ -34,12 +35,90 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     Tag,
+    ValidationError,
     create_model,
     model_validator,
 )
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from propopt.base.errors import Infeasible, InvalidInput, MissingExtra, Refused
+from propopt.base.errors import (
+    Infeasible,
+    InvalidInput,
+    MissingExtra,
+    ProblemFileError,
+    PropoptError,
+    Refused,
+)
+
+
+# ---- Which part of a problem an error is of, in Python as in a file
+
+
+Location: TypeAlias = tuple[str | int, ...]
+"""Keys and positions on the way, such as ``("baselines", 0, "scale")``."""
+
+OF_INPUT: Final = (InvalidInput, Refused, Infeasible, MissingExtra)
+"""What is wrong with a problem, not with a solver."""
+
+
+@contextmanager
+def part(*location: str | int) -> Iterator[None]:
+    """Errors of input raised inside know that they are of this part of the problem."""
+    try:
+        yield
+    except OF_INPUT as error:
+        error.part = (*location, *error.part)
+        raise
+
+
+class Missing(str):
+    """A key at the end of a location, which ought to be there."""
+
+
+def wrong(message: str, *location: str | int) -> InvalidInput:
+    """The error of a part of the problem."""
+    error = InvalidInput(message)
+    error.part = location
+    return error
+
+
+@final
+class Mistakes(InvalidInput):
+    """Several that are found apart from each other, each with its part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[PropoptError] = []
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.found))
+
+    @contextmanager
+    def noted(self, *location: str | int) -> Iterator[None]:
+        """A mistake that is raised inside is kept, and what follows goes on."""
+        try:
+            with part(*location):
+                yield
+        except (*OF_INPUT, ProblemFileError) as error:
+            self.found.append(error)
+
+    def add(self, message: str, *location: str | int) -> None:
+        """One more mistake."""
+        self.found.append(wrong(message, *location))
+
+
+@contextmanager
+def together() -> Iterator[Mistakes]:
+    """What is found inside, and the last that is raised, is told at the end."""
+    mistakes = Mistakes()
+    with mistakes.noted():
+        yield mistakes
+    if mistakes.found:
+        one, *others = mistakes.found
+        raise mistakes if others else one
+
+
+# ---- A section: of the settings of what takes them
 
 
 class Section(BaseModel):
@@ -50,9 +129,62 @@ class Section(BaseModel):
     makes: ClassVar[Any] = None
     """What takes its settings, where one constructor does."""
 
+    of_texts: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Settings without a meaning for tables, and what is said then."""
+    of_tables: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Settings without a meaning for documents, and what is said then."""
+
     def settings(self, *others: str) -> dict[str, Any]:
         """The values of its keys, but of some others."""
         return {name: value for name, value in self if name not in others}
+
+    def make(self, **others: Any) -> Any:
+        """What takes its settings, given these and what it takes of others."""
+        taken = signature(self.makes).parameters
+        given = {**dict(self), **others}
+        return self.makes(**{name: given[name] for name in given if name in taken})
+
+    def conflicts(self) -> Iterable[PropoptError]:
+        """What is wrong with its settings together."""
+        return ()
+
+    def check(self, extent: Any) -> None:
+        """Refuse, before any work, what does not fit the sizes of the subject."""
+
+    def without_effect(self, chosen: str, *names: str) -> Iterator[PropoptError]:
+        """What would have no effect beside a choice is a mistake."""
+        for name in sorted(self.model_fields_set.intersection(names)):
+            yield wrong(f"{name} has no effect with {chosen}")
+
+    @model_validator(mode="after")
+    def _agreed(self) -> Self:
+        found = [
+            InitErrorDetails(type=refused(error), loc=error.part, input=self)
+            for error in self.conflicts()
+        ]
+        if found:
+            raise ValidationError.from_exception_data(type(self).__name__, found)
+        return self
+
+
+def refused(error: PropoptError) -> PydanticCustomError:
+    """What a validator raises, with the keys and positions of a missing key."""
+    told = {"told": str(error), "part": error.part}
+    return PydanticCustomError("refused", "{told}", told)
+
+
+def inner_sections(
+    section: Section, *outer: str | int
+) -> Iterator[tuple[Location, Section]]:
+    """It and all sections in it, each with its location."""
+    yield outer, section
+    for name, value in section:
+        inner: Any = [((name,), value)]
+        if isinstance(value, list):
+            inner = [((name, place), one) for place, one in enumerate(value)]
+        for steps, one in inner:
+            if isinstance(one, Section):
+                yield from inner_sections(one, *outer, *steps)
 
 
 Made = TypeVar("Made", bound=Section)
@@ -156,7 +288,7 @@ class OneOf:
 
 def _not_tiny(value: float) -> float:
     if 0 < value < 1e-100:
-        raise PydanticCustomError("tiny", "expected 0, or a number >= 1e-100")
+        raise refused(wrong("expected 0, or a number >= 1e-100"))
     return value
 
 
@@ -180,48 +312,64 @@ class Interval(Section):
     low: Finite
     high: Finite
 
-    @model_validator(mode="after")
-    def _rising(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         if not isfinite(self.high - self.low):
-            raise PydanticCustomError("range", "low and high are too far apart")
-        if self.low >= self.high:
-            raise PydanticCustomError(
-                "range",
-                "expected low < high, got low {low} and high {high}",
-                {"low": f"{self.low:g}", "high": f"{self.high:g}"},
-            )
-        return self
+            yield wrong("low and high are too far apart")
+        elif self.low >= self.high:
+            came = f"low {self.low:g} and high {self.high:g}"
+            yield wrong(f"expected low < high, got {came}")
 
 
 def _scalar(value: Any) -> Any:
     if not isinstance(value, str | int | float):
-        raise PydanticCustomError("label_type", "expected text or a number")
+        raise unshaped("text or a number")
     return value
 
 
 Label: TypeAlias = Annotated[str | int | float | bool, BeforeValidator(_scalar)]
 
 
-def refuse_settings(section: Section, chosen: str, names: tuple[str, ...]) -> None:
-    """What would have no effect beside a choice is a mistake."""
-    for name in sorted(set(names) & section.model_fields_set):
-        raise PydanticCustomError(
-            "no_effect",
-            "{name} has no effect with {chosen}",
-            {"name": name, "chosen": chosen},
+def unshaped(expected: str) -> PydanticCustomError:
+    """Of a value that is neither of what would do; what came is told, too."""
+    return PydanticCustomError("shape", "{expected}", {"expected": expected})
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """Annotates a union: its first part of whose shape a value is."""
+
+    expected: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        parts = {f"shape {number}": one for number, one in enumerate(get_args(source))}
+
+        def shape(value: Any) -> str | None:
+            fits = (tag for tag, one in parts.items() if _has_shape(value, one))
+            return next(fits, None)
+
+        tagged = tuple(Annotated[one, Tag(tag)] for tag, one in parts.items())
+        union: Any = Union[tagged]  # noqa: UP007 - of a tuple
+        chosen = Discriminator(
+            shape,
+            custom_error_type="shape",
+            custom_error_message="{expected}",
+            custom_error_context={"expected": self.expected},
         )
+        return handler.generate_schema(Annotated[union, chosen])
 
 
-def shaped(error: str, expected: str, **shapes: Any) -> Discriminator:
-    """What chooses among tagged types: the first of which a value is, or a word."""
-
-    def shape(value: Any) -> str | None:
-        for tag, kind in shapes.items():
-            if value == kind if isinstance(kind, str) else isinstance(value, kind):
-                return tag
-        return None
-
-    return Discriminator(shape, custom_error_type=error, custom_error_message=expected)
+def _has_shape(value: Any, kind: Any) -> bool:
+    """Whether it is of a type, whatever limits that has; or one of some words."""
+    if get_origin(kind) is Annotated:
+        return _has_shape(value, get_args(kind)[0])
+    if get_origin(kind) is Literal:
+        return any(value == word for word in get_args(kind))
+    plain = get_origin(kind) or kind
+    if issubclass(plain, Section):
+        return isinstance(value, dict | plain)
+    return isinstance(value, (int, float) if plain is float else plain)
 
 
 def listed_words(words: Collection[str], last_by: str = "and") -> str:
@@ -230,27 +378,7 @@ def listed_words(words: Collection[str], last_by: str = "and") -> str:
     return f"{', '.join(others)} {last_by} {last}" if others else last
 
 
-# ---- Which part of a problem an error is of, in Python as in a file
-
-
-Location: TypeAlias = tuple[str | int, ...]
-"""Keys and positions on the way, such as ``("baselines", 0, "scale")``."""
-
-OF_INPUT: Final = (InvalidInput, Refused, Infeasible, MissingExtra)
-"""What is wrong with a problem, not with a solver."""
-
-
-@contextmanager
-def part(*location: str | int) -> Iterator[None]:
-    """Errors of input raised inside know that they are of this part of the problem."""
-    try:
-        yield
-    except OF_INPUT as error:
-        error.part = (*location, *error.part)
-        raise
-
-
-# ---- Sections on what is swept: weights, limits, and how many of them
+# ---- Sections on what is tried: weights, limits, kernel widths
 
 
 MOST_WEIGHTS: Final = 100_000
@@ -265,39 +393,16 @@ class WeightRange(Interval):
     points: Annotated[int, Field(ge=2, le=MOST_WEIGHTS)]
     scale: Literal["log", "linear"] = "log"
 
-    @model_validator(mode="after")
-    def _positive(self) -> WeightRange:
+    def conflicts(self) -> Iterator[PropoptError]:
+        yield from super().conflicts()
         if self.scale == "log" and self.low == 0:
-            raise PydanticCustomError(
-                "log_low", "a log scale needs low > 0; or use scale: linear"
-            )
-        return self
-
-    def build(self) -> list[float]:
-        """The weights."""
-        space = np.geomspace if self.scale == "log" else np.linspace
-        return [float(v) for v in space(self.low, self.high, self.points)]
+            yield wrong("a log scale needs low > 0; or use scale: linear")
 
 
 Weights: TypeAlias = Annotated[
-    Annotated[list[Nonnegative], Field(min_length=1), Tag("list")]
-    | Annotated[WeightRange, Tag("range")],
-    shaped(
-        "weights_type",
-        "expected a list or a range",
-        list=list,
-        range=(dict, WeightRange),
-    ),
+    Annotated[list[Nonnegative], Field(min_length=1)] | WeightRange,
+    Shaped("a list of weights, or a range {low: , high: , points: }"),
 ]
-
-
-def count_weights(values: Weights) -> int:
-    """How many there are, before any is made."""
-    return values.points if isinstance(values, WeightRange) else len(values)
-
-
-# ---- Sections on the kernel widths of LIME: one, some, or a range
-
 
 MOST_WIDTHS: Final = 1000
 """Of a list or a range."""
@@ -310,29 +415,24 @@ class WidthRange(Interval):
     high: Positive
     points: Annotated[int, Field(ge=2, le=MOST_WIDTHS)]
 
-    def build(self) -> list[float]:
-        """The widths."""
-        return [float(v) for v in np.geomspace(self.low, self.high, self.points)]
-
 
 KernelWidths: TypeAlias = Annotated[
-    Annotated[Positive, Tag("number")]
-    | Annotated[
-        list[Positive], Field(min_length=1, max_length=MOST_WIDTHS), Tag("list")
-    ]
-    | Annotated[WidthRange, Tag("range")],
-    shaped(
-        "widths_type",
-        "expected a number, a list of them, or a range {low: , high: , points: }",
-        list=list,
-        range=(dict, WidthRange),
-        number=(int, float),
-    ),
+    Positive
+    | Annotated[list[Positive], Field(min_length=1, max_length=MOST_WIDTHS)]
+    | WidthRange,
+    Shaped("a number, a list of them, or a range {low: , high: , points: }"),
 ]
+
+
+def count_values(values: Any) -> int:
+    """How many there are, before any is made."""
+    return len(values) if isinstance(values, list) else values.points
 
 
 def listed_values(values: Any) -> list[Any]:
     """Those of a range or a list, or the one."""
-    if isinstance(values, WeightRange | WidthRange):
-        return values.build()
-    return values if isinstance(values, list) else [values]
+    if not isinstance(values, WeightRange | WidthRange):
+        return values if isinstance(values, list) else [values]
+    is_linear = getattr(values, "scale", "log") == "linear"
+    space = np.linspace if is_linear else np.geomspace
+    return [float(v) for v in space(values.low, values.high, values.points)]

@@ -15,8 +15,8 @@ import yaml
 from yaml.composer import ComposerError
 from yaml.constructor import SafeConstructor
 
-from propopt.base.errors import InvalidInput, ProblemFileError
-from propopt.problems.sections import OF_INPUT, Location
+from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
+from propopt.problems.sections import OF_INPUT, Location, Missing, Mistakes
 
 
 # ---- Where a problem was described, for messages: in Python, or in a file
@@ -24,47 +24,6 @@ from propopt.problems.sections import OF_INPUT, Location
 
 MOST_MISTAKES = 20
 """That one complaint lists."""
-
-
-@final
-class Faults:
-    """Mistakes that are found apart from each other, told together."""
-
-    def __init__(self, *found: ProblemFileError) -> None:
-        self.found = [*found]
-
-    @contextmanager
-    def noted(self) -> Iterator[None]:
-        """A mistake that is raised inside is kept, and what follows goes on."""
-        try:
-            yield
-        except ProblemFileError as error:
-            self.found.append(error)
-
-    def add(self, source: Source, location: Location, message: str) -> None:
-        """One more mistake."""
-        self.found.append(source.error(location, message))
-
-    def refuse(self) -> None:
-        """Raise one error of all mistakes, if there is any."""
-        if self.found:
-            raise self.joint()
-
-    def joint(self) -> ProblemFileError:
-        """One error of all mistakes, in the order of their lines."""
-        if len(self.found) == 1:
-            return self.found[0]
-        several = [error.lines or ((0, str(error)),) for error in self.found]
-        told = list(
-            dict.fromkeys(sorted(chain.from_iterable(several), key=itemgetter(0)))
-        )
-        if len(told) > MOST_MISTAKES + 1:
-            n, text = told[MOST_MISTAKES]
-            place = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
-            told[MOST_MISTAKES:] = [(n, f"{place}and more mistakes, from here on")]
-        joint = ProblemFileError("\n".join(text for _, text in told))
-        joint.lines = tuple(told)
-        return joint
 
 
 Lines: TypeAlias = dict[tuple[int, str | int], int]
@@ -79,8 +38,7 @@ class Source:
     path: Path  # the file; its folder is where other files are looked for
     name: str  # what files written are called, unless the content says so
     files: tuple[Path, ...] = ()  # what was read
-    faults: Faults = field(default_factory=Faults)
-    """Found while it was read, which leave its content readable."""
+    twice: tuple[ProblemFileError, ...] = ()  # keys, of which the last is read
     line: int = 0  # of the first key in a file
     lines: Lines = field(default_factory=dict)
 
@@ -88,6 +46,8 @@ class Source:
         """The line of the innermost key that is there, or 0, and all that are."""
         content, line, steps = self.content, self.line, _NOWHERE
         for step in location:
+            if isinstance(step, Missing):
+                return line, (*steps, step)
             if line:
                 if (id(content), step) not in self.lines:
                     continue
@@ -99,17 +59,18 @@ class Source:
             steps = (*steps, step)
         return line, steps
 
-    def error(
-        self, location: Location, message: str, *, missing: str | None = None
-    ) -> ProblemFileError:
+    def error(self, location: Location, message: str) -> ProblemFileError:
         """The error ``path.to.key: message``, with file and line if there are any."""
-        line, steps = self.find(location)
-        keys = steps if missing is None else (*steps, missing)
-        return error_at(self.path, line, keys, message)
+        return error_at(self.path, *self.find(location), message)
 
-    def remark(self, location: Location, message: str) -> ProblemFileError:
-        """The error without the keys."""
-        return error_at(self.path, self.find(location)[0], (), message)
+    def located(self, error: PropoptError, *outer: str | int) -> ProblemFileError:
+        """A mistake, or several, where they stand."""
+        if isinstance(error, ProblemFileError):
+            return error
+        location = (*outer, *error.part)
+        if isinstance(error, Mistakes):
+            return joint_error(self.located(one, *location) for one in error.found)
+        return self.error(location, str(error))
 
     @contextmanager
     def blaming(self, *location: str | int) -> Iterator[None]:
@@ -117,7 +78,23 @@ class Source:
         try:
             yield
         except OF_INPUT as error:
-            raise self.error((*location, *error.part), str(error)) from error
+            raise self.located(error, *location) from error
+
+
+def joint_error(errors: Iterable[ProblemFileError]) -> ProblemFileError:
+    """One error of all mistakes, in the order of their lines."""
+    found = [*errors]
+    if len(found) == 1:
+        return found[0]
+    several = [error.lines or ((0, str(error)),) for error in found]
+    told = list(dict.fromkeys(sorted(chain.from_iterable(several), key=itemgetter(0))))
+    if len(told) > MOST_MISTAKES + 1:
+        n, text = told[MOST_MISTAKES]
+        place = text.partition(f":{n}: ")[0] + f":{n}: " if n else ""
+        told[MOST_MISTAKES:] = [(n, f"{place}and more mistakes, from here on")]
+    error = ProblemFileError("\n".join(text for _, text in told))
+    error.lines = tuple(told)
+    return error
 
 
 _NOWHERE: Location = ()
@@ -301,13 +278,10 @@ def yaml_source(path: str | Path) -> Source:
         raise complaint(place, 1, message)
     reading = _Reading(place)
     content, _ = reading.value(root, ())
-    if reading.unread.found:
-        reading.unread.found += reading.twice.found
-        reading.unread.refuse()
-    line = root.start_mark.line + 1
-    return Source(
-        content, place, place.stem, (place,), reading.twice, line, reading.lines
-    )
+    if reading.unread:
+        raise joint_error([*reading.unread, *reading.twice])
+    line, twice = root.start_mark.line + 1, tuple(reading.twice)
+    return Source(content, place, place.stem, (place,), twice, line, reading.lines)
 
 
 @final
@@ -317,8 +291,8 @@ class _Reading:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines: Lines = {}
-        self.unread = Faults()  # what is no plain data, and endless aliases
-        self.twice = Faults()  # keys that come twice, of which the last is read
+        self.unread: list[ProblemFileError] = []  # no plain data, endless aliases
+        self.twice: list[ProblemFileError] = []  # keys, of which the last is read
         self._known: dict[int, tuple[Any, int]] = {}  # by node
         self._around: set[int] = set()  # nodes that enclose this one
 
@@ -332,7 +306,7 @@ class _Reading:
                 raise InvalidInput("an alias stands inside what it repeats")
             single = _require_plain(node)
         except InvalidInput as error:
-            self.unread.found.append(error_at(self.path, line, steps, str(error)))
+            self.unread.append(error_at(self.path, line, steps, str(error)))
             return None, 1
         if isinstance(node, yaml.ScalarNode):
             return single, 1
@@ -367,11 +341,11 @@ class _Reading:
             line = key.start_mark.line + 1
             if message := _refused_key(key):
                 at = error_at(self.path, line, steps, message)
-                self.unread.found.append(at)
+                self.unread.append(at)
                 continue
             if key.value in keys:
                 again = error_at(self.path, line, (*steps, key.value), "given twice")
-                self.twice.found.append(again)
+                self.twice.append(again)
             keys.add(key.value)
             yield key.value, line, value
 

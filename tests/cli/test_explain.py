@@ -9,10 +9,15 @@ import pandas as pd
 import pytest
 from command_line import names, sweep, write
 from exact_csv import read_csv
+from interaction_scores import made_up_scores
 from sklearn.datasets import load_iris
 
 import propopt as po
+from papers.__main__ import main as reproduce
+from propopt.base.text import Reason
 from propopt.cli import main
+from propopt.problems.file import sections_of_table
+from propopt.problems.subject.subject import Subject
 
 
 LOOK = """\
@@ -275,3 +280,235 @@ def test_what_matters_most_is_listed_and_what_is_left_out_is_counted(
     rest = f"3 others, at most {sizes.iloc[12]:.3g} in size"
     assert lines[start + 14] == rest
     assert lines[start + 15].startswith("optimal (gap 0) · target ")
+
+
+# ---- with scores of interactions: what matters jointly
+
+
+JOINTLY = """\
+data: {sklearn: iris, explain: 30}
+model: {kind: logistic, target_class: setosa}
+explain:
+  interactions: found/scores.npz
+"""
+IRIS = (
+    "sepal length (cm)",
+    "sepal width (cm)",
+    "petal length (cm)",
+    "petal width (cm)",
+)
+
+
+def scores(**fields):
+    """Of the columns of iris, of which the last two clearly matter jointly."""
+    estimates = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 9.0])
+    own = {"names": IRIS, "estimates": estimates, **fields}
+    return made_up_scores(np.random.default_rng(0), len(own["names"]), **own)
+
+
+@pytest.fixture
+def jointly(tmp_path):
+    (tmp_path / "found").mkdir()
+    scores().save(tmp_path / "found" / "scores.npz")
+    return write(tmp_path, "jointly", JOINTLY)
+
+
+@pytest.mark.parametrize("settings", ["robustness: 0.5", "reference: 40"])
+def test_a_sentence_names_what_matters_jointly(
+    tmp_path, jointly, out, capsys, settings
+):
+    write(tmp_path, "jointly", JOINTLY + f"  {settings}\n")
+    assert main(["check", jointly]) == 0
+    assert explain(jointly, "-o", out) == 0
+    told = "petal length (cm) × petal width (cm) (9) matter jointly, which no additive"
+    assert told in capsys.readouterr().out
+    stored = json.loads((out / "jointly.json").read_text())
+    saved = po.Explanation.load(out / "jointly.npz")
+    assert told in saved.parameters["notes"]
+    assert stored["picked"]["parameters"]["notes"] == saved.parameters["notes"]
+
+
+def test_without_the_file_nothing_is_said_and_numbers_are_the_same(
+    tmp_path, jointly, out
+):
+    assert explain(jointly, "-o", out, "-q") == 0
+    plain = write(tmp_path, "plain", JOINTLY.replace("found/scores.npz", "null"))
+    assert explain(plain, "-o", out, "-q") == 0
+    one, other = (po.Explanation.load(out / f"{n}.npz") for n in ("jointly", "plain"))
+    np.testing.assert_array_equal(one.attributions, other.attributions)
+    assert "notes" not in other.parameters
+
+
+def test_the_columns_of_a_group_are_one_feature(tmp_path, out, capsys, rng):
+    lines = ["size,red,blue,age,y"]
+    for size, red, age in zip(
+        rng.normal(size=40), rng.integers(0, 2, 40), rng.normal(size=40), strict=True
+    ):
+        lines.append(f"{size},{red},{1 - red},{age},{size * red}")
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    group = ", groups: {colour: [red, blue]}"
+    text = JOINTLY.replace("sklearn: iris", f"csv: table.csv, target: y{group}")
+    path = write(
+        tmp_path, "jointly", text.replace("logistic, target_class: setosa", "linear")
+    )
+    result = scores(
+        names=("size", "colour", "age"),
+        columns=(("size",), ("red", "blue"), ("age",)),
+        estimates=np.array([9.0, 0.1, 0.1]),
+    )
+    (tmp_path / "found").mkdir()
+    result.save(tmp_path / "found" / "scores.npz")
+    assert explain(path, "-o", out) == 0
+    assert "size × colour (9) matter jointly" in capsys.readouterr().out
+    path = write(
+        tmp_path, "jointly", (tmp_path / "jointly.yaml").read_text().replace(group, "")
+    )
+    assert explain(path, "-o", out) == 0  # of all its columns, too
+    assert "size × colour (9) matter jointly" in capsys.readouterr().out
+
+
+OTHERS = {
+    "interactions: their columns": {"names": ("a", "b", "c", "d")},
+    "interactions: expected scores of pairs or larger sets, got those of single": {
+        "sets": np.arange(4)[:, None],
+        "estimates": np.ones(4),
+        "standard_errors": np.ones(4),
+        "monte_carlo": np.ones(4),
+        "counts": np.ones(4),
+    },
+}
+
+
+@pytest.mark.parametrize("told", OTHERS)
+@pytest.mark.parametrize("command", ["explain", "check"])
+def test_scores_of_something_else_are_refused_before_anything_is_fitted(
+    tmp_path, jointly, out, capsys, monkeypatch, told, command
+):
+    monkeypatch.setattr(Subject, "function", property(lambda _: pytest.fail("fitted")))
+    scores(**OTHERS[told]).save(tmp_path / "found" / "scores.npz")
+    output = ["-o", str(out)] if command == "explain" else []
+    assert main([command, jointly, *output]) == 2
+    place = f"{jointly}:4: explain.interactions: "
+    assert capsys.readouterr().err.startswith(place + told)
+
+
+FILES = {
+    "nowhere.npz": "there is no file ",
+    "jointly.yaml": "path: expected the ",
+    "odd.npz": "",
+    "..": "path: expected the name of a file, got ",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_no_file_of_scores_is_refused(tmp_path, jointly, capsys, name):
+    (tmp_path / "odd.npz").write_bytes(b"PK\x03\x04")
+    write(tmp_path, "jointly", JOINTLY.replace("found/scores.npz", name))
+    assert main(["check", jointly]) == 2
+    place = f"{jointly}:4: explain.interactions: "
+    assert capsys.readouterr().err.startswith(place + FILES[name])
+
+
+def test_what_is_read_is_not_written_over(tmp_path, jointly, capsys):
+    (tmp_path / "found" / "scores.npz").rename(tmp_path / "jointly.npz")
+    write(tmp_path, "jointly", JOINTLY.replace("found/scores", "jointly"))
+    assert explain(jointly, "-o", tmp_path) == 2
+    assert "it is read here; choose another folder" in capsys.readouterr().err
+
+
+# ---- a table of one's own that holds documents
+
+
+GOOD = ["a good meal with good wine", "we liked the warm bread", "a lovely warm place"]
+BAD = [
+    "the soup was cold and bad",
+    "a rude waiter and bad wine",
+    "never again, so cold",
+]
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """Twelve texts, none of them twice."""
+    texts = [f"{text} on day {k}" for k in range(2) for text in (*GOOD, *BAD)]
+    table = pd.DataFrame({"note": texts, "mood": (["good"] * 3 + ["bad"] * 3) * 2})
+    path = tmp_path / "notes.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def with_column(path, name, values):
+    pd.read_csv(path).assign(**{name: values}).to_csv(path, index=False)
+
+
+def sections(path, target, **settings):
+    return sections_of_table(path, target, **settings)
+
+
+def test_documents_alone_are_explained_word_by_word(notes, out, capsys):
+    assert explain("--csv", notes, "--target", "mood", "-o", out) == 0
+    said = capsys.readouterr().out
+    assert "4 documents × " in said
+    assert "vectorizer (tfidf, " in said
+    assert {"notes.html", "notes_attributions.csv"} < set(names(out))
+    table = pd.read_csv(out / "notes_attributions.csv", index_col=0)
+    assert {"wine", "cold"} < set(table)
+    assert json.loads((out / "notes.json").read_text())["n_features"] == len(table.T)
+
+
+def test_beside_other_columns_they_have_to_be_asked_for(notes, out, capsys):
+    with_column(notes, "stars", range(12))
+    assert explain("--csv", notes, "--target", "mood", "-o", out) == 2
+    assert capsys.readouterr().err == (
+        "--csv: column 'note' holds documents, which are no categories; explain their "
+        "words by --text note, or leave the column out\n"
+    )
+    asked = ("--target", "mood", "--text", "note")
+    assert explain("--csv", notes, *asked, "-o", out, "-q") == 0
+    table = pd.read_csv(out / "notes_attributions.csv", index_col=0)
+    assert "stars" not in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--text", "notes"], "--text: notes.csv has no column 'notes' (did you mean "),
+        (["--text", "mood"], "--text: notes.csv has no column 'mood'; it has note"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named(notes, capsys, arguments, said):
+    assert explain("--csv", notes, "--target", "mood", *arguments) == 2
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_texts_without_a_table_are_refused(capsys):
+    assert explain("--text", "note") == 2
+    assert "--csv and --target belong together" in capsys.readouterr().err
+
+
+def test_what_is_said_of_words_is_exact(notes):
+    with_column(notes, "stars", np.arange(12.0))
+    for target in ("mood", "stars"):
+        own = sections(notes, target, text="note")
+        subject = po.problems.read_sections(own | {"explain": {}}).subject
+        for document in subject.function.documents_of(subject.points):
+            read = subject.function.subsets(document)
+            assert not isinstance(read, Reason), read.reason
+
+
+def test_short_texts_and_repeated_ones_are_categories(notes):
+    with_column(notes, "plan", ["the long and dear plan", "the short one"] * 6)
+    with_column(notes, "name", [f"Ann {k}" for k in range(12)])
+    table = pd.read_csv(notes).drop(columns="note")
+    table.to_csv(notes, index=False)
+    data = sections(notes, "mood")["data"]
+    assert data["categorical"] == ["plan", "name"]
+    assert not data["standardize"]  # there is no number
+    subject = po.problems.read_sections(sections(notes, "mood") | {"explain": {}})
+    assert np.isfinite(subject.subject.function.value(subject.subject.points)).all()
+
+
+def test_a_paper_about_tables_refuses_documents(notes, tmp_path, capsys):
+    asked = ["tables", "--csv", str(notes), "--target", "mood", "-o", str(tmp_path)]
+    assert reproduce(asked) == 2
+    assert "the paper is about tables of numbers" in capsys.readouterr().err

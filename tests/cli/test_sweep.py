@@ -1,12 +1,17 @@
-"""``propopt sweep``: what is written, and what is printed where."""
+"""``propopt sweep``: what is written, of losses and attributions, and printed."""
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
+import pandas as pd
 import pytest
 from command_line import FILE, names, sweep, swept, write
 from exact_csv import read_csv
 
 import propopt as po
+from propopt.problems.jobs import sweep as kept
 from propopt.solvers import Task
 
 
@@ -151,3 +156,138 @@ def test_run_problem_returns_the_trade_offs(file, out):
     )
     assert len(curve.optimized) == 3
     assert len(curve.baselines) == 3
+
+
+# ---- attributions: the front, and one table with names
+
+
+IRIS = """\
+data: {sklearn: iris, explain: 20}
+model: {kind: logistic, target_class: setosa}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 3}}
+sweep:
+  pairwise_robustness: {low: 1e-3, high: 1e3, points: 13}
+baselines:
+  - {method: gradient}
+  - {method: lime, scale: [9], n_samples: 40}
+"""
+
+
+@pytest.fixture
+def curve(tmp_path):
+    path = write(tmp_path, "iris", IRIS)
+    return po.problems.read_problem(path).build()
+
+
+def manifest(out, name="iris"):
+    return json.loads((out / f"{name}.json").read_text())
+
+
+def read(out, name="iris"):
+    return read_csv(out / f"{name}_attributions.csv", index_col=0)
+
+
+def test_the_front_is_saved_with_its_attributions(curve, out):
+    solved = po.problems.run_problem(curve, out, quiet=True)
+    front, saved = solved.front(), po.TradeOffs.load(out / "iris.npz")
+    assert len(saved.explanations) == len(front.explanations)
+    assert len(saved.baselines) < len(solved.baselines) == 2
+    for mine, same in zip(front.explanations, saved.explanations, strict=True):
+        np.testing.assert_array_equal(mine.attributions, same.attributions)
+    csv = read_csv(out / "iris.csv")
+    assert csv["on_front"].sum() == len(saved.explanations)
+
+
+def test_the_table_is_that_of_the_knee_with_names(curve, out):
+    solved = po.problems.run_problem(curve, out, quiet=True)
+    knee = solved.knee(*curve.axes)
+    pd.testing.assert_frame_equal(read(out), knee.to_frame(), check_exact=True)
+    assert list(read(out)) == list(curve.points)
+    stored = manifest(out)
+    assert stored["pick"] == "knee"
+    assert stored["picked"]["weights"] == knee.weights
+    assert stored["left_out"] == []
+
+
+@pytest.mark.parametrize(("value", "weight"), [(0.001, 0.001), (90, 100), (1000, 1000)])
+def test_the_table_is_that_of_the_weights_nearest_to_the_pick(
+    tmp_path, out, value, weight
+):
+    pick = f"pick: {{pairwise_robustness: {value}}}\n"
+    path = write(tmp_path, "iris", IRIS + pick)
+    assert sweep(path, "-o", out, "-q") == 0
+    problem = po.problems.read_problem(path).build()
+    best = po.solve(problem.objective.with_weights({"pairwise_robustness": weight}))
+    np.testing.assert_allclose(read(out), best.attributions, rtol=1e-6, atol=1e-9)
+    weights = manifest(out)["picked"]["weights"]
+    assert weights["pairwise_robustness"] == pytest.approx(weight)
+
+
+def test_a_limit_can_be_picked(tmp_path, out):
+    text = FILE.replace("sweep:", "limits:").replace("[0.1, 1, 10]", "[0.5, 1, 2]")
+    path = write(tmp_path, "cubic", f"{text}pick: {{pairwise_robustness: 1}}\n")
+    assert sweep(path, "-o", out, "-q") == 0
+    losses = manifest(out, "cubic")["picked"]["losses"]
+    assert losses["pairwise_robustness"] == pytest.approx(1.0)
+
+
+def test_what_is_very_large_is_left_out_and_told(curve, out, capsys, monkeypatch):
+    monkeypatch.setattr(kept, "_MOST_OF_A_FRONT", 79)
+    monkeypatch.setattr(kept, "_MOST_OF_A_TABLE", 80)
+    po.problems.run_problem(curve, out)
+    assert names(out) == [f"iris{x}" for x in (".csv", ".json", ".svg")] + [
+        "iris_attributions.csv"
+    ]
+    (sentence,) = manifest(out)["left_out"]
+    assert sentence.startswith("attributions of the front are not written (.npz): 1,1")
+    assert sentence in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_what_is_very_large_is_written_where_it_is_asked_for(
+    tmp_path, out, monkeypatch
+):
+    monkeypatch.setattr(kept, "_MOST_OF_A_FRONT", 1)
+    monkeypatch.setattr(kept, "_MOST_OF_A_TABLE", 1)
+    sweep(write(tmp_path, "cubic", f"{FILE}attributions: all\n"), "-o", out, "-q")
+    assert {"cubic.npz", "cubic_attributions.csv"} <= set(names(out))
+
+
+def test_no_attributions_are_computed_where_none_are_asked_for(tmp_path, out, capsys):
+    sweep(write(tmp_path, "cubic", f"{FILE}attributions: none\n"), "-o", out)
+    assert names(out) == ["cubic.csv", "cubic.json", "cubic.svg"]
+    assert "attributions are not written: none are asked for" in capsys.readouterr().out
+
+
+def test_a_table_of_attributions_takes_no_name_of_another_problem(
+    tmp_path, out, capsys
+):
+    files = [write(tmp_path, name, FILE) for name in ("a", "a_attributions")]
+    assert sweep(*files, "-o", out) == 2
+    assert capsys.readouterr().err.startswith(
+        f"{files[1]}:1: would write the same files as {files[0]}"
+    )
+
+
+def test_stopped_while_attributions_are_written_the_losses_stay(
+    curve, out, monkeypatch
+):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(po.TradeOffs, "save", stop)
+    solved = po.problems.run_problem(curve, out, quiet=True)
+    assert solved.interrupted
+    assert names(out) == ["iris.csv", "iris.json", "iris.svg"]
+    assert manifest(out)["left_out"] == ["attributions: interrupted"]
+
+
+def test_the_losses_of_the_table_are_those_before_attributions_are_read(curve, out):
+    """Reading attributions moves last digits: the CSV does not depend on it."""
+    po.problems.run_problem(curve, out, quiet=True)
+    solved = curve.sweep(curve.baselines())
+    solved.prove()
+    solved.to_csv(out / "again.csv")
+    tables = [pd.read_csv(out / f"{f}.csv", dtype=str) for f in ("iris", "again")]
+    pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))

@@ -159,8 +159,9 @@ def test_axes_of_the_plot(problem):
         "gradient_matching",
         "pairwise_robustness",
     )
-    one = "data: {sklearn: iris}\nfunction: {name: sine}\nobjective: {sparsity: 1}\n"
-    assert problem(one).build().axes == ("sparsity", "sparsity")
+    one = "data: {sklearn: iris}\nfunction: {name: sine}\n"
+    one += "objective: {gradient_matching: 1}\n"
+    assert problem(one).build().axes == 2 * ("gradient_matching",)
 
 
 def test_sweep_of_a_file(problem):

@@ -104,15 +104,15 @@ def valid(seeds: range, folder: Path) -> Iterator[tuple[Case, Path]]:
 @pytest.fixture(scope="module", autouse=True)
 def few_patches():
     """At most 100: each is a fit, and files may ask for ten million."""
-    build = MinipatchesSection.build
+    build = MinipatchesSection.make
 
-    def few(section):
-        scheme = build(section)
+    def few(section, **others):
+        scheme = build(section, **others)
         n_patches = min(scheme.n_patches, 100)
         return replace(scheme, n_patches=n_patches)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MinipatchesSection, "build", few)
+        patch.setattr(MinipatchesSection, "make", few)
         yield
 
 

@@ -17,9 +17,8 @@ from propopt.explaining import explainers
 from propopt.lime import TextLaw
 from propopt.problems import losses as loss_sections
 from propopt.problems.baselines import BASELINE_SECTIONS
-from propopt.problems.file import ProblemSchema
+from propopt.problems.file import JOBS, ProblemSchema
 from propopt.problems.inductive import RULES
-from propopt.problems.jobs import JOBS
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import (
     InteractionsSection,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.first_look import explain
@@ -21,13 +20,8 @@ from propopt.explaining.targets import LawChoice
 from propopt.functions import Function
 from propopt.interactions import InteractionScores
 from propopt.lime import TextLaw
-from propopt.problems.jobs.job import (
-    Answer,
-    LookSection,
-    Mistake,
-    manifest,
-    page_writers,
-)
+from propopt.problems.baselines import NO_EFFECT
+from propopt.problems.jobs.job import Answer, JobSection, manifest, page_writers
 from propopt.problems.losses import PointGraph
 from propopt.problems.sections import (
     MOST_NUMBERS,
@@ -35,15 +29,15 @@ from propopt.problems.sections import (
     Positive,
     part,
     section_of,
+    wrong,
 )
-from propopt.problems.subject.data import (
-    CommonKeys,
-    Extent,
-    ProblemFile,
-)
+from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
+
+
+_OF_DRAWS = ("precision", "max_evaluations")
 
 
 @partial(
@@ -86,7 +80,7 @@ from propopt.results.explanation import Explanation
         "or their save: a sentence names what matters jointly",
     ),
 )
-class ExplainSection(LookSection):
+class ExplainSection(JobSection):
     """One explanation, by the defaults of :func:`propopt.explain`.
 
     ===================== =============================================================
@@ -107,20 +101,19 @@ class ExplainSection(LookSection):
         "from those that the model is fitted on: the same whoever else is explained",
     )
 
-    @model_validator(mode="after")
-    def _without_what_is_not_used(self) -> Self:
-        for setting, others, reason in self._conflicts():
+    of_tables: ClassVar = {
+        **dict.fromkeys(("scale", "metric", "same_pattern"), NO_EFFECT),
+        **dict.fromkeys((*_OF_DRAWS, "interactions"), NO_EFFECT),
+        "reference": "documents are explained together; leave it out",
+    }
+
+    def conflicts(self) -> Iterator[PropoptError]:
+        for setting, others, reason in self._unused():
             unused = [name for name in others if name in self.model_fields_set]
             if unused:
-                names = {"setting": setting, "others": ", ".join(unused)}
-                raise PydanticCustomError(
-                    "unused_setting",
-                    "{setting} and {others}: {reason}",
-                    {**names, "reason": reason},
-                )
-        return self
+                yield wrong(f"{setting} and {', '.join(unused)}: {reason}")
 
-    def _conflicts(self) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    def _unused(self) -> Iterator[tuple[str, tuple[str, ...], str]]:
         """What is asked for, the settings that it does not take, and why."""
         own: Any = self
         if self.reference is not None:
@@ -135,37 +128,30 @@ class ExplainSection(LookSection):
         if own.graph is not None:
             yield "graph", ("same_pattern",), _OF_NEAREST
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
-        """What has no meaning for words or for columns, and a law told twice."""
+    def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
+        """A law that is none of words, or of columns, or told twice."""
         own: Any = self
         place = (self.key, "law")
         if schema.data.text is None and own.law == "lime":
-            yield place, "lime deletes words of documents, and there is no data.text"
-        if schema.data.text is not None:
-            for name in sorted(self.model_fields_set.intersection(_OF_COLUMNS)):
-                yield (self.key, name), "has no effect with data.text"
-            if self.reference is not None:
-                message = "documents are explained together; leave it out"
-                yield (self.key, "reference"), message
-            if own.law in ("data", "gaussian"):
-                words = "words are deleted, not moved"
-                yield place, f"{words}; expected 'auto', 'none' or 'lime'"
+            message = "lime deletes words of documents, and there is no data.text"
+            yield wrong(message, *place)
+        if schema.data.text is not None and own.law in ("data", "gaussian"):
+            words = "words are deleted, not moved"
+            yield wrong(f"{words}; expected 'auto', 'none' or 'lime'", *place)
         smoothed = schema.model is not None and schema.model.smooth is not None
         if smoothed and "law" in self.model_fields_set:
-            yield place, "model.smooth chooses a law too; leave one out"
+            yield wrong("model.smooth chooses a law too; leave one out", *place)
 
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        del schema
+    def check(self, extent: Extent) -> None:
         own: Any = self
-        with part(self.key, "graph"):
-            if own.graph is not None:
-                own.graph.check(extent.n_points)
-        with part(self.key):
-            scores = self.scores(folder)
-            if scores is not None:
-                with part("interactions"):
-                    names = extent.features or None
-                    explained_members(scores, names, extent.n_features)
+        if own.graph is not None:
+            with part("graph"):
+                own.graph.check_nodes(extent.n_points)
+        scores = self.scores(extent.folder)
+        if scores is not None:
+            with part("interactions"):
+                names = extent.features or None
+                explained_members(scores, names, extent.n_features)
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.gradient(points)
@@ -173,11 +159,9 @@ class ExplainSection(LookSection):
     def scores(self, folder: Path) -> InteractionScores | None:
         """What the file of interactions holds, if one is named."""
         path = self.scores_file(folder)
-        if path is None:
-            return None
         with part("interactions"):
             try:
-                return InteractionScores.load(path)
+                return None if path is None else InteractionScores.load(path)
             except FileNotFoundError:
                 raise InvalidInput(
                     f"there is no file {path}; propopt interactions writes one"
@@ -186,10 +170,8 @@ class ExplainSection(LookSection):
     def scores_file(self, folder: Path) -> Path | None:
         """The file of interactions, if one is named."""
         named = self.settings()["interactions"]
-        if named is None:
-            return None
         with part("interactions"):
-            return archive_path(folder / named)
+            return None if named is None else archive_path(folder / named)
 
     def others_read(self, file: ProblemFile) -> Sequence[Path]:
         with part(self.key):
@@ -231,7 +213,7 @@ class ExplainSection(LookSection):
             explainer = Explainer(function, others, n_reference=self.reference, **how)
             return explainer.fit(progress=progress).explain(points, progress=progress)
 
-    def answer(self, found: Explanation, file: ProblemFile) -> Answer:
+    def answers(self, found: Explanation, file: ProblemFile) -> Iterator[Answer]:
         aims = (found.parameters.get(name) for name in ("gradient", "contributions"))
         words = attributions_in_words(found, file.subject)
         told = {
@@ -242,10 +224,9 @@ class ExplainSection(LookSection):
         }
         page = page_writers(found, file.subject)
         writers = {".npz": found.save, "_attributions.csv": found.to_csv, **page}
-        return Answer(writers, told, [found.card(_SHOWN)], [f"attributions: {words}"])
+        yield Answer(writers, told, [f"attributions: {words}"], [found.card(_SHOWN)])
 
 
-_OF_DRAWS = ("precision", "max_evaluations")
 _BY_THEMSELVES = (
     "rows by themselves are compared with the nearest reference rows; leave the graph "
     "out"
@@ -254,7 +235,6 @@ _ALONE = "rows are explained together there; leave one out"
 _NEEDS_OUTPUT = "these are of units: output"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
-_OF_COLUMNS = ("scale", "metric", "same_pattern", *_OF_DRAWS, "interactions")
 
 _SHOWN: Final = 12
 """Features in the printout, those that matter most."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from math import comb
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, Tag, model_validator
+from pydantic import Field
 from sklearn.base import is_classifier
 
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.base.text import drawn
 from propopt.interactions import (
@@ -30,26 +28,26 @@ from propopt.interactions.features import (
     read_order,
     read_sets,
 )
-from propopt.interactions.left_out import LeftOut, Scheme
+from propopt.interactions.left_out import Scheme
 from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
     Answer,
     JobRun,
-    LookSection,
-    Mistake,
+    JobSection,
     Writer,
     parts_folder,
     write_figure,
 )
 from propopt.problems.sections import (
     Count,
+    Missing,
     OneOf,
     Section,
+    Shaped,
     part,
-    refuse_settings,
     section_of,
-    shaped,
+    wrong,
 )
 from propopt.problems.subject.data import (
     CommonKeys,
@@ -66,55 +64,19 @@ from propopt.problems.subject.subject import Subject, joined_rows
 
 BelowOne: TypeAlias = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 RowsSetting: TypeAlias = Annotated[
-    Annotated[Count, Tag("count")]
-    | Annotated[BelowOne, Tag("share")]
-    | Annotated[Literal["sqrt"], Tag("sqrt")],
-    shaped(
-        "patch_rows_type",
-        "expected how many rows, a share of them such as 0.2, or sqrt",
-        count=int,
-        share=float,
-        sqrt="sqrt",
-    ),
+    Count | BelowOne | Literal["sqrt"],
+    Shaped("how many rows, a share of them such as 0.2, or sqrt"),
 ]
 FeaturesSetting: TypeAlias = Annotated[
-    Annotated[Count, Tag("count")] | Annotated[BelowOne, Tag("share")],
-    shaped(
-        "patch_features_type",
-        "expected how many features, or a share of them such as 0.5",
-        count=int,
-        share=float,
-    ),
+    Count | BelowOne, Shaped("how many features, or a share of them such as 0.5")
 ]
 
 
-class SchemeSection(Section):
-    """How predictors without features are had."""
-
-    def build(self) -> Any:
-        """The scheme of these settings."""
-        return self.makes(**self.settings("kind"))
-
-    def resumed(self, folder: Path) -> Scheme:
-        """The same, which goes on from what is finished in a folder, if any."""
-        del folder
-        scheme: Scheme = self.build()
-        return scheme
-
-    def is_whole(self, source: LeftOut) -> bool:
-        """Whether all that these settings ask for was fitted."""
-        del source
-        return True
-
-    def check(self, n_rows: int, features: Features, order: int) -> None:
-        """Refuse what does not fit a table, before anything is fitted."""
-        del n_rows, features, order
-        self.build()
-
-
-@partial(
-    section_of,
+MinipatchesSection: Final = section_of(
     Minipatches,
+    Section,
+    "MinipatchesSection",
+    "An ensemble on random rows and features, by :class:`Minipatches`.",
     without=("keep", "folder"),
     kind=Literal["minipatches"],
     n_patches=(
@@ -125,22 +87,9 @@ class SchemeSection(Section):
     n_features=FeaturesSetting | None,
     n_groups=Annotated[int, Field(ge=2, le=1000)] | None,
 )
-class MinipatchesSection(SchemeSection):
-    """An ensemble on random rows and features, by :class:`Minipatches`."""
-
-    def resumed(self, folder: Path) -> Minipatches:
-        return replace(self.build(), folder=folder)
-
-    def is_whole(self, source: LeftOut) -> bool:
-        return source.n_patches == self.build().n_patches
-
-    def check(self, n_rows: int, features: Features, order: int) -> None:
-        check_order(self.build().usable(n_rows, features), order)
-
-
 SplitSection: Final = section_of(
     DataSplit,
-    SchemeSection,
+    Section,
     "SplitSection",
     "One fit for each set of features, by :class:`DataSplit`.",
     without=("folds", "groups"),
@@ -156,22 +105,16 @@ class ScreenSection(Section):
 
 
 AnyScheme: TypeAlias = Annotated[
-    SchemeSection, OneOf("kind", (MinipatchesSection, SplitSection))
+    Section, OneOf("kind", (MinipatchesSection, SplitSection))
 ]
 """The schemes that a file may name."""
 
 SetOfNames: TypeAlias = Annotated[list[str], Field(min_length=1)]
 SetsToScore: TypeAlias = Annotated[
-    Annotated[Literal["all"], Tag("all")]
-    | Annotated[list[SetOfNames], Field(min_length=1), Tag("list")]
-    | Annotated[ScreenSection, Tag("screen")],
-    shaped(
-        "sets_type",
-        "expected all, a list of sets of names, or {n_sets: }, the number of those "
-        "that are chosen",
-        all="all",
-        list=list,
-        screen=(dict, Section),
+    Literal["all"] | Annotated[list[SetOfNames], Field(min_length=1)] | ScreenSection,
+    Shaped(
+        "all, a list of sets of names, or {n_sets: }, the number of those that are "
+        "chosen"
     ),
 ]
 _MOST_SETS: Final = 1_000_000
@@ -191,7 +134,7 @@ _MOST_SETS: Final = 1_000_000
     against="what is rejected: a score of zero, or what main effects alone would show "
     "where all patches have one number of features",
 )
-class InteractionsSection(LookSection):
+class InteractionsSection(JobSection):
     """Scores of sets of features, all rows judged, by :class:`ILOCO`.
 
     ============================ ======================================================
@@ -221,11 +164,9 @@ class InteractionsSection(LookSection):
         "that they are; those of data.groups are",
     )
 
-    @model_validator(mode="after")
-    def _sets_say_their_size(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         if isinstance(self.sets, list):
-            refuse_settings(self, "a list of sets", ("order",))
-        return self
+            yield from self.without_effect("a list of sets", "order")
 
     @property
     def inference(self) -> dict[str, Any]:
@@ -233,50 +174,47 @@ class InteractionsSection(LookSection):
         own = self.settings()
         return {name: own[name] for name in ("level", "adjust", "side", "against")}
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         """What cannot be fitted again and again, and settings without effect."""
         model, data = schema.model, schema.data
         if model is None:
-            needs = "interactions need a model"
-            yield (
-                ("function",),
-                f"a formula cannot be fitted without a feature; {needs}",
-            )
+            message = "a formula cannot be fitted without a feature; interactions need "
+            yield wrong(f"{message}a model", "function")
             return
         if isinstance(model, OnnxModel):
-            yield ("model",), f"{model.words} cannot be fitted again"
+            yield wrong(f"{model.words} cannot be fitted again", "model")
         for name in sorted(_NOT_OF_REFITS.keys() & model.model_fields_set):
-            yield ("model", name), _NOT_OF_REFITS[name]
+            yield wrong(_NOT_OF_REFITS[name], "model", name)
         if data.text is not None:
             message = "words of documents cannot be left out by refits; leave it out"
-            yield ("data", "text"), message
+            yield wrong(message, "data", "text")
         if data.explain is not None:
             message = "has no effect: each row is judged by models that did not see it"
-            yield ("data", "explain"), message
+            yield wrong(message, "data", "explain")
         if data.csv is not None and data.target is None:
             message = "required, and missing: the column that models learn"
-            yield ("data",), message, "target"
+            yield wrong(message, "data", Missing("target"))
         if not data.is_table:
-            yield ("data",), "expected sklearn or csv, which models learn"
+            yield wrong("expected sklearn or csv, which models learn", "data")
 
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
+    def check(self, extent: Extent) -> None:
         """Refuse sets and patches that a table cannot have."""
-        del folder
-        with part(self.key):
-            groups: dict[Any, Any] = {**schema.data.groups, **self.groups}
-            features = Features.of(extent.columns, groups)
-            order = self.settings()["order"]
-            if isinstance(self.sets, list):
-                order = read_sets(self.sets, order, features).shape[1]
-            order = read_order(order, len(features))
-            n_sets = comb(len(features), order)
-            if self.sets == "all" and n_sets > _MOST_SETS:
-                raise InvalidInput(
-                    f"sets: all are {n_sets:,}, more than {_MOST_SETS:,}; list some, "
-                    "or take {n_sets: 100}"
-                )
-            with part("scheme"):
-                self.scheme.check(extent.n_rows, features, order)
+        groups: dict[Any, Any] = {**extent.data.groups, **self.groups}
+        features = Features.of(extent.columns, groups)
+        order = self.settings()["order"]
+        if isinstance(self.sets, list):
+            order = read_sets(self.sets, order, features).shape[1]
+        order = read_order(order, len(features))
+        n_sets = comb(len(features), order)
+        if self.sets == "all" and n_sets > _MOST_SETS:
+            raise InvalidInput(
+                f"sets: all are {n_sets:,}, more than {_MOST_SETS:,}; list some, "
+                "or take {n_sets: 100}"
+            )
+        with part("scheme"):
+            scheme = self.scheme.make()
+            if isinstance(scheme, Minipatches):
+                check_order(scheme.usable(extent.n_rows, features), order)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> ILOCO:
         """The fitted estimator, with scores of the sets and of each feature."""
@@ -289,7 +227,7 @@ class InteractionsSection(LookSection):
             groups |= encoded_groups(schema)
         scheme, own, sets = self._scheme(file), self.settings(), self.sets
         if isinstance(sets, Section):
-            sets = sets.makes(**sets.settings())
+            sets = sets.make()
         with part(self.key):
             return ILOCO(
                 learner,
@@ -306,11 +244,8 @@ class InteractionsSection(LookSection):
     def _scheme(self, file: ProblemFile) -> Scheme:
         """The scheme, which goes on from the folder of the file where one is given."""
         with part(self.key, "scheme"):
-            folder = parts_folder(file)
-            if folder is not None:
-                return self.scheme.resumed(folder)
-            scheme: Scheme = self.scheme.build()
-            return scheme
+            scheme: Scheme = self.scheme.make(folder=parts_folder(file))
+        return scheme
 
     def introduce(self, file: ProblemFile, run: JobRun) -> None:
         """Sizes alone: no model is fitted to all rows, so that none has a score."""
@@ -318,10 +253,11 @@ class InteractionsSection(LookSection):
         n_rows, n_columns = all_rows(file.subject)[0].shape
         run.say(f"{n_rows:,} rows × {n_columns} columns", f"model: {file.model}")
 
-    def answer(self, found: ILOCO, file: ProblemFile) -> Answer:
+    def answers(self, found: ILOCO, file: ProblemFile) -> Iterator[Answer]:
         """Tables with the intervals that the section asks for, and what was done."""
         result, main_effects = found.result_, found.main_effects_
-        interrupted = not self.scheme.is_whole(found.left_out_)
+        asked = getattr(self.scheme.make(), "n_patches", None)  # each is one fit
+        interrupted = asked not in (None, found.left_out_.n_patches)
         mean, constant, error = _judged(found, np.asarray(all_rows(file.subject)[1]))
         told = {  # no model is fitted to all rows
             "model": file.model,
@@ -357,8 +293,9 @@ class InteractionsSection(LookSection):
             f"mean {error} error with all features: {mean:.4g}, at rows not seen; of a "
             f"constant {constant:.4g}{verdict}",
         )
-        more = [main_effects.card()] if result.order > 1 else []
-        return Answer(writers, told, [result.card()], lines, more, interrupted)
+        yield Answer(writers, told, lines, [result.card()], interrupted=interrupted)
+        if result.order > 1:
+            yield Answer(cards=[main_effects.card()], settings=False)
 
 
 _REFITTED: Final = "has no effect: predictions are judged, of all classes"

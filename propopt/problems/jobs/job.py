@@ -7,17 +7,17 @@ import json
 import sys
 import time
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, NamedTuple
 
 from propopt.base.cards import Card
-from propopt.base.errors import InvalidInput, Unwritten
+from propopt.base.errors import InvalidInput, PropoptError, Unwritten
 from propopt.base.files import (
     require_free_name,
     writable_folder,
@@ -28,22 +28,13 @@ from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
-from propopt.problems.sections import Location, Section, listed_words
-from propopt.problems.sources import Faults, Source
-from propopt.problems.subject.data import (
-    CommonKeys,
-    Extent,
-    ProblemFile,
-)
+from propopt.problems.sections import Section, listed_words
+from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 
 
 # ---- What a job is: the section that asks for it, and what it refuses before it runs
-
-
-Mistake: TypeAlias = tuple[Location, str] | tuple[Location, str, str]
-"""Where, what is wrong, and perhaps the key that is missing there."""
 
 
 class JobSection(Section):
@@ -63,27 +54,13 @@ class JobSection(Section):
         """Those of a file that are of this job alone."""
         return {cls.key}
 
-    def mistakes(self, schema: CommonKeys) -> Iterable[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
         """What the file alone shows to fail."""
         del schema
         return ()
 
-    def check(self, schema: CommonKeys, source: Source) -> None:
-        """Refuse what the file alone shows to fail."""
-        faults = Faults()
-        for location, message, *missing in self.mistakes(schema):
-            key = missing[0] if missing else None
-            faults.found.append(source.error(location, message, missing=key))
-        faults.refuse()
-
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        """Refuse what does not fit the subject's sizes, and files of something else."""
-
     def check_formula(self, function: Function, points: Any) -> None:
         """Refuse a formula that is not finite at points where it is asked."""
-
-    def check_data(self, source: Source) -> None:
-        """Refuse what would fail once the data are read."""
 
     def check_all(self, subject: Callable[[], Subject]) -> None:
         """Refuse what needs all rows and no fitted model."""
@@ -93,13 +70,29 @@ class JobSection(Section):
         del file
         return ()
 
+    def introduce(self, file: ProblemFile, run: JobRun) -> None:
+        """Make what is explained, and print its sizes and its score."""
+        with run.console.status("the function"):
+            _ = file.subject.function
+        run.introduce(file.subject)
+        run.say(*filter(None, (file.schema.description,)))
+        run.say(*[f"model: {words}" for words in [file.model] if words])
+
+    def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
+        """What is found of the subject of a file."""
+
+    def answers(self, found: Any, file: ProblemFile) -> Iterator[Answer]:
+        """What writes it, what is known of the run, and what is printed of it."""
+        del found, file
+        yield Answer()
+
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
         """Do it, write files, print what is read first; what was found.
 
         None if it is resumed, and was finished before.
         """
         files = (*file.files, *self.others_read(file))
-        run = JobRun(self.suffixes, file.name, files, folder, quiet=quiet)
+        run = JobRun(type(self), file.name, files, folder, quiet=quiet)
         run.problem = digest_of_problem(file, files)
         if file.resume is not None and run.was_finished():
             run.say(
@@ -108,9 +101,18 @@ class JobSection(Section):
             return None
         return self.do(file, run)
 
-    @abstractmethod
     def do(self, file: ProblemFile, run: JobRun) -> Any:
         """All of it that comes after names are tried; what was found."""
+
+        def solve() -> Any:
+            self.introduce(file, run)
+            return self.solve(file, run.progress)
+
+        found = run.do(solve, lambda found: self.answers(found, file))
+        run.end(found)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        return found
 
 
 def parts_folder(file: ProblemFile) -> Path | None:
@@ -146,12 +148,27 @@ def _digest_of_file(path: Path) -> str:
 Writer = Callable[[str], None]
 
 
+class Answer(NamedTuple):
+    """What was found, or a part of it, as files and as a printout."""
+
+    writers: Mapping[str, Writer] = MappingProxyType({})
+    """By the suffix, but that of the manifest."""
+    manifest: Mapping[str, Any] = MappingProxyType({})
+    told: Sequence[str] = ()
+    """Sentences that stand before the cards."""
+    cards: Sequence[Card] = ()
+    settings: bool = True
+    """Whether it is said below the last card how it was made."""
+    interrupted: bool = False
+    """Whether it is of what had been finished when work was interrupted."""
+
+
 class JobRun:
     """The files of one run, a suffix for each, and what it prints."""
 
     def __init__(
         self,
-        suffixes: Iterable[str],
+        job: type[JobSection],
         name: str,
         files: Sequence[Path],
         folder: str | Path,
@@ -160,16 +177,47 @@ class JobRun:
     ) -> None:
         self.began = time.perf_counter()
         self.target = writable_folder(folder) / name
-        for suffix in suffixes:
+        for suffix in job.suffixes:
             require_free_name(f"{self.target}{suffix}", tuple(files))
         self.quiet, self.console = quiet, PlainConsole(quiet=quiet)
         self.progress = False if quiet else None
         self.unwritten: list[str] = []
         self.written: list[str] = []
+        self.manifest: dict[str, Any] = {"job": job.key, "name": name}
+        self.interrupted = False
+        self.is_whole = True
+        """Whether another run would find no more."""
         self.problem: str | None = None
         """What tells it from others, where something does."""
         self.say(name, end=" ")
         self.say(f"({files[0]})" if files else "")
+
+    def do(
+        self, solve: Callable[[], Any], answers: Callable[[Any], Iterable[Answer]]
+    ) -> Any:
+        """Find, write and print each part of the answer, and the manifest last."""
+        with self.working():
+            found = solve()
+            for answer in answers(found):
+                self.take(answer)
+            self.write_manifest()
+        return found
+
+    def take(self, answer: Answer) -> None:
+        """Write a part of the answer, and print it."""
+        self.interrupted |= answer.interrupted
+        self.manifest |= answer.manifest
+        try:
+            self.write(answer.writers)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.say(*answer.told)
+        for card in answer.cards:
+            self.console.print()
+            self.console.print(card.text())
+        if answer.cards and answer.settings:
+            how = answer.cards[-1].settings
+            self.say(*(f"{name}: {text}" for name, text in how.items()))
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -188,14 +236,6 @@ class JobRun:
         """Print lines."""
         for line in lines:
             self.console.print(printable(line), end=end)
-
-    def show(self, *cards: Card, settings: bool = True) -> None:
-        """Print cards as text, below the last of them how it was made."""
-        for card in cards:
-            self.console.print()
-            self.console.print(card.text())
-        if settings:
-            self.say(*(f"{name}: {text}" for name, text in cards[-1].settings.items()))
 
     def introduce(self, subject: Subject, *others: str | None) -> None:
         """Sizes, what else there is to say, what is explained, the model's score."""
@@ -218,13 +258,14 @@ class JobRun:
         self.written += writers
         self.console.quiet = self.quiet and not self.unwritten
 
-    def write_manifest(self, content: Mapping[str, Any], *, is_whole: bool) -> None:
+    def write_manifest(self) -> None:
         """Write what the run was, behind all other files, with the digests of these."""
+        is_whole = self.is_whole and not (self.interrupted or self.unwritten)
         finished = None
-        if is_whole and self.problem is not None and not self.unwritten:
+        if is_whole and self.problem is not None:
             files = {suffix: self._digest(suffix) for suffix in self.written}
             finished = {"problem": self.problem, "files": files}
-        told = {**content, "finished": finished}
+        told = {**self.manifest, "finished": finished}
         self.write({".json": partial(write_json, told)})
 
     def was_finished(self) -> bool:
@@ -248,58 +289,6 @@ class JobRun:
         seconds = time.perf_counter() - self.began
         where = f"{printable(self.target)}{listed_words(self.written)}"
         self.console.print(f"{cost}wrote {where} in {seconds:.1f} s\n")
-
-
-class Answer(NamedTuple):
-    """What was found, as files and as a printout."""
-
-    writers: Mapping[str, Writer]
-    """By the suffix, but that of the manifest."""
-    manifest: Mapping[str, Any]
-    cards: Sequence[Card]
-    told: Sequence[str] = ()
-    """Sentences that stand before the cards."""
-    more: Sequence[Card] = ()
-    """Cards of something else, behind the settings of the first."""
-    interrupted: bool = False
-    """Whether it is of what had been finished when work was interrupted."""
-
-
-class LookSection(JobSection):
-    """A job that asks something about a subject, once."""
-
-    @abstractmethod
-    def solve(self, file: ProblemFile, progress: bool | None = None) -> Any:
-        """What is found of the subject of a file."""
-
-    @abstractmethod
-    def answer(self, found: Any, file: ProblemFile) -> Answer:
-        """What writes it, what is known of the run, and what is printed of it."""
-
-    def introduce(self, file: ProblemFile, run: JobRun) -> None:
-        """Make what is explained, and print its sizes and its score."""
-        with run.console.status("the function"):
-            _ = file.subject.function
-        run.introduce(file.subject)
-        run.say(*filter(None, (file.schema.description,)))
-        run.say(*[f"model: {words}" for words in [file.model] if words])
-
-    def do(self, file: ProblemFile, run: JobRun) -> Any:
-        with run.working():
-            self.introduce(file, run)
-            found = self.solve(file, run.progress)
-            answer = self.answer(found, file)
-            content = {"job": self.key, "name": file.name, **answer.manifest}
-            run.write(answer.writers)
-            run.write_manifest(content, is_whole=not answer.interrupted)
-            run.say(*answer.told)
-            run.show(*answer.cards)
-            if answer.more:
-                run.show(*answer.more, settings=False)
-        run.end(found)
-        if answer.interrupted:
-            raise KeyboardInterrupt
-        return found
 
 
 # ---- What is written: the manifest, a page of documents, a figure with one legend

@@ -7,25 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, Tag, model_validator
+from pydantic import Field
 
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.base.text import Reason
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
 from propopt.functions.wrapping import word_rule_of
-from propopt.lime import (
-    TextLaw,
-    TextLimeExplanation,
-    limits,
-    text_limits,
-)
+from propopt.lime import TextLaw, TextLimeExplanation, limits, text_limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import checked_law, law_named
 from propopt.lime.text.text_explanation import AnyLime
@@ -41,8 +35,7 @@ from propopt.problems.baselines import (
 from propopt.problems.jobs.job import (
     MOST_SHOWN,
     Answer,
-    LookSection,
-    Mistake,
+    JobSection,
     Writer,
     manifest,
     write_figure,
@@ -52,17 +45,12 @@ from propopt.problems.sections import (
     Count,
     KernelWidths,
     Positive,
+    Shaped,
     listed_values,
     part,
-    refuse_settings,
     section_of,
-    shaped,
 )
-from propopt.problems.subject.data import (
-    CommonKeys,
-    Extent,
-    ProblemFile,
-)
+from propopt.problems.subject.data import Extent, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
 from propopt.tables.documents import PatternWords, WordRule
@@ -71,14 +59,8 @@ from propopt.tables.frames import listed
 
 RowNumber: TypeAlias = Annotated[int, Field(ge=0, le=MOST_NUMBERS)]
 RowChoice: TypeAlias = Annotated[
-    Annotated[Count, Tag("count")]
-    | Annotated[list[RowNumber], Field(min_length=1), Tag("list")],
-    shaped(
-        "rows_type",
-        "expected how many rows, or a list of their numbers",
-        count=int,
-        list=list,
-    ),
+    Count | Annotated[list[RowNumber], Field(min_length=1)],
+    Shaped("how many rows, or a list of their numbers"),
 ]
 
 
@@ -105,7 +87,7 @@ RowChoice: TypeAlias = Annotated[
         "where nothing is known exactly",
     ),
 )
-class LimeSection(LookSection):
+class LimeSection(JobSection):
     """The limits of LIME at some rows, by :func:`propopt.lime.limits`.
 
     ==================== ==============================================================
@@ -149,11 +131,15 @@ class LimeSection(LookSection):
         True, description="look for what coefficients hide, which takes a while"
     )
 
-    @model_validator(mode="after")
-    def _weights_of_bins(self) -> Self:
+    of_texts: ClassVar = dict.fromkeys(("bandwidth", "words"), OF_TEXTS)
+    of_tables: ClassVar = {
+        **dict.fromkeys(("law", "n_bins", "weights"), NO_EFFECT),
+        "kernel_width": NO_WIDTH,
+    }
+
+    def conflicts(self) -> Iterator[PropoptError]:
         if self.settings()["law"] == "gaussian":
-            refuse_settings(self, "law: gaussian", ("weights",))
-        return self
+            yield from self.without_effect("law: gaussian", "weights")
 
     @property
     def _law(self) -> dict[str, Any]:
@@ -161,27 +147,20 @@ class LimeSection(LookSection):
         own = self.settings()
         return {name: own[name] for name in ("n_bins", "weights", "kernel_width")}
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
-        unused = _NOT_OF_TABLES if schema.data.text is None else _NOT_OF_TEXTS
-        for name in unused.keys() & self.model_fields_set:
-            yield (self.key, name), unused[name]
-
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        del folder
-        with part(self.key):
-            if schema.data.text is None:
-                checked_law(self.settings()["law"], **self._law)
-            if isinstance(self.rows, int):
-                if self.rows > extent.n_points:
-                    raise InvalidInput(
-                        f"rows: expected at most the {extent.n_points} rows to "
-                        f"explain, got {self.rows}"
-                    )
-            elif max(self.rows) >= extent.n_rows:
+    def check(self, extent: Extent) -> None:
+        if extent.data.text is None:
+            checked_law(self.settings()["law"], **self._law)
+        if isinstance(self.rows, int):
+            if self.rows > extent.n_points:
                 raise InvalidInput(
-                    f"rows: expected numbers below {extent.n_rows}, of rows of the "
-                    f"table, got {max(self.rows)}"
+                    f"rows: expected at most the {extent.n_points} rows to explain, "
+                    f"got {self.rows}"
                 )
+        elif max(self.rows) >= extent.n_rows:
+            raise InvalidInput(
+                f"rows: expected numbers below {extent.n_rows}, of rows of the table, "
+                f"got {max(self.rows)}"
+            )
 
     def check_formula(self, function: Function, points: Any) -> None:
         function.value(points)
@@ -227,7 +206,7 @@ class LimeSection(LookSection):
                 )
         return rule
 
-    def answer(self, found: AnyLime, file: ProblemFile) -> Answer:
+    def answers(self, found: AnyLime, file: ProblemFile) -> Iterator[Answer]:
         widths = [] if self.path is None else listed_values(self.path)
         writers: dict[str, Writer] = {"_lime.csv": found.to_csv}
         rules, more = None, []
@@ -255,7 +234,8 @@ class LimeSection(LookSection):
         rest = len(rows) - _ROWS
         notes = [f"{plural(rest, 'more row')} in the files"] if rest > 0 else []
         cards = [found.card(row) for row in rows[:_ROWS]]
-        return Answer(writers, told, cards, [*notes, *found.notes], more)
+        yield Answer(writers, told, [*notes, *found.notes], cards)
+        yield Answer(cards=more, settings=False)
 
     def _facts(self, found: AnyLime) -> dict[str, Any]:
         """What is known of the run, in plain values; JSON has no NaN."""
@@ -271,12 +251,12 @@ class LimeSection(LookSection):
             "evaluations": found.evaluations,
         }
         if isinstance(found, TextLimeExplanation):
-            unused = _NOT_OF_TEXTS
+            unused = self.of_tables
             facts["sources"] = list(found.sources)
             facts["reasons"] = [reason or None for reason in found.reasons]
             facts["n_words"] = [len(words) for words in found.words]
         else:
-            unused = _NOT_OF_TABLES
+            unused = self.of_texts
             facts["source"], facts["reason"] = found.source, found.reason or None
             facts["mean_weight"] = found.mean_weight.tolist()
             facts["effective_share"] = found.effective_share.tolist()
@@ -284,11 +264,6 @@ class LimeSection(LookSection):
         return {"settings": own, **facts}
 
 
-_NOT_OF_TABLES: Final = dict.fromkeys(("bandwidth", "words"), OF_TEXTS)
-_NOT_OF_TEXTS: Final = {
-    **dict.fromkeys(("law", "n_bins", "weights"), NO_EFFECT),
-    "kernel_width": NO_WIDTH,
-}
 _ROWS: Final = 5
 """That are printed, the first."""
 

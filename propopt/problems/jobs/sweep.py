@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import Field, Tag
+from pydantic import Field
 from rich.text import Text
 
 from propopt.base.cards import Card, CardTable
@@ -18,6 +18,7 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import (
     InvalidInput,
     MissingExtra,
+    PropoptError,
     SolverFailure,
     Unwritten,
 )
@@ -31,9 +32,9 @@ from propopt.losses import Objective
 from propopt.problems.baselines import AnyBaseline
 from propopt.problems.inductive import InductiveSection
 from propopt.problems.jobs.job import (
+    Answer,
     JobRun,
     JobSection,
-    Mistake,
     Writer,
     manifest,
     page_writers,
@@ -43,21 +44,19 @@ from propopt.problems.problem import ROBUSTNESS, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
     Location,
+    Missing,
+    Mistakes,
     Nonnegative,
     Positive,
     Section,
+    Shaped,
     Weights,
-    count_weights,
+    count_values,
     listed_values,
     part,
-    shaped,
+    wrong,
 )
-from propopt.problems.sources import Faults, Source
-from propopt.problems.subject.data import (
-    CommonKeys,
-    Extent,
-    ProblemFile,
-)
+from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.solvers.task import find_solver
@@ -66,7 +65,7 @@ from propopt.solvers.task import find_solver
 # ---- The job of ``objective``: minimise it for many weights or limits
 
 
-def _in_names(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_names(schema: SweepKeys) -> Iterator[PropoptError]:
     """Only losses of the objective have weights, limits and axes."""
     named: list[tuple[Location, str]] = [
         *((("sweep", name), name) for name in schema.sweep),
@@ -79,72 +78,66 @@ def _in_names(schema: SweepKeys) -> Iterator[Mistake]:
         if name not in known:
             hint = did_you_mean(name, known)
             has = f"it has {', '.join(known)}"
-            yield location, f"the objective has no {name!r}{hint}; {has}"
+            yield wrong(f"the objective has no {name!r}{hint}; {has}", *location)
     for name in schema.limits:
         if name in schema.sweep:
-            yield ("limits", name), "has weights in sweep; give limits or weights"
+            yield wrong("has weights in sweep; give limits or weights", "limits", name)
 
 
-def _in_weights(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
     """Some weight is above zero, and there are not too many combinations."""
     losses = schema.losses
     smallest = {n: loss.weight for n, loss in losses.items() if n not in schema.limits}
     smallest |= {name: min(values) for name, values in _listed(schema.sweep).items()}
     tried = (*schema.sweep.values(), *schema.limits.values())
-    count = prod(map(count_weights, tried))
+    count = prod(map(count_values, tried))
+    if not any(loss.counts_points for loss in losses.values()):
+        message = "no loss tells the number of points; add gradient_matching or another"
+        yield wrong(message, "objective")
     if not any(smallest.values()):
-        yield (
-            ("objective",),
+        yield wrong(
             "expected a weight above zero, got all zero (for some weights of the "
             "sweep, if there is one)",
+            "objective",
         )
     elif count > MOST_WEIGHTS:
         place = "sweep" if schema.sweep else "limits"
-        yield (place,), f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}"
-
-
-def _in_words(schema: SweepKeys) -> Iterator[Mistake]:
-    """No words where there are columns, and no order of words."""
-    is_text = schema.data.text is not None
-    if "shared_robustness" in schema.losses and not is_text:
-        yield (
-            ("objective", "shared_robustness"),
-            "is of words that documents share, and there is no data.text; rows of a "
-            "table share all columns, as pairwise_robustness has it",
+        yield wrong(
+            f"expected at most {MOST_WEIGHTS:,} combinations, got {count:,}", place
         )
+
+
+def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
+    """No order of words where there are no columns; lengths where there are."""
     smoothness = schema.losses.get("smoothness")
-    if smoothness is not None and is_text:
+    if schema.data.text is None:
+        for place, baseline in enumerate(schema.baselines):
+            if getattr(baseline, "scale", ()) is None:
+                missing = ("baselines", place, Missing("scale"))
+                yield wrong("required, and missing", *missing)
+    elif (
+        smoothness is not None and smoothness.settings()["graph"].kind not in _OF_WORDS
+    ):
         kinds = " or ".join(_OF_WORDS)
         message = f"words have no place beside others to tell here; take {kinds}"
-        if smoothness.settings()["graph"].kind not in _OF_WORDS:
-            yield ("objective", "smoothness", "graph"), message
-
-
-def _in_baselines(schema: SweepKeys) -> Iterator[Mistake]:
-    """No settings of tables where there are documents, and none of these elsewhere."""
-    for place, baseline in enumerate(schema.baselines):
-        mistake = baseline.mistake(is_text=schema.data.text is not None)
-        if mistake is not None and mistake[0] in baseline.model_fields_set:
-            yield ("baselines", place, mistake[0]), mistake[1]
-        elif mistake is not None:
-            yield ("baselines", place), mistake[1], mistake[0]
+        yield wrong(message, "objective", "smoothness", "graph")
 
 
 _NO_NUMBERS: Final = ("categorical", "groups", "text")
 _OF_WORDS: Final = ("correlation", "complete")
 
 
-def _in_columns(schema: SweepKeys) -> Iterator[Mistake]:
+def _in_columns(schema: SweepKeys) -> Iterator[PropoptError]:
     """No categories where numbers are needed."""
     for name in _NO_NUMBERS:
         if not getattr(schema.data, name):
             continue
         if schema.function is not None and name != "text":  # which was told
-            yield ("data", name), "a formula takes numbers alone"
+            yield wrong("a formula takes numbers alone", "data", name)
             return
         if "function_matching" in schema.losses:
             message = f"needs columns that are numbers, and there is data.{name}"
-            yield ("objective", "function_matching"), message
+            yield wrong(message, "objective", "function_matching")
             return
 
 
@@ -153,7 +146,7 @@ def _in_columns(schema: SweepKeys) -> Iterator[Mistake]:
 _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
-def _not_inductive(schema: SweepKeys) -> Iterator[Mistake]:
+def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
     """Other losses than gradient matching, one robustness, and perhaps smoothness.
 
     And weights of zero for what carries from one input to another, limits, categories.
@@ -162,27 +155,27 @@ def _not_inductive(schema: SweepKeys) -> Iterator[Mistake]:
     for name in losses:
         if name not in _OF_INDUCTIVE:
             known = ", ".join(_OF_INDUCTIVE)
-            yield ("objective", name), f"{setting} knows {known} alone"
+            yield wrong(f"{setting} knows {known} alone", "objective", name)
     faithfulness = losses.get("gradient_matching")
     if faithfulness is None or sum(name in losses for name in ROBUSTNESS) != 1:
         needs = "gradient_matching, and either kernel_robustness or pairwise_robustness"
-        yield ("objective",), f"{setting} needs {needs}"
+        yield wrong(f"{setting} needs {needs}", "objective")
     elif (norm := faithfulness.settings()["norm"]) != "l2":
         place = ("objective", "gradient_matching", "norm")
-        yield place, f"{setting} needs 'l2', got {norm!r}"
+        yield wrong(f"{setting} needs 'l2', got {norm!r}", *place)
     for name, loss in losses.items():
         least = min(listed_values(schema.sweep.get(name, [loss.weight])))
         if name != "smoothness" and least == 0.0:
-            yield (
-                ("sweep" if name in schema.sweep else "objective", name),
+            yield wrong(
                 f"{setting} needs a weight > 0; with none, gradients at some inputs "
                 "say nothing of another",
+                *("sweep" if name in schema.sweep else "objective", name),
             )
     if schema.limits:
-        yield ("limits",), f"{setting} knows weights alone; give sweep instead"
+        yield wrong(f"{setting} knows weights alone; give sweep instead", "limits")
     for name in _NO_NUMBERS:
         if getattr(schema.data, name):
-            yield ("data", name), f"{setting} needs columns that are numbers"
+            yield wrong(f"{setting} needs columns that are numbers", "data", name)
 
 
 class Plot(Section):
@@ -194,9 +187,8 @@ class Plot(Section):
 
 
 PickSection: TypeAlias = Annotated[
-    Annotated[Literal["knee"], Tag("knee")]
-    | Annotated[dict[str, Nonnegative], Tag("values")],
-    shaped("pick_type", "expected knee or a mapping", knee="knee", values=dict),
+    Literal["knee"] | dict[str, Nonnegative],
+    Shaped("'knee', or a mapping of each loss swept to a value"),
 ]
 
 
@@ -281,49 +273,31 @@ class SweepKeys(CommonKeys, JobSection):
     def own_keys(cls) -> set[str]:
         return {*SweepKeys.model_fields} - CommonKeys.model_fields.keys()
 
-    def mistakes(self, schema: CommonKeys) -> Iterator[Mistake]:
+    def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         del schema  # it is this
-        for some in (_in_names, _in_weights, _in_words, _in_baselines, _in_columns):
+        for some in (_in_names, _in_weights, _in_words, _in_columns):
             yield from some(self)
         if self.setting == "inductive":
             yield from islice(_not_inductive(self), 1)
         elif "inductive" in self.model_fields_set:
-            yield ("inductive",), "has no effect without setting: inductive"
+            yield wrong("has no effect without setting: inductive", "inductive")
         try:
             find_solver(self.solver)
         except (InvalidInput, MissingExtra) as error:
-            yield ("solver",), str(error).removeprefix("solver: ")
-
-    def check(self, schema: CommonKeys, source: Source) -> None:
-        faults = Faults()
-        with faults.noted():
-            super().check(schema, source)
-        with faults.noted(), source.blaming():
+            yield wrong(str(error).removeprefix("solver: "), "solver")
+        mistakes = Mistakes()
+        with mistakes.noted():
             check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
         for place, baseline in enumerate(self.baselines):
-            with faults.noted(), source.blaming("baselines", place):
+            with mistakes.noted("baselines", place):
                 baseline.build(is_text=self.data.text is not None)
-        faults.refuse()
-
-    def check_extent(self, schema: CommonKeys, extent: Extent, folder: Path) -> None:
-        del schema, folder
-        assert self.objective is not None
-        self.objective.check(extent)
-        if self.setting == "inductive":
-            self.inductive.check(extent)
+        yield from mistakes.found
 
     def check_formula(self, function: Function, points: Any) -> None:
         if "gradient_matching" in self.losses:
             function.gradient(points)
         if "function_matching" in self.losses:
             function.value(points)
-
-    def check_data(self, source: Source) -> None:
-        if not any(loss.counts_points for loss in self.losses.values()):
-            message = "no loss tells the number of points"
-            raise source.error(
-                ("objective",), f"{message}; add gradient_matching or another"
-            )
 
     def check_all(self, subject: Callable[[], Subject]) -> None:
         for name, loss in self.losses.items():
@@ -445,7 +419,7 @@ def run_problem(
         the trade-offs as ``result``.
     """
     find_solver(solver or problem.solver)  # a typo costs no work
-    run = JobRun(SweepKeys.suffixes, problem.name, problem.files, folder, quiet=quiet)
+    run = JobRun(SweepKeys, problem.name, problem.files, folder, quiet=quiet)
     return _run(problem, run, n_jobs, solver)
 
 
@@ -453,49 +427,34 @@ def _run(
     problem: Problem, run: JobRun, n_jobs: int | None, solver: str | None
 ) -> TradeOffs:
     """The same, once the names of files are tried."""
-    console, subject, interrupted = run.console, problem.subject, False
-    with run.working():
-        trade_offs = _solved(problem, run, n_jobs, solver)
-        run.write(_of_losses(trade_offs, problem))
-        run.show(trade_offs.card(), *_excesses(trade_offs))
-        with console.status("attributions"):
-            writers, picked, left_out = _attributions(trade_offs, problem)
-            try:
-                run.write(writers)
-            except KeyboardInterrupt:
-                interrupted = True
-                left_out.append("attributions: interrupted")
-        run.say(*left_out)
-        gradient = subject.sloped.gradient_method
-        content = {
-            "job": SweepKeys.key,
-            "name": problem.name,
-            **manifest(subject, picked, gradient),
-            "pick": problem.pick,
-            "left_out": left_out,
-        }
-        run.write_manifest(
-            content, is_whole=_is_whole(trade_offs, problem, interrupted)
-        )
-        if picked is not None:
-            if not is_lazy(picked):
-                run.show(picked.card())
-            where = "knee" if problem.pick == "knee" else "pick"
-            if words := trade_offs.in_words(picked):
-                run.say("", f"At the {where}: {words}")
-    if interrupted:
-        trade_offs = replace(trade_offs, interrupted=True)
+    found: TradeOffs = run.do(
+        partial(_solved, problem, run, n_jobs, solver), partial(_answers, problem, run)
+    )
+    if run.interrupted:
+        found = replace(found, interrupted=True)
     calls = problem.function.calls
     rows = calls.rows + calls.trials
-    run.end(trade_offs, f"{rows:,} model evaluations, " if rows else "")
-    return trade_offs
+    run.end(found, f"{rows:,} model evaluations, " if rows else "")
+    return found
 
 
-def _is_whole(trade_offs: TradeOffs, problem: Problem, interrupted: bool) -> bool:
-    """Whether another run would find no more."""
-    if interrupted or trade_offs.interrupted or trade_offs.failures:
-        return False
-    return bool(trade_offs.certified(problem.tolerance))
+def _answers(problem: Problem, run: JobRun, found: TradeOffs) -> Iterator[Answer]:
+    """Losses first, as reading attributions moves last digits; then what is picked."""
+    whole = not (found.interrupted or found.failures)
+    run.is_whole = whole and bool(found.certified(problem.tolerance))
+    yield Answer(_of_losses(found, problem), cards=[found.card(), *_excesses(found)])
+    with run.console.status("attributions"):
+        writers, picked, left_out = _attributions(found, problem)
+        yield Answer(writers)
+    left_out += ["attributions: interrupted"] * run.interrupted
+    gradient = problem.subject.sloped.gradient_method
+    told = manifest(problem.subject, picked, gradient)
+    yield Answer({}, {**told, "pick": problem.pick, "left_out": left_out}, left_out)
+    if picked is not None:
+        yield Answer(cards=[] if is_lazy(picked) else [picked.card()])
+        where = "knee" if problem.pick == "knee" else "pick"
+        if words := found.in_words(picked):
+            yield Answer(told=["", f"At the {where}: {words}"])
 
 
 def _solved(
@@ -575,7 +534,7 @@ def _cell(value: Any) -> str:
 
 
 def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:
-    """Table and plot; written first, as reading attributions moves last digits."""
+    """Table and plot."""
 
     def plot(path: str) -> None:
         from matplotlib.figure import Figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,20 +11,26 @@ from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, ValidationError
 
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.functions import Function
 from propopt.functions.wrapping import KnownTable, wrapped_by_margin
-from propopt.losses.graphs.grids import grid_size
 from propopt.problems.problem import Problem
-from propopt.problems.sections import MOST_NUMBERS, Section, Seed, listed_words
-from propopt.problems.sources import Faults, Source
+from propopt.problems.sections import (
+    MOST_NUMBERS,
+    Section,
+    Seed,
+    inner_sections,
+    part,
+    together,
+    wrong,
+)
+from propopt.problems.sources import Source
 from propopt.problems.subject.learning import check_learning, task_of
 from propopt.problems.subject.model_sections import (
     TFIDF,
     Code,
-    Making,
     ModelSection,
     VectorizerSection,
 )
@@ -51,55 +57,46 @@ from propopt.tables.schema import Groups, TableSchema
 class Extent:
     """Sizes, known before any number is."""
 
+    data: Data
+    folder: Path  # of the problem file
     n_rows: int
-    n_points: int  # to explain, N
-    n_known: int  # not explained; N where all are
     n_columns: int
-    n_features: int  # attributions of a point: columns that encode one count once
     columns: tuple[str, ...] = ()  # none are known of a formula
     features: tuple[str, ...] = ()
 
-    @classmethod
-    def of(
-        cls, data: Data, n_rows: int, n_columns: int, n_features: int | None = None
-    ) -> Extent:
-        """Of so many rows, perhaps split into those explained and others."""
-        return cls(
-            n_rows=n_rows,
-            n_points=data.explain or n_rows,
-            n_known=n_rows - (data.explain or 0),
-            n_columns=n_columns,
-            n_features=n_features or n_columns,
-        )
+    @property
+    def n_points(self) -> int:
+        """To explain, N."""
+        return self.data.explain or self.n_rows
+
+    @property
+    def n_known(self) -> int:
+        """Not explained; N where all are."""
+        return self.n_rows - (self.data.explain or 0)
+
+    @property
+    def n_features(self) -> int:
+        """Attributions of a point: columns that encode one count once."""
+        return len(self.features) or self.n_columns
+
+    @property
+    def n_numbers(self) -> int:
+        """Columns that neither are categories nor encode one."""
+        return len(self.data.numeric(self.columns)) if self.columns else self.n_columns
 
 
-def extent_of_formula(data: Data, source: Source) -> Extent:
+def extent_of_formula(data: Data, folder: Path) -> Extent:
     """Of a grid or of random points, without making them."""
-    if data.uniform is not None:
-        place, rows, columns = "uniform", data.uniform.points, data.uniform.dimensions
-    else:
-        assert data.grid is not None
-        place, columns = "grid", data.grid.dimensions
-        with source.blaming("data", "grid"):
-            rows = grid_size(data.grid.per_dimension, columns, data.grid.first)
-    if rows * columns > MOST_NUMBERS:
-        raise source.error(
-            ("data", place),
-            f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), got "
-            f"{rows:,} × {columns:,}",
-        )
-    check_explain(data, rows, source)
-    return Extent.of(data, rows, columns)
-
-
-def check_explain(data: Data, n_rows: int, source: Source) -> None:
-    """Refuse to explain so many rows that none is left."""
-    if data.explain is not None and data.explain >= n_rows:
-        raise source.error(
-            ("data", "explain"),
-            f"expected fewer than the {n_rows} rows there are, so that some are left "
-            f"to fit on, got {data.explain}",
-        )
+    assert data.of_formula is not None
+    with part("uniform" if data.grid is None else "grid"):
+        rows, columns = data.of_formula.size
+        if rows * columns > MOST_NUMBERS:
+            raise InvalidInput(
+                f"expected at most {MOST_NUMBERS:,} numbers (points × dimensions), got "
+                f"{rows:,} × {columns:,}"
+            )
+    data.check_explain(rows)
+    return Extent(data=data, folder=folder, n_rows=rows, n_columns=columns)
 
 
 # ---- The keys of a problem file that are on its subject
@@ -118,66 +115,28 @@ class CommonKeys(Section):
     seed: Seed = 0
 
     @property
-    def explained(self) -> Formula | ModelSection:
-        """The function or the model: exactly one is given."""
-        parts = [part for part in (self.function, self.model) if part is not None]
-        if len(parts) != 1:
-            raise PydanticCustomError(
-                "one_function",
-                "expected exactly one of function and model, got {given}",
-                {"given": "both" if parts else "neither"},
-            )
-        return parts[0]
-
-    @property
     @abstractmethod
     def job(self) -> Any:
         """The section that says what is to be done."""
 
-    @abstractmethod
-    def keys_of_jobs(self) -> dict[str, set[str]]:
-        """By the section of each job the keys that are of it alone."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> CommonKeys:
-        learner = self.explained
-        if isinstance(learner, Formula) or not learner.needs_target:
-            return self
-        if self.data.grid is not None or self.data.uniform is not None:
-            raise PydanticCustomError(
-                "no_table",
-                "a model learns from sklearn or csv, and data has {came}",
-                {"came": "a grid" if self.data.grid else "uniform points"},
-            )
-        if self.data.csv is not None and self.data.target is None:
-            raise PydanticCustomError(
-                "no_target", "a model on a csv needs data.target, the column to learn"
-            )
-        return self
-
-
-# ---- Documents of a problem file: their sizes, and what a model learns of them
-
-
-def check_documents(schema: CommonKeys, source: Source) -> None:
-    """Refuse what explains no documents, and what is of them where there are none."""
-    spec = schema.model
-    if schema.data.text is None:
-        _refuse(spec, "vectorizer", "has no effect without data.text", source)
-        return
-    if spec is None or not spec.takes_texts:
-        place, words = (
-            ("function", "a formula") if spec is None else ("model", spec.words)
-        )
-        raise source.error(
-            (place,), f"{words} takes numbers, and data.text are documents"
-        )
-    _refuse(spec, "smooth", "words are there or not; leave it out", source)
-
-
-def _refuse(spec: ModelSection | None, name: str, message: str, source: Source) -> None:
-    if spec is not None and name in spec.model_fields_set:
-        raise source.error(("model", name), message)
+    def conflicts(self) -> Iterator[PropoptError]:
+        data, model, is_text = self.data, self.model, self.data.text is not None
+        if (self.function is None) == (model is None):
+            came = "both" if model else "neither"
+            yield wrong(f"expected exactly one of function and model, got {came}")
+        elif model is not None and model.needs_target and not data.is_table:
+            came = "a grid" if data.grid else "uniform points"
+            yield wrong(f"a model learns from sklearn or csv, and data has {came}")
+        elif model is not None and model.needs_target and data.csv and not data.target:
+            yield wrong("a model on a csv needs data.target, the column to learn")
+        if is_text and not (model is not None and model.takes_texts):
+            place = "function" if model is None else "model"
+            words = "a formula" if model is None else model.words
+            yield wrong(f"{words} takes numbers, and data.text are documents", place)
+        for location, section in inner_sections(self):
+            told = section.of_tables if is_text else section.of_texts
+            for name in [x for x in told if x in section.model_fields_set]:
+                yield wrong(told[name], *location, name)
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
@@ -306,39 +265,6 @@ class ProblemFile:
         """
         return self.job.run(self, folder, quiet=quiet)
 
-    def check(self) -> None:
-        """Refuse what can be seen to fail without reading or computing anything.
-
-        Raises
-        ------
-        ProblemFileError
-            For a name of no loss or solver, settings that a baseline cannot have,
-            weights that are all zero at once, and too many of them.
-        """
-        faults = Faults()
-        with faults.noted():
-            check_documents(self.schema, self.source)
-        with faults.noted():
-            self._check_one_job()
-            self.job.check(self.schema, self.source)
-        faults.refuse()
-
-    def _check_one_job(self) -> None:
-        """Refuse a file without a job, with two, or with keys of another."""
-        schema, source, faults = self.schema, self.source, Faults()
-        known = schema.keys_of_jobs()
-        keys = [key for key in known if getattr(schema, key) is not None]
-        if len(keys) != 1:
-            raise source.error(
-                tuple(keys[-1:]),
-                f"expected exactly one of {listed_words(known)}, got "
-                f"{listed_words(keys) if keys else 'none of them'}",
-            )
-        of_others = set().union(*known.values()) - self.job.own_keys()
-        for name in sorted(of_others & schema.model_fields_set):
-            faults.add(source, (name,), f"has no effect with {self.job.key}")
-        faults.refuse()
-
     def check_data(self) -> None:
         """Refuse what a run would, as far as the first rows of a table show.
 
@@ -349,19 +275,15 @@ class ProblemFile:
         ------
         ProblemFileError
             For tables, columns, targets and outputs that cannot be, sizes that do not
-            fit each other, formulas that are not finite, and an objective that does
-            not say how many points there are.
+            fit each other, and formulas that are not finite.
         """
-        schema, faults = self.schema, Faults()
-        with faults.noted():
-            self.job.check_data(self.source)
-        with faults.noted():
+        function = self.schema.function
+        with self.source.blaming():
             rows = self._rows(FIRST_ROWS)
-            if schema.function is not None:
-                with self.source.blaming("function"):
-                    function = schema.function.build()
-                    self.job.check_formula(function, self._first_points(rows))
-        faults.refuse()
+            if function is not None:
+                with part("function"):
+                    made = function.build()
+                    self.job.check_formula(made, self._first_points(rows))
 
     def _first_points(self, rows: Rows | None) -> Any:
         """Some of the points, the last that are not of a table among them."""
@@ -374,7 +296,6 @@ class ProblemFile:
 
     def check_all_data(self) -> None:
         """The same with all rows, and all that needs no fitted model."""
-        self.job.check_data(self.source)
         with self.source.blaming():
             self.job.check_all(lambda: self.subject)
         _ = self.subject
@@ -384,7 +305,9 @@ class ProblemFile:
     @cached_property
     def subject(self) -> Subject:
         """What is explained; all jobs share it, and no model is fitted yet."""
-        rows, data, seed = self._rows(None), self.schema.data, self.schema.seed
+        with self.source.blaming():
+            rows = self._rows(None)
+        data, seed = self.schema.data, self.schema.seed
         if rows is None:
             points, others = data.points(seed)
             make = partial(self._function, others, None, None)
@@ -400,7 +323,7 @@ class ProblemFile:
         names = _names(others)
         return Subject(
             **table,
-            make=partial(self._function, others, table["others_target"], known),
+            make=partial(self._function, others, table.get("others_target"), known),
             columns=columns,
             make_learner=partial(self._estimator, names, is_seeded=False),
             seed=seed,
@@ -412,94 +335,88 @@ class ProblemFile:
         So many rows of a CSV are read, from the first, and of its target all; None is
         all.
         """
-        schema, source, data = self.schema, self.source, self.schema.data
+        schema, data, folder = self.schema, self.schema.data, self.source.path.parent
         if not data.is_table:
-            extent = extent_of_formula(data, source)
+            with part("data"):
+                extent = extent_of_formula(data, folder)
             self._check_sizes(extent)
             self._check_model([str(number) for number in range(extent.n_columns)], None)
             return None
-        rows = read_rows(data, source, n_rows)
-        check_explain(data, rows.n_rows, source)
+        rows = checked_rows(data, folder, n_rows)
         order = order_of_rows(schema.seed, rows.n_rows)
         learned = order[data.explain or 0 :]
         target = None if rows.target is None else rows.target.iloc[learned]
-        faults = Faults()
-        if data.text is not None:
-            texts, rule = rows.features, PatternWords()
-            explained = texts.iloc[order[: data.explain]]
-            words = {one.word for text in explained for one in rule.find(text)}
-            with faults.noted():  # a model may know fewer words
-                self._check_sizes(Extent.of(data, rows.n_rows, max(len(words), 1)))
-            with faults.noted():
+        sized = partial(Extent, data=data, folder=folder, n_rows=rows.n_rows)
+        with together() as mistakes:
+            if data.text is not None:
+                texts, rule = rows.features, PatternWords()
+                explained = texts.iloc[order[: data.explain]]
+                words = {one.word for text in explained for one in rule.find(text)}
+                with mistakes.noted():  # a model may know fewer words
+                    self._check_sizes(sized(n_columns=max(len(words), 1)))
                 names, counted = [], vectorizer_of(data, schema.model)
                 if counted is not None:
-                    with source.blaming("model", "vectorizer"):
+                    with part("model", "vectorizer"):
                         names = counted.vocabulary(texts.iloc[learned].tolist())
                 self._check_model(names, target)
-        else:
-            names = [*map(str, rows.features)]
-            with faults.noted():
-                with source.blaming("data"):
-                    features = tuple(map(str, _columns(data, rows.features).names))
-                extent = Extent.of(data, rows.n_rows, len(names), len(features))
-                own = replace(extent, columns=tuple(names), features=features)
-                self._check_sizes(own)
-            with faults.noted():
-                self._check_model(names, target)
-            with faults.noted():
+            else:
+                names = [*map(str, rows.features)]
+                with mistakes.noted():
+                    with part("data"):
+                        features = tuple(map(str, _columns(data, rows.features).names))
+                    own = sized(n_columns=len(names), features=features)
+                    self._check_sizes(replace(own, columns=tuple(names)))
+                with mistakes.noted():
+                    self._check_model(names, target)
                 self._check_missing(missing_numbers(rows.features))
-        faults.refuse()
         return rows
 
     def _check_sizes(self, extent: Extent) -> None:
-        with self.source.blaming():
-            self.job.check_extent(self.schema, extent, self.source.path.parent)
+        with together() as mistakes:
+            for location, section in inner_sections(self.schema):
+                with mistakes.noted(*location):
+                    section.check(extent)
 
     def _check_model(self, columns: list[str], target: pd.Series[Any] | None) -> None:
         """Refuse a model that cannot learn the target, or not give its output."""
-        schema, source, spec = self.schema, self.source, self.schema.model
+        spec = self.schema.model
         if spec is None:
             return
-        model, n_columns = self._estimator(columns), len(columns)
-        with source.blaming("model"):
+        with part("model"):
+            model, n_columns = self._estimator(columns), len(columns)
             check_learning(model, spec, target, n_columns, refits=self.job.refits)
-        if spec.smooth is not None:
-            with source.blaming("model", "smooth", "n_samples"):
-                spec.smooth.check(len(schema.data.numeric(columns)))
 
     def _check_missing(self, columns: list[str]) -> None:
         """Refuse columns with missing numbers, where what is explained takes none."""
         if self.schema.model is not None:
-            with self.source.blaming("model"):
+            with part("model"):
                 self.schema.model.check_missing(columns)
         elif columns:
             message = f"a formula takes no missing numbers: {listed(columns)}"
-            raise self.source.error(("data", "csv"), message)
+            raise wrong(message, "data", "csv")
 
     def _estimator(self, columns: Sequence[str], *, is_seeded: bool = True) -> Any:
         """One that is fitted or not, or a callable; None of a formula."""
         schema, data, spec = self.schema, self.schema.data, self.schema.model
         if spec is None:
             return None
-        making = Making(
+        return spec.make(
             folder=self.source.path.parent,
             seed=schema.seed if is_seeded else None,
-            task=task_of(spec, data.sklearn, self.source),
+            task=task_of(spec, data.sklearn),
             columns=tuple(columns),
             categorical=tuple(data.categorical),
             code=self.code,
             vectorizer=vectorizer_of(data, spec),
         )
-        with self.source.blaming("model"):
-            return spec.make(making)
 
     def _function(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())
-        model = self._estimator(_names(table))
         wrapped = partial(self._wrapped, table, known)
         with self.source.blaming("model"):
+            model = self._estimator(_names(table))
             return learn(model, table, target, wrapped, self.schema.seed)
 
     def _wrapped(self, table: Any, known: Known, model: Any) -> Function:
@@ -541,6 +458,14 @@ def _names(table: Any) -> list[str]:
     return [str(name) for name in names]
 
 
+def checked_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
+    """The table, of which some rows are left to fit on."""
+    with part("data"):
+        rows = read_rows(data, folder, n_rows)
+        data.check_explain(rows.n_rows)
+    return rows
+
+
 def check_table(source: Source, n_rows: int) -> None:
     """Refuse a table that cannot be, whatever else is wrong with the file."""
     content = source.content
@@ -549,7 +474,8 @@ def check_table(source: Source, n_rows: int) -> None:
     except (LookupError, TypeError, ValidationError):
         return
     if data.is_table:
-        check_explain(data, read_rows(data, source, n_rows).n_rows, source)
+        with source.blaming():
+            checked_rows(data, source.path.parent, n_rows)
 
 
 def _columns(data: Data, table: pd.DataFrame) -> TableSchema:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,9 +23,9 @@ from propopt.functions.outputs import (
     read_index,
     read_output,
 )
-from propopt.problems.sources import Source
+from propopt.problems.sections import Missing, wrong
 from propopt.problems.subject.model_sections import ModelSection, TaskKind
-from propopt.problems.subject.tables import missing_numbers
+from propopt.problems.subject.tables import SKLEARN_TABLES, missing_numbers
 from propopt.structures.boosters import last_step
 from propopt.tables.frames import listed
 
@@ -34,23 +33,15 @@ from propopt.tables.frames import listed
 # ---- Models of a problem file: what they can learn and give, and how they are fitted
 
 
-_TASKS: Final[Mapping[str | None, TaskKind]] = {
-    "breast_cancer": "classification",
-    "diabetes": "regression",
-    "digits": "classification",
-    "iris": "classification",
-    "wine": "classification",
-}
-
-
-def task_of(spec: ModelSection, table: str | None, source: Source) -> TaskKind | None:
+def task_of(spec: ModelSection, table: str | None) -> TaskKind | None:
     """What a model learns: as the file says, or what scikit-learn's table is for."""
     if not spec.takes("task"):
         return None
-    task: TaskKind | None = spec.settings()["task"] or _TASKS.get(table)
+    known: Any = None if table is None else SKLEARN_TABLES[table][0]
+    task: TaskKind | None = spec.settings()["task"] or known
     if task is None:
         message = f"required for {spec.words} on a csv, and missing"
-        raise source.error(("model",), message, missing="task")
+        raise wrong(message, Missing("task"))
     return task
 
 

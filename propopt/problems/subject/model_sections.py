@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, Tag, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from scipy.sparse import issparse
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -30,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from propopt.base import resources
 from propopt.base.arrays import Attributions, Points, Values
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
 from propopt.base.text import Reason
 from propopt.functions import Function, smoothed
@@ -46,9 +44,10 @@ from propopt.problems.sections import (
     OneOf,
     Positive,
     Section,
+    Shaped,
     part,
     section_of,
-    shaped,
+    wrong,
 )
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import SumOfProducts
@@ -60,8 +59,7 @@ from propopt.tables.schema import array_scales
 
 
 StopWords: TypeAlias = Annotated[
-    Annotated[Literal["english"], Tag("name")] | Annotated[list[str], Tag("list")],
-    shaped("words_type", "expected 'english', or a list of words", name=str, list=list),
+    Literal["english"] | list[str], Shaped("'english', or a list of words")
 ]
 Share: TypeAlias = Annotated[float, Field(gt=0, le=1)]
 MOST_OF_A_GRAM: Final = 20
@@ -91,20 +89,15 @@ class VectorizerSection(Section):
     max_features: Count | None = Field(None, description="those that come most often")
     binary: bool = Field(False, description="whether it is there, not how often")
 
-    @model_validator(mode="after")
-    def _from_few_to_many(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         lengths = self.ngram_range
         if len(lengths) != 2 or lengths[0] > lengths[1]:
-            raise PydanticCustomError(
-                "ngram_range",
-                "ngram_range: expected two numbers, the smaller first, such as [1, 2]",
-            )
-        return self
+            expected = "expected two numbers, the smaller first, such as [1, 2]"
+            yield wrong(f"ngram_range: {expected}")
 
-    def make(self) -> Any:
-        """The vectorizer, to be fitted."""
-        lengths = {"ngram_range": tuple(self.ngram_range)}
-        return self.makes(**self.settings("kind") | lengths, dtype=np.float64)
+    def make(self, **others: Any) -> Any:
+        lengths = tuple(self.ngram_range)
+        return super().make(ngram_range=lengths, dtype=np.float64, **others)
 
     def vocabulary(self, texts: Sequence[str]) -> list[str]:
         """The words that are counted in documents, or runs of words."""
@@ -211,26 +204,23 @@ class Smooth(Section):
         "them; gradients need at least two for each feature",
     )
 
-    @model_validator(mode="after")
-    def _no_noise_of_observed_values(self) -> Self:
+    def conflicts(self) -> Iterator[PropoptError]:
         if self.law == "data" and "scale" in self.model_fields_set:
-            raise PydanticCustomError(
-                "scale_of_data_law",
-                "scale: the data law has its own bandwidths; leave it out",
-            )
-        return self
+            yield wrong("scale: the data law has its own bandwidths; leave it out")
 
-    def check(self, n_numbers: int) -> None:
-        """Refuse fewer pairs than the slopes of so many numeric columns need."""
-        if self.law == "gaussian" and self.n_samples < 2 * n_numbers:
-            raise InvalidInput(
-                f"expected at least {2 * n_numbers}, two for each of {n_numbers} "
-                f"numeric columns, got {self.n_samples}"
+    def check(self, extent: Any) -> None:
+        least = 2 * extent.n_numbers
+        if self.law == "gaussian" and self.n_samples < least:
+            raise wrong(
+                f"expected at least {least}, two for each of {extent.n_numbers} "
+                f"numeric columns, got {self.n_samples}",
+                "n_samples",
             )
         if self.law == "data" and self.n_samples % N_BLOCKS:
-            raise InvalidInput(
+            raise wrong(
                 f"expected a multiple of {N_BLOCKS}, the number of blocks of draws "
-                f"that tell their error, got {self.n_samples}"
+                f"that tell their error, got {self.n_samples}",
+                "n_samples",
             )
 
     def build(self, function: Function, table: Any, seed: int) -> Function:
@@ -267,26 +257,18 @@ class Code(Enum):
 TaskKind: TypeAlias = Literal["classification", "regression"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Making:
-    """What a section needs to make its model, beside its own settings."""
-
-    folder: Path  # that of the problem file
-    seed: int | None  # None for models that are seeded at each fit
-    task: TaskKind | None = None
-    columns: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    code: Code = Code.REFUSED
-    vectorizer: VectorizerSection | None = None  # None where there are no documents
-
-
 class ModelSection(Section):
     """A model, and the output of it that is explained.
 
-    A subclass has a ``kind``, settings with their defaults, and ``make``; its place in
+    A subclass has a ``kind``, and settings with their defaults; ``make`` gives an
+    estimator, to be fitted or fitted already, or a callable. It may take the ``folder``
+    of the problem file, its ``columns`` and those that are ``categorical``, its
+    ``task``, a ``seed``, a ``vectorizer``, and whether ``code`` may run. Its place in
     ``AnyModel`` makes it one of the models that a file may name.
     """
 
+    of_texts: ClassVar = {"vectorizer": "has no effect without data.text"}
+    of_tables: ClassVar = {"smooth": "words are there or not; leave it out"}
     words: ClassVar[str] = "a model"
     """What messages call it."""
     needs_target: ClassVar[bool] = True
@@ -313,11 +295,6 @@ class ModelSection(Section):
     def takes(cls, setting: str) -> bool:
         """Whether it has this setting."""
         return setting in cls.model_fields
-
-    def make(self, making: Making) -> Any:
-        """An estimator, to be fitted or fitted already, or a callable."""
-        own = self.settings("kind", *TaskSection.model_fields)
-        return self.makes(making, **own)
 
     def check_size(self, n_columns: int, n_outputs: int, n_rows: int) -> None:
         """Refuse, before it is fitted, a model that would not fit into memory."""
@@ -355,14 +332,15 @@ class TaskSection(ModelSection):
     task: TaskKind | None = Field(None, description="known for scikit-learn's tables")
 
 
-def scaled(estimator: Any, making: Making) -> Any:
+def scaled(
+    estimator: Any, categorical: Sequence[str], vectorizer: VectorizerSection | None
+) -> Any:
     """The estimator behind what makes numbers of the same size from columns.
 
     Of documents it gets what their vectorizer gives.
     """
-    if making.vectorizer is not None:
-        return make_pipeline(making.vectorizer.make(), estimator)
-    categorical = making.categorical
+    if vectorizer is not None:
+        return make_pipeline(vectorizer.make(), estimator)
     if not categorical:
         return make_pipeline(StandardScaler(), estimator)
     # a category that occurs only in rows to explain has no indicator
@@ -375,40 +353,46 @@ def scaled(estimator: Any, making: Making) -> Any:
 # ---- Linear models and networks, behind a scaler
 
 
-def _linear(making: Making) -> Any:
+def _linear(categorical: Sequence[str], vectorizer: Any) -> Any:
     """Least squares."""
-    return scaled(LinearRegression(), making)
+    return scaled(LinearRegression(), categorical, vectorizer)
 
 
-def _logistic(making: Making, regularization: Nonnegative = 1e-2) -> Any:
+def _logistic(
+    categorical: Sequence[str], vectorizer: Any, regularization: Nonnegative = 1e-2
+) -> Any:
     """Logistic regression."""
     strength = 1 / regularization if regularization else np.inf
-    return scaled(LogisticRegression(C=strength, max_iter=10_000), making)
+    model = LogisticRegression(C=strength, max_iter=10_000)
+    return scaled(model, categorical, vectorizer)
 
 
 def _network(
-    making: Making,
+    categorical: Sequence[str],
+    vectorizer: Any,
+    task: TaskKind,
+    seed: int | None,
     hidden: Sequence[Count] = (32, 32),
     activation: Literal["tanh", "relu", "logistic", "identity"] = "tanh",
     regularization: Nonnegative = 1e-2,
     target: Literal["as_is", "standardized"] = "as_is",
 ) -> Any:
     """A multi-layer perceptron."""
-    if target == "standardized" and making.task == "classification":
+    if target == "standardized" and task == "classification":
         with part("target"):
             raise InvalidInput("labels of classes cannot be standardized")
-    kind = MLPClassifier if making.task == "classification" else MLPRegressor
+    kind = MLPClassifier if task == "classification" else MLPRegressor
     network = kind(
         hidden_layer_sizes=tuple(hidden),
         activation=activation,
         alpha=regularization,
         solver="lbfgs",  # tables are small: it converges, least by chance
         max_iter=20_000,
-        random_state=making.seed,
+        random_state=seed,
     )
     if target == "standardized":
         network = TransformedTargetRegressor(network, transformer=StandardScaler())
-    return scaled(network, making)
+    return scaled(network, categorical, vectorizer)
 
 
 def _check_network(own: Any, n_columns: int, n_outputs: int, n_rows: int) -> None:
@@ -433,7 +417,7 @@ def _learned(
 ) -> Any:
     """A section of the settings of what makes a model."""
     section = section_of(
-        made, base, name, without=("making",), **said, kind=Literal[kind]
+        made, base, name, without=("categorical", "seed"), **said, kind=Literal[kind]
     )
     section.words, section.takes_texts = words, True
     return section
@@ -486,16 +470,16 @@ class TreesSection(TaskSection):
     fixed: ClassVar[Mapping[str, Any]] = {}
     """What a file does not choose."""
 
-    def make(self, making: Making) -> Any:
-        name = "Classifier" if making.task == "classification" else "Regressor"
+    def make(self, **others: Any) -> Any:
+        name = "Classifier" if others["task"] == "classification" else "Regressor"
         kind = getattr(resources.require(self.package), f"{self.estimator}{name}")
         settings = self.settings("kind", *TaskSection.model_fields)
-        trees = kind(**settings, **self.fixed, random_state=making.seed)
-        if making.vectorizer is None:
-            return make_pipeline(_as_numbers(making.categorical), trees)
+        trees = kind(**settings, **self.fixed, random_state=others["seed"])
+        if others["vectorizer"] is None:
+            return make_pipeline(_as_numbers(others["categorical"]), trees)
         dense = FunctionTransformer(_dense, accept_sparse=True)
         between = [] if self.takes_sparse else [dense]
-        return make_pipeline(making.vectorizer.make(), *between, trees)
+        return make_pipeline(others["vectorizer"].make(), *between, trees)
 
 
 class LightGbmModel(TreesSection):

@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_core import PydanticCustomError
 
 from propopt.base import resources
 from propopt.base.arrays import Array
@@ -22,13 +21,12 @@ from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
 from propopt.functions.differences import step_for
 from propopt.functions.jumps import SINGLE
-from propopt.problems.sections import Label, OneOf, part
+from propopt.problems.sections import Label, OneOf, part, refused, wrong
 from propopt.problems.subject.model_sections import (
     TREES,
     Code,
     LinearModel,
     LogisticModel,
-    Making,
     ModelSection,
     NetworkModel,
 )
@@ -40,11 +38,8 @@ from propopt.tables.frames import listed, read_table
 
 def _module_and_object(path: str) -> str:
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", path):
-        raise PydanticCustomError(
-            "object_path",
-            "expected module:object, such as package.module:model, got {came}",
-            {"came": repr(path[:60])},
-        )
+        example = "such as package.module:model"
+        raise refused(wrong(f"expected module:object, {example}, got {path[:60]!r}"))
     return path
 
 
@@ -70,10 +65,10 @@ class ImportedModel(ModelSection):
         description="module:object; needs --allow-code, since an import runs code",
     )
 
-    def make(self, making: Making) -> Any:
+    def make(self, **others: Any) -> Any:
         name, _, attributes = self.path.partition(":")
         with part("import"):
-            if making.code is Code.REFUSED:
+            if others["code"] is Code.REFUSED:
                 raise InvalidInput(
                     f"importing {self.path} runs Python code; add --allow-code to the "
                     "command (code=Code.ALLOWED in Python) if you trust it"
@@ -279,11 +274,12 @@ class OnnxModel(ModelSection):
         None, description="the output of the file to explain, where there are several"
     )
 
-    def make(self, making: Making) -> Any:
-        if making.categorical:
+    def make(self, **others: Any) -> Any:
+        if others["categorical"]:
             raise InvalidInput("takes numbers, and there are data.categorical")
         with part("onnx"):
-            return read_onnx(making.folder / self.onnx, self.tensor, making.columns)
+            path = others["folder"] / self.onnx
+            return read_onnx(path, self.tensor, others["columns"])
 
     def check_table(self, model: Any, table: Any) -> None:
         if not model.is_single:
@@ -339,11 +335,7 @@ def _with_kind(value: Any) -> Any:
     own = _KEYS.get(kind) if isinstance(kind, str) else None
     others = set() if own is None else set().union(*_KEYS.values()) - own
     for name in sorted(others & set(value)):
-        raise PydanticCustomError(
-            "no_effect",
-            "{name} has no effect with {chosen}",
-            {"name": name, "chosen": kind},
-        )
+        raise refused(wrong(f"{name} has no effect with {kind}"))
     return value
 
 

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from sklearn.base import BaseEstimator
 
-from propopt.base.errors import FlatFunctionWarning, InvalidInput
+from propopt.base.errors import FlatFunctionWarning, InvalidInput, PropoptError
 from propopt.explaining.targets import jumps, reference_of
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
 from propopt.functions.function import EXACT, read_function
@@ -23,7 +22,7 @@ from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import KnownTable, wrapped_by_margin
 from propopt.losses.faithfulness import Estimate
-from propopt.problems.sections import Section, refuse_settings
+from propopt.problems.sections import Section, wrong
 from propopt.problems.subject.learning import (
     MAYBE_FITTED,
     ModelScore,
@@ -390,13 +389,11 @@ class Formula(Section):
         None, description="of power only"
     )
 
-    @model_validator(mode="after")
-    def _degree_of_power(self) -> Formula:
-        if self.name == "power" and self.degree is None:
-            raise PydanticCustomError("degree", "power needs a degree, such as 3")
+    def conflicts(self) -> Iterator[PropoptError]:
         if self.name != "power":
-            refuse_settings(self, self.name, ("degree",))
-        return self
+            yield from self.without_effect(self.name, "degree")
+        elif self.degree is None:
+            yield wrong("power needs a degree, such as 3")
 
     def build(self) -> Function:
         """The function of that name."""

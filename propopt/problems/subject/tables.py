@@ -18,24 +18,26 @@ from typing import IO, Any, Final, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 from propopt.base.arrays import Points
 from propopt.base.checks import did_you_mean
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
 from propopt.losses.graphs import grid
+from propopt.losses.graphs.grids import grid_size
 from propopt.problems.sections import (
     Count,
     Interval,
     Location,
     Section,
-    refuse_settings,
+    listed_words,
+    part,
+    together,
+    wrong,
 )
-from propopt.problems.sources import Faults, Source
 from propopt.tables.frames import listed
 
 
@@ -237,9 +239,16 @@ class Grid(Interval):
     dimensions: Count
     first: Count | None = None
 
-    def build(self) -> Points:
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many points and dimensions, without making them."""
+        n_points = grid_size(self.per_dimension, self.dimensions, self.first)
+        return n_points, self.dimensions
+
+    def build(self, seed: int) -> Points:
         """The points, the last dimension fastest."""
-        return grid(**self.model_dump())
+        del seed
+        return grid(**self.settings())
 
 
 class Uniform(Interval):
@@ -248,10 +257,14 @@ class Uniform(Interval):
     points: Count
     dimensions: Count
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many points and dimensions."""
+        return self.points, self.dimensions
+
     def build(self, seed: int) -> Points:
         """The points that a seed draws."""
-        shape = (self.points, self.dimensions)
-        return np.random.default_rng(seed).uniform(self.low, self.high, shape)
+        return np.random.default_rng(seed).uniform(self.low, self.high, self.size)
 
 
 class Data(Section):
@@ -287,49 +300,45 @@ class Data(Section):
         description="scale numeric columns to mean 0, variance 1 of the fitted rows",
     )
 
-    @model_validator(mode="after")
-    def _one_source(self) -> Data:
-        sources = ("grid", "uniform", "sklearn", "csv")
-        user_sources = [n for n in sources if getattr(self, n) is not None]
-        if len(user_sources) != 1:
-            raise PydanticCustomError(
-                "one_source",
-                "expected exactly one of grid, uniform, sklearn and csv, got {given}",
-                {"given": " and ".join(user_sources) or "none of them"},
-            )
-        refuse_settings(self, user_sources[0], _NOT_OF_SOURCE[user_sources[0]])
+    def conflicts(self) -> Iterator[PropoptError]:
+        given = [name for name in _NOT_OF_SOURCE if getattr(self, name) is not None]
+        if len(given) != 1:
+            came = " and ".join(given) or "none of them"
+            known = listed_words(_NOT_OF_SOURCE)
+            yield wrong(f"expected exactly one of {known}, got {came}")
+            return
+        yield from self.without_effect(given[0], *_NOT_OF_SOURCE[given[0]])
         if self.text is not None:
-            refuse_settings(self, "text", _NOT_OF_TEXT)
-        return self
+            yield from self.without_effect("text", *_NOT_OF_TEXT)
+        columns = Counter([*self.categorical, *chain(*self.groups.values())])
+        for name in [name for name, count in columns.items() if count > 1]:
+            yield wrong(f"column {name!r} stands twice in categorical and groups")
+        for name in [name for name, group in self.groups.items() if len(group) < 2]:
+            yield wrong(f"group {name!r} needs at least two columns")
 
-    @model_validator(mode="after")
-    def _columns_once(self) -> Data:
-        listed = [*self.categorical, *chain.from_iterable(self.groups.values())]
-        twice = next((name for name in listed if listed.count(name) > 1), None)
-        if twice is not None:
-            raise PydanticCustomError(
-                "column_twice",
-                "column {name} stands twice in categorical and groups",
-                {"name": repr(twice)},
-            )
-        small = next((n for n, group in self.groups.items() if len(group) < 2), None)
-        if small is not None:
-            raise PydanticCustomError(
-                "small_group",
-                "group {name} needs at least two columns",
-                {"name": repr(small)},
-            )
-        return self
+    @property
+    def of_formula(self) -> Grid | Uniform | None:
+        """What says where points are, if they are not rows of a table."""
+        return self.grid or self.uniform
 
     @property
     def is_table(self) -> bool:
         """Whether there are rows of a table, not points of a grid or drawn."""
-        return self.grid is None and self.uniform is None
+        return self.of_formula is None
+
+    def check_explain(self, n_rows: int) -> None:
+        """Refuse to explain so many rows that none is left."""
+        if self.explain is not None and self.explain >= n_rows:
+            raise wrong(
+                f"expected fewer than the {n_rows} rows there are, so that some are "
+                f"left to fit on, got {self.explain}",
+                "explain",
+            )
 
     @property
     def outcome(self) -> str | None:
         """What the model learns, in words; None where the labels say it themselves."""
-        return self.target if self.sklearn is None else _OUTCOMES.get(self.sklearn)
+        return self.target if self.sklearn is None else SKLEARN_TABLES[self.sklearn][1]
 
     def numeric(self, table: Iterable[object]) -> list[str]:
         """The columns that neither are categories nor encode one."""
@@ -339,18 +348,21 @@ class Data(Section):
 
     def points(self, seed: int) -> tuple[Points, Points]:
         """Points to explain and the others, where there is no table."""
-        if self.grid is not None:
-            points = self.grid.build()
-            return points, points
-        assert self.uniform is not None
-        points = self.uniform.build(seed)
+        assert self.of_formula is not None
+        points = self.of_formula.build(seed)
         if self.explain is None:
             return points, points
         return points[: self.explain], points[self.explain :]
 
 
-_OUTCOMES = {"diabetes": "disease progression", "digits": "digit"}
-"""Of scikit-learn's tables; labels of the others are text, such as "malignant"."""
+SKLEARN_TABLES: Final = {
+    "breast_cancer": ("classification", None),
+    "diabetes": ("regression", "disease progression"),
+    "digits": ("classification", "digit"),
+    "iris": ("classification", None),
+    "wine": ("classification", None),
+}
+"""What is learned of each; None where labels are text that says so: "malignant"."""
 
 _NOT_OF_TEXT = ("standardize", "categorical", "groups")
 _NOT_OF_SOURCE = {
@@ -368,37 +380,36 @@ _LARGEST = 1e100
 """Of the numbers of a table: their squares do not overflow."""
 
 
-def read_columns(table: pd.DataFrame, data: Data, source: Source) -> pd.DataFrame:
+def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
     """The columns as numbers, NaN where missing, or categories where declared."""
-    check_declared(list(table), data, source)
+    check_declared(list(table), data)
     if data.standardize and not data.numeric(table):
-        raise source.error(("data", "standardize"), "there is no numeric column")
-    numbers, faults = [c for c in table if c not in data.categorical], Faults()
+        raise wrong("there is no numeric column", "standardize")
+    numbers = [c for c in table if c not in data.categorical]
     numeric = [c for c in numbers if pd.api.types.is_numeric_dtype(table[c].dtype)]
     floats, categories = table[numeric].astype(float), table[data.categorical]
     cells = np.abs(np.nan_to_num(floats.to_numpy(dtype=float), posinf=np.inf))
     sizes = cells.max(axis=0, initial=0)
     infinite = floats.columns[np.isinf(sizes)]
     large = floats.columns[np.isfinite(sizes) & (sizes > _LARGEST)]
-    with faults.noted(), source.blaming("data", "csv"):
+    with part("csv"), together() as mistakes:
         texts = table[[c for c in numbers if c not in numeric]]
         if len(texts.columns):
             column = texts.iloc[:, 0]
             known = pd.to_numeric(column, errors="coerce").notna() | column.isna()
             strange = column[~known].tolist()[:1]
             example = [f"; {column.name} holds {cell!r:.60}" for cell in strange]
-            raise InvalidInput(
+            mistakes.add(
                 "columns must be numeric, or be named in data.categorical, and these "
                 f"are not: {', '.join([*texts])}{''.join(example)}"
             )
-    for columns, must, some in (
-        (infinite, "be finite", "infinite"),
-        (large, f"lie within ±{_LARGEST:g}", "larger"),
-    ):
-        if len(columns):
-            told = f"numbers must {must}, and in these columns some are {some}"
-            faults.add(source, ("data", "csv"), f"{told}: {', '.join(columns)}")
-    faults.refuse()
+        for columns, must, some in (
+            (infinite, "be finite", "infinite"),
+            (large, f"lie within ±{_LARGEST:g}", "larger"),
+        ):
+            if len(columns):
+                told = f"numbers must {must}, and in these columns some are {some}"
+                mistakes.add(f"{told}: {', '.join(columns)}")
     return joined(floats, categories.astype("category"))[list(table)]
 
 
@@ -413,20 +424,20 @@ def missing_numbers(table: pd.DataFrame) -> list[str]:
     return [str(column) for column in numbers.columns[numbers.isna().any()]]
 
 
-def check_declared(columns: Sequence[Hashable], data: Data, source: Source) -> None:
+def check_declared(columns: Sequence[Hashable], data: Data) -> None:
     """Refuse categories and groups of columns that are not there."""
-    known, faults = [str(column) for column in columns], Faults()
+    known = [str(column) for column in columns]
     declared: list[tuple[Location, str]] = [
-        (("data", "categorical"), column) for column in data.categorical
+        (("categorical",), column) for column in data.categorical
     ]
     for name, group in data.groups.items():
-        declared += [(("data", "groups", name), column) for column in group]
-    for location, column in declared:
-        if column not in known:
-            hint, names = did_you_mean(column, known), ", ".join(known)
-            message = f"there is no column {column!r}{hint}; there are {names}"
-            faults.add(source, location, message)
-    faults.refuse()
+        declared += [(("groups", name), column) for column in group]
+    with together() as mistakes:
+        for location, column in declared:
+            if column not in known:
+                hint, names = did_you_mean(column, known), ", ".join(known)
+                message = f"there is no column {column!r}{hint}; there are {names}"
+                mistakes.add(message, *location)
 
 
 # ---- Tables of a problem file: rows as they are read, and as they are explained
@@ -441,13 +452,13 @@ class Rows:
     target: pd.Series[Any] | None  # of all rows
 
 
-def read_rows(data: Data, source: Source, n_rows: int | None) -> Rows:
+def read_rows(data: Data, folder: Path, n_rows: int | None) -> Rows:
     """The table of a problem file."""
     if data.csv is not None:
-        return _of_csv(data, source, n_rows)
+        return _of_csv(data, folder / data.csv, n_rows)
     bunch = getattr(datasets, f"load_{data.sklearn}")(as_frame=True)
     target = bunch.target
-    if data.sklearn in ("breast_cancer", "iris", "wine"):
+    if data.outcome is None:
         target = target.map(dict(enumerate(map(str, bunch.target_names))))
     return Rows(bunch.data, len(bunch.data), target)
 
@@ -462,23 +473,16 @@ def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
 
     Rows to explain and others are one table where all are explained.
     """
-    order, count = order_of_rows(seed, rows.n_rows), data.explain
-    features = rows.features.iloc[order]
-    target = None if rows.target is None else rows.target.iloc[order]
-    points = others = features
-    others_target = target
-    if count is not None:
-        points, others = features.iloc[:count], features.iloc[count:]
-        if target is not None:
-            target, others_target = target.iloc[:count], target.iloc[count:]
+    order, is_split = order_of_rows(seed, rows.n_rows), data.explain is not None
+    explained, fitted = order[: data.explain], order[data.explain or 0 :]
+    points, others = rows.features.iloc[explained], rows.features.iloc[fitted]
     if data.standardize:
         points, others = standardized(points, others, data)
-    return {
-        "points": points,
-        "others": points if count is None else others,
-        "target": target,
-        "others_target": others_target,
-    }
+    known = {"points": points, "others": others if is_split else points}
+    if rows.target is not None:
+        known["target"] = rows.target.iloc[explained]
+        known["others_target"] = rows.target.iloc[fitted]
+    return known
 
 
 def standardized(
@@ -496,36 +500,33 @@ def standardized(
     return scaled[0], scaled[1]
 
 
-def _of_csv(data: Data, source: Source, n_rows: int | None) -> Rows:
-    faults, target = Faults(), None
-    with source.blaming("data", "csv"):
-        table = CsvTable.of(source.path.parent / str(data.csv))
-        names = table.columns
+def _of_csv(data: Data, path: Path, n_rows: int | None) -> Rows:
+    target = None
+    with part("csv"):
+        table = CsvTable.of(path)
+    names = table.columns
+    with together() as mistakes:
         for key, column in (("target", data.target), ("text", data.text)):
             if column is not None and column not in names:
                 hint = f"no column {column!r}{did_you_mean(column, names)}"
-                message = f"{table.path.name} has {hint}; it has {', '.join(names)}"
-                faults.add(source, ("data", key), message)
-        with faults.noted():
-            check_declared([c for c in names if c != data.target], data, source)
-        faults.refuse()
-        if data.text is not None:
-            with source.blaming("data", "text"):
+                message = f"{path.name} has {hint}; it has {', '.join(names)}"
+                mistakes.add(message, key)
+        check_declared([c for c in names if c != data.target], data)
+    with together() as mistakes:
+        with part("csv" if data.text is None else "text"):
+            if data.text is not None:
                 features: Any = table.read_texts(data.text)
-        elif names == (data.target,):
-            message = f"{table.path.name} has no column beside the target"
-            raise source.error(("data", "csv"), message)
-        else:
-            features = table.read(n_rows=n_rows)
-            if data.target is not None:
-                features = features.drop(columns=data.target)
+            elif names == (data.target,):
+                raise InvalidInput(f"{path.name} has no column beside the target")
+            else:
+                features = table.read(n_rows=n_rows)
         if data.target is not None:  # a formula learns nothing
-            target = table.read([data.target])[data.target]
-    missing = 0 if target is None else int(target.isna().sum())
-    if missing:
-        faults.add(source, ("data", "target"), f"{missing} values are missing")
-    with faults.noted():
+            if data.text is None:
+                features = features.drop(columns=data.target)
+            with part("csv"):
+                target = table.read([data.target])[data.target]
+            if missing := int(target.isna().sum()):
+                mistakes.add(f"{missing} values are missing", "target")
         if data.text is None:
-            features = read_columns(features, data, source)
-    faults.refuse()
+            features = read_columns(features, data)
     return Rows(features, table.n_rows, target)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.problems.subject.model_sections import Making, TreesSection
+from propopt.problems.subject.model_sections import TreesSection
 from propopt.problems.subject.models import MODEL_KINDS
 
 
@@ -34,7 +34,8 @@ def kind_of(model):
 def made(model, task="regression", seed=0, **settings):
     """The estimator that a section makes, without what stands before it."""
     section = model.model_validate({"kind": kind_of(model), **settings})
-    return section.make(Making(folder=None, seed=seed, task=task))[-1]
+    others = {"categorical": (), "vectorizer": None}
+    return section.make(seed=seed, task=task, **others)[-1]
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -1,4 +1,4 @@
-"""Models that a file learns on documents are read, or say why they are not."""
+"""Models that problem files name are read, of tables and of documents."""
 
 from __future__ import annotations
 
@@ -7,11 +7,48 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
+from tree_cases import EXACT, agrees, table, table_response
 
 import propopt as po
 from propopt.base.text import Reason
 from propopt.lime.text.text_reading import checked_subsets
+from propopt.problems.subject.model_sections import TREES
 from propopt.structures.subsets.conjunctions import Enumerated
+
+
+KINDS = {
+    section.model_fields["kind"].annotation.__args__[0]: section for section in TREES
+}
+FEW = {"hist_gradient_boosting": {"max_iter": 5}, "tree": {"max_depth": 6}}
+MEANS = ("tree", "forest", "extra_trees")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("columns", ["all", "numbers"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_models_of_trees(kind, columns, task):
+    if kind == "lightgbm":
+        pytest.importorskip("lightgbm")
+    frame = table().drop(columns=["number"])
+    y = table_response(table())
+    if columns == "numbers":
+        frame = frame[["size", "count", "weight"]]
+    categorical = tuple(frame.columns.difference(["size", "count", "weight"]))
+    settings = FEW.get(kind, {"n_estimators": 5})
+    section = TypeAdapter(KINDS[kind]).validate_python({"kind": kind, **settings})
+    others = {"categorical": categorical, "vectorizer": None}
+    classes = np.where(y > np.median(y), "high", "low")
+    model = section.make(seed=0, task=task, **others).fit(
+        frame, y if task == "regression" else classes
+    )
+    has_margin = task == "classification" and kind not in MEANS
+    output = "margin" if has_margin else "auto"
+    function = po.wrap(model, output=output, data=frame)
+    agrees(function.boxes, function.value(frame), frame, EXACT)
+
+
+# ---- on documents: read, or it is said why not
 
 
 FOLDER = Path(__file__).parents[2] / "problems"
@@ -19,7 +56,7 @@ SHORT = "The soup was cold, not good. Never again, the cold soup was bad"
 COUNTS = {"kind": "counts"}
 PLAIN = {"kind": "tfidf", "norm": None}
 LOG_ODDS = {"output": "log_odds", "target_class": "good"}
-TREES = {
+OF_WORDS = {
     "forest": {"n_estimators": 40},
     "extra_trees": {"n_estimators": 8},
     "gradient_boosting": {"n_estimators": 8},
@@ -57,13 +94,13 @@ def assert_exact(function):
 
 
 @pytest.mark.parametrize("vectorizer", [COUNTS, PLAIN], ids=["counts", "tfidf"])
-@pytest.mark.parametrize("kind", TREES)
+@pytest.mark.parametrize("kind", OF_WORDS)
 def test_trees_on_counts_and_on_tfidf_without_a_norm_are_exact(kind, vectorizer):
     if kind == "lightgbm":
         pytest.importorskip("lightgbm")
     own = LOG_ODDS if kind in BOOSTED else {"target_class": "good"}
     spec = {"kind": kind, "task": "classification", "vectorizer": vectorizer}
-    assert_exact(function_of({**spec, **TREES[kind], **own}))
+    assert_exact(function_of({**spec, **OF_WORDS[kind], **own}))
 
 
 @pytest.mark.parametrize("norm", [None, "l1", "l2"])
@@ -79,7 +116,7 @@ def test_a_logistic_regression_is_exact_in_log_odds(norm):
     [
         ({"kind": "logistic", "target_class": "good"}, "output='log_odds'"),
         (
-            {"kind": "forest", "task": "classification", **TREES["forest"]},
+            {"kind": "forest", "task": "classification", **OF_WORDS["forest"]},
             "norm='l2'.*with norm=None they are exact",
         ),
         (

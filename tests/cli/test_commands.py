@@ -1,0 +1,354 @@
+"""Commands beside the jobs: checks, refusals, failures, silence, and exit codes."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import pandas as pd
+import pytest
+from command_line import FILE, PROGRAM, names, python, sweep, swept, write
+
+import propopt as po
+from propopt.base.errors import InvalidInput, SolverFailure
+from propopt.base.terminal import is_silent, silent
+from propopt.cli import main
+from propopt.functions import cost, models
+from propopt.functions.cost import Cost
+from propopt.solvers import Task
+
+
+# ---- ``check``, ``schema``, ``--version`` and ``--help``
+
+
+def test_check(file, tmp_path, capsys):
+    assert main(["check", file]) == 0
+    assert capsys.readouterr() == (f"{file}: valid\n", "")
+    bad = write(tmp_path, "bad", FILE + "seed: -1\ntolerance: 0\n")
+    assert main(["check", bad, str(tmp_path / "none.yaml"), file]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == f"{file}: valid\n"
+    assert printed.err.splitlines() == [
+        f"{bad}:12: seed: expected a number >= 0, got -1",
+        f"{bad}:13: tolerance: expected a number > 0, got 0",
+        f"{tmp_path / 'none.yaml'}: cannot be read: No such file or directory",
+    ]
+
+
+def test_schema(capsys):
+    assert main(["schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["data"]
+    jobs = ("objective", "explain", "lime", "interactions")
+    assert schema["oneOf"] == [{"required": [job]} for job in jobs]
+    loss = schema["$defs"]["Losses"]["properties"]["sparsity"]["anyOf"]
+    assert {"$ref": "#/$defs/SparsityLoss"} in loss
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"propopt {po.__version__}\n"
+
+
+HEAVY = ("numpy", "scipy", "cvxpy", "sklearn", "pandas", "matplotlib", "pydantic")
+
+
+def test_check_imports_neither_pictures_nor_solvers_nor_baselines(tmp_path):
+    path = tmp_path / "problem.yaml"
+    path.write_text(
+        "data: {sklearn: diabetes}\nmodel: {kind: mlp}\n"
+        "objective: {gradient_matching: 1, sparsity: 0.1}\n"
+    )
+    code = (
+        "import sys\nfrom propopt.cli import main\n"
+        f"try: main(['check', {str(path)!r}])\nexcept SystemExit: pass\n"
+        "print(*sys.modules, sep='\\n')"
+    )
+    first, *modules = python("-c", code).stdout.splitlines()
+    assert first.endswith("problem.yaml: valid")
+    assert "propopt.problems" in modules
+    unused = {"matplotlib", "PIL", "cvxpy", "shap", "lime", "torch", "propopt.plots"}
+    assert not unused & set(modules)
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom propopt.cli import main\n"
+        "try: main(['sweep', '--help'])\nexcept SystemExit: pass\n"
+        "print(*sys.modules, sep='\\n')"
+    )
+    run = python("-c", code)
+    assert run.returncode == 0
+    assert "--solver NAME" in run.stdout
+    assert not set(HEAVY) & set(run.stdout.split())
+
+
+# ---- what is refused before any work
+
+
+@pytest.mark.usefixtures("no_work")
+def test_unknown_solver(file, out, capsys):
+    assert sweep(file, "-o", out, "--solver", "simplex") == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"{file}:1: solver: 'simplex' is not known")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("no_work")
+def test_bad_file_stops_all(file, tmp_path, out, capsys):
+    bad = write(tmp_path, "bad", FILE + "seed: -1\n")
+    assert sweep(file, bad, "-o", out) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"{bad}:12: seed: expected a number >= 0, got -1\n",
+    )
+
+
+@pytest.mark.usefixtures("no_work")
+def test_output_without_permission(file, out, capsys, monkeypatch):
+    def refused(**place):
+        del place
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refused)
+    assert sweep(file, "-o", out) == 2
+    assert "output: cannot write to the folder" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_work")
+def test_two_files_that_would_write_the_same(file, tmp_path, out, capsys):
+    other = write(tmp_path, "other", FILE + "name: cubic\n")
+    assert sweep(file, other, "-o", out) == 2
+    assert capsys.readouterr().err == (
+        f"{other}:12: name: would write the same files as {file}; give one of them "
+        "another name:\n"
+    )
+
+
+def test_refusal_of_a_solver_comes_before_the_baselines(
+    tmp_path, out, capsys, monkeypatch
+):
+    monkeypatch.setattr(
+        po.problems.Problem, "baselines", lambda _: iter([pytest.fail("made")])
+    )
+    path = write(tmp_path, "cubic", FILE.replace("sweep:", "  sparsity: 1\nsweep:"))
+    assert sweep(path, "-o", out, "--solver", "spectral") == 2
+    assert "spectral cannot solve this" in capsys.readouterr().err
+
+
+def test_a_bad_problem_does_not_stop_the_next(tmp_path, out, capsys):
+    text = "data: {csv: none.csv}\nfunction: {name: sine}\n"
+    text += "objective: {gradient_matching: 1}\n"
+    bad, good = write(tmp_path, "bad", text), write(tmp_path, "good", FILE)
+    assert sweep(bad, good, "-o", out, "-q") == 2
+    assert names(out) == swept("good")
+    assert capsys.readouterr().err.startswith(f"{bad}:1: data.csv: there is no file")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["explode"],
+        ["sweep"],
+        ["sweep", "a.yaml", "--jobs", "many"],
+        ["sweep", "a.yaml", "--jobs", "0"],
+        ["sweep", "a.yaml", "--colour"],
+        ["check"],
+    ],
+)
+def test_bad_arguments(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: propopt")
+
+
+# ---- failures and interruptions: exit codes, and what is written all the same
+
+
+def test_solver_failure_at_one_weight(file, out, capsys, stop_at):
+    stop_at({1: SolverFailure("gave up")})
+    assert sweep(file, "-o", out) == 3
+    assert len(pd.read_csv(out / "cubic.csv")) == 5
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: 1 of 3 weights were not solved; the first: ")
+
+
+def test_solver_failure_at_all_weights(file, out, capsys, stop_at):
+    stop_at({n: SolverFailure("gave up") for n in range(3)})
+    assert sweep(file, "-o", out, "-q") == 3
+    assert capsys.readouterr().err.startswith("propopt: ")
+    assert names(out) == []
+
+
+def test_missed_tolerance(file, out, capsys, monkeypatch):
+    solve = Task.solve
+
+    def careless(task, *arguments):
+        result = solve(task, *arguments)
+        return dataclasses.replace(result, W=1.1 * result.W)
+
+    monkeypatch.setattr(Task, "solve", careless)
+    monkeypatch.setattr(Task, "knows_curve", lambda *_: False)
+    assert sweep(file, "-o", out, "-q") == 3
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(set(lines)) == 3
+    assert all(": spectral reached a certified gap of" in line for line in lines)
+    assert len(pd.read_csv(out / "cubic.csv")) == 6
+
+
+def test_interruption_writes_what_is_done_and_ends_the_run(
+    file, tmp_path, out, capsys, stop_at
+):
+    stop_at({2: KeyboardInterrupt()})
+    other = write(tmp_path, "other", FILE)
+    assert sweep(file, other, "-o", out, "-q") == 130
+    assert names(out) == swept("cubic")
+    assert len(pd.read_csv(out / "cubic.csv")) == 5
+    assert capsys.readouterr().err == "warning: interrupted: 2 of 3 weights are done\n"
+
+
+def test_interruption_before_anything_is_done(file, out, capsys, monkeypatch):
+    def interrupted(problem):
+        del problem
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(po.problems.Problem, "objective", property(interrupted))
+    assert sweep(file, "-o", out, "-q") == 130
+    assert names(out) == []
+    assert capsys.readouterr().err == (
+        "propopt: interrupted; files that were written are whole\n"
+    )
+
+
+def test_gravest_code_of_several_files(file, tmp_path, out, stop_at):
+    stop_at({0: SolverFailure("gave up")})
+    assert sweep(file, write(tmp_path, "other", FILE), "-o", out, "-q") == 3
+    assert names(out) == swept("cubic", "other")
+
+
+def test_each_warning_of_users_is_printed_once(file, out, capsys, monkeypatch):
+    run = po.problems.Problem.sweep
+
+    def warning(problem, *arguments, **settings):
+        for _ in range(3):
+            warnings.warn("mind the gap", stacklevel=1)
+            warnings.warn("not for users", DeprecationWarning, stacklevel=1)
+        return run(problem, *arguments, **settings)
+
+    monkeypatch.setattr(po.problems.Problem, "sweep", warning)
+    assert sweep(file, "-o", out, "-q") == 0
+    assert capsys.readouterr().err == "warning: mind the gap\n"
+
+
+def test_warnings_are_printed_before_an_error(file, out, capsys, monkeypatch):
+    def failing(problem, *arguments, **settings):
+        del problem, arguments, settings
+        warnings.warn("mind the gap", stacklevel=1)
+        raise InvalidInput("the gap")
+
+    monkeypatch.setattr(po.problems.Problem, "sweep", failing)
+    assert sweep(file, "-o", out, "-q") == 2
+    assert capsys.readouterr().err == f"warning: mind the gap\n{file}:1: the gap\n"
+
+
+KILLED = """\
+import os, signal, sys
+import pandas as pd
+from propopt.cli import main
+
+def killed(frame, path, **settings):
+    path.write_text("method,weight")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+pd.DataFrame.to_csv = killed
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
+def test_a_run_that_is_killed_leaves_no_half_written_file(file, out):
+    sweep(file, "-o", out, "-q")
+    before = (out / "cubic.csv").read_text()
+    run = python("-c", KILLED, "sweep", file, "-o", str(out), "-q")
+    assert run.returncode == -signal.SIGKILL
+    assert (out / "cubic.csv").read_text() == before
+
+
+def test_files_are_written_though_nobody_reads_what_is_printed(tmp_path):
+    file = tmp_path / "tiny.yaml"
+    file.write_text(
+        "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
+        "function: {name: sine}\nobjective: {gradient_matching: 1}\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "sweep", str(file), "-o", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as run:
+        run.stdout.close()  # as ``| head -0`` does
+        assert run.stderr.read() == b""
+    assert run.returncode == 0
+    assert (tmp_path / "tiny.csv").exists()
+
+
+# ---- with ``-q`` nothing is printed but warnings, however long work takes
+
+
+OWN_MODEL = """\
+data: {sklearn: iris, explain: 20}
+model: {import: 'smooth_model:model'}
+"""
+JOBS = {
+    "sweep": "objective: {gradient_matching: 1, pairwise_robustness: 1}\n"
+    "baselines: [{method: lime, scale: [1]}]\n",
+    "explain": "explain: {}\n",
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_the_cost_of_a_long_test_for_jumps_is_said_but_not_quietly(
+    tmp_path, out, capsys, monkeypatch, job
+):
+    monkeypatch.setattr(cost, "WORTH_SAYING", 0.0)
+    monkeypatch.setattr(models, "WORTH_TIMING", 0.0)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "smooth_model.py").write_text(
+        "import numpy as np\n"
+        "def model(table):\n"
+        "    return np.tanh(np.asarray(table, float).sum(axis=1) - 10.0)\n"
+    )
+    path = tmp_path / "smooth.yaml"
+    path.write_text(OWN_MODEL + JOBS[job])
+    arguments = [job, "--allow-code", "-o", str(out), str(path)]
+    assert main(arguments) == 0
+    assert "jumps (if so, about " in capsys.readouterr().err
+    assert main([*arguments, "-q"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_silence_ends_and_is_no_answer_to_what_is_asked_for(capsys):
+    long = Cost(10**9, 1.0)
+    with silent(False):
+        assert not is_silent()
+    with silent():
+        long.announce("work")
+        with silent(False):
+            long.announce("work")
+        assert capsys.readouterr().err == ""
+        long.announce("work", wanted=True)
+    assert "work: " in capsys.readouterr().err
+    long.announce("work")
+    assert "work: " in capsys.readouterr().err
