@@ -1,7 +1,6 @@
-"""Inductive explanations of images, against dense eigenbases and small algebra."""
+"""Bases of similar features, stored or by transforms, and images explained by them."""
 
-from __future__ import annotations
-
+import dataclasses
 import tracemalloc
 
 import numpy as np
@@ -9,7 +8,8 @@ import pytest
 import scipy.linalg as la
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.distance import cdist
+from inductive_cases import MEANS, similar_features
+from scipy import fft
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -21,14 +21,13 @@ from propopt.inductive import (
     FeatureBasis,
     GaussianProcessExplainer,
     GridFeatures,
+    IndependentFeatures,
     KroneckerFeatures,
     posterior,
 )
 from propopt.inductive.bases import KernelEigenbasis
-from propopt.inductive.inputs import cross_distances
 
 
-MEANS = ["none", "per_feature", "common"]
 SHAPE = po.ImageShape(channels=2, height=5, width=7)
 
 
@@ -37,63 +36,77 @@ def positive(size: int, rng: np.random.Generator) -> np.ndarray:
     return root @ root.T + 0.3 * np.eye(size)
 
 
-def pairs_of_bases(
-    rng: np.random.Generator,
-) -> dict[str, tuple[FeatureBasis, DenseFeatures]]:
-    """Bases that form no V, and the stored bases of the same smoothness."""
-    rows, columns = positive(5, rng), positive(7, rng)
-    kernel = np.kron(np.eye(2), np.kron(rows, columns))
-    return {
-        "grid": (GridFeatures(SHAPE), DenseFeatures.of_graph(SHAPE.pixel_graph())),
-        "kronecker": (
-            KroneckerFeatures.of_kernels(rows, columns, channels=2),
-            DenseFeatures.of_kernel(kernel),
-        ),
-    }
+@dataclasses.dataclass(frozen=True)
+class Cosines(FeatureBasis):
+    """The chain's basis by fast transforms: V is never formed to rotate."""
+
+    count: int
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        return 4 - 4 * np.cos(np.pi * np.arange(self.count) / self.count)
+
+    def rotate(self, rows: np.ndarray) -> np.ndarray:
+        return fft.dct(rows, norm="ortho")
+
+    def unrotate(self, rows: np.ndarray) -> np.ndarray:
+        return fft.idct(rows, norm="ortho")
+
+    def unrotate_variances(self, variances: np.ndarray) -> np.ndarray:
+        # cos² = (1 + cos 2·)/2, evaluated at the middles of cells
+        position = (2 * np.arange(self.count) + 1) / (2 * self.count)
+        wave = np.cos(2 * np.pi * np.outer(np.arange(self.count), position))
+        share = (1 + wave) / self.count
+        share[0] = 1 / self.count
+        return variances @ share
 
 
-BASES = ["grid", "kronecker"]
+def pair_of_bases(kind, rng):
+    """A basis, mostly such that forms no V, and its smoothness P."""
+    if kind == "grid":
+        return GridFeatures(SHAPE), DenseFeatures.of_graph(SHAPE.pixel_graph())
+    if kind == "kronecker":
+        rows, columns = positive(5, rng), positive(7, rng)
+        kernel = np.kron(np.eye(2), np.kron(rows, columns))
+        basis = KroneckerFeatures.of_kernels(rows, columns, channels=2)
+        return basis, DenseFeatures.of_kernel(kernel)
+    if kind == "cosines":
+        return Cosines(6), DenseFeatures.of_graph(po.chain_graph(6))
+    similar, P = similar_features(kind, 5, rng)
+    of = DenseFeatures.of_kernel if kind == "kernel" else DenseFeatures.of_graph
+    return of(similar), P
 
 
-def smoothness_matrix(basis: FeatureBasis) -> np.ndarray:
+def smoothness_matrix(basis):
     """P = V diag(ς) Vᵀ, by the three actions of the basis."""
+    if isinstance(basis, np.ndarray):
+        return basis
     return basis.unrotate(basis.rotate(np.eye(basis.n_features)) * basis.eigenvalues)
 
 
-# --------------------------------------------------------------------------- bases
+FAST = ["grid", "kronecker", "cosines"]
 
 
-@pytest.mark.parametrize("kind", BASES)
-def test_smoothness_is_that_of_the_stored_basis(kind, rng):
-    basis, dense = pairs_of_bases(rng)[kind]
-    scale = dense.eigenvalues.max()
-    result, expected = np.sort(basis.eigenvalues), np.sort(dense.eigenvalues)
-    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-10 * scale)
-    np.testing.assert_allclose(
-        smoothness_matrix(basis), smoothness_matrix(dense), rtol=0, atol=1e-10 * scale
-    )
-
-
-@pytest.mark.parametrize("kind", BASES)
-def test_rotation_is_orthogonal_for_rows_of_any_dimensions(kind, rng):
-    basis, _ = pairs_of_bases(rng)[kind]
-    rows = rng.normal(size=(3, 4, SHAPE.n_features))
-    before, rotated = rows.copy(), basis.rotate(rows)
-    np.testing.assert_allclose(basis.unrotate(rotated), rows, atol=1e-13)
-    np.testing.assert_allclose(rotated[1, 2], basis.rotate(rows[1, 2]), atol=1e-14)
-    V = basis.rotate(np.eye(SHAPE.n_features))
-    np.testing.assert_allclose(V.T @ V, np.eye(SHAPE.n_features), atol=1e-13)
-    np.testing.assert_array_equal(rows, before)
-
-
-@pytest.mark.parametrize("kind", BASES)
-def test_variances_are_the_diagonal_of_the_rotated_covariance(kind, rng):
-    basis, _ = pairs_of_bases(rng)[kind]
-    variances = rng.uniform(size=(3, SHAPE.n_features))
-    V = basis.rotate(np.eye(SHAPE.n_features))
+@pytest.mark.parametrize("kind", ["kernel", "chain", "gaussian", "groups", *FAST])
+def test_a_basis_is_orthogonal_and_its_smoothness_that_of_the_graph(kind, rng):
+    basis, peer = pair_of_bases(kind, rng)
+    P = smoothness_matrix(peer)
+    scale, D = np.abs(P).max(), len(P)
+    np.testing.assert_allclose(smoothness_matrix(basis), P, atol=1e-10 * scale)
+    expected = np.sort(la.eigvalsh(P))
+    values = np.sort(basis.eigenvalues)
+    np.testing.assert_allclose(values, expected, atol=1e-10 * scale * D)
+    V = basis.rotate(np.eye(D))
+    np.testing.assert_allclose(V.T @ V, np.eye(D), atol=1e-13)
+    variances = rng.uniform(size=(3, D))
     expected = [np.diag(V @ np.diag(row) @ V.T) for row in variances]
     result = basis.unrotate_variances(variances)
     np.testing.assert_allclose(result, expected, rtol=1e-12)
+    rows = rng.normal(size=(3, 4, D))  # of any dimensions
+    before, rotated = rows.copy(), basis.rotate(rows)
+    np.testing.assert_allclose(basis.unrotate(rotated), rows, atol=1e-13)
+    np.testing.assert_allclose(rotated[1, 2], basis.rotate(rows[1, 2]), atol=1e-14)
+    np.testing.assert_array_equal(rows, before)
 
 
 @given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6))
@@ -105,8 +118,10 @@ def test_grid_is_the_pixel_graph_of_every_shape(channels, height, width):
     assert (basis.eigenvalues == 0).sum() == channels
 
 
-def test_blocks_of_images_change_nothing_but_rounding(rng, monkeypatch):
-    basis, _ = pairs_of_bases(rng)["kronecker"]
+def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
+    basis = DenseFeatures.of_graph(po.group_graph([0, 0, 1, 1, 1, 2]))
+    assert (basis.eigenvalues == 0).sum() == 3
+    basis, _ = pair_of_bases("kronecker", rng)
     rows = rng.normal(size=(9, SHAPE.n_features))
     whole = basis.rotate(rows)
     for tables in ("AT_ONCE", "CACHED_TABLES"):
@@ -114,20 +129,22 @@ def test_blocks_of_images_change_nothing_but_rounding(rng, monkeypatch):
     np.testing.assert_allclose(basis.rotate(rows), whole, atol=1e-13)
 
 
-# -------------------------------------------------------------------- explanations
+# ---- explanations
 
 
 @pytest.mark.parametrize("mean", MEANS)
-@pytest.mark.parametrize("kind", BASES)
+@pytest.mark.parametrize("kind", FAST)
 def test_explanation_is_that_of_the_stored_basis(kind, mean, rng):
-    X, G = rng.normal(size=(2, 9, SHAPE.n_features))
-    new = rng.normal(size=(4, SHAPE.n_features))
+    bases = pair_of_bases(kind, rng)
+    D = bases[1].n_features
+    X, G = rng.normal(size=(2, 9, D))
+    new = rng.normal(size=(4, D))
     weights = [(0.1, 0.0), (0.3, 0.8), (5.0, 20.0)]
     result, expected = (
         GaussianProcessExplainer(0.3, 0.8, features=features, mean=mean)
         .fit(X, G)
         .explain_path(new, weights, return_std=True)
-        for features in pairs_of_bases(rng)[kind]
+        for features in bases
     )
     for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one.attributions, other.attributions, atol=1e-10)
@@ -154,9 +171,6 @@ def test_samples_of_images_have_their_mean(rng):
     assert (np.abs(ratio - 1) <= 6 * np.sqrt(2 / 4000)).all()
 
 
-# -------------------------------------------------------------------- hard images
-
-
 def test_nothing_of_the_square_of_the_pixels_is_formed(rng):
     shape = po.ImageShape(1, 64, 64)
     kernel = RBF(3.0)(np.arange(64.0)[:, None]) + 1e-3 * np.eye(64)
@@ -169,6 +183,15 @@ def test_nothing_of_the_square_of_the_pixels_is_formed(rng):
         tracemalloc.stop()
         square = 8 * shape.n_features**2  # 134 MB
         assert peak < square / 10
+
+
+def test_many_independent_features_need_no_square_matrix(rng):
+    X = rng.normal(size=(5, 200_000))
+    explainer = GaussianProcessExplainer(
+        features=IndependentFeatures(200_000), lengthscale=100.0
+    ).fit(X, X)
+    result = explainer.explain(X[:2] + 0.1, return_std=True)
+    assert result.attributions.shape == (2, 200_000)
 
 
 def test_constant_images_are_points_on_a_line(rng):
@@ -187,22 +210,7 @@ def test_constant_images_are_points_on_a_line(rng):
     )
 
 
-def test_equal_images_without_a_lengthscale_are_refused():
-    X = np.ones((4, 90))
-    with pytest.raises(InvalidInput, match="all points coincide"):
-        GaussianProcessExplainer(features=po.ImageShape(1, 9, 10)).fit(X, X)
-
-
-def test_distances_among_doubled_and_near_images_are_right_and_symmetric(rng):
-    X = 10.0 + np.repeat(rng.normal(size=(6, 500)), 3, axis=0)
-    X[2] += 1e-7
-    result = cross_distances(X, X)
-    np.testing.assert_allclose(result, cdist(X, X), rtol=1e-11)
-    np.testing.assert_array_equal(result, result.T)
-    assert result[0, 1] == 0 < result[0, 2]
-
-
-# -------------------------------------------------------------------- eigenbases
+# ---- eigenbases of kernels
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
@@ -223,28 +231,38 @@ def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng)
     )
 
 
-def test_a_kernel_that_is_not_positive_is_refused():
-    with pytest.raises(InvalidInput, match="not positive semidefinite"):
-        KernelEigenbasis.of(np.array([[1.0, 2.0], [2.0, 1.0]]))
+# ---- refusals
 
-
-# -------------------------------------------------------------------- bad input
-
-
-def test_shapes_of_other_sizes_are_named():
-    X = np.arange(12.0).reshape(2, 6)
-    with pytest.raises(InvalidInput, match="features: expected 6 features"):
-        GaussianProcessExplainer(features=po.ImageShape(1, 2, 2)).fit(X, X)
+TWO = np.arange(12.0).reshape(2, 6)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("call", "message"),
     [
-        ((np.zeros((2, 2)), np.eye(3)), "row_kernel: expected a positive definite"),
-        ((np.eye(2), np.ones((2, 3))), "column_kernel: expected a symmetric"),
-        ((np.eye(2), np.eye(3), 0), "channels: expected an integer >= 1"),
+        (
+            lambda: KernelEigenbasis.of(np.array([[1.0, 2.0], [2.0, 1.0]])),
+            "not positive semidefinite",
+        ),
+        (
+            lambda: GaussianProcessExplainer(features=po.ImageShape(1, 2, 2)).fit(
+                TWO, TWO
+            ),
+            "features: expected 6 features",
+        ),
+        (
+            lambda: KroneckerFeatures.of_kernels(np.zeros((2, 2)), np.eye(3)),
+            "row_kernel: expected a positive definite",
+        ),
+        (
+            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.ones((2, 3))),
+            "column_kernel: expected a symmetric",
+        ),
+        (
+            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.eye(3), 0),
+            "channels: expected an integer >= 1",
+        ),
     ],
 )
-def test_kernels_that_cannot_be_used_are_named(arguments, message):
+def test_kernels_and_shapes_that_cannot_be_used_are_named(call, message):
     with pytest.raises(InvalidInput, match=message):
-        KroneckerFeatures.of_kernels(*arguments)
+        call()
