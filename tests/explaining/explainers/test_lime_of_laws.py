@@ -1,6 +1,5 @@
 """LIME over laws: its limit without noise, single runs, and families of widths."""
 
-import itertools
 import json
 
 import lime_fixture as fixture
@@ -9,7 +8,6 @@ import pandas as pd
 import pytest
 from lime_functions import Answering, plain_lime
 from product_functions import IN_ITS_CELL, OfProducts, linear, monomial, three_bins
-from scipy.stats import truncnorm
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
@@ -21,7 +19,7 @@ from propopt.explaining.explainers import ExactLime, Lime, LimePackage
 from propopt.functions import Power
 from propopt.functions.formulas import Additive
 from propopt.laws import perturbations
-from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
+from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.single_runs import expected
@@ -133,65 +131,6 @@ def test_missing_numbers_and_categories_are_bins():
     np.testing.assert_array_equal(lime.attributions[kept], plain.attributions[kept])
     assert (lime.details["steps"][kept] == 1.0).all()
     assert not np.allclose(lime.attributions[~kept], plain.attributions[~kept])
-
-
-def brute_force(model, X, row, n_bins, kernel_width):
-    """β by all cells: their shares, their means of f, and the normal equations."""
-    columns = []
-    for x, own in zip(X.T, row, strict=True):
-        edges = np.percentile(x, np.linspace(0, 100, n_bins + 1))
-        place = np.searchsorted(edges[1:-1], x)
-        laws = []
-        for b in range(n_bins):
-            inside = x[place == b]
-            mean, sd = inside.mean(), inside.std()
-            low, high = (edges[[b, b + 1]] - mean) / sd
-            laws.append((len(inside) / len(x), truncnorm(low, high, mean, sd)))
-        columns.append((laws, int(np.searchsorted(edges[1:-1], own))))
-    A, g = np.zeros((len(row) + 1, len(row) + 1)), np.zeros(len(row) + 1)
-    for cell in itertools.product(range(n_bins), repeat=len(row)):
-        bits = np.array([b == own for b, (_, own) in zip(cell, columns, strict=True)])
-        share = np.prod(
-            [laws[b][0] for b, (laws, _) in zip(cell, columns, strict=True)]
-        )
-        weight = share * np.exp(-(~bits).sum() / (2 * kernel_width**2))
-        laws = [laws[b][1] for b, (laws, _) in zip(cell, columns, strict=True)]
-        z = np.append(1.0, bits)
-        A += weight * np.outer(z, z)
-        g += (
-            weight
-            * z
-            * mean_of_tree(model.tree_, 0, laws, [(-np.inf, np.inf)] * len(row))
-        )
-    return np.linalg.solve(A, g)
-
-
-def mean_of_tree(tree, node, laws, box):
-    if tree.children_left[node] < 0:
-        sides = zip(laws, box, strict=True)
-        share = np.prod([law.cdf(high) - law.cdf(low) for law, (low, high) in sides])
-        return share * tree.value[node].item()
-    j, at = tree.feature[node], tree.threshold[node]
-    left, right = list(box), list(box)
-    left[j], right[j] = (box[j][0], min(at, box[j][1])), (max(at, box[j][0]), box[j][1])
-    below, above = tree.children_left[node], tree.children_right[node]
-    return mean_of_tree(tree, below, laws, left) + mean_of_tree(
-        tree, above, laws, right
-    )
-
-
-@pytest.mark.parametrize("kernel_width", [0.6, 2.0])
-def test_a_tree_is_explained_as_by_all_cells(kernel_width):
-    """To 1e-5: trees compare in float32, which moves their thresholds by 6e-8."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 3)) ** 3
-    tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, X.prod(axis=1))
-    lime = ExactLime(kernel_width=kernel_width, n_bins=3, background=X)
-    result = lime.explain(po.wrap(tree), X[:4])
-    for n in range(4):
-        beta = brute_force(tree, X, X[n], 3, kernel_width)
-        own = np.append(result.details["intercept"][n], result.attributions[n])
-        np.testing.assert_allclose(own, beta, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -352,16 +291,6 @@ def test_a_run_is_a_weighted_regression_on_bits(first_row, ridge):
     np.testing.assert_array_equal(narrowed.attributions, result.attributions)
 
 
-def test_runs_tend_to_the_limit_and_say_how_far_they_are():
-    """|z| < 5 for 9 coefficients of 3 laws: false alarm below 6e-6."""
-    gaussian = GaussianLaw.of(np.zeros(3), 1.0, kernel_width=1.5)
-    for law in (fixture.law(0.7), GlimeLaw(fixture.law(0.7)), gaussian):
-        result = Lime(law=law, n_samples=40_000).explain(CALLED, fixture.ROW)
-        exact = ExactLimits(BUMP, law).of(fixture.ROW)
-        z = (result.attributions - exact.coefficients) / result.standard_errors
-        assert 0.05 < np.abs(z).max() < 5
-
-
 def test_many_rows_have_their_own_draws_whatever_is_explained_with_them(monkeypatch):
     lime = Lime(law=fixture.law(0.7), n_samples=50)
     points = np.concatenate([fixture.ROW, fixture.ROW[:, ::-1], fixture.ROW])
@@ -407,17 +336,6 @@ def test_a_bit_that_only_the_row_has_is_told_by_the_row():
     np.testing.assert_allclose(result.attributions, truth, atol=0.15)
 
 
-def test_missing_values_and_categories_have_bits():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    X[::5, 0] = np.nan
-    law = TabularLaw.from_data(X)
-    f = po.wrap(lambda x: np.where(np.isnan(x[:, 0]), 3.0, 0.0) + x[:, 1])
-    row = np.array([[np.nan, 0.5]])
-    result = Lime(law=law, n_samples=4000).explain(f, row)
-    assert result.attributions[0, 0] == pytest.approx(3.0, abs=0.1)
-
-
 ONE = fixture.law(1.0)
 
 
@@ -444,24 +362,6 @@ ONE = fixture.law(1.0)
 def test_what_cannot_be_is_refused(settings, points, label):
     with pytest.raises(InvalidInput, match=label):
         Lime(**settings).explain(CALLED, points, rng=3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n_samples", "least"), [(200, 0.88), (1000, 0.92), (5000, 0.92)]
-)
-def test_intervals_of_sandwich_errors_cover_the_limit(n_samples, least):
-    """95 % intervals over 300 runs: 5 binomial errors are 0.06, and few samples less.
-
-    Covering is per coefficient; the mean over three is known better than each.
-    """
-    law = fixture.law(0.75 * np.sqrt(3.0))
-    truth = ExactLimits(BUMP, law).of(fixture.ROW).coefficients
-    lime = Lime(law=law, n_samples=n_samples)
-    runs = lime.explain(CALLED, np.repeat(fixture.ROW, 300, axis=0))
-    inside = np.abs(runs.attributions - truth) < 1.96 * runs.standard_errors
-    assert inside.mean(axis=0).min() > least
-    assert inside.mean() < 0.985
 
 
 # ---- a family of widths beside the best possible

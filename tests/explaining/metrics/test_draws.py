@@ -1,8 +1,5 @@
 """What metrics draw, by seed, block and point; and what they do not depend on."""
 
-import dataclasses
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,11 +10,8 @@ from metric_cases import COMPLEXITIES, FAITHFUL, FUNCTION, ROBUST, S, asked, exp
 import propopt as po
 from propopt.base.resources import Budget
 from propopt.explaining.metrics import (
-    FaithfulnessCorrelation,
     Infidelity,
-    LocalLipschitz,
     RelativeOutputStability,
-    UndefinedRowsWarning,
 )
 from propopt.explaining.metrics.metric import metric_rng
 from propopt.laws import perturbations
@@ -97,31 +91,3 @@ def test_scale_free_infidelity_does_not_depend_on_the_scale(W, exponent, sign):
     np.testing.assert_allclose(parts.scale_free, once.scale_free, rtol=1e-9)
     np.testing.assert_allclose(parts.factor * factor, once.factor, rtol=1e-9)
     assert (once.scale_free <= once.raw * (1 + 1e-12)).all()
-
-
-@given(W=ATTRIBUTIONS, factor=st.floats(1e-6, 1e6))
-def test_correlation_is_scale_free_and_odd(W, factor):
-    metric = FaithfulnessCorrelation(n_samples=20, k=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedRowsWarning)  # equal attributions
-        once = metric(W, FUNCTION, POINTS)
-        np.testing.assert_allclose(
-            metric(factor * W, FUNCTION, POINTS), once, atol=1e-9
-        )
-        np.testing.assert_allclose(metric(-W, FUNCTION, POINTS), -once, atol=1e-9)
-    assert (np.abs(once[~np.isnan(once)]) <= 1).all()
-
-
-@given(factor=st.floats(1e-6, 1e6))
-def test_relative_robustness_is_scale_free_and_absolute_is_not(factor):
-    X = POINTS[:, :4]
-    for metric in (
-        *(dataclasses.replace(m, units="absolute") for m in ROBUST[:2]),
-        *ROBUST,
-    ):
-        absolute = isinstance(metric, LocalLipschitz) or (
-            getattr(metric, "units", "") == "absolute"
-        )
-        expected = (factor if absolute else 1.0) * metric(explain, X)
-        result = metric(lambda points: factor * explain(points), X)
-        np.testing.assert_allclose(result, expected, rtol=1e-9)

@@ -110,6 +110,7 @@ def test_the_table_of_a_real_sweep(tmp_path):
     assert (read["gap"][:3] <= 1e-9).all()
     assert read["gap"][3:].isna().all()
     assert (read["seconds"][:3] > 0).all()
+    assert read["target"].isna().tolist() == [False, False, False, True]
     assert read["method"].tolist() == [*3 * ["optimized"], "baseline 1"]
     assert repr(curve).startswith(
         "<TradeOffs of gradient_matching, pairwise_robustness"
