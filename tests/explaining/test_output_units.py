@@ -14,8 +14,7 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.explainers import TreeShap
-from propopt.explaining.targets import Targets, nearest_explanation, reference_of
-from propopt.losses.faithfulness import Estimate
+from propopt.explaining.targets import reference_of
 
 
 RNG = np.random.default_rng(7)
@@ -233,22 +232,3 @@ def test_the_metric_of_effects_is_the_weighted_program(forest):
     np.testing.assert_allclose(best.attributions[:, :4], W.value, atol=1e-8)
     assert best.objective == pytest.approx(problem.value, rel=1e-8)
     assert (best.attributions[:, 4:] == 0.0).all()
-
-
-def test_strong_pooling_shares_in_proportion_to_the_metric():
-    phi = np.array([[1.0, 0.1, 0.0], [3.0, -0.2, 0.0], [-2.0, 0.3, 0.0]])
-    known = Targets(
-        estimate=Estimate(values=phi.copy(), source="given"),
-        base=np.zeros(3),
-        prediction=phi.sum(axis=1),
-    )
-    robust = po.PairwiseRobustness(po.complete_graph(3))
-    for metric, omega in [
-        ("uniform", np.array([1.0, 1.0])),
-        ("effects", (phi**2).mean(axis=0)[:2]),
-    ]:
-        best = nearest_explanation(known, robust, robustness=1e9, metric=metric)
-        W = best.attributions[:, :2]
-        wanted = np.diff(known.total)[:, None] * omega / omega.sum()
-        np.testing.assert_allclose(np.diff(W, axis=0), wanted, atol=1e-6)
-        assert (best.attributions[:, 2] == 0.0).all()

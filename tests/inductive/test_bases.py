@@ -155,22 +155,6 @@ def test_explanation_is_that_of_the_stored_basis(kind, mean, rng):
         )
 
 
-def test_samples_of_images_have_their_mean(rng):
-    # 12 means of 4,000 gaussian draws, each within 6 standard errors: one run in 4e7
-    # would fail by chance
-    shape = po.ImageShape(1, 3, 4)
-    X, G = rng.normal(size=(2, 5, 12))
-    fitted = GaussianProcessExplainer(0.3, 0.5, features=shape).fit(X, G)
-    result = fitted.explain(X[:1] + 1.0, return_std=True)
-    draws = fitted.sample(X[:1] + 1.0, 4000, random_state=3)[:, 0]
-    error = np.abs(draws.mean(axis=0) - result.attributions[0])
-    deviation = result.details["standard_deviation"][0]
-    assert (error <= 6 * deviation / np.sqrt(4000)).all()
-    # a sample variance of gaussians varies by √(2/S), relatively
-    ratio = draws.var(axis=0) / deviation**2
-    assert (np.abs(ratio - 1) <= 6 * np.sqrt(2 / 4000)).all()
-
-
 def test_nothing_of_the_square_of_the_pixels_is_formed(rng):
     shape = po.ImageShape(1, 64, 64)
     kernel = RBF(3.0)(np.arange(64.0)[:, None]) + 1e-3 * np.eye(64)

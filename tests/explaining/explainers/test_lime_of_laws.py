@@ -9,7 +9,6 @@ import pytest
 from lime_functions import Answering, plain_lime
 from product_functions import IN_ITS_CELL, OfProducts, linear, monomial, three_bins
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
@@ -362,44 +361,3 @@ ONE = fixture.law(1.0)
 def test_what_cannot_be_is_refused(settings, points, label):
     with pytest.raises(InvalidInput, match=label):
         Lime(**settings).explain(CALLED, points, rng=3)
-
-
-# ---- a family of widths beside the best possible
-
-
-@pytest.fixture(scope="module")
-def curve():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    y = np.sin(2 * X[:, 0]) + X[:, 0] * X[:, 1]
-    function = po.wrap(KernelRidge(kernel="rbf", gamma=0.3).fit(X, y), data=X)
-    rows = X[:30]
-    matching = po.GradientMatching(function.gradient(rows))
-    objective = matching + po.PairwiseRobustness(po.gaussian_graph(rows))
-    family = [
-        ExactLime(units="gradient", kernel_width=width).explain(function, rows)
-        for width in np.geomspace(0.3, 20.0, 9)
-    ]
-    weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, 25)}
-    return po.sweep(objective, weights, family)
-
-
-def test_no_width_beats_an_optimum_and_the_nearest_has_the_least_excess(curve):
-    for best in curve.optimized:
-        for one in curve.baselines:
-            value = sum(c * one.losses[name] for name, c in best.rates.items())
-            optimum = sum(c * best.losses[name] for name, c in best.rates.items())
-            assert value >= optimum * (1 - 1e-9)
-    excess = curve.distances()["excess"]
-    assert excess.min() >= -1e-9
-    assert excess.max() > 1.01 * excess.min()
-    assert curve.nearest("exact_lime") is curve.baselines[int(excess.argmin())]
-    with pytest.raises(InvalidInput, match="'shap'"):
-        curve.nearest("shap")
-    # in units of the output it cannot be compared with slopes
-    known = linear(SLOPES)
-    lime = ExactLime(law=three_bins(1.0)).explain(known, IN_ITS_CELL)
-    target = po.GradientMatching(lime.attributions, units="gradient")
-    other = po.sweep(target + po.Sparsity(), {"sparsity": [0.1]}, [lime])
-    with pytest.raises(InvalidInput, match="distances"):
-        other.nearest()

@@ -25,8 +25,6 @@ FEW = {ROBUST: [0.1, 1.0]}
 
 
 NUMBERS = st.floats(0, 1e3).map(lambda value: round(value, 0))
-
-
 ROWS = st.integers(1, 3).flatmap(
     lambda k: st.lists(st.tuples(*k * [NUMBERS]), min_size=1, max_size=12)
 )
@@ -93,6 +91,10 @@ def test_distances_by_brute_force(objective, rng):
         assert row["parameter.seed"] == n
         assert row["excess"] >= 0.0
     assert distances["parameter.seed"].dtype == "Int64"
+    place = int(distances["excess"].argmin())
+    assert curve.nearest("noise") is curve.baselines[place]
+    with pytest.raises(InvalidInput, match="'shap'"):
+        curve.nearest("shap")
     assert po.sweep(objective, {}).distances().empty
 
 
@@ -209,6 +211,8 @@ def test_contributions_are_not_compared_with_slopes(target, tmp_path):
     curve = swept(target, contributions(), contributions("gradient"))
     table = curve.distances()
     assert np.isnan(table["excess"][0])
+    with pytest.raises(InvalidInput, match="distances"):
+        swept(target, contributions()).nearest()
     words = "it is parts of the output, and the target slopes"
     assert table["not_compared"][0] == words
     assert table["excess"][1] > 0

@@ -1,7 +1,5 @@
 """Trade-offs as a table and as one file: what the contract of results cannot know."""
 
-import csv
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,23 +80,17 @@ def test_the_table_as_text(tmp_path):
     curve = po.TradeOffs(optimized=(best,), baselines=others, losses=names)
     assert list(curve.to_frame()) == COLUMNS
     curve.to_csv(tmp_path / "curve.csv")
-    with open(tmp_path / "curve.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == COLUMNS
-    optimum, gradient, lime, smooth = rows
-    assert optimum["on_front"] == "True"
-    assert float(optimum["weight.loss1"]) == 1 / 7
-    assert float(optimum["objective"]) == 0.1 + 0.7 / 7
-    assert float(optimum["seconds"]) == 1e-5 / 3
-    assert {gradient[name] for name in COLUMNS[1:7]} == {""}
-    assert gradient["gap"] == gradient["objective"] == ""
-    assert lime["parameter.n_samples"] == "100"
-    assert lime["parameter.fit_intercept"] == "True"
-    assert float(lime["loss.loss0"]) == 1 / 3
-    assert smooth["parameter.fit_intercept"] == ""
-    assert smooth["parameter.distribution"] == "ball"
-    assert float(smooth["parameter.scale"]) == 0.1 + 0.2
-    assert float(smooth["loss.loss1"]) == 5e-324
+    optimum, gradient, lime, smooth = (
+        line.split(",") for line in (tmp_path / "curve.csv").read_text().split()[1:]
+    )
+    assert optimum[1:3] == ["1.0", str(1 / 7)]
+    assert float(optimum[9]) == 0.1 + 0.7 / 7
+    assert optimum[12:14] == ["True", str(1e-5 / 3)]
+    assert gradient[1:7] == 6 * [""]
+    assert gradient[9:11] == ["", ""]
+    assert lime[3:8] == ["0.1", "100", "True", "", str(1 / 3)]
+    assert smooth[3:7] == [str(0.1 + 0.2), "7", "", "ball"]
+    assert float(smooth[8]) == 5e-324
 
 
 def test_the_table_of_a_real_sweep(tmp_path):
