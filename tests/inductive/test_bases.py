@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inductive_cases import MEANS, similar_features
 from scipy import fft
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -176,22 +175,6 @@ def test_many_independent_features_need_no_square_matrix(rng):
     ).fit(X, X)
     result = explainer.explain(X[:2] + 0.1, return_std=True)
     assert result.attributions.shape == (2, 200_000)
-
-
-def test_constant_images_are_points_on_a_line(rng):
-    # images c·1 are √D |c − c'| apart
-    shape = po.ImageShape(1, 9, 10)
-    grey, G = rng.uniform(size=(12, 1)), rng.normal(size=(12, 90))
-    explainer = GaussianProcessExplainer(0.2, lengthscale=3.0, mean="none")
-    fitted = explainer.set_params(features=shape).fit(grey * np.ones(90), G)
-    result = fitted.explain(0.5 * np.ones((1, 90)), return_std=True)
-    kernel = ConstantKernel(1 / 0.4) * RBF(3.0 / np.sqrt(90))
-    peer = GaussianProcessRegressor(kernel, alpha=1.0, optimizer=None).fit(grey, G)
-    mean, deviation = peer.predict([[0.5]], return_std=True)
-    np.testing.assert_allclose(result.attributions, mean, atol=1e-10)
-    np.testing.assert_allclose(
-        result.details["standard_deviation"], deviation, rtol=1e-10
-    )
 
 
 # ---- eigenbases of kernels

@@ -251,22 +251,6 @@ def test_doubled_inputs_count_as_two_observations(mean, lengthscale, jitter, rng
     )
 
 
-def test_common_constant_pools_features(rng):
-    # far from all inputs only the constant is left: the same for all features
-    X, G = rng.normal(size=(20, 3)), rng.normal((0.0, 1.0, 5.0), size=(20, 3))
-    far = np.full((1, 3), 1e3)
-    rows = {
-        mean: GaussianProcessExplainer(0.5, mean=mean, lengthscale=1.0)
-        .fit(X, G)
-        .explain(far)
-        .attributions[0]
-        for mean in MEANS
-    }
-    np.testing.assert_allclose(rows["none"], 0.0, atol=1e-12)
-    np.testing.assert_allclose(rows["common"], rows["common"][0], rtol=1e-12)
-    assert np.ptp(rows["per_feature"]) > 3
-
-
 def test_extreme_weights_give_gradients_means_and_equal_features(rng):
     X, G = rng.uniform(-3, 3, size=(8, 3)), rng.normal(size=(8, 3))
     result = GaussianProcessExplainer(1e-9, lengthscale=0.5).fit(X, G).explain(X, True)

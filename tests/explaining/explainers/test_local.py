@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from baseline_checks import DISTRIBUTIONS, Recorded, Z, worst_z
 from sklearn.linear_model import LinearRegression, Ridge
-from smoothed_formulas import LIMITS
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.explaining.explainers import Lime, SmoothGrad
@@ -57,20 +56,6 @@ def test_lime_equals_scikit_learn_at_every_point(fit_intercept, kernel_width, ri
 # ---- limits
 
 
-@pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
-@pytest.mark.parametrize(
-    "explainer",
-    [
-        SmoothGrad(scale=0.1, n_samples=4000),
-        SmoothGrad(scale=0.7, n_samples=4000),
-        Lime(scale=0.5, n_samples=10_000),
-    ],
-)
-def test_both_tend_to_the_smoothed_gradient(function, limit, explainer, X):
-    result = explainer.explain(function, X)
-    assert worst_z(result, limit(X, explainer.scale)) < Z
-
-
 @pytest.mark.parametrize(
     ("explainer", "variance"),
     [
@@ -105,27 +90,6 @@ def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale):
     result = lime.explain(Power(3), x)
     assert worst_z(result, truth) < Z
     np.testing.assert_array_equal(result.details["intercept"], 0.0)
-
-
-def test_the_standard_error_of_lime_is_the_spread_over_seeds():
-    lime = Lime(scale=0.7, n_samples=400, kernel_width=1.0)
-    runs = [lime.explain(Power(3), [[0.5, -1.0]], rng=seed) for seed in range(200)]
-    spread = np.std([run.attributions for run in runs], axis=0, ddof=1)
-    claimed = np.mean([run.standard_errors for run in runs], axis=0)
-    # The sd of 200 runs is itself known to 1/√400 = 5 %; twice that for the tails.
-    np.testing.assert_allclose(claimed, spread, rtol=6 * 0.05 * 0.5 + 0.1)
-
-
-def test_the_local_r2_tends_to_the_share_of_variance_that_is_linear():
-    x, delta = np.array([[0.3], [1.0], [2.0]]), 0.8
-    result = Lime(scale=delta, n_samples=20_000).explain(Sine(), x)
-    slope = np.cos(x) * np.exp(-(delta**2) / 2)
-    mean = np.sin(x) * np.exp(-(delta**2) / 2)
-    variance = (1 - np.cos(2 * x) * np.exp(-2 * delta**2)) / 2 - mean**2
-    truth = (slope * delta) ** 2 / variance
-    # The sd of a squared correlation is at most about 2/√S = 0.014 (heavy tails
-    # included); the seed is fixed.
-    np.testing.assert_allclose(result.details["r2"], truth[:, 0], atol=0.03)
 
 
 @pytest.mark.parametrize("height", [0.0, 0.1, -1e9, 1e-300])

@@ -2,21 +2,16 @@
 
 import re
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from torch_networks import nn, seeded, three_scores, torch, trained_otherwise
+from torch_networks import seeded, three_scores, torch
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import (
     Gradient,
-    Lime,
-    LimePackage,
-    Shap,
     SmoothGrad,
     captum_attribution,
     quantus_explain_func,
@@ -25,8 +20,6 @@ from propopt.functions import Power
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "interop.md"
-
-
 EXAMPLES = dict(
     zip(
         ("shap", "captum", "quantus"),
@@ -34,8 +27,6 @@ EXAMPLES = dict(
         strict=True,
     )
 )
-
-
 POINTS = np.random.default_rng(0).normal(size=(6, 4))
 
 
@@ -130,42 +121,6 @@ def captum():
 @pytest.fixture
 def X(rng):
     return rng.normal(size=(9, 3))
-
-
-@pytest.fixture
-def table(X):
-    names = ["age", "income", "debt"]
-    return pd.DataFrame(X, columns=names, index=[f"customer {n}" for n in range(9)])
-
-
-def test_names_of_a_table_are_kept(table):
-    function = po.wrap(trained_otherwise())
-    baselines = [Gradient(), SmoothGrad(scale=0.1, n_samples=4), Shap()]
-    baselines += [Lime(scale=0.1, n_samples=8)]
-    if find_spec("lime"):
-        baselines += [LimePackage(background=table, n_samples=20)]
-    graph = po.knn_graph(table, n_neighbors=3)
-    matching = po.GradientMatching(function.gradient(table))
-    weights = {"pairwise_robustness": [0.1, 1.0]}
-    explained = [baseline.explain(function, table, rng=0) for baseline in baselines]
-    curve = po.sweep(matching + po.PairwiseRobustness(graph), weights, explained)
-    assert curve.certified(1e-6)
-    for explanation in curve.explanations:
-        frame = explanation.to_frame()
-        assert list(frame.columns) == list(table.columns)
-        assert list(frame.index) == list(table.index)
-
-
-def test_explainers_find_the_slope_of_a_linear_module(table):
-    module = nn.Linear(3, 1).double()
-    slope = np.broadcast_to(module.weight.detach().numpy(), table.shape)
-    function = po.wrap(module)
-    for explainer in (Gradient(), SmoothGrad(scale=1.0), Lime(scale=1.0)):
-        result = explainer.explain(function, table, rng=0)
-        np.testing.assert_allclose(result.attributions, slope, atol=1e-10)
-    shap = Shap().explain(function, table, rng=0).attributions
-    centred = (table - table.mean()).to_numpy()
-    np.testing.assert_allclose(shap, slope * centred, atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore")  # of captum, about itself
