@@ -19,9 +19,7 @@ GOLDEN_TARGETS = np.array(
     [[1.0, -0.5, 0.25], [0.5, 0.75, -1.0], [0.0, 2.0, -0.5], [-1.0, 0.25, 0.5]]
 )
 
-
 GOLDEN_S = np.array([0.0, 1.0, 0.5, 0.0])
-
 
 GOLDEN_G = np.array([0.5, 0.0, -0.5])
 
@@ -212,9 +210,7 @@ def test_bounds_hold_against_solving_all_rows_together(seed, complete):
 
 N, D, B = 40, 3, 10
 
-
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(N, D)), columns=list("abc"))
-
 
 X_NEW = pd.DataFrame(np.random.default_rng(1).normal(size=(6, D)), columns=list("abc"))
 

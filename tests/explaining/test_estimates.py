@@ -35,7 +35,6 @@ ROWS = X[:3]
 MODEL = KernelRidge(kernel="rbf", gamma=0.3, alpha=0.1)
 MODEL.fit(X, np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 2)
 
-
 SCALE, CUBE = 0.7, po.functions.Power(3)
 SLOPES = 3.0 * ROWS**2 + 3.0 * SCALE**2  # of the mean of x³ under noise
 LAW = po.lime.TabularLaw.from_data(X, kernel_width=1.0)

@@ -38,9 +38,7 @@ from propopt.explaining.saved_explainer import CHECKED_ROWS
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 
-
 EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
-
 
 NEW = {"network, without names": X_NEW.to_numpy()}
 NEW |= dict.fromkeys(["categories", "parts: categories"], mixed(1, 5))
@@ -218,9 +216,7 @@ def test_effects_of_missing_numbers_are_no_slopes_after_loading(tmp_path):
 
 TREE = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, X["f0"] + X["f3"])
 
-
 COLOURS = mixed_model()
-
 
 CASES = {
     "slopes": (black_box, X, {"robustness": 0.2}),

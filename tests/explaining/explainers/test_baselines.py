@@ -205,7 +205,6 @@ def slopes_and_effects():
 
 FORMS = {"table": lambda t: t, "array": lambda t: t.to_numpy()}
 
-
 each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 

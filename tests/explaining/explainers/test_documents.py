@@ -23,9 +23,7 @@ from propopt.tables.documents import PatternWords, TextSchema
 
 LAW = po.lime.TextLaw()
 
-
 LONG = [text for text in DOCUMENTS if len(text.split()) > 1]
-
 
 METHODS = {
     "gradient": Gradient(),
@@ -37,9 +35,7 @@ METHODS = {
     "exact_shap": ExactShap(),
 }
 
-
 REFUSED = {"smoothgrad": SmoothGrad(scale=0.1)}
-
 
 each_method = pytest.mark.parametrize("method", METHODS)
 

@@ -23,7 +23,6 @@ from propopt.losses.faithfulness import Estimate
 ROBUST = "pairwise_robustness"
 FEW = {ROBUST: [0.1, 1.0]}
 
-
 NUMBERS = st.floats(0, 1e3).map(lambda value: round(value, 0))
 ROWS = st.integers(1, 3).flatmap(
     lambda k: st.lists(st.tuples(*k * [NUMBERS]), min_size=1, max_size=12)
