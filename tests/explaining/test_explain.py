@@ -297,7 +297,7 @@ def test_batches_are_no_larger_than_asked(X):
 
 @pytest.fixture(scope="module")
 def gaps(X):
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table = pd.DataFrame(X.copy(), columns=["a", "b", "c"])
     table.loc[::3, "b"] = np.nan
     model = HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5)
     return model.fit(table, X[:, 0] + X[:, 1] > 0), table
