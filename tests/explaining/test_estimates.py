@@ -7,8 +7,6 @@ of some 36 scores of Student's law of 9 degrees of freedom or more: 0.85 to 1.29
 seeds are fixed: no run differs from another.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +18,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 import propopt as po
 from propopt.base.arrays import Array
+from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.functions.function import Function
 from propopt.laws.perturbations import shapley_orders
 from propopt.laws.sampling import DrawCost, Pooled
 from propopt.lime.surrogates import estimate_limits
@@ -36,6 +34,7 @@ X = RNG.normal(size=(60, 3)).round(1)
 ROWS = X[:3]
 MODEL = KernelRidge(kernel="rbf", gamma=0.3, alpha=0.1)
 MODEL.fit(X, np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 2)
+
 SCALE, CUBE = 0.7, po.functions.Power(3)
 SLOPES = 3.0 * ROWS**2 + 3.0 * SCALE**2  # of the mean of x³ under noise
 LAW = po.lime.TabularLaw.from_data(X, kernel_width=1.0)
@@ -57,102 +56,95 @@ class Case:
     n_draws: int
 
 
-def lost() -> Function:
+def lost():
     """The model, of which nothing is known."""
     return po.wrap(lambda rows: MODEL.predict(np.asarray(rows)))
 
 
-def curve(bits: Array) -> Array:
+def cubes():
+    return po.wrap(lambda rows: (np.asarray(rows) ** 3).sum(axis=1))
+
+
+def curve(bits):
     slopes = np.random.default_rng(1).normal(size=N_WORDS)
     return 1.0 / (1.0 + np.exp(0.3 - bits @ slopes))
 
 
-def by_the_data_law(n: int, seed: int):
-    f = lost()
-    found = po.smoothed(f, None, n, seed, law="data", data=X).estimate(ROWS)
-    return found.values, found.standard_errors, found.evaluations, f.calls.rows
+def counting(asked):
+    return lambda bits: asked.append(len(bits)) or curve(bits)
 
 
-def by_noise(n: int, seed: int):
-    f = po.wrap(lambda rows: (np.asarray(rows) ** 3).sum(axis=1))
-    found = po.smoothed(f, SCALE, n, seed).estimate(ROWS)
-    return found.values, found.standard_errors, found.evaluations, f.calls.rows
+def values_of(found, f):
+    """Values, errors, evaluations that are said, and those that were made."""
+    names = ("values", "coefficients", "attributions")
+    values = next(getattr(found, name) for name in names if hasattr(found, name))
+    return values, found.standard_errors, found.evaluations, f.calls.rows
 
 
-def by_baseline(method: po.explainers.Baseline, f: Function, seed: int):
-    found = method.explain(f, ROWS, rng=seed)
-    counts = found.evaluations, f.calls.rows
-    return found.attributions, found.standard_errors, *counts
+def by_smoothing(n, seed, f, scale=None, **law):
+    own = f()
+    return values_of(po.smoothed(own, scale, n, seed, **law).estimate(ROWS), own)
 
 
-def by_smoothgrad(n: int, seed: int):
-    found = po.explainers.SmoothGrad(scale=SCALE, n_samples=n)
-    found = found.explain(CUBE, ROWS, rng=seed)
-    return found.attributions, found.standard_errors, 0, 0
+def by_baseline(n, seed, method, f):
+    own = f()
+    return values_of(method(n_samples=n).explain(own, ROWS, rng=seed), own)
 
 
-def by_lime(n: int, seed: int):
-    f = po.wrap(lambda rows: (np.asarray(rows) ** 3).sum(axis=1))
-    return by_baseline(po.explainers.Lime(scale=SCALE, n_samples=n), f, seed)
-
-
-def by_lime_of_a_law(n: int, seed: int):
-    return by_baseline(po.explainers.Lime(law=LAW, n_samples=n), lost(), seed)
-
-
-def by_surrogates(n: int, seed: int, law: po.lime.LimeLaw = LAW):
+def by_surrogates(n, seed, law=LAW):
     f = lost()
     found = estimate_limits(f, law, ROWS, draws=DrawPlan(n, seed), progress=False)
-    counts = found.evaluations, f.calls.rows
-    return found.coefficients, found.standard_errors, *counts
+    return values_of(found, f)
 
 
-def by_words(n: int, seed: int):
+def by_words(n, seed):
     plan, asked = SizePlan.of(N_WORDS, TextLaw(), n), []
-
-    def counted(bits: Array) -> Array:
-        asked.append(len(bits))
-        return curve(bits)
-
-    found = estimate_words(counted, plan, seed)
-    found = found.at(np.array([0.25]))
+    found = estimate_words(counting(asked), plan, seed).at(np.array([0.25]))
     counts = plan.evaluations, sum(asked)
     return found.coefficients, found.standard_errors, *counts
 
 
-def by_orders(n: int, seed: int):
+def by_orders(n, seed):
     rng = np.random.default_rng(seed)
     drawn = shapley_orders(MODEL.predict, BACKGROUND, ROWS, rng, DrawPlan(n))
     (blocks,) = drawn.blocks
     return blocks.mean(axis=0), error_of_blocks(blocks), 0, 0
 
 
-def limits(law: po.lime.LimeLaw = LAW) -> Array:
+def limits(law=LAW):
     return po.lime.limits(MODEL, ROWS, law, data=X).coefficients
 
 
-def shapley() -> Array:
+def slopes():
+    return SLOPES
+
+
+def shapley():
     exact = po.explainers.ExactShap(background=BACKGROUND)
     return exact.explain(po.wrap(MODEL, data=X), ROWS).attributions
 
 
-def words() -> Array:
+def words():
     every = Enumerated.of(curve, N_WORDS)
     return WordRegression(every).at(np.array([0.25])).coefficients
 
 
-def data_law() -> Array:
+def data_law():
     exact = po.smoothed(po.wrap(MODEL, data=X), law="data", data=X)
     assert exact.estimate(ROWS).exact
     return exact.gradient(ROWS)
 
 
+DATA = {"law": "data", "data": X}
+SMOOTH = partial(po.explainers.SmoothGrad, scale=SCALE)
+NOISE = partial(po.explainers.Lime, scale=SCALE)
+RUN = partial(po.explainers.Lime, law=LAW)
 CASES = {
-    "data law": Case(by_the_data_law, data_law, 200),
-    "pairs of noise": Case(by_noise, lambda: SLOPES, 200),
-    "smoothgrad": Case(by_smoothgrad, lambda: SLOPES, 200),
-    "lime of noise": Case(by_lime, lambda: SLOPES, 1000),
-    "lime of a law": Case(by_lime_of_a_law, limits, 1000),
+    "data law": Case(partial(by_smoothing, f=lost, **DATA), data_law, 200),
+    "pairs of noise": Case(partial(by_smoothing, f=cubes, scale=SCALE), slopes, 200),
+    "smoothgrad": Case(partial(by_baseline, method=SMOOTH, f=cubes), slopes, 200),
+    "lime of noise": Case(partial(by_baseline, method=NOISE, f=cubes), slopes, 1000),
+    "lime of a law": Case(partial(by_baseline, method=RUN, f=lost), limits, 1000),
     "surrogates": Case(by_surrogates, limits, 1000),
     **{
         f"surrogates, {name}": Case(
@@ -165,33 +157,28 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES, ids=list(CASES))
-def case(request: pytest.FixtureRequest) -> Case:
-    return CASES[request.param]
-
-
-def test_errors_are_those_of_the_estimate_and_fall_as_one_over_the_root(case) -> None:
+def scored(case, n):
+    """Gaps of draws by 12 seeds, whose errors are those that they say."""
     exact = case.exact()
     assert np.abs(exact).max() > 0.05
-    roots = []
-    for n in (case.n_draws, 4 * case.n_draws):
-        drawn = [case.drawn(n, seed) for seed in range(12)]
-        z = np.array([(values - exact) / errors for values, errors, *_ in drawn])
-        assert np.abs(z).max() < 12.0
-        assert 0.4 < (z**2).mean() < 2.8
-        gaps = np.array([values - exact for values, *_ in drawn])
-        roots.append(np.sqrt((gaps**2).mean()))
+    drawn = [case.drawn(n, seed) for seed in range(12)]
+    z = np.array([(values - exact) / errors for values, errors, *_ in drawn])
+    assert np.abs(z).max() < 12.0
+    assert 0.4 < (z**2).mean() < 2.8
+    for *_, said, made in drawn:  # as many evaluations as were made
+        assert said == made
+    return np.array([values - exact for values, *_ in drawn])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_errors_are_those_of_the_estimate_and_fall_as_one_over_the_root(name):
+    case = CASES[name]
+    roots = [
+        np.sqrt((scored(case, n) ** 2).mean()) for n in (case.n_draws, 4 * case.n_draws)
+    ]
     # of 36 gaps each: the ratio of 2 is known to a sixth, and is within 1.1 and 3.6 but
     # once in 2e4 seeds; a fit to more samples leaves less over besides
     assert 1.1 < roots[0] / roots[1] < 3.6
-
-
-def test_as_many_evaluations_are_said_as_were_made(case) -> None:
-    _, _, said, made = case.drawn(case.n_draws, 0)
-    assert said == made
-
-
-def test_a_seed_draws_the_same_bits_and_another_seed_others(case) -> None:
     one, again, other = (case.drawn(case.n_draws, seed)[:2] for seed in (3, 3, 5))
     for ours, theirs in zip(one, again, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -201,96 +188,75 @@ def test_a_seed_draws_the_same_bits_and_another_seed_others(case) -> None:
 # ---- One sampler: what has grown is as good as its error says, and stops as it is told
 
 
-def grown(n: int, seed: int, kind: str) -> tuple[Array, Array, int, int]:
+def grown_words(n, seed):
     """A third of the draws, and then all of them, in batches."""
     asked, third = [], n // 3 // 20 * 20
+    found = estimate_words(
+        counting(asked), SizePlan.of(N_WORDS, TextLaw(), third), seed
+    )
+    found = found.extended(third + n // 20 * 20).extended(2 * n // 20 * 20)
+    at = found.at(np.array([0.25]))
+    return at.coefficients, at.standard_errors, found.evaluations, sum(asked)
 
-    def counted(bits: Array) -> Array:
-        asked.append(len(bits))
-        return curve(bits)
 
-    if kind == "words":
-        words = estimate_words(counted, SizePlan.of(N_WORDS, TextLaw(), third), seed)
-        words = words.extended(third + n // 20 * 20).extended(2 * n // 20 * 20)
-        found = words.at(np.array([0.25]))
-        said = words.evaluations, sum(asked)
-        return found.coefficients, found.standard_errors, *said
-    if kind == "orders":
-        rng, f = np.random.default_rng(seed), lost()
-        value, first = f.value, DrawPlan(10)
-        orders = shapley_orders(value, BACKGROUND, ROWS, rng, first).extended(10 + n)
-        (blocks,) = orders.blocks
-        said = orders.evaluations, f.calls.rows
-        return blocks.mean(axis=0), error_of_blocks(blocks), *said
-    f = lost()
-    goal = DrawPlan(third, seed, 1e-9, n * len(ROWS))
-    with pytest.warns(po.errors.ImpreciseWarning):
+def grown_orders(n, seed):
+    rng, f = np.random.default_rng(seed), lost()
+    orders = shapley_orders(f.value, BACKGROUND, ROWS, rng, DrawPlan(10))
+    orders = orders.extended(10 + n)
+    (blocks,) = orders.blocks
+    said = orders.evaluations, f.calls.rows
+    return blocks.mean(axis=0), error_of_blocks(blocks), *said
+
+
+def grown_surrogates(n, seed):
+    f, goal = lost(), DrawPlan(n // 3 // 20 * 20, seed, 1e-9, n * len(ROWS))
+    with pytest.warns(ImpreciseWarning):
         found = estimate_limits(f, LAW, ROWS, draws=goal, progress=False)
     assert found.n_draws == n
-    return found.coefficients, found.standard_errors, found.evaluations, f.calls.rows
+    return values_of(found, f)
 
 
 GROWN = {
-    "words": Case(partial(grown, kind="words"), words, 300),
-    "orders": Case(partial(grown, kind="orders"), shapley, 40),
-    "surrogates": Case(partial(grown, kind="surrogates"), limits, 1200),
+    "words": Case(grown_words, words, 300),
+    "orders": Case(grown_orders, shapley, 40),
+    "surrogates": Case(grown_surrogates, limits, 1200),
 }
 
 
 @pytest.mark.parametrize("name", GROWN)
-def test_draws_that_have_grown_are_as_good_as_their_errors_say(name) -> None:
-    own = GROWN[name]
-    exact = own.exact()
-    drawn = [own.drawn(own.n_draws, seed) for seed in range(12)]
-    z = np.array([(values - exact) / errors for values, errors, *_ in drawn])
-    assert np.abs(z).max() < 12.0
-    assert 0.4 < (z**2).mean() < 2.8  # see above
-    for *_, said, made in drawn:
-        assert said == made
+def test_draws_that_have_grown_are_as_good_as_their_errors_say(name):
+    scored(GROWN[name], GROWN[name].n_draws)
 
 
-def size(errors: Array, values: Array) -> float:
+def size(errors, values):
     return float(np.linalg.norm(errors) / np.linalg.norm(values))
 
 
-def test_limits_are_drawn_until_they_are_precise() -> None:
-    f = lost()
-    first = po.lime.limits(f, ROWS, LAW, data=X, n_samples=200, progress=False)
-    reached = size(first.standard_errors, first.coefficients)
-    goal = reached / 4.0
-    found = po.lime.limits(
-        f, ROWS, LAW, data=X, n_samples=200, precision=goal, progress=False
-    )
-    assert size(found.standard_errors, found.coefficients) <= goal
-    drawn = int(found.source.split("(")[1].split(" ")[0].replace(",", ""))
-    # errors fall as 1/√n: 3,200 draws, and 1.2 times and half more at most but for luck
-    assert 1_600 <= drawn <= 12_800
-    again = po.lime.limits(
-        f, ROWS, LAW, data=X, n_samples=200, precision=2 * reached, progress=False
-    )
-    np.testing.assert_array_equal(again.coefficients, first.coefficients)
-
-
-def test_a_budget_ends_what_is_drawn_and_a_warning_says_so() -> None:
+def test_limits_are_drawn_until_they_are_precise_or_a_budget_ends():
     f, how = lost(), {"data": X, "n_samples": 200, "progress": False}
-    with pytest.warns(
-        po.errors.ImpreciseWarning, match=r"of 0.0001 of the coef.*evalu"
-    ):
-        found = po.lime.limits(
-            f, ROWS, LAW, precision=1e-4, max_evaluations=1_500, **how
-        )
+
+    def drawn(**goal):
+        return po.lime.limits(f, ROWS, LAW, **how, **goal)
+
+    first = drawn()
+    reached = size(first.standard_errors, first.coefficients)
+    found = drawn(precision=reached / 4.0)
+    assert size(found.standard_errors, found.coefficients) <= reached / 4.0
+    count = int(found.source.split("(")[1].split(" ")[0].replace(",", ""))
+    # errors fall as 1/√n: 3,200 draws, and 1.2 times and half more at most but for luck
+    assert 1_600 <= count <= 12_800
+    again = drawn(precision=2 * reached)
+    np.testing.assert_array_equal(again.coefficients, first.coefficients)
+    with pytest.warns(ImpreciseWarning, match=r"of 0.0001 of the coef.*evalu"):
+        found = drawn(precision=1e-4, max_evaluations=1_500)
     assert found.source.startswith("estimate (500 samples")
-    few = po.lime.limits(f, ROWS, LAW, max_evaluations=400, **how)
+    few = drawn(max_evaluations=400)
     assert few.source.startswith("estimate (120 samples")
-    with pytest.raises(
-        po.errors.InvalidInput, match=r"max_evaluations: 40 draws take 1"
-    ):
-        po.lime.limits(f, ROWS, LAW, max_evaluations=100, **how)
-
-
-def test_what_is_zero_has_no_relative_error_and_no_draws_without_end() -> None:
-    f = po.wrap(lambda rows: np.full(len(rows), 2.0))
-    found = po.lime.limits(f, ROWS, LAW, data=X, precision=0.01, progress=False)
+    with pytest.raises(InvalidInput, match=r"max_evaluations: 40 draws take 1"):
+        drawn(max_evaluations=100)
+    # what is zero has no relative error and no draws without end
+    flat = po.wrap(lambda rows: np.full(len(rows), 2.0))
+    found = po.lime.limits(flat, ROWS, LAW, data=X, precision=0.01, progress=False)
     assert found.source.startswith("estimate (5,000")
     assert np.abs(found.coefficients).max() < 1e-12
 
@@ -301,7 +267,7 @@ DOCUMENTS = [
 ]
 
 
-def of_texts(texts: list[str]) -> list[float]:
+def of_texts(texts):
     return [
         np.tanh(0.7 * ("two" in t.split()) + 0.9 * (" b " in t) * ("c" in t) - 0.4)
         + 0.1 * np.sin(len(t))
@@ -309,80 +275,60 @@ def of_texts(texts: list[str]) -> list[float]:
     ]
 
 
-def test_texts_are_drawn_until_each_document_is_precise() -> None:
-    few = {"n_samples": 300, "progress": False}
-    first = po.lime.text_limits(of_texts, DOCUMENTS, **few)
-    sizes = [size(row.errors, row.coefficients) for row in first.rows]
-    goal = min(sizes) / 2.0
-    found = po.lime.text_limits(of_texts, DOCUMENTS, precision=goal, **few)
+def test_texts_are_drawn_until_each_document_is_precise():
+    def drawn(**goal):
+        settings = {"n_samples": 300, "progress": False, **goal}
+        return po.lime.text_limits(of_texts, DOCUMENTS, **settings)
+
+    first = drawn()
+    goal = min(size(row.errors, row.coefficients) for row in first.rows) / 2.0
+    found = drawn(precision=goal)
     for row in found.rows:
         assert size(row.errors, row.coefficients) <= goal
     assert found.evaluations > 2 * first.evaluations
-    with pytest.warns(
-        po.errors.ImpreciseWarning, match=r"wanted of document [01], and they are"
-    ):
-        less = po.lime.text_limits(
-            of_texts, DOCUMENTS, precision=goal, max_evaluations=800, **few
-        )
+    words = r"wanted of document [01], and they are"
+    with pytest.warns(ImpreciseWarning, match=words):
+        less = drawn(precision=goal, max_evaluations=800)
     assert less.evaluations <= 800 + len(DOCUMENTS)  # and each document itself
-    with pytest.raises(
-        po.errors.InvalidInput, match="100 samples of 14 words take more"
-    ):
-        po.lime.text_limits(of_texts, DOCUMENTS, max_evaluations=90, **few)
+    with pytest.raises(InvalidInput, match="100 samples of 14 words take more"):
+        po.lime.text_limits(of_texts, DOCUMENTS, max_evaluations=90, n_samples=300)
 
 
-def test_smoothed_gradients_are_drawn_until_they_are_precise() -> None:
-    goal = 0.01
-    f = po.functions.Power(3)
-    found = po.explainers.SmoothGrad(scale=SCALE, precision=goal).explain(f, ROWS)
-    assert size(found.standard_errors, found.attributions) <= goal
+def test_smoothed_gradients_are_drawn_until_they_are_precise():
+    found = SMOOTH(precision=0.01).explain(po.functions.Power(3), ROWS)
+    assert size(found.standard_errors, found.attributions) <= 0.01
     z = (found.attributions - SLOPES) / found.standard_errors
     assert np.abs(z).max() < 5.0  # nine normal numbers: beyond once in 2e5
-    f = po.wrap(lambda rows: (np.asarray(rows) ** 3).sum(axis=1))
-    with pytest.warns(po.errors.ImpreciseWarning, match="precision"):
-        less = po.explainers.SmoothGrad(
-            scale=SCALE, precision=goal / 9.0, max_evaluations=900
-        ).explain(f, ROWS)
+    with pytest.warns(ImpreciseWarning, match="precision"):
+        less = SMOOTH(precision=0.01 / 9.0, max_evaluations=900).explain(cubes(), ROWS)
     # 300 draws of three rows, of six differences each
     assert less.evaluations <= 6 * 900
 
 
-def test_orders_are_drawn_until_the_optimum_is_precise() -> None:
-    f = lost()
-    first = po.explain(f, X[:12], data=X, units="output", progress=False)
-    goal = first.target_error / 3.0
-    found = po.explain(
-        f, X[:12], data=X, units="output", precision=goal, progress=False
-    )
-    assert found.target_error <= goal
+def test_orders_are_drawn_until_the_optimum_is_precise():
+    def drawn(**goal):
+        settings = {"data": X, "units": "output", "progress": False}
+        return po.explain(lost(), X[:12], **settings, **goal)
+
+    first = drawn()
+    found = drawn(precision=first.target_error / 3.0)
+    assert found.target_error <= first.target_error / 3.0
     assert found.evaluations > 2 * first.evaluations
     gap = found.completeness_gap
     assert np.abs(gap).max() < 1e-9 * np.abs(found.prediction).max()
-    with pytest.warns(po.errors.ImpreciseWarning, match="precision"):
-        po.explain(
-            f,
-            X[:12],
-            data=X,
-            units="output",
-            precision=goal / 10.0,
-            max_evaluations=8_000,
-            progress=False,
-        )
-
-
-def test_one_feature_has_one_order_and_needs_no_draws() -> None:
+    with pytest.warns(ImpreciseWarning, match="precision"):
+        drawn(precision=first.target_error / 30.0, max_evaluations=8_000)
+    # one feature has one order and needs no draws
     one = X[:, :1]
     f = po.wrap(lambda rows: np.abs(np.asarray(rows)[:, 0]) ** 1.5)
     found = po.explain(f, one[:4], data=one, units="output", precision=0.1)
     assert found.target_error == 0.0
-    base = np.mean(np.abs(one) ** 1.5)
-    np.testing.assert_allclose(
-        found.contributions, np.abs(one[:4]) ** 1.5 - base, rtol=1e-12
-    )
+    expected = np.abs(one[:4]) ** 1.5 - np.mean(np.abs(one) ** 1.5)
+    np.testing.assert_allclose(found.contributions, expected, rtol=1e-12)
 
 
-def test_what_is_announced_is_what_draws_begin_with(capsys) -> None:
-    def slow(rows: Array) -> Array:
+def test_what_is_announced_is_what_draws_begin_with(capsys):
+    def slow(rows):
         time.sleep(0.01)
         return MODEL.predict(np.asarray(rows))
 
@@ -393,11 +339,11 @@ def test_what_is_announced_is_what_draws_begin_with(capsys) -> None:
     assert "lime: the first draws" in capsys.readouterr().err
 
 
-def test_batches_are_pooled_by_their_draws() -> None:
+def test_batches_are_pooled_by_their_draws():
     """Σ n_k b_k / Σ n_k of their own numbers; none is larger than four of the first."""
-    sizes: list[int] = []
+    sizes = []
 
-    def batch(n: int, k: int) -> tuple[Array, ...]:
+    def batch(n, k):
         sizes.append(n)
         own = np.random.default_rng(k).normal(size=(10, 2, 3))
         return own, own[..., 0] ** 2
@@ -416,19 +362,19 @@ def test_batches_are_pooled_by_their_draws() -> None:
     assert drawn.until(1e-9, 5 + 7 * 320).n_draws == 320
 
 
-def test_later_batches_have_streams_of_their_own() -> None:
+def test_later_batches_have_streams_of_their_own():
     words = estimate_words(curve, SizePlan.of(N_WORDS, TextLaw(), 300), 0)
     first, n = words.asked[0][0], len(words.asked[0][0])
     (more, *_) = words.extended(2 * words.n_draws).asked[0]
     assert (more[:n] == first).all()
     assert (more[n:] != first).any()
-    seen: list[Array] = []
+    seen = []
 
-    def kept(rows: Array) -> Array:
+    def kept(rows):
         seen.append(np.asarray(rows)[0])
         return MODEL.predict(np.asarray(rows))
 
     goal = DrawPlan(400, 0, 1e-9, 800 * len(ROWS))
-    with pytest.warns(po.errors.ImpreciseWarning):
+    with pytest.warns(ImpreciseWarning):
         estimate_limits(po.wrap(kept), LAW, ROWS, draws=goal, progress=False)
     assert (seen[0] != seen[-1]).any()

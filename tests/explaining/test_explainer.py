@@ -1,6 +1,6 @@
 """The explainer of single rows: independent of who else is asked, with its bounds."""
 
-from __future__ import annotations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,65 +13,77 @@ from explainer_cases import (
     N,
     X,
     black_box,
+    forest,
     mixed,
     same,
     taken,
 )
+from orders import all_orders
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
+PARTS = {"data": X, "units": "output"}
+
+
+def fitted_case(name):
+    """A fitted explainer, rows in the form that it takes, and what it says of them."""
+    explainer = EVERY[name]().fit()
+    n_rows = 12 if "parts" in name else N_NEW
+    n_rows = 6 if name.endswith("categories") else n_rows
+    rows = mixed(1, n_rows) if name.endswith("categories") else X_NEW[:n_rows]
+    if name == "network, without names":
+        rows = rows.to_numpy()
+    return SimpleNamespace(
+        name=name, explainer=explainer, rows=rows, found=explainer.explain(rows)
+    )
 
 
 @pytest.fixture(scope="module", params=EVERY)
 def case(request):
-    """A fitted explainer and 100 rows, in the form that it takes; 12 of parts."""
-    explainer = EVERY[request.param]().fit()
-    count = 12 if request.param.startswith("parts") else N_NEW
-    if request.param.endswith("categories"):
-        return explainer, mixed(1, count)
-    if request.param == "network, without names":
-        return explainer, X_NEW.to_numpy()
-    return explainer, X_NEW[:count]
+    return fitted_case(request.param)
+
+
+@pytest.fixture(scope="module", params=[name for name in EVERY if "parts" in name])
+def part(request):
+    return fitted_case(request.param)
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_no_bit_depends_on_who_else_is_asked(case):
-    explainer, rows = case
-    joint = explainer.explain(rows)
+    explainer, rows, joint = case.explainer, case.rows, case.found
     order = np.random.default_rng(2).permutation(len(rows))
     same(explainer.explain(taken(rows, order)), joint, order)
-    for n in range(len(rows)):
+    for n in range(0, len(rows), 3):
         same(explainer.explain(taken(rows, [n])), joint, [n])
-    for size in (2, 7, min(33, len(rows))):
+    for size in (2, min(33, len(rows))):
         same(explainer.explain(taken(rows, range(size))), joint, list(range(size)))
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_a_second_fit_gives_the_same_bits(case):
-    explainer, rows = case
-    first = explainer.explain(taken(rows, [0, 1]))
-    explainer.fit()
-    same(explainer.explain(taken(rows, [0, 1])), first, [0, 1])
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_rows_are_certified_for_the_reference_as_it_is(case):
-    explainer, rows = case
-    result = explainer.explain(taken(rows, range(10)))
+    result = case.found
     assert result.gap < 1e-12
     assert result.objective == pytest.approx(result.certificate.value, rel=1e-12)
     assert result.certificate.kind == "strong convexity"
     assert set(result.losses) == set(result.weights)
+    first = EVERY[case.name]().fit().explain(taken(case.rows, [0, 1]))
+    same(first, result, [0, 1])  # of a second fit
 
 
 @pytest.fixture(scope="module")
 def fitted():
     return po.Explainer(black_box, data=X, robustness=0.2).fit()
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """With the weight at the knee."""
+    return po.Explainer(black_box, data=X).fit()
 
 
 def appended(explainer, n, answer):
@@ -89,7 +101,7 @@ def appended(explainer, n, answer):
     return objective, po.solve(objective, tolerance=1e-10)
 
 
-@pytest.mark.parametrize("n", range(10))
+@pytest.mark.parametrize("n", range(4))
 def test_bounds_hold_against_solving_all_rows_together(fitted, n):
     answer = fitted.explain(X_NEW.iloc[[n]])
     objective, best = appended(fitted, n, answer)
@@ -100,42 +112,45 @@ def test_bounds_hold_against_solving_all_rows_together(fitted, n):
     assert 0 < moved <= answer.details["joint_distance"][0] + 1e-9
 
 
-def test_reference_rows_are_explained_as_explain_does():
-    joint = po.explain(black_box, X)
-    explainer = po.Explainer(black_box, data=X).fit()
-    np.testing.assert_array_equal(explainer.reference_.attributions, joint.attributions)
-    assert explainer.robustness_ == joint.weights["pairwise_robustness"]
+@pytest.mark.parametrize("settings", [{}, {"units": "output"}])
+def test_reference_rows_are_explained_as_explain_does(settings):
+    model = forest() if settings else black_box
+    together = po.explain(model, X, **settings)
+    explainer = po.Explainer(model, data=X, **settings).fit()
+    reference = explainer.reference_
+    np.testing.assert_array_equal(reference.attributions, together.attributions)
+    assert explainer.robustness_ == together.weights["pairwise_robustness"]
+    # and one row among the rows of the data
+    settings = settings | {"metric": "effects"} if settings else settings
+    explainer = po.Explainer(model, data=X, **settings).fit()
+    result = po.explain(model, X_NEW.iloc[[3]], data=X, **settings)
+    same(result, explainer.explain(X_NEW), [3])
+    assert result.parameters.get("metric") == ("effects" if settings else None)
 
 
-def test_a_row_of_the_reference_is_new_unless_it_is_looked_up():
-    explainer = po.Explainer(black_box, data=X).fit()
-    result = explainer.explain(X.iloc[[3]])
+def test_a_row_of_the_reference_is_new_and_scales_are_those_of_the_data(plain):
+    result = plain.explain(X.iloc[[3]])
     assert result.details["reference_rows"][0, 0] == 3
-    assert not np.allclose(
-        result.attributions[0], explainer.reference_.attributions[3], rtol=1e-6
-    )
-
-
-def test_scales_are_those_of_the_data_not_of_the_rows_asked():
-    explainer = po.Explainer(black_box, data=X).fit()
+    own = plain.reference_.attributions[3]
+    assert not np.allclose(result.attributions[0], own, rtol=1e-6)
     constant = X_NEW.iloc[:3].assign(f3=0.0)
-    result = explainer.explain(constant)
     slopes = po.wrap(black_box).gradient(constant) * X.std(ddof=0)
-    np.testing.assert_allclose(result.gradient, slopes, rtol=1e-5, atol=1e-7)
+    gradient = plain.explain(constant).gradient
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-7)
+    polars = pytest.importorskip("polars")
+    result = plain.explain(polars.from_pandas(X_NEW))
+    same(result, plain.explain(X_NEW), list(range(N_NEW)))
 
 
-def test_reference_rows_are_drawn_by_the_seed_where_there_are_many():
-    first = po.Explainer(black_box, data=X, n_reference=30, rng=1).fit()
-    again = po.Explainer(black_box, data=X, n_reference=30, rng=1).fit()
-    other = po.Explainer(black_box, data=X, n_reference=30, rng=2).fit()
-    assert first.reference_.shape == (30, D)
-    assert first.reference_.labels == again.reference_.labels
-    assert first.reference_.labels != other.reference_.labels
-
-
-def test_rows_given_to_fit_are_the_reference():
-    explainer = po.Explainer(black_box, data=X).fit(X.iloc[:20])
-    assert explainer.reference_.shape == (20, D)
+def test_reference_rows_are_drawn_by_the_seed_or_given_to_fit():
+    first, again, other = (
+        po.Explainer(black_box, data=X, n_reference=30, rng=seed).fit().reference_
+        for seed in (1, 1, 2)
+    )
+    assert first.shape == (30, D)
+    assert first.labels == again.labels
+    assert first.labels != other.labels
+    assert po.Explainer(black_box, data=X).fit(X.iloc[:20]).reference_.shape == (20, D)
     assert po.Explainer(black_box).fit(X).reference_.shape == (N, D)
 
 
@@ -148,6 +163,13 @@ def test_rows_given_to_fit_are_the_reference():
         ({"robustness": -1.0}, "robustness"),
         ({"data": None}, "expected reference rows"),
         ({"scale": [1.0]}, "scale"),
+        ({"metric": "effects"}, "it is of units='output'"),
+        ({"contributions": "slopes"}, "it is of units='output'"),
+        ({"units": "gradient"}, "units"),
+        ({**PARTS, "law": "data"}, "Shapley values take none"),
+        ({**PARTS, "contributions": np.zeros((N, D))}, "those of rows to come are not"),
+        ({**PARTS, "contributions": "lime"}, "contributions"),
+        ({**PARTS, "metric": "euclid"}, "metric"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, sentence):
@@ -155,51 +177,208 @@ def test_settings_that_cannot_be_used_are_refused(settings, sentence):
         po.Explainer(black_box, **{"data": X, **settings}).fit()
 
 
-def test_before_the_fit_there_is_nothing_to_ask():
+@pytest.mark.parametrize("units", ["scaled", "output"])
+def test_one_row_alone_is_refused_with_what_is_of_several(units):
+    row = X_NEW.iloc[[3]]
+    for data in (None, po.TableSchema.of(X)):
+        with pytest.raises(InvalidInput, match="or the table that it comes from as da"):
+            po.explain(black_box, row, data=data, units=units)
+    for name, value in (
+        ("same_pattern", True),
+        ("precision", 0.1),
+        ("max_evaluations", 9),
+    ):
+        with pytest.raises(InvalidInput, match="give two rows or more"):
+            po.explain(black_box, row, data=X, units=units, **{name: value})
+
+
+def test_what_is_not_fitted_or_of_another_table_is_refused(fitted):
     explainer = po.Explainer(black_box, data=X)
     with pytest.raises(NotFittedError, match="call fit"):
         explainer.explain(X_NEW)
     with pytest.raises(NotFittedError):
         _ = explainer.reference_
-
-
-def test_rows_of_another_table_are_refused(fitted):
     with pytest.raises(InvalidInput, match="columns"):
         fitted.explain(X_NEW.rename(columns={"f0": "g0"}))
 
 
-def test_rows_of_polars_are_explained_alike():
-    polars = pytest.importorskip("polars")
-    explainer = po.Explainer(black_box, data=X).fit()
-    result = explainer.explain(polars.from_pandas(X_NEW))
-    same(result, explainer.explain(X_NEW), list(range(N_NEW)))
+# ---- missing numbers
 
 
-def test_one_row_is_explained_among_the_rows_of_the_data():
-    result = po.explain(black_box, X_NEW.iloc[[3]], data=X)
-    explainer = po.Explainer(black_box, data=X).fit()
-    same(result, explainer.explain(X_NEW), [3])
-
-
-@pytest.mark.parametrize("units", ["scaled", "output"])
-@pytest.mark.parametrize("data", [None, po.TableSchema.of(X)])
-def test_one_row_without_others_is_refused(data, units):
-    with pytest.raises(InvalidInput, match="or the table that it comes from as data"):
-        po.explain(black_box, X_NEW.iloc[[3]], data=data, units=units)
+GAPS = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
+NEW_GAPS = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
 
 
 def test_missing_numbers_count_in_distances_as_in_graphs():
     def model(table):
         return np.nan_to_num(np.asarray(table, dtype=float)) @ np.arange(1.0, D + 1.0)
 
-    gaps = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
-    new = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
-    explainer = po.Explainer(model, data=gaps, scale=None, law="none").fit()
-    result = explainer.explain(new.iloc[:10])
-    same(explainer.explain(new.iloc[[4]]), result, [4])
-    for n, row in enumerate(new.to_numpy()[:10]):
-        points = gaps.to_numpy()
+    explainer = po.Explainer(model, data=GAPS, scale=None, law="none").fit()
+    result = explainer.explain(NEW_GAPS.iloc[:10])
+    same(explainer.explain(NEW_GAPS.iloc[[4]]), result, [4])
+    for n, row in enumerate(NEW_GAPS.to_numpy()[:10]):
+        points = GAPS.to_numpy()
         odd = np.isnan(points) != np.isnan(row)
         squares = np.where(odd, 1.0, np.nan_to_num((points - row) ** 2)).sum(axis=1)
         near = result.details["reference_rows"][n]
         np.testing.assert_allclose(squares[near], np.sort(squares)[:8], rtol=1e-12)
+
+
+def test_a_row_with_missing_numbers_adds_up():
+    model = HistGradientBoostingRegressor(max_iter=10, min_samples_leaf=5)
+    model.fit(GAPS, X["f0"] ** 2 + X["f3"])
+    explainer = po.Explainer(model, data=GAPS, units="output").fit()
+    result = explainer.explain(NEW_GAPS.iloc[:6])
+    same(explainer.explain(NEW_GAPS.iloc[[2]]), result, [2])
+    total = model.predict(NEW_GAPS.iloc[:6]) - result.base_value
+    np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
+    assert result.target_error == 0.0
+
+
+# ---- rows in parts that add up
+
+
+def test_rows_add_up_to_the_prediction_less_the_base(part):
+    result, explainer = part.found, part.explainer
+    predicted = po.wrap(explainer.model, data=part.rows).value(part.rows)
+    np.testing.assert_allclose(result.prediction, predicted, rtol=1e-12)
+    base = explainer.reference_.base_value[0]
+    assert (result.base_value == base).all()
+    np.testing.assert_allclose(
+        result.attributions.sum(axis=1), predicted - base, rtol=0, atol=1e-12
+    )
+    assert result.certificate.violation <= 1e-14
+    assert result.units == "output"
+    assert list(result.to_frame().index) == list(part.rows.index)
+
+
+def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(part):
+    reference, result, n = part.explainer.reference_, part.found, 4
+    phi = reference.contributions
+    omega = np.ones(phi.shape[1])
+    if part.explainer.metric == "effects":
+        squares = (phi**2).mean(axis=0)
+        omega = np.maximum(squares, 1e-6 * squares.max())
+    near = result.details["reference_rows"][n]
+    own, b = result.contributions[n], part.explainer.robustness_
+    used = (phi != 0).any(axis=0) | (own != 0)
+    total = result.prediction[n] - result.base_value[n]
+    # h w/ω + y = (Φ + 2b Σ w_j)/ω where used, Σ w = t
+    h = 1 + 2 * b * len(near)
+    p = (own + 2 * b * reference.attributions[near].sum(axis=0)) / h
+    ones = np.ones((used.sum(), 1))
+    K = np.block([[np.diag(h / omega[used]), ones], [ones.T, np.zeros((1, 1))]])
+    w = np.linalg.solve(K, np.append(h * p[used] / omega[used], total))[:-1]
+    np.testing.assert_allclose(
+        result.attributions[n][used], w, rtol=0, atol=1e-9 * np.abs(w).max()
+    )
+    assert (result.attributions[n][~used] == 0.0).all()
+
+
+def test_certain_signs_are_those_of_the_conditional_program(part):
+    if part.explainer.metric == "effects":
+        assert part.found.program is None
+        return
+    certain = part.found.certain()
+    assert certain.signs.shape == part.found.shape
+    h = 1 + 2 * part.explainer.robustness_ * part.found.details["similarity"]
+    used = part.found.attributions.any(axis=0)
+    budget = 0.1 * part.found.certificate.value / len(part.rows)
+    # the diagonal of (I − 11ᵀ/D)/h among used columns
+    widths = np.sqrt(budget * (1 - 1 / used.sum()) / h)
+    if part.found.target.n_blocks == 0:
+        np.testing.assert_allclose(
+            certain.half_widths[:, used],
+            np.tile(widths[:, None], used.sum()),
+            rtol=1e-6,
+        )
+
+
+@pytest.mark.parametrize("name", ["forest", "slopes"])
+def test_contributions_of_a_row_are_those_that_it_has_in_a_table(name):
+    explainer = IN_PARTS[name]().fit()
+    reference = explainer.reference_
+    rows = X.loc[list(reference.labels.points[:4])]
+    result = explainer.explain(rows).contributions
+    wanted = reference.contributions[:4]
+    np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-12)
+
+
+def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
+    settings = {**PARTS, "n_reference": 12, "robustness": 0.05}
+    explainer = po.Explainer(black_box, **settings).fit()
+    result = explainer.explain(X_NEW[:20])
+    explainer.save(tmp_path / "it.npz")
+    with np.load(tmp_path / "it.npz", allow_pickle=False) as file:
+        background = file["background"]
+    exact = all_orders(po.wrap(black_box), X_NEW[:20].to_numpy(), background)
+    phi = result.contributions
+    h = 1 + 2 * 0.05 * result.details["similarity"]
+    # what W moves by, of errors of Φ that add up to nothing: a/h
+    scores = (phi - exact) / h[:, None] / result.standard_errors
+    # t of nine degrees: 100 scores beyond 12 once in 13,000 runs
+    assert np.abs(scores).max() <= 12.0
+    assert 0.7 <= np.sqrt((scores**2).mean()) <= 1.5
+    # the excess is Σ ‖error of Φ‖²/h; one draw of it within a factor of four
+    excess = ((phi - exact) ** 2 / h[:, None]).sum()
+    assert 0.25 <= result.target.value / excess <= 4.0
+    assert "draws" in result.target.in_words()
+    # rows of equal values have equal draws, and another seed has others
+    twice = explainer.explain(X_NEW.iloc[[3, 3, 4]])
+    assert (twice.attributions[0] == twice.attributions[1]).all()
+    other = po.Explainer(black_box, **settings, rng=4).fit()
+    assert (other.explain(X_NEW.iloc[[3]]).contributions[0] != phi[3]).all()
+
+
+def switched(table):
+    points = np.asarray(table, dtype=float)
+    return points[:, 0] + points[:, 0] * points[:, 1] + 5.0 * points[:, 2]
+
+
+def with_constant(seed, n):
+    points = np.random.default_rng(seed).normal(size=(n, 4))
+    points[:, 2] = 1.0  # contributes to no row of the table
+    return points
+
+
+def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
+    explainer = po.Explainer(
+        switched, data=with_constant(0, 40), units="output", robustness=0.2
+    ).fit()
+    assert (explainer.reference_.attributions[:, 2:] == 0.0).all()
+    rows = with_constant(1, 3)
+    rows[1, 2] = 3.0
+    result = explainer.explain(rows)
+    assert (result.attributions[:, 3] == 0.0).all()
+    assert (result.attributions[[0, 2], 2] == 0.0).all()
+    # sampled: its part of what the drawn background rows miss beside it
+    assert result.contributions[1, 2] == pytest.approx(10.0, abs=0.1)
+    h = 1 + 2 * 0.2 * result.details["similarity"][1]
+    p = result.contributions[1] / h
+    near = explainer.reference_.attributions[result.details["reference_rows"][1]]
+    p = p + 2 * 0.2 * near.sum(axis=0) / h
+    total = switched(rows)[1] - result.base_value[1]
+    p[:3] += (total - p[:3].sum()) / 3
+    np.testing.assert_allclose(result.attributions[1], p, atol=1e-12)
+    same(explainer.explain(rows[[1]]), result, [1])
+    with pytest.raises(po.errors.Refused, match="features of their own"):
+        result.certain()
+    assert explainer.explain(rows[[1]]).certain().signs[0, 2] == 1
+
+
+def test_where_nothing_contributes_a_row_of_another_prediction_is_refused():
+    def flat(table):
+        return np.zeros(len(table))
+
+    explainer = po.Explainer(
+        flat, data=X.to_numpy(), units="output", robustness=0.1
+    ).fit()
+    result = explainer.explain(X_NEW.to_numpy()[:2])
+    assert (result.attributions == 0.0).all()
+
+    def elsewhere(table):
+        return np.zeros(len(table)) + (1e-3 if len(table) == 1 else 0.0)
+
+    odd = po.Explainer(elsewhere, data=X.to_numpy(), units="output", robustness=0.1)
+    with pytest.raises(InvalidInput, match=r"row 0: no feature contributes"):
+        odd.fit().explain(X.to_numpy()[:1])

@@ -1,25 +1,35 @@
-"""Explainers are saved without their models, and answer as before, bit by bit."""
+"""Explainers are saved without their models, answer bit by bit, or are refused."""
 
-from __future__ import annotations
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import header_of, members_of, with_header, write_signed
+from crafted_archives import (
+    craft,
+    header_of,
+    members_of,
+    npy,
+    with_header,
+    write_signed,
+)
 from explainer_cases import (
     EXPLAINERS,
     IN_PARTS,
+    MIXED,
     X_NEW,
     N,
     X,
     black_box,
     forest,
     mixed,
+    mixed_model,
     same,
     taken,
 )
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -27,27 +37,28 @@ from propopt.explaining.saved_explainer import CHECKED_ROWS
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
 EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
+
 NEW = {"network, without names": X_NEW.to_numpy()}
-NEW |= dict.fromkeys(["categories", "parts: categories"], mixed(1, 10))
+NEW |= dict.fromkeys(["categories", "parts: categories"], mixed(1, 5))
 
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", EVERY)
 def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
-    explainer = EVERY[name]().fit()
+    original = explainer = EVERY[name]().fit()
     fresh = EVERY[name]()  # a model that nobody asked anything before
-    rows = taken(NEW.get(name, X_NEW), range(10))
+    rows = taken(NEW.get(name, X_NEW), range(5))
     answers, settings = explainer.explain(rows), ("units", "metric", "contributions")
     for path in (tmp_path / "one.npz", tmp_path / "two.npz"):
         explainer.save(path)
         explainer = po.Explainer.load(path, fresh.model)
         again = explainer.explain(rows)
-        same(again, answers, list(range(10)))
+        same(again, answers, list(range(5)))
         assert again.parameters == answers.parameters
         for setting in settings:
             assert getattr(explainer, setting) == getattr(fresh, setting)
-    original = EVERY[name]().fit()
     assert explainer.robustness_ == original.robustness_
     np.testing.assert_array_equal(
         explainer.reference_.attributions, original.reference_.attributions
@@ -66,11 +77,6 @@ def path(tmp_path):
     return tmp_path / "it.npz"
 
 
-def test_another_function_is_refused_by_its_values(path):
-    with pytest.raises(InvalidInput, match=r"another function .* its value is"):
-        po.Explainer.load(path, lambda table: black_box(table) + 1.0)
-
-
 @pytest.mark.parametrize(("unit", "offset"), [(1e-10, 0.0), (1e-10, 1.0), (1.0, 1e6)])
 def test_another_function_is_refused_whatever_its_unit(tmp_path, unit, offset):
     def model(table):
@@ -86,22 +92,52 @@ def test_another_function_is_refused_whatever_its_unit(tmp_path, unit, offset):
         po.Explainer.load(tmp_path / "it.npz", other)
 
 
-def test_a_function_of_other_slopes_is_refused_by_its_targets(tmp_path):
-    function = po.wrap(black_box)
-    po.Explainer(function, data=X.to_numpy()).fit().save(tmp_path / "it.npz")
-    other = po.wrap(black_box, gradient=lambda table: np.ones(np.shape(table)))
-    with pytest.raises(InvalidInput, match=r"another function .* its target is"):
+FUNCTION, ARRAY = po.wrap(black_box), X.to_numpy()
+
+
+def elsewhere(table):
+    """The same at all reference rows, not between them."""
+    points = np.asarray(table, dtype=float)
+    there = (points[:, None] == ARRAY[None]).all(axis=2).any(axis=1)
+    return np.where(there, black_box(points), 2.0 * black_box(points))
+
+
+IN_OUTPUT = {"units": "output", "n_reference": 10, "robustness": 0.1}
+FLAT = po.wrap(black_box, gradient=lambda table: np.ones(np.shape(table)))
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "other", "sentence"),
+    [
+        (
+            black_box,
+            {},
+            lambda t: black_box(t) + 1.0,
+            "another function .* its value i",
+        ),
+        (FUNCTION, {}, FLAT, "another function .* its target is"),
+        (FUNCTION, {}, black_box, "fitted to a Function"),
+        (black_box, {}, FUNCTION, "fitted to the model itself"),
+        (FUNCTION, IN_OUTPUT, po.wrap(elsewhere), "another function .* its target is"),
+    ],
+)
+def test_another_function_is_refused(model, settings, other, sentence, tmp_path):
+    po.Explainer(model, data=ARRAY, **settings).fit().save(tmp_path / "it.npz")
+    with pytest.raises(InvalidInput, match=sentence):
         po.Explainer.load(tmp_path / "it.npz", other)
 
 
-def test_a_function_is_loaded_with_a_function(tmp_path):
-    function = po.wrap(black_box)
-    po.Explainer(function, data=X.to_numpy()).fit().save(tmp_path / "it.npz")
-    with pytest.raises(InvalidInput, match=r"fitted to a Function"):
-        po.Explainer.load(tmp_path / "it.npz", black_box)
-    po.Explainer(black_box, data=X.to_numpy()).fit().save(tmp_path / "it.npz")
-    with pytest.raises(InvalidInput, match="fitted to the model itself"):
-        po.Explainer.load(tmp_path / "it.npz", function)
+def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
+    path, model = tmp_path / "it.npz", forest()
+    po.Explainer(model, data=X, units="output").fit().save(path)
+    with np.load(path, allow_pickle=False) as file:
+        assert all(file[name].dtype.kind in "fiubU" for name in file.files)
+        assert len(file["values"]) == CHECKED_ROWS  # and no model is in it
+        W = file["reference.attributions"].copy()
+    W[5, 0] += 1e-6 * np.abs(W).max()
+    write_signed(path, {**members_of(path), "reference.attributions.npy": npy(W)})
+    with pytest.raises(InvalidInput, match=r"row 5 does not add up|is said to be"):
+        po.Explainer.load(path, model)
 
 
 def test_what_was_asked_of_the_model_is_asked_again(tmp_path):
@@ -113,14 +149,6 @@ def test_what_was_asked_of_the_model_is_asked_again(tmp_path):
     same(loaded.explain(X_NEW), explainer.explain(X_NEW), list(range(len(X_NEW))))
 
 
-def test_no_model_is_in_the_file(tmp_path):
-    model = forest()
-    po.Explainer(model, data=X).fit().save(tmp_path / "it.npz")
-    with np.load(tmp_path / "it.npz", allow_pickle=False) as file:
-        assert all(file[name].dtype.kind in "fiubU" for name in file.files)
-        assert len(file["values"]) == CHECKED_ROWS
-
-
 def test_names_that_are_no_text_are_not_saved(tmp_path):
     dates = X.set_axis(pd.date_range("2020", periods=X.shape[1]), axis=1)
     explainer = po.Explainer(black_box, data=dates).fit()
@@ -129,53 +157,44 @@ def test_names_that_are_no_text_are_not_saved(tmp_path):
     assert not (tmp_path / "it.npz").exists()
 
 
+BEFORE = {
+    "version": 2,
+    "explanation": {},
+    "model": {},
+    "table": {},
+    "nearest": {"n_neighbors": 8, "lengthscale": 0.7},
+}
+
+
 @pytest.mark.parametrize(
-    ("key", "value", "sentence"),
+    ("items", "sentence"),
     [
-        ("n_neighbors", 0, "n_neighbors: expected an integer >= 1"),
-        ("law", "lime", "law: expected 'auto', 'data'"),
-        ("seed", -1, "seed: expected an integer >= 0"),
-        ("n_rows", None, "n_rows: expected an integer >= 1"),
-        ("schema", 3, "schema: expected what makes a TableSchema"),
-        ("schema", {}, "its schema makes no sense"),
-        ("reference", {}, "its header has no reference"),
+        ({"n_neighbors": 0}, "n_neighbors: expected an integer >= 1"),
+        ({"law": "lime"}, "law: expected 'auto', 'data'"),
+        ({"seed": -1}, "seed: expected an integer >= 0"),
+        ({"n_rows": None}, "n_rows: expected an integer >= 1"),
+        ({"schema": 3}, "schema: expected what makes a TableSchema"),
+        ({"schema": {}}, "its schema makes no sense"),
+        ({"reference": {}}, "its header has no reference"),
+        (BEFORE, "weights='gaussian', which an Explainer"),
     ],
 )
-def test_files_that_hold_something_else_are_refused(path, key, value, sentence):
-    rewritten(path, **{key: value})
+def test_files_that_hold_something_else_are_refused(path, items, sentence):
+    rewritten(path, **items)
     with pytest.raises(InvalidInput, match=sentence):
         po.Explainer.load(path, black_box)
 
 
-def test_similarities_that_differ_are_in_files_of_before_alone(path):
-    before = {
-        "version": 2,
-        "explanation": {},
-        "model": {},
-        "table": {},
-        "nearest": {"n_neighbors": 8, "lengthscale": 0.7},
-    }
-    rewritten(path, **before)
-    with pytest.raises(InvalidInput, match="weights='gaussian', which an Explainer"):
-        po.Explainer.load(path, black_box)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["rows", "table", "sizes", "values", "reference.attributions"],
-)
-def test_files_that_lack_an_array_are_refused(path, name):
+def test_files_that_lack_an_array_or_are_of_another_kind_are_refused(path):
     members = members_of(path)
-    del members[f"{name}.npy"]
-    write_signed(path, members)
-    with pytest.raises(InvalidInput, match=f"it has no {name}"):
-        po.Explainer.load(path, black_box)
-
-
-def test_a_saved_explanation_is_no_explainer(tmp_path):
-    po.Explainer(black_box, data=X).fit().reference_.save(tmp_path / "it.npz")
+    for name in ("rows", "table", "sizes", "values", "reference.attributions"):
+        rest = {key: own for key, own in members.items() if key != f"{name}.npy"}
+        write_signed(path, rest)
+        with pytest.raises(InvalidInput, match=f"it has no {name}"):
+            po.Explainer.load(path, black_box)
+    po.Explainer(black_box, data=X).fit().reference_.save(path)
     with pytest.raises(InvalidInput, match="not a saved explainer"):
-        po.Explainer.load(tmp_path / "it.npz", black_box)
+        po.Explainer.load(path, black_box)
 
 
 def test_effects_of_missing_numbers_are_no_slopes_after_loading(tmp_path):
@@ -190,3 +209,78 @@ def test_effects_of_missing_numbers_are_no_slopes_after_loading(tmp_path):
     np.testing.assert_array_equal(
         again.explain(X[:3]).attributions, explainer.explain(X[:3]).attributions
     )
+
+
+# ---- archives that are not what save writes: our errors, or sound answers
+
+
+TREE = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, X["f0"] + X["f3"])
+
+COLOURS = mixed_model()
+
+CASES = {
+    "slopes": (black_box, X, {"robustness": 0.2}),
+    "categories": (COLOURS, MIXED, {"robustness": 0.2}),
+    "parts": (TREE, X, {"units": "output", "metric": "effects"}),
+    "arrays": (black_box, X.to_numpy(), {"robustness": 0.1}),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request, tmp_path_factory):
+    """The file of a sound explainer, its model, rows to come and what it answers."""
+    model, data, settings = CASES[request.param]
+    path = tmp_path_factory.mktemp("sound") / "sound.npz"
+    explainer = po.Explainer(model, data=data, n_reference=12, **settings).fit()
+    explainer.save(path)
+    rows = mixed(1, 3) if data is MIXED else X_NEW[:3]
+    rows = rows.to_numpy() if isinstance(data, np.ndarray) else rows
+    return path, model, rows, explainer.explain(rows).attributions
+
+
+def outcome(path, case, mutation):
+    """Whether it loads; then it answers in numbers, else in a sentence of ours."""
+    _, model, rows, _ = case
+    try:
+        loaded = po.Explainer.load(path, model)
+    except InvalidInput as error:
+        message = str(error)
+        assert message.startswith(f"{path}: "), (mutation, message)
+        assert "\n" not in message, (mutation, message)
+        return None
+    result = loaded.explain(rows)
+    assert np.isfinite(result.attributions).all(), mutation
+    assert repr(loaded)
+    return result.attributions
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_explainer_is_refused_or_sound(seed, case, tmp_path):
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "crafted.npz"
+    outcomes = []
+    for _ in range(40):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two of one name; numbers that overflow
+            mutation = craft(rng, case[0], path)
+            try:
+                outcomes.append(outcome(path, case, mutation))
+            except Exception as error:
+                raise AssertionError(mutation) from error
+    assert any(result is None for result in outcomes)
+    assert outcome(case[0], case, "none") is not None  # the sound one
+
+
+def test_numbers_and_rules_that_are_others_are_refused(case, tmp_path):
+    members, path = members_of(case[0]), tmp_path / "crafted.npz"
+    for name in ("rows", "sizes", "values"):
+        for odd in (np.nan, np.inf, 0.5):
+            with np.load(case[0], allow_pickle=False) as file:
+                array = file[name].copy()
+            array.flat[0] += odd * (1.0 + abs(array.flat[0]))
+            write_signed(path, {**members, f"{name}.npy": npy(array)})
+            with pytest.raises(InvalidInput, match=r"crafted\.npz: "):
+                po.Explainer.load(path, case[1])
+    write_signed(path, with_header(members, header_of(members) | {"n_neighbors": 3}))
+    with pytest.raises(InvalidInput, match="nearest: graph: the reference has"):
+        po.Explainer.load(path, case[1])

@@ -1,49 +1,68 @@
 """Explanations of inputs that come later, against dense algebra and other solvers."""
 
-from __future__ import annotations
+import dataclasses
 
 import numpy as np
 import pytest
+import scipy.linalg as la
 from hypothesis import given
 from inductive_cases import (
     MEANS,
     Case,
+    Z,
     cases,
     close,
     dense_posterior,
     prior_precision,
+    similar_features,
     solve_case,
 )
+from scipy.spatial.distance import cdist
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 import propopt as po
-from propopt.inductive import GaussianProcessExplainer
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.inductive import (
+    GaussianProcessExplainer,
+    posterior,
+)
+from propopt.inductive.inputs import cross_distances, read_kernel
+from propopt.inductive.means import read_mean
+from propopt.inductive.model import (
+    Criterion,
+    log_evidence,
+    log_leave_one_out,
+    smoothing,
+)
+from propopt.inductive.posterior import ExactPosterior, read_features
+
+
+each_mean = pytest.mark.parametrize("mean", MEANS)
+
+
+def alike(result, expected, rtol):
+    assert close(result.attributions, expected.attributions, rtol)
+    deviations = (x.details["standard_deviation"] for x in (result, expected))
+    assert close(*deviations, rtol)
+
+
+# ---- dense algebra
 
 
 @given(cases())
-def test_explanation_is_the_row_of_the_transductive_optimum(case):
-    result = case.fitted.explain(case.new).attributions
-    for x, row in zip(case.new, result, strict=True):
-        assert close(row, dense_posterior(case, x)[0])
-
-
-@given(cases())
-def test_deviation_is_that_of_dense_conditioning(case):
-    result = case.fitted.explain(case.new, return_std=True)
-    for x, row in zip(case.new, result.details["standard_deviation"], strict=True):
-        assert close(row, np.sqrt(np.diag(dense_posterior(case, x)[1])))
-
-
-@given(cases())
-def test_gradient_at_a_new_input_is_one_more_observation(case):
-    gradients = np.cos(case.new)
-    result = case.fitted.explain(case.new, True, gradients)
-    for n, x in enumerate(case.new):
-        row, covariance = dense_posterior(case, x, gradients[n])
-        assert close(result.attributions[n], row)
-        deviation = result.details["standard_deviation"][n]
-        assert close(deviation, np.sqrt(np.diag(covariance)))
+def test_explanations_and_deviations_are_those_of_dense_conditioning(case):
+    gradients = np.cos(case.new)  # at new inputs: one more observation
+    for given_gradients in (None, gradients):
+        result = case.fitted.explain(case.new, True, given_gradients)
+        for n, x in enumerate(case.new):
+            own = None if given_gradients is None else gradients[n]
+            row, covariance = dense_posterior(case, x, own)
+            assert close(result.attributions[n], row)
+            deviation = result.details["standard_deviation"][n]
+            assert close(deviation, np.sqrt(np.diag(covariance)))
 
 
 @given(cases())
@@ -59,26 +78,21 @@ def test_together_is_the_program_with_all_new_inputs_appended(case):
     assert close(result, expected)
 
 
-@pytest.mark.parametrize("mean", MEANS)
-def test_together_is_one_by_one_where_features_are_independent(mean, rng):
+@each_mean
+def test_together_is_one_by_one_where_features_or_inputs_do_not_meet(mean, rng):
     X, G = rng.normal(size=(2, 9, 3))
-    new = rng.normal(size=(4, 3))
+    new, chain = rng.normal(size=(4, 3)), po.chain_graph(3)
     for inducing in [None, X[:5]]:
-        fitted = GaussianProcessExplainer(0.2, mean=mean, inducing=inducing).fit(X, G)
+        settings = {"mean": mean, "inducing": inducing}
+        fitted = GaussianProcessExplainer(0.2, **settings).fit(X, G)
         joint = fitted.explain_together(new).attributions
         assert close(joint, fitted.explain(new).attributions, 1e-12)
+        fitted = GaussianProcessExplainer(0.2, 0.7, features=chain, **settings)
+        joint = fitted.fit(X, G).explain_together(new[:1]).attributions
+        assert close(joint, fitted.explain(new[:1]).attributions, 1e-9)
 
 
-@pytest.mark.parametrize("mean", MEANS)
-def test_one_new_input_together_is_that_input_alone(mean, rng):
-    X, G = rng.normal(size=(2, 9, 3))
-    new = rng.normal(size=(1, 3))
-    for inducing in [None, X[:5]]:
-        fitted = GaussianProcessExplainer(
-            0.2, 0.7, features=po.chain_graph(3), mean=mean, inducing=inducing
-        ).fit(X, G)
-        joint = fitted.explain_together(new).attributions
-        assert close(joint, fitted.explain(new).attributions, 1e-9)
+# ---- other solvers
 
 
 def solved(case: Case, gradient: np.ndarray) -> np.ndarray:
@@ -97,12 +111,7 @@ def test_with_a_gradient_it_is_what_solve_gives(mean, rng):
     gradient = rng.normal(size=(1, 4))
     result = case.fitted.explain(case.new, gradients=gradient).attributions[0]
     assert close(result, solved(case, gradient))
-
-
-@pytest.mark.parametrize("mean", ["none", "per_feature"])
-def test_without_a_gradient_solve_agrees_once_it_is_told_the_explanation(mean, rng):
     # a gradient equal to the optimal row costs nothing, so it does not move the optimum
-    case = solve_case(rng, mean)
     result = case.fitted.explain(case.new).attributions
     assert close(result[0], solved(case, result))
 
@@ -119,3 +128,255 @@ def test_without_smoothness_and_mean_it_is_scikit_learns_regression(kernel, rng)
     np.testing.assert_allclose(result.attributions, mean, rtol=0, atol=1e-10)
     deviations = result.details["standard_deviation"]
     np.testing.assert_allclose(deviations, deviation, rtol=0, atol=1e-10)
+
+
+def test_singular_kernels_are_ridge_regression(rng):
+    X, G = rng.normal(size=(2, 30, 2))
+    new, linear = rng.normal(size=(4, 2)), DotProduct(0.0, "fixed")
+    explainer = GaussianProcessExplainer(0.5, kernel=linear, mean="none").fit(X, G)
+    ridge = new @ la.solve(X.T @ X + np.eye(2), X.T @ G)
+    np.testing.assert_allclose(explainer.explain(new).attributions, ridge, atol=1e-12)
+
+
+# ---- distances, kernels by name, and their default width
+
+
+@pytest.mark.parametrize("n_features", [3, 80, 1000])
+def test_distances_of_far_near_and_equal_points_are_right(n_features, rng):
+    X = 100.0 + rng.normal(size=(30, n_features))
+    Z = np.vstack([X[:5], X[5:10] + 1e-9, X[10:15] + 1e-3, X[15:] + 1.0])
+    expected = cdist(X, Z)
+    result = cross_distances(X, Z)
+    np.testing.assert_allclose(result, expected, rtol=1e-11)
+    assert (np.diag(result)[:5] == 0).all()
+
+
+def test_distances_among_doubled_and_near_images_are_right_and_symmetric(rng):
+    X = 10.0 + np.repeat(rng.normal(size=(6, 500)), 3, axis=0)
+    X[2] += 1e-7
+    result = cross_distances(X, X)
+    np.testing.assert_allclose(result, cdist(X, X), rtol=1e-11)
+    np.testing.assert_array_equal(result, result.T)
+    assert result[0, 1] == 0 < result[0, 2]
+
+
+@pytest.mark.parametrize("name", ["gaussian", "matern"])
+def test_kernels_by_name_are_those_of_scikit_learn(name, rng):
+    X, new = rng.normal(size=(20, 90)), rng.normal(size=(5, 90))
+    named = GaussianProcessExplainer(0.1, kernel=name, lengthscale=9.0).fit(X, X)
+    given = {"gaussian": RBF(9.0), "matern": Matern(9.0, nu=2.5)}[name]
+    peer = GaussianProcessExplainer(0.1, kernel=given).fit(X, X)
+    assert close(named.explain(new).attributions, peer.explain(new).attributions, 1e-11)
+    twice = np.repeat(X, 2, axis=0)
+    scale = GaussianProcessExplainer().fit(twice, twice).kernel_.length_scale
+    graph = po.gaussian_graph(twice)
+    np.testing.assert_allclose(scale, graph.parameters["lengthscale"], rtol=1e-12)
+
+
+# ---- paths, blocks, samples
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_path_equals_single_fits(mean, rng):
+    graph = po.chain_graph(3)
+    X, G = rng.normal(size=(2, 15, 3))
+    new = rng.normal(size=(4, 3))
+    explainer = GaussianProcessExplainer(features=graph, mean=mean).fit(X, G)
+    pairs = [(0.01, 0.0), (1.0, 0.5), (30.0, 7.0)]
+    for pair, result in zip(
+        pairs, explainer.explain_path(new, pairs, True), strict=True
+    ):
+        single = GaussianProcessExplainer(*pair, features=graph, mean=mean).fit(X, G)
+        expected = single.explain(new, return_std=True)
+        np.testing.assert_array_equal(result.attributions, expected.attributions)
+        np.testing.assert_array_equal(
+            result.details["standard_deviation"], expected.details["standard_deviation"]
+        )
+        assert result.parameters == expected.parameters
+
+
+@each_mean
+def test_blocks_change_nothing_but_rounding(mean, rng, monkeypatch):
+    X, G = rng.normal(size=(2, 9, 4))
+    new, chain = rng.normal(size=(7, 4)), po.chain_graph(4)
+    explainer = GaussianProcessExplainer(0.1, 0.3, features=chain, mean=mean).fit(X, G)
+    whole, draws = explainer.explain(new, True), explainer.sample(new, 3)
+    for tables in ("AT_ONCE", "CACHED_TABLES"):
+        monkeypatch.setattr(posterior, tables, Budget(150))
+    alike(explainer.explain(new, True), whole, 1e-13)
+    assert close(explainer.sample(new, 3), draws, 1e-12)
+
+
+@pytest.mark.parametrize("mean", MEANS)
+def test_samples_have_the_mean_and_covariance_of_the_posterior(mean, rng):
+    # 3 + 9 numbers for each mean, each within Z standard errors
+    graph, P = similar_features("chain", 3, rng)
+    explainer = GaussianProcessExplainer(
+        0.3, 0.4, features=graph, lengthscale=1.0, mean=mean, jitter=1e-6
+    )
+    X, G = rng.normal(size=(2, 6, 3))
+    new = rng.normal(size=(1, 3))
+    case = Case(X, G, new, explainer, P)
+    samples = case.fitted.sample(new, 20_000, random_state=5)[:, 0]
+    expected, covariance = dense_posterior(case, new[0])
+    variance = np.diag(covariance)
+    error = np.abs(samples.mean(axis=0) - expected)
+    assert (error <= Z * np.sqrt(variance / len(samples))).all()
+    # var of a sample covariance of gaussians: (c_ij² + c_ii c_jj)/S
+    spread = np.sqrt((covariance**2 + np.outer(variance, variance)) / len(samples))
+    assert (np.abs(np.cov(samples.T) - covariance) <= Z * spread).all()
+
+
+# ---- limits: doubled inputs, extreme weights
+
+
+@each_mean
+@pytest.mark.parametrize("lengthscale", [1e-6, 1.0, 1e4])
+@pytest.mark.parametrize("jitter", [0.0, 1e-12])
+def test_doubled_inputs_count_as_two_observations(mean, lengthscale, jitter, rng):
+    X, G = rng.normal(size=(2, 6, 2))
+    new = rng.normal(size=(3, 2))
+    settings = {"mean": mean, "lengthscale": lengthscale, "jitter": jitter}
+    twice = GaussianProcessExplainer(0.5, **settings).fit(
+        np.vstack([X, X]), np.vstack([G, G])
+    )
+    # two observations of variance one are one of variance 1/2: half the weight
+    once = GaussianProcessExplainer(0.25, **settings).fit(X, G)
+    expected, result = once.explain(new, True), twice.explain(new, True)
+    np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-6)
+    np.testing.assert_allclose(
+        result.details["standard_deviation"] * np.sqrt(2.0),
+        expected.details["standard_deviation"],
+        rtol=1e-6,
+    )
+
+
+def test_extreme_weights_give_gradients_means_and_equal_features(rng):
+    X, G = rng.uniform(-3, 3, size=(8, 3)), rng.normal(size=(8, 3))
+    result = GaussianProcessExplainer(1e-9, lengthscale=0.5).fit(X, G).explain(X, True)
+    np.testing.assert_allclose(result.attributions, G, atol=1e-5)
+    np.testing.assert_allclose(result.details["standard_deviation"], 1.0, atol=1e-4)
+    new, chain = X[:2] + 0.1, po.chain_graph(3)
+    result = GaussianProcessExplainer(1e9).fit(X, G).explain(new)
+    np.testing.assert_allclose(result.attributions, [G.mean(axis=0)] * 2, atol=1e-6)
+    result = GaussianProcessExplainer(0.1, 1e10, features=chain).fit(X, G).explain(new)
+    assert np.ptp(result.attributions, axis=1).max() < 1e-6
+    assert np.isfinite(result.attributions).all()
+    one = GaussianProcessExplainer(lengthscale=1.0).fit([[0.0]], [[3.0]])
+    np.testing.assert_allclose(one.explain([[9.0]]).attributions, 3.0)
+
+
+def test_weights_lost_to_rounding_are_refused(rng):
+    X = rng.normal(size=(50, 2))
+    explainer = GaussianProcessExplainer(1e-15, lengthscale=3.0)
+    with pytest.raises(InvalidInput, match=r"lost to rounding.*jitter"):
+        explainer.fit(X, X)
+
+
+# ---- hyper-parameters that account best for gradients
+
+
+def evidence_case(rng: np.random.Generator, mean: str, features: str) -> Case:
+    similar, P = similar_features(features, 3, rng)
+    explainer = GaussianProcessExplainer(
+        0.3,
+        0.2 if P.any() else 0.0,
+        features=similar,
+        lengthscale=1.0,
+        mean=mean,
+        jitter=1e-4,
+    )
+    X, G = rng.normal(size=(6, 3)), rng.normal(size=(6, 3))
+    return Case(X, G, X[:1], explainer, P)
+
+
+def measured(
+    explainer: GaussianProcessExplainer,
+    X: np.ndarray,
+    G: np.ndarray,
+    criterion: Criterion,
+) -> float:
+    """The criterion at the parameters of an explainer, optimizing nothing."""
+    basis = read_features(explainer.features, X.shape[1])
+    kernel = read_kernel(explainer.kernel, explainer.lengthscale, X, explainer.jitter)
+    return criterion(
+        ExactPosterior.of(kernel, X, basis.rotate(G)),
+        smoothing(basis, explainer.smoothness),
+        2.0 * explainer.robustness,
+        read_mean(explainer.mean, basis),
+    )
+
+
+@each_mean
+@pytest.mark.parametrize("features", ["none", "kernel", "chain"])
+def test_evidence_and_leaving_one_out_are_those_of_dense_densities(mean, features, rng):
+    case = evidence_case(rng, mean, features)
+    R = prior_precision(case.kernel_matrix(case.X), case.smoothing, case.explainer)
+    values, vectors = np.linalg.eigh(R)
+    proper = values > 1e-9 * values[-1]  # an improper direction carries no density
+    root = vectors[:, proper]
+    covariance = (root / values[proper]) @ root.T + root @ root.T
+    pseudo = np.linalg.pinv(covariance, rcond=1e-12, hermitian=True)
+    g = case.G.ravel()
+    inside = np.linalg.eigvalsh(covariance)
+    log_det = np.log(inside[inside > 1e-9]).sum()
+    # contrasts are orthonormal here; a flat prior of density one counts 1ᵀ1 besides
+    n_flat = int((~proper).sum())
+    lengths = {"none": 0.0, "per_feature": np.log(6.0), "common": np.log(18.0)}[mean]
+    dense = g @ pseudo @ g + log_det + proper.sum() * np.log(2 * np.pi)
+    dense += n_flat * lengths
+    given = case.explainer, case.X, case.G
+    found = measured(*given, log_evidence)
+    np.testing.assert_allclose(found, -0.5 * dense, rtol=1e-7)
+    total = 0.0  # each point explained from the others
+    for n in range(len(case.X)):
+        X, G = np.delete(case.X, n, 0), np.delete(case.G, n, 0)
+        row, covariance = dense_posterior(
+            dataclasses.replace(case, X=X, G=G), case.X[n]
+        )
+        law = multivariate_normal(row, covariance + np.eye(3))
+        total += law.logpdf(case.G[n])
+    np.testing.assert_allclose(measured(*given, log_leave_one_out), total, rtol=1e-7)
+
+
+CRITERIA = {"marginal_likelihood": log_evidence, "leave_one_out": log_leave_one_out}
+
+
+@pytest.mark.parametrize("optimize", CRITERIA)
+def test_optimized_parameters_beat_a_grid_and_are_those_of_scikit_learn(optimize, rng):
+    X = rng.uniform(-3, 3, size=(40, 2))
+    G = 3 * np.sin(X) + rng.normal(size=X.shape)
+    settings = {"optimize": optimize, "mean": "none", "n_restarts": 2}
+    explainer = GaussianProcessExplainer(**settings).fit(X, G)
+    for lengthscale in [0.3, 1.0, 1.5, 3.0, 10.0]:
+        for robustness in [0.001, 0.01, 0.1, 1.0]:
+            other = GaussianProcessExplainer(
+                robustness, lengthscale=lengthscale, mean="none"
+            )
+            value = measured(other, X, G, CRITERIA[optimize])
+            assert explainer.criterion_ >= value - 1e-6
+    if optimize == "marginal_likelihood":
+        peer = GaussianProcessRegressor(
+            ConstantKernel(1.0) * RBF(1.0),
+            alpha=1.0,
+            n_restarts_optimizer=2,
+            random_state=0,
+        ).fit(X, G)
+        theirs = peer.log_marginal_likelihood_value_
+        np.testing.assert_allclose(explainer.criterion_, theirs, rtol=1e-6)
+        scale = peer.kernel_.k2.length_scale
+        np.testing.assert_allclose(explainer.kernel_.length_scale, scale, rtol=1e-2)
+
+
+def test_smoothness_is_found_where_features_are_alike(rng):
+    X = rng.uniform(-3, 3, size=(50, 4))
+    G = 3 * np.sin(X[:, :1]) + rng.normal(size=X.shape)  # all features the same
+    explainer = GaussianProcessExplainer(
+        0.1,
+        0.01,
+        features=po.chain_graph(4),
+        optimize="marginal_likelihood",
+        mean="none",
+    ).fit(X, G)
+    assert explainer.smoothness_ > 1.0
+    assert explainer.smoothness == 0.01

@@ -1,7 +1,5 @@
 """The inductive explainer among the estimators of scikit-learn."""
 
-from __future__ import annotations
-
 import pickle
 
 import joblib
@@ -44,42 +42,27 @@ def waves(rng):
     return X, Sine().gradient(X)
 
 
-def test_it_is_a_regressor_of_tables():
+def test_it_is_a_regressor_of_tables_whose_predictions_are_attributions(waves):
     tags = get_tags(GaussianProcessExplainer())
     assert is_regressor(GaussianProcessExplainer())
     assert tags.target_tags.multi_output
     assert not tags.target_tags.single_output
     assert tags.target_tags.required
-
-
-def test_predictions_are_the_attributions_of_an_explanation(waves):
-    X, G = waves
-    explainer = GaussianProcessExplainer(0.1).fit(X[:40], G[:40])
-    predicted = explainer.predict(X[40:])
-    np.testing.assert_array_equal(
-        predicted, explainer.explain(X[40:]).attributions, strict=True
-    )
-    predicted[:] = 0.0  # an array of the user's own
-    assert explainer.predict(X[40:]).all()
-
-
-def test_gradients_are_targets_under_either_name(waves):
-    X, G = waves
-    np.testing.assert_array_equal(
-        GaussianProcessExplainer(0.1).fit(X, G).predict(X),
-        GaussianProcessExplainer(0.1).fit(X, gradients=G).predict(X),
-    )
-
-
-def test_score_is_that_of_held_out_gradients(waves):
     X, G = waves
     explainer = GaussianProcessExplainer(1e-3).fit(X[:40], G[:40])
-    expected = r2_score(G[40:], explainer.explain(X[40:]).attributions)
-    assert explainer.score(X[40:], G[40:]) == expected
-    assert expected > 0.9
+    predicted = explainer.predict(X[40:])
+    expected = explainer.explain(X[40:]).attributions
+    np.testing.assert_array_equal(predicted, expected, strict=True)
+    score = explainer.score(X[40:], G[40:])
+    assert score == r2_score(G[40:], expected) > 0.9
+    predicted[:] = 0.0  # an array of the user's own
+    assert explainer.predict(X[40:]).all()
+    # gradients are targets under either name
+    explainer.fit(X[:40], gradients=G[:40])
+    np.testing.assert_array_equal(explainer.predict(X[40:]), expected)
 
 
-def test_weights_are_chosen_by_cross_validation(waves):
+def test_weights_are_chosen_by_cross_validation_and_steps_come_before(waves):
     X, G = waves
     grid = {"robustness": [1e-4, 10.0, 1e4]}
     search = GridSearchCV(GaussianProcessExplainer(), grid, cv=3).fit(X, G)
@@ -89,22 +72,27 @@ def test_weights_are_chosen_by_cross_validation(waves):
     ]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores)
     assert search.best_params_ == {"robustness": 1e-4}
-
-
-def test_it_is_the_last_step_of_a_pipeline(waves):
-    X, G = waves
     pipeline = make_pipeline(StandardScaler(), GaussianProcessExplainer(0.1))
     scaled = GaussianProcessExplainer(0.1, scale="std").fit(X, G).predict(X)
     np.testing.assert_allclose(pipeline.fit(X, G).predict(X), scaled, rtol=1e-9)
 
 
-def test_memory_mapped_for_reading_alone_it_predicts_the_same(waves, tmp_path):
+def test_memory_mapped_or_pickled_it_answers_the_same(waves, tmp_path):
     X, G = (table[:20] for table in waves)  # LAPACK writes where there are up to 32
     explainer = GaussianProcessExplainer(0.1).fit(X, G)
     joblib.dump(explainer, tmp_path / "explainer.joblib")
     mapped = joblib.load(tmp_path / "explainer.joblib", mmap_mode="r")
     np.testing.assert_array_equal(mapped.predict(X), explainer.predict(X))
     np.testing.assert_array_equal(mapped.predict(X[:1]), explainer.predict(X[:1]))
+    copy = pickle.loads(pickle.dumps(explainer))
+    one, other = (
+        own.sample(X[:3], 2, random_state=np.random.RandomState(1))
+        for own in (copy, explainer)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+# ---- tables
 
 
 def test_names_that_are_not_all_text_are_those_of_attributions_alone(waves):
@@ -129,23 +117,6 @@ def test_tables_of_other_libraries_are_fitted_and_predicted(library, kind, waves
     np.testing.assert_array_equal(explainer.predict(table), plain.predict(X))
 
 
-def test_predictions_for_other_columns_are_refused_in_scikit_learns_words(waves):
-    X, G = waves
-    named = GaussianProcessExplainer().fit(pd.DataFrame(X, columns=["a", "b"]), G)
-    with pytest.raises(InvalidInput, match="feature names should match those that"):
-        named.predict(pd.DataFrame(X, columns=["b", "a"]))
-    with pytest.raises(InvalidInput, match="X has 1 features, but Gaussian"):
-        named.fit(X, G).predict(X[:, :1])
-    with pytest.raises(NotFittedError):
-        GaussianProcessExplainer().predict(X)
-
-
-def test_sparse_tables_are_refused(waves):
-    X, G = waves
-    with pytest.raises(InvalidInput, match="expected a dense table"):
-        GaussianProcessExplainer().fit(sp.csr_array(X), G)
-
-
 def test_tables_of_categories_are_predicted_too(rng):
     table = pd.DataFrame(
         {"age": rng.normal(size=20), "town": rng.choice(["Ulm", "Bonn"], size=20)}
@@ -161,54 +132,56 @@ def test_tables_of_categories_are_predicted_too(rng):
     )
 
 
-# targets that are not those of the columns
+def fit(*arguments, **settings):
+    return GaussianProcessExplainer().fit(*arguments, **settings)
 
 
-def test_targets_of_other_things_than_columns_are_explained_one_by_one(waves):
-    X, _ = waves
+X = np.random.default_rng(3).uniform(-2, 2, size=(60, 2))
+FRAME, G = pd.DataFrame(X, columns=["a", "b"]), Sine().gradient(X)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: fit(FRAME, G).predict(FRAME[["b", "a"]]),
+            "feature names should match those that",
+        ),
+        (lambda: fit(X, G).predict(X[:, :1]), "X has 1 features, but Gaussian"),
+        (lambda: GaussianProcessExplainer().predict(X), "fit"),
+        (lambda: fit(sp.csr_array(X), G), "expected a dense table"),
+        (lambda: fit(FRAME, FRAME[["a"]]), "its columns are not those of X: 'b' miss"),
+        (lambda: fit(X, gradients=G[:, :1]), r"gradients: expected shape \(60, 2\)"),
+        (lambda: fit(X, G[:, 0]), "gradients: expected 2 dimensions"),
+        (lambda: fit(X, G, function=Sine()), "only one of them"),
+        (lambda: fit(X, G, gradients=G), "only one of them"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, message):
+    with pytest.raises((InvalidInput, NotFittedError), match=message):
+        call()
+
+
+# ---- targets that are not those of the columns
+
+
+def test_targets_of_other_things_than_columns_are_explained_one_by_one():
     Y = np.column_stack([X.sum(axis=1), np.sin(X[:, 0]), X[:, 1] ** 2])
-    explainer = GaussianProcessExplainer(0.1, lengthscale=1.0).fit(X, Y)
+    settings = {"robustness": 0.1, "lengthscale": 1.0}
+    explainer = GaussianProcessExplainer(**settings).fit(X, Y)
     assert explainer.n_features_in_ == 2
     assert explainer.predict(X[:5]).shape == (5, 3)
     for j, y in enumerate(Y.T):
-        alone = GaussianProcessExplainer(0.1, lengthscale=1.0).fit(X, y[:, None])
+        alone = GaussianProcessExplainer(**settings).fit(X, y[:, None])
         np.testing.assert_allclose(
             explainer.predict(X)[:, j], alone.predict(X)[:, 0], rtol=1e-9, atol=1e-12
         )
+    named = pd.DataFrame(Y, columns=["u", "v", "w"])
+    assert list(fit(FRAME, named).explain(FRAME).to_frame().columns) == ["u", "v", "w"]
+    assert fit(FRAME, pd.DataFrame(Y)).explain(FRAME).labels.features is None
 
 
-def test_targets_have_names_of_their_own(waves):
-    X = pd.DataFrame(waves[0], columns=["a", "b"])
-    Y = pd.DataFrame(np.ones((60, 3)), columns=["u", "v", "w"])
-    frame = GaussianProcessExplainer().fit(X, Y).explain(X[:4]).to_frame()
-    assert list(frame.columns) == ["u", "v", "w"]
-    counted = pd.DataFrame(np.ones((60, 3)))
-    assert GaussianProcessExplainer().fit(X, counted).explain(X).labels.features is None
-
-
-def test_targets_of_some_of_the_columns_are_refused(waves):
-    X = pd.DataFrame(waves[0], columns=["a", "b"])
-    with pytest.raises(InvalidInput, match="its columns are not those of X: 'b' miss"):
-        GaussianProcessExplainer().fit(X, X[["a"]])
-
-
-def test_gradients_have_the_shape_of_the_inputs(waves):
-    X, G = waves
-    with pytest.raises(InvalidInput, match=r"gradients: expected shape \(60, 2\)"):
-        GaussianProcessExplainer().fit(X, gradients=G[:, :1])
-    with pytest.raises(InvalidInput, match="gradients: expected 2 dimensions"):
-        GaussianProcessExplainer().fit(X, G[:, 0])
-
-
-def test_only_one_source_of_targets_is_taken(waves):
-    X, G = waves
-    with pytest.raises(InvalidInput, match="only one of them"):
-        GaussianProcessExplainer().fit(X, G, function=Sine())
-    with pytest.raises(InvalidInput, match="only one of them"):
-        GaussianProcessExplainer().fit(X, G, gradients=G)
-
-
-# chance
+# ---- chance
 
 
 @pytest.mark.parametrize("kind", [np.random.RandomState, np.random.default_rng])
@@ -223,13 +196,3 @@ def test_random_states_of_either_kind_decide(kind, waves):
     np.testing.assert_array_equal(chosen(kind(3)), chosen(kind(3)))
     assert not np.array_equal(chosen(kind(3)), chosen(kind(4)))
     np.testing.assert_array_equal(chosen(None), chosen(0))
-
-
-def test_a_pickled_explainer_draws_the_same(waves):
-    X, G = waves
-    explainer = GaussianProcessExplainer(0.1).fit(X, G)
-    copy = pickle.loads(pickle.dumps(explainer))
-    np.testing.assert_array_equal(
-        copy.sample(X[:3], 2, random_state=np.random.RandomState(1)),
-        explainer.sample(X[:3], 2, random_state=np.random.RandomState(1)),
-    )

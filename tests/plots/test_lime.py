@@ -1,7 +1,6 @@
-"""Pictures of LIME: what is drawn is what is known."""
+"""Pictures of LIME, of columns and of words: what is drawn is what is known."""
 
-from __future__ import annotations
-
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -14,15 +13,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.text import drawn
 from propopt.lime.expectations import cell_coefficients
 from propopt.plots.lime import shortened
 from propopt.problems.jobs.lime import write_lime_figure
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
+from propopt.tables.frames import Labels
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +30,7 @@ def lime():
 @pytest.fixture(scope="module")
 def named():
     X = pd.DataFrame(
-        np.tile(grid(30), (1, 1)),
+        grid(30),
         columns=[f"a long name of column number {j} in $ per unit" for j in range(30)],
         index=[f"r{n}" for n in range(400)],
     )
@@ -44,37 +39,45 @@ def named():
     return po.lime.limits(tree, X.iloc[:2], data=X, n_samples=300)
 
 
-def texts(axes):
+@pytest.fixture(scope="module")
+def called():
+    """Can only be called: its coefficients are estimated."""
+    X = grid(2)
+    return explained(lambda Z: Z[:, 0] ** 2, [0.9, 0.1], X, n_samples=200)
+
+
+def names_below(axes):
     axes.figure.canvas.draw()
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-def test_dots_are_coefficients_ticks_means_and_bands_two_deviations(lime):
-    axes = po.plots.lime_coefficients(lime)
+# ---- coefficients
+
+
+def test_dots_are_coefficients_ticks_means_and_bands_two_deviations(lime, called):
+    _, ax = plt.subplots()
+    axes = po.plots.lime_coefficients(lime, ax=ax)
+    assert axes is ax
     ticks, dots = axes.collections[:2]
     order = np.argsort(-np.abs(lime.coefficients[0]))
-    assert np.asarray(dots.get_offsets())[:, 0] == pytest.approx(
-        lime.coefficients[0, order]
-    )
-    assert np.asarray(ticks.get_offsets())[:, 0] == pytest.approx(
-        lime.expected()[0, order]
-    )
-    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
     noise, mean = lime.noise()[0, order], lime.expected()[0, order]
-    assert np.array(ends) == pytest.approx(
-        np.stack([mean - 2.0 * noise, mean + 2.0 * noise], axis=1)
-    )
+    offsets = [np.asarray(x.get_offsets())[:, 0] for x in (dots, ticks)]
+    assert offsets[0] == pytest.approx(lime.coefficients[0, order])
+    assert offsets[1] == pytest.approx(mean)
+    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
+    bands = np.stack([mean - 2.0 * noise, mean + 2.0 * noise], axis=1)
+    assert np.array(ends) == pytest.approx(bands)
+    # estimates have whiskers
+    assert len(po.plots.lime_coefficients(called).containers) > 1
 
 
-def test_the_largest_features_are_named_with_their_bins(named):
+def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(named):
     axes = po.plots.lime_coefficients(named, "r1", n_features=5)
     first = np.abs(named.coefficients[1]).argmax()
-    assert len(texts(axes)) == 5
-    assert f"number {first}"[-2:] in texts(axes)[0] or "…" in texts(axes)[0]
+    below = names_below(axes)
+    assert len(below) == 5
+    assert f"number {first}"[-2:] in below[0] or "…" in below[0]
     assert "r1" in axes.get_title(loc="right")
-
-
-def test_nothing_of_thirty_long_names_overlaps(named):
     axes = po.plots.lime_coefficients(named, n_features=30)
     axes.figure.canvas.draw()
     boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
@@ -86,31 +89,22 @@ def test_nothing_of_thirty_long_names_overlaps(named):
     assert not legend.overlaps(axes.xaxis.label.get_window_extent())
 
 
-def test_estimates_have_whiskers():
-    X = grid(2)
-    called = explained(lambda Z: Z[:, 0] ** 2, [0.9, 0.1], X, n_samples=200)
-    assert len(po.plots.lime_coefficients(called).containers) > 1
+def test_long_names_keep_their_bins():
+    name = shortened("a name of very many words that goes on and on > 0.25 and ≤ 1", 30)
+    assert len(name) == 30
+    assert name.endswith("> 0.25 and ≤ 1")
 
 
-def test_a_path_marks_where_the_sign_changes(lime):
+# ---- paths
+
+
+def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
     axes = po.plots.lime_path(lime)
+    axes.figure.canvas.draw()
     marks = [line for line in axes.lines if line.get_marker() == "o"]
     (root,) = np.concatenate([mark.get_xdata() for mark in marks])
     assert root == pytest.approx(lime.path().sign_changes[0].widths[0])
     assert axes.get_xscale() == "log"
-
-
-def test_a_path_draws_the_columns_that_are_asked_for(lime):
-    axes = po.plots.lime_path(lime, features=["x1"], widths=[0.3, 1.0, 3.0])
-    curve = axes.lines[0]
-    assert curve.get_label() == "x1"
-    expected = lime.path(0, [0.3, 1.0, 3.0]).coefficients[:, 1]
-    assert curve.get_ydata() == pytest.approx(expected)
-
-
-def test_lines_of_a_path_are_named_at_their_ends_in_their_colours(lime):
-    axes = po.plots.lime_path(lime)
-    axes.figure.canvas.draw()
     names = {text.get_text(): text for text in axes.texts}
     curves = [line for line in axes.lines if line.get_label() in names]
     assert len(curves) == 2
@@ -118,6 +112,10 @@ def test_lines_of_a_path_are_named_at_their_ends_in_their_colours(lime):
     for line in curves:
         assert names[line.get_label()].get_color() == line.get_color()
     assert axes.get_legend() is None
+    axes = po.plots.lime_path(lime, features=["x1"], widths=[0.3, 1.0, 3.0])
+    assert axes.lines[0].get_label() == "x1"
+    expected = lime.path(0, [0.3, 1.0, 3.0]).coefficients[:, 1]
+    assert axes.lines[0].get_ydata() == pytest.approx(expected)
 
 
 def test_close_lines_have_names_that_do_not_overlap(named):
@@ -133,6 +131,9 @@ def test_close_lines_have_names_that_do_not_overlap(named):
     heights = sorted((box.y0 + box.y1) / 2.0 for box in boxes)
     apart = [above - below for below, above in pairwise(heights)]
     assert min(apart) > 9.0 * axes.figure.dpi / 72.0  # letters are of 9 points
+
+
+# ---- titles, profiles, maps
 
 
 def test_titles_and_axes_say_what_is_explained():
@@ -158,18 +159,16 @@ def test_a_figure_has_one_legend(named, tmp_path):
     assert drawing.count("exact limit") == 1
 
 
-def test_bars_of_a_profile_end_at_the_means_of_bins(lime):
-    axes = po.plots.lime_profile(lime, "x0")
+def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
+    _, ax = plt.subplots()
+    axes = po.plots.lime_profile(lime, "x0", ax=ax)
+    assert axes is ax
     ends = [bar.get_y() + bar.get_height() for bar in axes.patches]
     (means,) = lime.subject.profiles(lime.points)[0]
     assert ends == pytest.approx(means.tolist())
     own = lime.law.columns[0].place(lime.points[:, 0])[0]
     assert axes.patches[own].get_height() == pytest.approx(lime.coefficients[0, 0])
-
-
-def test_arrows_are_the_coefficients_of_cells(lime):
-    axes = po.plots.lime_map(lime, "x0", "x1")
-    (arrows,) = axes.collections
+    (arrows,) = po.plots.lime_map(lime, "x0", "x1").collections
     subject = lime.subject
     beta = cell_coefficients(subject.limits, subject.law, lime.points, (0, 1))
     longest = np.hypot(beta[..., 0], beta[..., 1]).max()
@@ -177,38 +176,166 @@ def test_arrows_are_the_coefficients_of_cells(lime):
     assert pytest.approx(0.8 / longest * beta[..., 1].ravel()) == arrows.V
 
 
-def test_they_draw_on_given_axes(lime):
-    _, ax = plt.subplots()
-    assert po.plots.lime_coefficients(lime, ax=ax) is ax
-    assert po.plots.lime_profile(lime, ax=ax) is ax
-
-
-def test_unknown_rows_and_columns_are_refused(lime):
+def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
     with pytest.raises(InvalidInput, match="no row 7"):
         po.plots.lime_coefficients(lime, 7)
     with pytest.raises(InvalidInput, match="no column 'x9'"):
         po.plots.lime_profile(lime, "x9")
     with pytest.raises(InvalidInput, match="two columns"):
         po.plots.lime_map(lime, 1, "x1")
-
-
-def test_a_path_of_estimates_is_refused_with_the_reason():
-    X = grid(2)
-    called = explained(lambda Z: Z[:, 0] ** 2, [0.9, 0.1], X, n_samples=200)
     with pytest.raises(Refused, match="can only be called"):
         po.plots.lime_path(called)
-
-
-def test_long_names_keep_their_bins():
-    name = shortened("a name of very many words that goes on and on > 0.25 and ≤ 1", 30)
-    assert len(name) == 30
-    assert name.endswith("> 0.25 and ≤ 1")
-
-
-def test_flat_functions_have_pictures():
     X = grid(2)
     flat = explained(linear([0.0, 0.0], X), [0.3, 0.3], X)
     po.plots.lime_coefficients(flat)
     po.plots.lime_profile(flat)
     po.plots.lime_map(flat, 0, 1)
     po.plots.lime_path(flat)
+
+
+# ---- words: bars and paths
+
+
+TEXTS = pd.Series(
+    ["good $x$ food but cold", "not good", ""], index=["first", "second", "none"]
+)
+
+
+def score(texts):
+    return [
+        1.0 * ("good" in t) * (1.0 - 1.5 * ("not" in t)) - 0.4 * ("cold" in t)
+        for t in texts
+    ]
+
+
+@pytest.fixture(scope="module")
+def words():
+    return po.lime.text_limits(score, TEXTS)
+
+
+def test_bars_are_coefficients_and_bands_those_of_runs(words):
+    axes = po.plots.lime_words(words)
+    own = words.rows[0].coefficients
+    order = np.argsort(-np.abs(own), kind="stable")
+    assert names_below(axes) == [drawn(words.rows[0].words[j]) for j in order]
+    bars = {
+        round(bar.get_y() + bar.get_height() / 2): (bar.get_width(), bar.get_hatch())
+        for bar in axes.patches
+        if bar.get_height() < 0.5
+    }
+    for place, j in enumerate(order):
+        width, hatch = bars[place]
+        assert width == pytest.approx(own[j], abs=1e-12)
+        assert bool(hatch) == (own[j] < 0.0)
+    axes = po.plots.lime_words(words, "second", n_words=1)
+    place = int(np.argmax(np.abs(words.rows[1].coefficients)))
+    band = next(bar for bar in axes.patches if bar.get_height() > 0.5)
+    noise, mean = words.noise()[1][place], words.expected()[1][place]
+    assert band.get_width() == pytest.approx(4 * noise)
+    assert band.get_x() == pytest.approx(mean - 2 * noise)
+    for draw in (po.plots.lime_words, po.plots.lime_word_path):
+        with pytest.raises(Refused, match="there is no word in it"):
+            draw(words, "none")
+
+
+def test_estimates_have_whiskers():
+    text = " ".join(f"w{j}" for j in range(20))
+    lime = po.lime.text_limits(
+        lambda ts: [len(t) ** 0.5 for t in ts], [text], n_samples=200
+    )
+    axes = po.plots.lime_words(lime)
+    assert len(axes.containers) > 1
+    labels = axes.get_legend_handles_labels()[1]
+    assert any("estimated, 2 errors" in label for label in labels)
+    path = po.plots.lime_word_path(lime, n_words=2, bandwidths=[0.2, 0.3])
+    assert len(path.collections) == 2  # bands of errors
+
+
+def test_a_path_has_the_words_asked_for_and_their_changes_of_sign():
+    text = " ".join(f"w{j}" for j in range(14))
+
+    def f(texts):
+        # β of w0 changes its sign at ν = 0.19 with 20 words
+        return [1.0 * ("w0 " in t and "w1 " in t) - 0.7 * ("w0 " in t) for t in texts]
+
+    lime = po.lime.text_limits(f, [text])
+    axes = po.plots.lime_word_path(lime, words=["w0", "w2"], bandwidths=[0.1, 0.2, 0.5])
+    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
+    path = lime.path(0, [0.1, 0.2, 0.5])
+    np.testing.assert_array_equal(lines[0].get_ydata(), path.coefficients[:, 0])
+    np.testing.assert_array_equal(lines[1].get_ydata(), path.coefficients[:, 2])
+    circles = [line for line in axes.lines if line.get_marker() == "o"]
+    root = circles[0].get_xdata()[0]
+    assert root == pytest.approx(path.sign_changes[0].widths[0])
+    assert lime.path(0, [root]).coefficients[0, 0] == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(InvalidInput, match="no word 'W2' in the document"):
+        po.plots.lime_word_path(lime, words=["W2"])
+
+
+# ---- highlighted texts
+
+
+def shaded(html: str) -> list[str]:
+    return re.findall(r'<span style="background[^"]*" title="[^"]*">(.*?)</span>', html)
+
+
+def test_highlighted_are_the_rows_asked_for_on_their_own_scale(words):
+    both = po.plots.highlight(words, rows=["second", "first"]).html
+    assert both.index("document second") < both.index("document first")
+    assert "document none" not in both
+    one = po.plots.highlight(words, rows="first").html
+    assert "document second" not in one
+    largest = np.abs(words.rows[0].coefficients).max()
+    assert f"up to {largest:.4g}" in one
+    assert "good" in shaded(one)
+    assert "food" not in shaded(one)
+    assert "document none" in po.plots.highlight(words).html
+    assert "document none" not in po.plots.highlight(words, max_rows=2).html
+
+
+def as_attributions(lime):
+    """Coefficients of two documents in a table of all words."""
+    frame = lime.of_rows(["first", "second"]).to_frame()
+    table = frame.pivot(index="document", columns="word", values="coefficient")
+    return table.fillna(0.0)
+
+
+def test_attributions_of_documents_are_highlighted_as_limits_are(words):
+    aligned = as_attributions(words)
+    ours = po.plots.highlight(aligned, TEXTS[:2])
+    theirs = po.plots.highlight(words, rows=["first", "second"])
+    assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
+    f = po.wrap(score, data=list(TEXTS))
+    gradients = f.gradient(TEXTS[:2])
+    result = po.plots.highlight(gradients, TEXTS[:2], words=f, rows="second")
+    assert {"not", "good"} <= set(shaded(result.html))
+
+
+def test_words_and_documents_have_to_fit(words):
+    aligned = as_attributions(words)
+    for arguments, settings, message in (
+        ((aligned,), {}, "attributions do not know the texts"),
+        ((aligned, TEXTS), {}, "documents: expected 2, as many as rows"),
+        ((aligned, TEXTS[1::-1]), {}, "their names are not those of the rows"),
+        ((words,), {"rows": ["third"]}, "there is no row 'third'"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            po.plots.highlight(*arguments, **settings)
+    table = pd.DataFrame([[1.0]], columns=["good"])
+    html = po.plots.highlight(table, ["good food"]).html
+    assert "1 word without an attribution" in html
+    assert shaded(html)[-1] == "good"
+
+
+@pytest.mark.parametrize("first", ["good", "Good"])
+def test_words_in_lower_case_are_found_and_others_told_of(first):
+    W = np.array([[1.0, 0.5, 0.125], [0.0, -0.25, -1.0]])
+    if first == "good":
+        W[0, 2] = 0.0
+    labels = Labels(features=(first, "food", "no"))
+    best = po.Explanation(attributions=W, method="mine", labels=labels)
+    html = po.plots.highlight(best, ["Good food", "no Food"]).html
+    lost = "1 attribution of words that are not in the text, up to 0.125" in html
+    assert lost == ("1 word without an attribution" in html) == (first == "Good")
+    assert ("not in the text" in html) == lost
+    assert html.count("<span style=") > 4 or lost

@@ -1,6 +1,4 @@
-"""What all baselines have in common: names, seeds, settings and refusals."""
-
-from __future__ import annotations
+"""What all baselines have in common, of rows with missing numbers too, and mixtures."""
 
 import json
 
@@ -8,9 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from baseline_checks import Recorded
+from orders import all_orders
 
 import propopt as po
+from propopt.base.arrays import Array, Points
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
 from propopt.explaining import explainers
 from propopt.explaining.explainers import (
     BASELINES,
@@ -19,18 +20,30 @@ from propopt.explaining.explainers import (
     LimePackage,
     Shap,
     SmoothGrad,
+    aggregate,
 )
 from propopt.functions import Power, Sine
 from propopt.functions.formulas import Interactions
+from propopt.laws import perturbations
+from propopt.losses import (
+    GradientMatching,
+    MaxDifferenceRobustness,
+    Objective,
+    PairwiseRobustness,
+    PropertyLoss,
+    Sparsity,
+)
+from propopt.losses.graphs.points import complete_graph
+from propopt.results.explanation import Explanation
+
+
+SAMPLED = [SmoothGrad(scale=0.1, n_samples=50), Lime(scale=0.1, n_samples=50)]
+each_sampled = pytest.mark.parametrize("explainer", SAMPLED, ids=lambda e: e.method)
+FRAME = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=["a", "b"], columns=["u", "v"])
 
 
 def test_every_explainer_is_registered_under_its_method():
-    assert {name: cls.method for name, cls in BASELINES.items()} == {
-        name: name for name in BASELINES
-    }
-
-
-def test_the_public_names_are_sorted_and_exist():
+    assert all(name == cls.method for name, cls in BASELINES.items())
     names = explainers.__all__
     assert names == sorted(names)
     assert all(name in vars(explainers) for name in names)
@@ -45,8 +58,7 @@ def test_gradient_gives_the_gradients(X):
     "explainer",
     [
         Gradient(),
-        SmoothGrad(scale=0.1),
-        Lime(scale=0.1),
+        *SAMPLED,
         LimePackage(n_samples=50),
         Shap(),
         Shap(algorithm="permutation"),
@@ -56,87 +68,54 @@ def test_the_names_of_points_and_features_are_kept(explainer):
     for package, kind in {"lime": LimePackage, "shap": Shap}.items():
         if isinstance(explainer, kind):
             pytest.importorskip(package)
-    X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=["a", "b"], columns=["u", "v"])
-    result = explainer.explain(Power(2), X).to_frame()
+    function = Recorded()
+    result = explainer.explain(function, FRAME).to_frame()
     assert list(result.index) == ["a", "b"]
     assert list(result.columns) == ["u", "v"]
-
-
-@pytest.mark.parametrize(
-    "explainer", [Gradient(), SmoothGrad(scale=0.1), Lime(scale=0.1)]
-)
-def test_perturbed_points_reach_the_function_with_the_columns_of_the_input(explainer):
-    function = Recorded()
-    X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["u", "v"])
-    explainer.explain(function, X)
     assert {names.features for names in function.names} == {("u", "v")}
 
 
-def test_the_result_tells_how_it_was_made(X):
-    result = Lime(scale=0.5, n_samples=20, kernel_width=2.0).explain(Sine(), X)
+def test_the_result_tells_how_it_was_made_in_plain_values(X):
+    settings = {"scale": np.float64(0.5), "n_samples": np.int64(20)}
+    result = Lime(**settings, kernel_width=2.0).explain(Sine(), X)
     assert result.method == "lime"
-    assert result.parameters == {
-        "scale": 0.5,
-        "n_samples": 20,
-        "distribution": "gaussian",
-        "kernel_width": 2.0,
-        "ridge": 0.0,
-        "fit_intercept": True,
-        "relative": False,
-    }
+    assert json.dumps(result.parameters) == (
+        '{"scale": 0.5, "n_samples": 20, "distribution": "gaussian", '
+        '"kernel_width": 2.0, "ridge": 0.0, "fit_intercept": true, "relative": false}'
+    )
     assert result.seconds > 0
 
 
-def test_settings_from_numpy_are_written_as_plain_numbers():
-    explainer = SmoothGrad(scale=np.float64(0.5), n_samples=np.int64(20))
-    assert json.dumps(explainer.parameters) == (
-        '{"scale": 0.5, "n_samples": 20, "distribution": "gaussian", "relative": false}'
-    )
+@each_sampled
+def test_the_seed_and_the_rows_before_decide_what_is_drawn(explainer, X):
+    def explained(points, **settings):
+        return explainer.explain(Sine(), points, **settings).attributions
 
-
-@pytest.mark.parametrize("explainer", [SmoothGrad(scale=0.1), Lime(scale=0.1)])
-def test_results_are_the_same_from_run_to_run(explainer, X):
-    once = explainer.explain(Sine(), X).attributions
-    np.testing.assert_array_equal(explainer.explain(Sine(), X).attributions, once)
-    np.testing.assert_array_equal(
-        explainer.explain(Sine(), X, rng=0).attributions, once
-    )
-
-
-@pytest.mark.parametrize("explainer", [SmoothGrad(scale=0.1), Lime(scale=0.1)])
-def test_another_seed_gives_another_result(explainer, X):
-    results = [explainer.explain(Sine(), X, rng=seed).attributions for seed in (0, 1)]
-    assert (results[0] != results[1]).all()
-
-
-def test_a_generator_is_advanced(X):
+    once = explained(X)
+    np.testing.assert_array_equal(explained(X), once)
+    np.testing.assert_array_equal(explained(X, rng=0), once)
+    assert (explained(X, rng=1) != once).all()
     rng = np.random.default_rng(0)
-    results = [SmoothGrad(scale=0.1).explain(Sine(), X, rng=rng) for _ in range(2)]
-    assert (results[0].attributions != results[1].attributions).all()
+    assert (explained(X, rng=rng) != explained(X, rng=rng)).all()
+    np.testing.assert_allclose(explained(X[:2]), once[:2], rtol=1e-12)
 
 
-@pytest.mark.parametrize("rng", [-1, 1.5, "0", True, np.random.RandomState(0)])
-def test_a_seed_that_is_none_is_refused(rng, X):
-    with pytest.raises(InvalidInput, match=r"rng: expected an integer >= 0"):
-        Gradient().explain(Sine(), X, rng=rng)
-
-
-def test_a_function_that_is_none_is_refused(X):
-    with pytest.raises(InvalidInput, match=r"propopt\.wrap"):
-        Gradient().explain(np.sin, X)
-
-
-@pytest.mark.parametrize("table", [[1.0, 2.0], np.zeros((0, 2)), [[np.inf]]])
-def test_a_table_that_is_none_is_refused(table):
-    with pytest.raises(InvalidInput, match=r"^X: "):
-        Gradient().explain(Sine(), table)
-
-
-def test_the_draws_of_a_point_do_not_depend_on_later_points(X):
-    for explainer in (SmoothGrad(scale=0.1), Lime(scale=0.1)):
-        all_points = explainer.explain(Sine(), X).attributions
-        first_two = explainer.explain(Sine(), X[:2]).attributions
-        np.testing.assert_allclose(first_two, all_points[:2], rtol=1e-12)
+@pytest.mark.parametrize(
+    ("function", "table", "rng", "complaint"),
+    [
+        *(
+            (Sine(), FRAME, rng, r"rng: expected an integer >= 0")
+            for rng in (-1, 1.5, "0", True, np.random.RandomState(0))
+        ),
+        (np.sin, FRAME, 0, r"propopt\.wrap"),
+        (Sine(), [1.0, 2.0], 0, r"^X: "),
+        (Sine(), np.zeros((0, 2)), 0, r"^X: "),
+        (Sine(), [[np.inf]], 0, r"^X: "),
+    ],
+)
+def test_what_is_no_function_table_or_seed_is_refused(function, table, rng, complaint):
+    with pytest.raises(InvalidInput, match=complaint):
+        Gradient().explain(function, table, rng=rng)
 
 
 @pytest.mark.parametrize(
@@ -168,11 +147,7 @@ def test_a_bad_setting_is_refused_at_birth(cls, settings, complaint):
         cls(**settings)
 
 
-@pytest.mark.parametrize(
-    "explainer",
-    [SmoothGrad(scale=0.1, n_samples=50), Lime(scale=0.1, n_samples=50)],
-    ids=lambda explainer: explainer.method,
-)
+@each_sampled
 def test_progress_is_shown_where_asked_and_reaches_the_end(explainer, capsys):
     X = np.zeros((7, 2))
     silent = explainer.explain(Power(3), X)
@@ -201,3 +176,232 @@ def test_what_many_evaluations_cost_is_announced_before(baseline, rows, capsys):
     number = said.split(f"{baseline.method}: ")[1].split(" evaluations")[0]
     assert int(number.replace(",", "")) >= 200_000
     assert result.evaluations <= 1.1 * int(number.replace(",", ""))
+
+
+# ---- rows with missing numbers: explained, or refused with the cure
+
+
+RNG = np.random.default_rng(11)
+HOLED = pd.DataFrame(RNG.normal(size=(30, 3)), columns=["age", "dose", "weight"])
+HOLED = HOLED.mask(RNG.random(HOLED.shape) < 0.2)
+COLOURED = HOLED.assign(colour=pd.Series(RNG.choice(["red", None], 30), dtype=object))
+ABSENT = HOLED.isna().to_numpy()
+SLOPES = np.array([2.0, -1.0, 1.0])
+
+
+def additive(table):
+    """2·age (5 if missing) − dose (1 if missing) + weight (0 if missing)."""
+    values = np.asarray(table, float)
+    filled = np.where(np.isnan(values), [2.5, -1.0, 0.0], values)
+    return filled @ SLOPES
+
+
+def slopes_and_effects():
+    """2, −1 and 1; where one is missing, its value less that of the mean."""
+    means = HOLED.mean().to_numpy()
+    effects = SLOPES * ([2.5, -1.0, 0.0] - means)
+    return np.where(ABSENT, effects, SLOPES)
+
+
+FORMS = {"table": lambda t: t, "array": lambda t: t.to_numpy()}
+
+each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+
+
+@each_form
+def test_slopes_and_noise_leave_what_is_missing(form):
+    observed, table = [], form(HOLED)
+
+    def model(rows):
+        observed.append(np.isnan(np.asarray(rows, float)).sum(axis=1))
+        return additive(rows)
+
+    function = po.wrap(model, data=table)
+    smooth = SmoothGrad(scale=0.3, n_samples=5).explain(function, table)
+    np.testing.assert_allclose(smooth.attributions, slopes_and_effects(), rtol=1e-7)
+    assert max(map(max, observed)) == ABSENT.sum(axis=1).max()
+    result = Gradient().explain(function, table)
+    np.testing.assert_allclose(result.attributions, slopes_and_effects(), rtol=1e-8)
+    np.testing.assert_array_equal(result.effects, ABSENT)
+    scaled = result.scaled([10.0, 100.0, 1000.0])  # effects are not
+    sizes = np.where(ABSENT, 1.0, [10.0, 100.0, 1000.0])
+    np.testing.assert_array_equal(scaled.attributions, result.attributions * sizes)
+    mixed = aggregate(po.GradientMatching(result), [result, result.to_frame() * 2])
+    np.testing.assert_allclose(mixed.attributions, result.attributions, rtol=1e-6)
+
+
+@each_form
+@pytest.mark.parametrize("kernel_width", [None, 1.5])
+def test_lime_draws_observed_values_for_what_is_missing(form, kernel_width):
+    table = form(HOLED)
+    lime = Lime(scale=0.5, n_samples=4000, kernel_width=kernel_width)
+    result = lime.explain(po.wrap(additive, data=table), table)
+    errors = np.maximum(result.standard_errors, 1e-9)
+    scores = (result.attributions - slopes_and_effects()) / errors
+    assert np.abs(scores).max() <= 5.0  # false alarm 5e-5 over 90 scores
+
+
+def test_lime_of_missing_numbers_does_not_depend_on_other_rows(monkeypatch):
+    function, lime = po.wrap(additive, data=HOLED), Lime(scale=0.5, n_samples=40)
+    joint = lime.explain(function, HOLED, rng=3).attributions
+    few = lime.explain(function, HOLED.iloc[:9], rng=3).attributions
+    np.testing.assert_allclose(few, joint[:9], rtol=1e-12)
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(1))
+    apart = lime.explain(function, HOLED, rng=3).attributions
+    np.testing.assert_allclose(apart, joint, rtol=1e-12)
+    empty = HOLED.assign(weight=np.nan)
+    result = lime.explain(po.wrap(additive, data=empty), empty)
+    np.testing.assert_array_equal(result.attributions[:, 2], 0.0)
+
+
+@pytest.mark.parametrize("method", [Gradient(), Lime(scale=0.5)])
+def test_without_a_table_effects_are_refused_with_the_cure(method):
+    with pytest.raises(InvalidInput, match=r"wrap\(model, data=X_train\)"):
+        method.explain(po.wrap(additive), HOLED)
+
+
+def test_a_baseline_of_missing_numbers_and_categories():
+    def model(table):
+        redness = 3.0 * (table["colour"] == "red").to_numpy()
+        return additive(table[HOLED.columns]) + redness
+
+    function = po.wrap(model, data=COLOURED)
+    share = COLOURED["colour"].notna().mean()
+    effects = 3.0 * (COLOURED["colour"].notna() - share)
+    expected = np.column_stack([slopes_and_effects(), effects])
+    result = Gradient().explain(function, COLOURED).attributions
+    np.testing.assert_allclose(result, expected, rtol=1e-8)
+    lime = Lime(scale=0.5, n_samples=4000).explain(function, COLOURED)
+    scores = (lime.attributions - expected) / np.maximum(lime.standard_errors, 1e-9)
+    assert np.abs(scores).max() <= 5.0  # false alarm 7e-5 over 120 scores
+
+
+def curved(table):
+    values = np.asarray(table, float)
+    age, dose, weight = np.where(np.isnan(values), [2.5, -1.0, 0.5], values).T
+    return age * dose + weight * age**2
+
+
+@pytest.mark.parametrize("algorithm", ["exact", "permutation"])
+def test_shap_knows_that_a_feature_is_missing(algorithm):
+    pytest.importorskip("shap")
+    background, function = HOLED.iloc[:6], po.wrap(curved)
+    shap = Shap(background=background, algorithm=algorithm, n_permutations=200)
+    result = shap.explain(function, HOLED.iloc[:12])
+    expected = all_orders(function, HOLED.iloc[:12], background)
+    tolerance = 1e-9 if algorithm == "exact" else 0.2
+    np.testing.assert_allclose(result.attributions, expected, atol=tolerance)
+    np.testing.assert_allclose(result.completeness_gap, 0.0, atol=1e-12)
+
+
+def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
+    pytest.importorskip("shap")
+    function = po.wrap(additive)
+    plain = Shap(background="mean").explain(function, HOLED)
+    result = Shap(background="mean", units="gradient").explain(function, HOLED)
+    expected = np.where(ABSENT, plain.attributions, SLOPES)
+    np.testing.assert_allclose(result.attributions, expected, rtol=1e-9)
+    np.testing.assert_array_equal(result.details["undefined"], 0.0)
+    base = additive(HOLED.mean().to_numpy()[None])[0]
+    np.testing.assert_allclose(plain.base_value, base)
+
+
+def test_the_lime_package_takes_no_missing_numbers():
+    complete = HOLED.fillna(0.0)
+    both = ((HOLED, complete, "X"), (complete, HOLED, "background"))
+    for rows, background, label in both:
+        lime = LimePackage(n_samples=20, background=background)
+        message = rf"^lime_package: {label} has missing numbers in 'age', .*Lime does"
+        with pytest.raises(InvalidInput, match=message):
+            lime.explain(po.wrap(additive), rows)
+
+
+# ---- the best mixture of explanations
+
+
+@pytest.fixture
+def candidates(X):
+    settings = [
+        Gradient(),
+        SmoothGrad(scale=0.5),
+        SmoothGrad(scale=1.5),
+        Lime(scale=2.0),
+    ]
+    return [explainer.explain(Power(3), X) for explainer in settings]
+
+
+def objectives(X: Points) -> list[Objective]:
+    matching = 1.0 * GradientMatching(Power(3).gradient(X))
+    graph = complete_graph(len(X))
+    others: list[PropertyLoss] = [
+        PairwiseRobustness(graph),
+        Sparsity(),
+        MaxDifferenceRobustness(graph),
+        MaxDifferenceRobustness(graph, norm="linf"),
+    ]
+    return [matching + 0.5 * other for other in others]
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_no_mixture_beats_the_aggregate_which_is_what_it_says(which, X, candidates):
+    objective = objectives(X)[which]
+    best = aggregate(objective, candidates)
+    stack = np.array([part.attributions for part in candidates])
+    rivals = np.random.default_rng(0).dirichlet(np.ones(4), size=500)
+    rivals = [*np.tensordot(rivals, stack, axes=1), *stack]
+    assert best.objective <= min(map(objective.value, rivals)) * (1 + 1e-8)
+    shares = best.details["shares"]
+    assert (shares >= 0).all()
+    assert shares.sum() == pytest.approx(1)
+    np.testing.assert_allclose(best.attributions, np.tensordot(shares, stack, axes=1))
+    assert best.losses == objective.breakdown(best.attributions)
+
+
+def test_an_explanation_that_is_already_best_is_kept(X, candidates):
+    matching = GradientMatching(Power(3).gradient(X))
+    best = aggregate(matching, candidates)
+    np.testing.assert_array_equal(best.details["shares"], [1, 0, 0, 0])
+    assert aggregate(matching, candidates[1:2]).details["shares"] == [1.0]
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e6])
+def test_the_aggregate_does_not_depend_on_units(size, X, candidates):
+    graph = complete_graph(len(X))
+    gradients = Power(3).gradient(X)
+
+    def shares(unit: float) -> Array:
+        objective = GradientMatching(unit * gradients) + PairwiseRobustness(graph)
+        scaled = [
+            Explanation(attributions=unit * part.attributions, method="scaled")
+            for part in candidates
+        ]
+        return aggregate(objective, scaled).details["shares"]
+
+    np.testing.assert_allclose(shares(size), shares(1.0), atol=1e-6)
+
+
+def test_explanations_of_different_shape_are_not_mixed(X):
+    parts = [Gradient().explain(Sine(), points) for points in (X, X[:2])]
+    with pytest.raises(InvalidInput, match=r"got \(2, 3\), \(6, 3\)"):
+        aggregate(Sparsity(), parts)
+    with pytest.raises(InvalidInput, match=r"at least one, .* got none"):
+        aggregate(Sparsity(), [])
+
+
+def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all():
+    def made(units: str, evaluations: int) -> Explanation:
+        return Explanation(
+            attributions=np.full((2, 2), float(evaluations)),
+            method="some",
+            units=units,
+            evaluations=evaluations,
+        )
+
+    objective = GradientMatching(np.full((2, 2), 1.5))
+    alike = aggregate(objective, [made("gradient", 1), made("gradient", 2)])
+    assert (alike.units, alike.evaluations) == ("gradient", 3)
+    with pytest.raises(InvalidInput, match=r"'gradient' \(some\) and 'output'"):
+        aggregate(objective, [made("gradient", 1), made("output", 2)])
+    known = GradientMatching(np.full((2, 2), 1.5), units="output")
+    parts = [made("output", 1), np.ones((2, 2))]
+    assert aggregate(known, parts).units == "output"

@@ -1,13 +1,21 @@
-"""Exact Shapley values of sums of products: against all orders, and against trees."""
+"""Exact Shapley values of products and trees: all orders, the shap package, memory."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
 from orders import all_orders
+from random_trees import boxes_of_trees
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingRegressor,
+)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPRegressor
@@ -19,36 +27,56 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import Budget
 from propopt.explaining.explainers import ExactShap, TreeShap
+from propopt.structures.boxes import boxes
+from propopt.structures.boxes.boxes import BoxShapley
+from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.sums import ProductShapley
 
 
 RNG = np.random.default_rng(3)
-N = 80
-X = pd.DataFrame(RNG.normal(size=(N, 4)), columns=list("abcd"))
+N, D = 150, 4
+X = pd.DataFrame(RNG.normal(size=(N, D)), columns=list("abcd"))
 Y = X.a * X.b + np.sin(2 * X.c) + 0.1 * RNG.normal(size=N)
+BACKGROUND = X[100:120]
 HOLED = X.mask(RNG.random(X.shape) < 0.15)
 COLOURED = X.assign(d=RNG.choice(["red", "green", "blue"], N))
+TREE = DecisionTreeRegressor(random_state=0)
+
+
+def onehot(last):
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["d"]), (StandardScaler(), ["a", "b", "c"])
+    )
+    return make_pipeline(columns, last)
+
+
+VOTE = VotingRegressor(
+    [
+        ("tree", DecisionTreeRegressor(max_depth=4)),
+        ("boosting", GradientBoostingRegressor(n_estimators=5)),
+    ]
+)
+HOLED_TREES = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5)
 CASES = {
     "kernels": (SVR(C=10.0), X),
     "scaled kernels": (make_pipeline(StandardScaler(), SVR(C=10.0)), X),
     "gaussian process": (GaussianProcessRegressor(alpha=0.1), X),
     "polynomial": (make_pipeline(PolynomialFeatures(3), LinearRegression()), X),
     "splines": (make_pipeline(SplineTransformer(), LinearRegression()), X),
-    "categories": (
-        make_pipeline(
-            make_column_transformer(
-                (OneHotEncoder(), ["d"]), (StandardScaler(), ["a", "b", "c"])
-            ),
-            SVR(C=10.0),
-        ),
-        COLOURED,
-    ),
-    "trees": (HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5), HOLED),
+    "categories": (onehot(SVR(C=10.0)), COLOURED),
+    "tree": (TREE, X),
+    "boosting": (GradientBoostingRegressor(n_estimators=8, random_state=0), X),
+    "missing": (HOLED_TREES, HOLED),
+    "categories, tree": (onehot(DecisionTreeRegressor(max_depth=6)), COLOURED),
+    "vote": (VOTE, X),
 }
+TREES = list(CASES)[6:]
 
 
 def made(case):
@@ -70,46 +98,167 @@ def test_all_orders_give_the_same(case):
     np.testing.assert_allclose(result.base_value, base, rtol=1e-12)
     np.testing.assert_array_equal(result.prediction, function.value(table[:3]))
     assert (result.units, result.method) == ("output", "exact_shap")
+    if case in TREES:
+        tree = TreeShap(background=background).explain(function, table[:3])
+        np.testing.assert_array_equal(tree.attributions, result.attributions)
+        np.testing.assert_allclose(tree.attributions, wanted, atol=1e-12)
 
 
-def test_trees_have_what_tree_shap_gives_to_the_last_bit():
-    function, table = made("trees")
-    one, other = (
-        kind(background=20).explain(function, table, rng=1).attributions
-        for kind in (ExactShap, TreeShap)
-    )
-    np.testing.assert_array_equal(one, other)
+@pytest.mark.parametrize("library", ["sklearn", "lightgbm"])
+def test_the_shap_package_gives_the_same(library):
+    shap = pytest.importorskip("shap")
+    package = pytest.importorskip(library)
+    if library == "sklearn":
+        model = RandomForestClassifier(n_estimators=20, random_state=0)
+        model.fit(X, (Y > 0).astype(int))
+    else:
+        model = package.LGBMRegressor(n_estimators=30, verbose=-1).fit(X, Y)
+    result = TreeShap(background=BACKGROUND).explain(po.wrap(model, data=X), X[:30])
+    theirs = shap.TreeExplainer(model, BACKGROUND).shap_values(X[:30])
+    theirs = theirs[..., 1] if library == "sklearn" else theirs
+    # of LightGBM the package compares and adds up in single precision
+    tolerance = 1e-9 if library == "sklearn" else 2e-6
+    np.testing.assert_allclose(result.attributions, theirs, atol=tolerance)
+
+
+def test_columns_that_no_tree_asks_for_have_exactly_zero():
+    table = X.assign(unused=RNG.normal(size=N), constant=1.0)
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(table, Y)
+    used = model.feature_importances_ > 0.0
+    result = TreeShap(background=50).explain(po.wrap(model, data=table), table)
+    assert (result.attributions[:, ~used] == 0.0).all()
+    assert (result.attributions[:, used] != 0.0).any(axis=0).all()
+    constant = boxes_of_trees([], 3.0, n_columns=2)
+    values = BoxShapley.of(constant, np.zeros((3, 2))).values(np.ones((2, 2)))
+    np.testing.assert_array_equal(values, np.zeros((2, 2)))
+
+
+def test_background_rows_are_drawn_by_the_seed_or_all_or_their_mean():
+    function = po.wrap(TREE.fit(X, Y), data=X)
+
+    def explained(background, seed=0):
+        explainer = TreeShap(background=background)
+        return explainer.explain(function, X, rng=seed).attributions
+
+    first = explained(10)
+    np.testing.assert_array_equal(first, explained(10))
+    assert np.abs(first - explained(10, 1)).max() > 1e-3
+    np.testing.assert_allclose(explained(10_000), explained(X), atol=1e-14)
+    mean = explained(X.mean().to_frame().T)
+    np.testing.assert_array_equal(explained("mean"), mean)
+
+
+LINE, CLASSES = LinearRegression(), LogisticRegression()
+RELU = MLPRegressor(hidden_layer_sizes=(3,), max_iter=20)
 
 
 @pytest.mark.parametrize(
-    ("model", "output", "reason"),
+    ("kind", "model", "reason"),
     [
-        (MLPRegressor(hidden_layer_sizes=(3,), max_iter=20), "auto", "relu"),
-        (LogisticRegression(), "probability", "log_odds"),
+        (TreeShap, LINE, "not read as a sum of trees"),
+        (ExactShap, RELU, "exact_shap: .*relu.*permutation"),
+        (ExactShap, CLASSES, "exact_shap: .*log_odds.*permutation"),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_no_sum_of_products_is_refused_with_the_reason(model, output, reason):
-    y = Y if isinstance(model, MLPRegressor) else (Y > 0).astype(int)
+def test_what_is_no_sum_of_trees_or_products_is_refused(kind, model, reason):
+    output, y = ("probability", Y > 0) if model is CLASSES else ("auto", Y)
     function = po.wrap(model.fit(X, y), data=X, output=output)
-    with pytest.raises(InvalidInput, match=rf"exact_shap: .*{reason}.*permutation"):
-        ExactShap().explain(function, X)
+    with pytest.raises(InvalidInput, match=reason):
+        kind().explain(function, X)
 
 
-def test_a_second_call_reads_the_background_once_and_others_anew(monkeypatch):
-    function, table = made("kernels")
-    kept = []
-    own = ProductShapley.values
-    monkeypatch.setattr(
-        ProductShapley, "values", lambda self, *a: kept.append(self) or own(self, *a)
+@pytest.mark.parametrize("background", [0, -1, 1.5, "median", [[np.inf] * 4]])
+def test_a_background_that_is_none_is_refused(background):
+    with pytest.raises(InvalidInput, match="background"):
+        TreeShap(background=background)
+
+
+def test_paths_of_more_columns_than_bits_are_refused():
+    depth = 70  # a chain of splits, each on a column of its own
+    feature = [0] * (2 * depth + 1)
+    left, right = [-1] * len(feature), [-1] * len(feature)
+    for level in range(depth):
+        feature[2 * level] = level
+        left[2 * level], right[2 * level] = 2 * level + 1, 2 * level + 2
+    for node in range(len(feature)):
+        if left[node] < 0:
+            feature[node] = -1
+    tree = Tree.of(
+        feature, [0.0] * len(feature), left, right, np.arange(len(feature), dtype=float)
     )
-    explainer = ExactShap(background=table[50:60])
-    first = explainer.explain(function, table[:2]).attributions
-    again = explainer.explain(function, table[:2]).attributions
-    np.testing.assert_array_equal(first, again)
-    assert kept[0] is kept[1]
-    pickled = pickle.loads(pickle.dumps(explainer))
-    np.testing.assert_array_equal(
-        pickled.explain(function, table[:2]).attributions, first
+    with pytest.raises(Refused, match="at most 62"):
+        BoxShapley.of(boxes_of_trees([tree], n_columns=depth), np.zeros((2, depth)))
+
+
+# ---- counted once, leaf by leaf
+
+
+@pytest.fixture(scope="module")
+def deep():
+    """A forest of full depth and its function."""
+    model = RandomForestRegressor(n_estimators=12, random_state=0).fit(X, Y)
+    return po.wrap(model, data=X)
+
+
+@pytest.mark.parametrize("kept", [0, 20_000, 2**28])
+def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
+    whole = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy()).values(X[:6].to_numpy())
+    monkeypatch.setattr(boxes, "AT_ONCE", Budget(20_000))
+    monkeypatch.setattr(boxes, "_KEPT", kept)
+    parts = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy())
+    result = parts.values(X[:6].to_numpy())
+    np.testing.assert_allclose(result, whole, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(parts.values(X[:6].to_numpy()), result)
+    # and no bit of a row depends on the rows beside it
+    for n in range(6):
+        one = parts.values(X[n : n + 1].to_numpy())
+        np.testing.assert_array_equal(one[0], result[n])
+
+
+def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
+    monkeypatch.setattr(boxes, "AT_ONCE", Budget(2**18))
+    monkeypatch.setattr(boxes, "_KEPT", 2**16)
+    exact = BoxShapley.of(deep.boxes, X.to_numpy())
+    exact.values(X[:1].to_numpy())
+    tracemalloc.start()
+    exact.values(X[:1].to_numpy())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    pairs = len(deep.boxes.values) * len(X)
+    assert peak < 8 * pairs / 2  # half of one word for each leaf and row
+
+
+@pytest.mark.parametrize("kind", [TreeShap, ExactShap])
+def test_a_second_call_counts_nothing_and_pickles_keep_nothing(kind, deep, monkeypatch):
+    function = deep if kind is TreeShap else made("kernels")[0]
+    home, name = (
+        (BoxShapley, "_count") if kind is TreeShap else (ProductShapley, "__init__")
     )
-    assert kept[2] is not kept[0]
+    explainer = kind(background=BACKGROUND)
+    first = explainer.explain(function, X[:3])
+    fresh = kind(background=BACKGROUND).explain(function, X[3:5])
+    counted, own = [], getattr(home, name)
+    monkeypatch.setattr(home, name, lambda *a: counted.append(a) or own(*a))
+    again = explainer.explain(function, X[:3])
+    np.testing.assert_array_equal(again.attributions, first.attributions)
+    others = explainer.explain(function, X[3:5])
+    np.testing.assert_array_equal(others.attributions, fresh.attributions)
+    assert counted == []
+    data = pickle.dumps(explainer)
+    assert len(data) < 10_000
+    copy = pickle.loads(data)
+    assert copy.parameters == explainer.parameters
+    again = copy.explain(function, X[:3])
+    np.testing.assert_array_equal(again.attributions, first.attributions)
+    assert counted != []
+
+
+def test_other_functions_and_backgrounds_are_counted_anew(deep):
+    explainer = TreeShap(background=10)
+    small = po.wrap(DecisionTreeRegressor(max_depth=3).fit(X, Y), data=X)
+    for function in (deep, small, deep):
+        for rows in (X[:20], X[20:40]):  # whose background rows are others
+            result = explainer.explain(function, rows, rng=3).attributions
+            fresh = TreeShap(background=10).explain(function, rows, rng=3).attributions
+            np.testing.assert_array_equal(result, fresh)

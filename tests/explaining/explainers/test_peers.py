@@ -1,17 +1,24 @@
-"""Explanations for captum and Quantus, and the page that shows how."""
-
-from __future__ import annotations
+"""Explanations for captum and Quantus, the page that shows how, and torch modules."""
 
 import re
 import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from torch_networks import nn, seeded, three_scores, torch
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.explainers import captum_attribution, quantus_explain_func
+from propopt.explaining.explainers import (
+    Gradient,
+    Lime,
+    Shap,
+    SmoothGrad,
+    captum_attribution,
+    quantus_explain_func,
+)
 from propopt.functions import Power
 
 
@@ -39,11 +46,15 @@ def test_examples_of_the_page_run(package, capsys):
 
 
 def cubes(points):
-    return po.explainers.Gradient().explain(Power(3), points)
+    return Gradient().explain(Power(3), points)
 
 
 def squares(points):
-    return po.explainers.Gradient().explain(Power(2), points)
+    return Gradient().explain(Power(2), points)
+
+
+def grouped(points):
+    return cubes(points).grouped({"pair": ["x0", "x1"]})
 
 
 BY_CLASS = {0: squares, 1: cubes}
@@ -61,30 +72,14 @@ def test_each_row_is_explained_for_its_target():
     W = quantus_explain_func(BY_CLASS)(None, POINTS, targets)
     expected = np.where(targets[:, None] == 1, 3 * POINTS**2, 2 * POINTS)
     np.testing.assert_allclose(W, expected)
-
-
-def test_a_target_that_nobody_explains_is_refused():
     with pytest.raises(InvalidInput, match=r"target: expected one of \[0, 1\], got 2"):
         quantus_explain_func(BY_CLASS)(None, POINTS, np.full(6, 2))
-
-
-def test_attributions_of_another_shape_are_refused():
-    def grouped(points):
-        return cubes(points).grouped({"pair": ["x0", "x1"]})
-
     with pytest.raises(InvalidInput, match=r"expected attributions of shape \(6, 4\)"):
         quantus_explain_func(grouped)(None, POINTS, np.ones(6))
 
 
-@pytest.fixture
-def torch():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("captum")
-        return pytest.importorskip("torch")
-
-
-def test_captum_gets_tensors_as_it_gave_them(torch):
+@pytest.mark.usefixtures("captum")
+def test_captum_gets_tensors_as_it_gave_them_and_chooses_by_its_target():
     method = captum_attribution(None, cubes)
     inputs = torch.tensor(POINTS, dtype=torch.float32, requires_grad=True)
     W = method.attribute(inputs)
@@ -93,9 +88,6 @@ def test_captum_gets_tensors_as_it_gave_them(torch):
     (again,) = method.attribute((inputs,))
     assert torch.equal(W, again)
     assert not method.has_convergence_delta()
-
-
-def test_captum_chooses_by_its_target(torch):
     method, inputs = captum_attribution(None, BY_CLASS), torch.tensor(POINTS)
     np.testing.assert_allclose(method.attribute(inputs, target=0), 2 * POINTS)
     each = torch.tensor([1, 0, 0, 0, 0, 0])
@@ -104,6 +96,7 @@ def test_captum_chooses_by_its_target(torch):
     np.testing.assert_allclose(W[1:], 2 * POINTS[1:])
 
 
+@pytest.mark.usefixtures("captum")
 @pytest.mark.parametrize(
     ("explain", "inputs", "target", "sentence"),
     [
@@ -112,7 +105,71 @@ def test_captum_chooses_by_its_target(torch):
         (cubes, 2, None, "expected one tensor, got 2"),
     ],
 )
-def test_what_captum_cannot_have_is_refused(torch, explain, inputs, target, sentence):
+def test_what_captum_cannot_have_is_refused(explain, inputs, target, sentence):
     tensors = (torch.tensor(POINTS),) * inputs
     with pytest.raises(InvalidInput, match=sentence):
         captum_attribution(None, explain).attribute(tensors, target)
+
+
+# ---- torch modules
+
+
+@pytest.fixture
+def captum():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("captum.attr")
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(9, 3))
+
+
+def test_names_and_slopes_of_a_linear_module_are_found(X):
+    names = ["age", "income", "debt"]
+    table = pd.DataFrame(X, columns=names, index=[f"customer {n}" for n in range(9)])
+    module = nn.Linear(3, 1).double()
+    function, slope = po.wrap(module), module.weight.detach().numpy()
+    steps = (table - table.mean()).to_numpy()
+    for explainer, expected in (
+        (Gradient(), slope),
+        (SmoothGrad(scale=1.0), slope),
+        (Lime(scale=1.0), slope),
+        (Shap(), slope * steps),
+    ):
+        frame = explainer.explain(function, table, rng=0).to_frame()
+        pd.testing.assert_index_equal(frame.index, table.index)
+        pd.testing.assert_index_equal(frame.columns, table.columns)
+        expected = np.broadcast_to(expected, table.shape)
+        np.testing.assert_allclose(frame, expected, atol=1e-10)
+    matching = po.GradientMatching(function.gradient(table))
+    best = po.solve(matching + po.PairwiseRobustness(po.knn_graph(table, 3)))
+    pd.testing.assert_index_equal(best.to_frame().index, table.index)
+    assert best.gap < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore")  # of captum, about itself
+def test_slopes_are_those_of_captum_smoothed_or_not(captum, X):
+    network = three_scores()
+    saliency = captum.Saliency(network)
+    asked = {"target": 2, "abs": False}
+    plain = saliency.attribute(torch.tensor(X, requires_grad=True), **asked)
+    function = po.wrap(network, 2)
+    gradient = Gradient().explain(function, X).attributions
+    np.testing.assert_allclose(gradient, plain.numpy(), atol=1e-14)
+    # 27 means, each of 2,000 draws: |z| >= 5.5 in one of a million runs
+    with seeded():
+        tunnel = captum.NoiseTunnel(saliency).attribute(
+            torch.tensor(X, requires_grad=True),
+            nt_type="smoothgrad",
+            nt_samples=2000,
+            stdevs=0.5,
+            **asked,
+        )
+    ours = SmoothGrad(scale=0.5, n_samples=2000).explain(function, X, rng=0)
+    error = np.sqrt(2) * ours.standard_errors
+    z = (ours.attributions - tunnel.detach().numpy()) / error
+    assert np.abs(z).max() < 5.5
+    # what would be wrong is far away
+    assert np.abs((gradient - ours.attributions) / error).max() > 12

@@ -1,29 +1,162 @@
-"""Many metrics of many methods, as one table."""
-
-from __future__ import annotations
+"""What metrics take, put in order and refuse; many of many methods; documents."""
 
 import inspect
 
 import numpy as np
 import pandas as pd
 import pytest
-from metric_cases import FAITHFUL, FUNCTION, S, explain, f
+from metric_cases import FAITHFUL, FUNCTION, ROBUST, S, asked, explain, f
+from text_models import DOCUMENTS, called, forest, linear
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
 from propopt.explaining import metrics
-from propopt.explaining.explainers import Gradient, SmoothGrad
+from propopt.explaining.explainers import Gradient, Lime, Shap, SmoothGrad, TreeShap
 from propopt.explaining.metrics import (
+    PGI,
+    AvgSensitivity,
     BaselineMethod,
+    CompletenessGap,
+    EffectiveComplexity,
     FaithfulnessCorrelation,
     Infidelity,
     MaxSensitivity,
+    RelativeInputStability,
     RelativeOutputStability,
     Sparseness,
     UndefinedRowsWarning,
     evaluate,
     evaluate_rows,
 )
+from propopt.laws import perturbations
+
+
+NAMES, ROWS = list("abcd"), list("uvwxyz")
+
+
+def coloured(rng):
+    return pd.DataFrame({"a": rng.normal(size=8), "colour": list("rgbrgbrg")})
+
+
+def test_frames_reach_function_and_method_as_frames(X):
+    frame = pd.DataFrame(X, columns=NAMES, index=ROWS)
+    function = po.wrap(lambda table: f(table[NAMES].to_numpy()))
+
+    def by_name(table: pd.DataFrame) -> pd.DataFrame:
+        return pd.DataFrame(explain(table[NAMES].to_numpy()), columns=NAMES)
+
+    W = pd.DataFrame(explain(X), columns=NAMES, index=frame.index)
+    stability = RelativeOutputStability(n_samples=S)
+    given = [
+        *((metric, (W, function, frame)) for metric in FAITHFUL),
+        *((metric, (by_name, frame)) for metric in ROBUST),
+        (stability, (by_name, function, frame)),
+    ]
+    for metric, arguments in given:
+        np.testing.assert_array_equal(metric(*arguments), asked(metric, X))
+
+
+def test_categories_are_never_perturbed_and_have_no_mean(rng):
+    X = coloured(rng)
+
+    def model(table: pd.DataFrame) -> np.ndarray:
+        return np.exp(table["a"].to_numpy()) * (table["colour"] == "r").to_numpy()
+
+    function = po.wrap(model, data=X)
+    columns = [*ROBUST, RelativeOutputStability(n_samples=S), *FAITHFUL[:2], PGI(k=2)]
+    table = evaluate(columns, function, X, [Gradient()])
+    assert np.isfinite(table.to_numpy()).all()
+    flat = X["colour"].to_numpy() != "r"  # there f is zero, whatever the number
+    gaps = PGI(k=2)(np.ones((8, 2)), function, X)
+    assert (gaps[flat] == 0).all()
+    assert (gaps[~flat] > 0).all()
+    for metric in (CompletenessGap(), FaithfulnessCorrelation()):
+        with pytest.raises(InvalidInput, match="categories have no mean"):
+            metric(np.ones((8, 2)), function, X)
+
+
+def test_explanations_are_as_good_as_their_attributions(X):
+    explanation = Gradient().explain(FUNCTION, X)
+    W = explanation.attributions
+    np.testing.assert_array_equal(
+        Infidelity()(explanation, FUNCTION, X), Infidelity()(W, FUNCTION, X)
+    )
+    objective = po.GradientMatching(X) + po.PairwiseRobustness(po.gaussian_graph(X))
+    point = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}).optimized[0]
+    np.testing.assert_array_equal(Sparseness()(point), Sparseness()(point.attributions))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda X: Infidelity()(X[:2], FUNCTION, X), "shape of X"),
+        (lambda X: Infidelity()(X, f, X), "propopt.wrap"),
+        (lambda X: Infidelity()(X, FUNCTION, X, rng=-1), "rng"),
+        (lambda X: Infidelity()(X, FUNCTION, X, rng=True), "rng"),
+        (lambda X: PGI(k=5)(X, FUNCTION, X), "k: expected at most"),
+        (lambda X: FaithfulnessCorrelation(baseline=[1.0])(X, FUNCTION, X), "baseline"),
+        (lambda X: CompletenessGap(background=[[1.0]])(X, FUNCTION, X), "background"),
+        (lambda X: MaxSensitivity()(X, X), "BaselineMethod"),
+        (lambda X: MaxSensitivity()(lambda p: p[:, :2], X), "of shape"),
+        (lambda X: MaxSensitivity()(lambda p: p * np.nan, X), "not finite"),
+        (lambda _: Sparseness()([1.0, 2.0]), "2 dimensions"),
+        (lambda _: MaxSensitivity(units="percent"), "units"),
+        (lambda _: MaxSensitivity(scale=0), "scale"),
+        (lambda _: MaxSensitivity(distribution="cauchy"), "distribution"),
+        (lambda _: Infidelity(rescaling="some"), "rescaling"),
+        (lambda _: PGI(k=0), "k:"),
+        (lambda _: FaithfulnessCorrelation(n_samples=1), "n_samples"),
+        (lambda _: RelativeInputStability(floor=0), "floor"),
+        (lambda _: EffectiveComplexity(threshold=-1), "threshold"),
+        (lambda _: BaselineMethod(explainer=Shap(), function=FUNCTION), "background=X"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(call, message, X):
+    with pytest.raises(InvalidInput, match=message):
+        call(X)
+
+
+@pytest.mark.parametrize("axis", ["index", "columns"])
+def test_attributions_in_another_order_are_read_by_name(axis, X, rng):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    W = pd.DataFrame(rng.normal(size=X.shape), columns=list("abcd"))
+    other = W.sort_index(axis=axis, ascending=False)
+    for metric in (Infidelity(), Sparseness()):
+        table = evaluate([metric], FUNCTION, frame, {"W": W, "other": other})
+        assert table.loc["other"].equals(table.loc["W"])
+    np.testing.assert_array_equal(
+        Infidelity()(other, FUNCTION, frame), Infidelity()(W, FUNCTION, frame)
+    )
+
+
+@pytest.mark.parametrize("axis", ["index", "columns"])
+def test_attributions_of_other_rows_or_columns_are_refused(axis, X):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    other = frame.rename(**{axis: {"a": "e", 0: 99}})
+    noun = "rows" if axis == "index" else "columns"
+    with pytest.raises(InvalidInput, match=f"its {noun} are not those of X"):
+        Infidelity()(other, FUNCTION, frame)
+
+
+@pytest.mark.parametrize(
+    "explainer",
+    [SmoothGrad(scale=0.2, n_samples=5), Lime(scale=0.2, n_samples=12)],
+    ids=lambda e: e.method,
+)
+def test_a_method_begins_its_draws_afresh_whatever_its_blocks(
+    explainer, X, monkeypatch
+):
+    method = BaselineMethod(explainer=explainer, function=FUNCTION, rng=4)
+    np.testing.assert_array_equal(method(X), method(X))
+    metric = AvgSensitivity(n_samples=S)
+    whole = metric(method, X)
+    np.testing.assert_array_equal(metric(method, X), whole)
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 4 * 7))
+    np.testing.assert_allclose(metric(method, X), whole, rtol=1e-7)
+
+
+# ---- many metrics of many methods, as one table
 
 
 @pytest.fixture
@@ -36,7 +169,8 @@ def explained(X):
 
 
 def test_evaluate_is_the_mean_of_each_metric(explained, X):
-    columns = [MaxSensitivity(n_samples=S), *FAITHFUL, Sparseness()]
+    robust = [MaxSensitivity(n_samples=S), RelativeOutputStability()]
+    columns = [*robust, *FAITHFUL, Sparseness()]
     table = evaluate(columns, FUNCTION, X, explained, rng=5)
     assert list(table.index) == ["gradient", "smoothgrad", "given"]
     assert list(table.columns) == [metric.name for metric in columns]
@@ -45,25 +179,32 @@ def test_evaluate_is_the_mean_of_each_metric(explained, X):
         expected = metric(smooth, FUNCTION, X, rng=5).mean()
         assert table.loc["smoothgrad", metric.name] == pytest.approx(expected)
     method = BaselineMethod(explainer=explained[1], function=FUNCTION, rng=5)
-    expected = columns[0](method, X, rng=5).mean()
-    assert table.loc["smoothgrad", columns[0].name] == pytest.approx(expected)
-
-
-def test_an_explanation_has_no_robustness_elsewhere(explained, X):
-    columns = [MaxSensitivity(), RelativeOutputStability(), Sparseness()]
-    table = evaluate(columns, FUNCTION, X, explained)
-    assert table.loc["given"].isna().tolist() == [True, True, False]
+    expected = robust[0](method, X, rng=5).mean()
+    assert table.loc["smoothgrad", robust[0].name] == pytest.approx(expected)
+    # an explanation has no robustness elsewhere
+    assert table.loc["given"].isna().tolist() == [True, True, *7 * [False]]
     assert table.drop("given").notna().all(axis=None)
+    # a generator gives one seed for all
+    rng, seed = np.random.default_rng(8), np.random.default_rng(8).integers(2**63)
+    pd.testing.assert_frame_equal(
+        evaluate(FAITHFUL, FUNCTION, X, explained, rng=rng),
+        evaluate(FAITHFUL, FUNCTION, X, explained, rng=int(seed)),
+    )
 
 
-def test_rows_have_the_names_of_the_points(X):
-    frame = pd.DataFrame(X, columns=list("abcd"), index=list("uvwxyz"))
+def test_rows_and_columns_have_names(X):
+    frame = pd.DataFrame(X, columns=NAMES, index=ROWS)
     function = po.wrap(lambda table: f(table.to_numpy()))
     rows = evaluate_rows({"gini": Sparseness()}, function, frame, [Gradient()])
     assert rows.index.names == ["method", "point"]
-    assert rows.loc["gradient"].index.tolist() == list("uvwxyz")
+    assert rows.loc["gradient"].index.tolist() == ROWS
     W = Gradient().explain(function, frame)
     np.testing.assert_array_equal(rows["gini"], Sparseness()(W))
+    settings = {"near": MaxSensitivity(scale=0.01), "far": MaxSensitivity(scale=0.5)}
+    methods = {"ours": explain, "gradient": Gradient()}
+    table = evaluate(settings, FUNCTION, X, methods)
+    assert list(table.columns) == ["near", "far"]
+    assert (table["near"] < table["far"]).all()
 
 
 def test_means_leave_out_what_is_undefined():
@@ -71,17 +212,6 @@ def test_means_leave_out_what_is_undefined():
     with pytest.warns(UndefinedRowsWarning, match="1 of 2"):
         table = evaluate([Sparseness()], FUNCTION, np.ones((2, 2)), [given])
     assert table.loc["given", "Sparseness"] == 0.5
-
-
-def test_a_mapping_gives_names_to_callables_and_settings(X):
-    table = evaluate(
-        {"near": MaxSensitivity(scale=0.01), "far": MaxSensitivity(scale=0.5)},
-        FUNCTION,
-        X,
-        {"ours": explain, "gradient": Gradient()},
-    )
-    assert list(table.columns) == ["near", "far"]
-    assert (table["near"] < table["far"]).all()
 
 
 @pytest.mark.parametrize(
@@ -98,15 +228,6 @@ def test_names_that_are_not_unique_are_refused(columns, rows, X):
         evaluate(columns, FUNCTION, X, rows)
 
 
-def test_a_generator_gives_one_seed_for_all(explained, X):
-    rng = np.random.default_rng(8)
-    seed = int(np.random.default_rng(8).integers(2**63))
-    pd.testing.assert_frame_equal(
-        evaluate(FAITHFUL, FUNCTION, X, explained, rng=rng),
-        evaluate(FAITHFUL, FUNCTION, X, explained, rng=seed),
-    )
-
-
 def test_names_tell_the_settings_that_are_not_the_default():
     assert Infidelity().name == "Infidelity"
     assert Infidelity(rescaling="best").name == "Infidelity(rescaling='best')"
@@ -117,3 +238,86 @@ def test_names_tell_the_settings_that_are_not_the_default():
 @pytest.mark.parametrize("name", metrics.__all__)
 def test_what_is_public_is_documented(name):
     assert len((inspect.getdoc(getattr(metrics, name)) or "").split()) >= 3
+
+
+# ---- documents, by the words of each
+
+
+TEXTS = [text for text in DOCUMENTS if text]
+
+
+@pytest.fixture(scope="module")
+def of_texts():
+    function = po.wrap(forest(), data=DOCUMENTS)
+    return function, TreeShap().explain(function, TEXTS)
+
+
+def test_sums_over_words_are_complete_where_they_are_shapley_values(of_texts):
+    function, shapley = of_texts
+    assert CompletenessGap()(shapley, function, TEXTS).max() < 1e-12
+    effects = Gradient().explain(function, TEXTS)
+    assert CompletenessGap()(effects, function, TEXTS).max() > 0.01
+    text = ["a bad not at"]
+    gap = CompletenessGap()(np.ones((1, 4)), po.wrap(called, data=text), text)
+    assert gap == pytest.approx([3.0])
+    result = TreeShap().explain(function, DOCUMENTS)
+    with pytest.warns(UndefinedRowsWarning):
+        gaps = CompletenessGap()(result, function, DOCUMENTS)
+    assert np.flatnonzero(np.isnan(gaps)).tolist() == [DOCUMENTS.index("")]
+
+
+def test_additive_attributions_are_perfectly_correlated():
+    texts = ["one two three four five", "six seven eight nine"]
+    function = po.wrap(lambda t: [3.0 * x.count("o") for x in t], data=texts)
+    effects = Gradient().explain(function, texts[:1])
+    result = FaithfulnessCorrelation(k=2)(effects, function, texts[:1])
+    assert result == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda f, W: Infidelity(scale=0.1)(W, f, TEXTS), "present or absent"),
+        (
+            lambda f, W: CompletenessGap(background=np.zeros((1, 3)))(W, f, TEXTS),
+            "text without any word",
+        ),
+        (
+            lambda f, _: RelativeOutputStability()(lambda X: X, f, TEXTS),
+            "present or absent",
+        ),
+        (
+            lambda _, W: po.metrics.Complexity()(W, present=np.ones((2, 3))),
+            "present: expected the shape",
+        ),
+        *(
+            (
+                lambda f, _, metric=metric: metric(
+                    BaselineMethod(explainer=Gradient(), function=f), TEXTS
+                ),
+                f"{metric.name[:9]}.*: .*SharedRobustness",
+            )
+            for metric in ROBUST
+        ),
+    ],
+)
+def test_what_says_nothing_of_words_is_refused(call, message, of_texts):
+    with pytest.raises(InvalidInput, match=message):
+        call(*of_texts)
+
+
+def test_sparseness_is_of_the_words_of_a_document():
+    function, metric = (
+        po.wrap(linear(), output="log_odds", data=DOCUMENTS),
+        Sparseness(),
+    )
+    counts, shapley = function.read(TEXTS)[0], TreeShap().explain(function, TEXTS)
+    result = metric(shapley, present=counts)
+    for n, row in enumerate(shapley.attributions):
+        assert result[n] == pytest.approx(metric(row[None, counts[n] > 0])[0])
+    assert (result < metric(shapley) - 0.1).all()  # which is diluted
+    table = evaluate([metric], function, TEXTS, [shapley])
+    assert table.iloc[0, 0] == pytest.approx(result.mean())
+    # an optimum knows its words
+    best = po.explain(function, TEXTS, progress=False)
+    np.testing.assert_array_equal(metric(best), metric(best, present=counts))

@@ -1,7 +1,5 @@
 """Metrics against captum and quantus, on the same draws."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -10,14 +8,10 @@ from torch_networks import torch
 
 import propopt as po
 from propopt.explaining.metrics import (
-    AvgSensitivity,
     Complexity,
     EffectiveComplexity,
     Infidelity,
-    LocalLipschitz,
     MaxSensitivity,
-    RelativeInputStability,
-    RelativeOutputStability,
     Sparseness,
 )
 from propopt.explaining.metrics.metric import metric_rng
@@ -29,19 +23,21 @@ N_POINTS, N_FEATURES, N_SAMPLES = 7, 5, 12
 SAME = {"rtol": 1e-6, "atol": 1e-12}
 
 
-@pytest.fixture(scope="module")
-def quantus():
+def imported(name):
     """The package, without what it says when it is imported."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pytest.importorskip("quantus")
+        return pytest.importorskip(name)
+
+
+@pytest.fixture(scope="module")
+def quantus():
+    return imported("quantus")
 
 
 @pytest.fixture(scope="module")
 def captum():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return pytest.importorskip("captum.metrics")
+    return imported("captum.metrics")
 
 
 @pytest.fixture(scope="module")
@@ -121,53 +117,42 @@ def asked_of_quantus(metric, network, X, attributions, explain=None):
     return np.array(result, float)
 
 
+CHANGING = {"return_nan_when_prediction_changes": False}
 ROBUST = {
-    "MaxSensitivity": (MaxSensitivity, "MaxSensitivity", {}),
-    "AvgSensitivity": (AvgSensitivity, "AvgSensitivity", {}),
+    "MaxSensitivity": {},
+    "AvgSensitivity": {},
     # quantus divides attributions by their largest unless told not to
-    "LocalLipschitz": (LocalLipschitz, "LocalLipschitzEstimate", {"normalise": False}),
-    "RelativeInputStability": (
-        RelativeInputStability,
-        "RelativeInputStability",
-        {"return_nan_when_prediction_changes": False},
-    ),
-    "RelativeOutputStability": (
-        RelativeOutputStability,
-        "RelativeOutputStability",
-        {"return_nan_when_prediction_changes": False},
-    ),
+    "LocalLipschitzEstimate": {"normalise": False},
+    "RelativeInputStability": CHANGING,
+    "RelativeOutputStability": CHANGING,
 }
 
 
-@pytest.mark.parametrize("name", ROBUST)
-def test_robustness_is_that_of_quantus(name, quantus, network, function, explain, X):
-    ours, theirs, settings = ROBUST[name]
-    metric = ours(n_samples=N_SAMPLES)
-    given = [explain, function, X] if ours is RelativeOutputStability else [explain, X]
-    peer = getattr(quantus, theirs)(
+def zeros(points):
+    """Attributions of which many are zero."""
+    return np.maximum(np.sin(3 * np.asarray(points)), 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "sparse"),
+    [*((name, False) for name in ROBUST), ("RelativeInputStability", True)],
+)
+def test_robustness_is_that_of_quantus(
+    name, sparse, quantus, network, function, explain, X
+):
+    metric = getattr(po.metrics, name.removesuffix("Estimate"))(n_samples=N_SAMPLES)
+    method = zeros if sparse else explain
+    asked = isinstance(metric, po.metrics.RelativeOutputStability)
+    given = [method, function, X] if asked else [method, X]
+    peer = getattr(quantus, name)(
         nr_samples=N_SAMPLES,
         perturb_func=Replay(draws(metric)),
         disable_warnings=True,
-        **settings,
+        **ROBUST[name],
     )
-    expected = asked_of_quantus(peer, network, X, explain(X), explain)
+    expected = asked_of_quantus(peer, network, X, method(X), method)
+    assert (method(X) == 0).any() == sparse
     np.testing.assert_allclose(metric(*given), expected, **SAME)
-
-
-@pytest.mark.parametrize("metric", [RelativeInputStability(n_samples=N_SAMPLES)])
-def test_zero_attributions_are_treated_as_quantus_does(metric, quantus, network, X):
-    def explain(points: np.ndarray) -> np.ndarray:
-        return np.maximum(np.sin(3 * np.asarray(points)), 0)
-
-    peer = quantus.RelativeInputStability(
-        nr_samples=N_SAMPLES,
-        perturb_func=Replay(draws(metric)),
-        disable_warnings=True,
-        return_nan_when_prediction_changes=False,
-    )
-    expected = asked_of_quantus(peer, network, X, explain(X), explain)
-    assert (explain(X) == 0).any()
-    np.testing.assert_allclose(metric(explain, X), expected, **SAME)
 
 
 @pytest.mark.parametrize(

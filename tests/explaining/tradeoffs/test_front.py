@@ -1,18 +1,27 @@
-"""The front, the distances to it, and its knee."""
-
-from __future__ import annotations
+"""The front, distances to it in the same units, its knee, and shares of losses."""
 
 import dataclasses
+import math
 
+import golden_chains
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from crafted_archives import header_of, members_of, with_header, write_signed
+from golden_chains import KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED, G
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sweeps import WEIGHTS, explanation_of, table_of
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.explaining.explainers import Gradient
+from propopt.functions import Power
+from propopt.losses.faithfulness import Estimate
 
+
+ROBUST = "pairwise_robustness"
+FEW = {ROBUST: [0.1, 1.0]}
 
 NUMBERS = st.floats(0, 1e3).map(lambda value: round(value, 0))
 ROWS = st.integers(1, 3).flatmap(
@@ -29,6 +38,7 @@ def beaten(row, rows):
 
 
 @given(ROWS)
+@example([(1, 2), (1, 2), (1, 3)])
 def test_front_by_brute_force(rows):
     curve = table_of(rows)
     expected = [not beaten(row, rows) for row in rows]
@@ -39,26 +49,19 @@ def test_front_by_brute_force(rows):
     assert curve.front().on_front.all()
 
 
-def test_equal_rows_are_both_on_the_front():
-    assert table_of([(1, 2), (1, 2), (1, 3)]).on_front.tolist() == [True, True, False]
-
-
-def test_every_optimum_is_on_the_front(objective, rng):
+def test_every_optimum_is_on_the_front_and_baselines_are_measured_alike(objective, rng):
     rough = explanation_of(objective, 9 * rng.normal(size=(12, 3)))
-    curve = po.sweep(objective, {"pairwise_robustness": WEIGHTS}, [rough])
+    curve = po.sweep(objective, {ROBUST: WEIGHTS}, (b for b in [rough]))
     assert curve.on_front.tolist() == [True] * 5 + [False]
     front = curve.front()
     assert front.optimized == curve.optimized
     assert front.baselines == ()
-
-
-def test_baselines_are_measured_on_the_same_losses(objective):
-    baseline = explanation_of(objective)
-    curve = po.sweep(objective, {}, (b for b in [baseline]))
     (measured,) = curve.baselines
-    assert measured.losses == objective.breakdown(baseline.attributions)
-    assert measured.objective is None
-    assert measured.gap is None
+    assert measured.losses == objective.breakdown(rough.attributions)
+    assert (measured.objective, measured.gap) == (None, None)
+
+
+# ---- distances
 
 
 def test_distances_by_brute_force(objective, rng):
@@ -69,11 +72,11 @@ def test_distances_by_brute_force(objective, rng):
         )
         for n in range(4)
     ]
-    curve = po.sweep(objective, {"pairwise_robustness": WEIGHTS}, baselines)
+    curve = po.sweep(objective, {ROBUST: WEIGHTS}, baselines)
     distances = curve.distances()
     for n, baseline in enumerate(baselines):
         excesses = {
-            weight: objective.with_weights({"pairwise_robustness": weight}).value(
+            weight: objective.with_weights({ROBUST: weight}).value(
                 baseline.attributions
             )
             / best.objective
@@ -83,10 +86,15 @@ def test_distances_by_brute_force(objective, rng):
         row = distances.iloc[n]
         nearest = min(excesses, key=excesses.get)
         assert row["excess"] == pytest.approx(excesses[nearest])
-        assert row["weight.pairwise_robustness"] == nearest
+        assert row[f"weight.{ROBUST}"] == nearest
         assert row["parameter.seed"] == n
         assert row["excess"] >= 0.0
     assert distances["parameter.seed"].dtype == "Int64"
+    place = int(distances["excess"].argmin())
+    assert curve.nearest("noise") is curve.baselines[place]
+    with pytest.raises(InvalidInput, match="'shap'"):
+        curve.nearest("shap")
+    assert po.sweep(objective, {}).distances().empty
 
 
 def test_distances_where_the_optimum_costs_nothing(X):
@@ -107,9 +115,9 @@ def test_an_optimum_of_nothing_but_rounding_is_beaten_by_none(rng):
     best = po.Explanation(
         attributions=near,
         method="optimized",
-        weights={"gradient_matching": 1.0, "pairwise_robustness": 0.0},
-    ).certified(objective.with_weights({"pairwise_robustness": 0.0}))
-    curve = po.sweep(objective, {"pairwise_robustness": [1.0]}, {"gradient": G})
+        weights={"gradient_matching": 1.0, ROBUST: 0.0},
+    ).certified(objective.with_weights({ROBUST: 0.0}))
+    curve = po.sweep(objective, {ROBUST: [1.0]}, {"gradient": G})
     alone = dataclasses.replace(curve, optimized=(best,))
     assert best.objective > 0.0
     assert alone.distances()["excess"].tolist() == [0.0]
@@ -120,59 +128,38 @@ def test_the_target_itself_is_at_the_end_of_the_front(objective, rng):
     """In the limit of weight zero F(G)/F* is one, whatever the grid."""
     G = objective.losses[0].G
     single = G.astype(np.float32).astype(float)
-    others = {
-        "target": G,
-        "single": single,
-        "other": G + 1e-3 * rng.normal(size=G.shape),
-    }
-    coarse = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, others)
-    table = coarse.distances().set_index("method")
-    assert table["excess"]["target"] == 0.0
-    assert table["distance"]["target"] == 0.0
-    assert table["weight.pairwise_robustness"]["target"] == 0.0
-    assert table["weight.gradient_matching"]["target"] == 1.0
+    other = G + 1e-3 * rng.normal(size=G.shape)
+    others = {"target": G, "single": single, "other": other}
+    table = po.sweep(objective, FEW, others).distances().set_index("method")
+    columns = ["excess", "distance", f"weight.{ROBUST}", "weight.gradient_matching"]
+    assert table.loc["target", columns].tolist() == [0.0, 0.0, 0.0, 1.0]
     assert 0.0 <= table["excess"]["single"] < 1e-6
     assert table["excess"]["other"] > 0.01  # of the smallest weight of the grid
     # as finer and finer grids have it
-    fine = po.sweep(objective, {"pairwise_robustness": [1e-5]}, others)
+    fine = po.sweep(objective, {ROBUST: [1e-5]}, others)
     assert 0.0 < fine.distances()["excess"][0] < 1e-4
-
-
-def test_a_weight_that_never_varies_has_no_limit(objective):
-    """Then no optimum of the sweep tends to the target."""
-    G = objective.losses[0].G
-    curve = po.sweep(
-        objective + 0.5 * po.Sparsity(), {"pairwise_robustness": [0.1, 1.0]}, [G]
-    )
-    row = curve.distances().iloc[0]
+    # a weight that never varies has no limit: no optimum tends to the target
+    row = po.sweep(objective + 0.5 * po.Sparsity(), FEW, [G]).distances().iloc[0]
     assert row["excess"] > 0.01
-    assert row["weight.pairwise_robustness"] == 0.1
+    assert row[f"weight.{ROBUST}"] == 0.1
 
 
-def test_a_baseline_beyond_a_bound_is_not_compared(objective):
+def test_a_baseline_beyond_a_bound_is_not_compared(objective, rng):
     """It may lie below optima, which keep the bound."""
     G = objective.losses[0].G
-    limit = 0.3 * float(np.abs(G).sum())
-    curve = po.sweep(
-        objective,
-        {"pairwise_robustness": [0.1, 1.0]},
-        {"target": G, "short": 0.3 * G, "none": 0.0 * G},
-        subject_to=[po.Sparsity() <= limit],
-    )
+    limit = po.Sparsity() <= 0.3 * float(np.abs(G).sum())
+    others = {"target": G, "short": 0.3 * G, "none": 0.0 * G}
+    curve = po.sweep(objective, FEW, others, subject_to=[limit])
     table = curve.distances().set_index("method")
     assert table["excess"].isna().tolist() == [True, False, False]
     assert "all optima at most" in table["not_compared"]["target"]
     assert (table["excess"][["short", "none"]] >= 0.0).all()
     assert curve.compared.tolist() == [False, True, True]
     assert not curve.on_front[-3]
-
-
-def test_reasons_do_not_depend_on_what_was_read(objective, rng):
-    G = objective.losses[0].G
-    total = po.Completeness(G.sum(axis=1))
+    # nor is what does not add up, whatever of the curve was read before
     others = {"whole": G, "half": G / 2, "noise": rng.normal(size=G.shape)}
-    weights = {"pairwise_robustness": [0.1, 1.0]}
-    curve = po.sweep(objective, weights, others, subject_to=[total])
+    total = po.Completeness(G.sum(axis=1))
+    curve = po.sweep(objective, FEW, others, subject_to=[total])
     before, front = curve.distances(), curve.on_front
     assert before["excess"].isna().tolist() == [False, True, True]
     assert not front[-2:].any()
@@ -184,23 +171,154 @@ def test_reasons_do_not_depend_on_what_was_read(objective, rng):
     assert (curve.on_front == front).all()
 
 
-def test_no_baselines_no_distances(objective):
-    assert po.sweep(objective, {}).distances().empty
-
-
 def test_the_knee_lies_farthest_below_the_chord(rng):
     X, G = rng.normal(size=(2, 20, 2))
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.gaussian_graph(X))
-    curve = po.sweep(objective, {"pairwise_robustness": np.geomspace(1e-4, 1e3, 41)})
+    curve = po.sweep(objective, {ROBUST: np.geomspace(1e-4, 1e3, 41)})
     chosen = curve.optimized.index(curve.knee())
     assert 0 < chosen < 40
     low = curve.values.min(axis=0)
     span = curve.values.max(axis=0) - low
     sums = ((curve.values - low) / span).sum(axis=1)
     assert sums[chosen] == sums.min()
-
-
-def test_the_knee_of_a_loss_that_does_not_exist_is_refused(rng):
-    curve = po.sweep(1.0 * po.GradientMatching(rng.normal(size=(3, 2))))
     with pytest.raises(InvalidInput, match="no loss is called 'sparsity'"):
         curve.knee("sparsity")
+
+
+# ---- baselines in other units than the target are not compared with it
+
+
+POINTS = np.random.default_rng(0).normal(size=(12, 3))
+CUBE = Power(3)
+GRAPH = po.PairwiseRobustness(po.knn_graph(POINTS, 3))
+SLOPES = Gradient().explain(CUBE, POINTS)
+
+
+def contributions(units="output"):
+    """Parts of a cube: its Shapley values against zero."""
+    phi = POINTS**3 if units == "output" else POINTS**2
+    return po.Explanation(attributions=phi, method="shap", units=units)
+
+
+def swept(target, *baselines):
+    matching = po.GradientMatching(target)
+    return po.sweep(matching + GRAPH, FEW, baselines)
+
+
+@pytest.mark.parametrize("target", [SLOPES, CUBE.estimate(POINTS)])
+def test_contributions_are_not_compared_with_slopes(target, tmp_path):
+    curve = swept(target, contributions(), contributions("gradient"))
+    table = curve.distances()
+    assert np.isnan(table["excess"][0])
+    with pytest.raises(InvalidInput, match="distances"):
+        swept(target, contributions()).nearest()
+    words = "it is parts of the output, and the target slopes"
+    assert table["not_compared"][0] == words
+    assert table["excess"][1] > 0
+    assert pd.isna(table["not_compared"][1])
+    assert not curve.on_front[-2]
+    curve.save(tmp_path / "curve.npz")
+    same = po.TradeOffs.load(tmp_path / "curve.npz")
+    pd.testing.assert_frame_equal(same.distances(), table)
+
+
+def test_what_is_of_the_same_units_or_says_none_is_compared():
+    scaled = SLOPES.scaled([1.0, 2.0, 3.0])
+    table = swept(scaled, scaled, SLOPES).distances()
+    assert np.isfinite(table["excess"][0])
+    assert "target slopes times a scale" in table["not_compared"][1]
+    table = swept(contributions(), contributions()).distances()
+    assert np.isfinite(table["excess"][0])
+    assert "not_compared" not in table
+    curve = swept(SLOPES.attributions, contributions())
+    assert curve.units is None
+    assert np.isfinite(curve.distances()["excess"][0])
+    assert curve.distances()["units"].tolist() == ["units unknown"]
+    target = po.GradientMatching(contributions().attributions, units="output")
+    others = {"shap": contributions(), "slopes": SLOPES, "plain": SLOPES.attributions}
+    table = po.sweep(target + GRAPH, FEW, others).distances().set_index("method")
+    assert table["excess"].isna().tolist() == [False, True, False]
+    # what says nothing is taken to be in units of the target
+    assert table["units"].tolist() == ["output", "gradient", "output"]
+    words = "it is slopes, and the target parts of the output"
+    assert table["not_compared"]["slopes"] == words
+
+
+def test_a_target_says_its_units():
+    scaled = Estimate(values=np.ones((2, 2)), source="made", units="scaled")
+    targets = {"gradient": SLOPES, "scaled": scaled, None: np.ones((2, 2))}
+    for units, target in targets.items():
+        assert po.GradientMatching(target).units == units
+    with pytest.raises(InvalidInput, match="in units 'gradient', and not 'output'"):
+        po.GradientMatching(SLOPES, units="output")
+    with pytest.raises(InvalidInput, match="expected 'gradient', 'output' or 'scaled'"):
+        po.GradientMatching(SLOPES.attributions, units="effects")
+
+
+# ---- shares beside losses
+
+
+@pytest.fixture(scope="module")
+def chains():
+    return po.sweep(golden_chains.objective(), {ROBUST: [0.0, 0.5, 5.0]}, [0.5 * G])
+
+
+def test_a_table_ends_with_shares_of_baselines_too(chains):
+    table = chains.to_frame()
+    names = ["kept", f"removed.{ROBUST}", "removed.smoothness"]
+    assert list(table.columns)[-3:] == names
+    golden = [KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED]
+    np.testing.assert_allclose(table.loc[1, names].astype(float), golden, atol=1e-9)
+    row = table.iloc[-1]
+    shares = chains.baselines[0].shares(golden_chains.objective())
+    assert row["kept"] == pytest.approx(shares.kept["gradient_matching"], rel=1e-12)
+    assert row[f"removed.{ROBUST}"] == pytest.approx(0.75, rel=1e-12)
+    # of the first point robustness has no weight, and is removed as far as it is
+    assert (table["kept"].iloc[:3].diff().dropna() < 0.0).all()
+    assert 0.0 < table[f"removed.{ROBUST}"].iloc[0] < 0.9
+    both = po.GradientMatching(G) + po.FunctionMatching(G, np.linspace(0.0, 1.0, 4))
+    table = po.sweep(both + po.Sparsity(), {"sparsity": [0.1]}).to_frame()
+    assert {"kept.gradient_matching", "kept.function_matching"} <= set(table.columns)
+
+
+ENDS = {"faithful": [], "roots": [], "at_target": {}, "far": {}, "sizes": {}}
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        ENDS | {"faithful": ["x"]},
+        ENDS | {"faithful": "x"},
+        ENDS | {"at_target": {"a": "1"}},
+        [],
+    ],
+)
+def test_shares_are_saved_and_ends_that_mean_nothing_refused(ends, chains, tmp_path):
+    path = tmp_path / "curve.npz"
+    chains.save(path)
+    again = po.TradeOffs.load(path)
+    assert again.ends == again.front().ends == chains.ends
+    assert "54.0 %" in again._repr_html_()
+    members = members_of(path)
+    write_signed(path, with_header(members, {**header_of(members), "ends": ends}))
+    with pytest.raises(InvalidInput, match="ends"):
+        po.TradeOffs.load(path)
+
+
+def test_without_ends_or_variation_there_are_no_shares(tmp_path):
+    best = po.solve(golden_chains.objective())
+    assert best.loss_shares["gradient_matching"] == pytest.approx(KEPT, abs=1e-9)
+    assert "54.0 %" in best._repr_html_()
+    assert po.Explanation(attributions=G, method="mine").loss_shares == {}
+    alone = po.TradeOffs(optimized=(best,), baselines=(), losses=("smoothness",))
+    assert not any(c.startswith(("kept", "removed")) for c in alone.to_frame())
+    assert "<table" in alone._repr_html_()
+    # of a constant target cells are empty
+    flat = po.GradientMatching(np.ones((4, 3)))
+    problem = flat + po.PairwiseRobustness(po.chain_graph(4))
+    trade_offs = po.sweep(problem, {ROBUST: [1.0]}, [G])
+    table = trade_offs.to_frame()
+    assert table["kept"].tolist() == [1.0, -math.inf]
+    assert table[f"removed.{ROBUST}"].isna().all()
+    trade_offs.save(tmp_path / "flat")
+    assert "–" in po.TradeOffs.load(tmp_path / "flat.npz")._repr_html_()

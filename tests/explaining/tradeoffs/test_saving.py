@@ -1,8 +1,4 @@
-"""Trade-offs in one file: every explanation comes back, or the file is refused."""
-
-from __future__ import annotations
-
-import dataclasses
+"""Trade-offs as a table and as one file: what the contract of results cannot know."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +10,8 @@ from crafted_archives import (
     write,
     write_signed,
 )
-from exact_values import same
+from exact_csv import read_csv
+from sweeps import explanation
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused, SolverFailure, UnsolvedWarning
@@ -26,7 +23,8 @@ NAMES, ROWS = ["age", "dose"], list("pqrst")
 G = pd.DataFrame(
     np.random.default_rng(5).normal(size=(5, 2)), columns=NAMES, index=ROWS
 )
-OBJECTIVE = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(5))
+ROBUST = po.PairwiseRobustness(po.chain_graph(5))
+OBJECTIVE = po.GradientMatching(G) + ROBUST
 CUBE = po.functions.Power(3)
 
 
@@ -42,20 +40,83 @@ def sound(tmp_path):
     return tmp_path / "sound.npz"
 
 
-def test_every_field_of_every_explanation_comes_back_exactly(sound):
-    curve, again = swept(), po.TradeOffs.load(sound)
-    told = [dataclasses.replace(e, program=None) for e in curve.explanations]
-    assert (again.losses, again.failures) == (curve.losses, ())
-    assert (len(again.optimized), len(again.baselines)) == (3, 2)
-    for result, expected in zip(again.explanations, told, strict=True):
-        for key in ("method", "labels", "certificate", "losses", "attributions"):
-            assert same(getattr(result, key), getattr(expected, key)), key
-    assert again.baselines[0].standard_errors is not None
-    pd.testing.assert_frame_equal(
-        again.to_frame().drop(columns="seconds"),
-        curve.to_frame().drop(columns="seconds"),
-        check_exact=True,
+# ---- the table
+
+
+COLUMNS = [
+    "method",
+    "weight.loss0",
+    "weight.loss1",
+    "parameter.scale",
+    "parameter.n_samples",
+    "parameter.fit_intercept",
+    "parameter.distribution",
+    "loss.loss0",
+    "loss.loss1",
+    "objective",
+    "gap",
+    "target_error",
+    "on_front",
+    "seconds",
+    "target",
+]
+
+
+def test_the_table_as_text(tmp_path):
+    best = explanation(
+        "optimized",
+        losses=(0.1, 0.7),
+        weights={"loss0": 1.0, "loss1": 1 / 7},
+        seconds=1e-5 / 3,
     )
+    lime = {"scale": 0.1, "n_samples": 100, "fit_intercept": True}
+    smooth = {"scale": 0.1 + 0.2, "n_samples": 7, "distribution": "ball"}
+    others = (
+        explanation("gradient", losses=(4, 5), seconds=0.1),
+        explanation("lime", losses=(1 / 3, 1e-300), parameters=lime),
+        explanation("smoothgrad", losses=(np.pi * 1e17, 5e-324), parameters=smooth),
+    )
+    names = ("loss0", "loss1")
+    curve = po.TradeOffs(optimized=(best,), baselines=others, losses=names)
+    assert list(curve.to_frame()) == COLUMNS
+    curve.to_csv(tmp_path / "curve.csv")
+    optimum, gradient, lime, smooth = (
+        line.split(",") for line in (tmp_path / "curve.csv").read_text().split()[1:]
+    )
+    assert optimum[1:3] == ["1.0", str(1 / 7)]
+    assert float(optimum[9]) == 0.1 + 0.7 / 7
+    assert optimum[12:14] == ["True", str(1e-5 / 3)]
+    assert gradient[1:7] == 6 * [""]
+    assert gradient[9:11] == ["", ""]
+    assert lime[3:8] == ["0.1", "100", "True", "", str(1 / 3)]
+    assert smooth[3:7] == [str(0.1 + 0.2), "7", "", "ball"]
+    assert float(smooth[8]) == 5e-324
+
+
+def test_the_table_of_a_real_sweep(tmp_path):
+    weights = {"pairwise_robustness": [0.1, 1.0, 10.0]}
+    curve = po.sweep(OBJECTIVE, weights, [2.0 * G])
+    curve.to_csv(tmp_path / "curve.csv")
+    read = read_csv(tmp_path / "curve.csv")
+    table = curve.to_frame()
+    table = table.where(table.notna(), np.nan)  # None is not
+    pd.testing.assert_frame_equal(read, table, check_dtype=False)
+    assert (read["gap"][:3] <= 1e-9).all()
+    assert read["gap"][3:].isna().all()
+    assert (read["seconds"][:3] > 0).all()
+    assert read["target"].isna().tolist() == [False, False, False, True]
+    assert read["method"].tolist() == [*3 * ["optimized"], "baseline 1"]
+    assert repr(curve).startswith(
+        "<TradeOffs of gradient_matching, pairwise_robustness"
+    )
+    assert repr(curve).endswith(": 3 optimized, 1 baselines>")
+    # losses of bounds are no columns
+    curve = po.sweep(po.GradientMatching(G), {}, subject_to=[po.Sparsity() <= 3.0])
+    assert curve.optimized[0].losses["sparsity"] == pytest.approx(3.0, abs=1e-4)
+    assert "loss.sparsity" not in curve.to_frame()
+
+
+# ---- the file
 
 
 def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
@@ -78,47 +139,42 @@ def test_names_that_explanations_share_are_stored_once(sound):
     assert again.optimized[0].labels is again.baselines[0].labels
 
 
-def test_trade_offs_of_nothing_and_of_an_interrupted_sweep_come_back(tmp_path):
+def test_trade_offs_of_nothing_interrupted_or_at_a_limit_of_zero_come_back(tmp_path):
+    losses = ("gradient_matching",)
     for curve in (
         po.TradeOffs(optimized=(), baselines=(), losses=("sparsity",)),
         po.TradeOffs(
             optimized=swept().optimized[:1],
             baselines=(),
-            losses=("gradient_matching",),
+            losses=losses,
             failures=("no answer",),
             interrupted=True,
         ),
+        po.sweep(po.GradientMatching(G), limits={ROBUST: [0.0, 0.1]}),
     ):
         curve.save(tmp_path / "curve")
-        assert repr(po.TradeOffs.load(tmp_path / "curve")) == repr(curve)
-        assert po.TradeOffs.load(tmp_path / "curve").failures == curve.failures
-
-
-def test_a_multiplier_of_a_limit_of_zero_is_infinite_and_is_saved(tmp_path):
-    robust = po.PairwiseRobustness(po.chain_graph(5))
-    curve = po.sweep(po.GradientMatching(G), limits={robust: [0.0, 0.1]})
-    curve.save(tmp_path / "curve")
-    again = po.TradeOffs.load(tmp_path / "curve")
+        again = po.TradeOffs.load(tmp_path / "curve")
+        assert repr(again) == repr(curve)
+        assert again.failures == curve.failures
+        for one, other in zip(again.optimized, curve.optimized, strict=True):
+            assert one.multipliers == other.multipliers
     assert again.optimized[0].multipliers == {"pairwise_robustness": np.inf}
-    assert again.optimized[1].multipliers == curve.optimized[1].multipliers
 
 
 def test_a_point_without_attributions_is_left_out_and_told(tmp_path, monkeypatch):
     curve = swept()
     _ = [curve.optimized[place].attributions for place in (0, 2)]
-    monkeypatch.setattr(
-        "propopt.results.explanation.LazyAttributions.proved", lambda *_: refused()
-    )
+
+    def refused(*_):
+        raise SolverFailure("no step was left")
+
+    monkeypatch.setattr("propopt.results.explanation.LazyAttributions.proved", refused)
     with pytest.warns(UnsolvedWarning, match="weight 2 of 3 were not found"):
         curve.save(tmp_path / "curve")
     again = po.TradeOffs.load(tmp_path / "curve")
     assert [e.weights["pairwise_robustness"] for e in again.optimized] == [0.1, 10.0]
     assert "no attributions were found" in again.failures[0]
     assert len(again.baselines) == 2
-
-
-def refused():
-    raise SolverFailure("no step was left")
 
 
 def test_more_attributions_than_memory_holds_are_refused_before_any(
@@ -138,13 +194,11 @@ def test_more_attributions_than_memory_holds_are_refused_before_any(
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     bad = po.Explanation(attributions=G, method="mine", losses={"sparsity": np.nan})
     other = po.Explanation(attributions=G, method="mine")
-    for explanation, reason in (
+    for told, reason in (
         (bad, "baselines.0.losses.sparsity: expected a finite"),
         (other, "baselines.0: losses: there is no spars"),
     ):
-        curve = po.TradeOffs(
-            optimized=(), baselines=(explanation,), losses=("sparsity",)
-        )
+        curve = po.TradeOffs(optimized=(), baselines=(told,), losses=("sparsity",))
         with pytest.raises(InvalidInput, match=f"cannot be saved: {reason}"):
             curve.save(tmp_path / "curve")
     assert list(tmp_path.iterdir()) == []
@@ -154,7 +208,7 @@ def test_what_rows_add_up_to_is_read_from_files_of_version_3(tmp_path):
     """Their explanations stood in one list."""
     phi = np.array(G)
     curve = po.sweep(
-        po.GradientMatching(phi) + OBJECTIVE.losses[1],
+        po.GradientMatching(phi) + ROBUST,
         {"pairwise_robustness": [0.1, 1.0]},
         {"whole": phi, "half": phi / 2},
         subject_to=[po.Completeness(phi.sum(axis=1))],

@@ -1,9 +1,6 @@
-"""Sweeps: many weights at once, in any number of processes."""
-
-from __future__ import annotations
+"""Sweeps: weights and limits by name or loss, in any number of processes, stopped."""
 
 import os
-import warnings
 from functools import partial
 
 import joblib
@@ -13,9 +10,35 @@ import pytest
 from sweeps import WEIGHTS, Scripted, Seen, explanation_of, never_made, without_seconds
 
 import propopt as po
-from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
+from propopt.base.errors import (
+    InterruptedWarning,
+    InvalidInput,
+    Refused,
+    SolverFailure,
+    TrivialObjectiveWarning,
+    UnsolvedWarning,
+)
 from propopt.losses.faithfulness import Estimate
 from propopt.solvers.curves import Spectral
+
+
+NAME = "pairwise_robustness"
+EACH = {NAME: WEIGHTS}
+
+
+def same(one, other, **tolerance):
+    pd.testing.assert_frame_equal(
+        without_seconds(one), without_seconds(other), **tolerance
+    )
+
+
+def within_the_gap(one, other):
+    """A block starts cold where a single worker starts warm."""
+    tables = (without_seconds(x).drop(columns="gap") for x in (one, other))
+    pd.testing.assert_frame_equal(*tables, rtol=1e-5, atol=1e-6)
+
+
+# ---- keys and values
 
 
 def test_combinations_in_order_the_last_name_fastest(X):
@@ -24,86 +47,131 @@ def test_combinations_in_order_the_last_name_fastest(X):
         + po.PairwiseRobustness(po.chain_graph(12))
         + po.Smoothness(po.chain_graph(3))
     )
-    curve = po.sweep(objective, {"smoothness": [3, 1], "pairwise_robustness": [0, 2]})
-    result = [
-        (e.weights["smoothness"], e.weights["pairwise_robustness"])
-        for e in curve.optimized
+    weights = {"smoothness": [3, 1], NAME: np.array([0, 2]), "gradient_matching": 2}
+    curve = po.sweep(objective, weights)
+    assert [list(e.weights.values()) for e in curve.optimized] == [
+        [2, 0, 3],
+        [2, 2, 3],
+        [2, 0, 1],
+        [2, 2, 1],
     ]
-    assert result == [(3, 0), (3, 2), (1, 0), (1, 2)]
-    assert all(e.weights["gradient_matching"] == 1.0 for e in curve.optimized)
-
-
-def test_a_single_weight_may_be_a_number(objective):
-    curve = po.sweep(
-        objective, {"gradient_matching": 2, "pairwise_robustness": np.array([1.0, 2.0])}
-    )
-    assert [e.weights for e in curve.optimized] == [
-        {"gradient_matching": 2.0, "pairwise_robustness": 1.0},
-        {"gradient_matching": 2.0, "pairwise_robustness": 2.0},
-    ]
-
-
-def test_no_weights_is_one_solve(objective):
     (best,) = po.sweep(objective, {}).optimized
     np.testing.assert_array_equal(best.attributions, po.solve(objective).attributions)
-
-
-def test_a_single_loss_is_an_objective(X):
     (best,) = po.sweep(po.GradientMatching(X), {"gradient_matching": 3}).optimized
     assert best.weights == {"gradient_matching": 3.0}
 
 
+def test_a_loss_is_known_by_its_name_and_as_itself(objective):
+    matching, robustness = objective.losses
+    limits = np.linspace(0.1, 0.9, 4) * robustness.value(matching.G)
+    weighed = po.sweep(objective, {NAME: WEIGHTS})
+    same(weighed, po.sweep(objective, {robustness: WEIGHTS}))
+    same(weighed, po.sweep(matching, {robustness: WEIGHTS}))  # need not be in it
+    limited = po.sweep(objective, limits={NAME: limits})
+    same(limited, po.sweep(objective, limits={robustness: limits}))
+    # with limits it leaves the sum
+    same(limited, po.sweep(matching + 7.0 * robustness, limits={NAME: limits}))
+    for best, limit in zip(limited.optimized, limits, strict=True):
+        alone = po.solve(1.0 * matching, subject_to=[robustness <= limit])
+        assert best.attributions.tobytes() == alone.attributions.tobytes()
+        assert best.losses[NAME] == pytest.approx(limit, rel=1e-6)
+        assert best.weights == {"gradient_matching": 1.0}
+
+
+def test_weights_and_limits_are_combined_by_name(rough):
+    matching, robustness, sparsity = rough.losses
+    limits = [0.2 * robustness.value(matching.G), 0.4 * robustness.value(matching.G)]
+    curve = po.sweep(rough, {"sparsity": [0.1, 1.0]}, limits={NAME: limits})
+    combinations = [
+        (best.weights["sparsity"], round(best.losses[NAME] / limits[0], 4))
+        for best in curve.optimized
+    ]
+    assert combinations == [(0.1, 1), (0.1, 2), (1.0, 1), (1.0, 2)]
+    assert curve.losses == ("gradient_matching", sparsity.name, NAME)
+
+
+def of(weights, message):
+    return pytest.param(lambda _: {"weights": weights}, message)
+
+
+def another(f):
+    """Another loss of the same name."""
+    return po.PairwiseRobustness(po.chain_graph(f.losses[0].G.shape[0]))
+
+
+NUMBER = "expected a finite number >= 0, got"
+UNKNOWN = (
+    "no loss is called 'sparsity'; this objective has gradient_matching, "
+    "pairwise_robustness; to add another, give the loss as the key$"
+)
+
+
 @pytest.mark.parametrize(
-    ("weights", "message"),
+    ("settings", "message"),
     [
-        ({"robustness": [1]}, "no loss is called 'robustness'"),
-        ({"pairwise_robustness": []}, "pairwise_robustness has no values"),
-        ({"pairwise_robustness": [1, -1]}, "expected a finite number >= 0, got -1"),
-        (
-            {"pairwise_robustness": [1, np.nan]},
-            "expected a finite number >= 0, got nan",
-        ),
-        (
-            {"pairwise_robustness": [1, np.inf]},
-            "expected a finite number >= 0, got inf",
-        ),
-        ({"pairwise_robustness": "strong"}, "expected a number, got 'strong'"),
-        ({"pairwise_robustness": [[1, 2]]}, "expected a number, got"),
-        (
-            {"gradient_matching": [1, 0], "pairwise_robustness": [1, 0]},
+        of({NAME: []}, f"{NAME} has no values"),
+        of({NAME: [1, -1]}, f"{NUMBER} -1"),
+        of({NAME: [1, np.nan]}, f"{NUMBER} nan"),
+        of({NAME: [1, np.inf]}, f"{NUMBER} inf"),
+        of({NAME: "strong"}, "expected a number, got 'strong'"),
+        of({NAME: [[1, 2]]}, "expected a number, got"),
+        of({NAME: [[1.0], [1.0, 2.0]]}, f"^{NAME}: expected numbers"),
+        of(
+            {"gradient_matching": [1, 0], NAME: [1, 0]},
             "all are zero at {'gradient_matching': 0, 'pairwise_robustness': 0}",
         ),
+        *(
+            (lambda _, what=what, name=name: {what: {name: [1.0]}}, message)
+            for what in ("weights", "limits")
+            for name, message in (
+                ("sparsity", f"^{what}: {UNKNOWN}"),
+                ("pairwise_robustnes", r"did you mean 'pairwise_robustness'\?"),
+            )
+        ),
+        *(
+            (lambda f, what=what: {what: {another(f): [1.0]}}, NAME)
+            for what in ("weights", "limits")
+        ),
+        (
+            lambda f: {"weights": {NAME: [1.0], f.losses[1]: [2.0]}},
+            f"weights: {NAME} is named twice",
+        ),
+        (
+            lambda f: {"weights": {NAME: [1.0]}, "limits": {f.losses[1]: [2.0]}},
+            f"limits: {NAME} has weights too",
+        ),
+        (
+            lambda f: {"limits": {name: [1.0] for name in f.weights}},
+            "nothing is left to minimise",
+        ),
+        *(
+            (
+                lambda _, limit=limit: {"limits": {NAME: [1.0, limit]}},
+                f"^bound on {NAME}: expected a .*number",
+            )
+            for limit in (-1.0, np.nan, np.inf, "low")
+        ),
+        (lambda _: {"solver": "simplex"}, "solver"),
+        (lambda _: {"tolerance": 0}, "tolerance"),
+        (lambda _: {"n_jobs": 0}, "n_jobs"),
+        (lambda _: {"solver": "spectral", "weights": {po.Sparsity(): [1.0]}}, "spect"),
     ],
 )
-def test_bad_weights_are_refused_before_any_work(objective, weights, message):
+def test_what_cannot_be_swept_is_refused_before_any_work(settings, message, objective):
     solver = Scripted(Spectral(), {})
-    with pytest.raises(InvalidInput, match=message):
-        po.sweep(objective, weights, never_made(), solver=solver)
+    given = {"solver": solver, **settings(objective)}
+    with pytest.raises((InvalidInput, Refused), match=message):
+        po.sweep(objective, baselines=never_made(), **given)
     assert solver.solved == []
 
 
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        ({"solver": "simplex"}, InvalidInput),
-        ({"tolerance": 0}, InvalidInput),
-        ({"n_jobs": 0}, InvalidInput),
-        ({"solver": "spectral"}, Refused),
-    ],
-)
-def test_bad_settings_are_refused_before_any_work(rough, settings, error):
-    with pytest.raises(error):
-        po.sweep(rough, {}, never_made(), **settings)
+# ---- starts, processes, names, warnings
 
 
-def test_sweep_finds_what_solve_finds(objective):
-    curve = po.sweep(objective, {"pairwise_robustness": WEIGHTS})
-    for best in curve.optimized:
+def test_warm_starts_change_nothing_beyond_the_gap(objective, rough):
+    for best in po.sweep(objective, EACH).optimized:
         alone = po.solve(objective.with_weights(best.weights))
         np.testing.assert_allclose(best.attributions, alone.attributions, atol=1e-12)
-
-
-def test_warm_starts_change_nothing_beyond_the_gap(rough):
     solver = Scripted(po.solvers.Conic(), {})
     curve = po.sweep(rough, {"sparsity": WEIGHTS[:4]}, solver=solver)
     assert solver.starts[0] is None
@@ -116,48 +184,17 @@ def test_warm_starts_change_nothing_beyond_the_gap(rough):
     assert not curve.certified(1e-300)
 
 
-@pytest.mark.parametrize("kind", ["objective", "rough"])
-def test_two_processes_give_the_same_table(request, kind):
-    objective = request.getfixturevalue(kind)
-    weights = {"pairwise_robustness": WEIGHTS}
+def test_processes_and_threads_give_the_same_table(objective, rough):
     baselines = [explanation_of(objective)]
-    solver = "conic" if kind == "rough" else "auto"
-    one, two = (
-        without_seconds(
-            po.sweep(objective, weights, baselines, solver=solver, n_jobs=n_jobs)
-        )
-        for n_jobs in (1, 2)
-    )
-    # a block starts cold where a single worker starts warm: the same within the gap
-    pd.testing.assert_frame_equal(
-        one.drop(columns="gap"), two.drop(columns="gap"), rtol=1e-5, atol=1e-6
-    )
-    if kind == "objective":
-        pd.testing.assert_frame_equal(one, two)
-
-
-def test_warnings_of_other_processes_are_given_here(objective):
-    weights = {"gradient_matching": [0], "pairwise_robustness": [1, 2]}
-    with pytest.warns(TrivialObjectiveWarning) as caught:
-        po.sweep(objective, weights, n_jobs=2)
-    assert len(caught) == 2
-
-
-def test_backend_of_joblib_is_respected(rough):
-    weights = {"pairwise_robustness": WEIGHTS}
+    same(*(po.sweep(objective, EACH, baselines, n_jobs=n) for n in (1, 2)))
+    one, two = (po.sweep(rough, EACH, solver="conic", n_jobs=n) for n in (1, 2))
+    within_the_gap(one, two)
     threads = []
-    one = po.sweep(rough, weights, solver="conic")
     with joblib.parallel_config(backend="threading", n_jobs=2):
         observed = Seen(po.solvers.Conic(), threads)
-        two = po.sweep(rough, weights, solver=observed)
-    assert set(threads) == {os.getpid()}
-    assert len(threads) == 2  # a program for each of two blocks
-    pd.testing.assert_frame_equal(
-        without_seconds(one).drop(columns="gap"),
-        without_seconds(two).drop(columns="gap"),
-        rtol=1e-5,
-        atol=1e-6,
-    )
+        two = po.sweep(rough, EACH, solver=observed)
+    assert threads == 2 * [os.getpid()]  # a program for each of two blocks
+    within_the_gap(one, two)
 
 
 def test_names_of_a_frame_reach_the_result(X):
@@ -170,20 +207,16 @@ def test_names_of_a_frame_reach_the_result(X):
     assert list(table.index) == list(frame.index)
 
 
-def test_zero_explanation_is_warned_about(objective):
-    with pytest.warns(TrivialObjectiveWarning):
-        curve = po.sweep(
-            objective, {"gradient_matching": [0, 1], "pairwise_robustness": [1]}
-        )
-    assert curve.optimized[0].losses["pairwise_robustness"] == 0.0
-    assert curve.optimized[1].losses["pairwise_robustness"] > 0.0
-
-
-def test_no_warning_where_all_is_well(rough):
-    weights = {"sparsity": [0.1, 1], "pairwise_robustness": [0.1, 1]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(po.sweep(rough, weights).optimized) == 4
+def test_zero_explanations_are_warned_about_from_any_process(objective, rough):
+    weights = {"gradient_matching": [0, 1], NAME: [1, 2]}
+    for n_jobs in (1, 2):
+        with pytest.warns(TrivialObjectiveWarning) as caught:
+            curve = po.sweep(objective, weights, n_jobs=n_jobs)
+        assert len(caught) == 2
+        zero = [best.losses[NAME] == 0.0 for best in curve.optimized]
+        assert zero == [True, True, False, False]
+    weights = {"sparsity": [0.1, 1], NAME: [0.1, 1]}
+    assert len(po.sweep(rough, weights).optimized) == 4  # warnings are errors
 
 
 def test_what_workers_find_has_its_program_and_its_errors():
@@ -198,3 +231,57 @@ def test_what_workers_find_has_its_program_and_its_errors():
         assert two.target == one.target
         np.testing.assert_array_equal(two.standard_errors, one.standard_errors)
         assert two.target.n_blocks == 5
+
+
+# ---- what is kept where a sweep is interrupted, or a solver fails
+
+
+def test_interruption_keeps_what_is_done(objective, tmp_path):
+    baseline = explanation_of(objective)
+    solver = Scripted(Spectral(), {3: KeyboardInterrupt()})
+    with pytest.warns(InterruptedWarning, match="3 of 5 weights are done"):
+        curve = po.sweep(objective, EACH, [baseline], solver=solver)
+    assert curve.interrupted
+    assert [e.weights[NAME] for e in curve.optimized] == WEIGHTS[:3]
+    assert [e.method for e in curve.baselines] == ["given"]
+    assert "interrupted" in repr(curve)
+    assert len(curve.to_frame()) == 4
+
+    def made():
+        yield baseline
+        raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedWarning, match="0 of 1 weights"):
+        curve = po.sweep(objective, {}, made())
+    assert curve.interrupted
+    assert [e.method for e in curve.explanations] == ["given"]
+    curve.to_csv(tmp_path / "curve.csv")
+    assert len(pd.read_csv(tmp_path / "curve.csv")) == 1
+    with pytest.raises(KeyboardInterrupt):  # before anything is done
+        po.sweep(objective, {}, solver=Scripted(Spectral(), {0: KeyboardInterrupt()}))
+
+
+def test_failure_at_one_weight_keeps_the_others(objective):
+    solver = Scripted(Spectral(), {1: SolverFailure("the backend gave up")})
+    with pytest.warns(UnsolvedWarning, match="1 of 5 weights were not solved"):
+        curve = po.sweep(objective, EACH, solver=solver)
+    assert [e.weights[NAME] for e in curve.optimized] == [0.01, 1.0, 10.0, 100.0]
+    assert curve.failures == (
+        "1 * gradient_matching + 0.1 * pairwise_robustness: the backend gave up",
+    )
+    assert not curve.interrupted
+    failures = {n: SolverFailure(f"failure {n}") for n in range(5)}
+    solver = Scripted(Spectral(), failures)
+    with pytest.raises(SolverFailure, match="failure 0"):
+        po.sweep(objective, EACH, solver=solver)
+    assert len(solver.solved) == 5
+
+
+def test_progress_goes_to_standard_error(objective, capfd):
+    weights = {"pairwise_robustness": WEIGHTS}
+    po.sweep(objective, weights)
+    assert capfd.readouterr() == ("", "")
+    po.sweep(objective, weights, progress=True)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "5/5" in printed.err

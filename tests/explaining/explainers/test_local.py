@@ -1,0 +1,150 @@
+"""SmoothGrad and LIME by noise: loops, limits, errors, blocks and refusals."""
+
+import numpy as np
+import pytest
+from baseline_checks import DISTRIBUTIONS, Recorded, Z, worst_z
+from sklearn.linear_model import LinearRegression, Ridge
+
+from propopt.base.errors import InvalidInput, Refused
+from propopt.explaining.explainers import Lime, SmoothGrad
+from propopt.functions import Power, Sine, wrap
+from propopt.functions.formulas import PaperFormula
+
+
+CURVED = PaperFormula("exponential")
+
+
+def test_smoothgrad_and_its_error_are_the_mean_and_its_error(X):
+    result = SmoothGrad(scale=0.5, n_samples=50).explain(Sine(), X, rng=3)
+    draws = 0.5 * np.random.default_rng(3).standard_normal((6, 50, 3))
+    gradients = np.cos(X[:, None] + draws)
+    errors = gradients.std(axis=1, ddof=1) / np.sqrt(50)
+    np.testing.assert_allclose(result.attributions, gradients.mean(axis=1))
+    np.testing.assert_allclose(result.standard_errors, errors)
+    line = SmoothGrad(scale=3.0, n_samples=5).explain(Power(1), X)
+    np.testing.assert_allclose(line.attributions, 1.0)
+    np.testing.assert_allclose(line.standard_errors, 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kernel_width", [None, 0.8])
+@pytest.mark.parametrize("ridge", [0.0, 2.5])
+def test_lime_equals_scikit_learn_at_every_point(fit_intercept, kernel_width, ridge, X):
+    settings = {"kernel_width": kernel_width, "ridge": ridge}
+    lime = Lime(scale=0.5, n_samples=60, fit_intercept=fit_intercept, **settings)
+    result = lime.explain(CURVED, X)
+    draws = np.random.default_rng(0).standard_normal((len(X), 60, X.shape[1]))
+    for n, copies in enumerate(X[:, None] + 0.5 * draws):
+        squares = ((copies - X[n]) ** 2).sum(axis=1)
+        weights = np.exp(-squares / (2 * (kernel_width or np.inf) ** 2))
+        values = CURVED.value(copies)
+        model = (
+            Ridge(alpha=ridge, fit_intercept=fit_intercept)
+            if ridge
+            else LinearRegression(fit_intercept=fit_intercept)
+        ).fit(copies, values, sample_weight=weights)
+        np.testing.assert_allclose(result.attributions[n], model.coef_, rtol=1e-8)
+        assert {name: array[n] for name, array in result.details.items()} == {
+            "intercept": pytest.approx(model.intercept_, rel=1e-8),
+            "r2": pytest.approx(model.score(copies, values, weights), rel=1e-8),
+            "effective_samples": pytest.approx(
+                weights.sum() ** 2 / (weights @ weights)
+            ),
+        }
+
+
+# ---- limits
+
+
+@pytest.mark.parametrize(
+    ("explainer", "variance"),
+    [
+        (SmoothGrad(scale=0.5, n_samples=4000, distribution="uniform"), 0.25 / 3),
+        (SmoothGrad(scale=0.5, n_samples=4000, distribution="ball"), 0.25 / 5),
+        # N(0, δ²) tilted by exp(−ε²/2κ²) is N(0, δ²κ²/(δ² + κ²))
+        (Lime(scale=0.8, n_samples=10_000, kernel_width=0.6), 0.48**2),
+    ],
+    ids=["uniform", "ball", "kernel"],
+)
+def test_slopes_of_a_cube_have_the_variance_of_the_law(explainer, variance, X):
+    assert worst_z(explainer.explain(Power(3), X), 3 * X**2 + 3 * variance) < Z
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-2, 1.0])
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_lime_finds_the_slopes_of_a_linear_function_at_any_scale(
+    scale, distribution, X
+):
+    lime = Lime(scale=scale, n_samples=50, distribution=distribution)
+    result = lime.explain(Power(1), 100 + X)
+    # f is known to 300 ε, which a step of δ turns into an error of 300 ε / δ.
+    rounding = 300 * np.finfo(float).eps / scale
+    np.testing.assert_allclose(result.attributions, 1.0, rtol=1e-12, atol=10 * rounding)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale):
+    x = np.array([[-2.0], [0.0], [0.5], [3.0]])
+    lime = Lime(scale=scale, n_samples=20_000, fit_intercept=False)
+    truth = (x**4 + 6 * x**2 * scale**2 + 3 * scale**4) / (x**2 + scale**2)
+    result = lime.explain(Power(3), x)
+    assert worst_z(result, truth) < Z
+    np.testing.assert_array_equal(result.details["intercept"], 0.0)
+
+
+@pytest.mark.parametrize("height", [0.0, 0.1, -1e9, 1e-300])
+def test_the_r2_of_a_constant_function_is_one(height, X):
+    function = wrap(lambda points: np.full(len(points), height))
+    result = Lime(scale=0.1, kernel_width=0.2).explain(function, X)
+    np.testing.assert_allclose(result.attributions, 0, atol=1e-13 * abs(height))
+    np.testing.assert_array_equal(result.details["r2"], 1.0)
+
+
+# ---- blocks, and refusals
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    "explainer",
+    [
+        SmoothGrad(scale=0.5, n_samples=40),
+        Lime(scale=0.5, n_samples=40, kernel_width=0.7),
+    ],
+    ids=["smoothgrad", "lime"],
+)
+def test_blocks_stay_within_their_budget_and_change_nothing(explainer, X, monkeypatch):
+    function = Recorded()
+    blocked, _ = explainer.explain(Sine(), X), explainer.explain(function, X)
+    monkeypatch.undo()
+    whole = explainer.explain(Sine(), X)
+    for name in ("attributions", "standard_errors"):
+        np.testing.assert_allclose(
+            getattr(blocked, name), getattr(whole, name), rtol=1e-10
+        )
+    for name, detail in whole.details.items():
+        np.testing.assert_allclose(blocked.details[name], detail, rtol=1e-8)
+    if isinstance(explainer, SmoothGrad):
+        assert max(rows for rows, _ in function.shapes) == 13
+        assert sum(rows for rows, _ in function.shapes) == 6 * 40
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"kernel_width": 0.03, "n_samples": 20}, r"lime at point \d: .*do not determ"),
+        ({"kernel_width": 1e-9}, r"kernel_width: 1e-09 is so small"),
+        ({"kernel_width": 1e-9, "fit_intercept": False}, r"1e-09 is so small"),
+        (
+            {"scale": 1e-18, "n_samples": 20, "fit_intercept": False},
+            r"do not determine the fit",
+        ),
+        ({"n_samples": 3}, r"3 samples cannot determine 4 unknowns"),
+        ({"n_samples": 10**10}, r"10000000000 samples x 3 features needs about"),
+    ],
+)
+def test_a_fit_that_is_not_determined_or_too_large_is_refused(settings, sentence, X):
+    with pytest.raises((InvalidInput, Refused), match=sentence):
+        Lime(**{"scale": 1.0, **settings}).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=4).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=3, fit_intercept=False).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=1, ridge=1.0).explain(Sine(), X)

@@ -1,0 +1,319 @@
+"""Values of metrics: loops over rows and samples, closed forms, undefined rows."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from metric_cases import (
+    COMPLEXITIES,
+    EXACT,
+    FUNCTION,
+    S,
+    attribution,
+    distances,
+    explain,
+    f,
+    noise,
+    norm,
+    value,
+)
+from scipy.stats import entropy, pearsonr
+
+import propopt as po
+from propopt.explaining.explainers import Gradient
+from propopt.explaining.metrics import (
+    PGI,
+    PGU,
+    AvgSensitivity,
+    BaselineMethod,
+    CompletenessGap,
+    Complexity,
+    EffectiveComplexity,
+    FaithfulnessCorrelation,
+    Infidelity,
+    LocalLipschitz,
+    MaxSensitivity,
+    RelativeInputStability,
+    RelativeOutputStability,
+    Sparseness,
+    UndefinedRowsWarning,
+)
+from propopt.explaining.metrics.metric import metric_rng
+
+
+LINE = po.wrap(lambda X: X @ np.array([1.0, -2.0, 0.5, 3.0]))
+CUBE = po.functions.Power(3)
+
+
+def each(metric, X, number):
+    """A number of each row and its draws."""
+    drawn = zip(X, noise(metric, X.shape), strict=True)
+    return [number(x, draws) for x, draws in drawn]
+
+
+def change(x, e):
+    """Of attributions, relatively."""
+    return norm((attribution(x) - attribution(x + e)) / attribution(x))
+
+
+# ---- loops
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "gaussian", "ball"])
+def test_robustness_is_a_loop_over_samples(distribution, X):
+    settings = {"n_samples": S, "distribution": distribution}
+    sizes = np.array([norm(attribution(x)) for x in X])
+    for kind, reduce in [(MaxSensitivity, max), (AvgSensitivity, np.mean)]:
+        metric = kind(**settings)
+        absolute = np.array([reduce(row) for row in distances(metric, X)])
+        np.testing.assert_allclose(metric(explain, X), absolute / sizes, **EXACT)
+        same = dataclasses.replace(metric, units="absolute")
+        np.testing.assert_allclose(same(explain, X), absolute, **EXACT)
+    metric = LocalLipschitz(**settings)
+    expected = each(
+        metric,
+        X,
+        lambda x, draws: max(
+            norm(attribution(x) - attribution(x + e)) / norm(e) for e in draws
+        ),
+    )
+    # x + ε − x is not ε to the last digit
+    np.testing.assert_allclose(metric(explain, X), expected, rtol=1e-10)
+    metric = RelativeInputStability(**settings)
+    expected = each(
+        metric,
+        X,
+        lambda x, draws: max(
+            change(x, e) / max(norm((x - (x + e)) / x), 1e-6) for e in draws
+        ),
+    )
+    np.testing.assert_allclose(metric(explain, X), expected, **EXACT)
+    metric = RelativeOutputStability(**settings, floor=0.05)
+    expected = each(
+        metric,
+        X,
+        lambda x, draws: max(
+            change(x, e) / max(abs(value(x) - value(x + e)), 0.05) for e in draws
+        ),
+    )
+    np.testing.assert_allclose(metric(explain, FUNCTION, X), expected, **EXACT)
+
+
+def test_infidelity_is_a_loop_and_the_best_scale_a_fit(X):
+    metric = Infidelity(n_samples=S)
+    expected = each(
+        metric,
+        X,
+        lambda x, draws: np.mean(
+            [(e @ attribution(x) - (value(x) - value(x - e))) ** 2 for e in draws]
+        ),
+    )
+    np.testing.assert_allclose(metric(explain(X), FUNCTION, X), expected, rtol=1e-11)
+    best = Infidelity(n_samples=S, rescaling="best")
+    parts = best.parts(explain(X), FUNCTION, X)
+    for row, (x, draws) in enumerate(zip(X, noise(metric, X.shape), strict=True)):
+        forecast = draws @ attribution(x)
+        changes = np.array([value(x) - value(x - e) for e in draws])
+        fit, residual, *_ = np.linalg.lstsq(forecast[:, None], changes)
+        np.testing.assert_allclose(parts.factor[row], fit[0], rtol=1e-10)
+        np.testing.assert_allclose(parts.scale_free[row], residual[0] / S, rtol=1e-10)
+    np.testing.assert_array_equal(parts.scale_free, best(explain(X), FUNCTION, X))
+    zero = metric.parts(np.zeros_like(X), FUNCTION, X)
+    np.testing.assert_array_equal(zero.factor, 0)
+    np.testing.assert_array_equal(zero.raw, zero.scale_free)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_faithfulness_correlation_is_a_loop_over_subsets(k, X):
+    baseline = np.array([0.5, -1.0, 2.0, 0.1])
+    metric = FaithfulnessCorrelation(k=k, n_samples=S, baseline=baseline)
+    keys = metric_rng(0).uniform(-1, 1, (len(X), S, 4))
+    expected = []
+    for x, draws in zip(X, keys, strict=True):
+        subsets = [np.argsort(key)[:k] for key in draws]
+        sums = [attribution(x)[subset].sum() for subset in subsets]
+        effects = []
+        for subset in subsets:
+            removed = x.copy()
+            removed[subset] = baseline[subset]
+            effects.append(value(x) - value(removed))
+        expected.append(pearsonr(sums, effects).statistic)
+    np.testing.assert_allclose(metric(explain(X), FUNCTION, X), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_prediction_gaps_are_loops_over_samples(k, X):
+    important, other = PGI(k=k, n_samples=S), PGU(k=k, n_samples=S)
+    W = explain(X)
+    gaps = {PGI: [], PGU: []}
+    for x, w, draws in zip(X, W, noise(important, X.shape), strict=True):
+        top = sorted(range(4), key=lambda d: -abs(w[d]))[:k]
+        mask = np.array([d in top for d in range(4)])
+        for kind, chosen in [(PGI, mask), (PGU, ~mask)]:
+            moved = [value(x + chosen * e) for e in draws]
+            gaps[kind].append(np.mean([abs(value(x) - there) for there in moved]))
+    np.testing.assert_allclose(important(W, FUNCTION, X), gaps[PGI], rtol=1e-11)
+    np.testing.assert_allclose(other(W, FUNCTION, X), gaps[PGU], **EXACT)
+
+
+def test_completeness_gap_is_what_is_missing(X, rng):
+    background = rng.normal(size=(3, 4))
+    total = f(X) - f(background).mean()
+    gap = np.abs(explain(X).sum(axis=1) - total)
+    for units, expected in [("absolute", gap), ("relative", gap / np.abs(total))]:
+        metric = CompletenessGap(background=background, units=units)
+        np.testing.assert_allclose(metric(explain(X), FUNCTION, X), expected, **EXACT)
+    # Shapley values of Σ x_j³ are x_j³ less its mean over the background
+    values = X**3 - (X**3).mean(axis=0)
+    assert CompletenessGap(background=X)(values, CUBE, X).max() < 1e-12
+
+
+def test_complexities_are_those_of_their_definitions():
+    """Gini = Σ_ij ||w_i| − |w_j|| / (2 D Σ_i |w_i|), entropy, and a count."""
+    W = np.random.default_rng(1).normal(size=(5, 7))
+    gini = [
+        sum(abs(abs(a) - abs(b)) for a, b in itertools.product(w, w))
+        / (2 * 7 * np.abs(w).sum())
+        for w in W
+    ]
+    np.testing.assert_allclose(Sparseness()(W), gini, **EXACT)
+    np.testing.assert_allclose(Complexity()(W), entropy(np.abs(W), axis=1), **EXACT)
+    counted = EffectiveComplexity(threshold=0.5)([[0.5, -0.5, 0.51, -2.0]])
+    np.testing.assert_array_equal(counted, [2])
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 10])
+def test_one_attribution_and_equal_ones_are_the_extremes(n_features):
+    W = np.stack([3.0 * np.eye(n_features)[0], np.full(n_features, -0.1)])
+    np.testing.assert_allclose(Sparseness()(W), [1 - 1 / n_features, 0], atol=1e-15)
+    np.testing.assert_allclose(Complexity()(W), [0, np.log(n_features)], atol=1e-14)
+    np.testing.assert_array_equal(EffectiveComplexity()(W), [1, n_features])
+
+
+# ---- closed forms, with settings as by default
+
+
+def test_the_gradient_of_a_line_is_perfect(X):
+    W = np.tile([1.0, -2.0, 0.5, 3.0], (len(X), 1))
+    constant = BaselineMethod(explainer=Gradient(), function=LINE)
+    assert Infidelity()(W, LINE, X).max() < 1e-25
+    assert MaxSensitivity()(constant, X).max() < 1e-8  # differences of f
+    effects = W * (X - X.mean(axis=0))
+    np.testing.assert_allclose(FaithfulnessCorrelation(k=2)(effects, LINE, X), 1)
+    assert CompletenessGap()(effects, LINE, X).max() < 1e-13
+
+
+# ---- rows in which a metric divides by zero
+
+
+@pytest.mark.parametrize("metric", COMPLEXITIES[:2], ids=lambda m: m.name)
+def test_zero_over_zero_is_nan_and_counted(metric):
+    with pytest.warns(UndefinedRowsWarning, match="1 of 2 rows"):
+        result = metric([[0.0, 0.0], [1.0, 2.0]])
+    assert np.isnan(result[0])
+    assert np.isfinite(result[1])
+
+
+def test_relative_sensitivity_at_zero_is_nan_or_infinite(X):
+    def jumps(points: np.ndarray) -> np.ndarray:
+        moved = ~np.isin(points[:, 0], X[:, 0]) & (points[:, 1] > X[:, 1].mean())
+        return moved[:, None] * np.ones(4)
+
+    with pytest.warns(UndefinedRowsWarning, match="6 of 6 rows"):
+        result = MaxSensitivity(scale=1e-3)(jumps, X)
+    above = X[:, 1] > X[:, 1].mean()
+    assert np.isnan(result[~above]).all()
+    assert (result[above] == np.inf).all()
+
+
+def test_steps_that_rounding_makes_zero_are_left_out():
+    with pytest.warns(UndefinedRowsWarning, match="1 of 2 rows"):
+        result = LocalLipschitz(scale=1e-3)(lambda X: 2 * X, [[1e20], [1.0]])
+    assert np.isnan(result[0])
+    np.testing.assert_allclose(result[1], 2)
+    # steps of less than 1 vanish beside 1e16, and those above do not
+    result = LocalLipschitz(scale=1.0)(lambda X: 2 * X, [[1e16]])
+    np.testing.assert_array_equal(result, [2])
+
+
+@pytest.mark.parametrize(
+    ("W", "function"),
+    [
+        (np.full((2, 4), 0.1), LINE),
+        (np.zeros((2, 4)), LINE),
+        ([[1.0, 2.0, 3.0, 4.0]] * 2, po.wrap(lambda X: np.full(len(X), 0.7))),
+    ],
+    ids=["equal attributions", "zeros", "constant function"],
+)
+def test_correlation_with_a_constant_is_undefined(W, function):
+    X = np.array([[1.0, 2.0, 0.3, 0.1], [3.0, 1.1, 2.0, 0.7]])
+    metric = FaithfulnessCorrelation(k=2, baseline=np.zeros(4))
+    with pytest.warns(UndefinedRowsWarning, match="2 of 2 rows"):
+        assert np.isnan(metric(W, function, X)).all()
+
+
+def test_relative_completeness_at_the_baseline_is_undefined():
+    metric = CompletenessGap(background=[[1.0, 1.0]], units="relative")
+    with pytest.warns(UndefinedRowsWarning, match="2 of 3 rows"):
+        result = metric(
+            [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]],
+            po.functions.Power(2),
+            [[1.0, 1.0], [1.0, 1.0], [2.0, 1.0]],
+        )
+    np.testing.assert_array_equal(result, [np.nan, np.inf, 1 / 3])
+
+
+# ---- rows with missing numbers: nothing moves them, and they stay missing
+
+
+@pytest.fixture(scope="module")
+def holed():
+    """Rows, what they miss, a function, and its explanation."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(12, 3))
+    X[rng.random(X.shape) < 0.25] = np.nan
+    X[0] = [1.0, np.nan, 2.0]
+    function = po.wrap(
+        lambda t: np.where(np.isnan(t), 4.0, t * SLOPES).sum(axis=1), data=X
+    )
+    return X, np.isnan(X), function, Gradient().explain(function, X)
+
+
+SLOPES = np.array([2.0, -1.0, 0.5])
+
+
+def test_noise_leaves_what_is_missing(holed):
+    X, absent, function, W = holed
+    shifted = W.attributions + 7.0 * absent  # effects of what does not move are free
+    for given in (W, shifted):
+        infidelity = Infidelity(n_samples=20)(given, function, X)
+        np.testing.assert_allclose(infidelity, 0.0, atol=1e-14)
+    effects = np.nan_to_num(X * SLOPES) + 4.0 * absent
+    metric = FaithfulnessCorrelation(baseline=np.zeros(3), k=1)
+    result = metric(effects, function, X)
+    np.testing.assert_allclose(result[~np.isnan(result)], 1.0, rtol=1e-9)
+    for metric in (Sparseness(), Complexity()):
+        np.testing.assert_array_equal(metric(W), metric(W.attributions))
+
+
+def test_methods_are_asked_about_rows_that_miss_the_same(holed):
+    X, absent, _, _ = holed
+    observed = []
+
+    def watched(table):
+        observed.append(np.isnan(table).sum() / len(table))
+        return np.where(np.isnan(table), 9.0, SLOPES)
+
+    for metric in (MaxSensitivity(), AvgSensitivity()):
+        np.testing.assert_array_equal(metric(watched, X), 0.0)
+    assert max(observed) <= absent.sum(axis=1).max()
+
+    def growing(table):
+        return np.where(np.isnan(table), 3.0, 3.0 * table)
+
+    partly = X[absent.sum(axis=1) < 3]
+    result = LocalLipschitz(n_samples=20)(growing, partly)
+    np.testing.assert_allclose(result, 3.0, rtol=1e-9)
+    relative = RelativeInputStability(n_samples=20)(growing, partly)
+    np.testing.assert_allclose(relative, 1.0, rtol=1e-9)

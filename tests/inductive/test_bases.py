@@ -1,0 +1,235 @@
+"""Bases of similar features, stored or by transforms, and images explained by them."""
+
+import dataclasses
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.linalg as la
+from hypothesis import given
+from hypothesis import strategies as st
+from inductive_cases import MEANS, similar_features
+from scipy import fft
+from sklearn.gaussian_process.kernels import RBF
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.inductive import (
+    DenseFeatures,
+    FeatureBasis,
+    GaussianProcessExplainer,
+    GridFeatures,
+    IndependentFeatures,
+    KroneckerFeatures,
+    posterior,
+)
+from propopt.inductive.bases import KernelEigenbasis
+
+
+SHAPE = po.ImageShape(channels=2, height=5, width=7)
+
+
+def positive(size: int, rng: np.random.Generator) -> np.ndarray:
+    root = rng.normal(size=(size, size))
+    return root @ root.T + 0.3 * np.eye(size)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cosines(FeatureBasis):
+    """The chain's basis by fast transforms: V is never formed to rotate."""
+
+    count: int
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        return 4 - 4 * np.cos(np.pi * np.arange(self.count) / self.count)
+
+    def rotate(self, rows: np.ndarray) -> np.ndarray:
+        return fft.dct(rows, norm="ortho")
+
+    def unrotate(self, rows: np.ndarray) -> np.ndarray:
+        return fft.idct(rows, norm="ortho")
+
+    def unrotate_variances(self, variances: np.ndarray) -> np.ndarray:
+        # cos² = (1 + cos 2·)/2, evaluated at the middles of cells
+        position = (2 * np.arange(self.count) + 1) / (2 * self.count)
+        wave = np.cos(2 * np.pi * np.outer(np.arange(self.count), position))
+        share = (1 + wave) / self.count
+        share[0] = 1 / self.count
+        return variances @ share
+
+
+def pair_of_bases(kind, rng):
+    """A basis, mostly such that forms no V, and its smoothness P."""
+    if kind == "grid":
+        return GridFeatures(SHAPE), DenseFeatures.of_graph(SHAPE.pixel_graph())
+    if kind == "kronecker":
+        rows, columns = positive(5, rng), positive(7, rng)
+        kernel = np.kron(np.eye(2), np.kron(rows, columns))
+        basis = KroneckerFeatures.of_kernels(rows, columns, channels=2)
+        return basis, DenseFeatures.of_kernel(kernel)
+    if kind == "cosines":
+        return Cosines(6), DenseFeatures.of_graph(po.chain_graph(6))
+    similar, P = similar_features(kind, 5, rng)
+    of = DenseFeatures.of_kernel if kind == "kernel" else DenseFeatures.of_graph
+    return of(similar), P
+
+
+def smoothness_matrix(basis):
+    """P = V diag(ς) Vᵀ, by the three actions of the basis."""
+    if isinstance(basis, np.ndarray):
+        return basis
+    return basis.unrotate(basis.rotate(np.eye(basis.n_features)) * basis.eigenvalues)
+
+
+FAST = ["grid", "kronecker", "cosines"]
+
+
+@pytest.mark.parametrize("kind", ["kernel", "chain", "gaussian", "groups", *FAST])
+def test_a_basis_is_orthogonal_and_its_smoothness_that_of_the_graph(kind, rng):
+    basis, peer = pair_of_bases(kind, rng)
+    P = smoothness_matrix(peer)
+    scale, D = np.abs(P).max(), len(P)
+    np.testing.assert_allclose(smoothness_matrix(basis), P, atol=1e-10 * scale)
+    expected = np.sort(la.eigvalsh(P))
+    values = np.sort(basis.eigenvalues)
+    np.testing.assert_allclose(values, expected, atol=1e-10 * scale * D)
+    V = basis.rotate(np.eye(D))
+    np.testing.assert_allclose(V.T @ V, np.eye(D), atol=1e-13)
+    variances = rng.uniform(size=(3, D))
+    expected = [np.diag(V @ np.diag(row) @ V.T) for row in variances]
+    result = basis.unrotate_variances(variances)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    rows = rng.normal(size=(3, 4, D))  # of any dimensions
+    before, rotated = rows.copy(), basis.rotate(rows)
+    np.testing.assert_allclose(basis.unrotate(rotated), rows, atol=1e-13)
+    np.testing.assert_allclose(rotated[1, 2], basis.rotate(rows[1, 2]), atol=1e-14)
+    np.testing.assert_array_equal(rows, before)
+
+
+@given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6))
+def test_grid_is_the_pixel_graph_of_every_shape(channels, height, width):
+    shape = po.ImageShape(channels, height, width)
+    basis = GridFeatures(shape)
+    expected = 2 * shape.pixel_graph().laplacian.toarray()
+    np.testing.assert_allclose(smoothness_matrix(basis), expected, atol=1e-13)
+    assert (basis.eigenvalues == 0).sum() == channels
+
+
+def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
+    basis = DenseFeatures.of_graph(po.group_graph([0, 0, 1, 1, 1, 2]))
+    assert (basis.eigenvalues == 0).sum() == 3
+    basis, _ = pair_of_bases("kronecker", rng)
+    rows = rng.normal(size=(9, SHAPE.n_features))
+    whole = basis.rotate(rows)
+    for tables in ("AT_ONCE", "CACHED_TABLES"):
+        monkeypatch.setattr(posterior, tables, Budget(16 * SHAPE.n_features))
+    np.testing.assert_allclose(basis.rotate(rows), whole, atol=1e-13)
+
+
+# ---- explanations
+
+
+@pytest.mark.parametrize("mean", MEANS)
+@pytest.mark.parametrize("kind", FAST)
+def test_explanation_is_that_of_the_stored_basis(kind, mean, rng):
+    bases = pair_of_bases(kind, rng)
+    D = bases[1].n_features
+    X, G = rng.normal(size=(2, 9, D))
+    new = rng.normal(size=(4, D))
+    weights = [(0.1, 0.0), (0.3, 0.8), (5.0, 20.0)]
+    result, expected = (
+        GaussianProcessExplainer(0.3, 0.8, features=features, mean=mean)
+        .fit(X, G)
+        .explain_path(new, weights, return_std=True)
+        for features in bases
+    )
+    for one, other in zip(result, expected, strict=True):
+        np.testing.assert_allclose(one.attributions, other.attributions, atol=1e-10)
+        np.testing.assert_allclose(
+            one.details["standard_deviation"],
+            other.details["standard_deviation"],
+            rtol=1e-10,
+        )
+
+
+def test_nothing_of_the_square_of_the_pixels_is_formed(rng):
+    shape = po.ImageShape(1, 64, 64)
+    kernel = RBF(3.0)(np.arange(64.0)[:, None]) + 1e-3 * np.eye(64)
+    X, G = rng.normal(size=(2, 10, shape.n_features))
+    for features in (shape, KroneckerFeatures.of_kernels(kernel, kernel)):
+        tracemalloc.start()
+        fitted = GaussianProcessExplainer(0.1, 0.3, features=features).fit(X, G)
+        fitted.explain_path(X[:1] + 1, [(0.1, 0.3), (1.0, 3.0)], return_std=True)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        square = 8 * shape.n_features**2  # 134 MB
+        assert peak < square / 10
+
+
+def test_many_independent_features_need_no_square_matrix(rng):
+    X = rng.normal(size=(5, 200_000))
+    explainer = GaussianProcessExplainer(
+        features=IndependentFeatures(200_000), lengthscale=100.0
+    ).fit(X, X)
+    result = explainer.explain(X[:2] + 0.1, return_std=True)
+    assert result.attributions.shape == (2, 200_000)
+
+
+# ---- eigenbases of kernels
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 40])
+@pytest.mark.parametrize("rank", [1, 40])
+def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng):
+    root = rng.normal(size=(n, rank))
+    K = root @ root.T
+    basis = KernelEigenbasis.of(K.copy())
+    U, scale = basis.vectors, la.norm(K, 2)
+    np.testing.assert_allclose(U.T @ U, np.eye(n), atol=1e-13)
+    np.testing.assert_allclose((U * basis.eigenvalues) @ U.T, K, atol=1e-13 * scale)
+    expected = la.eigvalsh(K)
+    np.testing.assert_allclose(basis.eigenvalues, expected, atol=1e-13 * scale)
+    columns = rng.normal(size=(n, 50))
+    np.testing.assert_allclose(basis.rotate(columns), U.T @ columns, atol=1e-12)
+    np.testing.assert_allclose(
+        basis.rotate(columns[:, :1]), U.T @ columns[:, :1], atol=1e-12
+    )
+
+
+# ---- refusals
+
+TWO = np.arange(12.0).reshape(2, 6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: KernelEigenbasis.of(np.array([[1.0, 2.0], [2.0, 1.0]])),
+            "not positive semidefinite",
+        ),
+        (
+            lambda: GaussianProcessExplainer(features=po.ImageShape(1, 2, 2)).fit(
+                TWO, TWO
+            ),
+            "features: expected 6 features",
+        ),
+        (
+            lambda: KroneckerFeatures.of_kernels(np.zeros((2, 2)), np.eye(3)),
+            "row_kernel: expected a positive definite",
+        ),
+        (
+            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.ones((2, 3))),
+            "column_kernel: expected a symmetric",
+        ),
+        (
+            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.eye(3), 0),
+            "channels: expected an integer >= 1",
+        ),
+    ],
+)
+def test_kernels_and_shapes_that_cannot_be_used_are_named(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()

@@ -1,0 +1,329 @@
+"""Pictures of attributions: rows, heat maps, comparisons, agreement, images."""
+
+import dataclasses
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity
+from propopt.plots.attributions import FADED
+
+
+def ax():
+    return Figure().subplots()
+
+
+@pytest.fixture
+def best(rng):
+    names = ["age", "height", "weight", "dose"]
+    G = pd.DataFrame(rng.normal(size=(9, 4)), columns=names, index=list("abcdefghi"))
+    return po.solve(1.0 * po.GradientMatching(G))
+
+
+def texts(labels):
+    return [label.get_text() for label in labels]
+
+
+def contributions(**fields):
+    W = np.array([[3.0, -1.0, 0.5], [1.0, 2.0, -4.0]])
+    fields = {"base_value": np.array([2.0, 2.0]), **fields}
+    return po.Explanation(attributions=W, method="mine", units="output", **fields)
+
+
+SLOPES = dataclasses.replace(contributions(), units="gradient", base_value=None)
+ERRORS = np.array([[1.0, 0.6, 0.1], [1.0, 1.0, 1.0]])
+SIGNS = SimpleNamespace(signs=np.array([[1, 0, 1], [1, 1, 0]]))
+
+
+# ---- a row
+
+
+def test_a_row_is_drawn_largest_first_and_the_rest_summed(best):
+    axes = ax()
+    assert po.plots.plot_row(best, "c", n_features=2, ax=axes) is axes
+    row = best.to_frame().loc["c"]
+    order = row.abs().sort_values(ascending=False).index
+    assert texts(axes.get_yticklabels()) == [*order[:2], "2 others"]
+    widths = [bar.get_width() for bar in axes.patches]
+    np.testing.assert_allclose(widths, [*row[order[:2]], row[order[2:]].sum()])
+    # values of the inputs stand beside the names
+    axes = po.plots.plot_row(best, "b", X=np.arange(36.0).reshape(9, 4), ax=ax())
+    assert "age = 4" in texts(axes.get_yticklabels())
+    W = pd.DataFrame([[1.0, 2.0]], columns=["city", "age"], index=["anna"])
+    only = po.solve(1.0 * po.GradientMatching(W))
+    X = pd.DataFrame({"city": ["Rome"], "age": [31]}, index=["anna"])
+    axes = po.plots.plot_row(only, X=X, ax=ax())
+    assert texts(axes.get_yticklabels()) == ["age = 31", "city = Rome"]
+    assert axes.get_title() == "optimized, row anna"  # which needs no name
+
+
+def test_contributions_are_steps_from_the_base_to_the_prediction():
+    churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
+    for quantity, name in ((None, ""), (churn, "log-odds of churn = 1")):
+        axes = po.plots.plot_row(contributions(quantity=quantity), 1, ax=ax())
+        bars = axes.patches
+        assert [bar.get_width() for bar in bars] == [-4.0, 2.0, 1.0]
+        # the lowest starts at the base, each other where the one below ends
+        assert [bar.get_x() for bar in bars] == [5.0, 3.0, 2.0]
+        steps = ["−4.00", "+2.00", "+1.00", "base 2", "prediction 1"]
+        assert texts(axes.texts) == steps
+        assert axes.get_xlabel() == (name or "output")
+        assert axes.get_title() == (f"{name}, row 1 (mine)" if name else "mine, row 1")
+    slopes = dataclasses.replace(contributions(), units="scaled")
+    axes = po.plots.plot_row(slopes, 1, ax=ax())  # are never drawn as steps
+    assert {bar.get_x() for bar in axes.patches} == {0.0}
+    assert axes.get_xlabel().startswith("change of the output per ")
+    assert not any("base" in text or "pred" in text for text in texts(axes.texts))
+    assert axes.get_title() == "mine, row 1"
+
+
+@pytest.mark.parametrize("errors", [None, ERRORS])
+@pytest.mark.parametrize("row", [0, 1])
+def test_numbers_stand_beside_their_bars_and_inside_the_picture(row, errors):
+    axes = po.plots.plot_row(contributions(standard_errors=errors), row, ax=ax())
+    axes.figure.canvas.draw()
+    frame = axes.get_window_extent()
+    for bar, text in zip(axes.patches, axes.texts, strict=False):
+        box, own = text.get_window_extent(), bar.get_window_extent()
+        assert text.get_text() == f"{bar.get_width():+.2f}".replace("-", "−")
+        if bar.get_width() < 0:
+            assert box.x1 <= own.x0
+        else:
+            assert box.x0 >= own.x1
+        assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
+        assert own.y0 <= (box.y0 + box.y1) / 2 <= own.y1
+
+
+@pytest.mark.parametrize(
+    ("w", "shown"),
+    [
+        ([12345.6, -0.4, 0.0], ["+12,346", "0", "0"]),
+        ([0.01234, -0.004, 0.00003], ["+0.0123", "−0.0040", "0"]),
+        ([1e-9, -5e-10, 0.0], ["+1.00e−09", "−5.00e−10", "0"]),
+    ],
+)
+def test_numbers_have_the_digits_of_the_largest(w, shown):
+    result = po.Explanation(attributions=np.array([w]), method="mine")
+    axes = po.plots.plot_row(result, ax=ax())
+    assert texts(axes.texts) == shown
+
+
+def test_what_is_not_certain_is_faded_or_hatched_and_said():
+    result = contributions(standard_errors=ERRORS, base_value=None)
+    axes = po.plots.plot_row(result, 0, ax=ax())
+    # below two standard errors; all have whiskers
+    assert [bar.get_alpha() for bar in axes.patches] == [1.0, FADED, 1.0]
+    (segments,) = (c.get_segments() for c in axes.collections)
+    np.testing.assert_allclose(segments[1][:, 0], [-1.0 - 1.2, -1.0 + 1.2])
+    axes = po.plots.plot_row(contributions(), 0, certain=SIGNS, ax=ax())
+    assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True, False]
+    assert "hatched: sign not certain" in axes.get_xlabel()
+    axes = po.plots.plot_heatmap(contributions(), certain=SIGNS, ax=ax())
+    cells = [p for p in axes.patches if p.get_hatch()]
+    names, rows = texts(axes.get_yticklabels()), texts(axes.get_xticklabels())
+    corners = [(round(p.get_x() + 0.5), round(p.get_y() + 0.5)) for p in cells]
+    assert {(rows[x], names[y]) for x, y in corners} == {("0", "x1"), ("1", "x2")}
+    assert axes.images[0].get_interpolation() == "none"  # cells keep their colours
+
+
+# ---- many rows
+
+
+def test_the_heat_map_has_every_row_and_the_features_by_size(best):
+    axes = po.plots.plot_heatmap(best, n_features=3, ax=ax())
+    assert axes.images[0].get_array().shape == (3, 9)
+    sizes = best.to_frame().abs().mean().sort_values(ascending=False)
+    assert texts(axes.get_yticklabels()) == list(sizes.index[:3])
+    nothing = po.Explanation(attributions=np.zeros((3, 2)), method="none")
+    po.plots.plot_heatmap(nothing, ax=ax())
+    po.plots.plot_comparison(nothing, nothing, ax=ax())
+
+
+def test_a_comparison_tells_the_median_cosine(best):
+    V = best.attributions
+    W = V + 0.1
+    other = po.Explanation(attributions=W, method="other", labels=best.labels)
+    axes = po.plots.plot_comparison(best, other, ax=ax())
+    cosines = (
+        (V * W).sum(axis=1) / np.linalg.norm(V, axis=1) / np.linalg.norm(W, axis=1)
+    )
+    assert axes.get_title() == f"all rows; median cosine {np.median(cosines):.2f}"
+    assert texts(axes.get_legend().get_texts()) == ["optimized", "other"]
+    # tables without units of their own are compared with contributions
+    po.plots.plot_comparison(contributions(), SLOPES.attributions, ax=ax())
+
+
+def test_agreement_is_the_share_of_similarity_that_joins_like_rows(best):
+    half = po.Explanation(attributions=0.5 * best.attributions, method="half")
+    axes = po.plots.plot_agreement([best, half], po.chain_graph(9), ax=ax())
+    W = best.attributions
+    typical = np.sqrt((W**2).sum() / 9)
+    differences = np.sort(np.linalg.norm(np.diff(W, axis=0), axis=1)) / typical
+    for curve in axes.lines:  # whatever the size of attributions
+        distances, shares = curve.get_data()
+        np.testing.assert_allclose(distances, [0.0, *differences])
+        np.testing.assert_allclose(shares, np.arange(9) / 8)
+
+
+OTHER = po.Explanation(attributions=np.ones((2, 2)), method="other")
+ONES = np.ones((2, 20))
+SHAPE = po.ImageShape(channels=1, height=4, width=5)
+
+
+def maps(*given, **settings):
+    return lambda: po.plots.plot_image_maps(list(given), SHAPE, **settings)
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: po.plots.plot_row(SLOPES, 3), "no row 3; there are 2, from 0 to 1"),
+        (lambda: po.plots.plot_row(SLOPES), "there are 2 rows; name one, such as 0"),
+        (
+            lambda: po.plots.plot_row(
+                SLOPES, 0, certain=SimpleNamespace(signs=np.ones(3))
+            ),
+            r"expected signs of shape \(2, 3\)",
+        ),
+        (
+            lambda: po.plots.plot_comparison(SLOPES, OTHER),
+            "expected the shape of the f",
+        ),
+        (
+            lambda: po.plots.plot_comparison(contributions(), SLOPES),
+            "'output', got 'gradient'",
+        ),
+        (
+            lambda: po.plots.plot_agreement([SLOPES], po.chain_graph(4)),
+            "expected edges between the 2 rows",
+        ),
+        (maps(), "maps: expected one map of each image .* got none"),
+        (maps(ONES, np.ones((3, 20))), "got 2 and 3"),
+        (maps(ONES, images=ONES[:1]), "got 1 and 2"),
+        (maps(ONES[:, :19]), r"expected shape \(N, 20\)"),
+        (maps(ONES, titles=["a", "b"]), "titles: expected 1, got 2"),
+        (
+            maps(ONES, axes=Figure().subplots(3, 1)),
+            r"axes: expected \(2, 1\), got \(3,\)",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(draw, message):
+    with pytest.raises(InvalidInput, match=message):
+        draw()
+
+
+# ---- images as rows, and the graph of their pixels
+
+
+sizes = st.integers(1, 5)
+shapes = st.builds(po.ImageShape, channels=sizes, height=sizes, width=sizes)
+
+
+@given(shape=shapes, n_images=sizes)
+def test_images_are_rows_and_pixels_are_joined_to_their_neighbours(shape, n_images):
+    images = np.arange(n_images * shape.n_features).reshape(n_images, *shape.sizes)
+    rows = shape.rows(images)
+    assert rows.shape == (n_images, shape.n_features)
+    np.testing.assert_array_equal(shape.images(rows), images)
+    similarities = shape.pixel_graph().similarities.toarray()
+    indices = np.array(list(np.ndindex(*shape.sizes)))
+    steps = np.abs(indices[:, None] - indices[None])
+    neighbours = (steps[..., 0] == 0) & (steps.sum(axis=-1) == 1)
+    np.testing.assert_array_equal(similarities, neighbours)
+    if shape.channels == 1:
+        one = po.pixel_graph(shape.height, shape.width).similarities.toarray()
+        np.testing.assert_array_equal(similarities, one)
+
+
+def test_pixel_graph_of_a_photograph_is_small():
+    graph = po.ImageShape(channels=3, height=224, width=224).pixel_graph()
+    assert graph.n_nodes == 150_528
+    assert graph.n_edges == 3 * 2 * 224 * 223
+    assert graph.similarities.data.nbytes < 2**23
+
+
+@pytest.mark.parametrize("sizes", [(0, 4, 4), (1, -1, 4), (1, 4, 2.0), (True, 4, 4)])
+def test_sizes_are_whole_numbers_above_zero(sizes):
+    with pytest.raises(InvalidInput, match="expected an integer >= 1"):
+        po.ImageShape(*sizes)
+
+
+def test_arrays_of_another_shape_are_refused():
+    for images in (np.zeros((5, 4, 5)), np.zeros((5, 1, 5, 4))):
+        with pytest.raises(InvalidInput, match=r"expected shape \(N, 1, 4, 5\), got"):
+            SHAPE.rows(images)
+    with pytest.raises(InvalidInput, match=r"expected shape \(N, 20\), got \(5, 7\)"):
+        SHAPE.images(np.zeros((5, 7)))
+
+
+# ---- maps of images
+
+
+COLOURED = po.ImageShape(channels=3, height=4, width=5)
+
+
+def drawn(axes):
+    return np.asarray(axes.images[0].get_array())
+
+
+def test_maps_stand_in_columns_and_images_in_rows_on_one_scale(rng):
+    first, second = rng.random((3, 20)), 0.1 * rng.random((3, 20))
+    before = first.copy()
+    grid = maps(first, second, titles=["one", "two"])()
+    assert grid.shape == (3, 2)
+    assert [axes.get_title() for axes in grid[0]] == ["one", "two"]
+    np.testing.assert_array_equal(drawn(grid[1, 0]), first[1].reshape(4, 5))
+    np.testing.assert_array_equal(drawn(grid[2, 1]), second[2].reshape(4, 5))
+    np.testing.assert_array_equal(first, before)
+    grid[0, 0].figure.savefig(io.BytesIO(), format="svg")
+    ((low, high),) = {axes.images[0].get_clim() for axes in grid.flat}
+    assert low == -high
+    assert 0.9 < high < 1.0
+    axes = Figure(layout="constrained").subplots(2, 1)
+    before = plt.get_fignums()
+    assert maps(ONES, axes=axes)().tolist() == [[axes[0]], [axes[1]]]
+    assert plt.get_fignums() == before
+
+
+@pytest.mark.parametrize(
+    ("size", "rest", "limit"), [(1e6, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)]
+)
+def test_one_outlier_does_not_drain_the_colours(size, rest, limit, rng):
+    W = rest * rng.uniform(-1, 1, size=(20, 20))
+    W[0, 0] = size
+    low, high = maps(W)()[0, 0].images[0].get_clim()
+    assert low == -high
+    assert 0.9 < high <= limit
+
+
+def test_channels_are_summed_beside_the_images(rng):
+    W, images = rng.normal(size=(2, 60)), rng.random((2, 60))
+    grid = po.plots.plot_image_maps([W], COLOURED, images=images)
+    assert grid.shape == (2, 2)
+    expected = W.reshape(2, 3, 4, 5).sum(axis=1)
+    np.testing.assert_allclose(drawn(grid[1, 1]), expected[1])
+    shown = drawn(grid[0, 0])
+    np.testing.assert_allclose(shown, COLOURED.images(images)[0].transpose(1, 2, 0))
+    grey = maps(images[:, :20], images=16 * images[:, :20])()
+    assert drawn(grey[0, 0]).max() == 1.0
+
+
+def test_explanations_are_named_by_their_method():
+    function, X = po.wrap(lambda X: (X**2).sum(axis=1)), np.ones((2, 20))
+    gradient = po.explainers.Gradient().explain(function, X)
+    best = po.solve(
+        po.GradientMatching(gradient.attributions)
+        + 0.1 * po.Smoothness(SHAPE.pixel_graph())
+    )
+    grid = po.plots.plot_image_maps([gradient, best], SHAPE)
+    assert [axes.get_title() for axes in grid[0]] == ["gradient", "optimized"]

@@ -1,0 +1,325 @@
+"""The front as a picture: families, knee, shares on other edges, legend, units."""
+
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from golden_chains import POINTS, G, objective
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.losses.faithfulness import Estimate
+from propopt.plots import plot_trade_offs
+from propopt.plots.attributions import _scale
+from propopt.results.shares import Ends
+
+
+ROBUST = "pairwise_robustness"
+WEIGHTS = np.logspace(-2, 2, 21)
+
+
+def rows(method, points, **parameters):
+    table = pd.DataFrame(points, columns=["loss.a", "loss.b"]).assign(method=method)
+    return table.assign(**{f"parameter.{k}": v for k, v in parameters.items()})
+
+
+FRONT = rows("optimized", [(4.0, 0.5), (0.0, 4.0), (1.0, 2.0)])
+SMOOTH = rows("smoothgrad", [(3.0, 3.0), (2.0, 3.5), (90.0, 1.0)], scale=[0.2, 0.1, 9])
+PLAIN = rows("gradient", [(0.0, 6.0)])
+SHAP = rows("shap", [(5.0, 5.0), (50.0, 60.0)], units=["gradient", "output"])
+TWICE = rows(
+    "lime",
+    [(1, 3), (2, 3), (1, 4), (2, 4)],
+    scale=[0.1, 0.2, 0.1, 0.2],
+    kernel_width=[None, None, 1.0, 1.0],
+)
+
+
+def picture(axes):
+    axes.figure.savefig(io.BytesIO(), format="svg")
+    return axes
+
+
+def drawn(*tables, x="a", y="b", **settings):
+    axes = Figure().subplots()
+    frame = pd.concat(tables, ignore_index=True)
+    before = frame.copy()
+    assert plot_trade_offs(frame, x, y, ax=axes, **settings) is axes
+    pd.testing.assert_frame_equal(frame, before)
+    return picture(axes)
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def line(axes, label):
+    (result,) = (line for line in axes.lines if line.get_label() == label)
+    return np.column_stack(result.get_data()).tolist()
+
+
+# ---- the front and families
+
+
+def test_the_front_is_drawn_in_order_and_beaten_optima_beside_it():
+    axes = drawn(FRONT, rows("optimized", [(2.0, 3.0)]))
+    assert line(axes, "optimized") == [[0, 4], [1, 2], [4, 0.5]]
+    assert np.transpose(axes.lines[1].get_data()).tolist() == [[2, 3]]
+    assert axes.lines[1].get_linestyle() == "None"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("a loss", "b loss")
+    swapped = drawn(FRONT, x="b", y="a")
+    assert line(swapped, "optimized") == [[0.5, 4], [2, 1], [4, 0]]
+    best, others = drawn(FRONT, x="a", y="a").lines
+    assert best.get_xdata().tolist() == [0]
+    assert others.get_xdata().tolist() == [1, 4]
+
+
+NEAREST = "smoothgrad: scale 0.1 is nearest"
+
+
+def test_families_run_along_their_number_and_limits_make_room_for_what_is_near():
+    axes = drawn(FRONT, PLAIN, SMOOTH)
+    off = "smoothgrad, 1 of 3 off the chart"
+    assert labels(axes) == ["optimized", "gradient", off, "knee"]
+    assert line(axes, off) == [[2, 3.5], [3, 3], [90, 1]]
+    assert 4.0 < axes.get_xlim()[1] < 8.5
+    assert 6.0 < axes.get_ylim()[1] < 8.5
+    assert -0.5 < axes.get_xlim()[0] < 0.0
+    axes = drawn(FRONT, PLAIN, SMOOTH, nearest=[3, 5])
+    assert line(axes, NEAREST) == [[2, 3.5]]
+    # settings that are no numbers make families of their own
+    output = "shap (units=output), off the chart"
+    expected = ["optimized", "shap (units=gradient)", output, "knee"]
+    assert labels(drawn(FRONT, SHAP)) == expected
+    families = drawn(FRONT, TWICE).lines[2:]
+    assert [len(family.get_xdata()) for family in families] == [2, 2]
+
+
+def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
+    objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+    halves = [
+        po.Explanation(attributions=c * np.eye(3), method="m", parameters={"c": c})
+        for c in (0.1, 0.6, 2.0)
+    ]
+    curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, halves)
+    assert curve.nearest("m").parameters["c"] == 0.6
+    assert "m: c 0.6 is nearest" in labels(curve.plot())
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        [FRONT],
+        [PLAIN],
+        [SMOOTH],
+        [rows("optimized", [(0.0, 0.0)])],
+        [rows("optimized", [(0.0, 0.0)]), SMOOTH],
+        [rows("optimized", [(1e-9, 1e12)])],
+    ],
+    ids=["front", "one baseline", "baselines", "zero", "zero and more", "far apart"],
+)
+def test_any_table_can_be_drawn(tables):
+    axes = drawn(*tables)
+    assert np.isfinite([*axes.get_xlim(), *axes.get_ylim()]).all()
+    frame = pd.concat(tables)
+    inside = frame[frame["method"] == "optimized"]
+    assert (inside["loss.a"] <= axes.get_xlim()[1]).all()
+    assert (inside["loss.b"] <= axes.get_ylim()[1]).all()
+
+
+def test_given_axes_leave_pyplot_alone_and_without_a_figure_is_made(monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: pytest.fail("plt.show was called"))
+    drawn(FRONT)
+    assert plt.get_fignums() == []
+    axes = plot_trade_offs(FRONT, "a", "b")
+    assert plt.get_fignums() == [axes.figure.number]
+
+
+def test_logarithmic_axes_hold_every_loss_above_zero_near_the_front():
+    axes = drawn(FRONT, SMOOTH, PLAIN, scale="log")
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert axes.get_xlim()[0] < 1.0 < 4.0 < axes.get_xlim()[1]
+    assert axes.get_ylim()[0] < 0.5 < 4.0 < axes.get_ylim()[1]
+    assert "gradient, off the chart" in labels(axes)  # its loss is zero
+    assert "smoothgrad, 1 of 3 off the chart" in labels(axes)
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: drawn(FRONT, y="c"), "no loss is called 'c'; there are a, b"),
+        (
+            lambda: drawn(FRONT, scale="cubic"),
+            "expected 'linear' or 'log', got 'cubic'",
+        ),
+        (
+            lambda: po.sweep(1.0 * po.GradientMatching(G)).plot("sparsity"),
+            "no loss is called 'sparsity'",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(draw, message):
+    with pytest.raises(InvalidInput, match=message):
+        draw()
+
+
+# ---- shares on the other edges, and the knee
+
+
+def curve(target=G, others=None):
+    problem = po.GradientMatching(target) + po.PairwiseRobustness(POINTS)
+    values = target.values if isinstance(target, Estimate) else target
+    return po.sweep(problem, {ROBUST: WEIGHTS}, others or {"half": 0.5 * values})
+
+
+def second_axes(axes):
+    return {
+        child.get_xlabel() or child.get_ylabel(): child
+        for child in axes.child_axes
+        if child.get_xlabel() or child.get_ylabel()
+    }
+
+
+def test_losses_have_shares_on_the_other_edges_and_the_knee_its_own():
+    trade_offs = curve()
+    axes = picture(trade_offs.plot(ax=Figure().subplots()))
+    edges = second_axes(axes)
+    assert set(edges) == {"faithfulness kept", "pairwise robustness removed"}
+    ends = trade_offs.ends
+    top, right = edges["faithfulness kept"], edges["pairwise robustness removed"]
+    near, far = ends.far["gradient_matching"], ends.at_target[ROBUST]
+    for own, limits, size in (
+        (top.get_xlim(), axes.get_xlim(), near),
+        (right.get_ylim(), axes.get_ylim(), far),
+    ):
+        expected = sorted(1.0 - np.array(limits) / size)
+        np.testing.assert_allclose(sorted(own), expected, rtol=1e-9)
+    # what is kept stands where the loss is that keeps so much
+    for share in (0.2, 0.9):
+        place = top.transData.transform((share, 0.0))[0]
+        loss = axes.transData.inverted().transform((place, 0.0))[0]
+        assert loss == pytest.approx((1.0 - share) * near, rel=1e-6)
+    knee = trade_offs.knee()
+    (ring,) = [x for x in axes.collections if x.get_label().startswith("knee")]
+    place = [knee.losses["gradient_matching"], knee.losses[ROBUST]]
+    np.testing.assert_allclose(ring.get_offsets(), [place], rtol=1e-12)
+    kept, removed = (knee.loss_shares[name] for name in ("gradient_matching", ROBUST))
+    expected = f"knee: {100 * kept:.1f} % kept, {100 * removed:.1f} % removed"
+    assert ring.get_label() == expected
+    assert expected in labels(axes)
+    assert insets(axes) == []  # an even front needs no closer look
+
+
+def test_without_shares_there_are_no_other_edges():
+    few = po.sweep(objective(), {ROBUST: [0.1, 1.0]})
+    assert not any("knee" in text for text in labels(few.plot(ax=Figure().subplots())))
+    axes = drawn(curve().to_frame(), x="gradient_matching", y=ROBUST)
+    assert "knee" in labels(axes)
+    flat = po.GradientMatching(np.ones((4, 3))) + po.PairwiseRobustness(POINTS)
+    undefined = po.sweep(flat, {ROBUST: WEIGHTS}, {"mine": G})
+    for other in (
+        axes,
+        picture(undefined.plot(ax=Figure().subplots())),
+        picture(curve().plot(ax=Figure().subplots(), scale="log")),
+    ):
+        assert second_axes(other) == {}
+
+
+@pytest.mark.parametrize("name", ["faith", "rough", "root"])
+def test_scales_of_shares_are_those_of_the_ends_both_ways(name):
+    ends = Ends(
+        faithful=("faith",),
+        at_target={"faith": 0.5, "rough": 4.0, "root": 9.0},
+        far={"faith": 2.0, "rough": 1.0, "root": 0.0},
+        sizes={"faith": 3.0},
+        roots=("root",),
+    )
+    share, loss = _scale(name, ends)
+    values = np.array([1.0, 1.5, 1.9])
+    expected = [ends.share(name, value) for value in values]
+    np.testing.assert_allclose(share(values), expected, rtol=1e-12)
+    np.testing.assert_allclose(loss(share(values)), values, rtol=1e-12)
+
+
+# ---- a closer look at the corner, the legend, the names of axes
+
+
+def crowded(**others):
+    bend = np.logspace(-3, 1, 30)
+    front = {"method": "optimized", "loss.a": bend, "loss.b": 0.01 / bend}
+    table = pd.DataFrame(front)
+    more = [
+        pd.DataFrame({"method": [k], "loss.a": v[0], "loss.b": v[1]})
+        for k, v in others.items()
+    ]
+    return pd.concat([table, *more], ignore_index=True)
+
+
+def insets(axes):
+    return [child for child in axes.child_axes if child.lines]
+
+
+def test_where_optima_crowd_near_zero_they_are_drawn_larger():
+    axes = drawn(crowded())
+    (inset,) = insets(axes)
+    assert 0.0 < inset.get_xlim()[1] < 0.25 * axes.get_xlim()[1]
+    assert 0.0 < inset.get_ylim()[1] < 0.25 * axes.get_ylim()[1]
+    (ring,) = [x for x in inset.collections if len(x.get_offsets())]
+    assert (ring.get_offsets()[0] < [inset.get_xlim()[1], inset.get_ylim()[1]]).all()
+    where = np.linspace(0.3, 0.99, 6) * 10
+    others = {f"m{x}{y}": (x, y) for x in where for y in where}
+    assert insets(drawn(crowded(**others))) == []  # it covers no point
+
+
+@pytest.mark.parametrize("count", [6, 40])
+def test_the_legend_is_below_the_picture_and_the_figure_grows_with_it(count):
+    figure = Figure(figsize=(6.0, 5.0), layout="constrained")
+    others = {f"other {k}": k / count * G for k in range(count)}
+    axes = picture(curve(others=others).plot(ax=figure.subplots()))
+    figure.draw_without_rendering()  # in its own resolution; warnings are errors
+    legend, whole = axes.get_legend().get_window_extent(), figure.bbox
+    assert len(labels(axes)) == count + 2
+    assert 0.0 <= legend.y0 < legend.y1 <= axes.xaxis.label.get_window_extent().y0
+    assert axes.get_window_extent().height > 2.0 * figure.dpi
+    if count == 6:
+        assert legend.width * legend.height < 0.2 * whole.width * whole.height
+    else:
+        assert figure.get_figheight() > 8.0
+    assert axes.get_title() == "pairwise robustness against gradient matching"
+
+
+@pytest.mark.parametrize("power", [-9, 0, 7])
+def test_powers_of_ten_stand_beside_the_names_of_axes_and_meet_no_share(power):
+    scale = 10.0**power
+    axes = picture(curve(G * np.sqrt(scale)).plot(ax=Figure().subplots()))
+    for axis, label in (
+        (axes.xaxis, axes.get_xlabel()),
+        (axes.yaxis, axes.get_ylabel()),
+    ):
+        assert axis.get_offset_text().get_text() == ""
+        told = re.search(r"\$10\^\{(-?\d+)\}\$", label)
+        assert (told is None) == (power == 0)
+        order = 0 if told is None else int(told[1])
+        for place, tick in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True):
+            number = float(tick.get_text().replace("\N{MINUS SIGN}", "-"))
+            assert number * 10.0**order == pytest.approx(
+                place, rel=1e-3, abs=1e-9 * scale
+            )
+
+
+def test_axes_say_losses_and_units_where_they_are_known():
+    target = Estimate(values=G.copy(), source="exact", exact=True, units="scaled")
+    axes = curve(target).plot(ax=Figure().subplots())
+    assert axes.get_xlabel() == "gradient matching loss, (output per sd)²"
+    assert axes.get_ylabel() == "pairwise robustness loss, (output per sd)²"
+    problem = po.GradientMatching(target) + po.Sparsity()
+    axes = po.sweep(problem, {"sparsity": [0.1, 1.0]}).plot(ax=Figure().subplots())
+    assert axes.get_ylabel() == "sparsity loss, output per sd"
+    axes = curve().plot(ax=Figure().subplots())
+    assert axes.get_ylabel().startswith("pairwise robustness loss")
+    single = po.sweep(po.GradientMatching(G), {}).plot(ax=Figure().subplots())
+    assert single.get_ylabel().startswith("gradient matching loss")
