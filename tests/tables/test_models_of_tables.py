@@ -313,10 +313,7 @@ ZEROS = po.wrap(lambda X: np.zeros(len(X)))
         (lambda _: po.wrap(np.sin, data=X, gradient=np.cos), "leave gradient and"),
         (lambda _: po.wrap(np.sin, data=X, step="complex"), "leave gradient and"),
         (lambda _: po.wrap(np.sin, data=X.to_numpy()), "data: expected a DataFrame"),
-        (
-            lambda _: po.wrap(po.functions.Sine(), data=X),
-            "data: Sine.* is a Function",
-        ),
+        (lambda _: po.wrap(po.functions.Sine(), data=X), "data: Sine.* is a Function"),
         (lambda _: ZEROS.value(X[["bmi", "colour"]]), r"'colour', row 'p0' .*data=X\)"),
         (lambda _: ZEROS.value(X[["bmi", "size"]]), r"'size', row 'p0' .*data=X\)"),
         (lambda _: Gradient().explain(ZEROS, SMALL), r"wrap\(model, data=X\)"),
