@@ -325,7 +325,8 @@ NUMBERS = pd.Series([1.0, 2.0])
 @pytest.mark.parametrize(
     "X",
     ["good", b"good", None, 3.0, [], [[1.0, 2.0]], {"good": 1}, {"good"},
-     np.ones((2, 2)), np.ones(2), NUMBERS, pd.DataFrame({"text": TEXTS}), np.array([TEXTS])],
+     np.ones((2, 2)), np.ones(2), NUMBERS, pd.DataFrame({"text": TEXTS}),
+     np.array([TEXTS])],
 )  # fmt: skip
 def test_what_is_no_documents(X):
     assert not is_documents(X)
