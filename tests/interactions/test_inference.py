@@ -236,6 +236,7 @@ def test_ranges_and_rounding_of_scores():
     unit = ErrorRange(0.0, 1.0, proved=True)
     assert [unit.of_score(order) for order in (1, 2, 3)] == [1.0, 2.0, 4.0]
     bound = ErrorRange(0.0, 3.0, proved=False).rounding(2)
+    assert ErrorRange(-5.0, 3.0, proved=False).rounding(2) == pytest.approx(20e-12)
     errors = np.array([0.0, 1e-16, 1e-9, np.nan])
     assert_array_equal(are_equal(errors, 100, bound), [True, True, False, False])
 
