@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from held_out_fits import exact_target, held_out_scores, orthogonal_rows
-from iloco_simulations import Simulation, covers, has, largest, smallest
 from numpy.testing import assert_allclose
 from oracle_learners import (
     OracleClassifier,
@@ -16,6 +15,7 @@ from oracle_learners import (
     sum_of_terms,
     variances,
 )
+from scipy.linalg import hadamard
 from scipy.optimize import nnls
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -35,9 +35,10 @@ from papers.iloco.theory import (
     linear_refit_scores,
 )
 from propopt.base.errors import DegenerateVarianceWarning
-from propopt.interactions import ILOCO, DataSplit, Minipatches
+from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.errors_of_rows import ABSOLUTE, PROBABILITY, SQUARED
 from propopt.interactions.features import Features
+from propopt.interactions.left_out import LeftOut, LeftOutErrors, set_scores
 from propopt.interactions.patch_draws import additive_leak
 
 
@@ -118,6 +119,75 @@ def test_ideal_learners_by_patches(columns):
 
 
 # ---- which sets the simulations of the paper find
+
+
+class Simulation:
+    """f = snr Π_{j < order} x_j + Xβ, β_j ~ N(2, 0.5) for j < 5, and noise N(0, 1).
+
+    Parameters
+    ----------
+    rng : Generator
+        Draws β, and later the rows.
+    snr : float
+        Of the product.
+    order : int
+        How many features it has.
+    n_features : int
+        M.
+    correlation : float
+        Of the first two features.
+    """
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        snr: float = 0.0,
+        *,
+        order: int = 2,
+        n_features: int = 10,
+        correlation: float = 0.0,
+    ) -> None:
+        self.rng, self.snr, self.order, self.correlation = rng, snr, order, correlation
+        own = np.arange(n_features) < 5
+        self.slopes = np.where(own, rng.normal(2.0, 0.5, n_features), 0.0)
+
+    def mean(self, X: np.ndarray) -> np.ndarray:
+        """f of rows."""
+        return self.snr * X[:, : self.order].prod(axis=1) + X @ self.slopes
+
+    def rows(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        X, f = self.rows_without_noise(n)
+        return X, f + self.rng.normal(size=n)
+
+    def rows_without_noise(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """X and f: of squared errors noise adds nothing to the mean of a score."""
+        X = self.rng.normal(size=(n, len(self.slopes)))
+        rho = self.correlation
+        X[:, 1] = rho * X[:, 0] + np.sqrt(1.0 - rho**2) * X[:, 1]
+        return X, self.mean(X)
+
+
+def covers(model: ILOCO, new: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Whether 90 % intervals of the result have what its predictors score anew."""
+    result = model.result_
+    target = set_scores(model.left_out_.judged_on(*new), result.sets)["estimates"]
+    return has(result, target)
+
+
+def has(result: InteractionScores, target: np.ndarray) -> np.ndarray:
+    """Whether intervals, as the paper has them, contain a target: at 90 %, (Q,)."""
+    low, high = result.intervals(level=0.9, adjust="none", errors="rows").T
+    return (low <= target) & (target <= high)
+
+
+def largest(result: InteractionScores) -> tuple[int, ...]:
+    """The set with the highest score."""
+    return tuple(result.sets[result.estimates.argmax()].tolist())
+
+
+def smallest(result: InteractionScores) -> tuple[int, ...]:
+    """The set with the lowest score."""
+    return tuple(result.sets[result.estimates.argmin()].tolist())
 
 
 @pytest.mark.parametrize(("snr", "low", "high"), [(0.0, 0, 2), (3.0, 6, 6)])
@@ -298,6 +368,90 @@ def test_intervals_of_kernel_ridge_are_right_and_zero_is_not():
 
 # ---- split intervals at 90 % have what the same predictors score on many new rows;
 # ---- the means of all tables are held to 0.84 to 0.95
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeastSquaresErrors(LeftOut):
+    """Squared errors at some rows of linear fits with an intercept to others.
+
+    Parameters
+    ----------
+    X, y : array (n, M) and (n,)
+        Fitted.
+    new, y_new : array (N, M) and (N,)
+        Judged.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    new: np.ndarray
+    y_new: np.ndarray
+
+    @classmethod
+    def of(cls, X, y, new, y_new) -> LeastSquaresErrors:
+        """Of all columns, and rows that count alike."""
+        return cls(
+            features=Features.of(list(range(X.shape[1]))),
+            error=SQUARED,
+            row_weights=np.ones(len(new)),
+            method="least squares",
+            X=X,
+            y=y,
+            new=new,
+            y_new=y_new,
+        )
+
+    def predict(self, table) -> np.ndarray:
+        raise NotImplementedError("nobody asks these fits")
+
+    def judged_on(self, table, y) -> LeastSquaresErrors:
+        return self.of(self.X, self.y, table, y)
+
+    def errors(self, sets: np.ndarray) -> LeftOutErrors:
+        kept = np.ones((len(sets), self.X.shape[1]))
+        np.put_along_axis(kept, sets, 0.0, axis=1)
+        centre, level = self.X.mean(axis=0), self.y.mean()
+        own = self.X - centre
+        # without T rows and columns of XᵀX are those of the identity, and Xᵀy is 0
+        gram = kept[:, :, None] * (own.T @ own) * kept[:, None, :]
+        gram += (1.0 - kept)[:, :, None] * np.eye(self.X.shape[1])
+        right = kept * (own.T @ (self.y - level))
+        slopes = np.linalg.solve(gram, right[..., None])[..., 0]
+        residuals = (self.y_new - level)[:, None] - (self.new - centre) @ slopes.T
+        none = np.zeros((0, len(sets)))
+        return LeftOutErrors(residuals**2, none, np.ones(len(sets)))
+
+
+def held_out_scores(
+    X: np.ndarray, y: np.ndarray, seed: int, pairs: np.ndarray
+) -> tuple[InteractionScores, LeastSquaresErrors]:
+    """What ``ILOCO(LinearRegression(), DataSplit(), random_state=seed)`` has of pairs.
+
+    And what it fitted.
+    """
+    (fold,) = DataSplit().drawn_folds(len(X), seed)
+    source = LeastSquaresErrors.of(
+        X[fold.training], y[fold.training], X[fold.test], y[fold.test]
+    )
+    return source.scores(pairs, None), source
+
+
+def orthogonal_rows(n_columns: int) -> np.ndarray:
+    """32 rows of −1 and 1 in which all products of three columns or fewer are balanced.
+
+    Means over them of products of two functions, each linear or x_0 x_1, are those of
+    independent columns with mean zero and variance one.
+    """
+    square = hadamard(16).astype(float)
+    return np.concatenate([square, -square])[:, 1 : n_columns + 1]
+
+
+def exact_target(
+    fitted: LeastSquaresErrors, y_new: np.ndarray, pairs: np.ndarray
+) -> np.ndarray:
+    """The mean score over all rows, from y without noise at :func:`orthogonal_rows`."""
+    rows = orthogonal_rows(fitted.X.shape[1])
+    return set_scores(fitted.judged_on(rows, y_new), pairs)["estimates"]
 
 
 PAIRS = np.array([(0, 1), (6, 7)])
