@@ -185,9 +185,7 @@ FEW_PATCHES = {
 }
 NONE = "No pair of 3 clearly matters"
 BEYOND = "Excluding zero is no finding: patches of one size leak "
-FEWER = (
-    r"Fewer than 10 rows carry the error of 1 pair \(at least 2.5\). A normal law is "
-)
+FEWER = r"Fewer than 10 rows carry the error of 1 pair \(at least 2.5\). A normal "
 EQUAL = "All rows score alike in 1 pair: intervals assume errors.*within 0 to 2"
 OVER, SOME = "Judge over 50 rows.", [0.2, 0.1, 0.3]
 CAUTIONS = [  # estimates, fields, how the card begins, and the caution
