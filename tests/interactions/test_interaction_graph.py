@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from interaction_scores import scores_of
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -20,34 +21,27 @@ from propopt.interactions import ILOCO, DataSplit, InteractionScores, interactio
 NAMES = ("a", "b", "c", "d")
 SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.5}
 """Of errors of 0.1: clear are all but (0, 2)."""
+WANTED = np.zeros((4, 4))
+WANTED[[0, 1, 2, 3], [1, 0, 3, 2]] = [1.0, 1.0, 0.25, 0.25]
+PAIRS = scores_of(NAMES, SCORES)
 
 
 def dense(graph):
     return graph.similarities.toarray()
 
 
-@pytest.fixture(name="pairs")
-def made_pairs():
-    return scores_of(NAMES, SCORES)
-
-
-def test_what_leaks_is_taken_off_and_has_to_be_exceeded():
+def test_clear_joint_contributions_are_similarities_in_units_of_the_largest():
+    graph = interaction_graph(PAIRS)
+    assert_array_equal(dense(graph), WANTED)
+    assert graph.names == NAMES
+    assert repr(graph) == "<interaction graph: 4 nodes, 2 edges, largest=2>"
+    # what leaks is taken off and has to be exceeded
     leak = np.array([0.5, 0.0, 0.0, 0.45])
     graph = interaction_graph(scores_of(NAMES, SCORES, leak=leak))
     assert graph.n_edges == 1
     assert graph.parameters == {"largest": 1.5}
     low = scores_of(NAMES, SCORES, leak=-leak)
     assert interaction_graph(low).parameters == {"largest": 2.0}
-
-
-def test_clear_joint_contributions_are_similarities_in_units_of_the_largest(pairs):
-    graph = interaction_graph(pairs)
-    wanted = np.zeros((4, 4))
-    wanted[0, 1] = wanted[1, 0] = 1.0
-    wanted[2, 3] = wanted[3, 2] = 0.25
-    np.testing.assert_array_equal(dense(graph), wanted)
-    assert graph.names == NAMES
-    assert repr(graph) == "<interaction graph: 4 nodes, 2 edges, largest=2>"
 
 
 @pytest.mark.parametrize(("shift", "edges"), [(1e-9, 1), (-1e-9, 0)])
@@ -59,31 +53,25 @@ def test_the_level_decides_with_all_candidates_counted(shift, edges):
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_nodes_are_in_the_order_of_the_table(pairs, library):
+def test_nodes_are_in_the_order_of_the_table(library):
     table = library({"d": [0.0], "c": [1.0], "a": [2.0], "b": [3.0]})
-    graph = interaction_graph(pairs, table)
-    assert graph.names == ("d", "c", "a", "b")
     order = [3, 2, 0, 1]
-    whole = dense(interaction_graph(pairs))
-    np.testing.assert_array_equal(dense(graph), whole[np.ix_(order, order)])
-    same = interaction_graph(pairs, po.TableSchema.of(table))
-    np.testing.assert_array_equal(dense(same), dense(graph))
+    for columns in (table, po.TableSchema.of(table)):
+        graph = interaction_graph(PAIRS, columns)
+        assert graph.names == ("d", "c", "a", "b")
+        assert_array_equal(dense(graph), WANTED[np.ix_(order, order)])
 
 
-def test_smoothness_refuses_tables_with_other_columns(pairs):
-    smooth = po.Smoothness(interaction_graph(pairs))
+def test_smoothness_draws_joint_attributions_together():
+    G = np.array([[1.0, 0.0, 1.0, 0.0]])
+    smooth = po.Smoothness(interaction_graph(PAIRS))
+    result = po.solve(po.GradientMatching(G) + 1e6 * smooth).attributions
+    assert_allclose(result, [[0.5, 0.5, 0.5, 0.5]], atol=1e-5)
+    value = 2.0 * (1.0 + 0.25)  # both pairs differ by one, in both orders
+    assert smooth.value(G) == pytest.approx(value, rel=1e-15)
     W = pd.DataFrame(np.eye(4), columns=list("abcx"))
     with pytest.raises(InvalidInput, match="smoothness: its features have other names"):
         po.solve(po.GradientMatching(W) + 0.1 * smooth)
-
-
-def test_smoothness_draws_joint_attributions_together(pairs):
-    G = np.array([[1.0, 0.0, 1.0, 0.0]])
-    smooth = po.Smoothness(interaction_graph(pairs))
-    result = po.solve(po.GradientMatching(G) + 1e6 * smooth).attributions
-    np.testing.assert_allclose(result, [[0.5, 0.5, 0.5, 0.5]], atol=1e-5)
-    value = 2.0 * (1.0 + 0.25)  # both pairs differ by one, in both orders
-    assert smooth.value(G) == pytest.approx(value, rel=1e-15)
 
 
 def test_columns_of_a_feature_share_its_similarities():
@@ -91,94 +79,76 @@ def test_columns_of_a_feature_share_its_similarities():
     scores = {(0, 1): 1.0, (1, 2): 0.8, (0, 2): 0.0}
     result = scores_of(("a", "bc", "de"), scores, columns=columns)
     assert interaction_graph(result).names == tuple("abcde")
-    graph = interaction_graph(result, list("acbed"))
-    place = {name: k for k, name in enumerate("acbed")}
-    S = pd.DataFrame(dense(graph), index=list(place), columns=list(place))
+    names = list("acbed")
+    S = pd.DataFrame(dense(interaction_graph(result, names)), names, names)
     assert S.loc["a", "b"] == S.loc["c", "a"] == 0.5
     assert S.loc["b", "d"] == S.loc["e", "c"] == pytest.approx(0.2)
     assert S.loc["b", "c"] == S.loc["e", "d"] == 1.0
     assert S.loc["a", "d"] == 0.0
     assert not np.diag(S).any()
-    np.testing.assert_array_equal(S, S.T)
-
-
-def test_a_feature_of_many_columns_weighs_no_more_than_another():
-    one = scores_of(("a", "b"), {(0, 1): 1.0})
-    columns = (("a",), ("x", "y", "z"))
-    grouped = interaction_graph(scores_of(one.names, {(0, 1): 1.0}, columns=columns))
+    assert_array_equal(S, S.T)
+    # a feature of many columns weighs no more than another
+    grouped = scores_of(("a", "b"), {(0, 1): 1.0}, columns=(("a",), ("x", "y", "z")))
     W = np.array([[2.0, -1.0, -1.0, -1.0]])
-    alone = po.Smoothness(interaction_graph(one)).value(W[:, :2])
-    assert po.Smoothness(grouped).value(W) == pytest.approx(alone, rel=1e-14)
+    one = po.Smoothness(interaction_graph(scores_of(("a", "b"), {(0, 1): 1.0})))
+    value = po.Smoothness(interaction_graph(grouped)).value(W)
+    assert value == pytest.approx(one.value(W[:, :2]), rel=1e-14)
 
 
 def test_the_columns_of_an_array_go_by_position():
     counted = scores_of(range(4), SCORES)
     graph = interaction_graph(counted, pd.DataFrame(np.eye(4), columns=NAMES))
     assert graph.names == NAMES
-    np.testing.assert_array_equal(
-        dense(graph), dense(interaction_graph(scores_of(NAMES, SCORES)))
-    )
+    assert_array_equal(dense(graph), WANTED)
     with pytest.raises(InvalidInput, match="expected scores of the 3 columns of the"):
         interaction_graph(counted, list("abc"))
     with pytest.raises(InvalidInput, match="counted, and those of the graph have"):
         interaction_graph(counted, [1, 0, 2, 3])
+    graph = interaction_graph(
+        scores_of(("g", 1), {(0, 1): 1.0}, columns=((0, 2), (1,)))
+    )
+    assert graph.names is None
+    groups = [[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]]
+    assert_array_equal(dense(graph), groups)
+    G = pd.DataFrame([[1.0, 0.0, 1.0]], columns=list("xyz"))
+    result = po.solve(po.GradientMatching(G) + 1e6 * po.Smoothness(graph))
+    assert_allclose(result.attributions, [[2 / 3] * 3], atol=1e-5)
+
+
+WEAK = scores_of(NAMES, SCORES, errors=5.0)
+NEGATIVE = scores_of(NAMES, {(0, 1): -1.0})
+TRIPLE = scores_of(NAMES, {(0, 1, 2): 1.0}, order=3)
+OTHERS = r"columns are not those of the graph: "
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("scores", "settings", "message"),
     [
-        (
-            {"columns": ["a", "b", "c"]},
-            r"columns are not those of the graph: 'd' not known",
-        ),
-        ({"columns": list("abcx")}, r"'x' missing, 'd' not known"),
-        ({"level": 1.5}, "level: expected a number between 0 and 1"),
+        (PAIRS, {"columns": ["a", "b", "c"]}, OTHERS + "'d' not known"),
+        (PAIRS, {"columns": list("abcx")}, OTHERS + "'x' missing, 'd' not known"),
+        (PAIRS, {"level": 1.5}, "level: expected a number between 0 and 1"),
+        (WEAK, {}, r"of 4 pairs none .*Bonferroni of 4.*join$"),
+        (NEGATIVE, {}, r"nothing to join$"),
+        (TRIPLE, {}, "expected scores of pairs, got sets of 3"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(pairs, settings, message):
+def test_what_cannot_be_joined_is_refused(scores, settings, message):
     with pytest.raises(InvalidInput, match=message):
-        interaction_graph(pairs, **settings)
-
-
-def test_without_joint_contributions_there_is_no_graph():
-    weak = scores_of(NAMES, SCORES, errors=5.0)
-    with pytest.raises(InvalidInput, match=r"of 4 pairs none .*Bonferroni of 4.*join$"):
-        interaction_graph(weak)
-    negative = scores_of(NAMES, {(0, 1): -1.0})
-    with pytest.raises(InvalidInput, match=r"nothing to join$"):
-        interaction_graph(negative)
-
-
-def test_groups_of_columns_of_an_array_keep_their_places():
-    columns = ((0, 2), (1,))
-    counted = scores_of(("g", 1), {(0, 1): 1.0}, columns=columns)
-    graph = interaction_graph(counted)
-    assert graph.names is None
-    wanted = [[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]]
-    np.testing.assert_array_equal(dense(graph), wanted)
-    G = pd.DataFrame([[1.0, 0.0, 1.0]], columns=list("xyz"))
-    result = po.solve(po.GradientMatching(G) + 1e6 * po.Smoothness(graph))
-    np.testing.assert_allclose(result.attributions, [[2 / 3] * 3], atol=1e-5)
+        interaction_graph(scores, **settings)
 
 
 def test_a_fitted_estimator_gives_the_columns_of_its_groups(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("axby"))
     learner = make_pipeline(PolynomialFeatures(2), LinearRegression())
-    groups = {"xy": ["x", "y"]}
-    result = ILOCO(learner, DataSplit(), groups=groups)
+    result = ILOCO(learner, DataSplit(), groups={"xy": ["x", "y"]})
     result = result.fit(X, 3.0 * X["a"] * (X["x"] + X["y"])).result_
     graph = interaction_graph(result, X)
     assert graph.names == tuple("axby")
     wanted = np.zeros((4, 4))
     wanted[0, [1, 3]] = wanted[[1, 3], 0] = 0.5
     wanted[1, 3] = wanted[3, 1] = 1.0
-    np.testing.assert_allclose(dense(graph), wanted, atol=1e-12)
+    assert_allclose(dense(graph), wanted, atol=1e-12)
     result.save(path := tmp_path / "scores.npz")
     again = interaction_graph(InteractionScores.load(path), X)
-    np.testing.assert_array_equal(dense(again), dense(graph))
-
-
-def test_sets_of_other_sizes_join_nothing():
-    with pytest.raises(InvalidInput, match="expected scores of pairs, got sets of 3"):
-        interaction_graph(scores_of(NAMES, {(0, 1, 2): 1.0}, order=3))
+    assert_array_equal(dense(again), dense(graph))

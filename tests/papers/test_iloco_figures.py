@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 
@@ -49,7 +49,7 @@ def test_a_panel_does_not_contradict_the_verdicts_on_record(name, place):
     made, record = PAPER.figures[name](), PAPER.record
     panel = made.panels[place]
     report = FigureReport(
-        name=name, figure=dataclasses.replace(made, panels=(panel,)),
+        name=name, figure=replace(made, panels=(panel,)),
         results=(panel.run(),), seconds=0.0, record=record,
     )  # fmt: skip
     assert [f for _, f in report.findings if str(f.verdict) == "FAIL"] == []
@@ -183,9 +183,7 @@ ORDERS = shares.Successes(
 )
 MASKED = masked.Masked(
     jointly=FOUND,
-    alone=dataclasses.replace(
-        FOUND, found={name: own[::-1] for name, own in FOUND.found.items()}
-    ),
+    alone=replace(FOUND, found={name: own[::-1] for name, own in FOUND.found.items()}),
     scores=np.array([0.0, -7.68, -15.2872])
     + 0.01 * np.random.default_rng(0).normal(size=(20, 3)),
 )
@@ -216,7 +214,7 @@ def with_runs(method, place, count):
     def changed(one):
         own = one.found[method].copy()
         own[place] = np.arange(own.shape[1]) < count
-        return dataclasses.replace(one, found={**one.found, method: own})
+        return replace(one, found={**one.found, method: own})
 
     return changed
 
@@ -224,7 +222,7 @@ def with_runs(method, place, count):
 def with_pairs(field, method, *counts):
     def changed(one):
         own = {**getattr(one, field), method: of_pairs(*counts)}
-        return dataclasses.replace(one, **{field: own})
+        return replace(one, **{field: own})
 
     return changed
 
@@ -238,74 +236,58 @@ def with_column(column, value, **where):
 
 
 told = partial(partial, difference="")
+
+
+def runs_of(method, place, *counts):
+    return [with_runs(method, place, count) for count in counts]
+
+
+def pairs_of(field, method, *counts):
+    return [with_pairs(field, method, *own) for own in counts]
+
+
+NULLS_FIFTH, NULLS_SPLIT = (
+    told(coverage.nulls_are_not_found, method=own) for own in (FIFTH, SPLIT)
+)
 REPLICATED = [  # a statement, what confirms it, what leaves it open and what refutes it
-    (told(success.grows, method=SPLIT), FOUND, (SPLIT, -1, 80), (SPLIT, -1, 20)),
-    (told(success.grows, method=FIFTH), FOUND, (FIFTH, 0, 120), (FIFTH, 0, 190)),
-    (told(success.beats_rivals, method=SPLIT), FOUND, (SPLIT, 2, 140), (SPLIT, 1, 0)),
-    (told(success.beats_rivals, method=FIFTH), FOUND, (H, 0, 200), None),
-    (told(success.early), FOUND, (FAITH, 1, 100), (FAITH, 1, 25)),
-    (told(orders.pairs_find), ORDERS, (PAIRS, -1, 100), (PAIRS, -1, 25)),
-    (told(orders.triples_find_more), ORDERS, (TRIPLES, 1, 80), (TRIPLES, 2, 0)),
-]
-NESTED = [
-    (told(masked.finds_masked, method=SPLIT), "jointly", (SPLIT, -1, 100), 25),
-    (told(masked.fails_alone, method=FIFTH), "alone", (FIFTH, -1, 100), 175),
-]
-IN_PAIRS = [
-    (told(coverage.split_is_nominal), "held", SPLIT, (870, 905), (750, 905)),
-    (told(coverage.split_is_nominal), "held", SPLIT, (900, 945), (900, 1000)),
-    (told(coverage.patches_are_above), "held", FIFTH, (910, 900), (850, 840)),
+    (told(success.grows, method=SPLIT), FOUND, runs_of(SPLIT, -1, 80, 20)),
+    (told(success.grows, method=FIFTH), FOUND, runs_of(FIFTH, 0, 120, 190)),
     (
-        told(coverage.nulls_are_not_found, method=FIFTH),
-        "excludes",
-        FIFTH,
-        (100, 200),
-        (0, 900),
+        told(success.beats_rivals, method=SPLIT), FOUND,
+        [with_runs(SPLIT, 2, 140), with_runs(SPLIT, 1, 0)],
     ),
+    (told(success.beats_rivals, method=FIFTH), FOUND, runs_of(H, 0, 200)),
+    (told(success.early), FOUND, runs_of(FAITH, 1, 100, 25)),
+    (told(orders.pairs_find), ORDERS, runs_of(PAIRS, -1, 100, 25)),
     (
-        told(coverage.nulls_are_not_found, method=SPLIT),
-        "excludes",
-        SPLIT,
-        (100, 190),
-        (100, 260),
+        told(orders.triples_find_more), ORDERS,
+        [with_runs(TRIPLES, 1, 80), with_runs(TRIPLES, 2, 0)],
     ),
-]
+    *(
+        (statement, MASKED, [moved(part, own) for own in runs_of(method, -1, 100, few)])
+        for statement, part, method, few in [
+            (told(masked.finds_masked, method=SPLIT), "jointly", SPLIT, 25),
+            (told(masked.fails_alone, method=FIFTH), "alone", FIFTH, 175),
+        ]
+    ),
+    *(
+        (statement, COVERED, pairs_of(part, method, few, none))
+        for statement, part, method, few, none in [
+            (told(coverage.split_is_nominal), "held", SPLIT, (870, 905), (750, 905)),
+            (told(coverage.split_is_nominal), "held", SPLIT, (900, 945), (900, 1000)),
+            (told(coverage.patches_are_above), "held", FIFTH, (910, 900), (850, 840)),
+            (NULLS_FIFTH, "excludes", FIFTH, (100, 200), (0, 900)),
+            (NULLS_SPLIT, "excludes", SPLIT, (100, 190), (100, 260)),
+        ]
+    ),
+]  # fmt: skip
 
 
-def verdicts(statement, result, *changes):
-    return [
-        statement(result).verdict,
-        *(statement(one(result)).verdict for one in changes),
-    ]
-
-
-@pytest.mark.parametrize(("statement", "found", "open_by", "refuted_by"), REPLICATED)
-def test_replicates_decide_or_do_not(statement, found, open_by, refuted_by):
-    changes = [with_runs(*one) for one in (open_by, refuted_by) if one is not None]
+@pytest.mark.parametrize(("statement", "found", "changes"), REPLICATED)
+def test_replicates_decide_or_do_not(statement, found, changes):
     every = [Verdict.CONFIRMED, Verdict.UNDECIDED, Verdict.NOT_CONFIRMED]
-    assert verdicts(statement, found, *changes) == every[: len(changes) + 1]
-
-
-@pytest.mark.parametrize(("statement", "part", "open_by", "count"), NESTED)
-def test_replicates_of_masked_features_decide_or_do_not(
-    statement, part, open_by, count
-):
-    assert verdicts(
-        statement,
-        MASKED,
-        moved(part, with_runs(*open_by)),
-        moved(part, with_runs(*open_by[:2], count)),
-    ) == [Verdict.CONFIRMED, Verdict.UNDECIDED, Verdict.NOT_CONFIRMED]
-
-
-@pytest.mark.parametrize(("statement", "part", "method", "few", "none"), IN_PAIRS)
-def test_coverage_is_decided_or_is_not(statement, part, method, few, none):
-    assert verdicts(
-        statement,
-        COVERED,
-        with_pairs(part, method, *few),
-        with_pairs(part, method, *none),
-    ) == [Verdict.CONFIRMED, Verdict.UNDECIDED, Verdict.NOT_CONFIRMED]
+    results = [found, *(one(found) for one in changes)]
+    assert [statement(own).verdict for own in results] == every[: len(results)]
 
 
 @pytest.mark.parametrize(("n", "k"), [(20, 20), (24, 0), (24, 7), (300, 270)])
@@ -335,36 +317,24 @@ def test_intervals_of_differences_hold_them(rng):
 
 # other statements fail where what was measured says otherwise
 
+
+def seconds(value, method):
+    return with_column("seconds", value, method=method)
+
+
+FIRST, SECOND = (partial(timing.patches_first, place=place) for place in (1, 2))
+CURVES = ideal.ideal_curves()
+SLOW_PATCHES = seconds(99.0, "iLOCO-MP (p)")(TIMES)
 CASES = [
     (masked.scores_are_exact, MASKED, moved("scores", lambda z: 1.002 * z)),
-    (masked.scores_are_exact, MASKED, moved("scores", lambda z: z[:, ::-1])),
-    (
-        timing.split_first_when_small,
-        with_column("seconds", 99.0, method="iLOCO-MP (p)")(TIMES),
-        with_column("seconds", 1.0, method="iLOCO-MP (p)"),
-    ),
-    (
-        partial(timing.patches_first, place=1),
-        TIMES,
-        with_column("seconds", 1.0, method="iLOCO-Split (p)"),
-    ),
-    (
-        partial(timing.patches_first, place=2),
-        TIMES,
-        with_column("seconds", 1e4, method="iLOCO-MP (p)"),
-    ),
-    (timing.h_is_slow, TIMES, with_column("seconds", 99.0, method=H)),
-    (timing.faith_is_slow, TIMES, with_column("seconds", 99.0, method=FAITH)),
-    (
-        ideal.known_leak,
-        ideal.ideal_curves(),
-        moved("scores", lambda scores: 1.001 * scores),
-    ),
-    (
-        ideal.known_leak,
-        ideal.ideal_curves(),
-        moved("scores", lambda scores: scores[:, ::-1]),
-    ),
+    (masked.scores_are_exact, MASKED, moved("scores", np.fliplr)),
+    (timing.split_first_when_small, SLOW_PATCHES, seconds(1.0, "iLOCO-MP (p)")),
+    (FIRST, TIMES, seconds(1.0, "iLOCO-Split (p)")),
+    (SECOND, TIMES, seconds(1e4, "iLOCO-MP (p)")),
+    (timing.h_is_slow, TIMES, seconds(99.0, H)),
+    (timing.faith_is_slow, TIMES, seconds(99.0, FAITH)),
+    (ideal.known_leak, CURVES, moved("scores", lambda scores: 1.001 * scores)),
+    (ideal.known_leak, CURVES, moved("scores", np.fliplr)),
     (patches.shares_are_exact, patches.patch_shares(), lambda result: 1.001 * result),
     (designs.eigenvalue_is_known, designs.printed_eigenvalue(), lambda x: 1.001 * x),
 ]
@@ -379,23 +349,19 @@ def test_a_statement_fails_of_what_is_measured_wrongly(statement, found, change)
 # what is not confirmed would be, were it as printed
 
 
-def test_what_ideal_learners_deny_would_hold_of_refits():
-    curves = ideal.ideal_curves()
+def test_what_is_denied_would_hold_of_refits_and_positive_definite_designs():
     zero = np.zeros((7, 45))
     zero[:, 0] = 9.0
-    assert not ideal.zero_without_interaction(curves).holds
-    assert ideal.zero_without_interaction(
-        dataclasses.replace(curves, scores=zero)
-    ).holds
-
-
-def test_designs_that_are_positive_definite_are_confirmed():
+    assert not ideal.zero_without_interaction(CURVES).holds
+    assert ideal.zero_without_interaction(replace(CURVES, scores=zero)).holds
     assert not designs.printed_design(designs.printed_eigenvalue()).holds
     assert designs.printed_design(0.1).holds
+    # times that differ by less than twice decide nothing
+    assert timing.split_first_when_small(TIMES).verdict is Verdict.UNDECIDED
 
 
 def test_a_small_curve_is_measured_from_end_to_end():
-    tiny = dataclasses.replace(
+    tiny = replace(
         REDUCED, n_patches={"KRBF": 300}, n_replicates={"KRBF": 1}, ratios=(8.0,)
     )
     curve = success.SuccessCurve(
@@ -408,7 +374,3 @@ def test_a_small_curve_is_measured_from_end_to_end():
     assert result.shares[SPLIT].tolist() == [1.0]
     assert set(result.shares) == {SPLIT, FIFTH, HALF, H, FAITH}
     assert result.to_frame()["at"].tolist() == [8.0]
-
-
-def test_times_that_differ_by_less_than_twice_decide_nothing():
-    assert timing.split_first_when_small(TIMES).verdict is Verdict.UNDECIDED

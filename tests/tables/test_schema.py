@@ -1,7 +1,8 @@
-"""Schemas of tables: there and back, distances, and refusals that name the place."""
+"""Schemas of tables: there and back, saved, distances, and refusals by place."""
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, names_of, some_columns, with_exchanged
 
 
 X = pd.DataFrame(
@@ -116,42 +117,148 @@ def test_permuted_rows_are_encoded_alike(frame, random):
 
 def test_a_table_with_declared_columns_and_groups_comes_back(schema):
     points, labels = schema.encode(X)
-    pd.testing.assert_frame_equal(schema.decode(points, labels), X)
+    again = pickle.loads(pickle.dumps(schema))
+    for one in (schema, again):
+        pd.testing.assert_frame_equal(one.decode(points, labels), X)
+    assert repr(schema) == "TableSchema(7 columns: 2 numeric, 5 categorical)"
+    # rows are named only if there is a name for each
+    for own, index in ((labels, list("pqrs")), (Labels(), [0, 1, 2, 3])):
+        assert schema.decode(points, own).index.tolist() == index
+    assert schema.decode(points[:2], labels).index.tolist() == [0, 1]
 
 
-def test_a_group_is_one_column_in_the_place_of_its_first(schema):
+def test_columns_have_their_names_categories_and_moments(schema):
     names = ("age", "colour", 3, ("size", 1), "dose", "kind", "job")
+    points, labels = schema.encode(X)
     assert schema.names == names
-    assert schema.encode(X)[1].features == tuple(map(str, names))
+    assert labels.features == tuple(map(str, names))
     np.testing.assert_array_equal(schema.categorical, [0, 1, 1, 1, 0, 1, 1])
-    np.testing.assert_array_equal(schema.encode(X)[0][:, 5], [0, 1, 1, 0])
-
-
-def test_categories_have_their_frequencies(schema):
+    np.testing.assert_array_equal(points[:, 5], [0, 1, 1, 0])  # where its first stood
     colour, size, kind, job = (schema.columns[j] for j in (1, 3, 5, 6))
-    assert colour.categories[:-1] == ("blue", "green", "red")
-    np.testing.assert_array_equal(colour.frequencies, [0.25, 0.25, 0.5, 0])
-    assert size.categories[:-1] == ("s", "m", "l")
-    np.testing.assert_array_equal(size.frequencies, [0.75, 0, 0.25, 0])
+    for column, categories, frequencies in [
+        (colour, ("blue", "green", "red"), [0.25, 0.25, 0.5, 0]),
+        (size, ("s", "m", "l"), [0.75, 0, 0.25, 0]),
+        (job, (3, 5, 7), [0.5, 0.25, 0.25, 0]),
+    ]:
+        assert column.categories[:-1] == categories
+        assert pd.isna(column.categories[-1])
+        np.testing.assert_array_equal(column.frequencies, frequencies)
     assert kind.categories == ("is_a", "is_b")
     np.testing.assert_array_equal(kind.frequencies, [0.5, 0.5])
-    assert job.categories[:-1] == (3, 5, 7)
-    assert all(pd.isna(c.categories[-1]) for c in (colour, size, job))
+    assert schema.columns[0].mean == pytest.approx(X["age"].mean())
+    assert schema.columns[0].std == pytest.approx(X["age"].std(ddof=0))
 
 
-def test_numbers_have_their_mean_and_deviation(schema):
-    age = schema.columns[0]
-    assert age.mean == pytest.approx(X["age"].mean())
-    assert age.std == pytest.approx(X["age"].std(ddof=0))
+def test_parts_of_tables():
+    frame = X[["age", "dose"]]
+    assert names_of(frame) == ("age", "dose")
+    pd.testing.assert_frame_equal(some_columns(frame, [1]), frame[["dose"]])
+    table = np.array([[1, 5], [2, 6], [3, 7]])
+    exchanged = with_exchanged(table, [1], np.array([2, 0, 1]))
+    np.testing.assert_array_equal(exchanged, [[1, 7], [2, 5], [3, 6]])
 
 
-def test_repr_counts_the_columns(schema):
-    assert repr(schema) == "TableSchema(7 columns: 2 numeric, 5 categorical)"
+# --- saved as text, numbers and arrays
 
 
-def test_a_schema_survives_pickling(schema):
-    again = pickle.loads(pickle.dumps(schema))
-    pd.testing.assert_frame_equal(again.decode(*schema.encode(X)), X)
+TABLES = {
+    "numbers": pd.DataFrame({"a": [1.5, 2.5, np.nan], "b": [1, 2, 2]}),
+    "names that are numbers": pd.DataFrame(np.eye(3), columns=[0, 1, "two"]),
+    "text": pd.DataFrame({"c": ["x", "y", "x"], "d": [True, False, True]}),
+    "missing text": pd.DataFrame({"c": ["x", None, "x"], "d": ["u", np.nan, "v"]}),
+    "text as pandas 3 has it": pd.DataFrame({"c": pd.Series(["x", "y"], dtype="str")}),
+    "nullable": pd.DataFrame(
+        {
+            "i": pd.array([1, None, 3], dtype="Int64"),
+            "f": pd.array([0.5, None, 2.5], dtype="Float64"),
+            "b": pd.array([True, None, False], dtype="boolean"),
+            "s": pd.array(["x", None, "y"], dtype="string"),
+        }
+    ),
+    "categories": pd.DataFrame(
+        {
+            "plain": pd.Categorical(["b", "a", "b"]),
+            "ordered": pd.Categorical([3, 1, 3], [3, 2, 1], ordered=True),
+            "missing": pd.Categorical(["u", None, "v"]),
+        }
+    ),
+    "objects": pd.DataFrame({"o": np.array(["x", 3, True], dtype=object)}),
+    "text of pyarrow": pd.DataFrame({"s": pd.array(["x", "y"], "string[pyarrow]")}),
+    "named columns": pd.DataFrame(np.eye(2), columns=pd.Index(["a", "b"], name="k")),
+    "small numbers": pd.DataFrame({"a": np.array([1, 2, 3], dtype="int8")}),
+    "32 bits": pd.DataFrame({"a": np.array([0.1, 2, 3], dtype="float32")}),
+}
+
+
+def again(schema):
+    arrays: dict[str, np.ndarray] = {}
+    header = json.loads(json.dumps(schema.packed_into(arrays)))
+    return po.TableSchema.unpacked_from(header, arrays)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
+def test_a_schema_reads_and_writes_tables_as_before(table):
+    schema = po.TableSchema.of(table)
+    same = again(schema)
+    points, labels = schema.encode(table)
+    there, again_labels = same.encode(table)
+    np.testing.assert_array_equal(points, there)
+    assert labels == again_labels
+    pd.testing.assert_frame_equal(schema.decode(points), same.decode(points))
+    np.testing.assert_array_equal(schema.scales(), same.scales())
+    np.testing.assert_array_equal(schema.coordinates(table), same.coordinates(table))
+    for one, other in zip(schema.columns, same.columns, strict=True):
+        for name, value in vars(one).items():
+            if name in ("frequencies", "mean", "std", "missing_share"):
+                np.testing.assert_array_equal(value, getattr(other, name))
+
+
+def test_groups_and_declared_categories_stay_what_they_are(schema):
+    same = again(schema)
+    assert same.names == schema.names
+    np.testing.assert_array_equal(same.encode(X)[0], schema.encode(X)[0])
+    np.testing.assert_array_equal(same.categorical, schema.categorical)
+    polars = pytest.importorskip("polars")
+    other = po.TableSchema.of(polars.DataFrame({"a": [1.0, 2.0]}))
+    with pytest.raises(InvalidInput, match=r"fit on data\.to_pandas"):
+        other.packed_into({})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame(
+            {"d": pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"]))}
+        ),
+        pd.DataFrame({"i": pd.cut(pd.Series([1.0, 2.0]), 2)}),
+        pd.DataFrame({pd.Timestamp("2020-01-01"): [1.0, 2.0]}),
+        pd.DataFrame([[1.0, 2.0]], columns=pd.MultiIndex.from_tuples([(1, 2), (1, 3)])),
+    ],
+)
+def test_what_is_neither_text_nor_number_is_refused(table):
+    schema = po.TableSchema.of(table)
+    with pytest.raises(InvalidInput, match="saved"):
+        schema.packed_into({})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header.pop("header"),
+        lambda header: header["columns"].append({"Numeric": {}}),
+        lambda header: header["columns"].append({"System": {}}),
+        lambda header: header["columns"].append(3),
+        lambda header: header.update(header=None),
+        lambda header: header["columns"][0]["Numeric"].update(dtype={"dtype": "what"}),
+        lambda header: header["columns"][0]["Numeric"].update(std={"array": "none"}),
+    ],
+)
+def test_text_that_is_no_schema_is_refused(change):
+    arrays: dict[str, np.ndarray] = {}
+    header = po.TableSchema.of(TABLES["numbers"]).packed_into(arrays)
+    change(header)
+    with pytest.raises(InvalidInput, match="its schema makes no sense"):
+        po.TableSchema.unpacked_from(header, arrays)
 
 
 # --- decoding what never was in a table
@@ -174,13 +281,6 @@ def test_a_number_that_its_dtype_would_change_makes_the_column_float64(dtype, va
     decoded = schema.decode(np.array([[value], [1.0]]))["a"]
     assert decoded.dtype == np.float64
     assert decoded.tolist() == [value, 1.0]
-
-
-def test_rows_are_named_only_if_there_is_a_name_for_each(schema):
-    points, labels = schema.encode(X)
-    assert schema.decode(points, labels).index.tolist() == ["p", "q", "r", "s"]
-    assert schema.decode(points[:2], labels).index.tolist() == [0, 1]
-    assert schema.decode(points, Labels()).index.tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("code", [0.5, -1.0, 4.0, np.nan])

@@ -1,14 +1,15 @@
 """Scores of other methods: formulas by loops, closed forms, and other libraries."""
 
+from __future__ import annotations
+
 from inspect import signature
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from exact_csv import read_csv
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.inspection import partial_dependence
 from sklearn.tree import DecisionTreeRegressor
@@ -26,6 +27,7 @@ from propopt.interactions.comparisons import RowGames
 
 
 SUBSETS = [set(s) for size in range(5) for s in combinations(range(4), size)]
+FEW = {"n_rows": 3, "n_background": 5}
 
 
 def curved(X):
@@ -37,34 +39,27 @@ def X(rng):
     return rng.normal(size=(25, 4))
 
 
-def games_of(X, n_rows=3, n_background=5) -> RowGames:
-    return RowGames.of(
-        curved, X, target=None, groups=None,
-        n_rows=n_rows, n_background=n_background, rng=0,
-    )  # fmt: skip
+def games_of(X, function=curved, rng=0, **sizes):
+    sizes = {**FEW, **sizes}
+    return RowGames.of(function, X, target=None, groups=None, rng=rng, **sizes)
 
 
-def literal(own: RowGames, row: int, known: set[int]) -> float:
+def literal(own, row, known):
     mixed = own.background.copy()
     mixed[:, list(known)] = own.points[row, list(known)]
     return float(curved(mixed).mean())
 
 
-def test_games_are_means_over_the_background(X):
+def test_games_are_means_over_the_background(X, monkeypatch):
     own = games_of(X)
     for row in range(3):
         for known in SUBSETS:
             place = sum(2**j for j in known)
             expected = pytest.approx(literal(own, row, known), rel=1e-13)
             assert own.table[row, place] == expected
-
-
-def test_games_do_not_depend_on_how_many_rows_go_into_a_call(X, monkeypatch):
-    whole = games_of(X).table
-    monkeypatch.setattr(
-        comparisons, "MODEL_CALLS", comparisons.MODEL_CALLS.__class__(1, 1)
-    )
-    np.testing.assert_array_equal(games_of(X).table, whole)
+    one = comparisons.MODEL_CALLS.__class__(1, 1)  # however few rows go into a call
+    monkeypatch.setattr(comparisons, "MODEL_CALLS", one)
+    assert_array_equal(games_of(X).table, own.table)
 
 
 @pytest.mark.skipif(
@@ -76,10 +71,10 @@ def test_h_is_what_partial_dependence_of_scikit_learn_gives(X):
     result = h_statistic(tree, X, n_rows=25, n_background=25)
 
     def dependence(columns):
+        how = {"method": "brute", "kind": "average"}
         values = {j: X[:, j] for j in columns}
-        got = partial_dependence(
-            tree, X, columns, custom_values=values, method="brute", kind="average"
-        )["average"][0]
+        got = partial_dependence(tree, X, columns, custom_values=values, **how)
+        got = got["average"][0]
         at_rows = got if got.ndim == 1 else np.diag(got)
         return at_rows - at_rows.mean()
 
@@ -89,18 +84,16 @@ def test_h_is_what_partial_dependence_of_scikit_learn_gives(X):
         assert h == pytest.approx((beyond**2).sum() / (both**2).sum(), rel=1e-9)
 
 
-def test_h_of_a_product_of_centred_columns_is_one(rng):
-    X = rng.permuted(np.repeat([-1.0, 1.0], 8))[:, None] * np.ones((1, 3))
-    X[:, 1] = np.tile([-1.0, 1.0], 8)
-    X[:, 2] = np.repeat([-1.0, 1.0], 8)
-    result = h_statistic(lambda X: 3.0 * X[:, 0] * X[:, 1], X).matrix()
+def test_h_of_a_product_of_centred_columns_is_one(rng, X):
+    corners = rng.permuted(np.repeat([-1.0, 1.0], 8))[:, None] * np.ones((1, 3))
+    corners[:, 1] = np.tile([-1.0, 1.0], 8)
+    corners[:, 2] = np.repeat([-1.0, 1.0], 8)
+    result = h_statistic(lambda X: 3.0 * X[:, 0] * X[:, 1], corners).matrix()
     assert result[0, 1] == pytest.approx(1.0, abs=1e-14)
-    sizes = h_statistic(lambda X: 3.0 * X[:, 1] * X[:, 2], X, scaled=False).matrix()
-    assert sizes[1, 2] == pytest.approx(3.0, abs=1e-14)
-    assert sizes[0, 1] == pytest.approx(0.0, abs=1e-14)
-
-
-def test_h_of_pairs_without_any_effect_is_zero_and_no_division(X):
+    sizes = h_statistic(lambda X: 3.0 * X[:, 1] * X[:, 2], corners, scaled=False)
+    assert sizes.matrix()[1, 2] == pytest.approx(3.0, abs=1e-14)
+    assert sizes.matrix()[0, 1] == pytest.approx(0.0, abs=1e-14)
+    # of pairs without any effect it is zero and no division
     result = h_statistic(lambda X: 1e6 + X[:, 0], X).matrix()
     assert np.nanmax(result) < 1e-12
     assert (np.isnan(result) == np.eye(4, dtype=bool)).all()
@@ -108,16 +101,15 @@ def test_h_of_pairs_without_any_effect_is_zero_and_no_division(X):
 
 def taylor_interactions(values):
     """The sum of the definition, for all pairs of four players."""
-    results = {}
-    for pair in combinations(range(4), 2):
-        rest = [s for s in SUBSETS if not s & set(pair)]
-        results[pair] = sum(
+    return {
+        pair: sum(
             2 / 4 / comb(3, len(s))
             * (-1) ** len(part) * values[frozenset(s | set(part))]
-            for s in rest
+            for s in SUBSETS if not s & set(pair)
             for part in [pair, pair[:1], pair[1:], ()]
-        )  # fmt: skip
-    return results
+        )
+        for pair in combinations(range(4), 2)
+    }  # fmt: skip
 
 
 def faithful_interactions(values):
@@ -125,73 +117,63 @@ def faithful_interactions(values):
     moebius = {
         frozenset(s): sum(
             (-1) ** (len(s) - len(part)) * values[frozenset(part)]
-            for part in SUBSETS
-            if part <= s
+            for part in SUBSETS if part <= s
         )
         for s in SUBSETS
-    }
-
-    def weight(size):
-        return comb(size - 1, 2) / comb(size + 1, 4)
-
+    }  # fmt: skip
     return {
         pair: moebius[frozenset(pair)]
-        + 2 / 4 * comb(2, 2)
-        * sum(
-            weight(len(s)) * m
-            for s, m in moebius.items()
-            if len(s) > 2 and set(pair) < s
+        + 2 / 4 * sum(
+            comb(len(s) - 1, 2) / comb(len(s) + 1, 4) * m
+            for s, m in moebius.items() if len(s) > 2 and set(pair) < s
         )
         for pair in combinations(range(4), 2)
     }  # fmt: skip
 
 
-def mean_sizes(index, own):
+@pytest.mark.parametrize(
+    ("package", "index", "definition"),
+    [
+        ("shapiq", faith_shap, faithful_interactions),
+        pytest.param("shap", shap_interactions, taylor_interactions,
+                     marks=pytest.mark.slow),  # it compiles for some seconds
+    ],
+)  # fmt: skip
+def test_indices_are_their_definitions(package, index, definition, X):
+    pytest.importorskip(package)
+    own = games_of(X)
     rows = [
-        index({frozenset(s): literal(own, row, s) for s in SUBSETS})
-        for row in range(len(own.points))
+        definition({frozenset(s): literal(own, row, s) for s in SUBSETS})
+        for row in range(3)
     ]
-    return np.mean([[abs(row[pair]) for pair in row] for row in rows], axis=0)
-
-
-def test_faith_shap_is_its_closed_form(X):
-    pytest.importorskip("shapiq")
-    expected = mean_sizes(faithful_interactions, games_of(X))
-    result = faith_shap(curved, X, n_rows=3, n_background=5)
-    np.testing.assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-11)
-
-
-@pytest.mark.slow  # the package compiles for some seconds
-def test_shap_interactions_are_their_definition(X):
-    pytest.importorskip("shap")
-    expected = mean_sizes(taylor_interactions, games_of(X))
-    result = shap_interactions(curved, X, n_rows=3, n_background=5)
-    np.testing.assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-14)
+    expected = np.mean([np.abs(list(row.values())) for row in rows], axis=0)
+    result = index(curved, X, **FEW)
+    assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.slow  # the package compiles for some seconds
 def test_an_index_of_a_product_is_the_product_of_differences(X):
+    pytest.importorskip("shapiq")
+
     def product(X):
         return 2.0 * X[:, 0] * X[:, 2]
 
-    own = RowGames.of(
-        product, X, target=None, groups=None, n_rows=4, n_background=6, rng=1
-    )
+    sizes = {"n_rows": 4, "n_background": 6, "rng": 1}
+    own = games_of(X, product, **sizes)
     apart = own.points[:, None] - own.background  # (4, 6, D)
     expected = np.abs(2.0 * (apart[..., 0] * apart[..., 2]).mean(axis=1)).mean()
     for index in (shap_interactions, faith_shap):
-        result = index(product, X, n_rows=4, n_background=6, rng=1).matrix()
+        result = index(product, X, **sizes).matrix()
         assert result[0, 2] == pytest.approx(expected, rel=1e-8)
         assert np.nanmax(np.abs(np.delete(result, 2, axis=1)[0])) < 1e-8
 
 
 def test_groups_are_one_feature_and_names_are_kept(X):
+    def products(table):
+        return table["a"] * table["b"] + table["c"] * table["d"]
+
     table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    result = h_statistic(
-        lambda table: table["a"] * table["b"] + table["c"] * table["d"],
-        table,
-        groups={"a and b": ["a", "b"]},
-    )
+    result = h_statistic(products, table, groups={"a and b": ["a", "b"]})
     assert result.names == ("a and b", "c", "d")
     assert result.top(1).iloc[0, :2].tolist() == ["c", "d"]
     assert result.matrix()[0, 1:].max() < 1e-20
@@ -201,22 +183,20 @@ def test_the_class_is_that_which_is_named(rng):
     X = rng.normal(size=(120, 3))
     y = np.where(X[:, 0] * X[:, 1] > 0.3, "x", np.where(X[:, 2] > 0, "y", "z"))
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
-
-    def probability(X):
-        return forest.predict_proba(X)[:, 0]
-
     result = h_statistic(forest, X, target="x", scaled=False)
-    known = h_statistic(probability, X, scaled=False)
-    np.testing.assert_allclose(result.estimates, known.estimates, rtol=1e-12)
+    known = h_statistic(lambda X: forest.predict_proba(X)[:, 0], X, scaled=False)
+    assert_allclose(result.estimates, known.estimates, rtol=1e-12)
     assert result.top(1).iloc[0, :2].tolist() == [0, 1]
 
 
 def test_the_same_seed_draws_the_same_rows(X):
     few = {"n_rows": 7, "n_background": 8}
     first, same, other = (h_statistic(curved, X, rng=k, **few) for k in (3, 3, 4))
-    np.testing.assert_array_equal(first.estimates, same.estimates)
+    assert_array_equal(first.estimates, same.estimates)
     assert (first.estimates != other.estimates).all()
     assert first.n_rows == 7
+    with pytest.raises(InvalidInput, match="k: expected an integer >= 1"):
+        first.top(0)
 
 
 def test_too_many_features_are_refused_with_what_would_do(rng):
@@ -225,16 +205,10 @@ def test_too_many_features_are_refused_with_what_would_do(rng):
         faith_shap(lambda X: X[:, 0], rng.normal(size=(4, 16)))
 
 
-def test_a_table_of_pairs_is_written_as_it_is(X, tmp_path):
-    result = h_statistic(curved, X)
-    result.to_csv(tmp_path / "pairs.csv")
-    read = read_csv(tmp_path / "pairs.csv")
-    pd.testing.assert_frame_equal(read, result.to_frame(), check_exact=True)
-    with pytest.raises(InvalidInput, match="k: expected an integer >= 1"):
-        result.top(0)
+# ---- their result
 
 
-def pair_scores(**fields: Any) -> PairScores:
+def pair_scores(**fields):
     given = {
         "sets": np.array([(0, 1), (0, 2), (1, 2)]),
         "names": ("a", "<b>\x1b", "c"),
@@ -246,20 +220,8 @@ def pair_scores(**fields: Any) -> PairScores:
     return PairScores(**{**given, **fields})
 
 
-def test_ties_keep_the_order_of_the_pairs():
-    assert pair_scores().top(2).index.tolist() == [1, 2]
-
-
-@pytest.mark.parametrize("quantity", [None, Quantity(model="Ridge", outcome="price")])
-def test_a_saved_file_is_the_same_scores(tmp_path, quantity):
-    scores = pair_scores(quantity=quantity)
-    scores.save(tmp_path / "pairs")
-    loaded = PairScores.load(tmp_path / "pairs.npz")
-    assert str(loaded) == str(scores)
-    assert loaded.labels == scores.labels
-    for name, value in vars(scores).items():
-        np.testing.assert_array_equal(getattr(loaded, name), value, strict=True)
-    pd.testing.assert_frame_equal(loaded.to_frame(), scores.to_frame())
+def broken(*values):
+    return {"estimates": np.array(values)}
 
 
 @pytest.mark.parametrize(
@@ -268,26 +230,20 @@ def test_a_saved_file_is_the_same_scores(tmp_path, quantity):
         ({"sets": np.array([(0, 1), (0, 2), (1, 3)])}, "sets: expected ascending"),
         ({"sets": np.array([(0, 1), (0, 2), (2, 1)])}, "sets: expected ascending"),
         ({"sets": np.array([(0, 1, 2)] * 3)}, r"sets: expected shape \(3, 2\)"),
-        ({"estimates": np.array([1.0, -1.0, 0.0])}, "estimates: expected numbers >= 0"),
-        (
-            {"estimates": np.array([1.0, np.nan, 0.0])},
-            "estimates: 1 of 3 values are not finite",
-        ),
-        ({"estimates": np.ones(2)}, "estimates: expected shape"),
+        (broken(1.0, -1.0, 0.0), "estimates: expected numbers >= 0"),
+        (broken(1.0, np.nan, 0.0), "estimates: 1 of 3 values are not finite"),
+        (broken(1.0, 1.0), "estimates: expected shape"),
         ({"n_rows": 0}, "n_rows: expected an integer >= 1"),
         ({"method": None}, "method: expected text"),
     ],
 )
 def test_what_is_no_score_of_pairs_is_not_saved(tmp_path, fields, message):
-    def save() -> None:
-        pair_scores(**fields).save(tmp_path / "pairs.npz")
-
     with pytest.raises(InvalidInput, match=rf"^(.* cannot be saved: )?{message}"):
-        save()
+        pair_scores(**fields).save(tmp_path / "pairs.npz")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_card_tells_which_pair_is_first_of_whom_and_that_no_error_is_known():
+def test_a_card_tells_which_pair_is_first_of_whom_and_that_no_error_is_known(X):
     scores = pair_scores(quantity=Quantity(model="Ridge"))
     assert str(scores) == (
         "a × c interact most in the prediction of Ridge, of 3 pairs\n"
@@ -298,12 +254,10 @@ def test_a_card_tells_which_pair_is_first_of_whom_and_that_no_error_is_known():
         "of one fitted model, without intervals: no error is known"
     )
     assert "<b>" not in scores._repr_html_()
+    assert scores.top(2).index.tolist() == [1, 2]  # ties keep the order of the pairs
     none = pair_scores(estimates=np.zeros(3))
     assert none.card().title == "None of 3 pairs interacts"
     assert repr(scores) == "PairScores(3 pairs; 3 features; 7 rows; some method)"
-
-
-def test_a_card_of_many_pairs_has_ten(X):
     many = h_statistic(lambda X: X.prod(axis=1), np.hstack([X, X[:, :2] ** 2]))
     card = many.card()
     assert [row.value for row in card.rows] == sorted(many.estimates, reverse=True)[:10]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -220,29 +221,30 @@ def test_what_was_damaged_is_fitted_again(place, marks):
     assert n_fits(marks) == 3 * 64
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    ("other", "words"),
-    [
-        (lambda s: fitted(s, X + 1e-12, Y), ["the table is another"]),
-        (lambda s: fitted(s, X, 1.001 * Y), ["the target is another"]),
-        (lambda s: fitted(s, X[:, ::-1], -Y), ["the table is an", "the target is an"]),
-        (
-            lambda s: fitted(s, X, Y, Ridge(2)),
-            ["the learner is Ridge(alpha=2) and was"],
-        ),
-        (lambda s: fitted(s, X, Y, Ridge(), seed=1), ["the seed is 1 and was 0"]),
-        (lambda s: fitted(s, pd.DataFrame(X), Y), ["the table is another"]),
-        (
-            lambda s: fitted(s, X, Y, Ridge(), sample_weight=np.ones(90)),
-            ["sample_weight is another"],
-        ),
-        (
-            lambda s: fitted(s, X, Y, groups={"ab": [0, 1]}, order=1),
-            ["the features is another"],
-        ),
-    ],
-)
+def of_scheme(**changes):
+    return lambda s: fitted(replace(s, **changes), X, Y, Ridge())
+
+
+TABLE, LEARNER = "the table is another", "the learner is Ridge(alpha=2) and was"
+OTHERS = [
+    (lambda s: fitted(s, X + 1e-12, Y), [TABLE]),
+    (lambda s: fitted(s, X, 1.001 * Y), ["the target is another"]),
+    (lambda s: fitted(s, X[:, ::-1], -Y), ["the table is an", "the target is an"]),
+    (lambda s: fitted(s, X, Y, Ridge(2)), [LEARNER]),
+    (lambda s: fitted(s, X, Y, Ridge(), seed=1), ["the seed is 1 and was 0"]),
+    (lambda s: fitted(s, pd.DataFrame(X), Y), [TABLE]),
+    (lambda s: fitted(s, X, Y, Ridge(), sample_weight=ONES), ["weight is another"]),
+    (lambda s: fitted(s, X, Y, Ridge(), **PAIR), ["the features is another"]),
+    (of_scheme(rows=21), ["the rows of a patch is 21 and was 20"]),
+    (of_scheme(n_features=2), ["the features of a patch is 2 and was 3"]),
+    (of_scheme(columns="bernoulli"), ["the columns is bernoulli and was fixed"]),
+]
+ONES, PAIR = np.ones(90), {"groups": {"ab": [0, 1]}, "order": 1}
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(("other", "words"), OTHERS)
+@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
 def test_another_problem_is_refused_and_what_differs_is_named(place, other, words):
     fitted(many(folder=place), X, Y, Ridge())
     with pytest.raises(InvalidInput) as caught:
@@ -251,24 +253,8 @@ def test_another_problem_is_refused_and_what_differs_is_named(place, other, word
         assert own in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"rows": 21}, "the rows of a patch is 21 and was 20"),
-        ({"n_features": 2}, "the features of a patch is 2 and was 3"),
-        ({"columns": "bernoulli"}, "the columns is bernoulli and was fixed"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
-def test_another_scheme_is_refused_and_what_differs_is_named(place, settings, words):
-    fitted(many(folder=place), X, Y)
-    with pytest.raises(InvalidInput, match=words):
-        fitted(many(folder=place, **settings), X, Y)
-
-
 def test_probabilities_of_all_classes_are_another_problem_than_those_of_the_own(place):
-    labels = np.where(Y > 0, "yes", "no")
-    learner = DecisionTreeClassifier()
+    labels, learner = np.where(Y > 0, "yes", "no"), DecisionTreeClassifier()
     fitted(many(folder=place), X, labels, learner)
     with pytest.raises(InvalidInput, match="the error is another"):
         fitted(many(folder=place), X, labels, learner, error=brier)
@@ -366,18 +352,14 @@ def test_learners_are_the_same_in_every_process():
     assert said[0] == said[1]
 
 
-def test_folders_of_something_else_are_refused(place):
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
+)
+def test_folders_of_something_else_are_refused(place, text):
     place.mkdir()
     (place / "thesis.tex").touch()
     with pytest.raises(InvalidInput, match=r"holds other files and no problem\.json"):
         fitted(many(folder=place), X, Y)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
-)
-def test_problems_of_something_else_are_refused(place, text):
-    place.mkdir()
     (place / fitting.PROBLEM).write_text(text)
     with pytest.raises(InvalidInput, match="is not what minipatches write there"):
         fitted(many(folder=place), X, Y)

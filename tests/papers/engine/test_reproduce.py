@@ -1,21 +1,40 @@
-"""``python -m papers``: what is run, written and told."""
+"""``python -m papers``: what is run, found, written, told, and held against records."""
 
 from __future__ import annotations
 
 import dataclasses
+import warnings
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
+import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
 from reproduction import FILE, INDUCTIVE, figure, panel, paper
 
-from papers import PAPERS
+import propopt as po
+from papers import PAPERS, read_choice, read_choices
 from papers.__main__ import main
-from papers.engine import Invariant, reproduce_paper, run, statements
+from papers.engine import Claim, Invariant, Paper, Study, reproduce_paper, run
+from papers.engine import statements as everywhere
+from papers.engine.figure import PaperFigure
+from papers.engine.pages import (
+    in_markdown,
+    markdown_list,
+    markdown_table,
+    write_markdown,
+)
+from papers.engine.panels import Panel
+from papers.engine.studies import draw_charts, no_numbers
+from papers.engine.tally import Drift, FigureReport, Tally
 from papers.properties import induction
+from papers.properties.own_table import panel_of_table
 from papers.properties.paper import PROPERTIES
 from propopt.base.errors import InvalidInput
+from propopt.functions import Power
+from propopt.problems import Problem
 
 
 @pytest.fixture
@@ -25,30 +44,236 @@ def file(tmp_path):
     return path
 
 
-def test_a_panel_tells_the_excess_of_each_inductive_explanation(tmp_path, monkeypatch):
-    path = tmp_path / "later.yaml"
-    path.write_text(INDUCTIVE, encoding="utf-8")
-    one = dataclasses.replace(
-        panel(path, induction.never_below), distances=induction.inductive_distances
+@pytest.fixture
+def reproduce(monkeypatch):
+    """The exit code, and the first page, of a figure that is called tiny."""
+
+    def made(folder, own, *options, **recorded):
+        monkeypatch.setitem(PAPERS, "small", paper(own, **recorded))
+        arguments = ["tiny", "--paper", "small", "--output", str(folder)]
+        code, page = main([*arguments, *options]), folder / "README.md"
+        return code, page.read_text(encoding="utf-8") if page.exists() else None
+
+    return made
+
+
+# ---- findings: verdicts and counts
+
+
+def claim(value=1.0, *, statement="it falls", **settings):
+    """Holds for values up to one."""
+    return Claim(statement=statement, value=value, sense="<=", limit=1.0, **settings)
+
+
+def invariant(value=1.0, statement="no gap"):
+    return Invariant(statement=statement, value=value, sense="<=", limit=1.0)
+
+
+@pytest.mark.parametrize("kind", [Invariant, Claim])
+@pytest.mark.parametrize(
+    ("value", "sense", "limit", "holds"),
+    [
+        (1.0, "<=", 1.0, True),
+        (1.0, "<=", 0.999, False),
+        (1.0, ">=", 1.0, True),
+        (1.0, ">=", 1.001, False),
+        (np.nan, "<=", 0.0, False),
+        (np.nan, ">=", 0.0, False),
+    ],
+)
+def test_a_finding_holds_on_its_side_of_the_limit(kind, value, sense, limit, holds):
+    result = kind(statement="s", value=value, sense=sense, limit=limit)
+    assert result.holds is holds
+    assert bool(result.margin >= 0) is holds
+
+
+DIFFERS = {"difference": "few points"}
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (invariant(1.0), "PASS"),
+        (invariant(1.001), "FAIL"),
+        (claim(1.0), "confirmed"),
+        (claim(1.001), "not confirmed"),
+        (claim(1.0, **DIFFERS), "differs"),
+        (claim(1.001, **DIFFERS), "not confirmed"),
+        (claim(0.5, between=(0.1, 1.0)), "confirmed"),
+        (claim(0.5, between=(0.1, 1.0), **DIFFERS), "differs"),
+        (claim(0.5, between=(0.1, 1.001)), "undecided"),
+        (claim(1.5, between=(1.0, 2.0)), "undecided"),
+        (claim(1.5, between=(1.001, 2.0)), "not confirmed"),
+    ],
+)
+def test_verdicts(found, verdict):
+    assert str(found.verdict) == verdict
+
+
+@pytest.fixture
+def found(reproduce, file, tmp_path):
+    """The exit code, and the first page, of a figure with one panel for each."""
+
+    def made(*findings, options=(), recorded=()):
+        panels = [
+            panel(file, lambda _, f=result: f, column=f"panel {number}")
+            for number, result in enumerate(findings)
+        ]
+        record = tmp_path / f"recorded {len(recorded) and recorded[0][3]}.csv"
+        columns = ["figure", "statement", "difference", "verdict"]
+        pd.DataFrame(recorded, columns=columns).to_csv(record, index=False)
+        return reproduce(tmp_path, figure(*panels), *options, recorded=record)
+
+    return made
+
+
+def test_the_headline_counts_and_tells_first_what_is_not_confirmed(found, capsys):
+    code, page = found(
+        invariant(),
+        invariant(),
+        claim(statement="a"),
+        claim(statement="b", difference="few points"),
+        claim(2.0, statement="c", note="1.5 to 3 over 5 draws"),
+        claim(1.0, statement="c"),
+        claim(0.8, statement="d", between=(0.7, 1.2)),
     )
-    fig5 = PROPERTIES.figures["fig5"]()
-    drawn = dataclasses.replace(one, pictures=fig5.panels[0].pictures)
-    made = dataclasses.replace(figure(drawn), draw=fig5.draw)
-    assert reproduce(monkeypatch, tmp_path / "out", made, "--quiet") == 0
-    page = (tmp_path / "out" / "tiny.md").read_text(encoding="utf-8")
-    assert "| inductive, rule = greedy, own gradients = False, inputs = 40," in page
-    assert "excess |" in page
-    assert "saved |" not in page
-    ElementTree.parse(tmp_path / "out" / "tiny.svg")
+    assert code == 0
+    assert page.splitlines()[2].startswith(
+        "**Invariants of ours: 2 of 2 PASS, 0 FAIL. Statements of the paper: "
+        "1 confirmed, 1 true in a set-up that differs, 1 not confirmed, 1 undecided by "
+        "too few replicates."
+    )
+    first, _ = page.split("| figure |")
+    assert "- tiny: c: 2, expected <= 1; holds in 1 of 2 panels" in first
+    assert "1.5 to 3 over 5 draws" in first
+    told = capsys.readouterr().out
+    assert "not confirmed: c: 2, expected <= 1" in told
+    assert "undecided: d: 0.8" in told
+    _, page = found(claim(0.8, between=(0.7, 1.2)))
+    assert "not confirmed here" not in page
 
 
-# running
+@pytest.mark.slow
+def test_an_invariant_that_fails_is_a_failure_and_told_first(found):
+    code, page = found(invariant(1.001), claim())
+    assert code == 4
+    first, _ = page.split("| figure |")
+    assert "- tiny: no gap: 1.001, expected <= 1" in first
 
 
-def reproduce(monkeypatch, folder, made, *options):
-    monkeypatch.setitem(PAPERS, "small", paper(made))
-    arguments = ["tiny", "--paper", "small", "--output", str(folder)]
-    return main([*arguments, *options])
+def test_a_statement_has_to_hold_in_every_panel_of_a_set_up(found, tmp_path):
+    results = claim(0.5), claim(1.001), claim(0.9), invariant(0.9), invariant(0.2)
+    _, page = found(*results, claim(0.6, **DIFFERS))
+    assert "| 1.001 | <= 1 | 2 of 3 | panel 1, D = 1 |" in page
+    assert "| no gap | PASS | 0.9 | <= 1 | 2 of 2 | panel 3, D = 1 |" in page
+    table = pd.read_csv(tmp_path / "claims.csv", keep_default_na=False)
+    assert table["difference"].tolist() == ["", "few points"]
+    assert table["verdict"].tolist() == ["not confirmed", "differs"]
+
+
+@pytest.mark.parametrize(
+    ("others", "verdict", "told"),
+    [
+        ([claim(0.9)], "undecided", "0.8 (0.7 to 1.2) | <= 1 | 1 of 2"),
+        ([claim(0.9), claim(1.2)], "not confirmed", "1.2 | <= 1 | 1 of 3"),
+    ],
+)
+def test_a_panel_that_decides_nothing_yields_to_one_that_refutes(
+    others, verdict, told, found, tmp_path
+):
+    _, page = found(claim(0.8, between=(0.7, 1.2)), *others)
+    assert f"| it falls | **{verdict}** (on record: none) | {told} |" in page
+    claims = pd.read_csv(tmp_path / "claims.csv")
+    assert claims["verdict"].tolist() == [verdict]
+    every = pd.read_csv(tmp_path / "statements.csv")[["low", "high"]]
+    assert every.iloc[:2].to_numpy().tolist() == [[0.7, 1.2], [0.9, 0.9]]
+
+
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_a_verdict_that_is_not_the_one_on_record_is_visible(options, found, capsys):
+    recorded = [("tiny", "it falls", "", "confirmed")]
+    code, page = found(claim(2.0), options=options, recorded=recorded)
+    assert code == 0
+    assert "1 not as on record." in page.splitlines()[2]
+    assert "- tiny: it falls: **not confirmed** (on record: confirmed)" in page
+    told = "it falls: not confirmed, on record: confirmed"
+    assert (told in capsys.readouterr().out) is (not options)
+    recorded = [("tiny", "it falls", "", "not confirmed")]
+    _, page = found(claim(2.0), options=options, recorded=recorded)
+    assert "on record" not in page + capsys.readouterr().out
+
+
+def test_a_figure_that_is_not_complete_changes_no_verdict(file):
+    one = panel(file, lambda _: claim(2.0))
+    settings = {"results": (one.run(),), "seconds": 0.0, "name": "tiny"}
+    report = FigureReport(figure=figure(one, one), **settings)
+    assert Tally.of([report]).n_changed == 0
+    # panels that are not on record are held against nothing
+    values = {("tiny", "another panel", "lime", "excess"): 1.0}
+    report = FigureReport(figure=figure(one), values=values, **settings)
+    assert report.measured
+    assert report.drifted == []
+
+
+# ---- values on record
+
+
+@pytest.mark.parametrize(
+    ("quantity", "recorded", "least_that_differs"),
+    [
+        ("loss.gradient_matching", 1000.0, 0.51),  # half a unit of the fourth digit
+        ("excess", 0.5, 0.0016),  # (1 + e) times twice that
+        ("saved", 0.5, 0.011),  # the width of an enclosure
+        ("measured", 3.0, 0.031),
+        ("loss.gradient_matching", 0.0, 1e-300),
+    ],
+)
+def test_values_agree_within_what_is_known_of_them(
+    quantity, recorded, least_that_differs
+):
+    def within(value):
+        return Drift("tiny", "panel", "lime", quantity, value, recorded).within
+
+    assert within(recorded)
+    assert within(recorded + 0.9 * least_that_differs) or recorded == 0.0
+    for off in (least_that_differs, -least_that_differs, np.nan, np.inf):
+        assert not within(recorded + off)
+
+
+@pytest.mark.slow
+def test_what_a_run_writes_is_what_the_next_is_held_against(
+    reproduce, file, tmp_path, capsys
+):
+    made = figure(panel(file, lambda _: claim(0.5)))
+    _, first = reproduce(tmp_path / "first", made)
+    written = tmp_path / "first" / "values.csv"
+    _, again = reproduce(tmp_path / "again", made, values=written)
+    assert "Values" not in first + again
+    told = (tmp_path / "first" / "tiny.md").read_text(encoding="utf-8")
+    assert "| 0 (absolute) | 0.00% |" in told  # the gradient, at weight zero
+    capsys.readouterr()
+    # a loss that is off by 0.1 %, and a baseline that was not there
+    table = pd.read_csv(written)
+    place = table.index[table["quantity"].str.startswith("loss.")][-1]
+    assert table.loc[place, "value"] > 0.0
+    table.loc[place, "value"] *= 1.001
+    other = table.iloc[[place]].assign(what="another", value=1.0)
+    changed = tmp_path / "changed.csv"
+    pd.concat([table, other]).to_csv(changed, index=False)
+    _, page = reproduce(tmp_path / "changed", made, values=changed)
+    told = (
+        f"tiny, x³, D = 1: {table.loc[place, 'what']}: {table.loc[place, 'quantity']}"
+    )
+    assert "Values not as on record: 2." in page
+    assert f"- {told}: " in page
+    assert "another: " in page
+    assert told in capsys.readouterr().out
+
+
+# ---- what is run and written
+
+
+CERTIFIED = everywhere.certified
 
 
 def stop(solved):
@@ -61,103 +286,69 @@ def failing(solved):
     return Invariant(statement="one is more than | two", value=1, sense=">=", limit=2)
 
 
-def test_a_figure_whose_statements_hold(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, *statements.EVERYWHERE), panel(file, column="again"))
-    out = tmp_path / "out"
-    assert reproduce(monkeypatch, out, made) == 0
-    assert {path.name for path in out.iterdir()} == {
-        "README.md",
-        "claims.csv",
-        "statements.csv",
-        "values.csv",
-        "tiny.md",
-        "tiny.svg",
-    }
-    page = (out / "tiny.md").read_text(encoding="utf-8")
+def warning(solved):
+    warnings.warn("mind this", stacklevel=1)
+    return CERTIFIED(solved)
+
+
+def test_a_figure_whose_statements_hold(reproduce, file, tmp_path, capsys):
+    made = figure(panel(file, *everywhere.EVERYWHERE), panel(file, column="again"))
+    code, readme = reproduce(tmp_path / "out", made)
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    tables = {"claims.csv", "statements.csv", "values.csv"}
+    assert (code, written) == (0, {"README.md", "tiny.md", "tiny.svg", *tables})
+    page = (tmp_path / "out" / "tiny.md").read_text(encoding="utf-8")
     assert "# tiny: A figure" in page
     assert "| smoothgrad, δ = 0.5 |" in page
     assert "FAIL" not in page
     told = "Invariants of ours: 3 of 3 PASS, 0 FAIL."
-    assert told in (out / "README.md").read_text("utf-8")
+    assert told in readme
     assert told in capsys.readouterr().out
-    ElementTree.parse(out / "tiny.svg")
+    ElementTree.parse(tmp_path / "out" / "tiny.svg")
 
 
-def test_a_statement_that_fails_is_told_everywhere(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, statements.certified, failing))
-    assert reproduce(monkeypatch, tmp_path, made) == 4
+def test_a_statement_that_fails_is_told_everywhere(reproduce, file, tmp_path, capsys):
+    code, readme = reproduce(tmp_path, figure(panel(file, warning, failing)))
+    assert code == 4
     assert "FAIL: one is more than | two: 1, expected >= 2" in capsys.readouterr().out
+    page = (tmp_path / "tiny.md").read_text(encoding="utf-8")
     row = "| one is more than \\| two | FAIL | 1 | >= 2 | 0 of 1 | x³, D = 1 |"
-    assert row in (tmp_path / "tiny.md").read_text(encoding="utf-8")
-    assert row in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert row in page
+    assert row in readme
+    assert "- x³, D = 1: mind this" in page
     table = pd.read_csv(tmp_path / "statements.csv")
     assert table["verdict"].tolist() == ["PASS", "FAIL"]
 
 
-def test_the_narrowest_finding_stands_for_a_statement(file, tmp_path, monkeypatch):
-    wide, narrow = (
-        Invariant(statement="s", value=value, sense=">=", limit=0.0)
-        for value in (2.0, 1.0)
-    )
-    made = figure(
-        panel(file, lambda _: wide), panel(file, lambda _: narrow, column="other")
-    )
-    reproduce(monkeypatch, tmp_path, made, "--quiet")
-    page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "| s | PASS | 1 | >= 0 | 2 of 2 | other, D = 1 |" in page
-
-
-def test_quiet_prints_nothing(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, statements.certified))
-    assert reproduce(monkeypatch, tmp_path, made, "--quiet") == 0
+def test_quiet_runs_print_nothing_and_draw_the_same_picture(
+    reproduce, file, tmp_path, capsys
+):
+    made, pictures = figure(panel(file, CERTIFIED)), []
+    for folder in ("one", "two"):
+        assert reproduce(tmp_path / folder, made, "--quiet")[0] == 0
+        pictures.append((tmp_path / folder / "tiny.svg").read_bytes())
+    assert pictures[0] == pictures[1]
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_same_run_draws_the_same_picture(file, tmp_path, monkeypatch):
-    made = figure(panel(file, statements.certified))
-    pictures = []
-    for folder in ("one", "two"):
-        reproduce(monkeypatch, tmp_path / folder, made, "--quiet")
-        pictures.append((tmp_path / folder / "tiny.svg").read_bytes())
-    assert pictures[0] == pictures[1]
-
-
-def test_two_jobs_find_the_same(file):
-    panels = [panel(file, statements.none_beats), panel(file, statements.certified)]
-    joint = list(run.panel_results(panels, 2))
-    assert [r.findings for r in joint] == [one.run().findings for one in panels]
-
-
-def test_an_interrupted_run_keeps_what_is_done(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, statements.certified), panel(file, stop, column="second"))
-    assert reproduce(monkeypatch, tmp_path, made) == 130
+def test_an_interrupted_run_keeps_what_is_done(reproduce, file, tmp_path, capsys):
+    made = figure(panel(file, CERTIFIED), panel(file, stop, column="second"))
+    code, readme = reproduce(tmp_path, made)
+    assert code == 130
     assert "interrupted" in capsys.readouterr().out
     page = (tmp_path / "tiny.md").read_text(encoding="utf-8")
     assert "**Interrupted**: 1 of 2 panels" in page
-    assert "every optimum is certified" in (tmp_path / "README.md").read_text("utf-8")
-
-
-def test_an_interruption_before_anything_is_done(file, tmp_path, monkeypatch, capsys):
-    assert reproduce(monkeypatch, tmp_path, figure(panel(file, stop))) == 130
+    assert "every optimum is certified" in readme
+    assert reproduce(tmp_path / "none", figure(panel(file, stop))) == (130, None)
     assert "files that were written are whole" in capsys.readouterr().err
-    assert not (tmp_path / "README.md").exists()
 
 
-def test_warnings_are_written_down(file, tmp_path, monkeypatch):
-    def warning(solved):
-        import warnings
-
-        warnings.warn("mind this", stacklevel=1)
-        return statements.certified(solved)
-
-    reproduce(monkeypatch, tmp_path, figure(panel(file, warning)), "--quiet")
-    assert "- x³, D = 1: mind this" in (tmp_path / "tiny.md").read_text("utf-8")
-
-
-def test_a_page_is_the_old_one_or_the_new_one(file, tmp_path, monkeypatch, capsys):
-    made = figure(panel(file, statements.certified))
-    reproduce(monkeypatch, tmp_path, made, "--quiet")
-    before = (tmp_path / "tiny.md").read_bytes()
+def test_a_page_is_the_old_one_or_the_new_one(
+    reproduce, file, tmp_path, monkeypatch, capsys
+):
+    made, page = figure(panel(file, CERTIFIED)), tmp_path / "tiny.md"
+    reproduce(tmp_path, made, "--quiet")
+    before = page.read_bytes()
 
     def torn(path, text, **settings):
         with path.open("w", **settings) as stream:
@@ -166,65 +357,313 @@ def test_a_page_is_the_old_one_or_the_new_one(file, tmp_path, monkeypatch, capsy
 
     monkeypatch.setattr(Path, "write_text", torn)
     capsys.readouterr()
-    assert reproduce(monkeypatch, tmp_path, made, "--quiet") == 5
+    assert reproduce(tmp_path, made, "--quiet")[0] == 5
     told = capsys.readouterr().err
-    assert told == f"propopt: cannot write {tmp_path / 'tiny.md'}: disk full\n"
-    assert (tmp_path / "tiny.md").read_bytes() == before
+    assert told == f"propopt: cannot write {page}: disk full\n"
+    assert page.read_bytes() == before
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_folder_that_cannot_be_made_is_refused(file):
-    with pytest.raises(InvalidInput, match="cannot make the folder"):
-        reproduce_paper(PROPERTIES, ["fig1"], file / "below")
+def test_a_panel_tells_the_excess_of_each_inductive_explanation(reproduce, tmp_path):
+    path, out = tmp_path / "later.yaml", tmp_path / "out"
+    path.write_text(INDUCTIVE, encoding="utf-8")
+    fig5 = PROPERTIES.figures["fig5"]()
+    one = dataclasses.replace(
+        panel(path, induction.never_below),
+        distances=induction.inductive_distances,
+        pictures=fig5.panels[0].pictures,
+    )
+    made = dataclasses.replace(figure(one), draw=fig5.draw)
+    assert reproduce(out, made, "--quiet")[0] == 0
+    page = (out / "tiny.md").read_text(encoding="utf-8")
+    assert "| inductive, rule = greedy, own gradients = False, inputs = 40," in page
+    assert "excess |" in page
+    assert "saved |" not in page
+    ElementTree.parse(out / "tiny.svg")
 
 
-def test_a_number_of_jobs_that_is_zero_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="n_jobs"):
-        reproduce_paper(PROPERTIES, ["fig2"], tmp_path, n_jobs=0, quiet=True)
+def test_the_cheapest_panel_of_the_paper_holds():
+    panels = PROPERTIES.figures["fig2"]().panels
+    chosen = next(p for p in panels if p.title.startswith("x², D = 1"))
+    result = chosen.run()
+    assert [f.statement for f in result.findings if not f.holds] == []
+    assert (result.distances["saved"] >= 0).all()
 
 
-def test_help_lists_every_figure(capsys):
+class Slope(po.explainers.Gradient):
+    """The gradient by another name, and a little off."""
+
+    name = "slope_of_$a$"
+
+    def explain(self, function, X, **settings):
+        W = 1.1 * super().explain(function, X, **settings).attributions
+        return po.Explanation(attributions=W, method=self.name)
+
+
+@pytest.mark.parametrize("baselines", [(), (Slope(),)])
+def test_a_chart_needs_no_baseline_and_no_loss_that_it_knows(baselines, tmp_path):
+    X, square = np.random.default_rng(0).normal(size=(12, 4)), Power(2)
+    smooth = po.Smoothness(po.chain_graph(4))
+    problem = Problem(
+        points=X,
+        function=square,
+        objective=po.GradientMatching(square.gradient(X)) + smooth,
+        weights={"smoothness": [0.1, 1, 10]},
+        baselines=baselines,
+    )
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        figure().draw([panel(problem).run()]).savefig(tmp_path / "chart.svg")
+    text = set(ElementTree.parse(tmp_path / "chart.svg").getroot().itertext())
+    assert "smoothness loss" in text
+    assert ("slope_of_$a$" in text) is bool(baselines)
+
+
+# ---- studies: what is measured, told and drawn where a panel is no sweep
+
+
+@dataclasses.dataclass(frozen=True)
+class Dot:
+    title: str
+
+    def draw(self, axes):
+        axes.plot([0.0], [1.0], "o")
+
+
+def two():
+    warnings.warn("mind this", stacklevel=1)
+    return 2.0
+
+
+def is_two(value):
+    return Invariant(statement="it is two", value=abs(value - 2), sense="<=", limit=0)
+
+
+def is_large(value):
+    return Claim(statement="it is large", value=value, sense=">=", limit=10.0)
+
+
+def study(**changes):
+    settings = {
+        "column": "a number",
+        "measure": two,
+        "charts": lambda n: [Dot(f"dot {place}: $5") for place in range(int(n) + 1)],
+        "numbers": lambda n: pd.DataFrame({"name": ["a|b"], "number": [n / 3]}),
+        "statements": (is_two, is_large),
+    }
+    return Study(**settings | changes)
+
+
+def of_study(folder, **changes):
+    made = PaperFigure(
+        title="A", about="B.", panels=(study(**changes),), draw=draw_charts
+    )
+    small = Paper(name="small", title="A paper", figures={"tiny": lambda: made})
+    report = reproduce_paper(small, ["all"], folder, quiet=True)
+    return report, (folder / "tiny.md").read_text(encoding="utf-8")
+
+
+def test_a_study_is_run_told_and_drawn(tmp_path):
+    report, page = of_study(tmp_path)
+    assert report.to_frame()["verdict"].tolist() == ["PASS", "not confirmed"]
+    for told in ("## Numbers", "0.6667 |", "- a number: mind this"):
+        assert told in page
+    assert "Distances of the baselines" not in page
+    ElementTree.parse(tmp_path / "tiny.svg")
+    report, page = of_study(tmp_path, numbers=no_numbers, measure=partial(float, 3))
+    assert "## Numbers" not in page
+    assert report.n_failed == 1
+    drawing = draw_charts([study().run()], size=(2.0, 1.0), columns=2)
+    assert [axes.get_visible() for axes in drawing.axes] == [True, True, True, False]
+    assert tuple(drawing.get_size_inches()) == (4.0, 2.0)
+
+
+def test_panels_and_studies_run_in_workers(file):
+    panels = [panel(file, everywhere.none_beats), panel(file, CERTIFIED)]
+    joint = list(run.panel_results(panels, 2))
+    assert [r.findings for r in joint] == [one.run().findings for one in panels]
+    first, second = run.panel_results([study(), study(row="again")], 2)
+    assert first.findings == second.findings == study().run().findings
+    assert second.panel.title == "a number, again"
+
+
+# ---- which paper, and which figures
+
+
+@pytest.mark.parametrize(
+    ("names", "paper", "expected"),
+    [
+        (["fig1", "fig4"], None, ("properties", ("fig1", "fig4"))),
+        (["all"], "properties", ("properties", ("all",))),
+        (["properties", "fig1"], None, ("properties", ("fig1",))),
+        (["tabular-lime"], None, ("tabular-lime", ("all",))),
+        (["tabular-lime", "fig7"], None, ("tabular-lime", ("fig7",))),
+        (["fig7"], "tabular-lime", ("tabular-lime", ("fig7",))),
+        ([], "tabular-lime", ("tabular-lime", ())),
+    ],
+)
+def test_a_paper_may_stand_before_its_figures(names, paper, expected):
+    result, figures = read_choice(names, paper)
+    assert (result.name, figures) == expected
+
+
+def test_several_papers_stand_one_after_another():
+    names = ["tabular-lime", "linear-lime", "fig2", "fig3", "properties"]
+    several = {"tabular-lime": ("all",), "linear-lime": ("fig2", "fig3")}
+    for own, expected in [
+        (names, {**several, "properties": ("all",)}),
+        (["fig1", "linear-lime"], {"properties": ("fig1",), "linear-lime": ("all",)}),
+    ]:
+        chosen = [(one.name, figures) for one, figures in read_choices(own)]
+        assert chosen == list(expected.items())
+
+
+OF_USERS = ["--csv", "t.csv", "--target", "y"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["linear-lime", "fig2", "linear-lime"], "name the paper linear-lime once"),
+        (["tabular-lime", "linear-lime", "fig99"], "there is no 'fig99'"),
+        (["fig99", "linear-lime"], "there is no 'fig99'"),
+        (["properties", "linear-lime", *OF_USERS], "--csv is a table for one paper"),
+        (["fig1", "--paper", "propertys"], "'propertys' (did you mean 'properties'?)"),
+        (["fig1", "--paper", "x"], "paper: there is no 'x'; there are "),
+        (["fig1", *OF_USERS], "add it, or all"),
+        (["tables", "--csv", "t.csv"], "--csv needs --target"),
+        (["tables", "--target", "y"], "add --csv"),
+        (["tables", *OF_USERS], "there is no file t.csv"),
+        (["tables", "--csv", __file__, "--target", "y"], "no column 'y'|not a CSV"),
+        (["fig7"], "there is no 'fig7' (did you mean 'fig"),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(
+    arguments, message, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(Panel, "run", None)
+    assert main([*arguments, "-o", str(tmp_path / "made")]) == 2
+    told = capsys.readouterr().err
+    assert any(part in told for part in message.split("|"))
+    assert not list(tmp_path.glob("made/*"))
+    assert {"--csv", "--target"} & {*arguments} or not (tmp_path / "made").exists()
+
+
+def test_papers_that_cannot_be_made_are_refused(file, tmp_path):
+    one = paper(figure(panel(file, CERTIFIED)))
+    for made, folder, settings, words in [
+        (PROPERTIES, file / "below", {}, "cannot make the folder"),
+        (PROPERTIES, tmp_path, {"n_jobs": 0}, "n_jobs"),
+        (one, tmp_path, {"csv": "t.csv", "target": "y"}, "small takes no table"),
+    ]:
+        with pytest.raises(InvalidInput, match=words):
+            reproduce_paper(made, ["all"], folder, quiet=True, **settings)
+    report = reproduce_paper(one, ["all"], tmp_path, quiet=True)  # without a registry
+    assert report.to_frame()["figure"].tolist() == ["tiny"]
+    assert report.n_failed == 0
+
+
+def test_each_of_several_papers_has_its_folder(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["tabular-lime", "fig11", "linear-lime", "fig3"]
+    assert main([*names, "-o", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    for name, own in (("tabular-lime", "fig11"), ("linear-lime", "fig3")):
+        assert (tmp_path / name / f"{own}.svg").exists()
+        assert PAPERS[name].title in (tmp_path / name / "README.md").read_text()
+        assert PAPERS[name].title in said
+    assert main(["linear-lime", "fig3", "--quiet"]) == 0
+    assert (tmp_path / "results" / "linear-lime" / "fig3.svg").exists()
+
+
+def test_nothing_and_help_list_papers_and_figures(capsys):
+    assert main([]) == 0
+    listed = capsys.readouterr().out
+    for name, known in PAPERS.items():
+        assert f"{name}: {known.title}" in listed
+        assert all(f"  {own}" in listed for own in known.figures)
     with pytest.raises(SystemExit):
         main(["--help"])
     listed = capsys.readouterr().out
     assert all(name in listed for name in PROPERTIES.figures)
 
 
-def test_the_cheapest_panel_of_the_paper_holds():
-    chosen = next(
-        p
-        for p in PROPERTIES.figures["fig2"]().panels
-        if p.title.startswith("x², D = 1")
-    )
-    result = chosen.run()
-    assert [f.statement for f in result.findings if not f.holds] == []
-    assert (result.distances["saved"] >= 0).all()
+# ---- a table of the user's beside the paper's
 
 
-# papers
+def written(folder, name, **columns):
+    path = folder / name
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
 
 
 @pytest.mark.parametrize(
-    ("name", "near"),
-    [("propertys", "(did you mean 'properties'?)"), ("x", "there are ")],
+    ("target", "task", "found"),
+    [
+        (np.arange(30) / 7, None, ("regression", None)),
+        (["no", "yes", "yes"] * 10, None, ("classification", "yes")),
+        ([0, 1, 1] * 10, None, ("classification", 1)),
+        ([3, 4, 4, 5, 6] * 6, None, ("regression", None)),
+        ([3, 4, 4, 5, 6] * 6, "classification", ("classification", 4)),
+    ],
 )
-def test_a_paper_that_there_is_not_is_refused(name, near, tmp_path, capsys):
-    arguments = ["fig1", "--paper", name, "-o", str(tmp_path / "out")]
-    assert main([*arguments]) == 2
+def test_a_table_of_the_users_becomes_a_problem(tmp_path, rng, target, task, found):
+    columns = dict(zip("abc", rng.normal(size=(3, 30)), strict=True))
+    panel = panel_of_table(
+        written(tmp_path, "my table.csv", **columns, y=target), "y", task
+    )
+    schema = panel.problem.schema
+    assert panel.title == "my table"
+    assert (schema.model.task, schema.model.target_class) == found
+    assert schema.data.explain == 10
+    assert panel.problem.build().points.shape == (10, 3)
+
+
+def test_text_columns_of_a_table_of_ones_own_are_categories(tmp_path, rng):
+    # enough rows for a network that is not constant
+    age, plan = rng.normal(size=300), np.array(list("abc") * 100)
+    csv = written(tmp_path, "customers.csv", age=age, plan=plan, y=age + (plan == "a"))
+    problem = panel_of_table(csv, "y", None).problem
+    assert problem.schema.data.categorical == ["plan"]
+    built = problem.build()
+    assert list(built.function.gradient(built.points)) == ["age", "plan"]
+    # names of all characters
+    names = [
+        "emoji \U0001f600",
+        "漢字",
+        "\\ud83d\\ude00",
+        "a\u2028b\x85c\x7f\x1b",
+        '"\\',
+    ]
+    columns = dict(zip(names, rng.normal(size=(5, 30)), strict=True))
+    columns[names[0]] = list("abc") * 10
+    csv = written(tmp_path, "\U0001f600.csv", **columns, y=np.arange(30) / 7)
+    problem = panel_of_table(csv, "y", None).problem
+    assert problem.schema.data.categorical == [names[0]]
+    assert list(problem.build().points) == names
+
+
+def test_a_table_too_short_is_refused_before_any_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Panel, "run", None)
+    csv = written(tmp_path, "short.csv", a=[1, 2, 3], y=[2, 3, 4])
+    own = ["--csv", str(csv), "--target", "y", "-o", str(tmp_path)]
+    assert main(["tables", *own]) == 2
     told = capsys.readouterr().err
-    assert f"paper: there is no {name!r}" in told
-    assert near in told
-    assert not (tmp_path / "out").exists()
+    assert f"--csv: {csv}: objective.pairwise_robustness" in told
 
 
-def test_a_paper_without_a_use_for_tables_refuses_them(file, tmp_path):
-    made = paper(figure(panel(file, stop)))
-    with pytest.raises(InvalidInput, match="--csv: the paper small takes no table"):
-        reproduce_paper(made, ["tiny"], tmp_path, csv="t.csv", target="y", quiet=True)
+# ---- pages
 
 
-def test_a_paper_of_ones_own_needs_no_registry(file, tmp_path):
-    made = paper(figure(panel(file, statements.certified)))
-    report = reproduce_paper(made, ["all"], tmp_path, quiet=True)
-    assert report.to_frame()["figure"].tolist() == ["tiny"]
-    assert report.n_failed == 0
+def test_tables_paragraphs_and_markup_of_pages(tmp_path):
+    table = markdown_table(("|w|", "value"), [("a|b", "1"), ("c", "2")])
+    lines = [r"| \|w\| | value |", "| --- | --- |", r"| a\|b | 1 |", "| c | 2 |"]
+    assert table.splitlines() == lines
+    write_markdown(tmp_path / "page.md", ["# δ", markdown_list(["a", "b"])])
+    page = (tmp_path / "page.md").read_text("utf-8")
+    assert page == "# δ\n\n- a\n- b\n"
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        write_markdown(tmp_path / "a" / "page.md", [])
+    for name in ("plain", "größe × μ", "価格", "a b", "👩\u200d🔬", ""):
+        assert in_markdown(name) == name
+    told = r"\*a\* \[b\](c) \<d> \&e; \`f\` \$g\$"
+    assert in_markdown("*a* [b](c) <d> &e; `f` $g$") == told

@@ -1,14 +1,18 @@
-"""Documents, and the schema of their words: there and back."""
+"""Documents, the rules of their words, and their schema, against packages."""
 
 from __future__ import annotations
 
+import itertools
+import random
 import time
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from odd_texts import MANY_WORDS, ODD_TEXTS
-from word_rules import EachOccurrence
+from sklearn.feature_extraction.text import CountVectorizer
+from word_rules import PACKAGE_FILLER, EachOccurrence
 
 import propopt as po
 from propopt.base import resources
@@ -21,6 +25,125 @@ from propopt.tables.documents import (
     is_documents,
     read_texts,
 )
+
+
+# ---- rules of words: where words stand
+
+
+CHARACTERS = [
+    *"abcdeXYZ01_ .,-'\n\t\0ÄÖüßéèñİıΣσςﬁﬀ½㎏ﷺ…Ⅷ한국어日本語שלוםمرحبا👍🏽🇩🇪",
+    *"\u200d\u0301\u0308\u0327\u202e\ud800\ufeff",
+    *["e\u0301", "o\u0308\u0327", "ΟΔΟΣ", " ", " "],
+]
+"""Letters that lower case or accents make longer or shorter, and what is no letter."""
+
+SETTINGS = list(
+    itertools.product(
+        [True, False],
+        [None, "ascii", "unicode"],
+        [r"(?u)\b\w\w+\b", r"\w+", r"(?u)\b(\w)\w*\b", r"[a-z]+"],
+    )
+)
+
+
+def some_texts(n: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    return [
+        "".join(rng.choices(CHARACTERS, k=rng.randrange(30)))  # of 0 to 29 of them
+        for _ in range(n)
+    ]
+
+
+@pytest.mark.parametrize(("lowercase", "accents", "pattern"), SETTINGS)
+def test_words_are_those_of_the_vectoriser(lowercase, accents, pattern):
+    vectoriser = CountVectorizer(
+        lowercase=lowercase,
+        strip_accents=accents,
+        token_pattern=pattern,
+        stop_words=["ab", "cd"],
+    )
+    rule = VectoriserWords(lowercase, accents, pattern, frozenset(["ab", "cd"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # stop words that the pattern does not find
+        analyse = vectoriser.build_analyzer()
+        for text in some_texts(100, seed=len(pattern)):
+            result = rule.find(text)
+            # two words that stand in one character are one
+            parts = [part for place in result for part in place.word.split(" ")]
+            assert parts == [word for word in analyse(text) if word], repr(text)
+
+
+@pytest.mark.parametrize("accents", [None, "ascii", "unicode"])
+def test_places_are_in_order_and_inside_the_text(accents):
+    rule = VectoriserWords(strip_accents=accents, token_pattern=r"\w+")
+    for text in some_texts(300, seed=1):
+        end = 0
+        for place in rule.find(text):
+            assert end <= place.start < place.end <= len(text)
+            end = place.end
+
+
+@pytest.mark.parametrize(
+    ("text", "accents", "places"),
+    [
+        ("İstanbul var", None, [(1, 8, "stanbul"), (9, 12, "var")]),
+        ("İstanbul var", "unicode", [(0, 8, "istanbul"), (9, 12, "var")]),
+        ("cafe\u0301s ici", "unicode", [(0, 6, "cafes"), (7, 10, "ici")]),
+        ("cafe\u0301 ici", "unicode", [(0, 5, "cafe"), (6, 9, "ici")]),
+        ("cafe\u0301 ici", None, [(0, 4, "cafe"), (6, 9, "ici")]),
+        ("ΟΔΟΣ ΟΔΟΣΑ", None, [(0, 4, "οδος"), (5, 10, "οδοσα")]),
+        ("5㎏ of it", "unicode", [(0, 2, "5kg"), (3, 5, "of"), (6, 8, "it")]),
+        ("naïve🙂ness", "ascii", [(0, 10, "naiveness")]),
+    ],
+)
+def test_places_are_those_in_the_text_as_it_is_written(text, accents, places):
+    result = VectoriserWords(strip_accents=accents).find(text)
+    assert [tuple(place) for place in result] == places
+    # words of one character are one word
+    rule = VectoriserWords(strip_accents="unicode", token_pattern=r"\w+")
+    known = [(0, 1, "a"), (2, 3, "1 2"), (4, 5, "b")]
+    assert [tuple(place) for place in rule.find("a ½ b")] == known
+
+
+def test_each_occurrence_is_a_word_of_its_own():
+    document = Document.of("no, No no", EachOccurrence(PatternWords()))
+    assert document.words == ("no", "No", "no[2]")
+    assert document.counts.tolist() == [1, 1, 1]
+    assert document.without([0, 1, 1]) == f"{PACKAGE_FILLER}, No no"
+
+
+@pytest.mark.parametrize("bow", [True, False])
+def test_deleted_texts_are_those_of_the_package(bow):
+    lime_text = pytest.importorskip("lime.lime_text")
+    rng = random.Random(2)
+    rule = PatternWords() if bow else EachOccurrence(PatternWords())
+    for text in some_texts(200, seed=3):
+        if not PatternWords().find(text):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = lime_text.IndexedString(text, bow=bow)
+        document = Document.of(text, rule)
+        assert document.n_words == theirs.num_words()
+        spoken = [theirs.word(j) for j in range(theirs.num_words())]
+        assert [word.partition("[")[0] for word in document.words] == spoken
+        bits = [rng.random() < 0.5 for _ in spoken]
+        gone = [j for j, bit in enumerate(bits) if not bit]
+        assert document.without(bits) == theirs.inverse_removing(gone)
+
+
+def test_an_expression_that_is_none_is_refused():
+    with pytest.raises(InvalidInput, match="no regular expression"):
+        PatternWords("(")
+    with pytest.raises(InvalidInput, match="at most one group"):
+        VectoriserWords(token_pattern="(a)(b)")
+
+
+def test_words_of_no_characters_are_none():
+    assert PatternWords("x*").find("axa") == [(1, 2, "x")]
+
+
+# ---- documents and their schema
 
 
 RULES = {
@@ -82,12 +205,8 @@ def test_words_of_odd_texts(oddity, words):
 def test_all_occurrences_of_a_word_are_deleted():
     document = Document.of("no, so no go", PatternWords())
     assert document.texts(np.array([[0, 1, 1], [1, 0, 0]])) == [", so  go", "no,  no "]
-
-
-def test_bits_are_one_for_each_word():
-    document = Document.of("no go", PatternWords())
-    with pytest.raises(InvalidInput, match=r"each of 2 words, got .* shape \(3,\)"):
-        document.without([1, 0, 1])
+    with pytest.raises(InvalidInput, match=r"each of 3 words, got .* shape \(2,\)"):
+        document.without([1, 0])
 
 
 def test_five_thousand_words_are_parted_in_no_time():
@@ -106,13 +225,12 @@ def test_counts_that_no_document_has_become_a_bag_of_words():
     assert schema.names == ("good", "food", "no")
     assert schema.decode(np.array([[2.0, 0.0, 1.0]])) == ["Good Good no"]
     assert schema.decode(np.zeros((1, 3))) == [""]
-
-
-def test_rows_that_are_no_counts_are_refused():
     schema = po.TextSchema.of(["good food"])
     for wrong in (0.5, -1.0, np.nan, np.inf):
         with pytest.raises(InvalidInput, match=r"expected counts of words.*'food'"):
             schema.decode(np.array([[1.0, wrong]]))
+    with pytest.raises(InvalidInput, match=r"document 1 has words .*: 'bad'; give"):
+        schema.encode(["food", "bad food"])
 
 
 def test_labels_tell_documents_of_the_same_words_apart():
@@ -131,18 +249,9 @@ def test_labels_tell_documents_of_the_same_words_apart():
     # of rows that were changed they say nothing
     assert schema.decode(2 * points, labels)[1] == "good good no no food food"
     assert schema.decode(points, labels.of_columns())[1] == texts[0]
-
-
-def test_names_of_rows_and_words():
     texts = pd.Series(["b a", "a"], index=["x", "y"])
     _, labels = po.TextSchema.of(texts).encode(texts)
     assert (labels.points, labels.features) == (("x", "y"), ("b", "a"))
-
-
-def test_words_that_are_not_known_are_refused():
-    schema = po.TextSchema.of(["good food"])
-    with pytest.raises(InvalidInput, match=r"document 1 has words .*: 'bad'; give"):
-        schema.encode(["food", "bad food"])
 
 
 def test_tables_that_do_not_fit_are_refused_with_the_figure(monkeypatch):
@@ -177,38 +286,11 @@ def test_containers_of_texts(X):
     assert {type(text) for text in texts} == {str}
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-def test_columns_of_other_libraries(library):
-    module = pytest.importorskip(library)
-    column = module.Series(TEXTS) if library == "polars" else pa_column(module)
-    assert is_documents(column)
-    assert read_texts(column, "X") == (TEXTS, None)
-
-
-def pa_column(module):
-    return module.chunked_array([TEXTS])
-
-
-@pytest.mark.parametrize(
-    "X",
-    [
-        "good",
-        b"good",
-        None,
-        3.0,
-        [],
-        [[1.0, 2.0]],
-        {"good": 1},
-        {"good"},
-        np.ones((2, 2)),
-        np.ones(2),
-        pd.Series([1.0, 2.0]),
-        pd.DataFrame({"text": TEXTS}),
-        np.array([TEXTS]),
-    ],
-)
-def test_what_is_no_documents(X):
-    assert not is_documents(X)
+def test_columns_of_other_libraries():
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    for column in (polars.Series(TEXTS), arrow.chunked_array([TEXTS])):
+        assert is_documents(column)
+        assert read_texts(column, "X") == (TEXTS, None)
 
 
 @pytest.mark.parametrize(
@@ -235,3 +317,16 @@ def test_what_is_no_documents(X):
 def test_what_is_no_texts_is_refused_with_what_would_do(X, said):
     with pytest.raises(InvalidInput, match=f"X: .*{said}"):
         read_texts(X, "X")
+
+
+NUMBERS = pd.Series([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "X",
+    ["good", b"good", None, 3.0, [], [[1.0, 2.0]], {"good": 1}, {"good"},
+     np.ones((2, 2)), np.ones(2), NUMBERS, pd.DataFrame({"text": TEXTS}),
+     np.array([TEXTS])],
+)  # fmt: skip
+def test_what_is_no_documents(X):
+    assert not is_documents(X)

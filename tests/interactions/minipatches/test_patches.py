@@ -1,0 +1,627 @@
+"""Patches: what is drawn, how many are enough, and their means by loops and by hand."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+import warnings
+from dataclasses import fields
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from minipatch_cases import Once, fitted, many, small_table
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from propopt.base.errors import FewPatchesWarning, InvalidInput
+from propopt.base.resources import Budget
+from propopt.interactions import Minipatches, minipatches, patch_draws
+from propopt.interactions.errors_of_rows import (
+    ABSOLUTE,
+    SQUARED,
+    RowError,
+    read_error,
+)
+from propopt.interactions.features import Features, pairs_matrix, subsets_of
+from propopt.interactions.inference import ErrorRange
+from propopt.interactions.learning import weight_name
+from propopt.interactions.left_out import inclusion_exclusion, set_scores
+from propopt.interactions.minipatches import (
+    PatchErrors,
+    dense_sums,
+    patches_without,
+    sparse_sums,
+)
+from propopt.interactions.patch_draws import (
+    Patches,
+    Strata,
+    Usable,
+    check_counts,
+    check_order,
+    draw_patches,
+    features_in_patch,
+    fewest_usable,
+    rounded_up,
+    rows_in_patch,
+)
+
+
+EMPTY = np.zeros((1, 0), dtype=np.intp)
+
+
+# ---- what is drawn: sizes, probabilities, streams; classes by their share
+
+
+def drawn(n_patches=4000, *, columns="fixed", seed=0, labels=None):
+    return draw_patches(n_patches, 40, 10, 8, 3, columns, seed, labels)
+
+
+def test_sizes_of_patches():
+    assert [rows_in_patch(0.2, n) for n in (10, 60, 500)] == [5, 20, 100]
+    assert rows_in_patch("sqrt", 250) == 16
+    assert [features_in_patch(None, n) for n in (5, 20, 50)] == [3, 10, 10]
+    assert [rounded_up(m) for m in (0.2 * 15, 2.1)] == [3, 3]
+    patches = drawn()
+    assert patches.rows.shape == (4000, 10)
+    assert (np.diff(patches.rows, axis=1) > 0).all()
+    assert (patches.rows.min(), patches.rows.max()) == (0, 39)
+    assert (patches.features.sum(axis=1) == 3).all()
+    assert (patches.out.sum(axis=1) == 30).all()
+    new = patches.part(slice(5)).seen_by_none(7).out
+    assert new.shape == (5, 7)
+    assert new.all()
+
+
+# Each of the checks of frequencies is wrong in 1 of 10^6 seeds: |z| < 5.6 of at most
+# 1000 frequencies, P(|z| > 5.6) = 2e-8; half a part is added for the lattice.
+BOUND = 5.6
+
+
+def far(result, p, n_patches):
+    """The largest distance of frequencies to p, in standard errors."""
+    apart = np.abs(np.asarray(result) / n_patches - p).max()
+    return apart / np.sqrt(p * (1 - p) / n_patches)
+
+
+@pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
+def test_rows_features_and_pairs_of_them_come_as_often_as_they_should(columns):
+    n_patches = 20_000
+    patches = drawn(n_patches, columns=columns)
+    inside, kept = (~patches.out).astype(float), patches.features.astype(float)
+    of_rows = (inside.T @ inside)[np.triu_indices(40, 1)]
+    of_features = (kept.T @ kept)[np.triu_indices(8, 1)]
+    both = 3 * 2 / (8 * 7) if columns == "fixed" else (3 / 8) ** 2
+    for counts, p in [
+        (inside.sum(axis=0), 10 / 40),
+        (kept.sum(axis=0), 3 / 8),
+        (of_rows, 10 * 9 / (40 * 39)),
+        (of_features, both),
+        (inside.T @ kept, 10 / 40 * 3 / 8),  # rows say nothing of features
+    ]:
+        assert far(counts, p, n_patches) < BOUND
+    assert len(np.unique(patches.seeds)) > 0.999 * n_patches
+    for size in (1, 2, 3):  # and so are sets of features, whole and absent
+        absent = (~patches.features[:, :size]).all(axis=1) & patches.out[:, 0]
+        whole = patches.features[:, :size].all(axis=1)
+        assert far(absent.sum(), usable(columns).without(size), n_patches) < BOUND
+        assert far(whole.sum(), usable(columns).together(size), n_patches) < BOUND
+
+
+def test_a_seed_draws_the_same_patches_however_many(monkeypatch):
+    monkeypatch.setattr(patch_draws, "BLOCK", 40 * 7)
+    more, few, other = drawn(100), drawn(33), drawn(33, seed=1)
+    for name in ("rows", "features", "seeds"):
+        own = getattr(few, name)
+        assert_array_equal(getattr(more.part(slice(33)), name), own)
+        assert not np.array_equal(getattr(other, name), own)
+    assert len(np.unique(more.rows, axis=0)) == 100  # no block repeats another
+
+
+def test_stratified_rows_have_each_class_by_its_share():
+    patches = drawn(labels=np.array([0] * 28 + [1] * 12))
+    assert (np.sum(patches.rows < 28, axis=1) == 7).all()
+    assert far((~patches.out).sum(axis=0), 10 / 40, 4000) < BOUND
+
+
+@pytest.mark.parametrize(
+    ("counts", "n_rows", "sizes"),
+    [
+        ([28, 12], 10, (7, 3)),
+        ([38, 2], 4, (3, 1)),  # one of each at least
+        ([38, 2], 39, None),  # and one of each left out
+        ([38, 2], 38, (37, 1)),
+        ([10, 10, 10], 10, (4, 3, 3)),
+        ([39, 1], 10, None),
+        ([20, 20], 1, None),
+    ],
+)
+def test_shares_of_classes(counts, n_rows, sizes):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    if sizes is None:
+        with pytest.raises(InvalidInput, match="'stratified' needs rows of each"):
+            Strata.of(len(labels), n_rows, labels)
+        return
+    assert Strata.of(len(labels), n_rows, labels).sizes == sizes
+
+
+# ---- how many are enough: formulas, counting, messages
+
+
+NAMES = list("abcdefgh")
+
+
+def usable(columns="fixed", n_kept=3, n_features=8):
+    return Usable(
+        row_share=10 / 40, n_features=n_features, n_kept=n_kept, columns=columns
+    )
+
+
+def sets_of(size):
+    sets = list(combinations(range(8), size))
+    return np.array(sets, dtype=np.intp).reshape(len(sets), size)
+
+
+def counted(patches, sets):
+    """Patches without each set and row, one by one, (q, N)."""
+    result = np.zeros((len(sets), patches.n_table), dtype=int)
+    for rows, features in zip(patches.rows.tolist(), patches.features, strict=True):
+        out = [i for i in range(patches.n_table) if i not in rows]
+        for k, own in enumerate(sets.tolist()):
+            if not features[own].any():
+                result[k, out] += 1
+    return result
+
+
+def test_the_mean_share_of_usable_patches_is_exact():
+    # each patch has 10 of 40 rows and 3 of 8 features, so that means over rows and
+    # sets are no matter of chance
+    for size, share in [(0, 0.75), (1, 0.46875), (2, 15 / 56)]:
+        result = counted(drawn(50), sets_of(size)).mean() / 50
+        assert result == pytest.approx(share, rel=1e-14)
+        assert usable().without(size) == pytest.approx(share, rel=1e-14)
+
+
+@pytest.mark.parametrize("n_patches", [30, 60, 250])
+def test_the_fewest_are_counted_where_they_are_few(n_patches, monkeypatch):
+    for size in range(4):
+        patches, sets = drawn(n_patches), sets_of(size)
+        brute = counted(patches, sets).min(axis=1)
+        fewest, place = fewest_usable(patches, sets, usable())
+        assert min(fewest, 30) == min(brute.min(), 30)
+        assert fewest >= 30 or brute[place] == fewest
+    # where they are many nothing is counted
+    monkeypatch.setattr(patch_draws, "_counts", None)
+    assert fewest_usable(drawn(1000), sets_of(2), usable()) == (30, 0)
+
+
+def test_the_number_of_patches_that_is_named_is_the_least():
+    n_all, p = 40 * 28, usable().without(2)
+    for at_least in (1, 30):
+        needed = usable().patches_needed(2, n_all, at_least)
+        assert n_all * binom.cdf(at_least - 1, needed, p) <= 0.01
+        assert n_all * binom.cdf(at_least - 1, needed - 1, p) > 0.01
+    exact = math.ceil(math.log(0.01 / n_all) / math.log1p(-p))
+    assert usable().patches_needed(2, n_all) == exact
+
+
+def test_few_patches_are_refused_or_warned_of_with_what_would_do():
+    with pytest.raises(InvalidInput) as caught:
+        check_counts(drawn(10), sets_of(2), usable(), NAMES)
+    told = str(caught.value)
+    assert told.startswith("n_patches: of 10 patches none is without '")
+    needed = usable().patches_needed(2, 28 * 40)
+    assert f"with {needed} each set is left out at each row in 99% of draws" in told
+    with pytest.warns(FewPatchesWarning) as warned:
+        check_counts(drawn(100), sets_of(2), usable(), NAMES)
+    (told,) = [str(warning.message) for warning in warned]
+    brute = counted(drawn(100), sets_of(2)).min()
+    assert f"means of only {brute} patches" in told
+    assert f"n_patches={usable().patches_needed(2, 28 * 40, 30)}" in told
+    assert "seen whole by about 11 patches (by 100 with n_patches=934)" in told
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_counts(drawn(1000), sets_of(2), usable(), NAMES)
+        check_counts(drawn(300), sets_of(1), usable(), NAMES)
+
+
+@pytest.mark.parametrize(("m", "order"), [(1, 2), (2, 3), (7, 2), (6, 3)])
+def test_sizes_that_learn_nothing_of_a_set_are_refused(m, order):
+    words = "never co-occur" if m < order else f"never leaves out {order}"
+    with pytest.raises(InvalidInput, match=words):
+        check_order(usable(n_kept=m), order)
+    check_order(usable("bernoulli", n_kept=m), order)
+    with pytest.raises(InvalidInput, match="3 features are too few for that: take Da"):
+        check_order(usable(n_kept=2, n_features=3), 2)
+
+
+SETTINGS = [  # of a scheme, and of one that fits no table
+    ({"n_patches": 0}, "n_patches: expected an integer >= 1, got 0"),
+    ({"rows": 1.5}, "rows: expected a share between 0 and 1, a number >= 1 or"),
+    ({"rows": "cbrt"}, "or 'sqrt', got 'cbrt'"),
+    ({"rows": True}, "rows: expected an integer >= 1, got True"),
+    ({"n_features": 0}, "n_features: expected an integer >= 1, got 0"),
+    ({"n_features": 1.0}, "n_features: expected a share between 0 and 1"),
+    ({"columns": "fix"}, "columns: expected 'fixed' or 'bernoulli', got 'fix'"),
+    ({"row_sampling": None}, "row_sampling: expected 'uniform' or 'stratified'"),
+    ({"n_groups": 1}, "n_groups: expected 2 to n_patches=10000, got 1"),
+    ({"n_patches": 10, "n_groups": 20}, "expected 2 to n_patches=10, got 20"),
+    ({"n_patches": 1}, "n_patches: expected an integer >= 2, got 1"),
+    ({"keep": True, "folder": "x"}, "keep: a folder holds predictions and no"),
+    ({"keep": "no"}, "keep: expected True or False, got 'no'"),
+    ({"folder": 5}, "folder: expected a path or None, got 5"),
+]
+TOO_MUCH = [
+    ({"rows": 90}, "a patch of 90 of 90 rows leaves none out"),
+    ({"n_features": 6}, "a patch of 6 of 6 leaves no feature out"),
+    ({"n_features": 7}, "a patch of 7 of 6 leaves no feature out"),
+    ({"row_sampling": "stratified"}, "'stratified' draws from each class"),
+    ({"n_patches": 20}, "n_patches: of 20 patches none is without"),
+    ({"n_features": 2, "order": 3}, "3 features never co-occur"),
+]
+
+
+@pytest.mark.parametrize(("settings", "words"), SETTINGS)
+def test_what_is_no_scheme_is_refused(settings, words):
+    with pytest.raises(InvalidInput) as caught:
+        Minipatches(**settings)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(("settings", "words"), TOO_MUCH)
+def test_what_fits_no_table_is_refused_before_anything_is_fitted(
+    settings, words, tmp_path
+):
+    settings = dict(settings)
+    order, learner = settings.pop("order", 2), Once(str(tmp_path))
+    with pytest.raises(InvalidInput) as caught:
+        fitted(many(**settings), *small_table(), learner, order=order)
+    assert words in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+# ---- means over patches are those of Algorithm 2 as it is written, loop by loop
+
+
+def random_source(
+    n_patches: int = 60,
+    n_table: int = 14,
+    n_features: int = 7,
+    *,
+    n_rows: int = 4,
+    n_kept: float = 2,
+    columns: Any = "fixed",
+    n_known: int = 1,
+    error: RowError | None = None,
+    n_groups: int = 5,
+    seed: int = 0,
+) -> PatchErrors:
+    """Patches with random predictions; what must not be read is not a number."""
+    rng = np.random.default_rng(seed)
+    patches = draw_patches(
+        n_patches, n_table, n_rows, n_features, n_kept, columns, seed
+    )
+    predictions = 100.0 + rng.normal(size=(n_patches, n_table, n_known))
+    predictions[~patches.out] = np.nan
+    weights = rng.uniform(0.5, 2.0, n_table)
+    return PatchErrors(
+        patches=patches,
+        predictions=predictions,
+        y=rng.integers(0, max(n_known, 2), n_table).astype(np.float64),
+        error=SQUARED if error is None else error,
+        features=Features.of(list(range(n_features))),
+        row_weights=weights * n_table / weights.sum(),
+        n_groups=n_groups,
+    )
+
+
+def literal_errors(source: PatchErrors, sets: Any, kept: Any = None) -> Any:
+    """Err(y_i, f_(−i)^(−T)(x_i)) of each row and set; of some patches only, if told."""
+    out = source.patches.out
+    if kept is not None:
+        out &= np.isin(np.arange(len(out)), kept)[:, None]
+    errors = np.full((len(source.y), len(sets)), np.nan)
+    for q, own in enumerate(sets):
+        disjoint = ~source.patches.features[:, list(own)].any(axis=1)
+        for i in range(len(source.y)):
+            used = source.predictions[out[:, i] & disjoint, i]
+            if len(used):
+                result = source.error.of(source.y[[i]], used.mean(axis=0)[None, None])
+                errors[i, q] = result[0, 0]
+    return errors
+
+
+def literal_scores(source: PatchErrors, sets: Any) -> Any:
+    """Σ_{T ⊆ S} (−1)^(|T| + 1) Err(f^(−T)) at each row."""
+    scores = np.zeros((len(source.y), len(sets)))
+    for q, own in enumerate(sets):
+        for size in range(len(own) + 1):
+            for left_out in combinations(own, size):
+                part = literal_errors(source, [left_out])[:, 0]
+                scores[:, q] += (-1) ** (size + 1) * part
+    return scores
+
+
+def literal_groups(source: PatchErrors) -> list[list[int]]:
+    """The patches that remain without each of G groups that follow each other."""
+    n_patches = len(source.patches)
+    ends = np.linspace(0, n_patches, source.n_groups + 1).astype(int)
+    everything = range(n_patches)
+    return [
+        [b for b in everything if not ends[g] <= b < ends[g + 1]]
+        for g in range(source.n_groups)
+    ]
+
+
+def log_loss(labels, probabilities):
+    """Of probabilities that need not sum to one."""
+    return -np.log(probabilities[np.arange(len(labels)), labels.astype(int)])
+
+
+OF_THREE = read_error(log_loss, np.arange(3))
+SOURCES = {
+    "fixed": random_source(),
+    "bernoulli": random_source(columns="bernoulli", seed=1),
+    "many features": random_source(300, 9, 30, n_kept=3, seed=2),
+    "half of the features": random_source(400, n_kept=3, seed=3),
+    "absolute": random_source(error=ABSOLUTE, seed=4),
+    "three outputs": random_source(n_known=3, error=OF_THREE, seed=5),
+    "blocks of rows": random_source(80, 150, 5, n_kept=2, n_rows=30, seed=6),
+}
+each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+each_order = pytest.mark.parametrize("order", [0, 1, 2])
+
+
+@pytest.fixture(params=[0.0, 1e300], ids=["sparse", "dense"])
+def form(request, monkeypatch):
+    """Either way to sum over patches without sets of features."""
+    monkeypatch.setattr(minipatches, "SPARSE_COST", request.param)
+
+
+def again(source, **changes):
+    """The same, of which nothing is known yet."""
+    own = {one.name: getattr(source, one.name) for one in fields(source) if one.init}
+    return PatchErrors(**{**own, **changes})
+
+
+def some_sets(source, order, most=500):
+    every = EMPTY if order == 0 else source.features.all_sets(order)
+    rng = np.random.default_rng(order)
+    return every[np.sort(rng.permutation(len(every))[:most])]
+
+
+@each_source
+@each_order
+@pytest.mark.usefixtures("form")
+def test_errors_are_those_of_the_literal_loops(source, order):
+    sets = some_sets(source, order)
+    result = again(source).errors(sets)
+    assert_allclose(result.rows, literal_errors(source, sets), rtol=1e-12)
+    absent = ~source.patches.features[:, sets].any(axis=2)  # counts are the fewest
+    usable = (source.patches.out[:, :, None] & absent[:, None]).sum(axis=0)
+    assert_array_equal(result.counts, usable.min(axis=0))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+@pytest.mark.usefixtures("form")
+def test_scores_of_any_order_are_those_of_brute_force(order):
+    source = random_source(900, 6, 9, n_rows=2, seed=7)
+    sets = some_sets(source, order, 5)
+    result = inclusion_exclusion(source, sets).rows
+    assert_allclose(result, literal_scores(source, sets), atol=1e-9)  # errors are 10^4
+
+
+@each_source
+@each_order
+def test_replicates_are_means_without_one_group(source, order):
+    sets = some_sets(source, order)
+    result = source.errors(sets).replicates
+    assert result.shape == (source.n_groups, len(sets))
+    for replicate, kept in zip(result, literal_groups(source), strict=True):
+        errors = literal_errors(source, sets, kept)
+        weighted = source.row_weights @ errors / len(source.y)
+        assert_allclose(replicate, weighted, rtol=1e-12)
+
+
+def test_a_group_without_which_nothing_is_left_has_no_replicate():
+    source = random_source(40, 10, 5, n_groups=2, seed=9)
+    sets = source.features.all_sets(2)
+    whole = [
+        not any(
+            np.isnan(literal_errors(source, [own], kept)).any()
+            for kept in literal_groups(source)
+        )
+        for own in sets
+    ]
+    assert 0 < sum(whole) < len(whole)
+    scores = set_scores(source, sets)
+    assert np.isfinite(scores["estimates"]).all()
+    assert_array_equal(np.isfinite(scores["monte_carlo"]), whole)
+
+
+def counting():
+    """Squared errors, and of how many rows they were asked each time."""
+    sizes = []
+
+    def squared(y, predicted):
+        sizes.append(len(y))
+        return (y - predicted) ** 2
+
+    return sizes, read_error(squared, None)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_blocks_never_change_a_result(order, monkeypatch):
+    sizes, error = counting()
+    source = random_source(80, 150, 5, n_rows=30, error=error, seed=6)
+    sets = source.features.all_sets(order)
+    whole, scores = source.errors(sets), set_scores(source, sets)
+    sizes.clear()
+    monkeypatch.setattr(minipatches, "AT_ONCE", Budget(1))
+    monkeypatch.setattr(minipatches, "KNOWN_AT_ONCE", Budget(1))
+    monkeypatch.setattr("propopt.interactions.left_out.AT_ONCE", Budget(1))
+    other = again(source)
+    parts = other.errors(sets)
+    assert max(sizes) == 8  # rows, of one set
+    assert_allclose(parts.rows, whole.rows, rtol=1e-12)
+    assert_allclose(parts.replicates, whole.replicates, rtol=1e-12)
+    assert_array_equal(parts.counts, whole.counts)
+    for name, values in set_scores(other, sets).items():
+        assert_allclose(values, scores[name], rtol=1e-9)
+
+
+def test_errors_without_one_feature_are_made_once():
+    sizes, error = counting()
+    source = random_source(error=error)
+    for order in (1, 2):
+        set_scores(source, source.features.all_sets(order))
+    n_calls = len(sizes)
+    set_scores(source, source.features.all_sets(1))
+    assert len(sizes) == n_calls
+
+
+def test_rows_that_no_patch_saw_are_judged_by_all_of_them():
+    source = random_source(50)
+    new = np.random.default_rng(0).normal(size=(50, 3, 1))
+    unseen = {"patches": source.patches.seen_by_none(3), "predictions": new}
+    fresh = again(source, y=np.zeros(3), row_weights=np.ones(3), **unseen)
+    result = fresh.errors(np.array([[2]]))
+    used = ~source.patches.features[:, 2]
+    assert_allclose(result.rows, new[used].mean(axis=0) ** 2, rtol=1e-13)
+    assert result.counts == used.sum()
+
+
+def test_a_set_that_no_patch_leaves_out_is_named_with_what_would_do():
+    source = random_source(12, 14, 7, n_kept=4)
+    needed = Usable.of(source.patches).patches_needed(3, 35 * 14)
+    told = rf"of 12 patches none is without .*; with {needed} each set is left out"
+    with pytest.raises(InvalidInput, match=told):
+        source.errors(source.features.all_sets(3))
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_kept", "form"),
+    [(10, 5, dense_sums), (20, 10, dense_sums), (50, 10, sparse_sums)],
+)
+def test_few_features_in_many_make_masks_sparse(n_features, n_kept, form):
+    patches = draw_patches(100, 20, 5, n_features, n_kept, "fixed", 0)
+    pairs = Features.of(list(range(n_features))).all_sets(2)
+    groups = [slice(0, 50), slice(50, 100)]
+    without = patches_without(pairs, patches.features.T, groups)
+    assert [own.func for own in without] == [form, form]
+
+
+@pytest.mark.parametrize(
+    ("n_patches", "n_table", "n_features", "n_kept", "n_known"),
+    [(800, 1300, 40, 8, 1), (800, 1300, 40, 20, 1), (300, 400, 30, 6, 6)],
+)
+def test_memory_is_as_stated(n_patches, n_table, n_features, n_kept, n_known):
+    sizes = n_patches, n_table, n_table // 5, n_features, n_kept
+    source = PatchErrors(
+        patches=draw_patches(*sizes, "fixed", 0),
+        predictions=np.zeros((n_patches, n_table, n_known)),
+        y=np.zeros(n_table),
+        error=SQUARED,
+        features=Features.of(list(range(n_features))),
+        row_weights=np.ones(n_table),
+    )
+    pairs = source.features.all_sets(2)
+    tracemalloc.start()
+    source.errors(pairs)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    results = 8 * len(pairs) * (n_table + 20 + 1)
+    masks = n_patches * (n_table / 8 + n_features)
+    assert peak < results + masks + 2**27
+    held_at_once = 8 * 20 * len(pairs) * n_table * n_known
+    assert held_at_once > 2**27  # or this would say nothing
+
+
+# ---- the worked example: 12 patches of one row and one column, by hand
+
+
+V = np.array([[0, 1, 2, 3], [1, 1, 0, 2], [2, 0, 1, 4]])
+Y = np.array([1.0, 2.0, 4.0])
+ROWS, COLUMNS = np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3)
+PAIRS = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
+
+
+def example(error, y=Y):
+    """Patch (i, c) has row i and column c and predicts v[i, c] + k (c + 1) at row k."""
+    predictions = V.reshape(12, 1) + np.arange(3) * (COLUMNS[:, None] + 1.0)
+    return PatchErrors(
+        patches=Patches(ROWS[:, None], np.eye(4, dtype=bool)[COLUMNS], ROWS, 3),
+        predictions=predictions[:, :, None],
+        y=y,
+        error=error,
+        features=Features.of(["a", "b", "c", "d"]),
+        row_weights=np.ones(3),
+        n_groups=12,
+    )
+
+
+def test_predictions_without_features():
+    # of targets 0 and predictions above, absolute errors are the predictions themselves
+    source = example(ABSOLUTE, np.zeros(3))
+    for left_out, expected in {
+        (): [1.375, 4.125, 6.25],
+        (0,): [4 / 3, 29 / 6, 7.5],
+        (3,): [5 / 6, 3, 29 / 6],
+        (0, 1): [1.75, 6, 8.75],
+    }.items():
+        rows = source.errors(np.array([left_out], dtype=np.intp)).rows[:, 0]
+        assert_allclose(rows, expected, rtol=1e-15)
+
+
+OF_SQUARED = [-4.596065, -1.503472, 1.964120, -0.660880, 1.515046, 0.107639]
+OF_ABSOLUTE = [-0.527778, -0.305556, -0.027778, -0.194444, 0.416667, 0.472222]
+
+
+@pytest.mark.parametrize(
+    ("error", "rows", "means", "se"),
+    [
+        (SQUARED, [-0.147569, -5.376736, -8.263889], OF_SQUARED, 2.375272),
+        (ABSOLUTE, [-0.125, -0.625, -0.833333], OF_ABSOLUTE, 0.210177),
+    ],
+)
+def test_scores_of_pairs(error, rows, means, se):
+    source = example(error)
+    assert_allclose(inclusion_exclusion(source, PAIRS).rows[:, 0], rows, atol=5e-7)
+    result = set_scores(source, PAIRS)
+    assert_allclose(result["estimates"], means, atol=5e-7)
+    assert result["standard_errors"][0] == pytest.approx(se, abs=5e-7)
+
+
+def score_without(patch):
+    """Of the pair (0, 1) by squared errors, a patch left out, row by row."""
+    total = 0.0
+    for k in range(3):
+        used = (k != ROWS) & (np.arange(12) != patch)
+        predicted = V.ravel() + k * (COLUMNS + 1.0)
+        for left_out, sign in {(0,): 1, (1,): 1, (0, 1): -1, (): -1}.items():
+            own = used & ~np.isin(COLUMNS, left_out)
+            total += sign * (Y[k] - predicted[own].mean()) ** 2
+    return total / 3
+
+
+def test_the_error_of_patches_is_the_jackknife_over_them():
+    # √((G − 1)/G Σ_g (z̄_(−g) − mean)²), each of the 12 patches a group of its own
+    left_out = np.array([score_without(patch) for patch in range(12)])
+    expected = np.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
+    result = set_scores(example(SQUARED), PAIRS)
+    assert result["monte_carlo"][0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_subsets_pairs_ranges_and_weights_of_pipelines():
+    subsets, places = subsets_of(np.array([[0, 1], [0, 3]]), 1)
+    assert subsets.tolist() == [[0], [1], [3]]
+    assert places.tolist() == [[0, 0], [1, 2]]
+    matrix = pairs_matrix(np.array([2.0]), np.array([[0, 1]]), 2)
+    assert_array_equal(matrix, [[np.nan, 2.0], [2.0, np.nan]])
+    assert ErrorRange(0.0, 1.0, True).of_score(2) == 2.0
+    steps = make_pipeline(StandardScaler(), Ridge())
+    assert weight_name(steps) == "ridge__sample_weight"

@@ -1,0 +1,403 @@
+"""Means of rows, their intervals and p-values, and corrections for many sets."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import get_args
+
+import numpy as np
+import pytest
+from interaction_scores import made_up_scores
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from propopt.base.errors import InvalidInput
+from propopt.interactions.inference import (
+    ALTERNATIVES,
+    Adjustment,
+    ErrorRange,
+    Null,
+    ScoreLaw,
+    Side,
+    adjusted_p_values,
+    are_equal,
+    interval_alpha,
+    moments,
+)
+
+
+METHODS = get_args(Adjustment)
+
+
+# ---- means of rows and their errors, against loops and formulas
+
+
+def test_of_any_weights_means_and_errors_are_those_of_a_ratio_of_means(rng):
+    # the mean and the linearised error of Σ w z/Σ w, row by row
+    z, weights = rng.normal(size=(40, 2)), rng.uniform(0.2, 3.0, size=40)
+    weights *= 40 / weights.sum()
+    means, errors, _ = moments(z, weights)
+    for q in range(2):
+        rows = list(zip(weights, z[:, q], strict=True))
+        mean = sum(w * v for w, v in rows) / sum(weights)
+        spread = sum((w * (v - mean)) ** 2 for w, v in rows)
+        assert means[q] == pytest.approx(mean, rel=1e-13)
+        error = np.sqrt(40 / 39 * spread) / sum(weights)
+        assert errors[q] == pytest.approx(error, rel=1e-13)
+    # of equal weights they are the mean and its standard error
+    means, errors, _ = moments(z, np.ones(40))
+    assert_allclose(means, z.mean(axis=0), rtol=1e-13)
+    assert_allclose(errors, z.std(axis=0, ddof=1) / np.sqrt(40), rtol=1e-13)
+
+
+def test_the_error_of_groups_is_that_of_their_sums_by_hand(rng):
+    z, weights = rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, size=30)
+    weights *= 30 / weights.sum()
+    groups = rng.permutation(np.repeat(np.arange(6), [1, 2, 3, 5, 8, 11]))
+    means, errors, _ = moments(z, weights, groups)
+    for k in range(2):
+        mean = weights @ z[:, k] / 30
+        own = weights * (z[:, k] - mean)
+        sums = [sum(own[i] for i in range(30) if groups[i] == c) for c in range(6)]
+        variance = 6 / 5 * sum(one**2 for one in sums) / 30**2
+        assert means[k] == pytest.approx(mean, rel=1e-12)
+        assert errors[k] == pytest.approx(np.sqrt(variance), rel=1e-12)
+
+
+def test_groups_of_one_row_change_nothing_and_rows_without_weight_are_not_there(rng):
+    z, ones = rng.normal(size=(12, 2)), np.ones(12)
+    alone, grouped = moments(z, ones), moments(z, ones, rng.permutation(12))
+    weights = np.resize([1.5, 0.0, 1.5], 12)
+    without, fewer = moments(z, weights), moments(z[weights > 0], np.ones(8))
+    for own, expected in [*zip(grouped, alone), *zip(without, fewer)]:  # noqa: B905
+        assert_allclose(own, expected, rtol=1e-12)
+    groups = np.repeat(np.arange(4), 3)
+    kept = groups != 1
+    result = moments(z, kept * 12 / 9, groups)
+    fewer = moments(z[kept], np.ones(9), np.repeat(np.arange(3), 3))
+    assert_allclose(result[1], fewer[1])
+
+
+def test_how_many_rows_carry_the_error(rng):
+    signs = np.resize([1.0, -1.0], 100)
+    spike = np.zeros(1000)
+    spike[3] = 1e-8  # the others carry next to nothing
+    assert moments(signs[:, None], np.ones(100))[2] == pytest.approx(100)
+    assert moments(spike[:, None], np.ones(1000))[2] == pytest.approx(1.0, abs=0.01)
+    # ρ = E|d|³/σ³ = √(8/π): of 200,000 rows the error is far below 2 %
+    carried = moments(rng.normal(size=(200_000, 1)), np.ones(200_000))[2]
+    assert carried[0] == pytest.approx(200_000 * np.pi / 8, rel=0.02)
+    z = rng.normal(size=(30, 1))
+    _, own, own_rows = moments(z, np.ones(30))
+    for scale in (1e-140, 1e140):  # also where cubes are not finite
+        _, errors, rows = moments(scale * z, np.ones(30))
+        assert_allclose(rows, own_rows, rtol=1e-9)
+        assert_allclose(errors, scale * own, rtol=1e-12)
+    means, errors, rows = moments(np.full((10, 1), 0.25), np.ones(10))
+    assert (means, errors) == (0.25, 0.0)
+    assert np.isnan(rows)
+
+
+# ---- corrections for many sets, against definitions, and scipy where it has them
+
+
+@pytest.fixture
+def p(rng):
+    return rng.uniform(size=9) ** 4
+
+
+@pytest.mark.parametrize("n_others", [0, 3])
+def test_adjusted_p_values_are_those_of_definitions(p, n_others):
+    # candidates that were not scored count as p = 1
+    every = np.append(p, np.ones(n_others))
+    closed = [  # each intersection of null hypotheses that one is part of
+        max(
+            min(1.0, size * min(every[list(part)]))
+            for size in range(1, len(every) + 1)
+            for part in combinations(range(len(every)), size)
+            if i in part
+        )
+        for i in range(len(p))
+    ]
+    expected = {
+        "none": p,
+        "bonferroni": np.minimum(len(every) * p, 1.0),
+        "holm": closed,
+        "benjamini-hochberg": stats.false_discovery_control(every, method="bh")[:9],
+        "benjamini-yekutieli": stats.false_discovery_control(every, method="by")[:9],
+    }
+    assert set(expected) == set(METHODS)
+    for method, wanted in expected.items():
+        result = adjusted_p_values(p, method, len(every))
+        assert_allclose(result, wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unknown_p_values_count_and_stay_unknown_in_any_order(p, method, rng):
+    with_nan = np.insert(p, 3, np.nan)
+    result = adjusted_p_values(with_nan, method, 12)
+    assert np.isnan(result[3])
+    known = adjusted_p_values(p, method, 12)
+    assert_array_equal(np.delete(result, 3), known)
+    order = rng.permutation(len(p))
+    assert_array_equal(adjusted_p_values(p[order], method, 12), known[order])
+    for alpha in (0.01, 0.1, 0.4):  # found where the interval excludes the null
+        excluded = p <= interval_alpha(p, method, 12, alpha)
+        if method == "holm":
+            assert not (excluded & (known > alpha)).any()
+        else:
+            assert_array_equal(known <= alpha, excluded)
+
+
+def test_intervals_of_what_is_found_have_more_of_alpha_the_more_there_is():
+    p = np.array([1e-6, 1e-5, 1e-4, 0.8, 0.9])
+    price = 1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5
+    for own, method, alpha in [
+        (p, "benjamini-hochberg", 0.06),
+        (p, "benjamini-yekutieli", 0.06 / price),
+        (np.full(5, 0.7), "benjamini-hochberg", 0.02),
+    ]:
+        assert interval_alpha(own, method, 5, 0.1) == pytest.approx(alpha)
+
+
+@pytest.mark.slow
+def test_errors_of_all_tests_are_those_that_are_promised(rng):
+    # of 20 sets 15 have no effect; 4000 families; a bound of 4 standard errors has a
+    # false alarm in about 1 of 15,000 runs for each of the four numbers
+    n, families = 20, 4000
+    shifts = np.where(np.arange(n) < 15, 0.0, 3.0)
+    null = shifts == 0.0
+    for method in METHODS[1:]:
+        bad = np.zeros(families)
+        for k in range(families):
+            p = 2 * stats.norm.sf(np.abs(rng.normal(size=n) + shifts))
+            result = adjusted_p_values(p, method, n) <= 0.1
+            false = (result & null).sum()
+            any_false = method in ("bonferroni", "holm")
+            bad[k] = false > 0 if any_false else false / max(result.sum(), 1)
+        error = bad.std() / np.sqrt(families)
+        exact = {"bonferroni": 1 - (1 - 0.1 / n) ** 15, "benjamini-hochberg": 0.075}
+        if method in exact:
+            assert abs(bad.mean() - exact[method]) < 4 * error
+        assert bad.mean() < 0.1 + 4 * error
+
+
+# ---- intervals from rows that are all equal: exact binomial probabilities
+
+
+def equal_rows(scores, n_rows, null=0.0):
+    """The law of scores between −2 and 2 that so many rows have alike."""
+    estimates = np.array(scores)
+    none, every = np.zeros(len(estimates)), np.ones(len(estimates), dtype=bool)
+    return ScoreLaw(estimates, none, none + np.inf, none + null, every, 2.0, n_rows)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("n_rows", [2, 5, 30, 500])
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 0.5])
+def test_a_law_of_two_values_is_missed_with_a_probability_of_at_most_alpha(
+    n_rows, alpha
+):
+    # scores are c, or an end of the range with probability p: missed where all rows are
+    # equal, and the interval about their common value does not hold the mean
+    for c in (-1.9, -0.3, 0.0, 0.7, 2.0):
+        for end in (-2.0, 2.0):
+            for p in np.linspace(0.0, 1.0, 401):
+                mean = (1 - p) * c + p * end
+                missed = 0.0
+                for value, weight in ((c, 1 - p), (end, p)):
+                    rows = equal_rows([value], n_rows)
+                    low = rows.intervals(alpha, "lower")[0, 0]
+                    high = rows.intervals(alpha, "upper")[0, 1]
+                    if not low - 1e-12 <= mean <= high + 1e-12:
+                        missed += weight**n_rows
+                assert missed <= alpha + 1e-12
+
+
+def test_intervals_of_equal_rows_are_no_wider_than_that_needs():
+    # a share p a little above 1 − α^(1/(N − 1)) at the far end is outside
+    ((low, high),) = equal_rows([0.5], 30).intervals(0.1, "both")
+    p = 1 - 0.1 ** (1 / 29)
+    assert low == pytest.approx((1 - p) * 0.5 - p * 2.0, rel=1e-12)
+    assert high == pytest.approx((1 - p) * 0.5 + p * 2.0, rel=1e-12)
+    # p-values are the alpha at which an end is the null
+    rows = equal_rows([0.5, -0.5, 0.0], 30, np.array([0.1, -0.2, 0.0]))
+    above, below = rows.p_values("greater"), rows.p_values("less")
+    assert rows.intervals(above[0], "lower")[0, 0] == pytest.approx(0.1, rel=1e-9)
+    assert rows.intervals(below[1], "upper")[1, 1] == pytest.approx(-0.2, rel=1e-9)
+    assert below[0] == above[1] == above[2] == below[2] == 1.0
+    # at the end of the range there is no room
+    assert equal_rows([-2.0], 10).intervals(0.1, "lower")[0, 0] == -2.0
+    for null, p in ((-3.0, 0.0), (-2.0, 1.0)):  # it cannot be as low
+        assert equal_rows([-2.0], 10, null).p_values("greater") == p
+
+
+def test_ranges_and_rounding_of_scores():
+    unit = ErrorRange(0.0, 1.0, proved=True)
+    assert [unit.of_score(order) for order in (1, 2, 3)] == [1.0, 2.0, 4.0]
+    bound = ErrorRange(0.0, 3.0, proved=False).rounding(2)
+    assert ErrorRange(-5.0, 3.0, proved=False).rounding(2) == pytest.approx(20e-12)
+    errors = np.array([0.0, 1e-16, 1e-9, np.nan])
+    assert_array_equal(are_equal(errors, 100, bound), [True, True, False, False])
+
+
+# ---- intervals and p-values of scores
+
+
+def of_pairs(rng, estimates, errors, **fields):
+    """Scores of as many pairs of three features, without the error of patches."""
+    count = len(estimates)
+    own = {
+        "estimates": np.array(estimates),
+        "standard_errors": np.array(errors),
+        "monte_carlo": np.zeros(count),
+        "counts": np.ones(count),
+        "sets": np.array([[0, 1], [0, 2], [1, 2]])[:count],
+        "n_candidates": count,
+    }
+    return made_up_scores(rng, **{**own, **fields})
+
+
+def test_of_the_worked_example_the_interval_is_that_of_the_paper(rng):
+    ends = of_pairs(rng, [-4.596065], [2.375272]).intervals(level=0.9)
+    assert_allclose(ends, [[-8.503039, -0.689091]], atol=2e-6)
+
+
+def test_tests_of_rows_alone_are_those_of_the_normal_law(rng):
+    scores = made_up_scores(rng)
+    T = scores.estimates / scores.standard_errors
+    for alternative, p in {
+        "greater": 1 - stats.norm.cdf(T),
+        "less": stats.norm.cdf(T),
+        "two-sided": 2 * (1 - stats.norm.cdf(np.abs(T))),
+    }.items():
+        result = scores.p_values(alternative, errors="rows")
+        assert_allclose(result, p, rtol=1e-9, atol=1e-15)
+    reach = stats.norm.isf(0.05 / len(scores)) * scores.standard_errors
+    ends = scores.intervals(level=0.9, adjust="bonferroni", errors="rows")
+    expected = scores.estimates[:, None] + np.stack([-reach, reach], axis=1)
+    assert_allclose(ends, expected, rtol=1e-12)
+
+
+def test_tests_of_the_total_error_know_from_how_many_groups_it_is(rng):
+    scores = made_up_scores(rng, n_groups=20)
+    se, mc = scores.standard_errors, scores.monte_carlo
+    total = np.sqrt(se**2 + mc**2)
+    degrees = total**4 / (mc**4 / 19)
+    p = 2 * stats.t.sf(np.abs(scores.estimates / total), degrees)
+    assert_allclose(scores.p_values(), p, rtol=1e-12)
+    none = made_up_scores(rng, monte_carlo=np.zeros(10))
+    assert_array_equal(none.p_values(), none.p_values(errors="rows"))
+
+
+CHOICES = list(product(get_args(Side), METHODS, get_args(Null)))
+
+
+@pytest.mark.parametrize(("side", "adjust", "against"), CHOICES)
+def test_sets_are_found_whose_interval_excludes_the_null(rng, side, adjust, against):
+    scores = made_up_scores(rng, n_candidates=12, leak=rng.normal(size=10))
+    how = {"side": side, "adjust": adjust, "against": against}
+    frame = scores.to_frame(level=0.8, **how)
+    null = scores.leak if against == "leak" else np.zeros(10)
+    excluded = (frame["ci_low"] > null) | (frame["ci_high"] < null)
+    result = frame["reject"]
+    if adjust == "holm":  # which may find more than its intervals show
+        assert not (excluded & ~result).any()
+    else:
+        assert (excluded == result).all()
+    assert 0 < result.sum() < 10
+    ends = scores.intervals(level=0.8, **how)
+    assert_array_equal(frame[["ci_low", "ci_high"]], ends)
+    p = scores.p_values(ALTERNATIVES[side], adjust=adjust, against=against)
+    assert_array_equal(frame["p_adj"], p)
+
+
+def test_one_sided_intervals_are_closer_and_open_at_the_other_side(rng):
+    scores = made_up_scores(rng)
+    both, lower, upper = (
+        scores.intervals(adjust="none", side=side) for side in get_args(Side)
+    )
+    assert (lower[:, 0] > both[:, 0]).all()
+    assert (upper[:, 1] < both[:, 1]).all()
+    assert np.isposinf(lower[:, 1]).all()
+    assert np.isneginf(upper[:, 0]).all()
+    twice = scores.intervals(level=0.8, adjust="none")
+    assert_allclose(twice[:, 0], lower[:, 0], rtol=1e-12)
+
+
+def degenerate(rng, proved, **fields):
+    unit = ErrorRange(0.0, 1.0, proved)
+    return of_pairs(rng, [0.0, 0.4, 0.4], [0.0, 1e-17, 0.1], error_range=unit, **fields)
+
+
+@pytest.mark.parametrize("proved", [True, False])
+def test_no_interval_has_no_width_though_all_rows_are_equal(rng, proved):
+    scores = degenerate(rng, proved)
+    assert_array_equal(scores.degenerate, [True, True, False])
+    ends = scores.intervals(level=0.9, adjust="none")
+    share = 1.0 - 0.1 ** (1 / 49)
+    for (low, high), score in zip(ends[:2], (0.0, 0.4), strict=True):
+        assert low == pytest.approx(score - share * (2.0 + score), rel=1e-12)
+        assert high == pytest.approx(score + share * (2.0 - score), rel=1e-12)
+    assert (ends[:, 1] - ends[:, 0] > 0.1).all()
+    assert_allclose(ends[2], 0.4 + 0.1 * stats.norm.isf([0.95, 0.05]))
+    p = scores.p_values()
+    assert p[0] == 1.0
+    assert p[1] == pytest.approx((2.0 / 2.4) ** 49)
+    frame = scores.to_frame(adjust="none")
+    assert_array_equal(frame["stat"][:1], [0.0])
+    assert_array_equal(frame["reject"], [False, True, True])
+    # the error of patches still counts: the wider interval, and the larger p-value
+    scores = degenerate(rng, proved, monte_carlo=np.full(3, 0.3), n_groups=0)
+    reach = 0.3 * stats.norm.isf(0.05)
+    ends = scores.intervals(adjust="none")
+    assert_allclose(ends[1], [0.4 - reach, 0.4 + reach], rtol=1e-12)
+    assert scores.p_values()[1] == pytest.approx(2 * stats.norm.sf(0.4 / 0.3))
+
+
+def test_errors_that_are_not_known_find_nothing(rng):
+    error = np.full(10, 0.3)
+    error[4] = np.nan
+    scores = made_up_scores(rng, monte_carlo=error)
+    frame = scores.to_frame(level=0.5)
+    assert frame.loc[4, ["ci_low", "ci_high", "stat", "p_two", "p_adj"]].isna().all()
+    assert not frame.loc[4, "reject"]
+    assert frame.drop(index=4)["p_adj"].notna().all()
+    assert np.isfinite(scores.intervals(errors="rows")).all()
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"level": 90}, "level: expected a number between 0 and 1, such as 0.9, got 9"),
+        ({"level": True}, "level: expected a number, got True"),
+        ({"side": "left"}, "side: expected 'both', 'lower' or 'upper', got 'left'"),
+        ({"adjust": "bonferoni"}, r"adjust: .* 'holm'.*did you mean 'bonferr"),
+        ({"errors": "row"}, "errors: .*did you mean 'rows'"),
+        ({"against": "leaks"}, "against: .*did you mean 'leak'"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_by_name(rng, how, message):
+    scores = made_up_scores(rng)
+    for ask in (scores.intervals, scores.to_frame):
+        with pytest.raises(InvalidInput, match=message):
+            ask(**how)
+    with pytest.raises(InvalidInput, match="alternative: expected 'two-sided'"):
+        scores.p_values("larger")
+
+
+@pytest.mark.slow
+def test_of_few_groups_students_law_keeps_the_level():
+    # the error is that of patches alone: 20 groups' means, jackknifed; 40,000 means,
+    # and a bound of 4 standard errors: a false alarm in about 1 of 15,000 runs
+    rng, count = np.random.default_rng(5), 40_000
+    groups = rng.normal(size=(count, 20))
+    means = groups.mean(axis=1)
+    left_out = (20 * means[:, None] - groups) / 19
+    apart = left_out - left_out.mean(axis=1, keepdims=True)
+    error = np.sqrt(19 / 20 * (apart**2).sum(axis=1))
+    sets, tiny = np.tile([0, 1], (count, 1)), np.full(count, 1e-9)
+    scores = of_pairs(rng, means, tiny, sets=sets, monte_carlo=error)
+    for level in (0.9, 0.99):
+        share = (scores.p_values() <= 1 - level).mean()
+        assert abs(share - (1 - level)) < 4 * np.sqrt(level * (1 - level) / count)

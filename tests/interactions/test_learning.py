@@ -1,0 +1,395 @@
+"""Learners on tables without some columns: pipelines that name them, and numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from refit_cases import product_table, read
+from sklearn.base import clone
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+    make_column_transformer,
+)
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+from sklearn.tree import DecisionTreeRegressor
+
+from propopt.base.errors import InvalidInput
+from propopt.interactions.learning import (
+    SomeColumns,
+    array_of,
+    array_of_numbers,
+    mentions_columns,
+    restricted,
+    sees_numbers_alone,
+)
+
+
+NAMES = ("age", "size", "colour", "shape")
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(
+    {
+        "age": RNG.normal(size=40),
+        "size": RNG.normal(size=40),
+        "colour": RNG.choice(["red", "blue"], 40),
+        "shape": RNG.choice(["round", "flat", "long"], 40),
+    }
+)
+Y = np.random.default_rng(1).normal(size=40) + X["age"] + (X["colour"] == "red")
+
+
+def without(model, *dropped, counted=False, table=X):
+    kept = np.array([name not in dropped for name in NAMES])
+    names, left = None if counted else NAMES, table.loc[:, kept]
+    return restricted(clone(model), SomeColumns(names, kept, left))
+
+
+def predicted(model, *dropped, table=X):
+    """By the same fitted without some columns."""
+    left = table.drop(columns=list(dropped))
+    return without(model, *dropped, table=table).fit(left, Y).predict(left)
+
+
+def prep(numbers, texts, **settings):
+    steps = [("n", StandardScaler(), numbers), ("t", OneHotEncoder(), texts)]
+    return ColumnTransformer(steps, **settings)
+
+
+def choices(transformer):
+    return [choice for *_, choice in transformer.transformers]
+
+
+# ---- transformers of columns
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        (["age", "size"], ["colour", "shape"]),
+        ([0, 1], [2, 3]),
+        ([-4, 1], [2, -1]),
+        (slice("age", "size"), slice("colour", None)),
+        (slice(0, 2), slice(2, None)),
+        ([True, True, False, False], np.array([False, False, True, True])),
+        (pd.Index(["age", "size"]), np.array(["colour", "shape"])),
+        (make_column_selector(dtype_include="number"), ["colour", "shape"]),
+    ],
+)
+def test_column_transformers_in_all_ways_of_naming_columns(numbers, texts):
+    whole = make_pipeline(prep(numbers, texts), Ridge())
+    for gone in (("size",), ("age", "shape"), ("colour", "shape"), ("age", "size")):
+        parts = [
+            [name for name in own if name not in gone] for own in (NAMES[:2], NAMES[2:])
+        ]
+        left = X.drop(columns=list(gone))
+        by_hand = make_pipeline(prep(*parts), Ridge()).fit(left, Y)
+        assert_array_equal(predicted(whole, *gone), by_hand.predict(left))
+    frame = pl.DataFrame(X.drop(columns=["size", "colour"]).to_dict("list"))
+    kept = np.array([True, False, False, True])
+    by_name = make_pipeline(prep(["age", "size"], ["colour", "shape"]), Ridge())
+    result = restricted(by_name, SomeColumns(NAMES, kept, frame)).fit(frame, Y)
+    expected = predicted(by_name, "size", "colour")
+    assert_array_equal(result.predict(frame), expected)
+
+
+def test_columns_that_are_counted_or_given_alone():
+    array = X[["age", "size"]].to_numpy()
+    array = np.column_stack([array, array[:, 0] ** 2])
+    model = ColumnTransformer([("a", "passthrough", [2, 0]), ("b", "drop", [1])])
+    kept = np.array([True, False, True])
+    left = restricted(model, SomeColumns(None, kept, array[:, kept]))
+    assert_array_equal(left.fit_transform(array[:, kept]), array[:, [2, 0]])
+    steps = Pipeline([("none", None), ("p", "passthrough"), ("r", prep([0], [2, 3]))])
+    left = without(steps, "colour", counted=True)
+    assert choices(left.steps[2][1]) == [[0], [2]]
+    # a column given alone comes with one dimension: words of a text, for example
+    length = FunctionTransformer(lambda own: own.str.len().to_frame())
+    model = ColumnTransformer([("c", length, "colour"), ("n", "passthrough", ["age"])])
+    for gone, chosen, shape in [
+        ("size", ["colour", ["age"]], (40, 2)),
+        ("colour", [[], ["age"]], (40, 1)),
+    ]:
+        left = without(model, gone)
+        assert choices(left) == chosen
+        assert left.fit_transform(X.drop(columns=gone)).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("remainder", "expected"),
+    [("drop", None), ("passthrough", 1), (StandardScaler(), 1)],
+)
+def test_an_emptied_transformer_is_of_no_use_unless_others_are_left(
+    remainder, expected
+):
+    model = ColumnTransformer([("n", StandardScaler(), ["age"])], remainder=remainder)
+    left = without(model, "age", "colour", "shape")
+    if expected is None:
+        assert left is None
+    else:
+        assert left.fit_transform(X[["size"]]).shape[1] == expected
+    assert without(model, *NAMES[1:]).fit_transform(X[["age"]]).shape[1] == 1
+
+
+AGE = make_column_transformer((StandardScaler(), ["age"]))
+SIZE = make_column_transformer((StandardScaler(), ["size"]))
+
+
+def test_a_pipeline_that_sees_nothing_gives_the_mean_or_the_shares():
+    assert isinstance(without(make_pipeline(AGE, Ridge()), "age"), DummyRegressor)
+    classifier = without(make_pipeline(AGE, LogisticRegression()), "age")
+    assert isinstance(classifier, DummyClassifier)
+    of_numbers = make_column_selector(dtype_include="number")
+    chosen = make_column_transformer((StandardScaler(), of_numbers))
+    assert without(chosen, "age", "size") is None
+    assert without(chosen, "age") is not None
+    union = FeatureUnion([("a", AGE), ("s", SIZE)])
+    left = without(union, "age")
+    assert [name for name, _ in left.transformer_list] == ["s"]
+    assert without(union, "age", "size") is None
+    grid = GridSearchCV(make_pipeline(AGE, Ridge()), {"ridge__alpha": [0.1, 1.0]}, cv=2)
+    for outer in (grid, TransformedTargetRegressor(grid)):
+        assert_allclose(predicted(outer, "age"), np.full(40, Y.mean()), rtol=1e-14)
+
+
+def test_settings_of_what_is_left_are_kept():
+    colours, shapes = ["red", "blue"], ["long", "round", "flat"]
+    encoder = OrdinalEncoder(categories=[colours, shapes])
+    model = ColumnTransformer([("t", encoder, ["colour", "shape"])])
+    left = without(model, "colour").fit_transform(X.drop(columns="colour"))
+    assert_array_equal(left[:, 0], [shapes.index(s) for s in X["shape"]])
+    first = OneHotEncoder(drop=["red", "flat"])
+    model = ColumnTransformer([("t", first, ["colour", "shape"])])
+    left = without(model, "shape").fit(X.drop(columns="shape"))
+    assert list(left.get_feature_names_out()) == ["t__colour_blue"]
+    model = make_pipeline(
+        prep(["age", "size"], ["colour"], verbose_feature_names_out=False),
+        StandardScaler(with_mean=False),
+    )
+    model[0].transformers[1][1].set_params(sparse_output=False)
+    model.set_output(transform="pandas")
+    left = without(model, "age").fit_transform(X.drop(columns="age"))
+    assert list(left.columns) == ["size", "colour_blue", "colour_red"]
+    # names behind steps that keep them
+    imputed = SimpleImputer(strategy="most_frequent").set_output(transform="pandas")
+    model = make_pipeline(imputed, prep(["age"], ["colour", "shape"]), Ridge())
+    assert predicted(model, "shape").shape == (40,)
+
+
+# ---- parameters that speak of columns
+
+
+def boosted(**settings):
+    return HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=3, **settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"categorical_features": ["colour", "shape"]},
+        {"categorical_features": [2, 3]},
+        {"categorical_features": np.array([False, False, True, True])},
+        {"categorical_features": "from_dtype"},
+        {"monotonic_cst": {"age": 1, "colour": 0}},
+        {"monotonic_cst": [1, 0, 0, 0]},
+        {"interaction_cst": [{0, 2}, {1, 3}]},
+        {"interaction_cst": "pairwise"},
+    ],
+)
+def test_parameters_of_boosting_that_speak_of_columns(settings):
+    coded = X.assign(colour=X["colour"] == "red", shape=X["shape"].astype("category"))
+    if "categorical_features" in settings:
+        coded["colour"] = coded["colour"].astype("category")
+    for gone in (["age"], ["colour"], ["age", "size"], ["colour", "shape"]):
+        assert predicted(boosted(**settings), *gone, table=coded).shape == (40,)
+
+
+def test_shortened_parameters_are_those_of_the_same_columns():
+    model = boosted(
+        categorical_features=[2, "shape"],
+        monotonic_cst=[1, -1, 0, 0],
+        interaction_cst=[{0, 1}, {1, 2, 3}],
+    )
+    left = without(model, "age")
+    assert left.categorical_features == [1, "shape"]
+    assert left.monotonic_cst == [-1, 0, 0]
+    assert left.interaction_cst == [{0}, {0, 1, 2}]
+    mask = without(boosted(categorical_features=[True, False, True, False]), "size")
+    assert mask.categorical_features == [True, True, False]
+    kernel = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0, 4.0]) + WhiteKernel())
+    assert without(kernel, "size").kernel.k1.length_scale == [1.0, 3.0, 4.0]
+
+
+def test_estimators_within_estimators():
+    inner = make_pipeline(prep(["age", "size"], ["colour"]), Ridge())
+    # grids may speak of transformers that have nothing left
+    grid = {"columntransformer__n__with_mean": [True, False], "ridge__alpha": [1.0]}
+    of_age = make_pipeline(prep(["age"], ["colour", "shape"]), Ridge())
+    for outer in (
+        TransformedTargetRegressor(inner, transformer=StandardScaler()),
+        GridSearchCV(inner, {"ridge__alpha": [0.1, 1.0]}, cv=2),
+        GridSearchCV(of_age, grid, cv=2),
+        VotingRegressor([("one", inner), ("two", clone(inner)), ("no", "drop")]),
+    ):
+        assert predicted(outer, "age").shape == (40,)
+    blind = make_pipeline(make_column_transformer(("passthrough", ["age"])), Ridge())
+    voting = predicted(VotingRegressor([("a", blind), ("b", inner)]), "age")
+    assert_allclose(voting, (Y.mean() + predicted(inner, "age")) / 2, rtol=1e-12)
+
+
+def test_learners_that_speak_of_columns():
+    encoded = make_column_transformer((OneHotEncoder(), ["colour"]))
+    for model, speaks in [
+        (make_pipeline(StandardScaler(), LinearRegression()), False),
+        (boosted(), False),
+        (boosted(categorical_features=[1]), True),
+        (GridSearchCV(make_pipeline(prep([0], [2]), Ridge()), {}), True),
+        (make_pipeline(StandardScaler(), RandomForestRegressor(), memory=None), False),
+        (make_pipeline(encoded, RandomForestRegressor()), True),
+    ]:
+        assert mentions_columns(model) is speaks
+
+
+class Named(Ridge):
+    """A learner with a parameter of its own that names columns."""
+
+    def __init__(self, positive_columns=None):
+        super().__init__()
+        self.positive_columns = positive_columns
+
+
+def behind(**settings):
+    """Boosting of columns that another step has made."""
+    return make_pipeline(prep(["age"], ["colour"]), boosted(**settings))
+
+
+def of_catboost():
+    package = pytest.importorskip("catboost")
+    return package.CatBoostRegressor(monotone_constraints="0:1,1:-1")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: behind(categorical_features=[1]), "column 1 is counted behind a step"),
+        (lambda: behind(monotonic_cst=[1, 0, 0]), "an entry for each of 4 columns, g"),
+        (lambda: Named(["age", "size"]), "positive_columns names the columns 'age', "),
+        (lambda: prep([0], [7]), "there is no column 7; there are 4"),
+        (of_catboost, "in the learner's own words"),
+    ],
+)
+def test_what_is_refused_says_why(make, words):
+    with pytest.raises(InvalidInput, match=words):
+        without(make(), "age")
+
+
+# ---- tables of numbers are arrays for learners that see nothing else of them
+
+
+TABLE, TARGET = product_table(60)
+FRAME = pd.DataFrame(TABLE, columns=list("abcd")).assign(
+    b=(10 * TABLE[:, 1]).astype(int), c=TABLE[:, 2] > 0
+)
+ROWS, KEPT = np.arange(40), np.array([True, True, False, True])
+
+
+class Own(Ridge):
+    """Whatever a user wrote may look at names."""
+
+
+@pytest.mark.parametrize(
+    ("learner", "alone"),
+    [
+        (DecisionTreeRegressor(), True),
+        (BaggingRegressor(Ridge()), True),
+        (make_pipeline(StandardScaler(), Ridge()), True),
+        (GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}), True),
+        (GridSearchCV(make_pipeline(Ridge()), {"ridge": [Own()]}), False),
+        (make_pipeline(FunctionTransformer(), Ridge()), False),
+        (make_pipeline(FunctionTransformer(np.log1p), Ridge()), False),
+        (make_pipeline(FunctionTransformer(array_of), Ridge()), True),
+        (make_pipeline(make_column_transformer(("drop", [0])), Ridge()), False),
+        (HistGradientBoostingRegressor(), True),
+        (HistGradientBoostingRegressor(categorical_features=["a"]), False),
+        (KernelRidge(kernel=np.dot), False),
+        (BaggingRegressor(Own()), False),
+        (Own(), False),
+    ],
+)
+def test_learners_that_see_numbers_alone(learner, alone):
+    assert sees_numbers_alone(learner) is alone
+
+
+DRAWING = DecisionTreeRegressor(max_features=1)
+
+
+@pytest.mark.parametrize("table", [FRAME, pl.DataFrame(FRAME.to_dict("list"))])
+@pytest.mark.parametrize("learner", [DRAWING, make_pipeline(StandardScaler(), DRAWING)])
+def test_a_table_is_the_array_of_its_numbers(table, learner):
+    predict = read(learner, table, TARGET).fitted(ROWS, KEPT, 3)
+    own = clone(learner)
+    (free,) = (k for k in own.get_params() if k.endswith("random_state"))
+    own.set_params(**{free: 3}).fit(FRAME.iloc[:40, [0, 1, 3]], TARGET[:40])
+    expected = own.predict(FRAME[["a", "b", "d"]])
+    assert_array_equal(predict(table), expected)
+    assert not hasattr(predict.model, "feature_names_in_")
+    array = FRAME.to_numpy(float)
+    assert_array_equal(
+        read(learner, array, TARGET).fitted(ROWS, KEPT, 3)(array), expected
+    )
+
+
+def test_new_rows_may_have_other_dtypes_and_learners_of_users_are_never_changed():
+    predict = read(Ridge(), FRAME, TARGET).fitted(ROWS, KEPT, 0)
+    other = FRAME.astype({"b": "Int64", "d": object})
+    assert_array_equal(predict(other), predict(FRAME))
+    learner = LogisticRegression(C=3.0)
+    refits = read(learner, FRAME, TARGET > 0)
+    models = [refits.fitted(ROWS, KEPT, seed).model for seed in (1, 2)]
+    assert [model.random_state for model in models] == [1, 2]
+    assert [model.C for model in models] == [3.0, 3.0]
+    assert learner.random_state is None
+    assert not hasattr(learner, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("column", "dtype"),
+    [
+        (np.array([1, 2]), np.float64),
+        (np.array([1, 2**53 + 1]), None),
+        (np.array([True, False]), np.float64),
+        (np.array([0.1, 0.2], np.float32), np.float64),
+        (np.array(["1", "2"]), None),
+        (pd.array([1, 2], dtype="Int64"), None),
+        (pd.Categorical([1, 2]), None),
+    ],
+)
+def test_columns_that_are_numbers(column, dtype):
+    result = array_of_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
+    assert (None if result is None else result.dtype) == dtype
+    for own in (np.float32, np.int64, bool):  # columns of one dtype keep it
+        alike = pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=own)
+        assert array_of_numbers(alike).dtype == own
+    assert array_of_numbers(TABLE) is None
