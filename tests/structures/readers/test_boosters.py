@@ -263,6 +263,7 @@ def test_native_boosters_of_xgboost_predict_by_all_rounds(xgboost, kind, data):
 def test_what_is_no_sum_of_trees_is_not_read(lightgbm, xgboost, catboost):
     linear_leaves = light(lightgbm, linear_tree=True).fit(X, Y)
     assert boxes_of(linear_leaves) is None
+    assert "linear models in leaves" in po.wrap(linear_leaves).products.reason
     zero_is_missing = light(lightgbm, zero_as_missing=True).fit(X, Y)
     assert boxes_of(zero_is_missing) is None
     assert boxes_of(extreme(xgboost, booster="gblinear").fit(X, Y)) is None
@@ -346,9 +347,12 @@ def test_whole_numbers_as_categories_of_an_array(lightgbm, xgboost):
 
 
 def is_read(function, data, tolerance=EXACT):
-    """Its boxes are its values, in its encoded columns."""
+    """Its boxes and products are its values, in its encoded columns."""
     points, _ = function.read(data)
-    agrees(function.boxes, function.value(data), points, tolerance)
+    values = function.value(data)
+    agrees(function.boxes, values, points, tolerance)
+    errors = np.abs(function.products.value(points) - values)
+    assert (errors / np.maximum(1.0, np.abs(values))).max() <= max(1e-12, tolerance)
 
 
 def probability(model, data, target=1):
@@ -382,6 +386,7 @@ def test_margins_and_log_odds_of_two_classes(name):
             )
         function = po.wrap(model)  # a probability is a function of the margin
         assert function.boxes is None
+        assert "wrap(model, output='log_odds') is exact" in function.products.reason
         agrees(function.margin_boxes, margin, data, tolerance)
         np.testing.assert_allclose(function.value(data), p)
 
