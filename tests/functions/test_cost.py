@@ -93,46 +93,34 @@ def test_a_call_costs_its_overhead_and_its_rows(
     assert result.seconds == pytest.approx(n_calls * per_call + 1e7 * per_row, rel=1e-9)
 
 
-def test_slow_rows_are_not_timed_for_long(monkeypatch):
+def test_slow_rows_and_short_work_are_not_measured_for_long(monkeypatch):
     clock = Clock(per_row=4.0)
     result = measured(monkeypatch, clock, 1000)
     assert result.seconds == pytest.approx(4000.0)
     assert result.in_words() == "1,000 evaluations, about 67 min at the measured speed"
     assert set(clock.sizes) == {3}
-
-
-def test_short_work_is_not_measured_any_further(monkeypatch):
     clock = Clock(per_call=0.01)
     result = measured(monkeypatch, clock, 200)
     assert max(clock.sizes) == 3
     assert result.seconds < 1.0
-
-
-def test_calls_are_no_longer_than_those_of_the_work(monkeypatch):
-    clock = Clock(per_call=0.5, per_row=0.1)
+    clock = Clock(per_call=0.5, per_row=0.1)  # calls are no longer than those of work
     result = measured(monkeypatch, clock, 2000, calls=1000)
     assert set(clock.sizes) == {2}
     assert result.seconds == pytest.approx(1000 * 0.5 + 2000 * 0.1)
+    assert measured(monkeypatch, Clock(), 10**6).seconds == 0.0  # a clock stands still
 
 
-def test_a_clock_that_stands_still_does_no_harm(monkeypatch):
-    assert measured(monkeypatch, Clock(), 10**6).seconds == 0.0
-
-
-@pytest.mark.parametrize(
-    ("seconds", "wanted", "said"),
-    [
+def test_long_work_is_announced_on_standard_error(capsys):
+    for seconds, wanted, said in (
         (30.0, None, True),
         (9.9, None, False),
         (30.0, False, False),
         (1.0, True, True),
-    ],
-)
-def test_long_work_is_announced_on_standard_error(seconds, wanted, said, capsys):
-    assert Cost(1000, 1000 / seconds).announce("draws", wanted) is said
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert ("draws: 1,000 evaluations, about" in err) == said
+    ):
+        assert Cost(1000, 1000 / seconds).announce("draws", wanted) is said
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert ("draws: 1,000 evaluations, about" in err) == said
 
 
 def test_the_cost_of_sampled_slopes_is_exact():
@@ -216,46 +204,50 @@ def test_the_wait_for_a_jump_test_is_announced_for_both_ends(monkeypatch, kind):
     assert 1 / 3 < said / (clock.now - begun) < 3
 
 
-def test_a_wait_that_grows_is_said_again(monkeypatch):
+@pytest.fixture
+def told(monkeypatch):
+    """What is said of waits."""
+    lines = []
+    monkeypatch.setattr(cost, "_say", lines.append)
+    return lines
+
+
+def asks(function):
+    for _ in range(10):
+        function.value_at(np.zeros((5000, 4)))
+
+
+def test_a_wait_that_grows_is_said_again(monkeypatch, told):
     clock = Clock(per_row=1e-3)
     function = po.wrap(clock.model)
     monkeypatch.setattr(cost, "time", clock)
-    told = []
-    monkeypatch.setattr(cost, "_say", told.append)
     with cost_of(function, X, Labels(), 100_000).announced("work", function.calls):
-        for _ in range(10):
-            function.value_at(np.zeros((5000, 4)))
+        asks(function)
         clock.per_row = 6e-3  # somebody else takes the machine
-        for _ in range(10):
-            function.value_at(np.zeros((5000, 4)))
-    assert told[0] == "work: 100,000 evaluations, about 100 s at the measured speed"
+        asks(function)
     # 50,000 rows took 50 s, and 5,000 take 30 s now: for 3 of these all seem to take
     # (50 + 3 · 30) s · 100 / 65 = 215 s, more than twice 100 s, and 350 s in the end
-    assert told[1:] == [
+    assert told == [
+        "work: 100,000 evaluations, about 100 s at the measured speed",
         "work: 65,000 of 100,000 evaluations took 2 min, about 75 s are left",
     ]
 
 
-def test_work_that_seemed_short_is_said_when_it_is_not(monkeypatch):
+def test_work_that_seemed_short_is_said_when_it_is_not(monkeypatch, told):
     clock = Clock(per_row=1e-5)
     function = po.wrap(clock.model)
     monkeypatch.setattr(cost, "time", clock)
-    told = []
-    monkeypatch.setattr(cost, "_say", told.append)
-    for slower, said in [(1.0, 0), (100.0, 1)]:
+    expected = ["work: 5,000 of 100,000 evaluations took 5.0 s, about 95 s are left"]
+    for slower, wanted, lines in (
+        (1.0, None, []),
+        (100.0, None, expected),
+        (1.0, False, expected),
+    ):
         clock.per_row *= slower
-        seconds = Cost(100_000, 1e5)
-        with seconds.announced("work", function.calls):
-            for _ in range(20):
-                function.value_at(np.zeros((5000, 4)))
-        assert len(told) == said
-    assert told == [
-        "work: 5,000 of 100,000 evaluations took 5.0 s, about 95 s are left"
-    ]
-    with Cost(100_000, 1e5).announced("work", function.calls, False):
-        for _ in range(20):
-            function.value_at(np.zeros((5000, 4)))
-    assert len(told) == 1
+        with Cost(100_000, 1e5).announced("work", function.calls, wanted):
+            asks(function)
+            asks(function)
+        assert told == lines
 
 
 def test_trials_are_no_part_of_the_work():

@@ -42,38 +42,28 @@ y = (
     + np.log(X[:, 11])
     + 0.2 * RNG.normal(size=N)
 )
-USED = [j for j in range(D) if j != 12]
 GAPS = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 GAPS[:, 12] = X[:, 12]
 
 
-def lightgbm():
-    module = pytest.importorskip("lightgbm")
-    return module.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1)
+def of_library(package, name, **settings):
+    return lambda: getattr(pytest.importorskip(package), name)(**settings)
 
 
-def xgboost():
-    module = pytest.importorskip("xgboost")
-    return module.XGBRegressor(n_estimators=30, n_jobs=1)
-
-
-def catboost():
-    module = pytest.importorskip("catboost")
-    return module.CatBoostRegressor(
-        iterations=30, depth=4, verbose=0, thread_count=1, allow_writing_files=False
-    )
-
-
+QUIET = {"verbose": 0, "thread_count": 1, "allow_writing_files": False}
 MODELS = {
-    "lightgbm": lightgbm,
-    "xgboost": xgboost,
-    "catboost": catboost,
+    "lightgbm": of_library(
+        "lightgbm", "LGBMRegressor", n_estimators=30, verbose=-1, n_jobs=1
+    ),
+    "xgboost": of_library("xgboost", "XGBRegressor", n_estimators=30, n_jobs=1),
+    "catboost": of_library(
+        "catboost", "CatBoostRegressor", iterations=30, depth=4, **QUIET
+    ),
     "hist gradient boosting": lambda: HistGradientBoostingRegressor(max_iter=30),
     "forest": lambda: RandomForestRegressor(20, max_depth=6, random_state=0),
     "extra trees": lambda: ExtraTreesRegressor(20, max_depth=6, random_state=0),
     "gradient boosting": lambda: GradientBoostingRegressor(n_estimators=30),
 }
-WITHOUT_GAPS = {"gradient boosting"}
 KEPT = {}
 
 
@@ -91,19 +81,8 @@ CASES = [
     pytest.param(name, table, id=f"{name}{' with gaps' * (table is GAPS)}")
     for name in MODELS
     for table in (X, GAPS)
-    if table is X or name not in WITHOUT_GAPS
+    if table is X or name != "gradient boosting"
 ]
-
-
-@pytest.mark.parametrize(("name", "table"), CASES)
-def test_unused_and_constant_columns_are_zero(name, table):
-    smooth = po.smoothed(fitted(name, table), law="data", data=table)
-    estimate = smooth.estimate(table[:40])
-    assert estimate.exact
-    present = ~np.isnan(table[:40, 7])
-    assert (estimate.values[present, 7] == 0.0).all()
-    assert (estimate.values[:, 12] == 0.0).all()
-    assert (np.abs(estimate.values[:, 0]) > 0.0).all()
 
 
 def moved(boxes, law, rng):
@@ -122,12 +101,19 @@ def moved(boxes, law, rng):
 
 
 @pytest.mark.parametrize(("name", "table"), CASES)
-def test_moving_all_thresholds_between_values_changes_no_bit(name, table):
-    boxes, law = fitted(name, table).boxes, DataLaw(Reference.of(table))
+def test_what_no_threshold_between_values_changes_stays(name, table):
+    """Unused and constant columns are zero, and moved thresholds change no bit."""
+    function = fitted(name, table)
+    estimate = po.smoothed(function, law="data", data=table).estimate(table[:40])
+    assert estimate.exact
+    present = ~np.isnan(table[:40, 7])
+    assert (estimate.values[present, 7] == 0.0).all()
+    assert (estimate.values[:, 12] == 0.0).all()
+    assert (np.abs(estimate.values[:, 0]) > 0.0).all()
+    boxes, law = function.boxes, DataLaw(Reference.of(table))
     other = moved(boxes, law, np.random.default_rng(1))
     assert (other.sets.low != boxes.sets.low).mean() > 0.3
-    expected = Means(boxes, law).of(table[:20])
-    got = Means(other, law).of(table[:20])
+    expected, got = Means(boxes, law).of(table[:20]), Means(other, law).of(table[:20])
     np.testing.assert_array_equal(got[0], expected[0])
     np.testing.assert_array_equal(got[1], expected[1])
 
@@ -166,25 +152,19 @@ def differences(function, column, x, V, j, rng):
     return np.zeros(len(V)) + total
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "table"), CASES)
-def test_exact_attributions_are_those_of_many_draws(name, table):
+@pytest.mark.parametrize(
+    ("name", "table", "n_draws"),
+    [(name, GAPS, 3_000) for name in ("lightgbm", "forest")]
+    + [
+        pytest.param(*case.values, 20_000, id=case.id, marks=pytest.mark.slow)
+        for case in CASES
+    ],
+)
+def test_exact_attributions_are_those_of_draws(name, table, n_draws):
     """|z| ≤ 5 of 52 scores: false alarm 3e-5 for each model."""
-    _agrees_with_draws(name, table, 20_000)
-
-
-@pytest.mark.parametrize("name", ["lightgbm", "forest"])
-def test_exact_attributions_are_those_of_draws(name):
-    """|z| ≤ 5 of 52 scores: false alarm 3e-5."""
-    _agrees_with_draws(name, GAPS, 3_000)
-
-
-def _agrees_with_draws(name, table, n_draws):
-    function, rng = fitted(name, table), np.random.default_rng(7)
+    function, rng, rows = fitted(name, table), np.random.default_rng(7), table[:4]
     smooth = po.smoothed(function, law="data", data=table)
-    rows = table[:4]
-    exact = smooth.estimate(rows)
-    z = scores(function, smooth.law, rows, exact, n_draws, rng)
+    z = scores(function, smooth.law, rows, smooth.estimate(rows), n_draws, rng)
     assert np.abs(z).max() <= 5.0
     assert 0.7 <= np.sqrt((z[np.abs(z) > 0] ** 2).mean()) <= 1.35
 

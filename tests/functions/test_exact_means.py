@@ -1,7 +1,9 @@
-"""Means of functions that are sums of boxes: exact, once the boxes were checked."""
+"""Means of boxes and products are exact, once what was read was checked."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import pickle
 import re
 import warnings
@@ -11,15 +13,37 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_functions import BoxFunction
+from column_oracle import contrast_at, law_at
 from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy.stats import norm
-from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.svm import SVC, SVR
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
-from propopt.functions.means import ExactMean
+from propopt.base.text import Reason
+from propopt.functions import PAPER_FUNCTIONS
+from propopt.functions.formulas import Additive, Interactions, Multiplicative
+from propopt.functions.means import Checked, ExactMean
+from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
+from propopt.structures.products.normals import Normals
+from propopt.structures.products.sums import ProductShapley
+from propopt.tables.frames import Labels
 
 
 D = 4
@@ -51,19 +75,29 @@ def test_the_data_law_is_exact_for_boxes():
     np.testing.assert_array_equal(estimate.values, attributions)
     np.testing.assert_array_equal(estimate.standard_errors, 0.0)
     assert smooth.gradient_method == "exact (boxes), data law of 80 rows, 4 columns"
+    reference = Reference.of(X)
+    given = po.smoothed(FUNCTION, law="data", data=reference)
+    assert given.law.reference is reference
+    copy = pickle.loads(pickle.dumps(given))
+    np.testing.assert_array_equal(copy.gradient(X), attributions)
+    np.testing.assert_array_equal(given.gradient(X), attributions)
 
 
-def test_boxes_are_compared_at_reference_rows_and_the_model_is_not_asked_again():
+def test_boxes_are_compared_at_a_thousand_reference_rows_and_where_some_are_missing():
     function = BoxFunction(TREES, BOXES)
     smooth = po.smoothed(function, law="data", data=X)
-    assert smooth.estimate(X).evaluations == 0
+    assert smooth.estimate(X).evaluations == 0  # the model is not asked again
     assert (function.calls.rows, function.calls.trials) == (0, 80)
-
-
-def test_a_thousand_rows_are_compared_at_most():
+    table = np.tile(X, (31, 1))
     function = BoxFunction(TREES, BOXES)
-    po.smoothed(function, law="data", data=np.tile(X, (31, 1)))
+    po.smoothed(function, law="data", data=table)
     assert function.calls.trials == 827  # every third
+    table[1001, 2] = np.nan  # no row of every third
+    function = BoxFunction(TREES, BOXES)
+    smooth = po.smoothed(function, law="data", data=table)
+    assert function.calls.trials == 828
+    smooth.gradient(table[1000:1010])
+    assert function.calls.trials == 828
 
 
 @pytest.mark.parametrize("by", [1e-3, -1e-8])
@@ -86,11 +120,8 @@ def test_rounding_of_sums_in_single_precision_is_allowed_where_boxes_say_so():
 
 def test_the_row_of_the_difference_is_named():
     frame = pd.DataFrame(X, columns=list("abcd"), index=[f"r{n}" for n in range(80)])
-    function = wrong(0.5)
-    worst = np.abs(function.claimed.value(X) - FUNCTION.value(X)).argmax()
     with pytest.warns(InexactBoxesWarning, match="in row 'r"):
-        po.smoothed(function, 0.5, data=frame).gradient(frame)
-    assert worst >= 0
+        po.smoothed(wrong(0.5), 0.5, data=frame).gradient(frame)
 
 
 def test_the_gaussian_law_is_exact_for_boxes():
@@ -183,14 +214,6 @@ def test_large_tables_are_thinned_and_it_is_said():
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_a_reference_can_be_given_as_one():
-    reference = Reference.of(X)
-    smooth = po.smoothed(FUNCTION, law="data", data=reference)
-    assert smooth.law.reference is reference
-    expected = po.smoothed(FUNCTION, law="data", data=X).gradient(X)
-    np.testing.assert_array_equal(smooth.gradient(X), expected)
-
-
 def test_models_that_take_no_missing_values_say_so_themselves():
     """Though boxes would know a side for them."""
     model = GradientBoostingRegressor(n_estimators=3).fit(X, X[:, 0])
@@ -224,22 +247,6 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
     assert not sampled.estimate(rows).exact
 
 
-def test_columns_that_are_rarely_missing_are_compared_there():
-    table = np.tile(X, (31, 1))
-    table[1001, 2] = np.nan  # no row of every third
-    function = BoxFunction(TREES, BOXES)
-    smooth = po.smoothed(function, law="data", data=table)
-    assert function.calls.trials == 828
-    smooth.gradient(table[1000:1010])
-    assert function.calls.trials == 828
-
-
-def test_exact_means_are_pickled():
-    smooth = po.smoothed(FUNCTION, law="data", data=X)
-    copy = pickle.loads(pickle.dumps(smooth))
-    np.testing.assert_array_equal(copy.gradient(X), smooth.gradient(X))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -253,3 +260,375 @@ def test_exact_means_are_pickled():
 def test_arguments_that_cannot_be_used_are_refused(arguments, message):
     with pytest.raises(InvalidInput, match=message):
         po.smoothed(FUNCTION, **arguments)
+
+
+# ---- sums of products: believed once they are what the function answers, in any unit
+
+
+POINTS = np.random.default_rng(0).normal(size=(60, 3))
+TARGET = POINTS[:, 0] + np.sin(POINTS[:, 1])
+
+
+def believed(function, points, labels):
+    """What a function is, once it was compared with it."""
+    return Checked.of(function, points.shape[1]).at(points, labels)
+
+
+def test_what_is_right_is_believed_and_what_is_none_keeps_its_reason():
+    function = po.wrap(SVR().fit(POINTS, TARGET))
+    assert believed(function, POINTS, Labels()) is function.products
+    function = po.wrap(lambda data: data[:, 0])
+    assert "can only be called" in believed(function, POINTS, Labels()).reason
+    assert function.calls.rows == 0
+    function = po.wrap(Ridge().fit(POINTS, TARGET))
+    gaps = np.where(POINTS > 1.0, np.nan, POINTS)
+    with pytest.raises(InvalidInput, match="no missing values"):
+        believed(function, gaps, Labels())
+
+
+def test_what_is_wrong_is_not_and_the_reason_names_the_row():
+    function = po.wrap(Ridge().fit(POINTS, TARGET))
+    right = function.products
+    wrong = right.scaled(1.001)
+    vars(function)["products"] = wrong
+    labels = Labels(points=tuple(f"p{n}" for n in range(60)))
+    with pytest.warns(InexactBoxesWarning, match=r"sum of products, which differs"):
+        refused = believed(function, POINTS, labels)
+    assert isinstance(refused, Reason)
+    most = 0.001 * np.abs(right.value(POINTS)).max() / np.ptp(right.value(POINTS))
+    told = f"by {most:.2g} of the range of f in row 'p"
+    assert told in refused.reason
+
+
+def test_sums_of_trees_are_compared_as_boxes(monkeypatch):
+    function = po.wrap(RandomForestRegressor(5, random_state=0).fit(POINTS, TARGET))
+    products = believed(function, POINTS, Labels())
+    assert products is function.products
+    assert products.n_factors == len(function.boxes.sets)
+    monkeypatch.setattr(Boxes, "value", lambda _, points: np.zeros(len(points)))
+    with pytest.warns(InexactBoxesWarning, match="its trees were read"):
+        assert isinstance(believed(function, POINTS, Labels()), Reason)
+
+
+def in_units_of(unit, offset):
+    """Models of numbers in other units."""
+    target = offset + unit * TARGET
+
+    def fitted(trees):  # which stop growing where squares of residuals are tiny
+        scaled = TransformedTargetRegressor(trees, transformer=StandardScaler())
+        return scaled.fit(POINTS, target)
+
+    return {
+        "ridge": make_pipeline(StandardScaler(), Ridge()).fit(POINTS, target),
+        "forest": fitted(RandomForestRegressor(5, random_state=0)),
+        "boosting": fitted(GradientBoostingRegressor(n_estimators=20)),
+        "kernels": KernelRidge(kernel="rbf", gamma=0.3).fit(POINTS, target),
+    }
+
+
+UNITS = [(1e-10, 0.0), (1e-150, 0.0), (1.0, 1e3), (1e-6, 1.0), (1e12, 0.0)]
+
+
+@pytest.mark.parametrize(("unit", "offset"), UNITS)
+@pytest.mark.parametrize("rows", [slice(None), slice(3, 4)], ids=["rows", "one"])
+def test_what_is_right_is_believed_in_any_unit(unit, offset, rows):
+    for model in in_units_of(unit, offset).values():
+        result = believed(po.wrap(model), POINTS[rows], Labels())
+        assert not isinstance(result, Reason)
+
+
+def wronged(read, mean, wrong):
+    """Boxes or products, about the mean of f: of the other sign, and others."""
+    scale = {"sign": -1.0, "a thousandth": 1.001, "zero": 0.0}[wrong]
+    return read.scaled(scale).plus((1.0 - scale) * mean)
+
+
+@pytest.mark.parametrize(("unit", "offset"), UNITS)
+@pytest.mark.parametrize("wrong", ["sign", "a thousandth", "zero"])
+def test_what_is_wrong_is_found_in_any_unit(unit, offset, wrong):
+    for model in in_units_of(unit, offset).values():
+        function = po.wrap(model)
+        mean = float(function.value(POINTS).mean())
+        assert np.ptp(function.value(POINTS)) > 0.5 * unit
+        if function.boxes is None:
+            vars(function)["products"] = wronged(function.products, mean, wrong)
+            with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
+                result = believed(function, POINTS, Labels())
+            assert isinstance(result, Reason)
+            continue
+        checked = Checked.boxes_of(function)
+        checked.read = wronged(function.boxes, mean, wrong)
+        with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
+            assert isinstance(checked.at(POINTS, Labels()), Reason)
+
+
+def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
+    function = po.wrap(in_units_of(1e-10, 0.0)["ridge"])
+    vars(function)["products"] = function.products.scaled(-1.0)
+    with pytest.warns(InexactBoxesWarning, match="of f, which is constant, in row 0"):
+        result = believed(function, POINTS[:1], Labels())
+    assert isinstance(result, Reason)
+
+
+def test_a_constant_model_is_believed_but_for_rounding():
+    constant = GradientBoostingRegressor(n_estimators=3).fit(POINTS, np.full(60, 0.1))
+    function = po.wrap(constant)
+    assert Checked.boxes_of(function).at(POINTS, Labels()) is function.boxes
+    off = replace(Checked.boxes_of(function), read=function.boxes.scaled(1.0 + 1e-10))
+    with pytest.warns(InexactBoxesWarning, match="which is constant"):
+        assert isinstance(off.at(POINTS, Labels()), Reason)
+
+
+# ---- their means, slopes and Shapley values, against enumeration
+
+
+GENERATOR = np.random.default_rng(0)
+N = 40
+MIXED = pd.DataFrame(
+    {
+        "few": GENERATOR.choice([0.0, 1.0, 2.5, 4.0], N),
+        "two": GENERATOR.choice([-1.0, 3.0], N),
+        "many": GENERATOR.integers(0, 6, N) / 2.0,
+        "kind": GENERATOR.choice(["a", "b", "c"], N),
+    }
+)
+HOLES = MIXED.copy()
+HOLES.loc[::7, "few"] = np.nan
+HOLES.loc[3, "kind"] = None
+RESPONSE = np.sin(MIXED.few) * MIXED.two + MIXED.many**2 + (MIXED.kind == "b")
+
+
+def pipeline(model, *steps):
+    numbers = ["few", "two", "many"]
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler(), *steps), numbers),
+        (OneHotEncoder(handle_unknown="ignore"), ["kind"]),
+    )
+    return make_pipeline(columns, model)
+
+
+MODELS = {
+    "svr": pipeline(SVR(C=10.0)),
+    "kernel ridge": pipeline(KernelRidge(kernel="rbf", gamma=0.3)),
+    "gaussian process": pipeline(
+        GaussianProcessRegressor(ConstantKernel(3.0) * RBF(1.5), alpha=0.1)
+    ),
+    "polynomial": pipeline(KernelRidge(kernel="poly", degree=3, coef0=1.0)),
+    "splines": pipeline(LinearRegression(), SplineTransformer(4)),
+    "poisson": pipeline(PoissonRegressor(alpha=0.1)),
+}
+FITTED = {
+    name: model.fit(MIXED, RESPONSE - RESPONSE.min()) for name, model in MODELS.items()
+}
+each_model = pytest.mark.parametrize("name", MODELS)
+
+
+def enumerated(function, law, point):
+    """E f(V) and all contrasts at an encoded row, by every row that the law knows."""
+    D = len(point)
+    laws = [law_at(law.columns[j], point[j]) for j in range(D)]
+    contrasts = [contrast_at(law.columns[j], point[j]) for j in range(D)]
+
+    def total(measures):
+        grid = np.array(list(itertools.product(*(m.values for m in measures))))
+        products = itertools.product(*(m.masses for m in measures))
+        weights = list(map(math.prod, products))
+        return float(np.array(weights) @ function.value(function.schema.decode(grid)))
+
+    slopes = [total([*laws[:j], contrasts[j], *laws[j + 1 :]]) for j in range(D)]
+    return total(laws), slopes
+
+
+@each_model
+@pytest.mark.parametrize("table", [MIXED, HOLES], ids=["whole", "with holes"])
+def test_means_and_slopes_are_those_of_enumeration_and_of_draws(name, table):
+    """Of draws, |z| < 5 in each of 160 entries: a false alarm in 10⁴ seeds."""
+    function = po.wrap(FITTED[name], data=table)
+    smooth = po.smoothed(function, law="data", data=table)
+    some = [0, 3, 7, 20]
+    law = DataLaw(Reference.of(table, function.schema))
+    points, _ = function.schema.encode(table)
+    estimate = smooth.estimate(table)
+    assert estimate.exact
+    assert estimate.source == "exact (products)"
+    assert estimate.evaluations == 0
+    assert smooth.gradient_method.startswith("exact (products), data law of 40 rows")
+    means = smooth.value(table.iloc[some])
+    for n, mean in zip(some, means, strict=True):
+        expected, wanted = enumerated(function, law, points[n])
+        size = max(abs(expected), np.abs(wanted).max())
+        assert abs(mean - expected) <= 1e-12 * size
+        np.testing.assert_allclose(
+            estimate.values[n], wanted, rtol=0, atol=1e-12 * size
+        )
+    if table is MIXED:
+        drawn = SampledMean(function, law, 1000, 1).estimate(table)
+        size = np.abs(estimate.values).max()
+        errors = np.maximum(drawn.standard_errors, 1e-9 * size)
+        assert (np.abs(drawn.values - estimate.values) <= 5.0 * errors).all()
+
+
+def test_a_margin_is_exact_and_what_can_only_be_called_is_sampled():
+    model = pipeline(SVC()).fit(
+        MIXED, np.where(RESPONSE.median() < RESPONSE, "high", "low")
+    )
+    margin = po.smoothed(po.wrap(model, data=MIXED), law="data", data=MIXED)
+    assert margin.estimate(MIXED).exact
+    called = po.wrap(lambda rows: np.sin(rows.few * rows.two), data=MIXED)
+    assert isinstance(po.smoothed(called, law="data", data=MIXED), SampledMean)
+
+
+@each_model
+@pytest.mark.parametrize("table", [MIXED, HOLES], ids=["whole", "with holes"])
+def test_shapley_values_are_those_of_all_subsets(name, table):
+    function = po.wrap(FITTED[name], data=table)
+    structure = function.products
+    points, _ = function.schema.encode(table)
+    rows, background = points[[0, 3, 7]], points[5:17]
+    exact = ProductShapley(structure, background).values(rows)
+    D, wanted = rows.shape[1], np.zeros(rows.shape)
+    for n, row in enumerate(rows):
+        value = {}
+        for bits in itertools.product([False, True], repeat=D):
+            mixed = np.where(bits, row, background)
+            value[bits] = function.value(function.schema.decode(mixed)).mean()
+        for bits, j in itertools.product(value, range(D)):
+            if not bits[j]:
+                size = sum(bits)
+                share = math.factorial(size) * math.factorial(D - size - 1)
+                more = value[(*bits[:j], True, *bits[j + 1 :])] - value[bits]
+                wanted[n, j] += share / math.factorial(D) * more
+    np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
+
+
+def test_explanations_have_exact_contributions_and_targets():
+    best = po.explain(FITTED["svr"], MIXED, data=MIXED, units="output")
+    assert best.parameters["contributions"].startswith("exact (Shapley values of ")
+    assert best.target.value == 0.0
+    missed = best.contributions.sum(axis=1) - (best.prediction - best.base_value)
+    assert np.abs(missed).max() <= 1e-12 * np.abs(best.prediction).max()
+    explainer = po.Explainer(FITTED["svr"], data=MIXED, units="output").fit()
+    one = explainer.explain(MIXED.iloc[[5]])
+    together = explainer.explain(MIXED.iloc[3:9])
+    np.testing.assert_array_equal(one.contributions[0], together.contributions[2])
+    best = po.explain(FITTED["svr"], MIXED, data=MIXED, law="data")
+    assert best.target.value == 0.0
+    assert best.parameters["gradient"] == "exact (products)"
+
+
+NOISY = {
+    "svr": SVR(C=10.0),
+    "kernel ridge": KernelRidge(kernel="poly", degree=3, coef0=1.0),
+    "gaussian process": GaussianProcessRegressor(
+        ConstantKernel(3.0) * RBF(1.5), alpha=0.1, optimizer=None
+    ),
+    "poisson": PoissonRegressor(alpha=0.1),
+}
+
+
+@pytest.mark.parametrize("name", NOISY)
+def test_means_and_slopes_under_noise_are_those_of_quadrature(name):
+    """By 60 × 60 nodes of Gauss and Hermite, and values of the model alone."""
+    points, scale = MIXED[["few", "many"]].to_numpy(), np.array([0.7, 0.4])
+    function = po.wrap(NOISY[name].fit(points, RESPONSE - RESPONSE.min()))
+    smooth = po.smoothed(function, scale)
+    assert smooth.gradient_method == "exact (products), gaussian law, scale=per feature"
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    e = np.array(list(itertools.product(nodes, nodes)))
+    w = np.outer(weights, weights).ravel() / (2.0 * math.pi)
+    values, slopes = smooth.value(points[:5]), smooth.gradient(points[:5])
+    for n, x in enumerate(points[:5]):
+        f = function.value(x + scale * e)
+        size = w @ np.abs(f)
+        assert values[n] == pytest.approx(w @ f, rel=0.0, abs=1e-12 * size)
+        expected = (w * f) @ e / scale
+        np.testing.assert_allclose(slopes[n], expected, rtol=0, atol=1e-11 * size)
+    assert not smooth.gradient_error(points).any()
+
+
+def test_noise_on_splines_is_sampled():
+    """Their means are by quadrature, which may not settle."""
+    points = MIXED[["few", "many"]].to_numpy()
+    model = make_pipeline(SplineTransformer(4), LinearRegression()).fit(
+        points, RESPONSE
+    )
+    assert "Stein" in po.smoothed(po.wrap(model), 0.5).gradient_method
+
+
+# ---- sums and products of functions of one column each, and those of the paper
+
+
+COLUMNS = np.random.default_rng(0).normal(size=(30, 4))
+TERMS = [np.sin, None, np.abs, np.exp]
+SLOPES = [np.cos, None, np.sign, np.exp]
+
+
+@pytest.mark.parametrize("slopes", [SLOPES, None])
+def test_sums_and_products_have_their_values_and_gradients(slopes):
+    function = Additive(TERMS, base=0.5, slopes=slopes, knots={2: [0.0]})
+    a, b, c = np.sin(COLUMNS[:, 0]), np.abs(COLUMNS[:, 2]), np.exp(COLUMNS[:, 3])
+    np.testing.assert_allclose(function.value(COLUMNS), 0.5 + a + b + c, rtol=1e-14)
+    read = function.products
+    np.testing.assert_allclose(read.value(COLUMNS), 0.5 + a + b + c, rtol=1e-14)
+    da, db, zeros = np.cos(COLUMNS[:, 0]), np.sign(COLUMNS[:, 2]), np.zeros(len(a))
+    slope = np.column_stack([da, zeros, db, c])
+    np.testing.assert_allclose(function.gradient(COLUMNS), slope, rtol=1e-8)
+    assert (function.gradient_method == "exact") == (slopes is not None)
+    function = Multiplicative(TERMS, scale=-2.0, slopes=slopes, knots={2: [0.0]})
+    expected = -2.0 * a * b * c
+    np.testing.assert_allclose(function.value(COLUMNS), expected, rtol=1e-14)
+    np.testing.assert_allclose(function.products.value(COLUMNS), expected, rtol=1e-13)
+    slope = -2.0 * np.column_stack([da * b * c, zeros, a * db * c, a * b * c])
+    np.testing.assert_allclose(function.gradient(COLUMNS), slope, rtol=1e-7)
+
+
+def test_knots_are_where_quadrature_stops():
+    function = Additive([lambda x: np.where(x > 0.3, 1.0, 0.0)], knots={0: [0.3]})
+    mean = function.products.factors[0].under(Normals.of(0.0, 1.0, -1.0, 1.0))
+    share = Normals.of(0.0, 1.0, -1.0, 1.0).shares(np.array([0.3]), np.array([1.0]))
+    np.testing.assert_allclose(mean[0], share, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        (([],), {}, "terms: expected a sequence"),
+        ((np.sin,), {}, "terms: expected a sequence"),
+        (([np.sin, 3.0],), {}, "terms: expected callables or None, got 3.0"),
+        (([None],), {}, "terms: expected one callable"),
+        (([np.sin, None],), {"slopes": [np.cos, np.cos]}, "one for each term"),
+        (([np.sin, None],), {"knots": {1: [0.0]}}, r"no term has the positions \[1\]"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Additive, Multiplicative])
+def test_what_cannot_be_is_refused(kind, arguments, settings, message):
+    with pytest.raises(InvalidInput, match=message):
+        kind(*arguments, **settings)
+
+
+@pytest.mark.parametrize("name", PAPER_FUNCTIONS)
+def test_functions_of_the_paper_are_sums_of_products_and_have_means(name):
+    """|z| < 5 of 100,000 draws from a normal: false alarm below 6e-7 each."""
+    kind = PAPER_FUNCTIONS[name]
+    function = kind(degree=3) if name == "power" else kind()
+    assert "products_in" in function.products.reason
+    for d in (1, 4):
+        read, expected = function.products_in(d), function.value(COLUMNS[:, :d])
+        np.testing.assert_allclose(
+            read.value(COLUMNS[:, :d]), expected, rtol=1e-12, atol=1e-12
+        )
+    assert Checked.of(function, 4).at(COLUMNS, Labels()).n_columns == 4
+    read, laws = function.products_in(1), Normals.of(0.3, 0.8, -np.inf, np.inf)
+    draws = 0.3 + 0.8 * np.random.default_rng(1).normal(size=(100_000, 1))
+    values = function.value(draws)
+    mean = read.sums(np.concatenate([each.under(laws) for each in read.factors]))[0]
+    z = (values.mean() - mean) / (values.std() / np.sqrt(len(values)))
+    assert abs(z) < 5
+
+
+def test_interactions_have_all_pairs_and_other_functions_are_the_same_of_any_columns():
+    assert len(Interactions().products_in(3).values) == 6
+    function = po.wrap(lambda data: data[:, 0])
+    assert function.products_in(3).reason == function.products.reason
+    with pytest.raises(InvalidInput, match="has 4 columns, got 3"):
+        Additive(TERMS).value(COLUMNS[:, :3])

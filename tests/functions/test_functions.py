@@ -1,20 +1,26 @@
-"""Functions under explanation: formulas, differences, grids, and what they refuse."""
+"""Functions under explanation: formulas, differences, and models that misbehave."""
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from differentiated import central_differences
+from sklearn.linear_model import Ridge
 
+import propopt as po
 from propopt import functions
 from propopt.base import resources
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import Budget
+from propopt.base.resources import Budget, Calls
+from propopt.explaining.explainers import Gradient
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
 from propopt.functions.formulas import Interactions, PaperFormula
+from propopt.functions.jumps import FEWEST
 from propopt.losses.graphs import grid
 
 
@@ -33,117 +39,146 @@ PAPER = [
 
 
 @pytest.fixture
-def X():
-    return np.random.default_rng(0).uniform(-2.0, 2.0, size=(12, 3))
+def frame(points):
+    index = [f"row {n}" for n in range(len(points))]
+    return pd.DataFrame(points, index=index, columns=["a", "b", "c"])
+
+
+X = np.random.default_rng(2).normal(size=(6, 3))
+each_use = pytest.mark.parametrize("use", ["value", "gradient"])
+
+
+def ask(model, use, **settings):
+    return getattr(po.wrap(model, **settings), use)(X)
 
 
 @pytest.fixture
-def frame(X):
-    index = [f"row {n}" for n in range(len(X))]
-    return pd.DataFrame(X, index=index, columns=["a", "b", "c"])
+def points():
+    return np.random.default_rng(0).uniform(-2.0, 2.0, size=(12, 3))
+
+
+# ---- formulas
 
 
 @pytest.mark.parametrize(("function", "term"), PAPER, ids=repr)
-def test_paper_functions_are_sums_over_features(function, term, X):
-    np.testing.assert_allclose(function.value(X), term(X).sum(axis=1), rtol=1e-13)
-
-
-def test_interactions_count_all_ordered_pairs_and_the_diagonal(X):
-    pairs = np.einsum("nd,ne->n", X, X)
-    expected = (X**2).sum(axis=1) + pairs
-    np.testing.assert_allclose(Interactions().value(X), expected, rtol=1e-12)
+def test_paper_functions_are_sums_over_features(function, term, points):
+    expected = term(points).sum(axis=1)
+    np.testing.assert_allclose(function.value(points), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("function", [f for f, _ in PAPER] + [Interactions()], ids=repr)
-def test_paper_gradients_are_those_of_central_differences(function, X):
-    exact, numerical = function.gradient(X), central_differences(function.value, X)
+def test_paper_gradients_are_those_of_central_differences(function, points):
+    exact = function.gradient(points)
+    numerical = central_differences(function.value, points)
     assert function.gradient_method == "exact"
     assert np.abs(exact - numerical).max() <= 1e-6 * np.abs(exact).max()
 
 
-def test_every_paper_function_has_a_name():
+def test_paper_functions_are_values_with_names(points):
+    pairs = np.einsum("nd,ne->n", points, points)  # ordered, and the diagonal
+    expected = (points**2).sum(axis=1) + pairs
+    np.testing.assert_allclose(Interactions().value(points), expected, rtol=1e-12)
     named = [name for name in PAPER_FUNCTIONS if name != "power"]
-    functions = [PAPER_FUNCTIONS[name]() for name in named]
+    own = [PAPER_FUNCTIONS[name]() for name in named]
     known = [function for function, _ in PAPER if not isinstance(function, Power)]
-    assert len(functions) == len(known) + 1
-    assert all(function in [*known, Interactions()] for function in functions)
-
-
-def test_paper_functions_are_values_with_a_readable_repr():
+    assert len(own) == len(known) + 1
+    assert all(function in [*known, Interactions()] for function in own)
     assert PAPER_FUNCTIONS["power"](degree=3) == Power(3)
     assert repr(Power(3)) == "Power(degree=3)"
     assert repr(Sine()) == "Sine()"
     exponential = PAPER_FUNCTIONS["exponential"]()
     assert repr(exponential) == "PAPER_FUNCTIONS['exponential']()"
+    names = functions.__all__
+    assert names == sorted(names, key=lambda name: (not name.isupper(), name))
+    assert all(getattr(functions, name).__doc__ for name in names)
 
 
-@pytest.mark.parametrize("degree", [0, -1, 1.5, True])
-def test_powers_refuse_a_degree_that_is_no_positive_integer(degree):
-    with pytest.raises(InvalidInput, match="degree"):
-        Power(degree)
-
-
-def test_the_gradient_of_a_dataframe_has_its_index_and_columns(frame):
-    gradient = Sine().gradient(frame)
-    pd.testing.assert_frame_equal(gradient, np.cos(frame))
-
-
-def test_integer_columns_stay_integers(X):
-    frame = pd.DataFrame(X, columns=[10, 20, 30])
-    assert list(Sine().gradient(frame).columns) == [10, 20, 30]
-
-
-def test_the_value_of_a_dataframe_is_an_array(frame):
+def test_frames_keep_their_names_and_kinds_of_names(frame):
+    pd.testing.assert_frame_equal(Sine().gradient(frame), np.cos(frame))
     value = Sine().value(frame)
     assert isinstance(value, np.ndarray)
     assert value.shape == (len(frame),)
+    numbered = frame.set_axis([10, 20, 30], axis=1)
+    assert list(Sine().gradient(numbered).columns) == [10, 20, 30]
 
 
-def test_a_value_that_is_not_finite_names_its_row_by_position(X):
-    X[4, 1] = X[7, 0] = 1000.0
-    with pytest.raises(
-        InvalidInput, match=r"'exponential'\]\(\): the value .* 2 of 12 .* row 4$"
-    ):
-        PaperFormula("exponential").value(X)
-
-
-def test_a_gradient_that_is_not_finite_names_its_row_by_label(frame):
+def test_what_is_not_finite_names_its_row_by_position_or_label(points, frame):
+    points[4, 1] = points[7, 0] = 1000.0
+    message = r"'exponential'\]\(\): the value .* 2 of 12 .* row 4$"
+    with pytest.raises(InvalidInput, match=message):
+        PaperFormula("exponential").value(points)
     frame.iloc[4, 1] = 1000.0
     with pytest.raises(InvalidInput, match=r"gradient .* 1 of 12 rows .* 'row 4'$"):
         PaperFormula("sine_of_exponential").gradient(frame)
 
 
-@pytest.mark.parametrize(
-    "points", [np.zeros(3), np.zeros((0, 2)), [[np.nan]], [["a"]], None]
-)
-def test_functions_refuse_what_is_no_finite_table(points):
-    with pytest.raises(InvalidInput, match="X"):
-        Sine().value(points)
+class Lazy(Function):
+    """Whose answers have a wrong shape."""
+
+    gradient_method = "none"
+
+    def _value(self, *_):
+        return np.zeros(1)
+
+    def _gradient(self, *_):
+        return np.zeros((1, 3))
 
 
-def test_a_function_that_returns_a_wrong_shape_is_refused(X):
-    class Lazy(Function):
-        gradient_method = "none"
-
-        def _value(self, *_):
-            return np.zeros(1)
-
-        def _gradient(self, *_):
-            return np.zeros((1, 3))
-
-    with pytest.raises(InvalidInput, match=r"value of shape \(12,\), got \(1,\)"):
-        Lazy().value(X)
+def differ(f, X=X, **settings):
+    return lambda: central_differences(f, X, **settings)
 
 
-def test_central_differences_are_exact_for_quadratics_up_to_rounding(X):
-    numerical = central_differences(Power(2).value, 1e3 * X)
-    np.testing.assert_allclose(numerical, 2e3 * X, rtol=1e-8)
+REFUSED = [
+    *((lambda n=n: Power(n), "degree") for n in (0, -1, 1.5, True)),
+    *(
+        (lambda P=P: Sine().value(P), "X")
+        for P in (np.zeros(3), np.zeros((0, 2)), [[np.nan]], [["a"]], None)
+    ),
+    (lambda: Lazy().value(X), r"value of shape \(6,\), got \(1,\)"),
+    *(
+        (differ(Sine().value, step=step), "step")
+        for step in (0.0, -1.0, np.inf, 1e-20, "small")
+    ),
+    (differ(lambda X: X), "one value for each"),
+    *(
+        (lambda arguments=arguments: grid(*arguments), message)
+        for arguments, message in (
+            ((1, 1, 5, 2), "low < high"),
+            ((-np.inf, 1, 5, 2), "finite"),
+            ((0, 1, 1, 2), "at least 2"),
+            ((0, 1, 2.0, 2), "per_dimension"),
+            ((0, 1, 2, 0), "dimensions"),
+            ((0, 1, 2, 2, 5), "only 4 points"),
+            ((0, 1, 2, 2, 0), "first"),
+            ((0, 1, 10, 30, 3), "too many"),
+        )
+    ),
+]
 
 
-def test_central_differences_do_not_depend_on_the_batches(X, monkeypatch):
-    whole = central_differences(Sine().value, X)
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_what_cannot_be_computed_is_refused(make, message):
+    with pytest.raises(InvalidInput, match=message):
+        make()
+
+
+# ---- central differences, and grids
+
+
+def test_central_differences_are_exact_for_quadratics_in_any_batches(
+    points, monkeypatch
+):
+    numerical = central_differences(Power(2).value, 1e3 * points)
+    np.testing.assert_allclose(numerical, 2e3 * points, rtol=1e-8)
+    whole = central_differences(Sine().value, points)
     monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 10))
-    np.testing.assert_array_equal(central_differences(Sine().value, X), whole)
+    np.testing.assert_array_equal(central_differences(Sine().value, points), whole)
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(1))  # narrower than a point
+    numerical = central_differences(Sine().value, points)
+    np.testing.assert_allclose(numerical, np.cos(points), atol=1e-9)
+    with warnings.catch_warnings():  # a function that is flat only in part
+        warnings.simplefilter("error")
+        functions.wrap(lambda X: np.maximum(X, 0.0).sum(axis=1)).gradient(points)
 
 
 def test_central_differences_stay_within_their_budget():
@@ -158,12 +193,6 @@ def test_central_differences_stay_within_their_budget():
     assert rows.sum() == 2 * 3 * 3000
     assert (rows * 3000 * 8 <= resources.MODEL_CALLS.n_bytes).all()
     assert (rows <= resources.MODEL_CALLS.n_rows).all()
-
-
-def test_one_point_wider_than_the_budget_is_still_differentiated(X, monkeypatch):
-    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(1))
-    numerical = central_differences(Sine().value, X)
-    np.testing.assert_allclose(numerical, np.cos(X), atol=1e-9)
 
 
 def test_the_step_of_central_differences_is_relative_above_one():
@@ -185,59 +214,294 @@ def test_a_longer_step_sees_across_the_plateaus_of_a_staircase():
     np.testing.assert_allclose(slope, 1.0, atol=0.1)
 
 
-@pytest.mark.parametrize("step", [0.0, -1.0, np.inf, 1e-20, "small"])
-def test_central_differences_refuse_a_bad_step(step, X):
-    with pytest.raises(InvalidInput, match="step"):
-        central_differences(Sine().value, X, step=step)
-
-
-def test_a_function_that_is_flat_only_in_part_is_not_reported(X):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        functions.wrap(lambda X: np.maximum(X, 0.0).sum(axis=1)).gradient(X)
-
-
-def test_central_differences_refuse_a_function_of_the_wrong_shape(X):
-    with pytest.raises(InvalidInput, match="one value for each"):
-        central_differences(lambda X: X, X)
-
-
-def test_a_grid_has_its_last_coordinate_fastest():
+def test_a_grid_has_its_last_coordinate_fastest_and_its_first_rows_are_cheap():
     expected = [[x, y] for x in (-1.0, 0.0, 1.0) for y in (-1.0, 0.0, 1.0)]
-    points = grid(-1, 1, per_dimension=3, dimensions=2)
-    np.testing.assert_array_equal(points, expected)
-    assert points.flags.c_contiguous
-
-
-def test_first_keeps_the_first_rows_of_the_grid():
+    result = grid(-1, 1, per_dimension=3, dimensions=2)
+    np.testing.assert_array_equal(result, expected)
+    assert result.flags.c_contiguous
     whole = grid(-5, 5, per_dimension=5, dimensions=3)
     np.testing.assert_array_equal(grid(-5, 5, 5, 3, first=100), whole[:100])
-
-
-def test_the_first_rows_of_a_huge_grid_are_cheap():
     assert grid(0, 1, per_dimension=1000, dimensions=6, first=3).shape == (3, 6)
 
 
+# ---- answers that are no numbers, and answers that change
+
+
+ANSWERS = {
+    "complex": (lambda v: v + 0j, r"complex numbers \(complex128\)"),
+    "masked": (lambda v: np.ma.masked_less(v, np.inf), "masked array, with"),
+    "sparse": (lambda v: sp.csr_array(v[:, None]), "sparse csr_array"),
+    "text": (lambda v: v.astype(str), "no numbers, but <U32"),
+    "dates": (lambda v: v.astype("M8[s]"), r"no numbers, but datetime64\[s\]"),
+    "sets": (lambda v: [{n} for n in v], "no numbers: "),
+}
+
+
+@pytest.mark.parametrize(("answer", "message"), ANSWERS.values(), ids=ANSWERS)
+def test_answers_that_are_no_real_numbers_are_named(answer, message):
+    for use in ("value", "gradient"):
+        with pytest.raises(InvalidInput, match=f"^the model returned (a )?{message}"):
+            ask(lambda P: answer(P[:, 0] ** 2), use)
+    start = r"^gradient: expected numbers; the callable returned (a )?"
+    with pytest.raises(InvalidInput, match=start + message):
+        ask(lambda P: P[:, 0], "gradient", gradient=lambda P: answer(P[:, 0]))
+
+
+def test_masked_arrays_without_masked_values_are_numbers():
+    np.testing.assert_array_equal(ask(lambda P: np.ma.array(P[:, 0]), "value"), X[:, 0])
+
+
+@each_use
+def test_a_tensor_that_requires_grad_is_named(use):
+    torch = pytest.importorskip("torch")
+
+    def model(P):
+        return torch.tensor(P[:, 0], requires_grad=True) * 2
+
+    with pytest.raises(InvalidInput, match=r"requires grad; return its detach\(\)"):
+        ask(model, use)
+    np.testing.assert_array_equal(
+        ask(lambda P: model(P).detach(), use), ask(lambda P: 2 * P[:, 0], use)
+    )
+
+
+def counting(change):
+    """x₀², with something added that grows from call to call."""
+    calls = itertools.count()
+    return lambda P: P[:, 0] ** 2 + change * next(calls)
+
+
+@each_use
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "settings",
     [
-        ((1, 1, 5, 2), "low < high"),
-        ((-np.inf, 1, 5, 2), "finite"),
-        ((0, 1, 1, 2), "at least 2"),
-        ((0, 1, 2.0, 2), "per_dimension"),
-        ((0, 1, 2, 0), "dimensions"),
-        ((0, 1, 2, 2, 5), "only 4 points"),
-        ((0, 1, 2, 2, 0), "first"),
-        ((0, 1, 10, 30, 3), "too many"),
+        {},
+        {"data": pd.DataFrame(X, columns=list("abc"))},
+        {"step": 1e-5},
+        {"step": "complex"},
     ],
 )
-def test_grids_refuse_bad_arguments(arguments, message):
+def test_answers_that_change_between_identical_calls_are_named(use, settings):
+    model = counting(1e-6)
+    function = po.wrap(lambda table: model(np.asarray(table)), **settings)
+    message = "asked twice for the same row, the model answered .* and then .*; fix its"
     with pytest.raises(InvalidInput, match=message):
-        grid(*arguments)
+        getattr(function, use)(settings.get("data", X))
+    assert np.isfinite(ask(counting(1e-15), use)).all()  # by rounding they may
 
 
-def test_public_names_are_sorted_and_documented():
-    names = functions.__all__
-    by_kind = sorted(names, key=lambda name: (not name.isupper(), name))
-    assert names == by_kind
-    assert all(getattr(functions, name).__doc__ for name in names)
+@each_use
+def test_a_torch_module_with_chance_in_it_is_named(use):
+    torch = pytest.importorskip("torch")
+
+    class Chance(torch.nn.Module):
+        def forward(self, points):
+            return torch.nn.functional.dropout(points, 0.5, training=True).sum(axis=1)
+
+    with pytest.raises(InvalidInput, match="asked twice for the same row"):
+        ask(Chance(), use)
+
+
+def test_a_model_is_tried_with_few_rows_and_once():
+    sizes = []
+
+    def model(P):
+        sizes.append(len(P))
+        return P[:, 0] * P[:, 1]
+
+    function = po.wrap(model)
+    for _ in range(3):
+        function.value(X)
+    assert sizes == [6, 3, 3, 6, 6]
+    assert function.calls == Calls(rows=18, batches=3, trials=6)
+    for _ in range(3):
+        function.gradient(X)
+    assert function.calls.trials == 12 + FEWEST
+    assert function.calls.rows + function.calls.trials == sum(sizes)
+
+
+def test_the_first_explanation_counts_as_many_evaluations_as_the_second():
+    function = po.wrap(lambda P: P[:, 0] * P[:, 1])
+    first, second = (Gradient().explain(function, X).evaluations for _ in range(2))
+    assert first == second == 2 * X.size
+
+
+# ---- precision
+
+
+def smooth(P):
+    return np.sin(P[:, 0]) * np.exp(0.3 * P[:, 1]) + P[:, 2]
+
+
+def exact():
+    sine, power = np.sin(X[:, 0]), np.exp(0.3 * X[:, 1])
+    return np.column_stack(
+        [np.cos(X[:, 0]) * power, 0.3 * sine * power, np.ones(len(X))]
+    )
+
+
+SINGLE = {
+    "returned as such": lambda P: smooth(P).astype(np.float32),
+    "converted": lambda P: smooth(P).astype(np.float32).astype(np.float64),
+    "inside": lambda P: smooth(P.astype(np.float32)).astype(float),
+    "as a list": lambda P: smooth(P).astype(np.float32).tolist(),
+}
+
+
+@pytest.mark.parametrize("model", SINGLE.values(), ids=SINGLE)
+@pytest.mark.parametrize("data", [None, pd.DataFrame(X, columns=list("abc"))])
+def test_steps_suit_models_that_compute_in_single_precision(model, data):
+    function = po.wrap(lambda table: model(np.asarray(table)), data=data)
+    gradient = np.asarray(function.gradient(X if data is None else data))
+    # h² |f'''| / 6 ≤ 1e-5 and ε |f| / h ≤ 3e-5 at h = 4.9e-3 · max(1, |x|)
+    np.testing.assert_allclose(gradient, exact(), rtol=0, atol=2e-4)
+    assert "step 0.0049" in function.gradient_method
+
+
+ROUND = {
+    "a column": lambda P: P[:, 0],
+    "a square": lambda P: P[:, 0] ** 2,
+    "whole numbers": lambda P: P[:, 0] + 0.0 * np.rint(P[:, 1]),
+}
+
+
+@pytest.mark.parametrize("points", [X.astype(np.float32), np.rint(X)])
+@pytest.mark.parametrize("model", ROUND.values(), ids=ROUND)
+def test_steps_suit_double_precision_where_values_are_round(model, points):
+    function = po.wrap(model)
+    function.value(points)
+    function.gradient(points)
+    assert "step 6.1e-06" in function.gradient_method
+
+
+def test_values_of_few_bits_tell_nothing_of_a_precision():
+    function = po.wrap(lambda P: np.where(P[:, 0] > 0, 0.25, 130.0))
+    with pytest.warns(po.errors.FlatFunctionWarning):
+        function.gradient(X)
+    assert "step 6.1e-06" in function.gradient_method
+
+
+def test_half_precision_has_values_but_no_differences_of_them():
+    function = po.wrap(lambda P: smooth(P).astype(np.float16))
+    np.testing.assert_allclose(function.value(X), smooth(X), rtol=1e-3)
+    message = "half precision, 3 digits, .* `step` of about 0.1 "
+    with pytest.raises(InvalidInput, match=message):
+        function.gradient(X)
+    own = po.wrap(lambda P: smooth(P).astype(np.float16), step=0.1).gradient(X)
+    np.testing.assert_allclose(own, exact(), rtol=0, atol=0.1)
+
+
+# ---- underflow and overflow
+
+
+def far_from_it(size):
+    """Programs of gradients of one size, and what their optima are over that size."""
+    matching = po.GradientMatching(size * UNDER)
+    robust = po.PairwiseRobustness(UNDER_GRAPH)
+    return {
+        "robust": matching + 0.5 * robust,
+        "smooth": matching + 0.5 * robust + 0.3 * po.Smoothness(po.chain_graph(4)),
+        "sparse": matching + 0.5 * robust + 0.5 * size * po.Sparsity(),
+        "differences": matching + 5.0 * po.MaxDifferenceRobustness(UNDER_GRAPH),
+        "values": matching + 0.5 * po.FunctionMatching(UNDER, size * UNDER[:, 0]),
+    }
+
+
+UNDER = np.random.default_rng(3).normal(size=(30, 4))
+UNDER_GRAPH = po.knn_graph(UNDER, 4)
+LAPLACIAN = np.diag(np.asarray(UNDER_GRAPH.similarities.sum(axis=1)).ravel())
+LAPLACIAN = LAPLACIAN - UNDER_GRAPH.similarities.toarray()
+
+
+@pytest.mark.parametrize("name", list(far_from_it(1.0)))
+@pytest.mark.parametrize("size", [1e-138, 1e-100, 1e130])
+def test_optima_scale_with_their_gradients(name, size):
+    result = po.solve(far_from_it(size)[name])
+    if name == "robust":  # by a dense solve
+        expected = np.linalg.solve(np.eye(30) + 2.0 * 0.5 * LAPLACIAN, UNDER)
+    else:
+        expected = po.solve(far_from_it(1.0)[name]).attributions
+    np.testing.assert_allclose(result.attributions / size, expected, rtol=0, atol=1e-9)
+    assert result.gap <= 1e-6
+
+
+@pytest.mark.parametrize("name", list(far_from_it(1.0)))
+@pytest.mark.parametrize("size", [1e-145, 1e-160, 1e-170, 1e-300, 5e-324])
+def test_gradients_whose_squares_vanish_are_named(name, size):
+    objective = far_from_it(size)[name]
+    message = (
+        r"^gradient_matching: sums of squares of numbers up to .* vanish; multiply"
+    )
+    with pytest.raises(InvalidInput, match=message):
+        po.solve(objective)
+    with pytest.raises(InvalidInput, match=message):
+        po.certify(objective, 0.5 * size * UNDER)
+
+
+VANISHING = {
+    "explain": lambda G: po.explain(lambda P: P @ G[0, :3], X, scale=None),
+    "sweep": lambda G: po.sweep(
+        po.GradientMatching(G) + po.PairwiseRobustness(UNDER_GRAPH),
+        {"pairwise_robustness": [0.1, 1.0]},
+    ),
+    "bound": lambda G: po.solve(
+        1.0 * po.PairwiseRobustness(UNDER_GRAPH),
+        subject_to=[po.GradientMatching(G) <= 1e-320],
+    ),
+    "limit": lambda G: po.solve(
+        po.GradientMatching(G),
+        subject_to=[po.PairwiseRobustness(UNDER_GRAPH) <= 1e-320],
+    ),
+    "totals": lambda G: po.solve(
+        po.GradientMatching(0.0 * G) + po.PairwiseRobustness(UNDER_GRAPH),
+        subject_to=[po.Completeness(G[:, 0])],
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e-158, 1e-170])
+@pytest.mark.parametrize("use", VANISHING.values(), ids=VANISHING)
+def test_whatever_claims_a_gap_of_squares_that_vanish_is_refused(use, size):
+    with pytest.raises(InvalidInput, match=r"squares of numbers up to .* vanish"):
+        use(size * UNDER)
+
+
+def test_weights_that_make_squares_vanish_are_named():
+    matching = po.GradientMatching(1e-130 * UNDER)
+    with pytest.raises(InvalidInput, match="vanish; multiply all weights"):
+        po.solve(1e-100 * matching + 1e-100 * po.PairwiseRobustness(UNDER_GRAPH))
+    learner = po.interactions.ILOCO(Ridge(), po.interactions.DataSplit())
+    with pytest.raises(InvalidInput, match=r"y: sums of squares of numbers .* vanish"):
+        learner.fit(UNDER, 1e-170 * UNDER[:, 0])
+
+
+def test_gradients_of_zero_are_explained_by_zero():
+    result = po.solve(po.GradientMatching(0.0 * UNDER) + po.Sparsity())
+    np.testing.assert_array_equal(result.attributions, 0.0)
+    assert result.gap == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e145, 1e155, 1e200, 1e300])
+def test_gradients_whose_squares_overflow_are_named(scale):
+    message = rf"^G: sums of squares of numbers up to {scale:.2g} overflow; divide"
+    with pytest.raises(InvalidInput, match=message.replace("+", r"\+")):
+        po.explain(lambda P: scale * P[:, 0], X, scale=None)
+
+
+def test_large_gradients_have_a_certified_gap():
+    best = po.explain(lambda P: 1e139 * np.sin(P[:, 0]) * P[:, 1], X)
+    assert 0.0 <= best.gap <= 1e-6
+
+
+OVERFLOWING = {
+    "values": lambda W: po.FunctionMatching(X, W[:, 0]),
+    "X": lambda W: po.FunctionMatching(W, X[:, 0]),
+    "sparsity: W": lambda W: po.Sparsity().value(W),
+    "W": lambda W: po.certify(1.0 * po.GradientMatching(X), W),
+}
+
+
+@pytest.mark.parametrize(("what", "use"), OVERFLOWING.items(), ids=OVERFLOWING)
+def test_other_tables_whose_squares_overflow_are_named(what, use):
+    with pytest.raises(InvalidInput, match=f"^{what}: sums of squares"):
+        use(1e150 * X)

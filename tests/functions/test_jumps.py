@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from differentiated import jump_test
 from jumping_models import boosters, jumping_models, smooth_models, tables
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base import resources
@@ -61,26 +61,22 @@ def test_the_evaluations_are_those_that_are_counted():
         assert function.calls.trials == expected + 6  # that it answers twice alike
 
 
-def test_a_wave_is_smooth_between_more_nodes():
+def test_waves_constants_and_offsets():
     result = jump_test(po.wrap(lambda P: np.sin(25.0 * P).sum(axis=1)), X)
-    assert result.kind == "strongly curved"
+    assert result.kind == "strongly curved"  # a wave is smooth between more nodes
     assert result.J <= 0.05
     assert result.evaluations == MOST
-
-
-def test_nothing_is_said_of_what_does_not_change():
     for constant in (lambda P: np.ones(len(P)), lambda P: 1.0 + 1e-16 * P[:, 0]):
         result = jump_test(po.wrap(constant), X)
         assert (result.kind, result.evaluations) == ("constant", FEWEST)
         assert np.isnan(result.J)
         assert "no verdict" in result.in_words()
-
-
-def test_an_offset_does_not_make_a_smooth_model_jump():
     single = po.wrap(lambda P: (100.0 + smooth(P)).astype(np.float32))
     assert jump_test(single, X).kind == "smooth"
     drowned = po.wrap(lambda P: (1e5 + smooth(P)).astype(np.float32))
     assert jump_test(drowned, X).kind == "constant"  # its change is lost in rounding
+    words = Jumps("jumps", 2.43, 5376).in_words()
+    assert words == "jumps: its slopes miss 100 % of its change between rows (J = 2.43)"
 
 
 def test_a_model_is_tested_once_before_its_first_gradient():
@@ -88,7 +84,8 @@ def test_a_model_is_tested_once_before_its_first_gradient():
     assert function.jumps is None
     function.value(X)
     assert function.jumps is None
-    function.gradient(X)
+    gradient = function.gradient(X)  # without a word, as warnings are errors
+    np.testing.assert_allclose(gradient, np.cos(X), atol=1e-8)
     first = function.jumps
     assert first.kind == "smooth"
     trials = function.calls.trials
@@ -109,38 +106,24 @@ def test_a_model_that_jumps_is_warned_of_once(data):
     function.gradient(rows)  # warnings are errors
 
 
-def test_a_verdict_that_was_asked_for_before_is_told_at_the_first_gradient():
+def test_verdicts_are_told_at_the_first_gradient_and_before_flatness():
     function = po.wrap(jumping)
     assert function.jumps_at(X).kind == "jumps"
     with pytest.warns(JumpsWarning):
         function.gradient(X)
-
-
-def test_a_model_that_jumps_and_is_flat_besides_is_named_for_its_jumps():
-    function = po.wrap(lambda P: np.round(P).sum(axis=1))
+    function = po.wrap(lambda P: np.round(P).sum(axis=1))  # flat besides
     with pytest.warns(FlatFunctionWarning) as caught:
         function.gradient(X)
     assert [type(warning.message) for warning in caught] == [JumpsWarning]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"step": 1e-3}, {"step": "complex"}, {"gradient": np.ones_like}],
-    ids=["step", "complex", "gradient"],
-)
-def test_who_says_how_to_differentiate_is_not_asked_about_jumps(settings):
-    function = po.wrap(lambda P: P.sum(axis=1), **settings)
-    function.gradient(X)
-    assert function.jumps_at(X) is None
-    assert function.calls.trials <= 12
-
-
-def test_models_that_are_known_are_not_tested():
-    from sklearn.linear_model import LinearRegression
-    from sklearn.tree import DecisionTreeRegressor
-
-    known = [LinearRegression(), DecisionTreeRegressor(max_depth=2)]
-    for model in known:
+def test_what_is_known_or_differentiated_by_hand_is_not_tested():
+    for settings in ({"step": 1e-3}, {"step": "complex"}, {"gradient": np.ones_like}):
+        function = po.wrap(lambda P: P.sum(axis=1), **settings)
+        function.gradient(X)
+        assert function.jumps_at(X) is None
+        assert function.calls.trials <= 12
+    for model in (LinearRegression(), DecisionTreeRegressor(max_depth=2)):
         assert po.wrap(model.fit(X, X[:, 0])).jumps_at(X) is None
     assert po.functions.Sine().jumps_at(X) is None
 
@@ -202,12 +185,9 @@ def test_a_model_that_draws_anew_is_refused_with_the_difference():
         po.wrap(model).gradient(X)
 
 
-def test_values_that_are_not_finite_between_rows():
+def test_values_and_rows_that_are_not_finite():
     few = po.wrap(lambda P: np.where(P[:, 0] > 2.0, np.inf, smooth(P)))
     assert few.jumps_at(X).kind == "smooth"  # other segments tell
-
-
-def test_missing_numbers_stay_where_they_are():
     holes = X.copy()
     holes[::3, 0] = np.nan
 
@@ -238,15 +218,3 @@ def test_the_seed_chooses_the_rows():
     assert jump_test(function, X, rng=1).J != jump_test(function, X, rng=2).J
     generator = np.random.default_rng(1)
     assert jump_test(function, X, rng=generator) == jump_test(function, X, rng=1)
-
-
-def test_verdicts_are_told_in_words():
-    words = Jumps("jumps", 2.43, 5376).in_words()
-    assert words == "jumps: its slopes miss 100 % of its change between rows (J = 2.43)"
-
-
-def test_a_smooth_model_is_differentiated_without_a_word():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        gradient = po.wrap(smooth).gradient(X)
-    np.testing.assert_allclose(gradient, np.cos(X), atol=1e-8)

@@ -20,10 +20,8 @@ from propopt.base.errors import InvalidInput
 pytestmark = pytest.mark.filterwarnings(
     "ignore::propopt.base.errors.FlatFunctionWarning"
 )
-
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
-
 RNG = np.random.default_rng(3)
 COMPLETE = pd.DataFrame(RNG.normal(size=(80, 3)), columns=["age", "dose", "weight"])
 X = COMPLETE.mask(RNG.random(COMPLETE.shape) < 0.15)
@@ -147,22 +145,20 @@ def test_observed_values_count_as_often_as_they_occur(form):
     np.testing.assert_allclose(result, [2, 2, 2, 10, 0 - 28 / 4], rtol=1e-8)
 
 
-def test_data_without_missing_numbers_may_be_followed_by_rows_that_have_some():
-    function = po.wrap(lambda t: t["a"].fillna(7) + t["b"], data=PAIR)
-    row = pd.DataFrame({"a": [np.nan], "b": [1]})
-    result = function.gradient(row)
-    np.testing.assert_allclose(result, [[7 - 2, 1]], rtol=1e-9)
-
-
 PAIR = pd.DataFrame({"a": [1, 2, 3], "b": [5, 4, 3]})
 
 
-def test_a_column_without_any_value_has_no_effect():
-    table = X.assign(age=np.nan)
+def test_missing_numbers_that_data_has_none_or_nothing_else_of():
+    function = po.wrap(lambda t: t["a"].fillna(7) + t["b"], data=PAIR)
+    result = function.gradient(pd.DataFrame({"a": [np.nan], "b": [1]}))
+    np.testing.assert_allclose(result, [[7 - 2, 1]], rtol=1e-9)
+    table = X.assign(age=np.nan)  # a column without any value has no effect
     function = po.wrap(lambda t: t["dose"].fillna(0.0), data=table)
-    result = function.gradient(table)
-    np.testing.assert_array_equal(result["age"], 0.0)
+    np.testing.assert_array_equal(function.gradient(table)["age"], 0.0)
     np.testing.assert_array_equal(function.schema.scales("std")[0], 0.0)
+    rows = np.array([[1.0, pd.NA], [None, 2.0]], dtype=object)
+    result = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1)).value(rows)
+    np.testing.assert_array_equal(result, [1.0, 2.0])
 
 
 def filled(table):
@@ -186,12 +182,6 @@ def test_nulls_of_other_libraries_reach_the_model_as_nulls(form, told):
     result = np.asarray(function.gradient(table)["age"], float)
     expected = np.where(X["age"].isna(), 3.0 - X["age"].mean(), 1.0)
     np.testing.assert_allclose(result, expected, rtol=1e-9)
-
-
-def test_arrays_of_objects_may_have_missing_numbers():
-    rows = np.array([[1.0, pd.NA], [None, 2.0]], dtype=object)
-    result = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1)).value(rows)
-    np.testing.assert_array_equal(result, [1.0, 2.0])
 
 
 # --- models that take none
@@ -219,34 +209,40 @@ def test_a_failure_without_missing_values_is_the_models_own():
         po.wrap(model).value(X[["age"]])
 
 
-def test_a_model_with_an_exact_gradient_takes_none():
-    model = LinearRegression().fit(COMPLETE, Y)
-    for function in (po.wrap(model), po.wrap(model, data=COMPLETE)):
-        for method in (function.value, function.gradient):
-            with pytest.raises(InvalidInput, match=r"takes no missing values.*'dose'"):
-                method(X)
+LINEAR = LinearRegression().fit(COMPLETE, Y)
+INFINITE = PAIR.assign(a=[1.0, np.inf, 2.0])
+TAKES_NONE = r"takes no missing values.*'dose'"
+SUM = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1))
+REFUSED = {
+    "value": (po.wrap(LINEAR).value, X, TAKES_NONE),
+    "gradient": (po.wrap(LINEAR).gradient, X, TAKES_NONE),
+    "value of a table": (po.wrap(LINEAR, data=COMPLETE).value, X, TAKES_NONE),
+    "gradient of a table": (po.wrap(LINEAR, data=COMPLETE).gradient, X, TAKES_NONE),
+    "answer": (
+        po.wrap(lambda t: t["a"] + t["b"]).value,
+        pd.DataFrame({"a": [1], "b": np.nan}),
+        r"row 0, where 'b' is missing",
+    ),
+    "no table": (
+        SUM.gradient,
+        np.array([[1.0, np.nan]]),
+        r"in 'x1', .* by wrap\(model, data=X_train\)",
+    ),
+    **{
+        f"infinite, {data is None}": (
+            po.wrap(lambda t: t["a"], data=data).value,
+            INFINITE,
+            r"infinite|column 'a', row 1: .* got inf",
+        )
+        for data in (None, PAIR)
+    },
+}
 
 
-def test_a_value_that_is_missing_too_is_refused_with_the_columns():
-    with pytest.raises(InvalidInput, match=r"row 0, where 'b' is missing"):
-        po.wrap(lambda t: t["a"] + t["b"]).value(pd.DataFrame({"a": [1], "b": np.nan}))
-
-
-def test_without_a_table_a_missing_number_has_no_effect_to_measure():
-    function = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1))
-    with pytest.raises(
-        InvalidInput, match=r"in 'x1', .* by wrap\(model, data=X_train\)"
-    ):
-        function.gradient(np.array([[1.0, np.nan]]))
-
-
-def test_infinite_values_stay_refused():
-    for data in (None, PAIR):
-        function = po.wrap(lambda t: t["a"], data=data)
-        with pytest.raises(
-            InvalidInput, match=r"infinite|column 'a', row 1: .* got inf"
-        ):
-            function.value(PAIR.assign(a=[1.0, np.inf, 2.0]))
+@pytest.mark.parametrize(("use", "table", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_answered_is_refused(use, table, message):
+    with pytest.raises(InvalidInput, match=message):
+        use(table)
 
 
 def test_effects_against_very_many_values_are_refused_with_the_cure():

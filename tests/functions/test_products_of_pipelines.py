@@ -12,8 +12,6 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingRegressor,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestRegressor,
     StackingRegressor,
@@ -170,47 +168,7 @@ def test_one_of_several_outputs_is_read():
     is_read(po.wrap(both, 1), X)
 
 
-def boosted(package, name, **settings):
-    model = getattr(pytest.importorskip(package), name)(**settings)
-    return model.fit(X, CLASSES if "Class" in name else Y)
-
-
-BOOSTED = [
-    ("lightgbm", "LGBM", {"n_estimators": 5, "verbose": -1, "n_jobs": 1}),
-    ("xgboost", "XGB", {"n_estimators": 5, "n_jobs": 1}),
-    (
-        "catboost",
-        "CatBoost",
-        {"iterations": 5, "verbose": 0, "allow_writing_files": False},
-    ),
-]
-
-
-@pytest.mark.parametrize(("package", "name", "settings"), BOOSTED)
-def test_boosted_trees_of_libraries_are_read(package, name, settings):
-    regressor = boosted(package, f"{name}Regressor", **settings)
-    is_read(po.wrap(regressor), X, 2e-5)
-    classifier = boosted(package, f"{name}Classifier", **settings)
-    is_read(po.wrap(classifier, output="margin"), X, 2e-5)
-    refused = po.wrap(classifier).products
-    assert "wrap(model, output='log_odds') is exact" in refused.reason
-    is_read(po.wrap(classifier, output="log_odds"), X, 2e-5)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        GradientBoostingClassifier(n_estimators=3),
-        HistGradientBoostingClassifier(max_iter=3),
-    ],
-)
-def test_boosted_trees_name_the_output_that_is_exact(model):
-    refused = po.wrap(model.fit(X, CLASSES)).products
-    assert "wrap(model, output='log_odds') is exact" in refused.reason
-    is_read(po.wrap(model, output="log_odds"), X)
-
-
-REASONS = [
+TABLES = [
     (make_pipeline(columns(), PCA(4), SVR()), "mix columns, as PCA does"),
     (
         behind_columns(Ridge(), SimpleImputer(), QuantileTransformer(n_quantiles=50)),
@@ -223,16 +181,7 @@ REASONS = [
     ),
     (behind_columns(KNeighborsRegressor()), "depends on all columns at once"),
 ]
-
-
-@pytest.mark.parametrize(("model", "reason"), REASONS)
-def test_pipelines_that_are_not_read_say_why(model, reason):
-    refused = wrapped(model, TABLE, RESPONSE).products
-    assert isinstance(refused, Reason)
-    assert reason in refused.reason
-
-
-OTHERS = [
+NUMBERS_ALONE = [
     (SVC(probability=True), CLASSES, "wrap(model, output='margin') is exact"),
     (KernelRidge(kernel="laplacian"), Y, "its kernel is not read"),
     (AdaBoostRegressor(n_estimators=3), Y, "weighted median"),
@@ -256,14 +205,12 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("model", "target", "reason"), OTHERS)
-def test_models_that_are_not_read_say_why(model, target, reason):
-    refused = wrapped(model, X, target).products
+@pytest.mark.parametrize(
+    ("model", "data", "target", "reason"),
+    [(model, TABLE, RESPONSE, reason) for model, reason in TABLES]
+    + [(model, X, y, reason) for model, y, reason in NUMBERS_ALONE],
+)
+def test_models_that_are_not_read_say_why(model, data, target, reason):
+    refused = wrapped(model, data, target).products
     assert isinstance(refused, Reason)
     assert reason in refused.reason
-
-
-def test_linear_trees_are_refused():
-    settings = {"n_estimators": 3, "linear_tree": True, "verbose": -1, "n_jobs": 1}
-    model = boosted("lightgbm", "LGBMRegressor", **settings)
-    assert "linear models in leaves" in po.wrap(model).products.reason

@@ -28,11 +28,9 @@ RNG = np.random.default_rng(7)
 X = RNG.normal(size=(120, 4)).round(2)
 Y = X[:, 0] * X[:, 1] + np.sin(X[:, 2]) + 0.1 * RNG.normal(size=120)
 FEW = X[:12]
-
 FRAME = pd.DataFrame(X, columns=["age", "dose", "bmi", "pulse"])
 FRAME["job"] = RNG.choice(["nurse", "cook", "clerk"], size=len(FRAME))
 LABELS = (Y + (FRAME["job"] == "cook") > 0).astype(int)
-
 CLOSE = 1e-12
 """Relative: sums of the same numbers in another order."""
 
@@ -78,9 +76,6 @@ def g():
     return po.wrap(SVR(C=3.0).fit(X, Y))
 
 
-# ---- The algebra
-
-
 def test_sums_are_what_numbers_make_of_them(f, g):
     a, b = f.value(FEW), g.value(FEW)
     for made, expected in (
@@ -113,24 +108,24 @@ def test_gradients_are_sums_of_gradients(g):
     assert estimate.quantity == made.quantity
 
 
-def test_sums_of_sums_are_flat_and_each_part_comes_once(f, g):
+def test_sums_of_sums_are_flat_and_are_pickled(f, g):
     made = (f + g) - 2 * (g - (f + 1.0))
     assert made.as_sum == (((3.0, f), (-1.0, g)), 2.0)
     assert sum([f]) is f
     assert -1 * -f is f
     assert f + 0 is f
     assert (f - f).value(FEW).tolist() == [0.0] * len(FEW)
-
-
-def test_a_sum_of_formulas_knows_any_number_of_columns():
-    made = 2 * po.functions.Power(degree=2) + po.functions.Sine()
-    read = made.products_in(4)
+    again = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(again.value(FEW), made.value(FEW))
+    assert again.quantity == made.quantity
+    formulas = 2 * po.functions.Power(degree=2) + po.functions.Sine()
+    read = formulas.products_in(4)
     assert_same(read.value(FEW), (2 * FEW**2 + np.sin(FEW)).sum(axis=1))
-    assert "any number" in made.products.reason
+    assert "any number" in formulas.products.reason
 
 
 @pytest.mark.parametrize("other", ["f", None, [1.0], np.ones(3), LinearRegression()])
-def test_what_is_no_term_is_a_type_error(f, other):
+def test_what_is_no_term_or_not_finite_is_an_error(f, other):
     for operation in (
         lambda: f + other,
         lambda: other + f,
@@ -142,17 +137,11 @@ def test_what_is_no_term_is_a_type_error(f, other):
     ):
         with pytest.raises(TypeError):
             operation()
-
-
-def test_numbers_have_to_be_finite(f):
     for operation in (lambda: f * np.inf, lambda: f + np.nan, lambda: f / 1e-320 / 0.1):
         with pytest.raises(InvalidInput, match="finite"):
             operation()
     with pytest.raises(InvalidInput, match="divided by zero"):
         f / 0
-
-
-# ---- Calls, words, pickles
 
 
 def test_a_call_asks_each_part_once():
@@ -199,72 +188,46 @@ def test_words_say_what_changed():
     assert repr(many) == "SumOfFunctions(6 functions)"
 
 
-def test_sums_are_pickled(f, g):
-    made = f - g + 1.0
-    again = pickle.loads(pickle.dumps(made))
-    assert np.array_equal(again.value(FEW), made.value(FEW))
-    assert again.quantity == made.quantity
-
-
 # ---- What is exact of the parts is exact of the sum
 
 
-def test_boxes_are_summed_where_all_parts_have_some(f):
+def test_boxes_and_products_are_summed_where_all_parts_have_some(f, g):
     other = po.wrap(forest())
     made = 2 * f - other + 1.5
     assert made.piecewise_constant
     assert_same(made.boxes.value(FEW), made.value(FEW))
     assert_same(made.margin_boxes.value(FEW), made.value(FEW))
-
-
-def test_trees_and_kernels_are_products(f, g):
     made = f - 3 * g + 1.0
     assert made.boxes is None
     assert not made.piecewise_constant
     assert_same(made.products.value(FEW), made.value(FEW), g.value(FEW))
-
-
-def test_a_formula_has_the_columns_of_the_model_beside_it(f):
-    made = f - po.functions.Power(degree=2)
+    made = f - po.functions.Power(degree=2)  # which has the columns of the model
     assert_same(made.products.value(FEW), made.value(FEW), f.value(FEW))
-
-
-def test_what_is_not_read_says_which(f):
     made = f + po.wrap(lambda X: X[:, 0])
     assert made.boxes is None
     assert "can only be called" in made.products.reason
 
 
-def slopes(function, data, rows):
-    return po.smoothed(function, law="data", data=data).estimate(rows)
+def slopes(function, data, rows, **settings):
+    given = settings or {"law": "data", "data": data}
+    return po.smoothed(function, **given).estimate(rows)
 
 
 @pytest.mark.parametrize("pair", ["trees", "trees and kernels"])
-def test_slopes_by_the_data_law_are_linear(f, g, pair):
+def test_slopes_shapley_values_and_limits_of_lime_are_linear(f, g, pair):
     other = po.wrap(forest()) if pair == "trees" else g
-    whole, first, second = (slopes(h, X, FEW) for h in (f - 2 * other, f, other))
-    assert whole.exact
-    assert_same(whole.values, first.values - 2 * second.values)
-
-
-@pytest.mark.parametrize("pair", ["trees", "trees and kernels"])
-def test_shapley_values_are_linear(f, g, pair):
-    other = po.wrap(forest()) if pair == "trees" else g
+    three = (f - 2 * other, f, other)
+    for settings in ({}, {"scale": 0.5}):
+        whole, first, second = (slopes(h, X, FEW, **settings) for h in three)
+        assert whole.exact
+        assert_same(whole.values, first.values - 2 * second.values, first.values)
     whole, first, second = (
-        po.explain(h, FEW, data=X, units="output", robustness=0.0)
-        for h in (f - 2 * other, f, other)
+        po.explain(h, FEW, data=X, units="output", robustness=0.0) for h in three
     )
     assert whole.target.source.startswith("exact")
     assert_same(whole.contributions, first.contributions - 2 * second.contributions)
     assert_same(whole.base_value, first.base_value - 2 * second.base_value)
-
-
-@pytest.mark.parametrize("pair", ["trees", "trees and kernels"])
-def test_limits_of_lime_are_linear(f, g, pair):
-    other = po.wrap(forest()) if pair == "trees" else g
-    whole, first, second = (
-        po.lime.limits(h, FEW, data=X) for h in (f - 2 * other, f, other)
-    )
+    whole, first, second = (po.lime.limits(h, FEW, data=X) for h in three)
     assert whole.is_exact
     assert_same(whole.coefficients, first.coefficients - 2 * second.coefficients)
     assert_same(whole.intercept, first.intercept - 2 * second.intercept)
@@ -358,41 +321,72 @@ def test_jumps_are_those_of_the_sum(f, g):
 # ---- Tables have to agree
 
 
-def test_other_columns_are_named():
-    first = po.wrap(Ridge().fit(FRAME[["age", "dose"]], Y), data=FRAME[["age", "dose"]])
-    second = po.wrap(Ridge().fit(FRAME[["age", "bmi"]], Y), data=FRAME[["age", "bmi"]])
-    with pytest.raises(InvalidInput, match="'dose' only in the first; 'bmi' only in"):
-        first - second
-    third = po.wrap(Ridge().fit(FRAME[["dose", "age"]], Y), data=FRAME[["dose", "age"]])
-    with pytest.raises(InvalidInput, match="columns: in another order"):
-        first + third
-    plain = po.wrap(Ridge().fit(FRAME[["age", "bmi"]], Y))
-    with pytest.raises(InvalidInput, match=r"'dose'.*'bmi'"):
-        plain + first
-    with pytest.raises(InvalidInput, match=r"'dose'.*'bmi'"):
-        po.wrap(Ridge().fit(FRAME[["age", "dose"]], Y)) + plain
-    assert (plain - second).schema is second.schema
+def of_columns(*names, read=True):
+    table = FRAME[list(names)]
+    return po.wrap(Ridge().fit(table, Y), data=table if read else None)
 
 
-def test_other_categories_are_named():
-    def wrapped(table):
-        return po.wrap(lambda rows: rows["age"].to_numpy(), data=table)
+def of_table(table):
+    return po.wrap(lambda rows: rows["age"].to_numpy(), data=table)
 
-    less = FRAME[FRAME["job"] != "cook"]
-    with pytest.raises(InvalidInput, match="column 'job': 'cook' only in the first"):
-        wrapped(FRAME) - wrapped(less)
-    turned = FRAME.assign(
-        job=pd.Categorical(FRAME["job"], categories=["nurse", "cook", "clerk"])
-    )
-    with pytest.raises(InvalidInput, match="column 'job': in another order"):
-        wrapped(FRAME) - wrapped(turned)
-    with pytest.raises(InvalidInput, match="what column 'job' is"):
-        wrapped(FRAME) - wrapped(FRAME.assign(job=1.0 * (FRAME["job"] == "cook")))
-    with pytest.raises(InvalidInput, match="has categories, of which"):
-        wrapped(FRAME) + po.functions.Power(degree=1)
-    # frequencies may be others: each part has its own effects
+
+TURNED = pd.Categorical(FRAME["job"], categories=["nurse", "cook", "clerk"])
+OTHERS = {
+    "columns": (
+        of_columns("age", "dose"),
+        of_columns("age", "bmi"),
+        "'dose' only in the first; 'bmi' only in",
+    ),
+    "order": (
+        of_columns("age", "dose"),
+        of_columns("dose", "age"),
+        "columns: in another order",
+    ),
+    "fitted": (
+        of_columns("age", "bmi", read=False),
+        of_columns("age", "dose"),
+        r"'dose'.*'bmi'",
+    ),
+    "both fitted": (
+        of_columns("age", "dose", read=False),
+        of_columns("age", "bmi", read=False),
+        r"'dose'.*'bmi'",
+    ),
+    "categories": (
+        of_table(FRAME),
+        of_table(FRAME[FRAME["job"] != "cook"]),
+        "column 'job': 'cook' only in the first",
+    ),
+    "their order": (
+        of_table(FRAME),
+        of_table(FRAME.assign(job=TURNED)),
+        "column 'job': in another order",
+    ),
+    "kinds": (
+        of_table(FRAME),
+        of_table(FRAME.assign(job=1.0 * (FRAME["job"] == "cook"))),
+        "what column 'job' is",
+    ),
+    "a formula": (
+        of_table(FRAME),
+        po.functions.Power(degree=1),
+        "has categories, of which",
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "message"), OTHERS.values(), ids=OTHERS)
+def test_other_tables_are_named(one, other, message):
+    for operation in (lambda: one - other, lambda: one + other):
+        with pytest.raises(InvalidInput, match=message):
+            operation()
+
+
+def test_tables_may_be_told_to_one_and_have_other_frequencies():
+    plain, told = of_columns("age", "bmi", read=False), of_columns("age", "bmi")
+    assert (plain - told).schema is told.schema
     doubled = pd.concat([FRAME, FRAME[FRAME["job"] == "cook"]])
-    assert (wrapped(FRAME) - wrapped(doubled)).schema is not None
+    assert (of_table(FRAME) - of_table(doubled)).schema is not None
 
 
 # ---- Texts

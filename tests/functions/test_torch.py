@@ -1,7 +1,8 @@
-"""Torch modules: what they compute, in the mode, precision and batches they need."""
+"""Torch modules in the mode, precision and batches that they need; images."""
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -9,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from torch_networks import nn, returning, three_scores, torch, trained_otherwise
+from torch_networks import nn, returning, seeded, three_scores, torch, trained_otherwise
 
 import propopt as po
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.base.resources import Budget
-from propopt.functions import torch_modules
+from propopt.functions import images, torch_modules
 
 
 @pytest.fixture
@@ -53,9 +54,6 @@ def assert_same(first, second, X, tolerance=1e-12):
     )
 
 
-# against scikit-learn, finite differences and formulas
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("activation", ["tanh", "relu", "logistic"])
 def test_copied_regressor_has_the_same_values_and_gradients(X, rng, activation):
@@ -88,17 +86,13 @@ def test_gradients_agree_with_central_differences(network, X):
         )
 
 
-def test_two_scores_have_the_probabilities_of_their_difference(network, X):
+def test_one_and_two_scores_stand_for_two_classes(network, moody, X):
     two = nn.Sequential(network, nn.Linear(3, 2).double())
-    first, second = po.wrap(two, 0), po.wrap(two, 1)
-    difference = second.value(X) - first.value(X)
+    difference = po.wrap(two, 1).value(X) - po.wrap(two, 0).value(X)
     odds = po.wrap(two, 1, "log_odds")
     np.testing.assert_allclose(odds.value(X), difference, atol=1e-13)
     probability = po.wrap(two, 1, "probability").value(X)
     np.testing.assert_allclose(probability, 1 / (1 + np.exp(-difference)), atol=1e-14)
-
-
-def test_one_score_stands_for_two_classes(moody, X):
     score = po.wrap(moody).value(X)
     for target, sign in [(None, 1.0), (1, 1.0), (0, -1.0)]:
         for output in ("margin", "log_odds"):
@@ -106,47 +100,33 @@ def test_one_score_stands_for_two_classes(moody, X):
             np.testing.assert_array_equal(function.value(X), sign * score)
         probability = po.wrap(moody, target, "probability").value(X)
         np.testing.assert_allclose(probability, 1 / (1 + np.exp(-sign * score)))
-
-
-def test_log_odds_do_not_saturate_in_double_precision():
-    huge = returning(lambda x, scale: 30.0 * scale * x)
+    huge = returning(lambda x, scale: 30.0 * scale * x)  # which do not saturate
     function = po.wrap(huge, output="log_odds")
     assert function.value([[2.0]]) == [120.0]
     np.testing.assert_array_equal(function.gradient([[2.0]]), [[60.0]])
-
-
-@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
-def test_one_column_may_come_with_or_without_its_axis(X, shape):
-    module = returning(lambda x, scale: (scale * x**2).sum(dim=1).reshape(shape))
-    np.testing.assert_allclose(po.wrap(module).value(X), 2 * (X**2).sum(axis=1))
-    np.testing.assert_allclose(po.wrap(module).gradient(X), 4 * X)
+    for shape in [(-1,), (-1, 1)]:  # one column with or without its axis
+        module = returning(
+            lambda x, scale, s=shape: (scale * x**2).sum(dim=1).reshape(s)
+        )
+        np.testing.assert_allclose(po.wrap(module).value(X), 2 * (X**2).sum(axis=1))
+        np.testing.assert_allclose(po.wrap(module).gradient(X), 4 * X)
 
 
 # what is left as it was
 
 
-def test_dropout_and_batch_norm_are_evaluated_as_in_evaluation(moody, X):
+def test_modules_are_asked_as_in_evaluation_and_left_in_their_mode(moody, X):
     with torch.no_grad():
         expected = moody.eval()(torch.tensor(X)).numpy()[:, 0]
-    moody.train()
-    function = po.wrap(moody)
-    np.testing.assert_array_equal(function.value(X), expected)
-    np.testing.assert_array_equal(function.gradient(X), po.wrap(moody).gradient(X))
-
-
-def test_mode_of_every_part_is_restored(moody, X):
+    gradient = po.wrap(moody).gradient(X)
     moody.train()
     moody[1].eval()  # frozen statistics, as in fine-tuning
     modes = [part.training for part in moody.modules()]
     function = po.wrap(moody)
-    function.value(X)
-    function.gradient(X)
+    np.testing.assert_array_equal(function.value(X), expected)
+    np.testing.assert_array_equal(function.gradient(X), gradient)
     assert [part.training for part in moody.modules()] == modes
-    assert True in modes
-    assert False in modes
-
-
-def test_mode_is_restored_after_an_error(moody):
+    assert {True, False} == set(modes)
     moody.train()
     with pytest.raises(InvalidInput, match="module fails"):
         po.wrap(moody).value(np.ones((2, 5)))
@@ -179,21 +159,18 @@ def test_layers_that_work_in_place_do_not_reach_the_points(X):
     np.testing.assert_array_equal(gradient, np.where(X > 0, slope, 0.0))
 
 
-def test_values_keep_no_graph(network, X):
+@pytest.mark.parametrize("context", ["no_grad", "inference_mode"])
+def test_values_keep_no_graph_and_gradients_are_there_without_autograd(
+    network, X, context
+):
     flags = []
     network.register_forward_hook(
         lambda *observed: flags.append(observed[-1].requires_grad)
     )
     function = po.wrap(network, 0)
     function.value(X)
-    function.gradient(X)
-    assert flags == [False, False, False, True]  # two are a trial
-
-
-@pytest.mark.parametrize("context", ["no_grad", "inference_mode"])
-def test_gradients_are_there_where_autograd_is_switched_off(network, X, context):
-    function = po.wrap(network, 0)
     expected = function.gradient(X)
+    assert flags == [False, False, False, True]  # two are a trial
     with getattr(torch, context)():
         np.testing.assert_array_equal(function.gradient(X), expected)
     assert torch.is_grad_enabled()
@@ -245,25 +222,20 @@ def test_points_go_to_the_device_of_the_module(network, X):
 @pytest.mark.parametrize(
     ("budget", "most"), [(Budget(2**22, 4), 4), (Budget(100), 4), (Budget(1), 1)]
 )
-def test_batches_are_bounded_and_change_nothing(network, X, monkeypatch, budget, most):
+def test_batches_are_bounded_counted_and_change_nothing(
+    network, X, monkeypatch, budget, most
+):
     function = po.wrap(network, 1, "log_odds")
     expected = function.value(X), function.gradient(X)
     monkeypatch.setattr(torch_modules, "AUTOGRAD_CALLS", budget)
-    sizes = []
+    sizes, before = [], function.calls.batches
     network.register_forward_hook(lambda *observed: sizes.append(len(observed[-1])))
     np.testing.assert_allclose(function.value(X), expected[0], atol=1e-14)
     np.testing.assert_allclose(function.gradient(X), expected[1], atol=1e-14)
     assert max(sizes) == most
     assert sum(sizes) == 2 * len(X)
-
-
-def test_rows_given_to_the_module_are_counted(network, X, monkeypatch):
-    monkeypatch.setattr(torch_modules, "AUTOGRAD_CALLS", Budget(2**22, 4))
-    function = po.wrap(network, 1)
-    function.value(X)
-    assert (function.calls.rows, function.calls.batches) == (9, 3)
-    function.gradient(X)
-    assert (function.calls.rows, function.calls.batches) == (18, 6)
+    assert function.calls.rows == 4 * len(X)
+    assert function.calls.batches - before == len(sizes)
 
 
 def test_rows_in_another_order_have_gradients_in_that_order(moody, X, rng):
@@ -272,9 +244,6 @@ def test_rows_in_another_order_have_gradients_in_that_order(moody, X, rng):
     np.testing.assert_allclose(
         function.gradient(X[order]), function.gradient(X)[order], atol=1e-14
     )
-
-
-# kinds of modules
 
 
 def test_data_parallel_module_works(network, X):
@@ -305,39 +274,45 @@ def test_torch_is_not_imported_for_other_models():
 # errors
 
 
-@pytest.mark.parametrize(
-    ("target", "output", "message"),
-    [
-        (None, "auto", r"target: the model has 3 outputs; give the position of one"),
-        (None, "probability", r"target: the model has 3 outputs"),
-        (3, "value", r"target: no output at position 3"),
-        (-1, "value", r"target: expected the position of an output"),
-        ("cat", "value", r"got 'cat'"),
-        (0, "odds", r"output: expected one of 'auto', .* got 'odds'"),
-    ],
-)
-def test_wrong_target_or_output(network, X, target, output, message):
+WRONG = [
+    ({}, r"target: the model has 3 outputs; give the position of one"),
+    ({"output": "probability"}, r"target: the model has 3 outputs"),
+    ({"target": 3, "output": "value"}, r"target: no output at position 3"),
+    ({"target": -1}, r"target: expected the position of an output"),
+    ({"target": "cat"}, r"got 'cat'"),
+    ({"target": 0, "output": "odds"}, r"output: expected one of 'auto', .* got 'odds'"),
+]
+ANSWERS = {
+    "a tuple": (
+        lambda x, scale: (x, scale),
+        r"returned a tuple; expected one real tensor",
+    ),
+    "complex": (
+        lambda x, _: x.to(torch.complex128),
+        r"a tensor of torch.complex128",
+    ),
+    "one number": (lambda _, scale: scale, r"returned shape \(\) for 9 rows"),
+    "few rows": (lambda x, _: x[:4], r"returned shape \(4, 3\) for 9 rows"),
+    "an axis": (lambda x, _: x[:, :, None], r"returned shape \(9, 3, 1\) for 9 rows"),
+}
+
+
+@pytest.mark.parametrize(("settings", "message"), WRONG)
+def test_wrong_target_or_output(network, X, settings, message):
     with pytest.raises(InvalidInput, match=message):
-        po.wrap(network, target, output).value(X)
+        po.wrap(network, **settings).value(X)
 
 
-def test_one_score_has_no_third_class(moody, X):
+def test_classes_and_third_classes_of_one_score_are_refused(moody, X):
     with pytest.raises(InvalidInput, match=r"stands for two classes; .* got 2"):
         po.wrap(moody, 2, "probability").value(X)
     with pytest.raises(InvalidInput, match=r"no output at position 1"):
         po.wrap(moody, 1).value(X)
+    with pytest.raises(InvalidInput, match="Linear is a class"):
+        po.wrap(nn.Linear)
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        (lambda x, scale: (x, scale), r"returned a tuple; expected one real tensor"),
-        (lambda x, _: x.to(torch.complex128), r"a tensor of torch.complex128"),
-        (lambda _, scale: scale, r"returned shape \(\) for 9 rows"),
-        (lambda x, _: x[:4], r"returned shape \(4, 3\) for 9 rows"),
-        (lambda x, _: x[:, :, None], r"returned shape \(9, 3, 1\) for 9 rows"),
-    ],
-)
+@pytest.mark.parametrize(("function", "message"), ANSWERS.values(), ids=ANSWERS)
 def test_modules_that_return_something_else(X, function, message):
     with pytest.raises(InvalidInput, match=message):
         po.wrap(returning(function), 0).value(X)
@@ -368,11 +343,6 @@ def test_value_that_is_not_finite_is_named_by_its_row(X):
         po.wrap(module).value(table)
 
 
-def test_class_of_modules_is_refused():
-    with pytest.raises(InvalidInput, match="Linear is a class"):
-        po.wrap(nn.Linear)
-
-
 def test_points_of_another_width_are_reported_with_the_shape_given(network):
     message = r"given inputs of shape \(2, 5\).*first layer takes 3; .*input_shape="
     with pytest.raises(InvalidInput, match=message) as caught:
@@ -401,3 +371,147 @@ def test_input_shape_that_does_not_fit(X):
         po.wrap(nn.Flatten(), input_shape=(1, 0))
     with pytest.raises(InvalidInput, match=r"input_shape: .* is not a torch module"):
         po.wrap(lambda X: X[:, 0], input_shape=(3,))
+
+
+# images, optimized maps of them, and classifiers of torchvision
+
+
+@pytest.fixture
+def shape():
+    return po.ImageShape(channels=2, height=6, width=5)
+
+
+@pytest.fixture
+def cnn():
+    with seeded():
+        layers = nn.Conv2d(2, 4, 3, padding=1), nn.Tanh(), nn.Flatten()
+        return nn.Sequential(*layers, nn.Linear(4 * 30, 3)).double()
+
+
+def test_rows_reach_the_module_as_images_and_gradients_come_back(cnn, shape, rng):
+    images = torch.tensor(rng.normal(size=(4, 2, 6, 5)), requires_grad=True)
+    answer = cnn(images)[:, 1]
+    answer.sum().backward()
+    rows = shape.rows(images.detach().numpy())
+    for input_shape in (shape, (2, 6, 5)):
+        function = po.wrap(cnn, 1, input_shape=input_shape)
+        expected = answer.detach().numpy()
+        np.testing.assert_allclose(function.value(rows), expected, atol=1e-14)
+        ours = shape.images(function.gradient(rows))
+        np.testing.assert_allclose(ours, images.grad.numpy(), atol=1e-14)
+
+
+def test_optimized_maps_are_certified(cnn, shape, rng):
+    rows = rng.normal(size=(4, 60))
+    gradients = po.wrap(cnn, 1, input_shape=shape).gradient(rows)
+    objective = (
+        po.GradientMatching(gradients)
+        + 0.3 * po.PairwiseRobustness(po.gaussian_graph(rows))
+        + 0.2 * po.Smoothness(shape.pixel_graph())
+    )
+    best = po.solve(objective)
+    assert best.certificate.holds(1e-6)
+    assert best.objective < objective.value(gradients)
+
+
+def test_maps_of_large_images_are_found_with_points_and_features_exchanged(shape, rng):
+    G, robust, smooth = rng.normal(size=(4, 60)), po.chain_graph(4), shape.pixel_graph()
+    usual = po.solve(
+        po.GradientMatching(G)
+        + 0.3 * po.PairwiseRobustness(robust)
+        + 0.2 * po.Smoothness(smooth)
+    )
+    exchanged = po.solve(
+        po.GradientMatching(G.T)
+        + 0.3 * po.Smoothness(robust)
+        + 0.2 * po.PairwiseRobustness(smooth),
+        solver="krylov",
+    )
+    assert exchanged.objective == pytest.approx(usual.objective, rel=1e-6)
+    np.testing.assert_allclose(exchanged.attributions.T, usual.attributions, atol=1e-3)
+
+
+def test_normalisation_is_that_of_its_formula(rng):
+    pixels = torch.tensor(rng.random(size=(2, 3, 4, 4)), dtype=torch.float32)
+    layer = po.functions.normalisation(images.IMAGENET_MEAN, images.IMAGENET_STD)
+    mean = torch.tensor(images.IMAGENET_MEAN)[:, None, None]
+    std = torch.tensor(images.IMAGENET_STD)[:, None, None]
+    torch.testing.assert_close(layer.train()(pixels), (pixels - mean) / std)
+    assert not any(p.requires_grad for p in layer.parameters())
+
+
+@pytest.mark.parametrize(("mean", "std"), [([0.1], [0.1, 0.2]), ([0.1], [0.0])])
+def test_normalisation_needs_a_positive_number_for_each_channel(mean, std):
+    pytest.importorskip("torch")
+    with pytest.raises(InvalidInput, match="std: expected one number > 0 for each"):
+        po.functions.normalisation(mean, std)
+
+
+def test_weights_are_read_from_a_file(rng, tmp_path):
+    network, moody = three_scores(), trained_otherwise()
+    path = tmp_path / "weights.pth"
+    torch.save(network.state_dict(), path)
+    with seeded():
+        other = nn.Sequential(nn.Linear(3, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+    other[0].weight.data += 1.0
+    po.functions.load_weights(other, path)
+    X = rng.normal(size=(5, 3))
+    expected = po.wrap(network, 0).value(X)
+    np.testing.assert_array_equal(po.wrap(other, 0).value(X), expected)
+    before = {name: value.clone() for name, value in moody.state_dict().items()}
+    with pytest.raises(InvalidInput, match=r"not of this architecture; .*'1.weight'"):
+        po.functions.load_weights(moody, path)
+    assert all(torch.equal(v, before[k]) for k, v in moody.state_dict().items())
+
+
+class Harmful:
+    def __reduce__(self):
+        return print, ("executed",)
+
+
+def test_files_that_are_no_weights_are_refused_and_not_executed(tmp_path, capsys):
+    network = three_scores()
+    path = tmp_path / "weights.pth"
+    with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
+        po.functions.load_weights(network, path)
+    path.write_text("no weights")
+    with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
+        po.functions.load_weights(network, path)
+    path.write_bytes(pickle.dumps(Harmful(), protocol=2))
+    with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
+        po.functions.load_weights(network, path)
+    torch.save([1, 2], path)
+    with pytest.raises(InvalidInput, match=r"holds no state_dict"):
+        po.functions.load_weights(network, path)
+    assert capsys.readouterr().out == ""
+
+
+def test_without_torchvision_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    monkeypatch.setitem(sys.modules, "torchvision.models", None)
+    with pytest.raises(MissingExtra, match=r'pip install "propopt\[vision\]"'):
+        po.functions.torchvision_model("resnet50")
+
+
+def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
+    models = pytest.importorskip("torchvision.models")
+    with seeded():
+        original = models.resnet50(weights=None).eval()
+    torch.save(original.state_dict(), tmp_path / "resnet50.pth")
+    classifier = po.functions.torchvision_model("resnet50", tmp_path / "resnet50.pth")
+    shape = po.ImageShape(channels=3, height=224, width=224)
+    images = rng.random(size=(2, 3, 224, 224))
+    function = po.wrap(classifier, target=207, input_shape=shape)
+    mean = np.array(images.IMAGENET_MEAN)[:, None, None]
+    std = np.array(images.IMAGENET_STD)[:, None, None]
+    normalised = torch.tensor((images - mean) / std, dtype=torch.float32)
+    with torch.no_grad():
+        expected = original(normalised)[:, 207].numpy()
+    rows = shape.rows(images)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(function.value(rows), expected, atol=1e-4 * scale)
+    gradient = function.gradient(rows)
+    assert gradient.shape == (2, 150_528)
+    assert np.abs(gradient).max() > 0
+    with pytest.raises(InvalidInput, match="torchvision has no classifier 'resnet0'"):
+        po.functions.torchvision_model("resnet0")

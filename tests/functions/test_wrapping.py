@@ -1,24 +1,53 @@
-"""What ``wrap`` takes, what it refuses, and the names of the columns."""
+"""What ``wrap`` takes, what the model is given, how it is differentiated; refusals."""
 
 from __future__ import annotations
 
+import math
 import pickle
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from differentiated import central_differences, jump_test
+from scipy.special import logit
 from sklearn import linear_model
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import Birch, KMeans, MeanShift
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor, RadiusNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, mlp, same
 
-from propopt.base.errors import InvalidInput
-from propopt.functions import Sine, wrap
+import propopt as po
+from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
+from propopt.explaining.explainers import Lime
+from propopt.functions import Sine, models, wrap
+from propopt.structures.boosters import is_piecewise_constant, last_step
 
 
 MODELS_OF_NAMES = [
@@ -39,6 +68,8 @@ def test_models_fitted_on_names_take_arrays_and_frames(model):
     assert gradient.index.equals(FRAME.index)
     assert gradient.columns.equals(FRAME.columns)
     np.testing.assert_array_equal(gradient, function.gradient(X))
+    again = pickle.loads(pickle.dumps(function))
+    np.testing.assert_array_equal(again.gradient(X), function.gradient(X))
 
 
 def test_models_fitted_on_arrays_take_frames_too():
@@ -65,38 +96,42 @@ def test_tables_with_other_columns_are_refused(kind, table, message):
         function.gradient(table)
 
 
-def test_a_function_is_returned_as_it_is():
+def test_functions_are_themselves_and_models_have_a_short_name():
     function = Sine()
     assert wrap(function) is function
-    with pytest.raises(InvalidInput, match="already"):
-        wrap(function, target=1)
-
-
-def test_wrapped_models_survive_pickling():
-    for model in (linear_model.Ridge().fit(FRAME, Y), SVR().fit(FRAME, Y)):
-        function = wrap(model)
-        again = pickle.loads(pickle.dumps(function))
-        np.testing.assert_array_equal(again.gradient(X), function.gradient(X))
-
-
-def test_wrapped_models_have_a_short_repr():
     model = make_pipeline(StandardScaler(), linear_model.LogisticRegression())
     text = repr(wrap(model.fit(X, BINARY), "yes"))
     assert text == "ExactModel(probability of yes, by LogisticRegression)"
+    function = wrap(lambda X: np.sin(X).sum(axis=1))
+    same(function.gradient(UNIT), np.cos(UNIT), 1e-9)
+    assert repr(function).startswith("NumericalModel(prediction of <lambda>")
 
 
+# ---- refused at once
+
+
+LABELS = np.column_stack([Y > 0, NOISE > 0]).astype(int)
+TWO = np.column_stack([Y, NOISE])
+VOTERS = [("nb", GaussianNB()), ("svc", LinearSVC())]
+DETECTOR = IsolationForest(n_estimators=5, random_state=0).fit(UNIT)
 REFUSED = [
+    (Sine(), {"target": 1}, "already"),
+    (Sine(), {"batch_rows": 3}, r"batch_rows: .* is a Function already"),
     (linear_model.Ridge(), {}, "Ridge is not fitted"),
     (make_pipeline(StandardScaler(), SVR()), {}, "Pipeline is not fitted"),
     (linear_model.Ridge, {}, "is a class"),
     (3, {}, "no numbers to explain"),
     (PCA().fit(X), {}, "no numbers to explain"),
+    (VotingClassifier(VOTERS).fit(UNIT, BINARY), {}, "no numbers to explain"),
     (lambda X: X, {"output": "probability"}, "has no 'probability'; it has 'value'"),
     (lambda X: X, {"output": "logits"}, "expected one of 'auto'"),
     (lambda X: X, {"target": "a"}, "position"),
     (lambda X: X, {"target": -1}, "position"),
+    *((len, {"batch_rows": n}, "batch_rows: expected") for n in (0, 2.5, True, "many")),
+    (len, {"data": [[1.0]]}, "data: expected a DataFrame, got list"),
     (SVR().fit(X, Y), {"output": "margin"}, "SVR has no 'margin'; it has 'value'"),
     (SVR().fit(X, Y), {"step": 0.0}, "step"),
+    (DETECTOR, {"output": "value"}, "has no 'value'; it has 'margin'"),
     (LinearSVC().fit(UNIT, THREE), {"output": "value"}, "it has 'margin'"),
     (LinearSVC().fit(UNIT, THREE), {}, "classes 'a', 'b', 'c'"),
     (LinearSVC().fit(UNIT, THREE), {"target": "d"}, "'c', got 'd'"),
@@ -105,38 +140,491 @@ REFUSED = [
         {"target": "a"},
         "pair of classes",
     ),
-    (
-        linear_model.Ridge().fit(X, np.column_stack([Y, NOISE])),
-        {},
-        "2 outputs; give the position",
-    ),
+    (linear_model.Ridge().fit(X, TWO), {}, "2 outputs; give the position"),
     (linear_model.Ridge().fit(X, Y), {"target": 1}, "no output at position 1"),
+    (linear_model.Ridge().fit(X, Y), {"step": "complex"}, "Ridge is an estimator"),
+    (len, {"gradient": 3.0}, "expected a callable"),
+    (len, {"gradient": np.sin, "step": 0.1}, "not both"),
+    (Sine(), {"gradient": np.sin}, "has its own"),
+    *(
+        (model.fit(UNIT, LABELS), {"target": 1}, "several labels")
+        for model in (
+            mlp(MLPClassifier),
+            RandomForestClassifier(n_estimators=2),
+            OneVsRestClassifier(linear_model.LogisticRegression()),
+        )
+    ),
 ]
-TWO_LABELS = np.column_stack([Y > 0, NOISE > 0]).astype(int)
 
 
-@pytest.mark.parametrize(("model", "request_", "message"), REFUSED)
-def test_requests_that_cannot_be_met_are_refused_at_once(model, request_, message):
+@pytest.mark.parametrize(("model", "settings", "message"), REFUSED)
+def test_requests_that_cannot_be_met_are_refused_at_once(model, settings, message):
     with pytest.raises(InvalidInput, match=message):
-        wrap(model, **request_)
+        wrap(model, **settings)
 
 
 @pytest.mark.parametrize(
-    "model",
+    "kind",
     [
-        mlp(MLPClassifier),
-        RandomForestClassifier(n_estimators=2),
-        OneVsRestClassifier(linear_model.LogisticRegression()),
+        lambda: KMeans(2, n_init=1, random_state=0),
+        lambda: Birch(n_clusters=2),
+        lambda: make_pipeline(StandardScaler(), KMeans(2, n_init=1, random_state=0)),
+        lambda: GridSearchCV(KMeans(n_init=1), {"n_clusters": [2, 3]}, cv=2),
     ],
-    ids=lambda model: type(model).__name__,
 )
-def test_classifiers_of_several_labels_are_refused(model):
-    with pytest.raises(InvalidInput, match="several labels"):
-        wrap(model.fit(UNIT, TWO_LABELS), target=1)
-
-
-def test_classifiers_that_only_name_a_class_are_refused():
-    voters = [("nb", GaussianNB()), ("svc", LinearSVC())]
-    model = VotingClassifier(voters, voting="hard").fit(UNIT, BINARY)
-    with pytest.raises(InvalidInput, match="no numbers to explain"):
+def test_the_number_of_a_cluster_is_refused_and_its_distance_is_not(kind):
+    model = kind().fit(UNIT)
+    with pytest.raises(InvalidInput, match=r"number of a cluster, .* wrap") as caught:
         wrap(model)
+    with pytest.raises(InvalidInput, match="number of a cluster"):
+        wrap(model, data=pd.DataFrame(UNIT), output="value")
+    assert "wrap(lambda X: model.transform(X)[:, k])" in str(caught.value)
+    k = 1
+    distance = wrap(lambda X: model.transform(X)[:, k])
+    same(distance.value(UNIT), model.transform(UNIT)[:, 1], 1e-15)
+    with pytest.raises(InvalidInput, match="returns one, such as the distance"):
+        wrap(MeanShift().fit(UNIT))
+
+
+# ---- refused when they answer
+
+
+TWO_OUTPUTS = "2 outputs; give the position"
+COMPLEX, HIGH = {"step": "complex"}, X[:, 0].max()
+ANSWERS = [
+    (lambda X: X[:3, 0], {}, r"shape \(3,\) for"),
+    (lambda _: 1.0, {}, r"shape \(\) for"),
+    (lambda X: ["?"] * len(X), {}, "no numbers"),
+    (lambda X: X, {}, "4 outputs; give the position"),
+    (
+        lambda P: np.where(P[:, 0] >= HIGH, np.nan, P[:, 0]),
+        {},
+        "gradient is not finite in 1 of 60 rows",
+    ),
+    (DecisionTreeRegressor(max_depth=2).fit(X, TWO), {}, TWO_OUTPUTS),
+    (GaussianMixture(2, random_state=0).fit(UNIT), {}, TWO_OUTPUTS),
+    (
+        lambda P: np.array([math.sin(p[0]) for p in P]),
+        COMPLEX,
+        "fails on a complex table",
+    ),
+    (lambda P: np.abs(P).sum(axis=1), COMPLEX, "returned float64.*drops the imaginary"),
+    (lambda P: P.real[:, 0], COMPLEX, "drops the imaginary"),
+    (lambda P: P.sum(), COMPLEX, r"shape \(\) for"),
+    *(
+        (lambda P: P[:, 0], {"gradient": gradient}, message)
+        for gradient, message in (
+            (lambda P: P[:, 0], r"gradient of shape \(60, 4\), got \(60,\)"),
+            (lambda P: P[:, :2], r"got \(60, 2\)"),
+            (lambda P: [["a"] * 4] * len(P), "gradient: expected numbers"),
+            (lambda P: np.full(P.shape, np.nan), "gradient is not finite in 60 of 60"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "settings", "message"), ANSWERS)
+def test_answers_that_cannot_be_used_are_refused(model, settings, message):
+    with pytest.raises(InvalidInput, match=message):
+        wrap(model, **settings).gradient(X)
+
+
+def test_log_odds_of_certain_predictions_name_the_row():
+    model = RandomForestClassifier(n_estimators=3, random_state=0).fit(FRAME, BINARY)
+    with pytest.raises(InvalidInput, match=r"RandomForestClassifier.*'p\d+'"):
+        wrap(model, output="log_odds").value(FRAME)
+
+
+# ---- differences
+
+
+def test_a_step_asks_for_numerical_gradients_and_is_stated():
+    model = linear_model.LogisticRegression().fit(UNIT, BINARY)
+    exact, numerical = wrap(model), wrap(model, step=1e-5)
+    assert numerical.gradient_method == "central differences, step 1e-05 · max(1, |x|)"
+    same(numerical.gradient(UNIT), exact.gradient(UNIT), 1e-8)
+    method = wrap(lambda X: X[:, 0]).gradient_method
+    assert method == "central differences, step 6.1e-06 · max(1, |x|)"
+
+
+@pytest.mark.parametrize("target", ["a", "b", "c"])
+@pytest.mark.parametrize("output", ["probability", "log_odds"])
+def test_numerical_probabilities_are_the_models_own(output, target):
+    final = GaussianNB(var_smoothing=0.5)
+    model = CalibratedClassifierCV(final, cv=2).fit(UNIT, THREE)
+    probability = model.predict_proba(UNIT)[:, list(model.classes_).index(target)]
+    expected = probability if output == "probability" else logit(probability)
+    function = wrap(model, target, output)
+    assert "differences" in function.gradient_method
+    same(function.value(UNIT), expected, 1e-9)
+
+
+def test_values_of_numerical_models_are_their_own():
+    boosted = GradientBoostingClassifier(n_estimators=3).fit(UNIT, BINARY)
+    margin = boosted.decision_function(UNIT)
+    votes = SVC().fit(UNIT, THREE)
+    nearest = KNeighborsRegressor(weights="distance").fit(UNIT, Y)
+    tree = DecisionTreeRegressor(max_depth=2).fit(UNIT, TWO)
+    calibrated = CalibratedClassifierCV(LinearSVC(), cv=2).fit(UNIT, BINARY)
+    mixture = GaussianMixture(2, random_state=0).fit(UNIT)
+    for function, expected in (
+        (wrap(boosted, None, "margin"), margin),
+        (wrap(boosted, "yes", "margin"), margin),
+        (wrap(boosted, "no", "margin"), -margin),
+        (wrap(votes, "c"), votes.decision_function(UNIT)[:, 2]),
+        (wrap(nearest), nearest.predict(UNIT)),
+        (wrap(DETECTOR), DETECTOR.decision_function(UNIT)),
+        (wrap(tree, target=1), tree.predict(UNIT)[:, 1]),
+        (wrap(calibrated), calibrated.predict_proba(UNIT)[:, 1]),
+        (wrap(mixture, target=1), mixture.predict_proba(UNIT)[:, 1]),
+        (wrap(lambda X: X**2, target=2), UNIT[:, 2] ** 2),
+    ):
+        assert "differences" in function.gradient_method
+        same(function.value(UNIT), expected, 1e-15)
+
+
+def test_callables_get_the_kind_of_table_that_was_given(monkeypatch):
+    monkeypatch.setattr(models, "WORTH_TIMING", np.inf)  # calls by the clock
+    kinds = []
+
+    def model(table):
+        kinds.append(type(table))
+        return np.asarray(table).sum(axis=1)
+
+    wrap(model).gradient(X)
+    wrap(model).gradient(FRAME)
+    # two see whether answers are the same twice, and two whether they jump
+    assert kinds == [np.ndarray] * 5 + [pd.DataFrame] * 5
+
+
+def test_callables_see_names_and_may_write_into_what_they_get():
+    function = wrap(lambda table: table["x"] * table["y"])
+    gradient = function.gradient(FRAME)
+    assert gradient.index.equals(FRAME.index)
+    same(gradient["x"], FRAME["y"], 1e-6)
+    same(function.value(FRAME), FRAME["x"] * FRAME["y"], 1e-15)
+
+    def model(points):
+        points *= 2.0
+        return points.sum(axis=1)
+
+    before = X.copy()
+    same(wrap(model).gradient(X), np.full(X.shape, 2.0), 1e-9)
+    same(wrap(model).value(X), 2 * X.sum(axis=1), 1e-15)
+    np.testing.assert_array_equal(X, before)
+
+
+# ---- the complex step, and gradients that are given
+
+
+def rosenbrock(points):
+    """Of two columns, real or complex."""
+    x, y = np.asarray(points).T[:2]
+    return (1 - x) ** 2 + 100 * (y - x**2) ** 2
+
+
+def rosenbrock_gradient(points):
+    x, y = np.asarray(points).T[:2]
+    return np.stack([-2 * (1 - x) - 400 * x * (y - x**2), 200 * (y - x**2)], axis=1)
+
+
+def test_the_complex_step_is_exact_to_rounding():
+    function = wrap(rosenbrock, step="complex")
+    assert function.gradient_method == "complex step"
+    points = np.vstack([X[:, :2], 1e8 * X[:5, :2], 1e-8 * X[:5, :2]])
+    same(function.value(points), rosenbrock(points), 1e-15)
+    np.testing.assert_allclose(
+        function.gradient(points), rosenbrock_gradient(points), rtol=1e-13
+    )
+
+
+def test_the_complex_step_keeps_digits_where_differences_lose_them():
+    def bump(points):  # Squire and Trapp's example
+        x = points[:, 0]
+        return np.exp(x) / (np.sin(x) ** 3 + np.cos(x) ** 3)
+
+    exact = 3.6220337007163259
+    complex_, real = (
+        wrap(bump, step=step).gradient([[1.5]]) for step in ("complex", None)
+    )
+    assert abs(complex_[0, 0] / exact - 1) < 1e-14
+    assert abs(real[0, 0] / exact - 1) > 1e-13
+
+
+def test_the_complex_step_reads_one_output_and_the_names_of_a_dataframe():
+    function = wrap(
+        lambda table: np.stack([table["w"], table["x"] * table["y"]], axis=1),
+        target=1,
+        step="complex",
+    )
+    gradient = function.gradient(FRAME)
+    assert gradient.index.equals(FRAME.index)
+    same(gradient["x"], FRAME["y"], 1e-14)
+    same(function.value(FRAME), FRAME["x"] * FRAME["y"], 1e-14)
+
+
+def test_a_given_gradient_is_used_and_gets_the_table_that_the_model_gets():
+    function = wrap(rosenbrock, gradient=rosenbrock_gradient)
+    assert function.gradient_method == "given"
+    points = X[:, :2]
+    same(function.value(points), rosenbrock(points), 1e-15)
+    same(function.gradient(points), rosenbrock_gradient(points), 1e-15)
+    same(function.gradient(points), central_differences(function.value, points), 1e-6)
+    model = DecisionTreeRegressor(max_depth=2).fit(FRAME, Y)
+
+    def gradient(table):
+        assert list(table.columns) == ["w", "x", "y", "z"]
+        return 0.0 * table
+
+    function = wrap(model, gradient=gradient)
+    same(function.value(X), model.predict(FRAME), 1e-15)
+    assert not function.gradient(FRAME).to_numpy().any()
+
+
+# ---- models without slopes
+
+
+def few(kind, **settings):
+    return kind(n_estimators=3, random_state=0, **settings)
+
+
+TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
+RIDGE = linear_model.Ridge()
+FLAT_MODELS = [
+    TREE,
+    ExtraTreeRegressor(random_state=0),
+    few(RandomForestRegressor),
+    few(ExtraTreesRegressor),
+    few(GradientBoostingRegressor),
+    few(GradientBoostingRegressor, init="zero"),
+    HistGradientBoostingRegressor(max_iter=3),
+    few(AdaBoostRegressor),
+    few(BaggingRegressor),
+    VotingRegressor([("tree", TREE), ("forest", few(RandomForestRegressor))]),
+    StackingRegressor([("tree", TREE), ("k", KNeighborsRegressor())], RIDGE, cv=2),
+    few(IsolationForest),
+    KNeighborsRegressor(3),
+    RadiusNeighborsRegressor(10.0),
+    GridSearchCV(TREE, {"max_depth": [2, 3]}, cv=2),
+    make_pipeline(StandardScaler(), "passthrough", TREE),
+]
+
+
+@pytest.mark.parametrize("model", FLAT_MODELS, ids=str)
+def test_piecewise_constant_models_are_known_and_named(model):
+    model = clone(model).fit(X, Y)
+    assert is_piecewise_constant(model)
+    name = type(last_step(model)).__name__
+    with pytest.warns(FlatFunctionWarning, match=rf"{name}.*po\.smoothed") as caught:
+        gradient = wrap(model).gradient(X + 0.01)
+    assert len(caught) == 1
+    assert (gradient == 0.0).mean() > 0.9
+
+
+STEEP_MODELS = [
+    RIDGE,
+    few(BaggingRegressor, estimator=RIDGE),
+    make_pipeline(StandardScaler(), RIDGE),
+]
+MIXED_MODELS = [
+    few(GradientBoostingRegressor, init=RIDGE),
+    VotingRegressor([("tree", TREE), ("ridge", RIDGE)]),
+    KNeighborsRegressor(3, weights="distance"),
+]
+
+
+@pytest.mark.parametrize("model", STEEP_MODELS, ids=str)
+def test_other_models_are_not_taken_for_piecewise_constant(model):
+    model = clone(model).fit(X, Y)
+    assert not is_piecewise_constant(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert wrap(model).gradient(X + 0.01).any()
+
+
+@pytest.mark.parametrize("model", MIXED_MODELS, ids=str)
+def test_models_with_slopes_and_jumps_are_named_for_their_jumps(model):
+    model = clone(model).fit(X, Y)
+    assert not is_piecewise_constant(model)
+    function = wrap(model)
+    with pytest.warns(JumpsWarning, match=r'po\.smoothed\(.*law="data"') as caught:
+        assert function.gradient(X + 0.01).any()
+    assert len(caught) == 1
+    assert function.jumps.kind == "jumps"
+    assert wrap(model, step=1e-5).gradient(X + 0.01).any()  # as was asked for
+
+
+def test_a_step_of_ones_own_may_be_wide_enough_for_a_tree():
+    tree = DecisionTreeRegressor(random_state=0).fit(X, Y)
+    assert wrap(tree, step=0.5).gradient(X).any()
+    with pytest.warns(FlatFunctionWarning, match="every central difference"):
+        wrap(tree, step=1e-9).gradient(X + 0.01)
+
+
+def test_what_is_not_known_to_be_flat_and_what_is_inside_other_models():
+    seen = StackingRegressor([("tree", TREE)], RIDGE, cv=2, passthrough=True)
+    for other in (seen.fit(X, Y), np.round, Sine()):
+        assert not is_piecewise_constant(other)
+    calibrated = CalibratedClassifierCV(few(RandomForestClassifier), cv=2)
+    transformed = TransformedTargetRegressor(few(RandomForestRegressor))
+    assert wrap(calibrated.fit(X, BINARY)).piecewise_constant
+    assert wrap(transformed.fit(X, Y)).piecewise_constant
+
+
+def test_lightgbm_is_piecewise_constant_unless_its_trees_are_linear():
+    lightgbm = pytest.importorskip("lightgbm")
+    quiet = {"n_estimators": 3, "min_child_samples": 3, "verbose": -1}
+    model = lightgbm.LGBMRegressor(**quiet).fit(X, Y)
+    assert is_piecewise_constant(model)
+    assert is_piecewise_constant(model.booster_)
+    linear = lightgbm.LGBMRegressor(linear_tree=True, **quiet).fit(X, Y)
+    assert not is_piecewise_constant(linear)
+    assert not is_piecewise_constant(linear.booster_)
+
+
+def test_xgboost_is_piecewise_constant_unless_it_is_linear():
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBClassifier(n_estimators=3).fit(X, BINARY == "yes")
+    assert is_piecewise_constant(model)
+    dart = xgboost.XGBRegressor(n_estimators=3, booster="dart").fit(X, Y)
+    assert is_piecewise_constant(dart)
+    linear = xgboost.XGBRegressor(n_estimators=50, booster="gblinear").fit(X, Y)
+    assert not is_piecewise_constant(linear)
+    slopes = np.tile(linear.coef_, (60, 1))  # in single precision
+    np.testing.assert_allclose(wrap(linear).gradient(X), slopes, rtol=1e-3, atol=1e-4)
+
+
+def test_catboost_is_piecewise_constant():
+    catboost = pytest.importorskip("catboost")
+    quiet = {"iterations": 3, "verbose": 0, "allow_writing_files": False}
+    assert is_piecewise_constant(catboost.CatBoostRegressor(**quiet).fit(X, Y))
+    assert is_piecewise_constant(catboost.CatBoostClassifier(**quiet).fit(X, BINARY))
+
+
+# ---- tables with categories: told by a DataFrame or by a schema
+
+
+PEOPLE = pd.DataFrame({"age": [31.0, 47.0, 60.0], "colour": ["red", "blue", "red"]})
+
+
+def age_and_redness(table):
+    return table["age"] + 5.0 * (table["colour"] == "red")
+
+
+def test_a_table_with_text_and_no_schema_is_refused_with_what_would_do():
+    schema = r"data=po\.TableSchema\.of\(X, categorical=\[\.\.\.\], groups=\{\.\.\.\}\)"
+    message = r"^X: column 'colour', row 0 holds 'red';.* wrap\(model, data=X\).* "
+    with pytest.raises(InvalidInput, match=message + schema):
+        po.wrap(age_and_redness).value(PEOPLE)
+
+
+@pytest.mark.parametrize(
+    "data", [PEOPLE, po.TableSchema.of(PEOPLE)], ids=["frame", "schema"]
+)
+def test_a_function_of_a_table_is_told_of_it_by_a_frame_or_a_schema(data):
+    gradient = po.wrap(age_and_redness, data=data).gradient(PEOPLE)
+    np.testing.assert_allclose(gradient["age"], 1.0, rtol=1e-9)
+    np.testing.assert_allclose(gradient["colour"], [5 / 3, -10 / 3, 5 / 3], rtol=1e-9)
+
+
+def test_a_schema_may_declare_that_numbers_are_categories():
+    schema = po.TableSchema.of(PEOPLE, categorical=["age"])
+    function = po.wrap(age_and_redness, data=schema)
+    assert function.schema is schema
+    np.testing.assert_allclose(
+        function.gradient(PEOPLE)["age"], [-15, 1, 14], rtol=1e-9
+    )
+
+
+# ---- no call has more rows than was allowed, whoever asks
+
+
+POINTS = np.random.default_rng(4).normal(size=(25, 3))
+JOBS = pd.DataFrame(POINTS, columns=list("abc")).assign(
+    job=["x", "y", "x", "z", "y"] * 5
+)
+MOST = 7
+
+
+class Spied:
+    """A callable that notes how many rows it was given."""
+
+    def __init__(self):
+        self.sizes = []
+
+    def __call__(self, table):
+        self.sizes.append(len(table))
+        columns = np.asarray(table)[:, :3]
+        if columns.dtype == object:
+            columns = columns.astype(float)
+        return (columns * columns).sum(axis=1)
+
+    def slopes(self, table):
+        self.sizes.append(len(table))
+        return 2.0 * np.asarray(table)
+
+
+SETTINGS = {
+    "differences": {},
+    "step": {"step": 1e-4},
+    "complex": {"step": "complex"},
+    "data": {"data": JOBS},
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("most", [1, 2, MOST])
+def test_no_call_has_more_rows(settings, most):
+    whole, parts = Spied(), Spied()
+    free = po.wrap(whole, **settings)
+    bounded = po.wrap(parts, **settings, batch_rows=most)
+    rows = JOBS if "data" in settings else POINTS
+    np.testing.assert_array_equal(bounded.value(rows), free.value(rows))
+    assert max(parts.sizes) == most
+    assert len(parts.sizes) >= len(POINTS) // most
+    np.testing.assert_array_equal(bounded.gradient(rows), free.gradient(rows))
+    assert max(parts.sizes) == most
+    assert bounded.calls.rows == free.calls.rows
+    assert bounded.calls.rows + bounded.calls.trials == sum(parts.sizes)
+
+
+def test_estimators_baselines_and_tests_keep_to_it():
+    sizes = []
+
+    class Counting(DecisionTreeRegressor):
+        def predict(self, table, check_input=True):
+            sizes.append(len(table))
+            return super().predict(table, check_input)
+
+    model = Counting(max_depth=3, random_state=0).fit(POINTS, POINTS[:, 0])
+    function = po.wrap(model, batch_rows=MOST)
+    po.smoothed(function, 0.5, 20).gradient(POINTS)
+    Lime(scale=0.5, n_samples=30).explain(function, POINTS)
+    jump_test(function, POINTS)
+    assert max(sizes) == MOST
+
+
+def test_torch_modules_keep_to_it():
+    torch = pytest.importorskip("torch")
+    sizes = []
+
+    class Sum(torch.nn.Module):
+        def forward(self, points):
+            sizes.append(len(points))
+            return (points**2).sum(axis=1)
+
+    function = po.wrap(Sum(), batch_rows=2)
+    np.testing.assert_allclose(
+        function.value(POINTS), (POINTS**2).sum(axis=1), rtol=1e-5
+    )
+    np.testing.assert_allclose(function.gradient(POINTS), 2 * POINTS, rtol=1e-5)
+    po.wrap(Sum(), step=1e-2, batch_rows=2).gradient(POINTS)
+    assert max(sizes) == 2
+
+
+def test_gradients_that_are_given_are_asked_for_in_batches_too():
+    spied = Spied()
+    function = po.wrap(spied, gradient=spied.slopes, batch_rows=MOST)
+    np.testing.assert_array_equal(function.gradient(POINTS), 2.0 * POINTS)
+    assert spied.sizes == [7, 7, 7, 4]
+    assert wrap(RIDGE.fit(X, Y), batch_rows=3).gradient_method == "exact"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
-from catalogue import FRAME, OBJECTIVES, SHAPE, G
+from catalogue import FRAME, OBJECTIVES, POINT_GRAPHS, SHAPE, G
+from oracles import shared_sum
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -24,55 +26,50 @@ def W(rng):
     return rng.normal(size=SHAPE)
 
 
-def test_sum_of_losses_has_weights_of_one():
-    assert (gradient + sparsity).weights == {"gradient_matching": 1, "sparsity": 1}
-
-
-def test_value_is_the_weighted_sum(W):
-    objective = 2 * gradient + 0.5 * robustness
-    expected = 2 * gradient.value(W) + 0.5 * robustness.value(W)
-    assert objective.value(W) == pytest.approx(expected, rel=1e-14)
-
-
 @each_objective
-def test_expression_has_the_value(objective, W):
+def test_an_objective_has_the_value_of_its_convex_expression_and_breakdown(
+    objective, W
+):
     variable = cp.Variable(SHAPE)
     variable.value = W
-    result = float(objective.expression(variable).value)
-    assert objective.value(W) == pytest.approx(result, rel=1e-10)
-
-
-@each_objective
-def test_objective_is_convex(objective):
-    assert objective.expression(cp.Variable(SHAPE)).is_convex()
-
-
-@each_objective
-def test_value_is_the_weighted_breakdown(objective, W):
+    expression = objective.expression(variable)
+    assert objective.value(W) == pytest.approx(float(expression.value), rel=1e-10)
+    assert expression.is_convex()
     parts = objective.breakdown(W)
     total = sum(objective.weights[name] * part for name, part in parts.items())
     assert objective.value(W) == pytest.approx(total, rel=1e-14)
 
 
-def test_sums_keep_their_order():
-    assert list((sparsity + gradient + robustness).weights) == [
-        "sparsity",
-        "gradient_matching",
-        "pairwise_robustness",
-    ]
-
-
-def test_sum_is_associative():
+def test_sums_and_scalings(W):
+    objective = 2 * gradient + 0.5 * robustness
+    expected = 2 * gradient.value(W) + 0.5 * robustness.value(W)
+    assert objective.value(W) == pytest.approx(expected, rel=1e-14)
     left = (gradient + robustness) + sparsity
-    right = gradient + (robustness + sparsity)
-    assert left.terms == right.terms
-
-
-def test_scaling_distributes_over_sums():
-    assert (3 * (gradient + 2 * sparsity)).weights == {
-        "gradient_matching": 3,
-        "sparsity": 6,
-    }
+    assert left.terms == (gradient + (robustness + sparsity)).terms
+    few = po.Sparsity(name="few")
+    for made, weights in (
+        (gradient + sparsity, {"gradient_matching": 1, "sparsity": 1}),
+        (
+            sparsity + gradient + robustness,
+            {"sparsity": 1, "gradient_matching": 1, "pairwise_robustness": 1},
+        ),
+        (3 * (gradient + 2 * sparsity), {"gradient_matching": 3, "sparsity": 6}),
+        (sum([gradient, sparsity]), {"gradient_matching": 1, "sparsity": 1}),
+        (sum([2 * gradient, sparsity]), {"gradient_matching": 2, "sparsity": 1}),
+        (gradient + sparsity + 2 * gradient, {"gradient_matching": 3, "sparsity": 1}),
+        (sparsity + few, {"sparsity": 1, "few": 1}),
+        (
+            (gradient + sparsity).with_weights({"sparsity": 0.25}),
+            {"gradient_matching": 1, "sparsity": 0.25},
+        ),
+        (po.Objective.of(sparsity), {"sparsity": 1}),
+    ):
+        assert list(made.weights.items()) == list(weights.items())
+    objective = gradient + sparsity  # which stays as it was
+    2 * objective + robustness
+    objective.with_weights({"sparsity": 9})
+    assert objective.weights == {"gradient_matching": 1, "sparsity": 1}
+    assert po.Objective.of(objective) is objective
 
 
 @pytest.mark.parametrize(
@@ -83,35 +80,6 @@ def test_weight_may_stand_on_either_side(weight):
         for product in (weight * thing, thing * weight):
             assert isinstance(product, po.Objective)
             assert product.weights == {"sparsity": float(weight)}
-
-
-def test_sum_of_a_list_is_their_sum():
-    assert sum([gradient, robustness]).weights == (gradient + robustness).weights
-    assert sum([2 * gradient, robustness, sparsity]).weights["gradient_matching"] == 2
-
-
-def test_same_loss_is_added_up():
-    assert (gradient + sparsity + 2 * gradient).weights == {
-        "gradient_matching": 3,
-        "sparsity": 1,
-    }
-
-
-def test_algebra_leaves_its_operands_as_they_were():
-    objective = gradient + sparsity
-    2 * objective + robustness
-    objective.with_weights({"sparsity": 9})
-    assert objective.weights == {"gradient_matching": 1, "sparsity": 1}
-
-
-def test_two_losses_of_one_name_are_refused():
-    with pytest.raises(InvalidInput, match="two losses are called 'sparsity'"):
-        po.Sparsity() + po.Sparsity()
-
-
-def test_two_losses_of_a_kind_may_have_two_names():
-    objective = po.Sparsity() + po.Sparsity(name="few")
-    assert list(objective.weights) == ["sparsity", "few"]
 
 
 @pytest.mark.parametrize("thing", [sparsity, gradient + sparsity], ids=repr)
@@ -153,75 +121,157 @@ def test_negative_or_non_finite_weight_is_refused(thing, weight):
             multiply()
 
 
-def test_weight_that_overflows_is_refused():
-    with pytest.raises(InvalidInput, match="sparsity"):
-        1e200 * (1e200 * sparsity)
-    with pytest.raises(InvalidInput, match="sparsity"):
-        1e308 * sparsity + 1e308 * sparsity
+BOTH = gradient + sparsity
+REFUSED = {
+    "two of one name": (lambda: po.Sparsity() + po.Sparsity(), "called 'sparsity'"),
+    "overflow": (lambda: 1e200 * (1e200 * sparsity), "sparsity"),
+    "overflow of a sum": (lambda: 1e308 * sparsity + 1e308 * sparsity, "sparsity"),
+    "unknown": (
+        lambda: BOTH.with_weights({"simplicity": 1}),
+        r"'simplicity'.*gradient_matching, sparsity",
+    ),
+    **{
+        f"made of {weight}": (lambda w=weight: po.Objective(((w, sparsity),)), "spars")
+        for weight in (-1.0, np.nan, np.inf)
+    },
+    **{
+        f"replaced by {weight}": (
+            lambda w=weight: BOTH.with_weights({"sparsity": w}),
+            r"^sparsity:",
+        )
+        for weight in (-1, np.nan, np.inf, "much", None)
+    },
+    **{
+        f"bound {limit}": (lambda k=limit: sparsity <= k, "bound on sparsity")
+        for limit in (-1, np.nan, np.inf)
+    },
+}
 
 
-@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
-def test_objective_is_checked_however_it_is_made(weight):
-    with pytest.raises(InvalidInput, match="sparsity"):
-        po.Objective(((weight, sparsity),))
+@pytest.mark.parametrize(("make", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_objective_is_refused(make, words):
+    with pytest.raises(InvalidInput, match=words):
+        make()
 
 
-def test_weights_can_be_replaced_by_name():
-    objective = (gradient + sparsity).with_weights({"sparsity": 0.25})
-    assert objective.weights == {"gradient_matching": 1, "sparsity": 0.25}
+def test_at_most_makes_a_bound_on_either_side():
+    for bound in [sparsity <= 2] + [
+        limit >= sparsity for limit in (2, 2.0, np.float64(2), np.int32(2))
+    ]:
+        assert isinstance(bound, po.Bound)
+        assert (bound.loss, bound.limit) == (sparsity, 2.0)
 
 
-def test_unknown_weight_is_refused_with_the_known_ones():
-    with pytest.raises(
-        InvalidInput, match=r"'simplicity'.*gradient_matching, sparsity"
-    ):
-        (gradient + sparsity).with_weights({"simplicity": 1})
-
-
-@pytest.mark.parametrize("weight", [-1, np.nan, np.inf, "much", None])
-def test_bad_replacement_is_refused_by_name(weight):
-    with pytest.raises(InvalidInput, match=r"^sparsity:"):
-        (gradient + sparsity).with_weights({"sparsity": weight})
-
-
-def test_at_most_makes_a_bound():
-    bound = sparsity <= 2
-    assert (bound.loss, bound.limit) == (sparsity, 2.0)
-    assert isinstance(bound, po.Bound)
-
-
-@pytest.mark.parametrize("limit", [2, 2.0, np.float64(2), np.int32(2)])
-def test_at_least_on_the_left_makes_the_same_bound(limit):
-    bound = limit >= sparsity
-    assert (bound.loss, bound.limit) == (sparsity, 2.0)
-
-
-@pytest.mark.parametrize("limit", [-1, np.nan, np.inf])
-def test_negative_or_non_finite_bound_is_refused_by_name(limit):
-    with pytest.raises(InvalidInput, match="bound on sparsity"):
-        sparsity <= limit  # noqa: B015  # the comparison is what raises
-
-
-def test_bound_reads_as_it_was_written():
+def test_names_are_those_that_were_written():
     assert repr(robustness <= 0.25) == "pairwise_robustness <= 0.25"
-
-
-def test_objective_reads_as_it_was_written():
     assert repr(gradient + 0.5 * sparsity) == "1 * gradient_matching + 0.5 * sparsity"
-
-
-def test_loss_shows_its_name_and_shape():
     assert repr(gradient) == "<gradient_matching: 7 points, 4 features>"
     assert repr(robustness) == "<pairwise_robustness: 7 points>"
     assert repr(sparsity) == "<sparsity>"
-
-
-def test_names_come_from_the_first_loss_that_has_them():
     objective = sparsity + po.GradientMatching(FRAME)
     assert objective.labels.features == ("age", "height", "weight", "dose")
 
 
-def test_a_single_loss_is_an_objective():
-    assert po.Objective.of(sparsity).weights == {"sparsity": 1.0}
-    objective = 2 * sparsity
-    assert po.Objective.of(objective) is objective
+# ---- robustness over shared features: each feature has a graph of its own
+
+
+def similar(n: int, rng: np.random.Generator) -> po.graphs.Graph:
+    S = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1)
+    return po.graph_from_matrix(S + S.T)
+
+
+def closed_form(
+    loss: po.SharedRobustness, targets: np.ndarray, weight: float
+) -> np.ndarray:
+    """(I + 2cL_j)⁻¹ g_j for each feature, on the points that have it."""
+    W, S = targets.copy(), loss.graph.similarities.toarray()
+    for j in range(targets.shape[1]):
+        has = np.flatnonzero(loss.present[:, j])
+        s = S[np.ix_(has, has)]
+        laplacian = np.diag(s.sum(axis=1)) - s
+        W[has, j] = np.linalg.solve(
+            np.eye(len(has)) + 2.0 * weight * laplacian, targets[has, j]
+        )
+    return W
+
+
+@pytest.mark.parametrize("graph", ["gaussian", "knn, gaussian", "disconnected"])
+def test_with_all_features_present_it_is_pairwise_robustness(graph, rng):
+    W, every = rng.normal(size=SHAPE), np.ones(SHAPE)
+    shared = po.SharedRobustness(POINT_GRAPHS[graph], every)
+    pairwise = po.PairwiseRobustness(POINT_GRAPHS[graph])
+    assert shared.value(W) == pytest.approx(pairwise.value(W), rel=1e-14)
+    np.testing.assert_allclose(shared.gradient(W), pairwise.gradient(W), atol=1e-12)
+    first, second = (
+        po.solve(po.GradientMatching(G) + 0.6 * loss, tolerance=1e-12).attributions
+        for loss in (shared, pairwise)
+    )
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shared_robustness_is_a_sum_and_has_the_optimum_of_each_feature(seed):
+    rng = np.random.default_rng(seed)
+    present = rng.random((8, 6)) < 0.6
+    targets = np.where(present, rng.normal(size=(8, 6)), 0.0)
+    loss, W = po.SharedRobustness(similar(8, rng), present), rng.normal(size=(8, 6))
+    assert loss.value(W) == pytest.approx(shared_sum(loss, W), rel=1e-12)
+    moved = np.where(present, W, 100.0 * rng.normal(size=W.shape))
+    assert loss.value(moved) == loss.value(W)  # absent features cost nothing
+    best = po.solve(po.GradientMatching(targets) + 0.8 * loss, tolerance=1e-12)
+    assert best.certificate.holds(1e-12)
+    expected = closed_form(loss, targets, 0.8)
+    np.testing.assert_allclose(best.attributions, expected, atol=1e-6)
+
+
+def test_features_that_are_absent_get_exactly_zero(rng):
+    present = rng.random((9, 7)) < 0.5
+    targets = np.where(present, rng.normal(size=(9, 7)), 0.0)
+    loss = po.SharedRobustness(similar(9, rng), present)
+    for objective in (
+        po.GradientMatching(targets) + 3.0 * loss,
+        po.GradientMatching(targets) + 3.0 * loss + 0.1 * po.Sparsity(),
+    ):
+        best = po.solve(objective)
+        assert best.certificate.holds(1e-6)
+        assert not best.attributions[~present].any()
+        assert best.attributions[present].any()
+
+
+def test_what_is_present_and_the_names_are_those_of_the_table():
+    counts = np.array([[2, 0], [1, 3], [0, 1]])
+    loss = po.SharedRobustness(po.chain_graph(3), counts)
+    np.testing.assert_array_equal(loss.present, counts > 0)
+    table = pd.DataFrame({"good": [1, 0], "bad": [1, 1]}, index=["a", "b"])
+    loss = po.SharedRobustness(po.chain_graph(2), table)
+    assert loss.labels == po.GradientMatching(table).labels
+    W = pd.DataFrame({"bad": [1.0, 3.0], "good": [9.0, 0.0]}, index=["a", "b"])
+    assert loss.value(W) == pytest.approx(8.0)
+
+
+NAMED = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 2)), index=list("abcd"))
+
+
+@pytest.mark.parametrize(
+    ("graph", "table", "words"),
+    [
+        (po.chain_graph(3), np.ones((2, 4)), "each of the 3 points"),
+        (po.knn_graph(NAMED, 2), NAMED.iloc[::-1], "other names"),
+        (POINT_GRAPHS["signed"], np.ones(SHAPE), "negative similarities"),
+    ],
+)
+def test_tables_that_do_not_fit_a_graph_are_refused(graph, table, words):
+    with pytest.raises(InvalidInput, match=words):
+        po.SharedRobustness(graph, table)
+
+
+@pytest.mark.parametrize("solver", ["auto", "normal_equations", "CLARABEL"])
+def test_solvers_agree(solver, rng):
+    present = rng.random((10, 8)) < 0.5
+    targets = np.where(present, rng.normal(size=(10, 8)), 0.0)
+    loss = po.SharedRobustness(similar(10, rng), present)
+    best = po.solve(po.GradientMatching(targets) + 1.3 * loss, solver)
+    assert best.certificate.holds(1e-6)
+    np.testing.assert_allclose(
+        best.attributions, closed_form(loss, targets, 1.3), atol=2e-3
+    )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from functools import cache
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from catalogue import LOSSES, OBJECTIVES, SHAPE, G
 from oracles import minimise_over, reference_optimum
 
 import propopt as po
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.results import certificate
 from propopt.results.certificate import Certificate, smallest_curvature
 
 
 REFERENCE = 2e-8  # relative accuracy of Clarabel as a reference
 SIZES = (1e-9, 1e-6, 1e-3, 1e-1, 1.0, 1e2)
-
 each_objective = pytest.mark.parametrize("name", OBJECTIVES)
 gradient, sparsity = LOSSES["gradient l2"], LOSSES["sparsity"]
 robustness = LOSSES["pairwise, gaussian"]
@@ -40,26 +40,16 @@ def perturbed(W, rng):
 
 
 @each_objective
-def test_lower_bound_is_below_the_optimum_wherever_it_is_taken(name, rng):
+def test_lower_bounds_are_below_the_optimum_wherever_they_are_taken(name, rng):
     objective, best, optimum = solved(name)
+    lower = best.certificate.lower_bound
+    assert best.certificate.holds(1e-6)
     for W in perturbed(best.attributions, rng):
         result = po.certify(objective, W)
+        assert result.value == objective.value(W)
         assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
         assert result.lower_bound <= result.value
-
-
-@each_objective
-def test_lower_bound_is_below_every_value(name, rng):
-    objective, best, _ = solved(name)
-    lower = best.certificate.lower_bound
-    for W in perturbed(best.attributions, rng):
-        assert lower <= objective.value(W) * (1 + 1e-12)
-
-
-@each_objective
-def test_value_of_a_certificate_is_the_objective(name, rng):
-    W = rng.normal(size=SHAPE)
-    assert po.certify(OBJECTIVES[name], W).value == OBJECTIVES[name].value(W)
+        assert lower <= result.value * (1 + 1e-12)
 
 
 @each_objective
@@ -72,12 +62,6 @@ def test_any_duals_are_safe(name, rng):
         }
         result = po.certify(objective, best.attributions, duals=duals)
         assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
-
-
-@each_objective
-def test_certificate_holds_at_the_solution(name):
-    _, best, _ = solved(name)
-    assert best.certificate.holds(1e-6)
 
 
 @each_objective
@@ -108,12 +92,6 @@ def test_soft_threshold_is_certified_from_the_attributions_alone(weight):
     assert po.certify(gradient + weight * sparsity, best).gap <= 1e-13
 
 
-def test_gradient_matching_and_sparsity_need_no_duals_beside_squared_losses():
-    objective = OBJECTIVES["gradient, pairwise, sparsity"]
-    best = po.solve(objective, tolerance=1e-9)
-    assert po.certify(objective, best.attributions).gap <= 1e-7
-
-
 @pytest.mark.parametrize("weight", [0.3, 1.7])
 def test_closed_form_of_absolute_losses_is_a_lower_bound(weight, rng):
     # |w − g| + c|w| is smallest at g or at zero, with the value min(1, c)|g|
@@ -124,15 +102,20 @@ def test_closed_form_of_absolute_losses_is_a_lower_bound(weight, rng):
     assert po.solve(objective).objective == pytest.approx(optimum, rel=1e-6)
 
 
-def test_distance_of_gradient_matching_is_the_distance_to_the_gradient(rng):
+def test_what_is_certified_from_attributions_alone(rng):
+    objective = OBJECTIVES["gradient, pairwise, sparsity"]
+    best = po.solve(objective, tolerance=1e-9)
+    assert po.certify(objective, best.attributions).gap <= 1e-7
     W = rng.normal(size=SHAPE)
-    result = po.certify(gradient, W)
-    assert result.distance == pytest.approx(np.linalg.norm(W - G))
-
-
-def test_missing_dual_weakens_the_bound_but_keeps_it():
-    objective, best, optimum = solved("gradient, max")
+    distance = po.certify(gradient, W).distance
+    assert distance == pytest.approx(np.linalg.norm(W - G))
+    objective, best, optimum = solved("gradient, max")  # a dual is missing
     assert po.certify(objective, best.attributions).lower_bound < optimum
+    objective = OBJECTIVES["gradient, pairwise, smoothness"]
+    _, W = minimise_over(SHAPE, lambda W: objective.expression(W))
+    assert po.certify(objective, W).holds(1e-6)
+    with pytest.raises(InvalidInput, match="gradient_matching"):
+        po.certify(gradient + sparsity, np.zeros((3, 3)))
 
 
 @pytest.mark.parametrize("limit", [1, 10_000])
@@ -144,18 +127,13 @@ def test_curvature_is_the_smallest_eigenvalue(limit, monkeypatch):
         matrix = loss.map.flat(SHAPE).toarray()
         hessian = hessian + 2 * weight * matrix.T @ matrix
     exact = np.linalg.eigvalsh(hessian)[0]
-    result = smallest_curvature(terms, SHAPE)
-    assert 0.95 * exact <= result <= exact
+    assert 0.95 * exact <= smallest_curvature(terms, SHAPE) <= exact
+    for name in ("function", "pairwise, gaussian", "kernel"):  # undetermined
+        assert smallest_curvature([(1.0, LOSSES[name])], SHAPE) == 0.0
 
 
-@pytest.mark.parametrize("limit", [1, 10_000])
-@pytest.mark.parametrize("name", ["function", "pairwise, gaussian", "kernel"])
-def test_curvature_of_an_undetermined_loss_is_zero(name, limit, monkeypatch):
-    monkeypatch.setattr(certificate, "DENSE_LIMIT", limit)
-    assert smallest_curvature([(1.0, LOSSES[name])], SHAPE) == 0.0
+# ---- with bounds
 
-
-# with bounds
 
 BOUNDS = {
     "robustness": (1.0 * gradient, robustness, 0.3),
@@ -188,19 +166,13 @@ def test_certificate_holds_at_the_constrained_solution(name):
 
 
 @each_bound
-def test_any_multiplier_is_safe(name, rng):
+def test_any_multiplier_is_safe_and_may_be_left_out(name, rng):
     objective, bound, best, optimum = bounded(name)
-    for multiplier in (0.0, 1e-3, 1.0, 1e3, *best.multipliers.values()):
+    for multiplier in (0.0, 1e-3, 1.0, 1e3, *best.multipliers.values(), None):
         for W in perturbed(best.attributions, rng):
-            result = po.certify(objective, W, bounds=[bound], multipliers=[multiplier])
+            given = [] if multiplier is None else [multiplier]
+            result = po.certify(objective, W, bounds=[bound], multipliers=given)
             assert result.lower_bound <= optimum * (1 + REFERENCE)
-
-
-@each_bound
-def test_multipliers_may_be_left_out(name):
-    objective, bound, best, optimum = bounded(name)
-    result = po.certify(objective, best.attributions, bounds=[bound])
-    assert result.lower_bound <= optimum * (1 + REFERENCE)
 
 
 @each_bound
@@ -233,12 +205,7 @@ def test_bad_multiplier_is_refused(multiplier):
         po.certify(gradient, G, bounds=[sparsity <= 1], multipliers=[multiplier])
 
 
-def test_wrong_shape_is_refused_by_name():
-    with pytest.raises(InvalidInput, match="gradient_matching"):
-        po.certify(gradient + sparsity, np.zeros((3, 3)))
-
-
-# the numbers of a certificate
+# ---- the numbers of a certificate, and what a gap is relative to
 
 
 @pytest.mark.parametrize(
@@ -263,7 +230,141 @@ def test_a_proof_needs_gap_and_violation(value, lower_bound, violation, gap, hol
     assert result.holds(1e-6) is holds
 
 
-def test_independent_solution_is_certified_too():
-    objective = OBJECTIVES["gradient, pairwise, smoothness"]
-    _, W = minimise_over(SHAPE, lambda W: objective.expression(W))
-    assert po.certify(objective, W).holds(1e-6)
+OFFSETS = [0.0, 1e3, 1e6]
+
+
+def problem(rng, offset, n_points=40):
+    X = rng.normal(size=(n_points, 2))
+    graph = po.knn_graph(X, 4)
+    return po.GradientMatching(X + offset) + 3.0 * po.PairwiseRobustness(graph)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("excess", [1e-6, 1e-3])
+def test_an_offset_of_the_gradients_does_not_hide_an_excess(rng, offset, excess):
+    objective = problem(rng, offset)
+    best = po.solve(objective, tolerance=1e-12)
+    D = rng.normal(size=best.attributions.shape)
+    # F(W + sD) − F(W) = s²(‖D‖² + 3 robustness(D)) at the minimum W
+    curvature = (D**2).sum() + 3.0 * objective.losses[1].value(D)
+    step = np.sqrt(excess * best.objective / curvature)
+    other = po.certify(objective, best.attributions + step * D)
+    truth = (other.value - best.objective) / other.value
+    assert truth == pytest.approx(excess, rel=1e-2)
+    assert other.gap >= truth * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_an_offset_changes_nothing_and_an_optimum_of_zero_is_certified(rng, offset):
+    proof = po.solve(problem(rng, offset)).certificate
+    assert proof.scale == proof.value
+    assert proof.gap <= 1e-9
+    graph = po.knn_graph(rng.normal(size=(30, 2)), 4)
+    G = np.full((30, 3), offset)
+    objective = po.GradientMatching(G) + 1e3 * po.PairwiseRobustness(graph)
+    with_smoothness = objective + 10.0 * po.Smoothness(po.chain_graph(3))
+    for each in (objective, with_smoothness):
+        assert po.solve(each).gap <= 1e-6
+
+
+def test_a_status_that_cvxpy_does_not_know_is_a_failure(rng, monkeypatch):
+    def solve(*_args, **_options):
+        raise ValueError("Cannot unpack invalid solution: Solution(status=UNKNOWN)")
+
+    monkeypatch.setattr(cp.Problem, "solve", solve)
+    with pytest.raises(SolverFailure, match="CLARABEL stopped without an answer"):
+        po.solve(problem(rng, 0.0), "CLARABEL")
+
+
+# ---- couplings as small as faithfulness allows: constants cost nothing
+
+
+RNG = np.random.default_rng(0)
+
+
+def setting(n_points, offset=5.0):
+    X = RNG.normal(size=(n_points, 2))
+    X[n_points // 2 :] += 10.0
+    G = RNG.normal(size=(n_points, 3)) + offset
+    graph = po.knn_graph(X, 4)
+    labels = graph.components.labels
+    M = np.stack([G[labels == own].mean(axis=0) for own in range(labels.max() + 1)])
+    return po.GradientMatching(G), po.PairwiseRobustness(graph), G, M[labels]
+
+
+def square(R):
+    return float(np.vdot(R, R))
+
+
+@pytest.mark.parametrize("n_points", [40, 2000])
+@pytest.mark.parametrize("share", [0.0, 1e-9, 0.3, 0.9])
+def test_means_are_the_answer_where_faithfulness_allows_them(n_points, share):
+    matching, robustness, G, M = setting(n_points)
+    lowest = square(G - M)
+    limit = (lowest + share * (square(G) - lowest)) * (1.0 + 1e-12)
+    best = po.solve(1.0 * robustness, subject_to=[matching <= limit])
+    assert best.objective == 0.0
+    assert best.gap == 0.0
+    assert best.certificate.violation <= 1e-15
+    np.testing.assert_allclose(best.attributions, M, rtol=1e-12)
+    assert best.multipliers == {"gradient_matching": 0.0}
+
+
+@pytest.mark.parametrize("n_points", [40, 2000])
+@pytest.mark.parametrize("below", [1e-6, 1e-5, 1e-4, 1e-2, 0.5, 1.0 - 1e-8])
+@pytest.mark.parametrize("smooth", [0.0, 2.0])
+def test_just_below_the_means_the_bound_holds_with_proof(n_points, below, smooth):
+    matching, robustness, G, M = setting(n_points)
+    objective = 1.0 * robustness
+    if smooth:
+        objective = objective + smooth * po.Smoothness(po.chain_graph(3))
+        M = np.repeat(M.mean(axis=1, keepdims=True), 3, axis=1)
+    limit = square(G - M) * (1.0 - below)
+    best = po.solve(objective, subject_to=[matching <= limit])
+    assert best.gap <= 1e-6
+    assert best.certificate.violation <= 1e-12
+    assert best.losses["gradient_matching"] == pytest.approx(limit, rel=1e-6)
+    assert best.objective > 0.0
+
+
+def test_the_optimum_agrees_with_a_dense_root_search():
+    matching, robustness, G, M = setting(40)
+    limit = 0.9 * square(G - M)
+    best = po.solve(1.0 * robustness, subject_to=[matching <= limit])
+    P = 2.0 * robustness.graph.laplacian.toarray()
+    values, U = np.linalg.eigh(P)
+    squares = ((U.T @ G) ** 2).sum(axis=1)
+
+    def loss(mu):
+        return float(squares @ (values / (mu + values)) ** 2)
+
+    low, high = -20.0, 20.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if loss(np.exp(middle)) > limit else (low, middle)
+    mu = np.exp(low)
+    W = U @ ((mu / (mu + values))[:, None] * (U.T @ G))
+    assert best.multipliers["gradient_matching"] == pytest.approx(mu, rel=1e-6)
+    assert best.objective == pytest.approx(float(np.vdot(W, P @ W)), rel=1e-6)
+
+
+def test_means_are_not_free_for_a_kernel_without_them():
+    X = np.linspace(-1.0, 1.0, 20)[:, None]
+    K = np.exp(-((X - X.T) ** 2) / 0.1) + 0.1 * np.eye(20)
+    G = X**2 + 3.0
+    matching = po.GradientMatching(G)
+    robustness = po.KernelRobustness(K, mean="none")
+    best = po.solve(1.0 * robustness, subject_to=[matching <= 0.5 * square(G)])
+    assert best.objective > 0.0
+    assert best.gap <= 1e-6
+    assert best.losses["gradient_matching"] == pytest.approx(0.5 * square(G), rel=1e-6)
+
+
+def test_a_limit_sweep_of_faithfulness_ends_at_zero():
+    matching, robustness, G, M = setting(40)
+    limits = square(G - M) * np.array([0.5, 0.99, 1.0, 1.5, 3.0])
+    curve = po.sweep(1.0 * robustness, limits={matching: limits})
+    result = curve.to_frame()["objective"].to_numpy()
+    assert (result[2:] == 0.0).all()
+    assert (result[:2] > 0.0).all()
+    assert curve.to_frame()["gap"].max() <= 1e-6

@@ -27,10 +27,10 @@ def same(actual, expected, rtol):
     )
 
 
-def assert_exact(function, points, expected_value, step=None):
+def assert_exact(function, points, expected_value, step=None, digits=1e-12):
     """Its value is the model's own, and its gradient is that of its differences."""
     assert function.gradient_method == "exact"
-    same(function.value(points), expected_value, 1e-12)
+    same(function.value(points), expected_value, digits)
     differences = central_differences(function.value, points, step)
     same(function.gradient(points), differences, 1e-6)
 

@@ -1,9 +1,25 @@
-"""LightGBM, XGBoost and CatBoost are read as what they predict."""
+"""LightGBM, XGBoost and CatBoost are read as what they predict, and so wrapped."""
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tree_cases import (
     CLASSES,
     EXACT,
@@ -15,10 +31,17 @@ from tree_cases import (
     Y,
     agrees,
     boxes_of,
+    table,
+    table_response,
 )
 
 import propopt as po
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
+from propopt.base.text import Reason
+from propopt.functions import outputs
+from propopt.functions.means import Checked
 from propopt.structures.boosters import as_estimator
+from propopt.tables.frames import Labels
 
 
 HALF = slice(0, 200)
@@ -91,32 +114,65 @@ CATS = [
     {"loss_function": "MAE"},
 ]
 
+LIBRARIES = {
+    "lightgbm": (light, "Regressor", {"raw_score": True}, EXACT),
+    "xgboost": (extreme, "XGBRegressor", {"output_margin": True}, SINGLE),
+    "catboost": (cat, "Regressor", {"prediction_type": "RawFormulaVal"}, EXACT),
+}
+SETTINGS = [
+    *(("lightgbm", "Regressor", settings) for settings in LIGHT),
+    *(("xgboost", "XGBRegressor", settings) for settings in EXTREME),
+    ("xgboost", "XGBRFRegressor", {}),
+    *(("catboost", "Regressor", settings) for settings in CATS),
+]
+
+
+def made(library, kind, **settings):
+    """A booster of a library, and what it is read to."""
+    make, _, _, tolerance = LIBRARIES[library]
+    return make(pytest.importorskip(library), kind, **settings), tolerance
+
+
+def classifiers():
+    """Of all libraries, and what else has a margin; the packages may not be there."""
+    return {
+        "gradient boosting": lambda: (
+            GradientBoostingClassifier(n_estimators=8),
+            EXACT,
+        ),
+        "histograms": lambda: (HistGradientBoostingClassifier(max_iter=8), EXACT),
+        "lightgbm": lambda: made("lightgbm", "Classifier"),
+        "forest of lightgbm": lambda: made("lightgbm", "Classifier", **LIGHT[3]),
+        "xgboost": lambda: made("xgboost", "XGBClassifier"),
+        "catboost": lambda: made("catboost", "Classifier"),
+    }
+
+
+CLASSIFIERS = classifiers()
+each_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
+
+
+def own_margin(name, model, data):
+    """By the library itself."""
+    library = name.split()[-1]
+    if library in LIBRARIES:
+        return model.predict(data, **LIBRARIES[library][2])
+    return model.decision_function(data)
+
+
+def data_of(name):
+    return [X] if name == "gradient boosting" else [X, GAPS]
+
+
+# ---- what readers make of them
+
 
 @DATA
-@pytest.mark.parametrize("settings", LIGHT, ids=str)
-def test_lightgbm(lightgbm, settings, data):
-    model = light(lightgbm, **settings).fit(data, Y, sample_weight=WEIGHTS)
-    agrees(boxes_of(model), model.predict(data), data)
-
-
-@DATA
-@pytest.mark.parametrize("settings", EXTREME, ids=str)
-def test_xgboost(xgboost, settings, data):
-    model = extreme(xgboost, **settings).fit(data, Y, sample_weight=WEIGHTS)
-    agrees(boxes_of(model), model.predict(data), data, SINGLE)
-
-
-@DATA
-@pytest.mark.parametrize("settings", CATS, ids=str)
-def test_catboost(catboost, settings, data):
-    model = cat(catboost, **settings).fit(data, Y, sample_weight=WEIGHTS)
-    agrees(boxes_of(model), model.predict(data), data)
-
-
-@DATA
-def test_forests_of_xgboost(xgboost, data):
-    model = extreme(xgboost, "XGBRFRegressor").fit(data, Y)
-    agrees(boxes_of(model), model.predict(data), data, SINGLE)
+@pytest.mark.parametrize(("library", "kind", "settings"), SETTINGS, ids=str)
+def test_regressors(library, kind, settings, data):
+    model, tolerance = made(library, kind, **settings)
+    model.fit(data, Y, sample_weight=None if "RF" in kind else WEIGHTS)
+    agrees(boxes_of(model, data=data), model.predict(data), data, tolerance)
 
 
 def test_where_nothing_was_missing_lightgbm_takes_it_for_zero(lightgbm):
@@ -152,40 +208,6 @@ def test_rounds_of_several_trees_and_classes_after_the_best_are_left_out(xgboost
         agrees(boxes_of(model, "margin", target), margin, tolerance=SINGLE)
 
 
-def classifiers(lightgbm, xgboost, catboost):
-    return [
-        (light(lightgbm, "Classifier"), {"raw_score": True}, EXACT),
-        (extreme(xgboost, "XGBClassifier"), {"output_margin": True}, SINGLE),
-        (
-            cat(catboost, "Classifier"),
-            {"prediction_type": "RawFormulaVal"},
-            EXACT,
-        ),
-    ]
-
-
-@DATA
-def test_two_classes_share_a_margin(lightgbm, xgboost, catboost, data):
-    for model, raw, tolerance in classifiers(lightgbm, xgboost, catboost):
-        model.fit(data, CLASSES)
-        margin = model.predict(data, **raw)
-        for output in ("margin", "log_odds"):
-            agrees(boxes_of(model, output, 1, data), margin, data, tolerance)
-            agrees(boxes_of(model, output, 0, data), -margin, data, tolerance)
-        assert boxes_of(model, "probability", 1, data) is None
-
-
-@DATA
-def test_each_of_three_classes_has_a_margin(lightgbm, xgboost, catboost, data):
-    for model, raw, tolerance in classifiers(lightgbm, xgboost, catboost):
-        model.fit(data, THREE)
-        margins = model.predict(data, **raw)
-        for target in range(3):
-            boxes = boxes_of(model, "margin", target, data)
-            agrees(boxes, margins[:, target], data, tolerance)
-        assert boxes_of(model, "log_odds", 0, data) is None
-
-
 def test_log_odds_of_lightgbm_are_as_steep_as_its_sigmoid(lightgbm):
     model = light(lightgbm, "Classifier", sigmoid=2.0).fit(X, CLASSES)
     p = model.predict_proba(X)[:, 1]
@@ -194,23 +216,18 @@ def test_log_odds_of_lightgbm_are_as_steep_as_its_sigmoid(lightgbm):
     agrees(boxes_of(model, "margin", 1), log_odds / 2.0, tolerance=1e-12)
 
 
-@pytest.mark.parametrize("rate", ["poisson", "tweedie"])
-def test_behind_a_logarithm_only_the_score_is_a_sum(lightgbm, rate):
-    model = light(lightgbm, objective=rate).fit(X, np.exp(Y))
-    assert boxes_of(model) is None
-    agrees(boxes_of(model, "margin"), np.log(model.predict(X)), tolerance=1e-13)
-
-
-def test_counts_of_xgboost_and_catboost(xgboost, catboost):
+def test_behind_a_logarithm_only_the_score_is_a_sum(lightgbm, xgboost, catboost):
     counts = np.random.default_rng(0).poisson(np.exp(0.3 * Y))
-    model = extreme(xgboost, objective="count:poisson").fit(X, counts)
-    assert boxes_of(model) is None
-    log_mean = np.log(model.predict(X))
-    agrees(boxes_of(model, "margin"), log_mean, tolerance=SINGLE)
-    model = cat(catboost, loss_function="Poisson").fit(X, counts)
-    assert boxes_of(model) is None
-    raw = model.predict(X, prediction_type="RawFormulaVal")
-    agrees(boxes_of(model, "margin"), raw)
+    for model, y, tolerance in (
+        (light(lightgbm, objective="poisson"), np.exp(Y), 1e-13),
+        (light(lightgbm, objective="tweedie"), np.exp(Y), 1e-13),
+        (extreme(xgboost, objective="count:poisson"), counts, SINGLE),
+        (cat(catboost, loss_function="Poisson"), counts, 1e-13),
+    ):
+        model.fit(X, y)
+        assert boxes_of(model) is None
+        log_mean = np.log(model.predict(X))
+        agrees(boxes_of(model, "margin"), log_mean, tolerance=tolerance)
 
 
 @DATA
@@ -246,6 +263,7 @@ def test_native_boosters_of_xgboost_predict_by_all_rounds(xgboost, kind, data):
 def test_what_is_no_sum_of_trees_is_not_read(lightgbm, xgboost, catboost):
     linear_leaves = light(lightgbm, linear_tree=True).fit(X, Y)
     assert boxes_of(linear_leaves) is None
+    assert "linear models in leaves" in po.wrap(linear_leaves).products.reason
     zero_is_missing = light(lightgbm, zero_as_missing=True).fit(X, Y)
     assert boxes_of(zero_is_missing) is None
     assert boxes_of(extreme(xgboost, booster="gblinear").fit(X, Y)) is None
@@ -266,6 +284,224 @@ def test_outputs_of_xgboost_for_several_targets(xgboost):
         agrees(boxes_of(model, index=index), truth, tolerance=SINGLE)
 
 
+# ---- categories, told by their names, not by their positions in the dtype
+
+
+LISTS = {"min_data_per_group": 1, "cat_smooth": 0.1, "max_cat_to_onehot": 1}
+FRAME = table().drop(columns="text")
+
+
+def reordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same cells, with the categories of each dtype in another order."""
+    letters = frame["letter"].cat.set_categories(list("yxwvu"))
+    numbers = frame["number"].cat.set_categories([11, 3, 7, 5])
+    return frame.assign(letter=letters, number=numbers)
+
+
+ONE_BY_ONE = {"enable_categorical": True, "max_cat_to_onehot": 100}
+CATEGORICAL = [
+    ("lightgbm", "Regressor", {}),
+    ("lightgbm", "Regressor", LISTS),
+    *(
+        ("xgboost", "XGBRegressor", {**ONE_BY_ONE, "booster": way, **lists})
+        for way in ("gbtree", "dart")
+        for lists in ({}, {"max_cat_to_onehot": 1})
+    ),
+]
+
+
+@pytest.mark.parametrize(("library", "kind", "settings"), CATEGORICAL, ids=str)
+def test_categories_of_a_table(library, kind, settings):
+    model, tolerance = made(library, kind, **settings)
+    other, gaps = reordered(FRAME), with_gaps(FRAME).astype({"count": float})
+    for given in (FRAME, gaps):
+        model.fit(given, table_response(FRAME))
+        boxes = boxes_of(model, data=given)
+        agrees(boxes, model.predict(given), given, tolerance)
+        assert {3, 4} <= set(boxes.columns.tolist())
+        is_read(po.wrap(model, data=given), given, tolerance)
+    model.fit(FRAME, table_response(FRAME))
+    if library == "lightgbm":
+        np.testing.assert_array_equal(model.predict(other), model.predict(FRAME))
+    agrees(boxes_of(model, data=other), model.predict(other), other, tolerance)
+
+
+def test_whole_numbers_as_categories_of_an_array(lightgbm, xgboost):
+    """A set of numbers of a column of numbers is a set of intervals."""
+    model = light(lightgbm, categorical_feature=[2], **LISTS)
+    with pytest.warns(UserWarning, match="categorical"):
+        model.fit(X, Y)
+    agrees(boxes_of(model), model.predict(X))
+    unknown = X - np.array([0.0, 0.0, 3.0, 0.0, 0.0, 0.0])  # some below zero
+    agrees(boxes_of(model), model.predict(unknown), unknown)
+    gaps = np.where(np.arange(6) == 2, np.nan, X)
+    agrees(boxes_of(model), model.predict(gaps), gaps)
+
+    kinds = ["q", "q", "c", "q", "q", "q"]
+    model = extreme(xgboost, feature_types=kinds, max_cat_to_onehot=1).fit(X, Y)
+    agrees(boxes_of(model), model.predict(X), tolerance=SINGLE)
+    agrees(boxes_of(model), model.predict(gaps), gaps, SINGLE)
+
+
+# ---- what ``wrap`` reads of them, in the columns that it explains
+
+
+def is_read(function, data, tolerance=EXACT):
+    """Its boxes and products are its values, in its encoded columns."""
+    points, _ = function.read(data)
+    values = function.value(data)
+    agrees(function.boxes, values, points, tolerance)
+    errors = np.abs(function.products.value(points) - values)
+    assert (errors / np.maximum(1.0, np.abs(values))).max() <= max(1e-12, tolerance)
+
+
+def probability(model, data, target=1):
+    return model.predict_proba(data)[:, target].astype(np.float64)
+
+
+def with_gaps(frame):
+    """A missing value of each kind in each column."""
+    frame = frame.astype({"count": "Int64"})
+    for j, name in enumerate(frame.columns.drop("flag")):
+        frame.loc[frame.index[j::9], name] = pd.NA if name == "count" else None
+    return frame
+
+
+@each_classifier
+def test_margins_and_log_odds_of_two_classes(name):
+    for data in data_of(name):
+        model, tolerance = CLASSIFIERS[name]()
+        p = probability(model.fit(data, CLASSES), data)
+        log_odds, margin = np.log(p) - np.log1p(-p), own_margin(name, model, data)
+        rounding = 1e-4 if tolerance == SINGLE else 1e-12
+        for target, sign in ((1, 1.0), (0, -1.0)):
+            for output in ("margin", "log_odds"):
+                function = po.wrap(model, target, output)
+                is_read(function, data, tolerance)
+                if output == "margin":  # log-odds of forests are means
+                    agrees(function.boxes, sign * margin, data, tolerance)
+                assert function.margin_boxes is function.boxes
+            np.testing.assert_allclose(
+                function.value(data), sign * log_odds, rtol=rounding, atol=rounding
+            )
+        function = po.wrap(model)  # a probability is a function of the margin
+        assert function.boxes is None
+        assert "wrap(model, output='log_odds') is exact" in function.products.reason
+        agrees(function.margin_boxes, margin, data, tolerance)
+        np.testing.assert_allclose(function.value(data), p)
+
+
+@each_classifier
+def test_margins_of_three_classes(name):
+    for data in data_of(name):
+        model, tolerance = CLASSIFIERS[name]()
+        margins = own_margin(name, model.fit(data, THREE), data)
+        for target in range(3):
+            function = po.wrap(model, target, "margin")
+            is_read(function, data, tolerance)
+            agrees(function.boxes, margins[:, target], data, tolerance)
+            others = po.wrap(model, target, "log_odds")
+            p = probability(model, data, target)
+            truth = np.log(p) - np.log(1.0 - p)
+            np.testing.assert_allclose(others.value(data), truth, rtol=1e-4, atol=1e-4)
+            assert others.boxes is None
+            assert others.margin_boxes is not None
+
+
+@each_classifier
+def test_margins_behind_steps_and_searches(name):
+    model, tolerance = CLASSIFIERS[name]()
+    steps = make_pipeline(StandardScaler(), model)
+    search = GridSearchCV(steps, {"standardscaler__with_mean": [True]}, cv=2)
+    for whole in (steps.fit(X, CLASSES), search.fit(X, CLASSES)):
+        for output in ("margin", "log_odds"):
+            function = po.wrap(whole, output=output)
+            is_read(function, X, tolerance)
+            again = pickle.loads(pickle.dumps(function))
+            np.testing.assert_array_equal(again.value(X), function.value(X))
+
+
+def test_forests_are_read_by_probability():
+    model = RandomForestClassifier(5, random_state=0).fit(X, THREE)
+    function = po.wrap(model, 2)
+    is_read(function, X)
+    assert function.margin_boxes is function.boxes
+    assert po.wrap(model, 2, "log_odds").boxes is None
+    assert po.wrap(model, 2, "log_odds").margin_boxes is None
+
+
+def test_tables_of_numbers_with_names_and_with_gaps():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = HistGradientBoostingRegressor(max_iter=5).fit(frame, Y)
+    is_read(po.wrap(model), frame)
+    is_read(po.wrap(model, data=frame), frame)
+    forest = RandomForestRegressor(4, random_state=0).fit(frame, Y)
+    function = po.wrap(forest, data=po.TableSchema.of(frame, categorical=["c"]))
+    is_read(function, frame)  # numbers that are declared to be categories
+    assert function.boxes.sets.coded.any()
+    is_read(po.wrap(HistGradientBoostingRegressor(max_iter=8).fit(GAPS, Y)), GAPS)
+    imputed = make_pipeline(SimpleImputer(add_indicator=True), RandomForestRegressor(4))
+    is_read(po.wrap(imputed.fit(GAPS, Y)), GAPS)
+
+
+def test_gaps_in_tables_with_categories():
+    whole = table()
+    frame = with_gaps(whole)
+    numbers = ["size", "count", "weight"]
+    text = make_pipeline(
+        SimpleImputer(strategy="constant", fill_value="none"),
+        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    )
+    encode = ColumnTransformer(
+        [
+            ("text", text, ["letter", "text"]),
+            ("numbers", SimpleImputer(), numbers),
+            ("hot", OneHotEncoder(sparse_output=False), ["number", "flag"]),
+        ]
+    )
+    plain = frame.astype({"count": float})
+    model = make_pipeline(encode, RandomForestRegressor(4, random_state=0))
+    model.fit(plain, table_response(whole))
+    is_read(po.wrap(model, data=plain), plain)
+
+
+def test_gaps_in_categories_that_the_model_takes_itself():
+    frame = with_gaps(table()).drop(columns="text").astype({"count": float})
+    model = HistGradientBoostingRegressor(
+        max_iter=8, categorical_features="from_dtype"
+    ).fit(frame, table_response(table()))
+    is_read(po.wrap(model, data=frame), frame)
+
+
+def test_columns_that_one_hot_encode_one_feature_are_one_column():
+    frame = table()[["size", "weight"]]
+    letters = pd.get_dummies(table()["letter"], prefix="letter").astype(int)
+    whole = pd.concat([frame, letters], axis=1)
+    model = RandomForestRegressor(4, random_state=0)
+    model.fit(whole, Y + 2.0 * letters["letter_u"])
+    schema = po.TableSchema.of(whole, groups={"letter": list(letters.columns)})
+    function = po.wrap(model, data=schema)
+    is_read(function, whole)
+    assert function.boxes.columns.tolist() == [0, 1, 2]
+
+
+def test_native_boosters_are_wrapped(lightgbm, xgboost):
+    settings = {"objective": "binary", "verbose": -1}
+    light_one = lightgbm.train(settings, lightgbm.Dataset(X, CLASSES), 8)
+    data = xgboost.DMatrix(X, CLASSES)
+    extreme_one = xgboost.train({"objective": "binary:logistic"}, data, 8)
+    for booster, given, raw, tolerance in (
+        (light_one, X, {"raw_score": True}, EXACT),
+        (extreme_one, data, {"output_margin": True}, SINGLE),
+    ):
+        is_read(po.wrap(booster, output="margin"), X, tolerance)
+        function = po.wrap(booster)
+        np.testing.assert_allclose(function.value(X), booster.predict(given), rtol=1e-6)
+        assert function.boxes is None
+        margin = booster.predict(given, **raw)
+        agrees(function.margin_boxes, margin, tolerance=tolerance)
+
+
 def test_scores_of_objectives_of_the_user_are_read_without_a_name():
     lightgbm = pytest.importorskip("lightgbm")
     X = np.random.default_rng(0).normal(size=(200, 3))
@@ -277,3 +513,95 @@ def test_scores_of_objectives_of_the_user_are_read_without_a_name():
     boxes = po.wrap(model.fit(X, X[:, 0] > 0), output="margin").boxes
     scores = model.predict(X, raw_score=True)
     np.testing.assert_allclose(boxes.value(X), scores, rtol=1e-12)
+
+
+BLANKS = ["Call  Failure", "Seconds of Use", "a"]
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(120, 3)), columns=BLANKS)
+    model = lightgbm.LGBMRegressor(n_estimators=8, verbose=-1)
+    if searched:
+        model = GridSearchCV(model, {"max_depth": [2]}, cv=2)
+    model.fit(table, 2.0 * table[BLANKS[0]] - table[BLANKS[1]])
+    assert list(model.feature_names_in_) == ["Call__Failure", "Seconds_of_Use", "a"]
+    function = po.wrap(model)
+    np.testing.assert_array_equal(function.value(table), model.predict(table))
+    result = po.explain(function, table, data=table, robustness=0.1).to_frame()
+    assert list(result.columns) == BLANKS
+    told = po.explain(model, table, data=table, robustness=0.1)
+    np.testing.assert_allclose(result, told.attributions, rtol=1e-9, atol=1e-12)
+    for other in (
+        table[BLANKS[::-1]],
+        table.rename(columns={BLANKS[0]: "Call Failure"}),
+        table.set_axis(["Call  Failure", "Call__Failure", "a"], axis=1),
+    ):
+        with pytest.raises(InvalidInput, match="columns"):
+            function.value(other)
+    # what the message says does it
+    renamed = table.set_axis(list("xyz"), axis=1)
+    with pytest.raises(InvalidInput, match=r"data=X\) hands it X's own, and a problem"):
+        function.value(renamed)
+    if not searched:  # which scikit-learn refuses itself
+        own = po.wrap(model, data=renamed).value(renamed)
+        np.testing.assert_array_equal(own, model.predict(table))
+
+
+# ---- boxes are read once, checked, and kept
+
+
+def test_other_functions_have_no_boxes():
+    linear = LinearRegression().fit(X, Y)
+    forest = RandomForestRegressor(2).fit(X, Y)
+    for function in (
+        po.wrap(linear),
+        po.wrap(linear, step=1e-3),
+        po.wrap(forest.predict),
+        po.functions.Sine(),
+    ):
+        assert function.boxes is None
+        assert function.margin_boxes is None
+
+
+def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
+    read, real = [], outputs.exact_products
+    monkeypatch.setattr(
+        outputs,
+        "exact_products",
+        lambda *args: read.append(args[1].name) or real(*args),
+    )
+    function = po.wrap(RandomForestRegressor(2).fit(X, Y))
+    function.value(X)
+    assert read == []
+    assert function.boxes is function.boxes is not None
+    assert len(read) == 1
+    again = pickle.loads(pickle.dumps(function))
+    np.testing.assert_array_equal(again.boxes.value(X), function.boxes.value(X))
+    read.clear()
+    model = GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
+    assert po.lime.limits(model, X[:1], data=X).source == "exact"
+    assert read.count("margin") == 1
+
+
+def test_trees_that_are_kept_in_another_way_are_sampled_with_a_warning():
+    model = HistGradientBoostingRegressor(max_iter=2).fit(X, Y)
+    function = po.wrap(model)
+    model._baseline_prediction = np.zeros((1, 0))  # noqa: SLF001
+    with pytest.warns(InexactBoxesWarning, match=r"cannot be read.*IndexError"):
+        assert function.boxes is None
+    assert function.boxes is None
+
+
+def test_a_leaf_with_another_value_is_found():
+    """The model is another than what was read: 10⁻³ more in one of its leaves."""
+    model = HistGradientBoostingRegressor(max_iter=8).fit(X, Y)
+    function = po.wrap(model)
+    assert Checked.boxes_of(function).at(X, Labels()) is function.boxes
+    nodes = model._predictors[3][0].nodes  # noqa: SLF001
+    leaf = np.flatnonzero(nodes["is_leaf"])[2]
+    nodes["value"][leaf] += 1e-3
+    with pytest.warns(InexactBoxesWarning, match=r"differs .* 0\.000\d* of the range"):
+        assert isinstance(Checked.boxes_of(function).at(X, Labels()), Reason)

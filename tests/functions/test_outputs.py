@@ -1,0 +1,357 @@
+"""What a function explains, in words and digits: one quantity, whatever the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+
+
+N_ROWS = 120
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {
+        "a": RNG.normal(size=N_ROWS),
+        "b": RNG.normal(size=N_ROWS),
+        "c": RNG.choice(["x", "y", "z"], N_ROWS),
+    }
+)
+LABELS = np.where(TABLE["a"] + 0.7 * RNG.normal(size=N_ROWS) > 0.0, "yes", "no")
+FAR = TABLE.assign(a=np.linspace(-12.0, 12.0, N_ROWS))
+
+
+def behind_columns(classifier, *, sparse=False):
+    """With a column of indicators for each category, then the numbers."""
+    columns = make_column_transformer(
+        (OneHotEncoder(sparse_output=sparse), ["c"]),
+        remainder="passthrough",
+        sparse_threshold=1.0 if sparse else 0.0,
+    )
+    return make_pipeline(columns, FunctionTransformer(), classifier)
+
+
+def numbers(table):
+    return np.column_stack([pd.get_dummies(table["c"]), table[["a", "b"]]]).astype(
+        float
+    )
+
+
+def by_hand_linear(model, Z):
+    return Z @ model.coef_[0] + model.intercept_[0]
+
+
+def by_hand_network(model, Z):
+    hidden = np.tanh(Z @ model.coefs_[0] + model.intercepts_[0])
+    return (hidden @ model.coefs_[1] + model.intercepts_[1])[:, 0]
+
+
+def by_hand_bayes(model, Z):
+    no, yes = (
+        np.log(share) + norm.logpdf(Z, mean, np.sqrt(variance)).sum(axis=1)
+        for share, mean, variance in zip(
+            model.class_prior_, model.theta_, model.var_, strict=True
+        )
+    )
+    return yes - no
+
+
+STEEP = {
+    "logistic": (LogisticRegression(C=1e3), by_hand_linear),
+    "descent": (
+        SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0),
+        by_hand_linear,
+    ),
+    "lda": (LinearDiscriminantAnalysis(), by_hand_linear),
+    "bayes": (GaussianNB(), by_hand_bayes),
+    "network": (
+        MLPClassifier([4], activation="tanh", max_iter=10, random_state=0),
+        by_hand_network,
+    ),
+}
+
+
+def steepened(name, classifier):
+    """Scores of ±40 and beyond, of the same model."""
+    if name == "network":
+        classifier.coefs_[1] = classifier.coefs_[1] * 300.0
+    elif name != "bayes":
+        classifier.coef_ = classifier.coef_ * (6.0 / abs(classifier.coef_[0, 3]))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", list(STEEP))
+def test_log_odds_behind_columns_are_those_by_hand(name, sparse):
+    classifier, by_hand = STEEP[name]
+    sparse = sparse and name not in ("lda", "bayes")  # which take none
+    model = behind_columns(classifier, sparse=sparse).fit(TABLE, LABELS)
+    steepened(name, classifier)
+    # naive Bayes normalises 1 − p by itself, and loses it where that underflows
+    far = FAR.assign(a=40.0 * FAR["a"]) if name == "bayes" else FAR
+    expected = by_hand(classifier, numbers(far))
+    assert expected.max() > 40.0 or expected.min() < -40.0
+    assert (model.predict_proba(far) == 0.0).any()  # whose logarithm is lost
+    logit = po.wrap(model, data=TABLE, output="log_odds").value(far)
+    np.testing.assert_allclose(logit, expected, rtol=1e-11, atol=1e-11)
+    other = po.wrap(model, "no", output="log_odds", data=TABLE).value(far)
+    np.testing.assert_array_equal(other, -logit)
+
+
+def of_library(package, name, **settings):
+    return lambda: getattr(pytest.importorskip(package), name)(**settings)
+
+
+FAST = {"n_estimators": 400, "learning_rate": 0.5}
+BOOSTED = {
+    "hist": lambda: HistGradientBoostingClassifier(
+        learning_rate=0.5, max_iter=400, min_samples_leaf=2
+    ),
+    "gradient": lambda: GradientBoostingClassifier(**FAST),
+    "lightgbm": of_library(
+        "lightgbm",
+        "LGBMClassifier",
+        **FAST,
+        min_child_samples=2,
+        verbose=-1,
+        n_jobs=1,
+    ),
+    "xgboost": of_library(
+        "xgboost",
+        "XGBClassifier",
+        n_estimators=400,
+        learning_rate=1.0,
+        reg_lambda=0.0,
+        min_child_weight=0.0,
+    ),
+    "catboost": of_library(
+        "catboost",
+        "CatBoostClassifier",
+        iterations=400,
+        learning_rate=1.0,
+        l2_leaf_reg=1e-6,
+        verbose=0,
+        allow_writing_files=False,
+    ),
+}
+SCORES = {
+    "lightgbm": {"raw_score": True},
+    "xgboost": {"output_margin": True},
+    "catboost": {"prediction_type": "RawFormulaVal"},
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", BOOSTED)
+def test_log_odds_of_boosting_behind_columns_are_its_scores(name):
+    classifier = BOOSTED[name]()
+    labels = (LABELS == "yes").astype(int)
+    model = behind_columns(classifier).fit(TABLE, labels)
+    ask = classifier.predict if name in SCORES else classifier.decision_function
+    expected = np.asarray(ask(numbers(FAR), **SCORES.get(name, {})), float)
+    assert np.abs(expected).max() > 8.0
+    function = po.wrap(model, output="log_odds", data=TABLE, outcome="cancer")
+    assert function.quantity.kind == "log_odds"
+    assert function.quantity.in_words() == "log-odds of cancer = 1"
+    logit = function.value(FAR)
+    np.testing.assert_array_equal(logit, expected)
+    # and they are the log-odds: of probabilities that lose nothing
+    p = model.predict_proba(FAR)[:, 1]
+    near = np.abs(expected) < 8.0
+    np.testing.assert_allclose(expit(logit[near]), p[near], rtol=1e-5, atol=1e-6)
+
+
+def test_log_odds_of_a_search_and_of_a_nested_pipeline_are_its_scores():
+    inner = make_pipeline(FunctionTransformer(), LogisticRegression(max_iter=1000))
+    grid = {"logisticregression__C": [1e4]}
+    model = behind_columns(GridSearchCV(inner, grid)).fit(TABLE, LABELS)
+    far = FAR.assign(a=100.0 * FAR["a"])
+    logit = po.wrap(model, data=TABLE, output="log_odds").value(far)
+    expected = by_hand_linear(model[-1].best_estimator_[-1], numbers(far))
+    np.testing.assert_allclose(logit, expected, rtol=1e-12)
+
+
+def test_log_odds_of_quadratic_analysis_are_its_decision():
+    model = behind_columns(QuadraticDiscriminantAnalysis(reg_param=0.1))
+    model.fit(TABLE, LABELS)
+    logit = po.wrap(model, data=TABLE, output="log_odds").value(FAR)
+    np.testing.assert_allclose(logit, model.decision_function(FAR), rtol=1e-12)
+    p = model.predict_proba(TABLE)
+    near = po.wrap(model, data=TABLE, output="log_odds").value(TABLE)
+    np.testing.assert_allclose(near, np.log(p[:, 1] / p[:, 0]), rtol=1e-6)
+
+
+def test_what_is_no_logit_is_taken_from_probabilities():
+    """Such as a clipped line: log p − log(1 − p) is all there is."""
+    model = behind_columns(SGDClassifier(loss="modified_huber", random_state=0))
+    model.fit(TABLE, LABELS)
+    p = model.predict_proba(TABLE)
+    inside = (p > 0.0).all(axis=1)
+    logit = po.wrap(model, data=TABLE, output="log_odds").value(TABLE[inside])
+    odds = p[inside, 1] / p[inside, 0]
+    np.testing.assert_allclose(logit, np.log(odds), rtol=1e-12, atol=1e-12)
+
+
+def test_three_classes_have_the_log_odds_of_each():
+    labels = np.where(TABLE["b"] > 1.0, "perhaps", LABELS)
+    model = behind_columns(LogisticRegression(C=1e3, max_iter=10_000))
+    model.fit(TABLE, labels)
+    scores = model.decision_function(FAR)
+    others = np.logaddexp(scores[:, 0], scores[:, 1])
+    logit = po.wrap(model, "yes", output="log_odds", data=TABLE).value(FAR)
+    np.testing.assert_allclose(logit, scores[:, 2] - others, rtol=1e-9, atol=1e-9)
+
+
+# ---- names of quantities
+
+
+TISSUE, SICK = load_breast_cancer(return_X_y=True, as_frame=True)
+TISSUE, SICK = TISSUE.iloc[:, :5], SICK.rename("cancer")
+DIAGNOSES = SICK.map({0: "no", 1: "yes"})
+FEW = TISSUE.iloc[:40]
+SAME = {
+    "logistic": LogisticRegression(max_iter=10_000),
+    "behind a scaler": make_pipeline(StandardScaler(), LogisticRegression()),
+    "sgd": make_pipeline(
+        StandardScaler(), SGDClassifier(loss="log_loss", random_state=0)
+    ),
+    "lda": LinearDiscriminantAnalysis(),
+    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+    "gradient boosting": GradientBoostingClassifier(n_estimators=5),
+    "histgb": HistGradientBoostingClassifier(max_iter=5),
+}
+SCALED = make_pipeline(StandardScaler(), LogisticRegression())
+SCALED.fit(TISSUE, DIAGNOSES)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_margin_that_is_the_log_odds_is_called_so(name):
+    model = SAME[name].fit(TISSUE, SICK)
+    margin = po.wrap(model, output="margin")
+    assert margin.quantity == po.wrap(model, output="log_odds").quantity
+    assert margin.quantity.kind == "log_odds"
+    p = model.predict_proba(FEW)
+    inside = (p > 1e-9).all(axis=1)
+    np.testing.assert_allclose(
+        margin.value(FEW[inside]), np.log(p[inside, 1] / p[inside, 0]), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RidgeClassifier(),
+        SVC(),
+        SGDClassifier(loss="hinge", random_state=0),
+        GradientBoostingClassifier(n_estimators=5, loss="exponential"),
+    ],
+    ids=repr,
+)
+def test_a_margin_that_is_not_keeps_its_name(model):
+    function = po.wrap(model.fit(TISSUE, SICK), output="margin")
+    assert function.quantity.in_words() == "margin of class 1"
+
+
+def test_a_margin_of_one_of_three_classes_is_no_log_odds():
+    flowers, kinds = load_iris(return_X_y=True, as_frame=True)
+    model = LogisticRegression(max_iter=1000).fit(flowers, kinds)
+    assert po.wrap(model, target=2, output="margin").quantity.kind == "margin"
+    assert po.wrap(model, target=2, output="log_odds").quantity.kind == "log_odds"
+
+
+def test_log_odds_of_a_forest_are_those_of_its_probabilities():
+    model = RandomForestClassifier(30, max_depth=4, random_state=0).fit(TISSUE, SICK)
+    function = po.wrap(model, output="log_odds", data=TISSUE, outcome="cancer")
+    assert function.quantity.in_words() == "log-odds of cancer = 1"
+    p = model.predict_proba(FEW)[:, 1]
+    inside = (p > 0.0) & (p < 1.0)  # of a sum of leaves of one class the logit is ∞
+    odds = np.log(p[inside]) - np.log1p(-p[inside])
+    np.testing.assert_allclose(function.value(FEW[inside]), odds, rtol=1e-9)
+
+
+def test_of_two_labels_the_second_is_explained_and_named():
+    function = po.wrap(SCALED, outcome="cancer")
+    assert function.quantity.label == SCALED.classes_[1] == "yes"
+    p = SCALED.predict_proba(FEW)[:, 1]
+    np.testing.assert_allclose(function.value(FEW), p, rtol=1e-12)
+    local = po.FunctionMatching(FEW, function.value(FEW), quantity=function.quantity)
+    ridge = po.solve(local + 0.1 * po.Sparsity())
+    assert ridge.quantity == function.quantity  # of values that is said by hand
+    assert po.solve(po.GradientMatching(np.eye(3))).quantity is None
+    with pytest.raises(InvalidInput, match=r"outcome: .* is a Function already"):
+        po.explain(function, FEW, outcome="cancer")
+    called = po.wrap(lambda table: pd.DataFrame(table).sum(axis=1).to_numpy())
+    assert "prediction of" in called.quantity.in_words()
+
+
+def test_what_is_explained_goes_with_every_explanation(tmp_path):
+    model = SAME["histgb"].fit(TISSUE, DIAGNOSES)
+    told = {"output": "log_odds", "outcome": "cancer"}
+    function = po.wrap(model, data=TISSUE, **told)
+    best = po.explain(model, FEW, data=TISSUE, **told)
+    parts = po.explain(model, FEW, data=TISSUE, units="output", **told)
+    one = po.explain(model, FEW.iloc[:1], data=TISSUE, **told)
+    explainer = po.Explainer(model, data=TISSUE, **told).fit(FEW)
+    explainer.save(tmp_path / "explainer.npz")
+    loaded = po.Explainer.load(tmp_path / "explainer.npz", model)
+    robust = po.PairwiseRobustness(po.knn_graph(FEW.to_numpy(), 3))
+    matching = po.GradientMatching(best)
+    others = [
+        po.explainers.Shap().explain(function, FEW),
+        po.explainers.TreeShap().explain(function, FEW),
+        po.explainers.ExactLime().explain(function, FEW),
+    ]
+    curve = po.sweep(matching + robust, {"pairwise_robustness": [0.1, 1.0]}, others)
+    for explanation in (
+        best,
+        parts,
+        one,
+        explainer.explain(FEW.iloc[:2]),
+        explainer.reference_,
+        loaded.explain(FEW.iloc[:2]),
+        *curve.explanations,
+    ):
+        assert explanation.quantity == function.quantity, explanation.method
+    assert loaded.outcome == "cancer"
+    best.save(tmp_path / "best.npz")
+    assert po.Explanation.load(tmp_path / "best.npz").quantity == best.quantity
+    curve.save(tmp_path / "curve.npz")
+    again = po.TradeOffs.load(tmp_path / "curve.npz")
+    assert {e.quantity for e in again.explanations} == {function.quantity}
+
+
+def test_words_of_documents_say_what_they_change():
+    texts = pytest.importorskip("sklearn.feature_extraction.text")
+    documents = ["a good day", "a bad day", "good food", "bad food"] * 3
+    model = make_pipeline(texts.CountVectorizer(), LogisticRegression())
+    model.fit(documents, ["pos", "neg"] * 6)
+    best = po.explain(model, documents, output="log_odds", outcome="mood")
+    assert best.quantity.in_words() == "log-odds of mood = pos"
+    limit = po.lime.text_limits(model, documents[:2], outcome="mood")
+    assert limit.subject.function.quantity.outcome == "mood"
+    rows = po.lime.limits(
+        SAME["behind a scaler"].fit(TISSUE, SICK), FEW[:2], data=TISSUE, outcome="c"
+    )
+    assert rows.subject.function.quantity.in_words() == "probability of c = 1"

@@ -1,0 +1,570 @@
+"""Models of texts as functions: words, values, effects, calls, refusals."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from odd_texts import MANY_WORDS, ODD_TEXTS
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from word_rules import EachOccurrence
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, Reason
+from propopt.functions.cost import cost_of
+from propopt.functions.texts import DocumentFunction, TextFunction
+from propopt.functions.wrapping import (
+    KnownTable,
+    word_rule_of,
+    wrapped_and_told,
+    wrapped_by_margin,
+)
+from propopt.structures.subsets.conjunctions import Conjunctions
+from propopt.structures.tfidf.vectorisers import text_entries, text_vectorisers
+from propopt.tables.documents import PatternWords, VectoriserWords
+
+
+NOTES = [
+    "Good food, good price.",
+    "no food",
+    "Everything about it is bad",
+    "no good, NO price",
+    "",
+    "good",
+    "?!",
+]
+LABELS = [1, 0, 0, 0, 1, 1, 0]
+
+
+def classifier(**settings):
+    model = make_pipeline(TfidfVectorizer(**settings), LogisticRegression())
+    return model.fit(NOTES, LABELS)
+
+
+def effects_of(model, schema, texts):
+    """f(x) − f(x without each word), text by text."""
+    effects = np.zeros((len(texts), len(schema.names)))
+    for row, text in zip(effects, texts, strict=True):
+        document = schema.document_of(text)
+        for j, word in enumerate(document.words):
+            bits = np.arange(document.n_words) != j
+            less = model([text])[0] - model([document.without(bits)])[0]
+            row[schema.places[word]] = less
+    return effects
+
+
+TEXTS = ["good food", "bad food", "no good", "bad", "good", "so bad"]
+SIX = [1, 0, 0, 0, 1, 0]
+MODEL = classifier()
+F = po.wrap(MODEL, data=NOTES)
+
+
+def probability(texts):
+    return MODEL.predict_proba(texts)[:, 1]
+
+
+def lengths(texts):
+    return [len(text) for text in texts]
+
+
+def test_values_and_effects_of_a_pipeline():
+    f = po.wrap(MODEL, data=NOTES)
+    assert isinstance(f, TextFunction)
+    np.testing.assert_array_equal(f.value(NOTES), probability(NOTES))
+    expected = effects_of(probability, f.text_schema, NOTES)
+    np.testing.assert_allclose(f.gradient(NOTES), expected, rtol=0, atol=1e-15)
+    points, labels = f.read(NOTES)
+    assert np.array_equal(f.value_at(points, labels), probability(NOTES))
+    assert f.gradient_method == "exact"
+    assert f.effects_at(points).all()
+    assert not f.gradient(NOTES)[[4, 6]].any()  # no word
+    again = pickle.loads(pickle.dumps(f))
+    np.testing.assert_array_equal(again.gradient(NOTES), f.gradient(NOTES))
+    at = pickle.loads(pickle.dumps(f.of_document(NOTES[0])))
+    assert at.gradient_at(np.ones((1, 3))).any()
+    X = pd.Series(NOTES[:2], index=["a", "b"])
+    frame = f.gradient(X)
+    assert list(frame.index) == ["a", "b"]
+    assert list(frame.columns) == list(f.text_schema.names)
+    np.testing.assert_array_equal(frame.to_numpy(), f.gradient(NOTES[:2]))
+    assert f.estimate(X).labels.points == ("a", "b")
+
+
+def test_outputs_and_targets():
+    for output, ask in {
+        "log_odds": MODEL.decision_function,
+        "margin": MODEL.decision_function,
+        "probability": probability,
+    }.items():
+        f = po.wrap(MODEL, output=output, data=NOTES)
+        np.testing.assert_allclose(f.value(NOTES), ask(NOTES), rtol=1e-12)
+    first = po.wrap(MODEL, 0, data=NOTES).value(NOTES)
+    np.testing.assert_array_equal(first, MODEL.predict_proba(NOTES)[:, 0])
+    ridge = make_pipeline(CountVectorizer(), Ridge()).fit(NOTES, LABELS)
+    np.testing.assert_array_equal(
+        po.wrap(ridge, data=NOTES).value(NOTES), ridge.predict(NOTES)
+    )
+
+
+def test_words_that_are_not_known():
+    new = ["unheard of", "bad food unheard"]
+    np.testing.assert_array_equal(F.value(new), probability(new))
+    with pytest.raises(InvalidInput, match="document 0 has words that are not in"):
+        F.gradient(new)
+    f = po.wrap(MODEL, data=[*NOTES, "good unheard food"])  # by the vectoriser
+    effects, places = f.gradient(["good unheard food"])[0], f.text_schema.places
+    assert effects[places["unheard"]] == 0.0
+    assert effects[places["good"]] > 0.0
+
+
+def test_calls_are_counted_and_bounded():
+    asked = []
+
+    def model(texts):
+        asked.append(len(texts))
+        assert isinstance(texts, list)
+        return [float(len(text)) for text in texts]
+
+    f = po.wrap(model, data=NOTES, batch_rows=4)
+    f.gradient(NOTES)
+    words = sum(f.text_schema.document_of(text).n_words for text in NOTES)
+    assert f.calls.rows == len(NOTES) + words
+    assert f.calls.trials == 6
+    assert sum(asked) == f.calls.rows + f.calls.trials
+    assert max(asked) == 4
+    before = f.calls.rows
+    f.of_document("no good").gradient_at(np.ones((1, 2)))
+    assert f.calls.rows == before + 3
+    assert f.calls.trials == 6  # the model was tried already
+
+
+def test_long_texts_are_given_in_parts_and_costs_are_measured():
+    sizes = []
+
+    def model(texts):
+        sizes.append(sum(map(len, texts)))
+        return np.zeros(len(texts))
+
+    f = po.wrap(model, data=["a"])
+    f.texts_value("x" * 1_000_000 for _ in range(10))
+    assert max(sizes[:-2]) <= 2**22
+    assert sum(sizes) >= 10_000_000
+    f = po.wrap(MODEL, data=NOTES)
+    assert cost_of(f, *f.read(NOTES), 100).evaluations == 100
+    assert f.calls.rows == 0
+
+
+def test_a_model_that_fails_is_told_the_text():
+    def model(texts):
+        raise RuntimeError(f"no tokens in {len(texts)}")
+
+    text = "a\x1b[31m " * 50
+    with pytest.raises(RuntimeError, match="no tokens in 1") as caught:
+        po.wrap(model, data=[text]).value([text])
+    (note,) = caught.value.__notes__
+    assert r"was given 1 texts, of which the first is 'a\x1b[31m" in note
+
+
+def test_odd_answers_name_the_text():
+    rng = np.random.default_rng(0)
+    f = po.wrap(lambda texts: rng.random(len(texts)), data=NOTES)
+    with pytest.raises(InvalidInput, match="asked twice for the same row"):
+        f.value(NOTES)
+    f = po.wrap(lambda texts: [1 / len(t) if t else np.nan for t in texts], data=["a"])
+    assert f.value(["a"]) == 1.0
+    with pytest.raises(InvalidInput, match="the value is nan for the text ''"):
+        f.gradient(["a"])
+
+
+@pytest.mark.parametrize("oddity", ODD_TEXTS)
+def test_odd_texts(oddity):
+    text = ODD_TEXTS[oddity]
+    for model in (MODEL, classifier(ngram_range=(1, 2))):
+        f = po.wrap(model, data=[text, *NOTES])
+        expected = effects_of(
+            lambda texts, model=model: model.predict_proba(texts)[:, 1],
+            f.text_schema,
+            [text],
+        )
+        np.testing.assert_allclose(f.gradient([text]), expected, rtol=0, atol=1e-15)
+
+
+def test_five_thousand_words():
+    f = po.wrap(lambda texts: ["good" in t for t in texts], data=[MANY_WORDS + " good"])
+    effects = f.gradient([MANY_WORDS + " good"])
+    assert effects.shape == (1, 5_001)
+    assert np.flatnonzero(effects).tolist() == [5_000]
+
+
+# ---- rows that are no document
+
+
+def test_rows_become_bags_where_the_model_counts_words():
+    points, _ = F.read(NOTES)
+    bag = F.text_schema.decode(2 * points[:1])
+    assert F.value_at(2 * points[:1])[0] == probability(bag)[0]
+    assert F.document(2 * points[0]).text == bag[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (lengths, "the order of words may matter"),
+        (classifier(ngram_range=(1, 2)), "the model counts more than single words"),
+        (classifier(analyzer="char"), "the model counts more than single words"),
+    ],
+)
+def test_rows_are_refused_where_order_may_matter(model, reason):
+    f = po.wrap(model, data=NOTES)
+    points, _ = f.read(NOTES)
+    f.value_at(points[:4])
+    with pytest.raises(InvalidInput, match=f"{reason}.*no document of `data`"):
+        f.value_at(2 * points)
+
+
+def test_rows_of_other_words_of_two_texts_and_of_new_ones():
+    model = classifier(token_pattern=r"[\w-]+")
+    f = po.wrap(model, data=po.TextSchema.of(["good-ish food", "good"]))
+    points, _ = f.read(["good-ish food", "good"])
+    with pytest.raises(InvalidInput, match="reads other words in document 0"):
+        f.value_at(points * 2)
+    texts = ["a b", "b  a"]  # are told apart by the texts themselves
+    f = po.wrap(lengths, data=texts)
+    points, labels = f.read(texts)
+    assert f.value_at(points, labels).tolist() == [3.0, 4.0]
+    assert f.gradient(texts[1:]).tolist() == [[1.0, 1.0]]
+    with pytest.raises(InvalidInput, match=r"documents 0, 1 of `data` have the sa"):
+        f.value_at(points)
+    f = po.wrap(lengths, data=["a b", "c"])
+    assert f.gradient(["c a a"]).tolist() == [[2.0, 0.0, 1.0]]
+
+
+# ---- the function of one document
+
+
+def test_columns_of_a_document_are_words_that_are_absent_or_present():
+    at = F.of_document(NOTES[0])
+    assert isinstance(at, DocumentFunction)
+    assert at.schema.names == ("good", "food", "price") == at.features
+    assert at.schema.categorical.all()
+    for column in at.schema.columns:
+        assert column.categories[:2] == ("absent", "present")
+        assert column.frequencies.tolist() == [1.0, 0.0, 0.0]
+    bits = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    texts = F.text_schema.document_of(NOTES[0]).texts(bits == 1)
+    np.testing.assert_array_equal(at.value_at(bits), F.value(texts))
+    table = at.schema.decode(bits)
+    np.testing.assert_array_equal(at.value(table), F.value(texts))
+    for wrong in (np.full((1, 3), 2.0), np.full((1, 3), np.nan), np.ones((1, 4))):
+        with pytest.raises(InvalidInput, match=r"expected codes \(n, 3\) of words"):
+            at.value_at(wrong)
+
+
+def test_the_gradient_of_a_document_is_the_effect_of_words():
+    at = F.of_document(NOTES[0])
+    row = F.gradient(NOTES[:1])[0, F.text_schema.columns_of(at.document)]
+    np.testing.assert_array_equal(at.gradient_at(np.ones((1, 3)))[0], row)
+    bits = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    for row, kept in zip(at.gradient_at(bits), bits, strict=True):
+        for j in range(3):
+            less = kept * (np.arange(3) != j)
+            both = at.value_at(np.array([kept, less]))
+            assert row[j] == both[0] - both[1]
+    assert at.effects_at(bits).all()
+
+
+def test_documents_without_words_and_functions_of_sets():
+    at = F.of_document("?!")
+    assert at.n_words == 0
+    assert at.value_at(np.zeros((1, 0))).tolist() == F.value(["?!"]).tolist()
+    assert at.gradient_at(np.zeros((1, 0))).shape == (1, 0)
+
+    class Read:
+        def at(self, document):
+            return Conjunctions.of([1.0], [[0]], [[]], document.n_words)
+
+    schema = po.TextSchema.of(["good food"])
+    f = TextFunction(Quantity(model="own"), lengths, schema, Read())
+    assert f.is_read
+    assert f.of_document("good food").subsets.n_words == 2
+
+
+# ---- rules: what a word is
+
+
+def test_words_are_those_of_the_model_of_the_package_or_of_a_schema():
+    f = po.wrap(classifier(stop_words=["is"]), data=NOTES)
+    assert f.text_schema.rule == VectoriserWords(stop_words=frozenset(["is"]))
+    assert "is" not in f.text_schema.names
+    assert "everything" in f.text_schema.names
+    f = po.wrap(lengths, data=NOTES)
+    assert f.text_schema.rule == PatternWords()
+    assert {"Good", "good", "NO", "no"} <= set(f.text_schema.names)
+    schema = po.TextSchema.of(NOTES, PatternWords())
+    f = po.wrap(MODEL, data=schema)
+    assert f.text_schema is schema
+    # "Good" and "good" feed one feature, and each is deleted alone
+    expected = effects_of(probability, schema, NOTES[:1])
+    np.testing.assert_allclose(f.gradient(NOTES[:1]), expected, atol=1e-15)
+    schema = po.TextSchema.of(["no, no"], EachOccurrence(PatternWords(), "_"))
+    f = po.wrap(lambda texts: [t.count("_") * 1.0 for t in texts], data=schema)
+    assert schema.names == ("no", "no[2]")
+    assert f.gradient(["no, no"]).tolist() == [[-1.0, -1.0]]
+
+
+def pipeline(vectoriser=None, *steps):
+    first = CountVectorizer() if vectoriser is None else vectoriser
+    return make_pipeline(first, *steps, LogisticRegression())
+
+
+class Own(CountVectorizer):
+    """Counts by a rule that nobody knows."""
+
+
+MODELS = {
+    "pipeline": pipeline(),
+    "hashed": pipeline(HashingVectorizer(n_features=64)),
+    "two steps": pipeline(None, TfidfTransformer()),
+    "nested": make_pipeline(
+        make_pipeline("passthrough", TfidfVectorizer()), pipeline()[1]
+    ),
+    "search": GridSearchCV(pipeline(), {"logisticregression__C": [1.0, 2.0]}, cv=2),
+    "calibrated": CalibratedClassifierCV(pipeline(), cv=2),
+    "other units": TransformedTargetRegressor(
+        make_pipeline(TfidfVectorizer(), Ridge())
+    ),
+    "vote": VotingClassifier([("a", pipeline()), ("b", pipeline())], voting="soft"),
+    "union": make_pipeline(
+        FeatureUnion([("a", CountVectorizer()), ("b", TfidfVectorizer())]),
+        LogisticRegression(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_that_see_words_alone(name):
+    model = MODELS[name].fit(TEXTS, SIX)
+    assert text_vectorisers(model)
+    assert word_rule_of(model) == VectoriserWords()
+    f = po.wrap(model, data=TEXTS)
+    assert f.bag_refusal is None
+    points, _ = f.read(TEXTS)
+    assert f.value_at(2 * points).shape == (6,)
+    with pytest.raises(po.errors.InvalidInput, match="which takes texts"):
+        po.wrap(model)
+
+
+SETTINGS = VectoriserWords(
+    lowercase=False,
+    strip_accents="ascii",
+    token_pattern=r"\w+",
+    stop_words=frozenset(["good"]),
+)
+
+
+def test_settings_of_the_vectoriser():
+    model = pipeline(
+        CountVectorizer(
+            lowercase=False,
+            strip_accents="ascii",
+            token_pattern=r"\w+",
+            stop_words=["good"],
+        )
+    )
+    assert word_rule_of(model.fit(TEXTS, SIX)) == SETTINGS
+    english = word_rule_of(CountVectorizer(stop_words="english"))
+    assert "the" in english.stop_words
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (len, "begins with no vectoriser"),
+        (pipeline(CountVectorizer(analyzer="char")), "counts characters, or in a way"),
+        (pipeline(CountVectorizer(analyzer=str.split)), "counts characters, or in a w"),
+        (
+            pipeline(CountVectorizer(tokenizer=str.split, token_pattern=None)),
+            "a tokenizer of its own",
+        ),
+        (pipeline(CountVectorizer(preprocessor=str.upper)), "a preprocessor of its ow"),
+        (pipeline(CountVectorizer(strip_accents=str.upper)), "strips accents in a way"),
+        (pipeline(Own()), "Own may find words by another rule"),
+        (
+            VotingClassifier(
+                [("a", pipeline()), ("b", pipeline(CountVectorizer(lowercase=False)))]
+            ),
+            "vectorisers that see other words",
+        ),
+    ],
+)
+def test_models_whose_words_are_not_known(model, reason):
+    fitted = model if model is len else model.fit(TEXTS, SIX)
+    rule = word_rule_of(fitted)
+    assert isinstance(rule, Reason)
+    assert reason in rule.reason
+
+
+def test_models_that_see_more_than_words_or_none():
+    tables = FunctionTransformer(lambda texts: [[len(t)] for t in texts])
+    union = FeatureUnion([("a", CountVectorizer()), ("b", tables)])
+    model = make_pipeline(union, LogisticRegression()).fit(TEXTS, SIX)
+    assert text_vectorisers(model) == []
+    f = po.wrap(model, data=TEXTS)
+    assert f.bag_refusal == "the order of words may matter to the model"
+    assert f.gradient(TEXTS).shape == (6, len(f.text_schema.names))
+    f = po.wrap(pipeline(Own()).fit(TEXTS, SIX), data=TEXTS)
+    assert f.bag_refusal == "Own may count more than words"
+    forest = RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    assert text_vectorisers(forest) == text_vectorisers(lambda X: X) == []
+    assert text_entries(None) == [None]
+
+
+# ---- what is refused
+
+
+OF_FILES = classifier()
+OF_FILES[0].set_params(input="filename")
+OF_TABLES = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+TAKES_TEXTS, NO_STEPS = (
+    "TfidfVectorizer, which takes tex",
+    "leave step, gradient and in",
+)
+REFUSED = [
+    (MODEL, {"data": None}, TAKES_TEXTS),
+    (MODEL, {"data": po.TableSchema.of(pd.DataFrame({"a": [1.0]}))}, TAKES_TEXTS),
+    (
+        MODEL,
+        {"data": pd.DataFrame({"text": NOTES})},
+        r"give its column, data\['text'\]",
+    ),
+    (MODEL, {"data": []}, "data: there is no document"),
+    (MODEL, {"data": "good"}, r"one str; for a single text"),
+    (MODEL, {"target": 7}, "expected one of the classes 0, 1, got 7"),
+    (OF_TABLES, {}, "fitted on a table of 1 columns, and d"),
+    (OF_FILES, {}, r"reads files \(input='filename'\)"),
+    (MODEL, {"step": 1e-3}, NO_STEPS),
+    (MODEL, {"gradient": len}, NO_STEPS),
+    (MODEL, {"input_shape": (1,)}, NO_STEPS),
+]
+
+
+@pytest.mark.parametrize(("model", "settings", "message"), REFUSED)
+def test_what_cannot_be_wrapped_is_refused(model, settings, message):
+    with pytest.raises(InvalidInput, match=message):
+        po.wrap(model, **{"data": NOTES, **settings})
+
+
+def test_texts_need_no_smoothing():
+    with pytest.raises(InvalidInput, match="needs no smoothing"):
+        po.smoothed(F, 0.1)
+
+
+# ---- as results in one line have them
+
+
+def fitted(model):
+    return make_pipeline(CountVectorizer(binary=True), model).fit(TEXTS, SIX)
+
+
+@pytest.mark.parametrize("X", [TEXTS, pd.Series(TEXTS), np.array(TEXTS)])
+def test_documents_are_their_own_data(X):
+    f = wrapped_and_told(fitted(LogisticRegression()), X, None, "auto", None)[0]
+    assert isinstance(f, TextFunction)
+    assert [d.text for d in f.text_schema.documents] == TEXTS
+    f = wrapped_and_told(
+        fitted(LogisticRegression()), X[:1], None, "auto", TEXTS, batch_rows=3
+    )[0]
+    assert (len(f.text_schema.documents), f.batch_rows) == (6, 3)
+
+
+def test_a_schema_is_for_wrap():
+    schema = po.TextSchema.of(TEXTS)
+    f = wrapped_and_told(fitted(LogisticRegression()), TEXTS, None, "auto", schema)[0]
+    assert f.text_schema is schema
+    with pytest.raises(InvalidInput, match="a schema belongs to wrap"):
+        wrapped_and_told(f, TEXTS, None, "auto", schema)
+    assert wrapped_and_told(f, TEXTS, None, "auto", None)[0] is f
+
+
+def test_the_margin_of_a_boosted_classifier():
+    model = fitted(GradientBoostingClassifier(n_estimators=3, random_state=0))
+    probability = po.wrap(model, data=TEXTS)
+    margin = po.wrap(model, output="margin", data=TEXTS)
+    assert (probability.is_read, margin.is_read) == (False, True)
+    result = wrapped_by_margin(model, None, "auto", KnownTable(TEXTS), batch_rows=2)
+    np.testing.assert_array_equal(result.value(TEXTS), margin.value(TEXTS))
+    assert result.batch_rows == 2
+    asked = wrapped_by_margin(model, None, "probability", KnownTable(TEXTS))
+    np.testing.assert_array_equal(asked.value(TEXTS), probability.value(TEXTS))
+
+
+def test_the_probability_of_others():
+    model = fitted(LogisticRegression())
+    result = wrapped_by_margin(model, None, "auto", KnownTable(TEXTS)).value(TEXTS)
+    np.testing.assert_array_equal(result, model.predict_proba(TEXTS)[:, 1])
+
+
+class TestTorch:
+    @staticmethod
+    def module(dtype):
+        torch = pytest.importorskip("torch")
+
+        class Counts(torch.nn.Module):
+            """Scores of two classes from numbers of letters."""
+
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(0)
+                self.layer = torch.nn.Linear(2, 2, dtype=dtype or torch.float32)
+                self.drop = torch.nn.Dropout(0.5)
+
+            def forward(self, texts):
+                assert isinstance(texts, list)
+                rows = [[len(t), t.count("o")] for t in texts]
+                return self.layer(self.drop(torch.tensor(rows, dtype=self.dtype)))
+
+            @property
+            def dtype(self):
+                return self.layer.weight.dtype
+
+        return torch, Counts()
+
+    def test_values_and_effects(self):
+        torch, module = self.module(None)
+        f = po.wrap(module, 1, "probability", data=TEXTS)
+        module.train()
+        values = f.value(TEXTS)
+        assert module.training
+        module.eval()
+        with torch.no_grad():
+            expected = torch.softmax(module(TEXTS).double(), 1)[:, 1].numpy()
+        np.testing.assert_allclose(values, expected, rtol=1e-12)
+        assert f.calls.trials == 6
+        at = f.of_document(TEXTS[0])
+        less = f.value(["good food", " food"])
+        assert at.gradient_at(np.ones((1, 2)))[0, 0] == less[0] - less[1]
+        assert "torch module" in f.structure.reason
+
+    def test_a_module_of_several_scores_needs_a_target(self):
+        _, module = self.module(None)
+        with pytest.raises(InvalidInput, match="has 2 outputs; give the position"):
+            po.wrap(module, data=TEXTS).value(TEXTS)

@@ -1,0 +1,424 @@
+"""Draws: samples that are unbiased with errors that are right, noise, regressions.
+
+Bounds: a t score of 29 degrees of freedom is beyond 7 by chance with probability
+1.1e-7, one of 9 beyond 12 with 7.7e-7; at most 400 of them stand in a test.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import golden_table as golden
+import numpy as np
+import pytest
+from baseline_checks import DISTRIBUTIONS, Z
+from random_trees import boxes_of_trees, random_tree, some_rows
+from scipy import stats
+
+from propopt.base import resources
+from propopt.base.arrays import Array
+from propopt.base.errors import InvalidInput
+from propopt.base.resources import Budget
+from propopt.laws import perturbations
+from propopt.laws import regressions as least_squares
+from propopt.laws.data_law import DataLaw, Means, Reference
+from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
+from propopt.laws.perturbations import Perturbations, prefetch
+from propopt.laws.regressions import Regressions
+
+
+LAW = DataLaw(Reference.of_points(golden.TABLE))
+
+
+def estimates(design, function, n_draws):
+    """Estimates and standard errors, (N, D) each."""
+    blocks = Sample.of(design, function, n_draws).blocks().slopes
+    return blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(N_BLOCKS)
+
+
+def mixed_forest(n_codes=3, n_rows=80):
+    """A table of numbers, a category, a column of two values, and missing numbers."""
+    rng = np.random.default_rng(5)
+    table = some_rows(rng, n_rows, 5, coded=(2,), n_codes=n_codes)
+    table[:, 1] = (table[:, 1] > 0.3) * 1.0
+    table[::4, 3] = np.nan
+    reference = Reference.of_points(table)
+    codes = (None, None, n_codes, None, None)
+    law = DataLaw(replace(reference, n_codes=codes))
+    codes = (None, None, n_codes, None, None)
+    trees = [random_tree(rng, 5, 4, coded=(2,), n_codes=n_codes) for _ in range(8)]
+    return law, boxes_of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
+
+
+@pytest.mark.parametrize("n_codes", [3, 40], ids=["each category", "one that is drawn"])
+def test_each_block_is_unbiased_and_so_are_means(n_codes):
+    law, boxes, rows = mixed_forest(n_codes)
+    expected_means, expected = Means(boxes, law).of(rows)
+    samples = [Sample.of(Design(law, rows, s), boxes.value, 60) for s in range(30)]
+    for sample in samples:  # the number of evaluations is known before
+        assert sample.evaluations == 60 * Design(law, rows, 0).per_draw
+    result = [sample.blocks() for sample in samples]
+    for some in ([0], [7], range(N_BLOCKS)):
+        values = [blocks.slopes[some].mean(axis=0) for blocks in result]
+        mean, spread = np.mean(values, axis=0), np.std(values, axis=0, ddof=1)
+        moved = spread > 1e-9
+        scores = (mean - expected)[moved] / (spread[moved] / np.sqrt(30))
+        assert np.abs(scores).max() < 7.0
+        assert moved.sum() > 40
+    # the rest is exact, or so rare that it was not drawn
+    np.testing.assert_allclose(mean[~moved], expected[~moved], atol=0.01)
+    means = np.array([blocks.means.mean(axis=0) for blocks in result])
+    spread = means.std(axis=0, ddof=1) / np.sqrt(30)
+    assert np.abs((means.mean(axis=0) - expected_means) / spread).max() < 7.0
+
+
+def test_the_scatter_of_blocks_is_the_error():
+    # a forest whose leaves hold many rows, so that none of them is a rare event
+    rng = np.random.default_rng(2)
+    table = rng.normal(size=(400, 4))
+    law, rows = DataLaw(Reference.of_points(table)), table[:25]
+    trees = [random_tree(rng, 4, 2) for _ in range(30)]
+    boxes = boxes_of_trees(trees, n_columns=4)
+    expected = Means(boxes, law).of(rows)[1]
+    scores = []
+    for seed in range(20):
+        design = Design(law, rows, seed)
+        values, errors = estimates(design, boxes.value, 200)
+        used = expected != 0.0
+        scores.append((values - expected)[used] / errors[used])
+    scores = np.array(scores)
+    covered = (np.abs(scores) < stats.t.ppf(0.975, N_BLOCKS - 1)).mean()
+    # rows have their draws in common, so that seeds are what is independent; the share
+    # of a seed scatters by about 0.04, the mean of 20 by 0.01
+    assert 0.90 < covered < 0.98
+    assert np.abs(scores).max() < 12.0
+    assert 0.7 < np.sqrt((scores**2).mean()) < 1.35
+
+
+def test_the_golden_table_is_met():
+    values, errors = estimates(Design(LAW, golden.ROWS, 0), golden.function, 4000)
+    told = errors > 1e-12
+    scores = (values - golden.CONTRASTS)[told] / errors[told]
+    assert np.abs(scores).max() < 12.0
+    # the rest is exact, or so rare that it was not drawn
+    rest = np.abs(values - golden.CONTRASTS)[~told]
+    assert rest.max() < 0.01
+
+
+def test_linear_functions_have_no_error():
+    beta = np.array([2.0, -1.0, 0.5, 0.25, 7.0])
+    rows = golden.ROWS[[0, 1, 2, 4]]
+    design = Design(LAW, rows, 3)
+    blocks = Sample.of(design, lambda P: P[:, :5] @ beta, 500).blocks().slopes
+    expected = np.where(np.arange(6) < 4, np.append(beta, 0.0), 0.0)
+    np.testing.assert_allclose(blocks - expected, 0.0, atol=1e-7)
+
+
+def first_alone(P):
+    return np.exp(np.nan_to_num(P[:, 0]))
+
+
+def test_columns_that_are_not_used_are_zero_in_pairs_with_a_control_too():
+    law, boxes, rows = mixed_forest()
+    by_pairs = ~law.has_slopes(rows)
+    by_pairs[:, 0] = False
+    assert by_pairs.sum() > 20
+    for design in (Design(law, rows, 0), with_control(boxes, law, rows, 0)):
+        blocks = Sample.of(design, first_alone, 60).blocks().slopes
+        assert (blocks[:, by_pairs] == 0.0).all()
+        assert (blocks[:, :, 0] != 0.0).any()
+    constant = Design(LAW, golden.ROWS, 0)
+    blocks = Sample.of(constant, golden.function, 60).blocks().slopes
+    assert (blocks[:, :, 4] == 0.0).all()
+
+
+def test_effects_of_a_function_of_one_category_are_exact():
+    law, _, rows = mixed_forest()
+    worth = np.array([1.0, -2.0, 0.5])
+
+    def model(P):
+        return worth[P[:, 2].astype(int)] + np.nan_to_num(P[:, 0] * P[:, 4])
+
+    blocks = Sample.of(Design(law, rows, 0), model, 60).blocks().slopes
+    expected = worth[rows[:, 2].astype(int)] - law.columns[2].shares @ worth
+    np.testing.assert_allclose(blocks[:, :, 2], np.tile(expected, (10, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("steps", [(60, 100), (60, 70, 90, 100)])
+def test_a_sample_that_grew_is_the_sample_that_was_large(steps):
+    law, boxes, rows = mixed_forest()
+    calls = []
+
+    def counted(P):
+        calls.append(len(P))
+        return boxes.value(P)
+
+    design = Design(law, rows, 4)
+    first = grown = Sample.of(design, counted, steps[0])
+    before = first.blocks().slopes
+    for n_draws in steps[1:]:
+        grown = grown.extended(n_draws)
+    np.testing.assert_array_equal(first.blocks().slopes, before)
+    asked = sum(calls)
+    large = Sample.of(design, counted, steps[-1])
+    assert asked == large.evaluations == grown.evaluations == sum(calls) - asked
+    for ours, theirs in zip(grown.blocks(), large.blocks(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(grown.values, large.values)
+    other = Sample.of(Design(law, rows, 5), boxes.value, steps[-1])
+    assert (other.values != large.values).any()
+
+
+def test_rows_do_not_depend_on_their_company_nor_on_the_size_of_calls(
+    monkeypatch,
+):
+    def slopes(rows):
+        design = Design(LAW, golden.ROWS[rows], 0)
+        return Sample.of(design, counted, 60).blocks().slopes
+
+    def counted(P):
+        sizes.append(len(P))
+        return golden.function(P)
+
+    sizes = []
+    whole = slopes(range(6))
+    np.testing.assert_array_equal(slopes([5, 3]), whole[:, [5, 3]])
+    monkeypatch.setattr(resources, "MODEL_CALLS", Budget(2**25, 50))
+    sizes.clear()
+    np.testing.assert_array_equal(slopes(range(6)), whole)
+    assert max(sizes) <= 50
+
+
+def sigmoid(m):
+    return 1.0 / (1.0 + np.exp(-m))
+
+
+def with_control(boxes, law, rows, seed):
+    means, attributions = Means(boxes, law).of(rows)
+    control = Control(boxes.value, means, attributions)
+    return Design(law, rows, seed, control)
+
+
+def test_a_control_leaves_no_bias_and_less_error():
+    law, boxes, rows = mixed_forest()
+
+    def probability(P):
+        return sigmoid(1.5 * boxes.value(P))
+
+    truth, errors = estimates(Design(law, rows, 1000), probability, 20_000)
+    plain, controlled = (
+        np.array([estimates(d, probability, 100)[0] for d in designs])
+        for designs in (
+            [Design(law, rows, s) for s in range(30)],
+            [with_control(boxes, law, rows, s) for s in range(30)],
+        )
+    )
+    spread = np.sqrt(controlled.var(axis=0, ddof=1) / 30 + errors**2)
+    moved = spread > 1e-9
+    scores = (controlled.mean(axis=0) - truth)[moved] / spread[moved]
+    assert np.abs(scores).max() < 7.0
+    ratio = plain.var(axis=0).sum() / controlled.var(axis=0).sum()
+    assert ratio > 1.2, ratio
+
+
+def test_a_control_that_is_the_function_leaves_nothing_to_chance():
+    law, boxes, rows = mixed_forest()
+    expected = Means(boxes, law).of(rows)
+    design = with_control(boxes, law, rows, 0)
+    result = Sample.of(design, lambda P: 2.0 * boxes.value(P) + 1.0, 60).blocks()
+    np.testing.assert_allclose(result.slopes.mean(axis=0), 2.0 * expected[1], atol=1e-7)
+    np.testing.assert_allclose(
+        Sample.of(with_control(boxes, law, rows, 0), boxes.value, 60).blocks().means,
+        np.tile(expected[0], (10, 1)),
+        atol=1e-7,
+    )
+
+
+def test_a_sample_that_is_too_small_is_refused():
+    law, boxes, rows = mixed_forest()
+    design = Design(law, rows, 0)
+    assert design.cost.fewest == 20  # 18 of others for the four that move
+    with pytest.raises(InvalidInput, match=r"n_draws: 5 draws are too few .* least 20"):
+        Sample.of(design, boxes.value, 5)
+    with pytest.raises(InvalidInput, match="multiple of 10 from 0 on, got 25"):
+        Sample.of(design, boxes.value, 25)
+    with pytest.raises(InvalidInput, match="multiple of 10 from 60 on, got 50"):
+        Sample.of(design, boxes.value, 60).extended(50)
+    wide = np.random.default_rng(0).normal(size=(30, 40))
+    law = DataLaw(Reference.of_points(wide))
+    assert Design(law, wide, 0).cost.fewest == 100  # 90 of others for 41 terms
+
+
+def test_numbers_take_one_evaluation():
+    table = np.random.default_rng(0).normal(size=(30, 4))
+    law = DataLaw(Reference.of_points(table))
+    assert Design(law, table[:7], 0).per_draw == 7
+
+
+# ---- perturbations: their law, their stream, and the blocks they come in
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_draws_have_the_moments_of_their_law(distribution: str) -> None:
+    # E ε_d² is δ² (gaussian), δ²/3 (cube), δ²/(D + 2) (ball).
+    variance = {"gaussian": 4.0, "uniform": 4 / 3, "ball": 4 / 5}[distribution]
+    noise = Perturbations(scale=2.0, n_samples=1, distribution=distribution)  # type: ignore[arg-type]  # a parameter
+    draws = noise.draw((40_000, 3), np.random.default_rng(0))
+    for sample, truth in [(draws, 0.0), (draws**2, variance)]:
+        error = sample.std(axis=0) / np.sqrt(len(sample))
+        assert (np.abs(sample.mean(axis=0) - truth) < Z * error).all()
+
+
+def test_the_ball_is_filled_evenly_to_its_radius() -> None:
+    noise = Perturbations(scale=2.0, n_samples=1, distribution="ball")
+    draws = noise.draw((40_000, 3), np.random.default_rng(0))
+    volumes = (np.linalg.norm(draws, axis=1) / 2) ** 3  # uniform in (0, 1)
+    assert volumes.max() <= 1
+    # sd of a decile's count: √(40 000 · 0.1 · 0.9) = 60
+    assert np.abs(np.histogram(volumes, 10, (0, 1))[0] - 4000).max() < Z * 60
+
+
+def test_uniform_draws_stay_in_the_cube() -> None:
+    noise = Perturbations(scale=2.0, n_samples=1, distribution="uniform")
+    assert np.abs(noise.draw((1000, 3), np.random.default_rng(0))).max() <= 2
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+@pytest.mark.parametrize("n_samples", [5, 30])
+def test_the_block_size_never_changes_the_draws(
+    distribution: str, n_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = Perturbations(scale=1.0, n_samples=n_samples, distribution=distribution)  # type: ignore[arg-type]  # a parameter
+
+    def draws(block: int) -> Array:
+        monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * block))
+        parts = noise.blocks((7, 3), np.random.default_rng(1), split=True)
+        return np.concatenate([part.reshape(-1, 3) for _, part in parts])
+
+    for block in (1, 13, 200):
+        np.testing.assert_array_equal(draws(block), draws(10_000))
+
+
+# ---- one step ahead: nothing changes but when items are made
+
+
+def test_items_come_in_their_order():
+    assert list(prefetch(iter(range(1, 50)))) == list(range(1, 50))
+    assert list(prefetch(iter([]))) == []
+
+
+def test_draws_are_those_of_one_thread():
+    def drawn(rng):
+        return (rng.normal(size=3) for _ in range(20))
+
+    ahead = list(prefetch(drawn(np.random.default_rng(0))))
+    plain = list(drawn(np.random.default_rng(0)))
+    np.testing.assert_array_equal(ahead, plain)
+
+
+def test_the_next_item_is_made_while_one_is_used():
+    made = threading.Event()
+
+    def items():
+        yield 1
+        made.set()
+        yield 2
+
+    for item in prefetch(items()):
+        if item == 1:
+            assert made.wait(timeout=10)
+
+
+def test_what_goes_wrong_is_raised_where_the_item_is_due():
+    def items():
+        yield 1
+        raise ValueError("broken")
+
+    stream = prefetch(items())
+    assert next(stream) == 1
+    with pytest.raises(ValueError, match="broken"):
+        next(stream)
+
+
+def test_stopping_early_leaves_no_thread():
+    before = threading.active_count()
+    stream = prefetch(iter(range(1, 10)))
+    next(stream)
+    stream.close()
+    assert threading.active_count() == before
+
+
+# ---- many regressions at once: as one after the other, by either factorisation
+
+
+N_PROBLEMS, N_SAMPLES, N_COLUMNS = 4, 40, 3
+
+
+def one_by_one(problems):
+    """Each problem by numpy.linalg.lstsq, the ridge as more rows."""
+    slopes = []
+    for n in range(len(problems.design)):
+        weights = (
+            np.ones(N_SAMPLES) if problems.weights is None else problems.weights[n]
+        )
+        root = np.sqrt(weights)
+        Z = np.vstack(
+            [problems.design[n] * root[:, None], np.diag(problems.root_ridge[n])]
+        )
+        y = np.concatenate([problems.targets[n] * root, np.zeros(N_COLUMNS)])
+        slopes.append(np.linalg.lstsq(Z, y, rcond=None)[0])
+    return np.array(slopes)
+
+
+@pytest.fixture
+def problems(rng):
+    return Regressions(
+        design=rng.normal(size=(N_PROBLEMS, N_SAMPLES, N_COLUMNS)),
+        targets=rng.normal(size=(N_PROBLEMS, N_SAMPLES)),
+        weights=rng.uniform(0.1, 2.0, size=(N_PROBLEMS, N_SAMPLES)),
+        root_ridge=np.full((N_PROBLEMS, N_COLUMNS), 0.7),
+    )
+
+
+def test_slopes_are_those_of_each_problem_alone(problems):
+    exact = one_by_one(problems)
+    np.testing.assert_allclose(problems.slopes, exact, rtol=1e-12)
+
+
+def test_both_factorisations_agree(problems, monkeypatch):
+    first, second = problems, replace(problems)
+    before = first.slopes
+    monkeypatch.setattr(least_squares, "SAFE_PIVOTS", np.inf)  # never Cholesky
+    np.testing.assert_allclose(before, second.slopes, rtol=1e-12)
+    np.testing.assert_allclose(first.errors, second.errors, rtol=1e-10)
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e-6, 1e-10])
+def test_nearly_collinear_regressors_keep_their_digits(spread, rng):
+    shared = rng.normal(size=(N_PROBLEMS, N_SAMPLES, 1))
+    design = shared + spread * rng.normal(size=(N_PROBLEMS, N_SAMPLES, N_COLUMNS))
+    slopes = rng.normal(size=(N_PROBLEMS, N_COLUMNS))
+    targets = (design @ slopes[..., None])[..., 0]
+    fits = Regressions(design, targets, None, np.zeros((N_PROBLEMS, N_COLUMNS)))
+    # backward stable: an error of the condition number, about 1/spread, times rounding
+    np.testing.assert_allclose(fits.slopes, slopes, atol=1e-13 / spread)
+
+
+def test_a_regressor_that_is_zero_is_undetermined(rng):
+    design = rng.normal(size=(N_PROBLEMS, N_SAMPLES, N_COLUMNS))
+    design[2, :, 1] = 0.0
+    targets = rng.normal(size=(N_PROBLEMS, N_SAMPLES))
+    fits = Regressions(design, targets, None, np.zeros((N_PROBLEMS, N_COLUMNS)))
+    assert fits.undetermined.tolist() == [False, False, True, False]
+
+
+def test_factors_are_roots_of_normal_equations_and_errors_their_sandwich(problems):
+    weighted = problems.design * problems.weights[..., None]
+    H = weighted.transpose(0, 2, 1) @ problems.design + 0.49 * np.eye(N_COLUMNS)
+    root = problems.factor.transpose(0, 2, 1)
+    np.testing.assert_allclose(root @ problems.factor, H)
+    u = problems.design * (problems.weights * problems.residuals)[..., None]
+    covariance = np.linalg.inv(H) @ (u.transpose(0, 2, 1) @ u) @ np.linalg.inv(H)
+    exact = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    np.testing.assert_allclose(problems.errors, exact, rtol=1e-10)

@@ -1,0 +1,553 @@
+"""Trees of scikit-learn, and models that add up what trees predict, are read."""
+
+from __future__ import annotations
+
+from inspect import signature
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.feature_selection import (
+    SelectKBest,
+    VarianceThreshold,
+    f_regression,
+)
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.tree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
+from tree_cases import (
+    CLASSES,
+    EXACT,
+    GAPS,
+    SINGLE,
+    THREE,
+    WEIGHTS,
+    X,
+    Y,
+    agrees,
+    boxes_of,
+    table,
+    table_response,
+)
+
+from propopt.structures.registry import MODELS
+
+
+FEW = {"n_estimators": 8, "random_state": 0}
+INCREASING = [1, 0, 0, 0, 0, 0]
+FOREST = RandomForestRegressor(4, random_state=0)
+BOOSTING = GradientBoostingRegressor(n_estimators=5, random_state=0)
+HIST = HistGradientBoostingRegressor(max_iter=5)
+TREE = DecisionTreeRegressor(max_depth=4, random_state=0)
+SCALED = make_pipeline(StandardScaler(), BOOSTING)
+VOTERS = [("a", FOREST), ("b", "drop"), ("c", SCALED), ("d", HIST)]
+
+
+def few(kind, **settings):
+    return kind(n_estimators=8, random_state=0, **settings)
+
+
+BOTH = pytest.mark.parametrize("data", [X, GAPS], ids=["whole", "gaps"])
+WITH_GAPS = [
+    TREE,
+    DecisionTreeRegressor(random_state=0),
+    DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
+    ExtraTreeRegressor(random_state=0),
+    few(RandomForestRegressor),
+    few(ExtraTreesRegressor),
+    few(ExtraTreesRegressor, monotonic_cst=INCREASING),
+    HistGradientBoostingRegressor(max_iter=10),
+    HistGradientBoostingRegressor(max_iter=10, monotonic_cst=INCREASING),
+    HistGradientBoostingRegressor(max_iter=200, early_stopping=True, random_state=0),
+    HistGradientBoostingRegressor(max_iter=1),
+    HistGradientBoostingRegressor(loss="quantile", quantile=0.3, max_iter=10),
+    BaggingRegressor(TREE, 5, max_features=4, random_state=0),
+]
+WHOLE = [
+    few(GradientBoostingRegressor),
+    few(GradientBoostingRegressor, loss="huber"),
+    few(GradientBoostingRegressor, init="zero"),
+    GradientBoostingRegressor(n_estimators=1, random_state=0),
+    GradientBoostingRegressor(
+        n_estimators=200, n_iter_no_change=2, subsample=0.5, random_state=0
+    ),
+    BaggingRegressor(TREE, 5, random_state=0),
+    BaggingRegressor(TREE, 5, max_features=3, bootstrap_features=True),
+    BaggingRegressor(make_pipeline(MinMaxScaler(), HIST), 3, max_features=0.8),
+    VotingRegressor(VOTERS),
+    VotingRegressor(VOTERS, weights=[1.0, 7.0, 2.0, 0.5]),
+    VotingRegressor([("a", VotingRegressor(VOTERS)), ("b", TREE)]),
+    StackingRegressor([("a", FOREST), ("b", SCALED)], cv=2),
+    StackingRegressor([("a", FOREST), ("b", HIST)], LinearRegression(), cv=2),
+    GridSearchCV(TREE, {"max_depth": [2, 4]}, cv=2),
+    RandomizedSearchCV(TREE, {"max_depth": [3]}, n_iter=1, cv=2),
+    *(
+        TransformedTargetRegressor(FOREST, transformer=units)
+        for units in (
+            None,
+            StandardScaler(),
+            StandardScaler(with_mean=False),
+            RobustScaler(),
+            MinMaxScaler(),
+            MaxAbsScaler(),
+            FunctionTransformer(),
+        )
+    ),
+]
+CONSTANT = {"min_samples_leaf": 300}
+LEAVES = [
+    DecisionTreeRegressor(max_depth=1, **CONSTANT),
+    RandomForestRegressor(3, **CONSTANT),
+    GradientBoostingRegressor(n_estimators=3, **CONSTANT),
+    HistGradientBoostingRegressor(max_iter=3, **CONSTANT),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [(model, data) for model in WITH_GAPS for data in (X, GAPS)]
+    + [(model, X) for model in [*WHOLE, *LEAVES]],
+    ids=lambda part: str(part) if hasattr(part, "fit") else "gaps" * (part is GAPS),
+)
+def test_regressors(model, data):
+    model = clone(model).fit(data, Y)
+    boxes = boxes_of(model, data=data)
+    agrees(boxes, model.predict(data), data)
+    assert (len(boxes.columns) == 0) == (
+        model.get_params().get("min_samples_leaf") == 300
+    )
+
+
+def test_models_of_several_outputs():
+    outputs = np.column_stack([Y, -(Y**2)])
+    for model in (RandomForestRegressor(**FEW), MultiOutputRegressor(BOOSTING)):
+        model.fit(X, outputs)
+        for index in (0, 1):
+            agrees(boxes_of(model, index=index), model.predict(X)[:, index])
+
+
+# ---- classifiers: what is a sum of trees of each output, of two classes and of three
+
+
+def own(model, output, target, data):
+    """What the model itself says of a class."""
+    if output == "margin":
+        margin = model.decision_function(data)
+        return margin[:, target] if margin.ndim == 2 else (2 * target - 1) * margin
+    p = model.predict_proba(data)
+    return (
+        p[:, target]
+        if output == "probability"
+        else np.log(p[:, target]) - np.log(p.sum(axis=1) - p[:, target])
+    )
+
+
+def held(model, y, read, data=X, weights=None):
+    """Outputs are what the model says, to a rounding of each; the others have none."""
+    settings = {} if weights is None else {"sample_weight": weights}
+    model = clone(model).fit(data, y, **settings)
+    for output in ("probability", "log_odds", "margin"):
+        for target in range(len(np.unique(y))):
+            boxes = boxes_of(model, output, target, data)
+            if output in read:
+                truth = own(model, output, target, data)
+                agrees(boxes, truth, data, read[output])
+            else:
+                assert boxes is None
+
+
+SOFT = {"voting": "soft"}
+MEANS = [
+    DecisionTreeClassifier(max_depth=5, random_state=0),
+    DecisionTreeClassifier(max_depth=3, class_weight="balanced", random_state=0),
+    ExtraTreeClassifier(random_state=0),
+    few(RandomForestClassifier),
+    few(ExtraTreesClassifier),
+]
+NAMED = [
+    BaggingClassifier(DecisionTreeClassifier(), 6, max_samples=9, random_state=0),
+    VotingClassifier(
+        [
+            ("a", RandomForestClassifier(3, random_state=0)),
+            ("b", ExtraTreesClassifier(3, random_state=0)),
+        ],
+        voting="soft",
+        weights=[1, 3],
+    ),
+    GridSearchCV(DecisionTreeClassifier(), {"max_depth": [3]}, cv=2),
+]
+STACK = StackingClassifier(
+    [
+        ("forest", RandomForestClassifier(3, random_state=0)),
+        ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
+    ],
+    cv=2,
+)
+SCORES = [
+    (few(GradientBoostingClassifier), EXACT),
+    (HistGradientBoostingClassifier(max_iter=10), EXACT),
+    (STACK, 1e-14),
+    (
+        AdaBoostClassifier(
+            DecisionTreeClassifier(max_depth=2), n_estimators=6, random_state=0
+        ),
+        EXACT,
+    ),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("model", MEANS, ids=str)
+def test_probabilities_are_means_over_trees(model, data):
+    held(model, THREE, {"probability": EXACT}, data)
+
+
+@pytest.mark.parametrize("model", NAMED, ids=str)
+def test_probabilities_of_named_classes(model):
+    names = np.array(["low", "mid", "top"])[THREE]
+    names[:4] = "low"
+    held(model, names, {"probability": EXACT})
+
+
+@pytest.mark.parametrize(("model", "tolerance"), SCORES, ids=str)
+def test_two_classes_share_a_margin_and_each_of_three_has_one(model, tolerance):
+    held(model, CLASSES, {"margin": tolerance, "log_odds": 1e-12})
+    held(model, THREE, {"margin": tolerance})
+
+
+def test_margins_of_histograms_with_gaps_and_weights():
+    model = HistGradientBoostingClassifier(max_iter=10)
+    for data in (X, GAPS):
+        held(model, CLASSES, {"margin": EXACT, "log_odds": 1e-12}, data, WEIGHTS)
+
+
+def test_log_odds_of_exponential_loss_are_twice_the_margin():
+    model = few(GradientBoostingClassifier, loss="exponential").fit(X, CLASSES)
+    truth = own(model, "log_odds", 1, X)
+    agrees(boxes_of(model, "log_odds", 1), truth, tolerance=1e-13)
+    np.testing.assert_allclose(truth, 2.0 * model.decision_function(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma"])
+def test_behind_a_logarithm_only_the_score_is_a_sum(loss):
+    model = HistGradientBoostingRegressor(loss=loss, max_iter=10).fit(X, np.exp(Y))
+    assert boxes_of(model) is None
+    log_mean = np.log(model.predict(X))
+    agrees(boxes_of(model, "margin"), log_mean, tolerance=1e-13)
+
+
+def test_members_of_bags_that_have_not_seen_every_class():
+    # a pipeline takes no weights, so members are given some rows only
+    few = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3))
+    rare = np.where(np.arange(len(X)) < 8, 2, CLASSES)
+    model = BaggingClassifier(few, 12, max_samples=20, random_state=0).fit(X, rare)
+    assert any(len(member.classes_) == 2 for member in model.estimators_)
+    for target in range(3):
+        truth = model.predict_proba(X)[:, target]
+        agrees(boxes_of(model, "probability", target), truth)
+
+
+# ---- tables, thresholds, and what is no sum of trees
+
+
+def test_thresholds_are_those_of_numbers_in_single_precision():
+    """Between two float32 there are numbers on both sides of what rounds up."""
+    model = DecisionTreeRegressor().fit([[1.0], [1.0 + 2.0**-23]], [0.0, 1.0])
+    near = 1.0 + np.linspace(0.0, 2.0**-23, 1025)[:, None]
+    agrees(boxes_of(model, data=near), model.predict(near), near)
+
+
+def test_histograms_with_categories_of_numbers():
+    model = HistGradientBoostingRegressor(max_iter=10, categorical_features=[2, 1])
+    model.fit(X, Y)
+    agrees(boxes_of(model), model.predict(X))
+    others = X + np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0])  # unknown: as if missing
+    agrees(boxes_of(model), model.predict(others), others)
+
+
+def test_categories_of_a_table():
+    frame = table().drop(columns="text")
+    trees = HistGradientBoostingRegressor(
+        max_iter=15, categorical_features="from_dtype"
+    )
+    less = clone(trees).set_params(max_iter=3)
+    for model in (trees, VotingRegressor([("a", trees), ("b", less)])):
+        model = clone(model).fit(frame, table_response(frame))
+        boxes = boxes_of(model, data=frame)
+        agrees(boxes, model.predict(frame), frame)
+        assert boxes.sets.coded.any()
+
+
+def test_what_is_kept_by_private_names_is_there():
+    """Readers use them: another version of scikit-learn may have renamed them."""
+    histogram = HistGradientBoostingRegressor(max_iter=1).fit(X, Y)
+    assert histogram._preprocessor is None  # noqa: SLF001
+    assert np.shape(histogram._baseline_prediction) == (1, 1)  # noqa: SLF001
+    predictor = histogram._predictors[0][0]  # noqa: SLF001
+    assert predictor.raw_left_cat_bitsets.dtype == np.uint32
+    assert {
+        "bitset_idx",
+        "feature_idx",
+        "is_categorical",
+        "is_leaf",
+        "left",
+        "missing_go_to_left",
+        "num_threshold",
+        "right",
+        "value",
+    } <= set(predictor.nodes.dtype.names)
+    boosting = GradientBoostingRegressor(n_estimators=1).fit(X, Y)
+    start = boosting._raw_predict_init(X[:1].astype(np.float32))  # noqa: SLF001
+    assert start.shape == (1, 1)
+
+
+NO_SUMS = [
+    (few(GradientBoostingRegressor, init=LinearRegression()), Y, "value"),
+    (VotingRegressor([("a", FOREST), ("b", LinearRegression())]), Y, "value"),
+    (VotingClassifier([("a", MEANS[3])], voting="hard"), THREE, "probability"),
+    (VotingClassifier([("a", SCORES[0][0])], **SOFT), CLASSES, "probability"),
+    (BaggingClassifier(SCORES[0][0], 2), CLASSES, "probability"),
+    (AdaBoostClassifier(MEANS[3], n_estimators=2), CLASSES, "margin"),
+    (AdaBoostClassifier(MEANS[3], n_estimators=2), THREE, "margin"),
+    (StackingRegressor([("a", FOREST)], TREE, cv=2), Y, "value"),
+    (StackingRegressor([("a", FOREST)], cv=2, passthrough=True), Y, "value"),
+    (AdaBoostRegressor(TREE, n_estimators=3), Y, "value"),
+    (
+        TransformedTargetRegressor(
+            FOREST, transformer=QuantileTransformer(n_quantiles=20)
+        ),
+        Y,
+        "value",
+    ),
+    (
+        TransformedTargetRegressor(FOREST, func=np.log1p, inverse_func=np.expm1),
+        np.exp(Y),
+        "value",
+    ),
+    (type("Mine", (RandomForestRegressor,), {})(), Y, "value"),
+    (type("Mine", (HistGradientBoostingRegressor,), {})(), Y, "value"),
+]
+
+
+@pytest.mark.parametrize(("model", "y", "output"), NO_SUMS, ids=lambda _: "")
+def test_what_is_no_sum_of_trees_is_not_read(model, y, output):
+    model = model.fit(X, y)
+    assert boxes_of(model, output, None if output == "value" else 1) is None
+    assert RandomForestRegressor not in MODELS
+
+
+# ---- trees behind steps that each make a column of one column
+
+
+KNOWN = signature(KBinsDiscretizer).parameters
+QUANTILES = {"quantile_method": "averaged_inverted_cdf"}  # others warn
+QUANTILES = {name: way for name, way in QUANTILES.items() if name in KNOWN}
+
+
+def as_floats(frame):
+    return np.asarray(frame, dtype=float)
+
+
+def parts(*transformers, **settings):
+    named = [(str(i), part, columns) for i, (part, columns) in enumerate(transformers)]
+    return ColumnTransformer(named, **settings)
+
+
+def of_numbers():
+    """Steps for tables of numbers."""
+    hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    unknown = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+    bins = {"encode": "ordinal", **QUANTILES}
+    return [
+        [StandardScaler()],
+        [StandardScaler(with_mean=False), RobustScaler(), MaxAbsScaler()],
+        [MinMaxScaler(clip=True), "passthrough", MinMaxScaler((-5, 5))],
+        [QuantileTransformer(n_quantiles=50)],
+        [Binarizer(threshold=0.5)],
+        [parts((KBinsDiscretizer(5, **bins), [0, 3]))],
+        [FunctionTransformer(as_floats), StandardScaler()],
+        [FunctionTransformer()],
+        [VarianceThreshold()],
+        [VarianceThreshold(), SelectKBest(f_regression, k=3)],
+        [FeatureUnion([("a", StandardScaler()), ("b", MinMaxScaler())])],
+        [parts((hot, [2]), remainder="passthrough")],
+        [parts((hot, [2]), (StandardScaler(), [0, 3]), remainder="drop")],
+        [parts((OneHotEncoder(max_categories=3, drop="first"), [1, 2]))],
+        [parts((OneHotEncoder(drop="if_binary", dtype=int), [1, 2]))],
+        [parts((OrdinalEncoder(**unknown), [2]), (TargetEncoder(), [1, 2]))],
+        [parts((make_pipeline(StandardScaler(), MinMaxScaler()), slice(1, 4)))],
+        [parts((StandardScaler(), np.arange(6) < 3)), SelectKBest(f_regression, k=2)],
+    ]
+
+
+FILLED = [
+    [SimpleImputer()],
+    [SimpleImputer(add_indicator=True), StandardScaler()],
+    [StandardScaler(), SimpleImputer(strategy="constant", fill_value=-5.0)],
+    [parts((SimpleImputer(strategy="most_frequent"), [0, 2]), ("passthrough", [3]))],
+    [StandardScaler()],
+]
+EMPTY = np.where(np.arange(6) == 4, np.nan, GAPS)
+KEPT_EMPTY = [SimpleImputer(keep_empty_features=True)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "data"),
+    [(steps, X) for steps in of_numbers()]
+    + [(steps, GAPS) for steps in FILLED]
+    + [(KEPT_EMPTY, EMPTY)],
+    ids=lambda part: str(part) if isinstance(part, list) else "",
+)
+def test_steps_before_a_forest(steps, data):
+    steps = [step if isinstance(step, str) else clone(step) for step in steps]
+    model = make_pipeline(*steps, FOREST).fit(data, Y)
+    agrees(boxes_of(model, data=data), model.predict(data), data)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [PCA(2)],
+        [PolynomialFeatures(2)],
+        [KNNImputer()],
+        [FunctionTransformer(np.abs)],
+        [SimpleImputer(missing_values=3.0, keep_empty_features=True)],
+        [parts((KBinsDiscretizer(3, **QUANTILES), [0]))],
+        [StandardScaler(), OneHotEncoder(handle_unknown="ignore")],
+        [type("Mine", (StandardScaler,), {})()],
+    ],
+    ids=str,
+)
+def test_steps_that_mix_columns_or_are_not_monotone_are_not_read(steps):
+    model = make_pipeline(*map(clone, steps), clone(FOREST)).fit(X, Y)
+    assert boxes_of(model) is None
+
+
+def test_cuts_are_exact_to_the_last_bit_of_a_scaler():
+    """Numbers on both sides of each cut go where the pipeline sends them."""
+    model = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=6))
+    boxes = boxes_of(model.fit(X, Y))
+    ends = boxes.sets.high[np.isfinite(boxes.sets.high)]
+    columns = boxes.sets.column[np.isfinite(boxes.sets.high)]
+    for shift in (-np.inf, 0.0, np.inf):
+        near = X[: len(ends)].copy()
+        moved = ends if shift == 0.0 else np.nextafter(ends, shift)
+        near[np.arange(len(ends)), columns] = moved
+        agrees(boxes, model.predict(near), near)
+
+
+def test_numbers_between_the_categories_of_an_encoder():
+    hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    model = make_pipeline(parts((hot, [2]), remainder="passthrough"), clone(FOREST))
+    model.fit(X, Y)
+    for other in (-1.0, 2.5, 99.0):
+        moved = X.copy()
+        moved[:, 2] = other
+        agrees(boxes_of(model), model.predict(moved), moved)
+
+
+def library(package, kind, **settings):
+    return getattr(pytest.importorskip(package), kind)(
+        n_estimators=8, n_jobs=1, **settings
+    )
+
+
+FINALS = {
+    "forest": (lambda: FOREST, EXACT),
+    "histograms": (lambda: HIST, EXACT),
+    "lightgbm": (lambda: library("lightgbm", "LGBMRegressor", verbose=-1), EXACT),
+    "xgboost": (lambda: library("xgboost", "XGBRegressor"), SINGLE),
+}
+
+
+@pytest.mark.parametrize("name", FINALS)
+def test_tables_behind_encoders(name):
+    """Of what is sparse, XGBoost takes for missing what the array does not hold."""
+    make, tolerance = FINALS[name]
+    frame, final = table(), make()
+    hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    encode = parts(
+        (hot, ["letter", "text", "flag"]),
+        (OrdinalEncoder(), ["number"]),
+        remainder="passthrough",
+    )
+    gives_tables = parts(
+        (TargetEncoder(), make_column_selector(dtype_include=[object, "category"])),
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["weight", "size"]),
+    ).set_output(transform="pandas")
+    for first in (encode, gives_tables):
+        model = make_pipeline(first, clone(final)).fit(frame, table_response(frame))
+        boxes = boxes_of(model, data=frame)
+        agrees(boxes, model.predict(frame), frame, tolerance)
+        assert boxes.sets.coded.any()
+    if name != "histograms":  # which take no sparse arrays
+        sparse = (OneHotEncoder(), [1, 2]), (StandardScaler(), [0])
+        encode = parts(*sparse, sparse_threshold=1)
+        model = make_pipeline(encode, clone(final)).fit(X, Y)
+        agrees(boxes_of(model), model.predict(X), tolerance=tolerance)
+
+
+def test_scalers_of_tables_of_float32_compute_in_float32():
+    frame = table()[["size", "weight"]].astype("float32")
+    steps = StandardScaler(), MinMaxScaler((-0.01, 0.01))
+    model = make_pipeline(*steps, HistGradientBoostingRegressor(max_iter=30))
+    model.fit(frame, Y)
+    agrees(boxes_of(model, data=frame), model.predict(frame), frame)
+    mixed = frame.assign(count=table()["count"])
+    model.fit(mixed, Y)
+    agrees(boxes_of(model, data=mixed), model.predict(mixed), mixed)
+
+
+def test_columns_of_a_transformer_are_found_by_their_names():
+    """Whatever the order of the table that it is given now."""
+    frame = table()[["size", "count", "weight"]]
+    encode = parts((StandardScaler(), ["weight"]), (MinMaxScaler(), ["size", "count"]))
+    model = make_pipeline(encode, clone(FOREST)).fit(frame, Y)
+    turned = frame[["weight", "count", "size"]]
+    agrees(boxes_of(model, data=turned), model.predict(turned), turned)

@@ -1,0 +1,360 @@
+"""Factors and normals have the means of quadrature and many digits, in far tails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtri
+from scipy.stats import truncnorm
+
+from propopt.base.errors import Refused
+from propopt.structures.products.families import (
+    Bumps,
+    Curves,
+    Exponentials,
+    Imputed,
+    Pieces,
+    Powers,
+    Tables,
+)
+from propopt.structures.products.normals import (
+    Normals,
+    Quantiles,
+    log_mass,
+    mean_of_interval,
+    normal_nodes,
+    share,
+)
+from propopt.structures.products.seen import Line, Listed, by_table, constant
+from propopt.structures.products.sums import SumOfProducts
+
+
+# ---- intervals of the standard normal law, against many digits
+
+
+KNOWN = [
+    (-1.0, 0.5, -0.62959563255286351, 0.706631218061533),
+    (-0.001, 0.002, -6.7280820235185501, 0.0015000003749998875),
+    (-3.0, -2.5, -5.3267647240790622, 0.19487226217728633),
+    (-6.5, -6.0, -20.778326599127094, 0.13774043334435359),
+    (-25.0, -22.0, -246.01203653738092, 0.045268628037701707),
+    (-300.0, -299.999, -45007.672946799976, 0.00047503746212221316),
+    (-10000.0, -9999.9999, -50000009.587954064, 4.1802329115846604e-5),
+    (-7.000001, -7.0, -39.234452591027294, 4.9999941673651382e-7),
+    (-1000.0, -999.0, -499008.32569431385, 0.001000998994999031),
+    (-40.0, 3.0, -0.0013508099647481938, 3.0044378390421257),
+    (-2.0, -1.9999999999990905, -30.644825755601576, 4.5474735088632626e-13),
+]
+
+
+@pytest.mark.parametrize("mirror", [1.0, -1.0])
+@pytest.mark.parametrize(("low", "high", "log", "below"), KNOWN)
+def test_masses_and_means_have_all_digits(
+    low: float, high: float, log: float, below: float, mirror: float
+) -> None:
+    a, b = (np.array([x]) for x in sorted([mirror * low, mirror * high]))
+    assert log_mass(a, b)[0] == pytest.approx(log, rel=4e-15, abs=4e-15)
+    reference, rest = mean_of_interval(a, b)
+    end = b if mirror > 0 else a
+    result = mirror * ((end - reference) - rest)[0]
+    assert result == pytest.approx(below, rel=1e-11)
+
+
+def test_masses_and_means_agree_with_many_digits_everywhere() -> None:
+    mp = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        a = rng.choice([-1, 1]) * 10 ** rng.uniform(-3, 2.5)
+        b = a + 10 ** rng.uniform(-9, 2.5)
+        s, e = np.sort(rng.uniform(a, b, 2))
+        with mp.workdps(100):
+            mass, mean = _mass(mp, a, b), _mean(mp, a, b)
+            part, log = float(_mass(mp, s, e) / mass), float(mp.log(mass))
+        ends = np.array([a]), np.array([b])
+        assert log_mass(*ends)[0] == pytest.approx(log, rel=4e-15, abs=4e-15)
+        result = share(*ends, np.array([s]), np.array([e]))[0]
+        assert result == pytest.approx(part, rel=1e-11, abs=1e-300)
+        reference, rest = (x[0] for x in mean_of_interval(*ends))
+        near = 0.0 if a < 0.0 < b else min(abs(a), abs(b))
+        with mp.workdps(100):
+            error = float(mp.mpf(reference) + mp.mpf(rest) - mean)
+        assert abs(error) < 1e-10 * min(b - a, 1.0 / (1.0 + near))
+
+
+def _mass(mp, a, b):  # type: ignore[no-untyped-def]
+    a, b = (mp.mpf(x) for x in ((-b, -a) if a > 0 else (a, b)))
+    return mp.ncdf(b) - mp.ncdf(a)
+
+
+def _mean(mp, a, b):  # type: ignore[no-untyped-def]
+    return (mp.npdf(a) - mp.npdf(b)) / _mass(mp, a, b)
+
+
+def test_means_and_shares_of_narrow_far_and_infinite_bins() -> None:
+    normals = Normals.of(1.0, 1e-11, 0.5, 1.0)  # of almost one value
+    half_normal = 1.0 - 1e-11 * np.sqrt(2 / np.pi)
+    assert normals.means[0] == pytest.approx(half_normal, abs=2e-16)
+    assert normals.shares(np.array([0.5]), np.array([0.9]))[0] == 0.0
+    assert normals.shares(np.array([0.9]), np.array([1.0]))[0] == 1.0
+    normals = Normals.of(0.3, 2.0, 1.0, 1.0 + 1e-9)  # as a uniform law
+    cut = np.array([1.0 + 2.5e-10])
+    width = (cut - normals.low) / (normals.high - normals.low)
+    result = normals.shares(normals.low, cut)
+    np.testing.assert_allclose(result, width, rtol=1e-8)
+    result = result + normals.shares(cut, normals.high)
+    np.testing.assert_allclose(result, 1.0, rtol=1e-14)
+    normals = Normals.of(0.0, 1e-4, 1.0, 2.0)  # ten thousand deviations away
+    cuts = 1.0 + 1e-8 * np.array([0.5, 1.0, 3.0])
+    expected = -np.expm1(-(cuts - 1.0) * (cuts + 1.0) / (2 * 1e-8))
+    result = normals.shares(np.full(3, 1.0), cuts)
+    np.testing.assert_allclose(result, expected, rtol=3e-8)
+    assert (normals.means[0] - 1.0) == pytest.approx(1e-8, rel=3e-8)
+    normals = Normals.of([2.0, 2.0, 2.0], 3.0, [-np.inf, -np.inf, 2.0], np.inf)
+    np.testing.assert_allclose(normals.means[:2], 2.0)
+    assert normals.means[2] == pytest.approx(2.0 + 3.0 * np.sqrt(2 / np.pi))
+    shares = normals.shares(np.full(3, 2.0), np.full(3, np.inf))
+    np.testing.assert_allclose(shares, [0.5, 0.5, 1.0])
+
+
+# ---- quantiles are the inverse of distribution functions, wherever the law is
+
+
+LAWS = {
+    "middle": (0.3, 1.2, -1.0, 2.0),
+    "half": (0.0, 1.0, 0.0, np.inf),
+    "left tail": (0.0, 1.0, -9.0, -5.0),
+    "right tail": (0.0, 1.0, 6.0, np.inf),
+    "far left": (0.0, 1.0, -60.0, -50.0),
+    "far right": (0.0, 1e-3, 0.5, 2.0),
+    "narrow": (1.0, 2.0, 0.5, 0.5 + 1e-6),
+    "narrow and far": (0.0, 1.0, 1e4, 1e4 + 1e-8),
+    "almost one value": (1.0, 1e-11, 0.5, 1.0),
+    "wide": (0.0, 1.0, -30.0, 30.0),
+}
+TOLERANCES = {"far right": 1e-9, "narrow": 1e-9, "narrow and far": 1e-2}
+"""What the last digit of x is of the interval, where that is much."""
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_share_below_a_quantile_is_its_level(name: str) -> None:
+    normals = Normals.of(*LAWS[name])
+    u = np.array([1e-6, 0.01, 0.2, 0.5, 0.77, 0.99, 1 - 1e-6])
+    x = Quantiles(normals).at(np.zeros(len(u), np.intp), u)
+    assert (np.diff(x) >= 0).all()
+    assert ((x >= normals.low) & (x <= normals.high)).all()
+    if name == "almost one value":  # of which x itself has but five digits
+        np.testing.assert_allclose(x, 1.0 - 1e-11 * ndtri(1.0 - u / 2)[::-1], rtol=1e-9)
+        return
+    shares = normals.shares(normals.low, x)
+    np.testing.assert_allclose(shares, u, rtol=1e-9, atol=TOLERANCES.get(name, 1e-12))
+
+
+def test_quantiles_of_many_laws_are_those_of_each() -> None:
+    parts = np.array([LAWS[name] for name in LAWS]).T
+    joint = Quantiles(Normals(*parts))
+    which = np.repeat(np.arange(len(LAWS)), 3)
+    u = np.tile([0.1, 0.5, 0.9], len(LAWS))
+    result = joint.at(which, u).reshape(-1, 3)
+    for row, law in zip(result, LAWS.values(), strict=True):
+        alone = Quantiles(Normals.of(*law)).at(np.zeros(3, np.intp), u[:3])
+        np.testing.assert_array_equal(row, alone)
+
+
+def test_quantiles_agree_with_scipy() -> None:
+    mean, sd, low, high = LAWS["middle"]
+    u = np.linspace(0.001, 0.999, 50)
+    law = truncnorm((low - mean) / sd, (high - mean) / sd, loc=mean, scale=sd)
+    result = Quantiles(Normals.of(mean, sd, low, high)).at(np.zeros(50, np.intp), u)
+    np.testing.assert_allclose(result, law.ppf(u), rtol=1e-12)
+
+
+# ---- families
+
+
+def test_all_moments_of_a_normal_are_known():
+    """E V^k = (k − 1)!! of even k, and 0 of odd ones."""
+    degrees = np.arange(1, 13)
+    zeros = np.zeros(12)
+    moments = Powers(zeros.astype(np.intp), degrees, zeros).under(
+        Normals.of(0.0, 1.0, -np.inf, np.inf)
+    )[:, 0]
+    even = [1.0, 3.0, 15.0, 105.0, 945.0, 10395.0]
+    np.testing.assert_allclose(moments[1::2], even, rtol=1e-12)
+    np.testing.assert_allclose(moments[::2], 0.0, atol=1e-8)
+
+
+def test_tables_know_keys_others_and_missing_values():
+    table = Tables(
+        np.zeros(2, np.intp),
+        np.array([1.0, 4.0]),
+        np.array([[10.0, 20.0], [1.0, 2.0]]),
+        np.array([7.0, 0.5]),
+        np.array([-1.0, -2.0]),
+    )
+    values = np.array([[4.0, 1.0], [np.nan, 3.0], [9.0, -5.0]])
+    expected = [[20.0, 10.0], [-1.0, 7.0], [7.0, 7.0]]
+    np.testing.assert_array_equal(table.at(values)[0], expected)
+    np.testing.assert_array_equal(table.take([1]).at(values)[0, 0], [2.0, 1.0])
+    np.testing.assert_array_equal(
+        table.under(Normals.of(0.0, 1.0, -1.0, np.array([1.0, 2.0]))),
+        [[7.0, 7.0], [0.5, 0.5]],
+    )
+
+
+def test_imputed_factors_have_a_value_of_nan():
+    factors = Imputed(Powers.first(np.array([0, 0])), np.array([5.0, 6.0]))
+    values = np.array([1.0, np.nan])
+    np.testing.assert_array_equal(factors.at(values), [[1.0, 5.0], [1.0, 6.0]])
+    np.testing.assert_array_equal(factors.take([1]).at(values), [[1.0, 6.0]])
+    np.testing.assert_allclose(
+        factors.under(Normals.of(0.0, 1.0, 0.0, np.inf)), np.sqrt(2 / np.pi)
+    )
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_nodes_are_between_the_ends_and_weights_add_up(name):
+    law = LAWS[name]
+    x, weights = normal_nodes(Normals.of(*law))
+    assert x.min() >= law[2]
+    assert x.max() <= law[3]
+    assert weights.sum() == pytest.approx(1.0, rel=1e-14)
+    assert x.shape == weights.shape == (1, 64)
+
+
+def test_curves_that_cannot_be_integrated_are_refused():
+    fast = Curves(np.zeros(1, np.intp), (lambda x: np.exp(0.6 * x**2),), ([],))
+    with pytest.raises(Refused, match=r"column 0 .* between -inf and inf"):
+        fast.under(Normals.of(0.0, 1.0, -np.inf, np.inf))
+    inside = fast.under(Normals.of(0.0, 1.0, -1.0, 1.0))[0, 0]
+    total, _ = quad(lambda x: np.exp(0.1 * x**2), -1.0, 1.0, epsrel=1e-13)
+    mass, _ = quad(lambda x: np.exp(-0.5 * x**2), -1.0, 1.0, epsrel=1e-13)
+    assert inside == pytest.approx(total / mass, rel=1e-12)
+    jump = Curves(np.zeros(1, np.intp), (lambda x: 1.0 * (x > 0.1234),), ([],))
+    with pytest.raises(Refused, match="give its kinks and jumps as knots"):
+        jump.under(Normals.of(0.0, 1.0, -1.0, 1.0))
+
+
+def test_single_values_and_codes_are_looked_up_in_pieces():
+    codes = Tables(
+        np.array([3]),
+        np.arange(3.0),
+        np.array([[0.5, 2.0, -1.0]]),
+        np.array([np.nan]),
+        np.array([np.nan]),
+    )
+    pieces = Pieces.of_values(np.array([2.0, 0.0]))
+    np.testing.assert_array_equal(pieces.expect(codes), [[-1.0, 0.5]])
+    curves = Curves(
+        np.array([2, 2]),
+        (lambda x: np.where(np.isnan(x), -1.0, 2 * x), np.square),
+        (np.zeros(0), np.zeros(0)),
+    )
+    pieces = Pieces.of_values(np.array([3.0, np.nan]))
+    np.testing.assert_array_equal(pieces.expect(curves), [[6.0, -1.0], [9.0, np.nan]])
+    np.testing.assert_array_equal(curves.take([1]).at(np.array([[2.0]])), [[[4.0]]])
+
+
+# ---- functions of what a model sees are the same functions of the table
+
+
+RNG = np.random.default_rng(0)
+M = 5
+COLORS = Listed(1, np.arange(3.0), np.array([0.0, 1.0, 0.5]))
+SIZES = Listed(1, np.arange(3.0), np.array([2.0, -1.0, 0.0]))
+SEEN = [
+    Line(0, 2.0, 0.3, missing=0.7),
+    COLORS,
+    SIZES,
+    Line(2, -0.5, 1.0),
+    Listed(3, np.array([1.0, 4.0]), np.array([1.0, 0.0]), 0.25, 2.0),
+]
+
+
+def machine(seed=0, n_products=7):
+    """Products of bumps, powers and exponentials of five columns."""
+    rng = np.random.default_rng(seed)
+    families = [
+        Bumps(np.arange(M), rng.normal(size=M), rng.random(M) + 0.5),
+        Powers(np.arange(M), np.array([1, 2, 3, 2, 1]), rng.normal(size=M)),
+        Exponentials(np.arange(M), rng.normal(size=M), rng.normal(size=M)),
+    ]
+    kinds = rng.integers(0, 3, (n_products, M))
+    paths = np.where(rng.random((n_products, M)) < 0.7, kinds * M + np.arange(M), -1)
+    paths = -np.sort(-paths, axis=1)
+    values = rng.normal(size=n_products)
+    return SumOfProducts(0.5, values, paths, tuple(families), M)
+
+
+def rows(n=40):
+    table = np.column_stack(
+        [
+            RNG.normal(size=n),
+            RNG.integers(0, 3, n),
+            RNG.normal(size=n),
+            RNG.choice([1.0, 4.0, 2.5, np.nan], n),
+        ]
+    )
+    table[::5, 0] = np.nan
+    return table
+
+
+def as_seen(table, seen):
+    columns = []
+    for each in seen:
+        x = table[:, each.column]
+        if isinstance(each, Line):
+            label = each.slope * (x - each.center)
+        else:
+            label = np.full(len(x), each.other)
+            for key, value in zip(each.keys, each.seen, strict=True):
+                label[x == key] = value
+        columns.append(np.where(np.isnan(x), each.missing, label))
+    return np.column_stack(columns)
+
+
+def test_joint_factors_have_the_means_of_both():
+    """x² under a normal, from a product of two lines x."""
+    function = SumOfProducts(
+        0.0, np.ones(1), np.array([[0, 1]]), (Powers.first(np.arange(2)),), 2
+    )
+    pulled = by_table(function, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
+    (family,) = pulled.factors
+    mean = family.under(Normals.of(0.5, 2.0, -np.inf, np.inf))[0, 0]
+    assert mean == pytest.approx(3.0 * (0.25 + 4.0 - 0.5), rel=1e-12)
+
+
+def test_lines_of_one_column_are_added():
+    added = SumOfProducts.additive(
+        0.0, np.array([1.0, 2.0]), Powers.first(np.array([0, 1])), 2
+    )
+    both = by_table(added, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
+    np.testing.assert_allclose(both.value(np.array([[2.0]])), [2.0 + 2.0 * 3.0])
+
+
+CONSTANT = [Line(0), Line(1), constant(2, 0.4, missing=-1.0), Line(3), Line(4)]
+ONE_COLUMN = [
+    Line(0, 1.5, 0.2, missing=0.3),
+    Line(0, -1.0, 1.0, missing=2.0),
+    constant(0, 0.5, missing=-1.0),
+    Line(1),
+    Line(1, 2.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("seen", "n_columns"), [(SEEN, 4), (CONSTANT, 5), (ONE_COLUMN, 2)]
+)
+def test_values_are_those_of_what_is_seen_with_one_factor_a_column(seen, n_columns):
+    table = rows() if seen is SEEN else RNG.normal(size=(40, n_columns))
+    table[::4, 2 if seen is CONSTANT else 0] = np.nan
+    for seed in range(5):
+        function = machine(seed)
+        pulled = by_table(function, seen, n_columns=n_columns)
+        expected = function.value(as_seen(table, seen))
+        np.testing.assert_allclose(
+            pulled.value(table), expected, rtol=1e-12, atol=1e-12
+        )
+        assert pulled.n_columns == n_columns
+        for path in np.append(pulled.column, -1)[pulled.paths]:
+            assert len(set(path[path >= 0])) == (path >= 0).sum()

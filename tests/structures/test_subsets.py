@@ -1,0 +1,330 @@
+"""Functions of sets of words against sums over all sets, and what is made of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from subset_oracle import assert_means, masks
+
+from propopt.base.errors import InvalidInput
+from propopt.lime.text.text_reading import WordRegression
+from propopt.structures.subsets import sets, sums
+from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
+from propopt.structures.subsets.sets import Blocks, random_sets, sets_of_size
+from propopt.structures.subsets.sums import (
+    AddedSets,
+    ExponentialSum,
+    NormalisedSum,
+    PlainSum,
+)
+from propopt.structures.subsets.words import WordPairs, word_shapley
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+@pytest.mark.parametrize("smallest", [1.0, 0.3, 1e-2, 1e-4, 1e-8, 1e-14])
+def test_powers_are_within_the_stated_error(power, smallest):
+    powers = ExponentialSum.of(power, smallest)
+    R = np.geomspace(smallest, 1.0, 4001)
+    result = np.exp(-np.outer(R, powers.rates)) @ powers.weights
+    assert np.abs(result * R**power - 1.0).max() < 5e-15
+
+
+@pytest.mark.parametrize(("power", "most"), [(0.5, 12.4), (1.0, 39.3)])
+def test_integrals_along_parallels_are_as_large_as_the_bound_says(power, most):
+    """The M of the docstring, of which the largest is at R = 1 and at the edge."""
+    x, step = np.linspace(-8.0, 60.0, 200_001, retstep=True)
+    largest = max(
+        _along(x, step, power, b, R) for b in (0, 1, 1.5) for R in (1, 0.1, 1e-4)
+    )
+    assert 0.99 * most < largest < most
+
+
+def _along(x, step, power, b, R):
+    z = x + 1j * b
+    u = np.exp(z - np.exp(-z))
+    g = u**power * (1.0 + np.exp(-z)) * np.exp(-np.minimum(u.real * R, 700.0))
+    scale = R**power / (np.sqrt(np.pi) if power == 0.5 else 1.0)
+    return float(np.abs(g).sum() * step * scale)
+
+
+@pytest.mark.parametrize(("smallest", "n_nodes"), [(1e-2, 48), (1e-4, 66), (1e-8, 101)])
+def test_nodes_are_as_few_as_stated(smallest, n_nodes):
+    assert len(ExponentialSum.of(0.5, smallest).rates) == n_nodes
+    assert len(ExponentialSum.of(1.0, smallest).rates) < n_nodes
+
+
+# ---- normalised sums, and plain ones
+
+
+ATOL = 1e-12
+NU = np.array([0.25, 0.05, np.inf])
+
+
+def words(coefficients, tfidf, power=0.5):
+    """λ · φ of words with these TF-IDF, L2-normalised, or L1."""
+    c, d = np.asarray(tfidf, float), len(tfidf)
+    sizes = c**2 if power == 0.5 else c
+    blocks = Blocks.of_words(np.asarray(coefficients) * c, sizes, np.arange(d))
+    return NormalisedSum(0.0, (blocks,), power)
+
+
+def random_sum(rng, d, power, b=1, n_blocks=2):
+    """Blocks of b words and single words, one of them unknown, in any order."""
+    order = rng.permutation(d)
+    shared, single = np.split(order, [n_blocks * b])
+    values = rng.normal(size=(n_blocks, 2**b))
+    sizes = rng.random((n_blocks, 2**b))
+    values[:, 0] = sizes[:, 0] = 0.0
+    own, size = rng.normal(size=len(single)), rng.random(len(single))
+    own[0] = size[0] = 0.0
+    blocks = (
+        Blocks(shared.reshape(n_blocks, b), values, sizes),
+        Blocks.of_words(own, size, single),
+    )
+    return NormalisedSum(0.7, blocks, power)
+
+
+KNOWN = {  # intercept and coefficients of five words
+    0.25: [0.27792751, 0.18777421, -0.42327140, 0.16393258, -0.21627130, 1.48478848],
+    0.05: [0.36485768, 0.15168170, -0.30593364, 0.11750019, -0.23687729, 1.35324362],
+    np.inf: [0.10382642, 0.33770291, -0.54884944, 0.24419204, -0.16498153, 1.61679857],
+}
+ALIKE = {np.inf: (0.2655, 1.5984, -0.0015), 0.25: (0.3714, 1.3057, -0.0012)}
+
+
+def test_known_coefficients_of_five_words_and_of_537_alike():
+    five = WordRegression(words([1, -1, 0.5, 0, 2], [1, 2, 3, 4, 5]))
+    for nu, expected in KNOWN.items():
+        limits = five.at([nu])
+        found = [limits.intercept[0], *limits.coefficients[0]]
+        assert found == pytest.approx(expected, abs=5e-9)
+    alike = WordRegression(words(np.eye(537)[0], np.ones(537)))
+    for nu, ratios in ALIKE.items():
+        limits = alike.at([nu])
+        found = np.array([limits.intercept[0], *limits.coefficients[0, :2]])
+        assert found * np.sqrt(537.0) == pytest.approx(ratios, abs=5e-5)
+
+
+def all_sets(rng):
+    """Functions whose means are held against sums over all sets, and their digits."""
+    for power, b in product((0.5, 1.0), (1, 2, 4)):
+        yield random_sum(rng, 9, power, b), ATOL
+    for spread in (1.0, 1e3, 1e7):
+        yield words(rng.normal(size=10), np.exp(rng.random(10) * np.log(spread))), ATOL
+    values, order = rng.normal(size=(2, 8)), rng.permutation(9)
+    values[:, 0] = 0.0
+    blocks = (
+        Blocks(order[:6].reshape(2, 3), values, np.zeros((2, 8))),
+        Blocks.of_words(np.array([1.0, 0.0]), np.zeros(2), order[6:8]),
+    )
+    yield PlainSum(0.2, blocks, 9), 1e-13
+    whole = Blocks(np.array([[2, 0, 1]]), values[:1], np.zeros((1, 8)))
+    yield PlainSum(0.0, (whole,), 3), 1e-13
+
+
+def test_means_are_those_over_all_sets(rng):
+    for f, atol in all_sets(rng):
+        bits = masks(f.n_words)
+        assert_means(f, f.value(bits), bits, atol=atol)
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.25, np.inf])
+def test_words_alone_have_their_own_effects(rng, nu):
+    own = rng.normal(size=40)
+    f = PlainSum(-0.4, (Blocks.of_words(own, np.zeros(40), np.arange(40)),), 40)
+    limits = WordRegression(f).at([nu])
+    assert limits.coefficients[0] == pytest.approx(own, abs=2e-13)
+    assert limits.intercept == pytest.approx([-0.4], abs=2e-13)
+
+
+def test_work_in_parts_is_the_same(rng, monkeypatch):
+    f, weights = random_sum(rng, 30, 0.5, 2), rng.random((2, 31))
+    means, kept = f.mean_by_size(), f.kept(weights)
+    monkeypatch.setattr(sets, "_STORED", 3000)
+    monkeypatch.setattr(sums, "_AT_ONCE", 200)
+    assert f.mean_by_size() == pytest.approx(means, rel=1e-13, abs=1e-15)
+    assert f.kept(weights) == pytest.approx(kept, rel=1e-12, abs=1e-15)
+
+
+def test_many_weights_are_as_one_by_one(rng):
+    f = words(rng.normal(size=12), rng.random(12) + 0.1)
+    weights = (
+        rng.random((40, 2)) @ rng.random((2, 13)) * 10.0 ** rng.integers(-9, 9, (40, 1))
+    )
+    one_by_one = np.concatenate([f.kept(row[None]) for row in weights])
+    assert f.kept(weights) == pytest.approx(one_by_one, rel=1e-11)
+
+
+def test_nothing_that_is_known_has_the_base():
+    f = NormalisedSum(
+        0.3, (Blocks.of_words(np.zeros(4), np.zeros(4), np.arange(4)),), 0.5
+    )
+    assert (f.value(np.eye(4)) == 0.3).all()
+    assert f.mean_by_size() == pytest.approx(np.full(5, 0.3))
+    assert f.kept(np.eye(5)) == pytest.approx(
+        0.3 * np.outer(np.arange(5) / 4, np.ones(4))
+    )
+
+
+def test_equal_words_have_equal_coefficients_and_constants_move_the_intercept():
+    c, own = np.array([1.0, 2.0, 2.0, 5.0, 1.0]), np.array([1.0, -1.0, -1.0, 0.5, 1.0])
+    f = words(own, c)
+    moved = NormalisedSum(3.0, f.blocks, 0.5)
+    limits, more = WordRegression(f).at(NU), WordRegression(moved).at(NU)
+    assert limits.coefficients[:, 0] == pytest.approx(
+        limits.coefficients[:, 4], abs=1e-13
+    )
+    assert limits.coefficients[:, 1] == pytest.approx(
+        limits.coefficients[:, 2], abs=1e-13
+    )
+    assert more.coefficients == pytest.approx(limits.coefficients, abs=1e-12)
+    assert more.intercept == pytest.approx(limits.intercept + 3.0, abs=1e-12)
+
+
+def test_a_thousand_words_have_the_means_of_samples(rng):
+    """4,000 sets of 300 words: |z| > 5 by chance once in a million runs."""
+    f = words(rng.normal(size=1000), rng.integers(1, 5, 1000))
+    bits = rng.random((4000, 1000)).argsort(axis=1) < 300
+    values = f.value(bits)
+    error = values.std() / np.sqrt(len(values))
+    means = f.mean_by_size()
+    assert abs(values.mean() - means[300]) < 5.0 * error
+    assert means[-1] == pytest.approx(f.value(np.ones((1, 1000)))[0], rel=1e-11)
+
+
+# ---- conjunctions, and what is enumerated
+
+
+def drawn(d: int, n: int = 12, seed: int = 0) -> Conjunctions:
+    """Random leaves, of none up to all of d words."""
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(d).tolist() for _ in range(n)]
+    cuts = np.sort(rng.integers(0, d + 1, (n, 2)), axis=1).tolist()
+    present = [order[:p] for order, (p, _) in zip(orders, cuts, strict=True)]
+    absent = [order[p:q] for order, (p, q) in zip(orders, cuts, strict=True)]
+    return Conjunctions.of(rng.normal(size=n).tolist(), present, absent, d, base=0.7)
+
+
+def plainly(f: Conjunctions, bits: np.ndarray) -> np.ndarray:
+    """The formula, a leaf after the other."""
+    total = np.full(len(bits), f.base)
+    for value, present, absent in zip(f.values, f.present, f.absent, strict=True):
+        on = bits[:, present[present >= 0]].all(axis=1)
+        total += value * (on & ~bits[:, absent[absent >= 0]].any(axis=1))
+    return total
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6, 9])
+def test_conjunctions(d):
+    f, bits = drawn(d), masks(d)
+    assert_means(f, plainly(f, bits), bits, atol=1e-13)
+
+
+def test_enumerated_added_and_none():
+    for d in (1, 2, 7):
+        bits, slopes = masks(d), np.arange(1.0, d + 1)
+        f = Enumerated.of(lambda z, slopes=slopes: np.sin(z @ slopes), d)
+        assert_means(f, np.sin(bits @ slopes), bits, atol=1e-13)
+    with pytest.raises(InvalidInput, match="up to 16 words"):
+        Enumerated.of(lambda bits: bits[:, 0], 17)
+    with pytest.raises(InvalidInput, match=r"one for each of 2\^d sets"):
+        Enumerated(np.zeros(5))
+    bits, first, second = masks(5), drawn(5), drawn(5, seed=1)
+    both = AddedSets([(2.0, first), (-0.5, second)], base=1.25)
+    values = 1.25 + 2.0 * plainly(first, bits) - 0.5 * plainly(second, bits)
+    assert_means(both, values, bits, atol=1e-13)
+    none = Conjunctions.of([], [], [], 3, base=2.0)
+    assert_means(none, np.full(8, 2.0), masks(3))
+
+
+# ---- Shapley values from means over sizes, against all orders, all sets and ``shap``
+
+
+def random_trees(d: int, n_leaves: int, seed: int) -> Conjunctions:
+    rng = np.random.default_rng(seed)
+    present, absent = [], []
+    for _ in range(n_leaves):
+        words = rng.permutation(d)[: rng.integers(0, min(d, 6) + 1)].tolist()
+        cut = rng.integers(0, len(words) + 1)
+        present.append(words[:cut])
+        absent.append(words[cut:])
+    return Conjunctions.of(rng.normal(size=n_leaves).tolist(), present, absent, d, 0.7)
+
+
+def by_all_sets(f: Conjunctions) -> np.ndarray:
+    """Σ_S |S|! (d − |S| − 1)! / d! (f(S ∪ j) − f(S)), term by term."""
+    d, phi = f.n_words, np.zeros(f.n_words)
+    for bits in itertools.product([0, 1], repeat=d):
+        z, m = np.array(bits), sum(bits)
+        for j in np.flatnonzero(z == 0):
+            more = z.copy()
+            more[j] = 1
+            gain = np.diff(f.value(np.array([z, more])))[0]
+            phi[j] += gain * math.factorial(m) * math.factorial(d - m - 1)
+    return phi / math.factorial(d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6, 9])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_values_are_those_of_all_sets(d, seed):
+    f = random_trees(d, 12, seed)
+    np.testing.assert_allclose(word_shapley(f), by_all_sets(f), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 29, 300, 2000])
+def test_values_add_up_to_the_text_less_the_empty_text(d):
+    f = random_trees(d, 40, seed=d)
+    ends = f.value(np.array([np.ones(d), np.zeros(d)]))
+    total = word_shapley(f).sum()
+    assert total == pytest.approx(ends[0] - ends[1], abs=1e-10)
+
+
+def test_products_absent_words_and_constants_are_shared_as_they_should():
+    f = Conjunctions.of([3.0], [[0, 2, 3]], [[]], 6)
+    np.testing.assert_allclose(word_shapley(f), [1, 0, 1, 1, 0, 0], atol=1e-14)
+    f = Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], 50)
+    assert np.abs(word_shapley(f)[3:]).max() < 1e-13
+    f = Conjunctions.of([0.0], [[0]], [[]], 7, base=5.0)
+    np.testing.assert_allclose(word_shapley(f), 0.0, atol=1e-14)
+
+
+def test_values_are_those_of_the_package():
+    shap = pytest.importorskip("shap")
+    f = random_trees(8, 20, seed=5)
+    explainer = shap.explainers.ExactExplainer(
+        lambda bits: f.value(np.asarray(bits) > 0.5),
+        shap.maskers.Independent(np.zeros((1, 8))),
+    )
+    result = explainer(np.ones((1, 8)), silent=True).values[0]
+    np.testing.assert_allclose(word_shapley(f), result, atol=1e-10)
+
+
+# ---- pairs of words, and sets of one size
+
+
+def test_value_counts_each_pair_once():
+    pairs = np.array([[0.0, 5.0], [5.0, 0.0]])
+    f = WordPairs(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0]), pairs)
+    bits = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], bool)
+    np.testing.assert_array_equal(f.value(bits), [1.0, 12.0, 22.0, 38.0])
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5])
+def test_all_sets_of_a_size_are_there_once(size):
+    bits = sets_of_size(5, size)
+    assert (bits.sum(axis=1) == size).all()
+    assert len(np.unique(bits, axis=0)) == len(bits)
+    assert len(bits) == [1, 5, 10, 10, 5, 1][size]
+
+
+def test_random_sets_have_their_sizes_and_all_words_alike():
+    """Counts of words within 5 deviations: once in 3e5 seeds; this one is fixed."""
+    sizes = np.repeat([0, 2, 5], 4000)
+    bits = random_sets(5, sizes, np.random.default_rng(0))
+    assert (bits.sum(axis=1) == sizes).all()
+    shares = bits[sizes == 2].mean(axis=0)
+    assert np.abs(shares - 0.4).max() < 5 * np.sqrt(0.24 / 4000)
