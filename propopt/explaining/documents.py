@@ -21,8 +21,8 @@ from propopt.base.checks import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
+from propopt.base.text import Reason
 from propopt.explaining.conditional import ConditionalRow
-from propopt.explaining.explainers.documents import DRAWS, DocumentShapley
 from propopt.explaining.fitted_rows import FittedReference, joint_proof
 from propopt.explaining.plan import (
     OF_TABLES,
@@ -35,14 +35,18 @@ from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.draws import N_BLOCKS
+from propopt.laws.perturbations import shapley_orders
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.losses import SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.results.explanation import Explanation
 from propopt.results.target_error import exact_target, unknown_target
+from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
+from propopt.structures.subsets.sets import SetFunction
+from propopt.structures.subsets.words import word_shapley
 from propopt.tables.documents import (
     Document,
     TextSchema,
@@ -57,6 +61,9 @@ from propopt.tables.frames import Labels, aligned, listed
 
 _N_SAMPLES: Final = 5000
 """Texts for each document whose limits have to be estimated."""
+
+_ORDERS: Final = DrawPlan(100)
+"""Orders of the words of a document that is not read, each walked both ways."""
 
 EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 
@@ -170,22 +177,50 @@ class JointDocuments:
     def _shapley(self) -> Estimate:
         """Shapley values by deletion, against the empty text."""
         rng = read_rng(self.settings.rng)
-        result = DocumentShapley.all_of(self.function, self.documents, rng)
-        sources = "; ".join(dict.fromkeys(phi.source for phi in result))
-        sampled = [phi for phi in result if phi.blocks is not None]
+        readings = read_documents(self.function, self.documents)
+        for reading in readings:
+            reading.refuse()
+        result = [
+            self._shapley_of(document, reading.words, rng)
+            for document, reading in zip(self.documents, readings, strict=True)
+        ]
+        sampled = [phi for phi in result if not phi.exact]
         each = [  # exact values are the same in each block
-            np.tile(phi.values, (N_BLOCKS, 1)) if phi.blocks is None else phi.blocks
+            np.tile(phi.values, (N_BLOCKS, 1, 1)) if phi.blocks is None else phi.blocks
             for phi in result
         ]
-        blocks = [self._placed([b[k] for b in each]) for k in range(N_BLOCKS)]
+        blocks = [self._placed([b[k, 0] for b in each]) for k in range(N_BLOCKS)]
+        sources = "; ".join(dict.fromkeys(phi.source for phi in result))
         return Estimate(
-            values=self._placed([phi.values for phi in result]),
+            values=self._placed([phi.values[0] for phi in result]),
             source=f"Shapley values by deletion: {sources}",
             exact=not sampled,
-            notes=tuple(dict.fromkeys(phi.reason for phi in sampled)),
+            notes=tuple(dict.fromkeys(note for phi in sampled for note in phi.notes)),
             blocks=np.stack(blocks) if sampled else None,
-            n_draws=2 * DRAWS.n_samples if sampled else 0,
+            n_draws=2 * _ORDERS.n_samples if sampled else 0,
         )
+
+    def _shapley_of(
+        self, document: Document, read: SetFunction | Reason, rng: np.random.Generator
+    ) -> Estimate:
+        """Of one document (1, d): exactly where all sets cost no more than draws do."""
+        d, source = document.n_words, "exact"
+        # orders ask for each text on their way, and share both ends
+        n_draws = 2 * _ORDERS.n_samples * (d - 1) + 2
+        if isinstance(read, Reason) and 0 < d <= MOST_ENUMERATED and 2**d <= n_draws:
+            source = "exact (all sets of words)"
+            read = enumerated_words(self.function, document)
+        if d == 0:
+            return Estimate(values=np.zeros((1, 0)), source=source, exact=True)
+        if not isinstance(read, Reason):
+            phi = word_shapley(read)[None]
+            return Estimate(values=phi, source=source, exact=True)
+        at = self.function.of_document(document)
+        nothing, text = np.zeros((1, d)), np.ones((1, d))
+        drawn = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
+        n_draws, notes = 2 * _ORDERS.n_samples, (read.reason,)
+        source = "orders of the words"
+        return Estimate.of_blocks(drawn, source=source, n_draws=n_draws, notes=notes)
 
     def _given(self, carrier: Any) -> Estimate:
         """Attributions made elsewhere, of the same documents and words."""

@@ -13,7 +13,6 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_positive
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import row_blocks
-from propopt.functions.function import Function
 from propopt.functions.jumps import DOUBLE, SINGLE, Jumps, as_numbers
 from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
 from propopt.tables.frames import listed
@@ -175,13 +174,3 @@ def observed_in(table: Array) -> tuple[Atoms | None, ...]:
     """The values of each column of a table of numbers."""
     atoms = (Atoms.of(column) for column in table.T)
     return tuple(a if len(a.values) <= MOST_ATOMS else None for a in atoms)
-
-
-# ---- Which columns move
-
-
-def numeric_columns(function: Function, points: Points) -> NDArray[np.bool_]:
-    """Which encoded columns are numbers, (D,)."""
-    if function.schema is None:
-        return np.full(points.shape[1], function.encoding is None)  # words are none
-    return ~function.schema.categorical

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 import pandas as pd
@@ -20,11 +19,11 @@ from propopt.base.text import Quantity, Reason, printable
 from propopt.functions.function import (
     EXACT,
     NO_SUM,
-    Function,
     OfFunction,
+    OfModel,
     WeightedFunctions,
 )
-from propopt.functions.models import TRIAL_ROWS, Trial
+from propopt.functions.jumps import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
 from propopt.losses.faithfulness import Estimate
@@ -63,6 +62,9 @@ def _refusal(vectoriser: CountsWords, schema: TextSchema) -> str | None:
         if Counter(analyse(document.text)) != Counter(analyse(bag)):
             return f"the model reads other words in document {n} than the rule finds"
     return None
+
+
+Said = TypeVar("Said")
 
 
 # ---- A model of texts at one document: a function of which of its words are kept
@@ -117,17 +119,16 @@ class DocumentFunction(OfFunction):
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         del labels
-        return self.function.asked.values(self.document.each(self._bits(points)))
+        texts = self.document.each(self._bits(points))
+        return self.function.texts_value(texts, finite=False)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         del labels
         bits = self._bits(points)
-        values = self.function.texts_value(self.document.each(bits))
-        without = self.function.texts_value(
-            text for row in bits for text in without_each(self.document, row)
-        )
         effects = np.zeros(points.shape)
-        effects[bits] = np.repeat(values, bits.sum(axis=1)) - without
+        if len(points):
+            own = self.function.effects_in([self.document] * len(bits), list(bits))
+            effects[bits] = np.concatenate(own)
         return effects
 
     def _bits(self, points: Points) -> Truths:
@@ -161,7 +162,7 @@ _REFERENCE: Final = np.array([1.0, 0.0, 0.0])
 _REFERENCE.setflags(write=False)
 
 
-# ---- A model of texts that is asked in batches, which a first few texts try
+# ---- A model of texts, which a first few texts try
 
 
 CHARACTER_BYTES = 8
@@ -169,69 +170,6 @@ CHARACTER_BYTES = 8
 
 SHOWN = 60
 """Characters of a text in a message."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class AskedModel:
-    """One output of a model of texts; what it is asked is counted."""
-
-    name: str  # for messages
-    # its method and output; the method is given a list of texts
-    readout: Readout | TorchModel
-    calls: Calls  # where texts are counted
-    batch_rows: int = sys.maxsize  # the most texts of one call
-    trial: Trial = field(default_factory=Trial)  # what is known of the model so far
-
-    def values(self, texts: Iterable[str], *, finite: bool = False) -> Values:
-        """Values of texts (n,), which may be made one after the other.
-
-        If they are to be finite, one that is not is refused.
-        """
-        parts = []
-        for batch in self._batches(texts):
-            self.calls.add(len(batch))
-            parts.append(self._asked(self.readout, batch))
-            if not self.trial.done:
-                few = batch[: min(TRIAL_ROWS, self.batch_rows)]
-                ask = partial(self._asked, self.readout.answers, few)
-                self.trial.ask_twice(ask, len(few), self.calls, self.name)
-            good = np.isfinite(parts[-1])
-            if finite and not good.all():
-                n = int(good.argmin())
-                raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def _asked(self, ask: Callable[[Any, Labels], Any], texts: list[str]) -> Any:
-        """What the model says; where it fails, for which texts."""
-        try:
-            return ask(texts, Labels())
-        except Exception as error:
-            error.add_note(
-                f"{self.name} was given {len(texts)} texts, of which the first is "
-                f"{shown(texts[0])}"
-            )
-            raise
-
-    def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Lists of bounded size; a single text may be larger."""
-        most, batch, size = min(MODEL_CALLS.n_rows, self.batch_rows), list[str](), 0
-        for text in texts:
-            more = CHARACTER_BYTES * len(text)
-            if batch and (len(batch) >= most or size + more > MODEL_CALLS.n_bytes):
-                yield batch
-                batch, size = [], 0
-            batch.append(text)
-            size += more
-        if batch:
-            yield batch
-
-    def no_value(self, value: float, text: str) -> str:
-        """What is said where a value is not finite."""
-        return (
-            f"{self.name}: the value is {value} for the text {shown(text)}; texts in "
-            "which words are deleted, and the empty one, need finite values too"
-        )
 
 
 def as_texts(texts: Any, _: Labels) -> list[str]:
@@ -246,7 +184,7 @@ def shown(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TextFunction(Function):
+class TextFunction(OfModel):
     """A function of documents; encoded, they are counts of words (N, D).
 
     The gradient of a word is its effect, f(x) less f of the document in which all its
@@ -284,15 +222,10 @@ class TextFunction(Function):
     (('good', 'food', 'no'), array([[0., 0., 2.]]))
     """
 
-    quantity: Quantity = field()
     values_of: Callable[[list[str]], Any] | Readout | TorchModel | SumOfTexts
     text_schema: TextSchema
     structure: TextStructure | Reason
     vectorisers: tuple[CountsWords, ...] = ()
-    batch_rows: int = field(default=sys.maxsize, kw_only=True)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.quantity})"
 
     @property
     def encoding(self) -> TextSchema:
@@ -314,13 +247,17 @@ class TextFunction(Function):
         return replace(result, units="output", effects=None)
 
     @cached_property
-    def asked(self) -> AskedModel:
-        """The model behind it, which counts what it is asked."""
+    def readout(self) -> Readout | TorchModel:
+        """Its method and output; the method is given a list of texts."""
         own = self.values_of
-        trial = Trial(done=isinstance(own, SumOfTexts))  # whose parts are tried
-        if not isinstance(own, Readout | TorchModel):
-            own = Readout(own, as_texts, "value", None)
-        return AskedModel(repr(self), own, self.calls, self.batch_rows, trial)
+        if isinstance(own, Readout | TorchModel):
+            return own
+        return Readout(own, as_texts, "value", None)
+
+    @cached_property
+    def trial(self) -> Trial:
+        """What is known of it so far; the parts of a sum are tried themselves."""
+        return Trial(done=isinstance(self.values_of, SumOfTexts))
 
     @cached_property
     def calls(self) -> Calls:
@@ -376,20 +313,65 @@ class TextFunction(Function):
         texts, _ = read_texts(X, "X")
         return self.texts_value(texts)
 
-    def texts_value(self, texts: Iterable[str]) -> Values:
+    def texts_value(self, texts: Iterable[str], *, finite: bool = True) -> Values:
         """Values of texts, known or not, (n,): calls are counted.
 
         Parameters
         ----------
         texts : iterable of str
             They may be made one after the other: so many are taken as one call holds.
+        finite : bool
+            Whether values have to be finite.
 
         Raises
         ------
         InvalidInput
-            If a value is not finite; the first such text is named.
+            If one is not; the first such text is named.
         """
-        return self.asked.values(texts, finite=True)
+        parts = []
+        for batch in self._batches(texts):
+            self.calls.add(len(batch))
+            parts.append(self._asked(self.readout, batch))
+            if not self.trial.done:
+                few = batch[: min(TRIAL_ROWS, self.batch_rows)]
+                ask = partial(self._asked, self.readout.answers, few)
+                self.trial.ask_twice(ask, len(few), self.calls, repr(self))
+            good = np.isfinite(parts[-1])
+            if finite and not good.all():
+                n = int(good.argmin())
+                raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _asked(self, ask: Callable[[Any, Labels], Said], texts: list[str]) -> Said:
+        """What the model says; where it fails, for which texts."""
+        try:
+            return ask(texts, Labels())
+        except Exception as error:
+            error.add_note(
+                f"{self!r} was given {len(texts)} texts, of which the first is "
+                f"{shown(texts[0])}"
+            )
+            raise
+
+    def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Lists of bounded size; a single text may be larger."""
+        most, batch, size = min(MODEL_CALLS.n_rows, self.batch_rows), list[str](), 0
+        for text in texts:
+            more = CHARACTER_BYTES * len(text)
+            if batch and (len(batch) >= most or size + more > MODEL_CALLS.n_bytes):
+                yield batch
+                batch, size = [], 0
+            batch.append(text)
+            size += more
+        if batch:
+            yield batch
+
+    def no_value(self, value: float, text: str) -> str:
+        """What is said where a value is not finite."""
+        return (
+            f"{self!r}: the value is {value} for the text {shown(text)}; texts in "
+            "which words are deleted, and the empty one, need finite values too"
+        )
 
     @property
     def is_read(self) -> bool:
@@ -484,32 +466,39 @@ class TextFunction(Function):
         )
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        documents = self.documents_at(points, labels)
-        return self.asked.values(document.text for document in documents)
+        texts = (document.text for document in self.documents_at(points, labels))
+        return self.texts_value(texts, finite=False)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         documents = self.documents_at(points, labels)
         return self.text_schema.placed(documents, self.effects_in(documents))
 
-    def effects_in(self, documents: Sequence[Document]) -> list[Values]:
+    def effects_in(
+        self, documents: Sequence[Document], kept: Sequence[Truths] | None = None
+    ) -> list[Values]:
         """F of each document less f of it without each of its words, (d,) each.
 
         Parameters
         ----------
         documents : sequence of Document
             Known or not.
+        kept : sequence of arrays (d,), optional
+            Which of their words stand in them; all by default. Effects are of these.
 
         Raises
         ------
         InvalidInput
             If a value of f is not finite.
         """
-        values = self.texts_value(document.text for document in documents)
+        if kept is None:
+            kept = [np.ones(document.n_words, bool) for document in documents]
+        pairs = list(zip(documents, kept, strict=True))
+        values = self.texts_value(document.without(bits) for document, bits in pairs)
         without = self.texts_value(
-            text for document in documents for text in without_each(document)
+            text for pair in pairs for text in without_each(*pair)
         )
-        ends = np.cumsum([document.n_words for document in documents], dtype=np.intp)
-        parts = np.split(without, ends)[: len(documents)]
+        ends = np.cumsum([bits.sum() for bits in kept], dtype=np.intp)
+        parts = np.split(without, ends)[: len(pairs)]
         return [value - part for value, part in zip(values, parts, strict=True)]
 
 
@@ -525,7 +514,7 @@ class SumOfTexts:
         """Values, shape (n,): each part is asked once."""
         values = np.full(len(texts), self.base)
         for weight, part in self.terms:
-            values += weight * part.asked.values(texts)
+            values += weight * part.texts_value(texts, finite=False)
         return values
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,9 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, Reason
 from propopt.functions.differences import observed_in, read_step
-from propopt.functions.function import Function
+from propopt.functions.function import Function, OfModel
 from propopt.functions.images import ImageShape
 from propopt.functions.models import (
-    CalledModel,
     ComplexStep,
     ExactModel,
     GivenGradient,
@@ -162,9 +161,6 @@ def refuse_text_model(model: Any) -> None:
             f"model: {name_of(model)} begins with {name_of(found[0])}, which takes "
             "texts; tell wrap of them: wrap(model, data=texts), with a list or Series"
         )
-
-
-Wrapped: TypeAlias = CalledModel | TorchModel | TextFunction | ExactModel
 
 
 def wrap(
@@ -370,7 +366,7 @@ _OWN: Final = "has its own; leave the argument out"
 
 
 def _told(
-    function: Wrapped,
+    function: OfModel,
     batch_rows: int | None,
     outcome: str | None,
 ) -> Function:
@@ -379,10 +375,7 @@ def _told(
         function = replace(function, quantity=function.quantity.of_outcome(outcome))
     if batch_rows is None:
         return function
-    most = read_count(batch_rows, "batch_rows")
-    if isinstance(function, ExactModel):  # formulas call nothing
-        return function
-    return replace(function, batch_rows=most)
+    return replace(function, batch_rows=read_count(batch_rows, "batch_rows"))
 
 
 def _wrapped(
@@ -393,7 +386,7 @@ def _wrapped(
     gradient: Callable[[Any], object] | None,
     schema: TableSchema | None,
     label: str,
-) -> Wrapped:
+) -> OfModel:
     """The function of a model with methods, or of a callable."""
     refuse_text_model(model)
     quantity = read_output(model, output)
@@ -452,10 +445,10 @@ def _given(
         raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
     if step is not None:
         raise InvalidInput("give a step or a gradient, not both")
-    return GivenGradient(name, readout, gradient, readout.table)
+    return GivenGradient(name, readout, gradient)
 
 
-def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Wrapped:
+def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> OfModel:
     if schema is not None and schema.categorical.any():
         raise InvalidInput(
             "data: a torch module takes numbers, and there are categorical columns; "
