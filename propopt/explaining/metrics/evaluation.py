@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, final
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Attributions, Truths
+from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Baseline
@@ -29,7 +28,7 @@ from propopt.explaining.metrics.metric import (
     attributions_of,
     read_size,
 )
-from propopt.explaining.metrics.sensitivity import Noisy, row_means
+from propopt.explaining.metrics.sensitivity import Noisy
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
@@ -218,6 +217,8 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
 class PredictionGap(Noisy, FaithfulnessMetric):
     """Mean of |f(x) − f(x')| where x' has noise in some features only."""
 
+    of_important: ClassVar[bool]  # whether these are the important ones
+
     k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
@@ -227,18 +228,17 @@ class PredictionGap(Noisy, FaithfulnessMetric):
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         size = read_size(self.k, attributions.shape[1])
-        noisy = self._noisy(largest_of_rows(attributions, size))
+        noisy = largest_of_rows(attributions, size) == self.of_important
         points, values = task.points, task.value(task.points)
 
         def gap(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise * noisy[rows, None]
             return np.abs(task.value(moved) - values[rows, None])
 
-        return self._reduced(task.fixed, task.rng, gap, row_means)
+        return self._reduced(task.fixed, task.rng, gap)
 
-    @abstractmethod
-    def _noisy(self, important: Truths) -> Truths:
-        """True where there is noise, (N, D)."""
+    def _over(self, values: Array) -> Array:
+        return values.mean(axis=1)
 
 
 @final
@@ -273,9 +273,7 @@ class PGI(PredictionGap):
     """
 
     better: ClassVar[Better] = "higher"
-
-    def _noisy(self, important: Truths) -> Truths:
-        return important
+    of_important: ClassVar[bool] = True
 
 
 @final
@@ -299,6 +297,4 @@ class PGU(PredictionGap):
     """
 
     better: ClassVar[Better] = "lower"
-
-    def _noisy(self, important: Truths) -> Truths:
-        return ~important
+    of_important: ClassVar[bool] = False
