@@ -127,7 +127,7 @@ def test_boosted_classifiers_add_up_to_their_margin():
 def test_of_a_linear_model_drawn_orders_are_exact():
     model = Blind(LinearRegression())
     rule = rows_of(po.wrap(model, data=X), X)
-    drawn = rule.of(*rule.function.read(X[:10]), "shapley")
+    drawn = rule.of(*rule.function.read(X[:10]))
     # φ_j = β_j (x_j − b_j): draws differ by their background rows alone
     assert drawn.estimate.blocks.shape == (10, 10, X.shape[1])
     assert drawn.estimate.n_draws == 200
@@ -142,7 +142,7 @@ def smooth():
 def test_drawn_orders_estimate_exact_shapley_values(smooth):
     function = po.wrap(smooth, data=X)
     rule = rows_of(function, X[:20])
-    drawn = rule.of(*rule.function.read(X[40:60]), "shapley").estimate
+    drawn = rule.of(*rule.function.read(X[40:60])).estimate
     exact = all_orders(function, X[40:60], X[:20])
     scores = (drawn.values - exact)[:, :4]
     scores /= drawn.standard_errors[:, :4]
@@ -156,7 +156,7 @@ def test_orders_walked_both_ways_are_exact_for_pairs_of_features():
     table = X[["a", "b", "c"]]
     function = po.wrap(lambda P: P[:, 0] * P[:, 1] - P[:, 1] * P[:, 2], data=None)
     rule = rows_of(function, table[:1].to_numpy())
-    drawn = rule.of(*rule.function.read(table[5:15].to_numpy()), "shapley").estimate
+    drawn = rule.of(*rule.function.read(table[5:15].to_numpy())).estimate
     exact = all_orders(function, table[5:15].to_numpy(), table[:1].to_numpy())
     np.testing.assert_allclose(drawn.values, exact, atol=1e-12)
     assert drawn.standard_errors.max() <= 1e-12
@@ -164,7 +164,7 @@ def test_orders_walked_both_ways_are_exact_for_pairs_of_features():
 
 def test_every_block_of_drawn_orders_adds_up(smooth):
     rule = rows_of(po.wrap(smooth, data=X))
-    drawn = rule.of(*rule.function.read(X[:10]), "shapley")
+    drawn = rule.of(*rule.function.read(X[:10]))
     sums = drawn.estimate.blocks.sum(axis=2)
     np.testing.assert_allclose(sums, np.tile(drawn.total, (10, 1)), atol=1e-12)
 
