@@ -34,8 +34,8 @@ from propopt.explaining.targets import (
 )
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
+from propopt.functions.means import SampledMean
 from propopt.functions.outputs import Output, Target
-from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
 from propopt.losses import PairwiseRobustness, SharedRobustness

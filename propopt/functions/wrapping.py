@@ -400,7 +400,11 @@ def _wrapped(
             )
         check_data(model, list(schema.header), label)
     if gradient is not None:
-        return _given(gradient, step, _readout(model, quantity, index), name)
+        if not callable(gradient):
+            raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
+        if step is not None:
+            raise InvalidInput("give a step or a gradient, not both")
+        return GivenGradient(name, _readout(model, quantity, index), gradient)
     if step == "complex":
         if has_method(model, METHODS[quantity]):
             raise InvalidInput(
@@ -436,16 +440,6 @@ def _is_plain(data: Any) -> bool:
 def _refuse(argument: str, value: object, why: str) -> None:
     if value is not None:
         raise InvalidInput(f"{argument}: {why}")
-
-
-def _given(
-    gradient: Callable[[Any], object], step: object, readout: Readout, name: Quantity
-) -> GivenGradient:
-    if not callable(gradient):
-        raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
-    if step is not None:
-        raise InvalidInput("give a step or a gradient, not both")
-    return GivenGradient(name, readout, gradient)
 
 
 def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> OfModel:

@@ -23,7 +23,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.functions.sampled_means import SampledMean
+from propopt.functions.means import SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.structures.products.sums import ProductShapley
 
