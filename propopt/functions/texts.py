@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -29,39 +28,11 @@ from propopt.functions.torch_modules import TorchModel
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
-from propopt.structures.tfidf.vectorisers import VECTORISERS, CountsWords
+from propopt.structures.tfidf.vectorisers import CountsWords
 from propopt.tables.columns import Categorical
 from propopt.tables.documents import Document, TextSchema, read_texts
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
-
-
-# ---- A model of texts as a function under explanation
-
-
-def bag_refusal(vectorisers: Sequence[CountsWords], schema: TextSchema) -> str | None:
-    """Why counts of words do not tell what a model says; None if they do.
-
-    Vectorisers that count single words do, where they find the same in each document of
-    the schema and in the bag of its words.
-    """
-    if not vectorisers:
-        return "the order of words may matter to the model"
-    reasons = (_refusal(vectoriser, schema) for vectoriser in vectorisers)
-    return next((reason for reason in reasons if reason is not None), None)
-
-
-def _refusal(vectoriser: CountsWords, schema: TextSchema) -> str | None:
-    if type(vectoriser) not in VECTORISERS:
-        return f"{type(vectoriser).__name__} may count more than words"
-    if vectoriser.analyzer != "word" or tuple(vectoriser.ngram_range) != (1, 1):
-        return "the model counts more than single words"
-    analyse = vectoriser.build_analyzer()
-    for n, document in enumerate(schema.documents):
-        bag = schema.bag(schema.counts([document])[0])
-        if Counter(analyse(document.text)) != Counter(analyse(bag)):
-            return f"the model reads other words in document {n} than the rule finds"
-    return None
 
 
 Said = TypeVar("Said")
@@ -192,9 +163,8 @@ class TextFunction(OfModel):
     many values as the document has words. A document without any word is a row of
     zeros, and its effects are 0.
 
-    The model is given texts as they were written, in lists. A row of counts is turned
-    into one by :meth:`document`: into the document of the schema that has these counts,
-    else into a bag of words, for models that are known to count words and nothing else.
+    The model is given texts as they were written, in lists: a row of counts is the
+    document of the schema that has these counts.
 
     Parameters
     ----------
@@ -411,10 +381,6 @@ class TextFunction(OfModel):
         self.text_schema.check_words(documents, what)
         return documents
 
-    def document(self, point: Points) -> Document:
-        """The document of one row of counts (D,); see :meth:`documents_at`."""
-        return self.documents_at(point[None])[0]
-
     def documents_at(
         self, points: Points, labels: Labels | None = None
     ) -> list[Document]:
@@ -431,39 +397,24 @@ class TextFunction(OfModel):
         Raises
         ------
         InvalidInput
-            If the order of words may matter to the model, and no document or several
-            have these counts.
+            If no document has these counts, or several have.
         """
         rows = zip(self.text_schema.known(points, labels), points, strict=True)
-        return [self._chosen(documents, point) for documents, point in rows]
+        return [self._only(documents, point) for documents, point in rows]
 
-    @cached_property
-    def bag_refusal(self) -> str | None:
-        """Why counts of words do not tell the value; None if they do."""
-        return bag_refusal(self.vectorisers, self.text_schema)
-
-    def _chosen(self, documents: list[Document], point: Points) -> Document:
-        """One of the documents with such counts, or their bag of words."""
+    def _only(self, documents: list[Document], point: Points) -> Document:
+        """The document with such counts; several may be the same text."""
         if len({document.text for document in documents}) == 1:
             return documents[0]
-        if self.bag_refusal is not None:
-            raise InvalidInput(f"{self!r}: {self.bag_refusal}, {self._unknown(point)}")
-        if documents:
-            return documents[0]
-        return self.text_schema.document_of(self.text_schema.bag(point))
-
-    def _unknown(self, point: Points) -> str:
         alike = self.text_schema.alike(point)
-        if alike:
-            return (
-                f"and documents {listed(alike)} of `data` have the same words, each as "
-                "often; explain the texts themselves, or one at a time by "
-                "of_document(text)"
-            )
-        return (
-            "and no document of `data` has such counts of words; give wrap all "
+        reason = (
+            f"documents {listed(alike)} of `data` have the same words, each as often; "
+            "explain the texts themselves, or one at a time by of_document(text)"
+            if alike
+            else "no document of `data` has such counts of words; give wrap all "
             "documents that are to be explained, as data"
         )
+        raise InvalidInput(f"{self!r}: {reason}")
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         texts = (document.text for document in self.documents_at(points, labels))

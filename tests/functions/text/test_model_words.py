@@ -67,9 +67,7 @@ def test_models_that_see_words_alone(name):
     assert text_vectorisers(model)
     assert word_rule_of(model) == VectoriserWords()
     f = po.wrap(model, data=TEXTS)
-    assert f.bag_refusal is None
-    points, _ = f.read(TEXTS)
-    assert f.value_at(2 * points).shape == (6,)
+    assert f.vectorisers
     with pytest.raises(po.errors.InvalidInput, match="which takes texts"):
         po.wrap(model)
 
@@ -131,13 +129,7 @@ def test_a_model_that_sees_more_than_words():
     model = make_pipeline(union, LogisticRegression()).fit(TEXTS, LABELS)
     assert text_vectorisers(model) == []
     f = po.wrap(model, data=TEXTS)
-    assert f.bag_refusal == "the order of words may matter to the model"
     assert f.gradient(TEXTS).shape == (6, len(f.text_schema.names))
-
-
-def test_a_vectoriser_of_ones_own_may_count_more_than_words():
-    f = po.wrap(pipeline(Own()).fit(TEXTS, LABELS), data=TEXTS)
-    assert f.bag_refusal == "Own may count more than words"
 
 
 def test_models_of_tables_begin_with_no_vectoriser():

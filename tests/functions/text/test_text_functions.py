@@ -175,35 +175,11 @@ def test_values_that_are_not_finite_name_the_text():
 
 
 class TestRowsThatAreNoDocument:
-    def test_become_bags_where_the_model_counts_words(self):
+    def test_are_refused(self):
         f = po.wrap(classifier(), data=NOTES)
         points, _ = f.read(NOTES)
-        bag = f.text_schema.decode(2 * points[:1])
-        expected = classifier().predict_proba(bag)[0, 1]
-        assert f.value_at(2 * points[:1])[0] == expected
-        assert f.document(2 * points[0]).text == bag[0]
-
-    @pytest.mark.parametrize(
-        ("model", "reason"),
-        [
-            (lambda texts: [len(t) for t in texts], "the order of words may matter"),
-            (classifier(ngram_range=(1, 2)), "the model counts more than single words"),
-            (classifier(analyzer="char"), "the model counts more than single words"),
-        ],
-    )
-    def test_are_refused_where_order_may_matter(self, model, reason):
-        f = po.wrap(model, data=NOTES)
-        points, _ = f.read(NOTES)
         f.value_at(points[:4])
-        with pytest.raises(InvalidInput, match=f"{reason}.*no document of `data`"):
-            f.value_at(2 * points)
-
-    def test_are_refused_where_the_rule_finds_other_words(self):
-        model = classifier(token_pattern=r"[\w-]+")
-        data = ["good-ish food", "good"]
-        f = po.wrap(model, data=po.TextSchema.of(data))
-        points, _ = f.read(data)
-        with pytest.raises(InvalidInput, match="reads other words in document 0"):
+        with pytest.raises(InvalidInput, match="no document of `data`"):
             f.value_at(2 * points)
 
     def test_are_told_apart_by_the_texts_themselves(self):
