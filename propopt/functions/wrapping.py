@@ -529,37 +529,24 @@ def wrapped_by_margin(
 
     That is a sum of trees, a probability is not.
     """
-    rest = None, None, None, told, batch_rows, outcome
-    function = wrap_told(model, target, output, *rest)
-    if output == "auto" and isinstance(function, TextFunction):
-        return _margin_of_texts(model, target, function)
-    # whether a classifier's probabilities are no sum of trees, but its margin is
-    if output != "auto" or function.boxes is not None or function.margin_boxes is None:
+    rest = batch_rows, outcome
+    function = wrap_told(model, target, output, None, None, None, told, *rest)
+    if output != "auto" or not hasattr(model, "predict_proba"):
         return function
-    if not hasattr(model, "predict_proba"):
+    if isinstance(function, TextFunction):
+        is_sum = function.is_read or margins_of(model) is None
+        told = KnownTable(function.text_schema)  # words are not sought again
+    else:
+        is_sum = function.boxes is not None or function.margin_boxes is None
+    if is_sum:
         return function
-    margin = wrap_told(model, target, "margin", *rest)
+    margin = wrap_told(model, target, "margin", None, None, None, told, *rest)
     if isinstance(function, NumericalModel) and isinstance(margin, NumericalModel):
         read = None if function.trees is None else function.trees.margin
         return replace(margin, trees=read)  # it is not read again
-    return margin
-
-
-def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Function:
-    """The margin of a boosted classifier of texts, if that is read and f is not."""
-    boosted = hasattr(model, "predict_proba") and margins_of(model) is not None
-    if function.is_read or not boosted:
+    if isinstance(margin, TextFunction) and not margin.is_read:
         return function
-    margin = wrap(
-        model,
-        target,
-        "margin",
-        data=function.text_schema,
-        batch_rows=function.batch_rows,
-        outcome=function.quantity.outcome,
-    )
-    read = isinstance(margin, TextFunction) and margin.is_read
-    return margin if read else function
+    return margin
 
 
 def _has_gaps(X: Any) -> bool:
