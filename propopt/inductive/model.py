@@ -15,12 +15,11 @@ from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
-from propopt.inductive.bases import FeatureBasis
+from propopt.inductive.bases import FeatureBasis, IndependentFeatures
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
 from propopt.inductive.means import Constants, LeaveOneOut, Mean, NormalLaws
 from propopt.inductive.posterior import (
     ExactPosterior,
-    IndependentFeatures,
     Posterior,
     Queries,
     SparsePosterior,

@@ -19,6 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import propopt as po
 from propopt.inductive import GaussianProcessExplainer
+from propopt.inductive.bases import read_features
 from propopt.inductive.inputs import read_kernel
 from propopt.inductive.means import read_mean
 from propopt.inductive.model import (
@@ -27,7 +28,7 @@ from propopt.inductive.model import (
     log_leave_one_out,
     smoothing,
 )
-from propopt.inductive.posterior import ExactPosterior, read_features
+from propopt.inductive.posterior import ExactPosterior
 
 
 def evidence_case(rng: np.random.Generator, mean: str, features: str) -> Case:
