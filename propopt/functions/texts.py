@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar, final
 
@@ -192,10 +192,13 @@ class TextFunction(OfModel):
     (('good', 'food', 'no'), array([[0., 0., 2.]]))
     """
 
-    values_of: Callable[[list[str]], Any] | Readout | TorchModel | SumOfTexts
+    values_of: Callable[[list[str]], Any] | Readout | TorchModel
     text_schema: TextSchema
     structure: TextStructure | Reason
     vectorisers: tuple[CountsWords, ...] = ()
+    # of a sum its parts, with their weights, and what is added to them
+    terms: tuple[tuple[float, TextFunction], ...] = field(default=(), kw_only=True)
+    base: float = field(default=0.0, kw_only=True)
 
     @property
     def encoding(self) -> TextSchema:
@@ -227,20 +230,17 @@ class TextFunction(OfModel):
     @cached_property
     def trial(self) -> Trial:
         """What is known of it so far; the parts of a sum are tried themselves."""
-        return Trial(done=isinstance(self.values_of, SumOfTexts))
+        return Trial(done=bool(self.terms))
 
     @cached_property
     def calls(self) -> Calls:
         """Texts that the model was given; each part of a sum counts its own."""
-        if not isinstance(self.values_of, SumOfTexts):
-            return Calls()
-        return Calls(parts=tuple(part.calls for _, part in self.values_of.terms))
+        return Calls(parts=tuple(part.calls for _, part in self.terms))
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
         """What it adds up: sums of sums are flat."""
-        own = self.values_of
-        return (own.terms, own.base) if isinstance(own, SumOfTexts) else super().as_sum
+        return (self.terms, self.base) if self.terms else super().as_sum
 
     def _sum_of(self, terms: WeightedFunctions, base: float) -> TextFunction:
         """A function of the same documents, read where all parts are."""
@@ -261,7 +261,9 @@ class TextFunction(OfModel):
         vectorisers = [part.vectorisers for _, part in parts]
         return TextFunction(
             quantity=Quantity.sum_of([(w, part.quantity) for w, part in parts], base),
-            values_of=SumOfTexts(tuple(parts), base),
+            values_of=partial(_added, parts, base),
+            terms=tuple(parts),
+            base=base,
             text_schema=self.text_schema,
             structure=_sum_of_structures(parts, base),
             vectorisers=sum(vectorisers, ()) if all(vectorisers) else (),
@@ -453,20 +455,14 @@ class TextFunction(OfModel):
         return [value - part for value, part in zip(values, parts, strict=True)]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SumOfTexts:
-    """Base + Σ_k weight_k f_k of texts."""
-
-    terms: tuple[tuple[float, TextFunction], ...]  # at least one
-    base: float  # what is added to them
-
-    def __call__(self, texts: list[str]) -> Values:
-        """Values, shape (n,): each part is asked once."""
-        values = np.full(len(texts), self.base)
-        for weight, part in self.terms:
-            values += weight * part.texts_value(texts, finite=False)
-        return values
+def _added(
+    terms: Sequence[tuple[float, TextFunction]], base: float, texts: list[str]
+) -> Values:
+    """Base + Σ_k weight_k f_k of texts, (n,): each part is asked once."""
+    values = np.full(len(texts), base)
+    for weight, part in terms:
+        values += weight * part.texts_value(texts, finite=False)
+    return values
 
 
 def _sum_of_structures(
