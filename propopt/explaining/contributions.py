@@ -280,7 +280,7 @@ class ContributionRule:
         return np.where(numeric, points - np.nan_to_num(means), 1.0)
 
 
-Rule: TypeAlias = TargetRule | ContributionRule
+AnyRule: TypeAlias = TargetRule | ContributionRule
 """How what rows aim at is made: settled, the same whoever else is asked."""
 
 

@@ -19,7 +19,7 @@ from propopt.base.checks import read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import AnchoredRobustness, ConditionalRow
-from propopt.explaining.contributions import Rule
+from propopt.explaining.contributions import AnyRule
 from propopt.explaining.plan import (
     ExplainSettings,
     JointPlan,
@@ -139,7 +139,7 @@ class FittedRows(FittedReference):
     """
 
     plan: JointRows
-    rule: Rule  # how the target of a row is made, settled
+    rule: AnyRule  # how the target of a row is made, settled
     wrapped: bool  # whether the model was given as a Function
 
     def nearest(self, place: Array) -> NDArray[np.intp]:

@@ -17,10 +17,10 @@ from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import printable
 from propopt.explaining.contributions import (
+    AnyRule,
     ContributionChoice,
     ContributionRule,
     ContributionsLike,
-    Rule,
 )
 from propopt.explaining.targets import (
     N_NEIGHBORS,
@@ -238,7 +238,7 @@ class JointRows(JointPlan):
         return PairwiseRobustness(self.graph)
 
     @cached_property
-    def rule(self) -> Rule:
+    def rule(self) -> AnyRule:
         """How slopes are made, or contributions."""
         asked = self.settings
         law, rng, reference = asked.law_of_columns, asked.rng, self.reference
@@ -259,7 +259,7 @@ class JointRows(JointPlan):
         n_features = self.points.shape[1]
         return note_on_interactions(self.labels, n_features, self.settings.interactions)
 
-    def best(self, rule: Rule) -> Explanation:
+    def best(self, rule: AnyRule) -> Explanation:
         """The optimum for what the rule makes, as precisely as is asked."""
         if isinstance(rule, TargetRule):
             best = self.nearest(Targets(estimate=self._slopes(rule)))

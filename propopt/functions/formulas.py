@@ -25,7 +25,7 @@ from propopt.tables.frames import Labels
 # ---- Functions that are sums over features, f(x) = Σ_d φ(x_d)
 
 
-class Formula(Function):
+class ExactFormula(Function):
     """A function of any number of columns, with its exact gradient."""
 
     @property
@@ -57,7 +57,7 @@ class Formula(Function):
         """Its gradient; of a sum over features φ′(x), entry by entry."""
 
 
-class Separable(Formula):
+class Separable(ExactFormula):
     """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d).
 
     Subclasses give φ (``_term``) and its derivative (``_slope``), entry by entry.
@@ -123,7 +123,7 @@ class Power(Separable):
 
 
 @dataclass(frozen=True)
-class Interactions(Formula):
+class Interactions(ExactFormula):
     """Squares and all products, f(x) = Σ_d x_d² + Σ_{d,d'} x_d x_d'.
 
     The second sum runs over all ordered pairs, d = d' among them, so it is (Σ_d x_d)².

@@ -35,7 +35,7 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-Said = TypeVar("Said")
+_Said = TypeVar("_Said")
 
 
 # ---- A model of texts at one document: a function of which of its words are kept
@@ -314,7 +314,7 @@ class TextFunction(OfModel):
                 raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def _asked(self, ask: Callable[[Any, Labels], Said], texts: list[str]) -> Said:
+    def _asked(self, ask: Callable[[Any, Labels], _Said], texts: list[str]) -> _Said:
         """What the model says; where it fails, for which texts."""
         try:
             return ask(texts, Labels())
