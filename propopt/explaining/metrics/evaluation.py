@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar, final
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Attributions
+from propopt.base.arrays import Array, Attributions, Truths
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Baseline
@@ -217,8 +218,6 @@ def _named(pairs: list[tuple[str, Named]], label: str) -> Mapping[str, Named]:
 class PredictionGap(Noisy, FaithfulnessMetric):
     """Mean of |f(x) − f(x')| where x' has noise in some features only."""
 
-    of_important: ClassVar[bool]  # whether these are the important ones
-
     k: int | None = None  # how many features are important
 
     def __post_init__(self) -> None:
@@ -228,7 +227,7 @@ class PredictionGap(Noisy, FaithfulnessMetric):
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         size = read_size(self.k, attributions.shape[1])
-        noisy = largest_of_rows(attributions, size) == self.of_important
+        noisy = self._noisy(largest_of_rows(attributions, size))
         points, values = task.points, task.value(task.points)
 
         def gap(rows: slice, noise: Array) -> Array:
@@ -239,6 +238,10 @@ class PredictionGap(Noisy, FaithfulnessMetric):
 
     def _over(self, values: Array) -> Array:
         return values.mean(axis=1)
+
+    @abstractmethod
+    def _noisy(self, important: Truths) -> Truths:
+        """True where there is noise, (N, D)."""
 
 
 @final
@@ -273,7 +276,9 @@ class PGI(PredictionGap):
     """
 
     better: ClassVar[Better] = "higher"
-    of_important: ClassVar[bool] = True
+
+    def _noisy(self, important: Truths) -> Truths:
+        return important
 
 
 @final
@@ -297,4 +302,6 @@ class PGU(PredictionGap):
     """
 
     better: ClassVar[Better] = "lower"
-    of_important: ClassVar[bool] = False
+
+    def _noisy(self, important: Truths) -> Truths:
+        return ~important
