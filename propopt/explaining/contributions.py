@@ -48,6 +48,7 @@ class ContributionRule:
 
     function: Function  # f
     reference: Reference  # the rows that backgrounds, means and laws are made of
+    kind: ContributionsLike = "shapley"  # what is made, or what was made elsewhere
     law: LawChoice = "auto"  # of the slopes, if they are asked for
     # orders that are drawn for each point, where Shapley values are sampled; until the
     # error is precise, if several points are explained together
@@ -57,24 +58,22 @@ class ContributionRule:
     # (B, D): rows that stand for "feature unknown"; drawn from the reference by default
     background: Points | None = None
 
-    def of(
-        self, points: Points, labels: Labels, contributions: ContributionsLike
-    ) -> Targets:
+    def of(self, points: Points, labels: Labels) -> Targets:
         """Those of rows that are read."""
-        if not isinstance(contributions, str):
-            known = self._given(contributions, points, labels)
-        elif contributions == "shapley":
+        if not isinstance(self.kind, str):
+            known = self._given(self.kind, points, labels)
+        elif self.kind == "shapley":
             rule, generator = self, read_rng(self.rng)
             if self.background is None:
                 rule = replace(self, background=self._drawn(generator))
             known = rule.shapley(points, labels, generator)
-        elif contributions == "slopes":
+        elif self.kind == "slopes":
             base = self._base(self.reference.points)
             known = self._stepped(points, labels, base)
         else:
             raise InvalidInput(
                 "contributions: expected 'shapley', 'slopes' or a table, got "
-                f"{contributions!r}"
+                f"{self.kind!r}"
             )
         told = replace(known.estimate, quantity=self.function.quantity)
         return replace(known, estimate=told)
@@ -91,14 +90,13 @@ class ContributionRule:
         rule.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
-    def of_row(
-        self, points: Points, labels: Labels, kind: ContributionChoice, base: float
-    ) -> Targets:
+    def of_row(self, points: Points, labels: Labels, base: float | None) -> Targets:
         """Those of one row (1, D), the same whoever else is asked; of a settled rule.
 
         Orders are drawn from a stream that the seed and the row's own values name.
         """
-        if kind == "slopes":
+        assert base is not None, "those of the reference have one"
+        if self.kind == "slopes":
             return self._stepped(points, labels, base)
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
         return self.shapley(points, labels, stream, base=base, alone=True)
@@ -280,6 +278,10 @@ class ContributionRule:
         if schema is not None:
             numeric &= ~schema.categorical
         return np.where(numeric, points - np.nan_to_num(means), 1.0)
+
+
+AnyRule: TypeAlias = TargetRule | ContributionRule
+"""How what rows aim at is made: settled, the same whoever else is asked."""
 
 
 def known_means(points: Points) -> Array:

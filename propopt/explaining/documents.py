@@ -21,28 +21,33 @@ from propopt.base.checks import (
 )
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
+from propopt.base.text import Reason
 from propopt.explaining.conditional import ConditionalRow
-from propopt.explaining.explainers.documents import DRAWS, DocumentShapley
 from propopt.explaining.fitted_rows import FittedReference, joint_proof
 from propopt.explaining.plan import (
     OF_TABLES,
     ExplainSettings,
+    JointPlan,
     UnitsChoice,
     stability_in_words,
 )
-from propopt.explaining.targets import LawChoice, Targets, nearest_explanation
+from propopt.explaining.targets import LawChoice, Targets
 from propopt.functions import Function
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.draws import N_BLOCKS
+from propopt.laws.perturbations import shapley_orders
 from propopt.lime.text.explaining_texts import explanation_of_texts
 from propopt.lime.text.text_explanation import TextSubject
-from propopt.lime.text.text_reading import TextLaw
+from propopt.lime.text.text_reading import TextLaw, enumerated_words, read_documents
 from propopt.losses import SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.features import document_graph
 from propopt.results.explanation import Explanation
 from propopt.results.target_error import exact_target, unknown_target
+from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
+from propopt.structures.subsets.sets import SetFunction
+from propopt.structures.subsets.words import word_shapley
 from propopt.tables.documents import (
     Document,
     TextSchema,
@@ -58,26 +63,31 @@ from propopt.tables.frames import Labels, aligned, listed
 _N_SAMPLES: Final = 5000
 """Texts for each document whose limits have to be estimated."""
 
+_ORDERS: Final = DrawPlan(100)
+"""Orders of the words of a document that is not read, each walked both ways."""
+
 EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointDocuments:
+class JointDocuments(JointPlan):
     """Documents, and all that their explanation together depends on.
 
-    Targets are numbers for the words of each, and 0 for all others.
+    Points are counts of words; targets are numbers for the words of each document, and
+    0 for all others.
     """
 
-    settings: ExplainSettings
     function: TextFunction  # f
     documents: Sequence[Document]  # (N,): the texts
-    points: Points  # (N, V): counts of the words of the vocabulary
-    labels: Labels  # names of documents and words
 
     @classmethod
     def of(
-        cls, settings: ExplainSettings, function: TextFunction, X: Any
+        cls,
+        settings: ExplainSettings,
+        function: TextFunction,
+        X: Any,
+        progress: bool | None = None,
     ) -> JointDocuments:
         """Those of texts, all of whose words are in the vocabulary."""
         points, labels = function.read(X)
@@ -87,6 +97,7 @@ class JointDocuments:
             documents=function.documents_of(X),
             points=points,
             labels=labels,
+            progress=progress,
         )
 
     @cached_property
@@ -95,6 +106,14 @@ class JointDocuments:
         given, most = self.settings.graph, self.settings.n_neighbors
         graph = given or document_graph(self.points, most)
         return SharedRobustness(graph, self.points != 0.0)
+
+    @property
+    def weight(self) -> tuple[float | None, str]:
+        """That of robustness, which is zero where nothing is compared."""
+        weight, rule = super().weight
+        if weight is None and self.robust.entry_graph.n_edges == 0:
+            return 0.0, "none: no similar documents share a word"
+        return weight, rule
 
     def targets(self, law: LawChoice | TextLaw) -> Targets:
         """Effects of words, or limits of LIME where its law is asked for; or parts."""
@@ -170,22 +189,50 @@ class JointDocuments:
     def _shapley(self) -> Estimate:
         """Shapley values by deletion, against the empty text."""
         rng = read_rng(self.settings.rng)
-        result = DocumentShapley.all_of(self.function, self.documents, rng)
-        sources = "; ".join(dict.fromkeys(phi.source for phi in result))
-        sampled = [phi for phi in result if phi.blocks is not None]
+        readings = read_documents(self.function, self.documents)
+        for reading in readings:
+            reading.refuse()
+        result = [
+            self._shapley_of(document, reading.words, rng)
+            for document, reading in zip(self.documents, readings, strict=True)
+        ]
+        sampled = [phi for phi in result if not phi.exact]
         each = [  # exact values are the same in each block
-            np.tile(phi.values, (N_BLOCKS, 1)) if phi.blocks is None else phi.blocks
+            np.tile(phi.values, (N_BLOCKS, 1, 1)) if phi.blocks is None else phi.blocks
             for phi in result
         ]
-        blocks = [self._placed([b[k] for b in each]) for k in range(N_BLOCKS)]
+        blocks = [self._placed([b[k, 0] for b in each]) for k in range(N_BLOCKS)]
+        sources = "; ".join(dict.fromkeys(phi.source for phi in result))
         return Estimate(
-            values=self._placed([phi.values for phi in result]),
+            values=self._placed([phi.values[0] for phi in result]),
             source=f"Shapley values by deletion: {sources}",
             exact=not sampled,
-            notes=tuple(dict.fromkeys(phi.reason for phi in sampled)),
+            notes=tuple(dict.fromkeys(note for phi in sampled for note in phi.notes)),
             blocks=np.stack(blocks) if sampled else None,
-            n_draws=2 * DRAWS.n_samples if sampled else 0,
+            n_draws=2 * _ORDERS.n_samples if sampled else 0,
         )
+
+    def _shapley_of(
+        self, document: Document, read: SetFunction | Reason, rng: np.random.Generator
+    ) -> Estimate:
+        """Of one document (1, d): exactly where all sets cost no more than draws do."""
+        d, source = document.n_words, "exact"
+        # orders ask for each text on their way, and share both ends
+        n_draws = 2 * _ORDERS.n_samples * (d - 1) + 2
+        if isinstance(read, Reason) and 0 < d <= MOST_ENUMERATED and 2**d <= n_draws:
+            source = "exact (all sets of words)"
+            read = enumerated_words(self.function, document)
+        if d == 0:
+            return Estimate(values=np.zeros((1, 0)), source=source, exact=True)
+        if not isinstance(read, Reason):
+            phi = word_shapley(read)[None]
+            return Estimate(values=phi, source=source, exact=True)
+        at = self.function.of_document(document)
+        nothing, text = np.zeros((1, d)), np.ones((1, d))
+        drawn = shapley_orders(at.value_at, nothing, text, rng, _ORDERS).blocks[0]
+        n_draws, notes = 2 * _ORDERS.n_samples, (read.reason,)
+        source = "orders of the words"
+        return Estimate.of_blocks(drawn, source=source, n_draws=n_draws, notes=notes)
 
     def _given(self, carrier: Any) -> Estimate:
         """Attributions made elsewhere, of the same documents and words."""
@@ -229,13 +276,9 @@ def fitted_documents(
             "propopt.wrap(model, data=documents) makes one of documents"
         )
     known_word(settings.units, UnitsChoice, "units")
-    plan = JointDocuments.of(settings, function, X)
-    robust, weight = plan.robust, settings.robustness
-    rule = "knee of the curve" if weight is None else "given"
-    if weight is None and robust.entry_graph.n_edges == 0:
-        weight, rule = 0.0, "none: no similar documents share a word"
-    targets = plan.targets(settings.law)
-    best = nearest_explanation(targets, robust, robustness=weight, progress=progress)
+    plan = JointDocuments.of(settings, function, X, progress)
+    _, rule = plan.weight  # graphs are refused before anything is made
+    best = plan.nearest(plan.targets(settings.law))
     stability = (
         f"not computed for more than {MOST_STABLE_WORDS:,} words of documents: see "
         "stability()"
@@ -245,15 +288,12 @@ def fitted_documents(
     parameters = {
         "function": repr(function),
         **best.parameters,
-        "graph": repr(robust.graph),
+        "graph": repr(plan.robust.graph),
         "robustness": "over the words that documents share",
         "weight rule": rule,
         "stability": stability,
     }
-    reference = replace(best, parameters=parameters)
-    return FittedDocuments(
-        settings=settings, function=function, points=plan.points, reference=reference
-    )
+    return FittedDocuments(plan=plan, reference=replace(best, parameters=parameters))
 
 
 MOST_STABLE_WORDS: Final = 20_000
@@ -268,14 +308,12 @@ MOST_STABLE_WORDS: Final = 20_000
 class FittedDocuments(FittedReference):
     """Documents explained together, and answers for others that depend on no others."""
 
-    function: TextFunction
-    settings: ExplainSettings
-    points: Points  # (n, V): how often each has each word
+    plan: JointDocuments
 
     @cached_property
     def directions(self) -> Points:
         """(n, V): of length one, near where rarer words are shared."""
-        return document_coordinates(self.points)
+        return document_coordinates(self.plan.points)
 
     def explain(self, X: Any, progress: bool | None) -> Explanation:
         """Each document by itself; its new words are compared with none."""
@@ -284,7 +322,7 @@ class FittedDocuments(FittedReference):
         asked = self.one_by_one(texts, progress)
         answers = [self._beside_others(text) for text in asked]
         documents, parts, rows = zip(*answers, strict=True)
-        old = self.function.text_schema
+        old = self.plan.function.text_schema
         new = (word for document in documents for word in document.words)
         words = tuple(dict.fromkeys((*old.vocabulary, *new)))
         schema = TextSchema(old.rule, words, documents)
@@ -300,7 +338,7 @@ class FittedDocuments(FittedReference):
         told = exact_target if exact else unknown_target
         parameters = dict(self.reference.parameters)
         del parameters["stability"]
-        near = f"{self.settings.n_neighbors} nearest of {len(self.points)}"
+        near = f"{self.plan.settings.n_neighbors} nearest of {len(self.plan.points)}"
         return self.answer(
             rows,
             Targets(estimate=estimate, **Targets.ends(parts)),
@@ -318,20 +356,21 @@ class FittedDocuments(FittedReference):
 
         What it aims at is that of a function that knows its words alone.
         """
-        own = self.function.text_schema
+        settings, points, f = self.plan.settings, self.plan.points, self.plan.function
+        own = f.text_schema
         document = own.document_of(text)
         schema = TextSchema(own.rule, document.words, (document,))
-        function = replace(self.function, text_schema=schema)
-        law = self.settings.law if document.n_words > 1 else "auto"  # as limits do
-        known = JointDocuments.of(self.settings, function, [text]).targets(law)
+        function = replace(f, text_schema=schema)
+        law = settings.law if document.n_words > 1 else "auto"  # as limits do
+        known = JointDocuments.of(settings, function, [text]).targets(law)
         columns = np.array([own.places.get(x, -1) for x in document.words], np.intp)
-        old, n = columns >= 0, len(self.points)
-        present = self.points[:, columns] * old != 0.0
+        old, n = columns >= 0, len(points)
+        present = points[:, columns] * old != 0.0
         idf = 1.0 + np.log((1.0 + n) / (1.0 + present.sum(axis=0)))
         weighted = document.counts * idf
         size = math.sqrt(float((weighted**2).sum())) or 1.0
         cosines = (self.directions[:, columns] * old * (weighted / size)).sum(axis=1)
-        near = np.argsort(-cosines, kind="stable")[: self.settings.n_neighbors]
+        near = np.argsort(-cosines, kind="stable")[: settings.n_neighbors]
         near = near[cosines[near] > 0.0]
         sums: dict[str, Any] = {}
         if known.base is not None and document.n_words:

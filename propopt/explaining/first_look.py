@@ -17,7 +17,7 @@ from propopt.explaining.fitted_rows import fitted_rows
 from propopt.explaining.plan import (
     ExplainSettings,
     InteractionScores,
-    JointPlan,
+    JointRows,
     TextLaw,
     UnitsChoice,
     stability_in_words,
@@ -28,6 +28,7 @@ from propopt.explaining.targets import (
     LawChoice,
     in_words,
     refuse_no_scale,
+    sizes_of,
     warn_of_patterns,
 )
 from propopt.functions.outputs import Output, Target
@@ -210,10 +211,11 @@ def explain(
     points, labels = told.read(function, X, "X")
     table = told.read(function, data, "data") if has_rows else (points, labels)
     reference = Reference.of_points(*table, function.schema)
-    rows = JointPlan(
+    rows = JointRows(
         settings=settings,
         function=function,
         reference=reference,
+        sizes=sizes_of(function, reference, scale),
         points=points,
         labels=labels,
         progress=progress,
@@ -231,7 +233,7 @@ def explain(
     refuse_no_scale(rows.sizes, reference)
     warn_of_patterns(similar, rows.coordinates)
     known_word(units, UnitsChoice, "units")
-    best = rows.slopes() if units == "scaled" else rows.contributions(rows.parts)
+    best = rows.best(rows.rule)
     verdict = function.jumps
     return replace(
         best,
@@ -242,7 +244,7 @@ def explain(
             "scale": in_words(scale),
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
-            "weight rule": rows.weight_rule,
+            "weight rule": rows.weight[1],
             "stability": stability_in_words(best),
         },
         **function.told(points),

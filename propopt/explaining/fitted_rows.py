@@ -14,20 +14,24 @@ from typing import Any, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points, Truths
+from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import AnchoredRobustness, ConditionalRow
-from propopt.explaining.contributions import ContributionChoice, ContributionRule
-from propopt.explaining.plan import ExplainSettings, JointPlan, with_note
+from propopt.explaining.contributions import AnyRule
+from propopt.explaining.plan import (
+    ExplainSettings,
+    JointPlan,
+    JointRows,
+    with_note,
+)
 from propopt.explaining.targets import (
-    FeatureMetric,
-    TargetRule,
     Targets,
     coordinates_of,
     in_words,
     metric_roots,
+    sizes_of,
 )
 from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_and_told
@@ -54,8 +58,13 @@ _Asked = TypeVar("_Asked")
 class FittedReference(ABC):
     """A joint optimum, beside which others are explained one by one."""
 
-    function: Function  # the model
+    plan: JointPlan  # what was explained together
     reference: Explanation  # the joint optimum
+
+    @property
+    def function(self) -> Function:
+        """The model."""
+        return self.plan.function
 
     @property
     def weights(self) -> tuple[float, float]:
@@ -129,31 +138,22 @@ class FittedRows(FittedReference):
         ‖w − Φ‖² + 2b Σ_j s_j ‖w − w_j‖²  subject to  Σ_d √ω_d w_d = t.
     """
 
+    plan: JointRows
+    rule: AnyRule  # how the target of a row is made, settled
     wrapped: bool  # whether the model was given as a Function
-    table: Reference  # the rows that scales and laws are made of
-    rows: Points  # (n, D): the reference rows, encoded
-    sizes: Array  # (D,): the scale of each feature
-    n_neighbors: int  # how many of them a new row is compared with
-    rule: TargetRule | ContributionRule  # how the target of a row is made, settled
-    kind: ContributionChoice = "shapley"  # which contributions
-    metric: FeatureMetric = "uniform"  # whether ω_d is one, or the mean of Φ_nd²
-
-    @cached_property
-    def coordinates(self) -> Points:
-        """Where the reference rows lie, (n, M)."""
-        return coordinates_of(self.function, self.rows, self.sizes)
 
     def nearest(self, place: Array) -> NDArray[np.intp]:
         """The reference rows that are nearest to a place (M,), nearest first."""
-        apart = distances_between(place[None], self.coordinates)[0]
-        return np.argsort(apart, kind="stable")[: self.n_neighbors]
+        apart = distances_between(place[None], self.plan.coordinates)[0]
+        return np.argsort(apart, kind="stable")[: self.plan.n_neighbors]
 
     @cached_property
     def roots(self) -> Array:
         """√ω, (D,); ones of slopes."""
-        if isinstance(self.rule, TargetRule):
-            return np.ones(self.rows.shape[1])
-        return metric_roots(self._phi, self.metric)
+        phi = self.reference.contributions
+        if phi is None:
+            return np.ones(self.plan.points.shape[1])
+        return metric_roots(phi, self.plan.settings.metric)
 
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own target; of parts, with its own prediction."""
@@ -164,7 +164,7 @@ class FittedRows(FittedReference):
             self.aim(points[[n]], labels.of_positions([n]))
             for n in self.one_by_one(range(len(points)), progress)
         ]
-        places = coordinates_of(self.function, points, self.sizes)
+        places = coordinates_of(self.function, points, self.plan.sizes)
         names = labels.points or range(len(points))
         rows = [*map(self._row, parts, places, names)]
         known, largest = Targets.joined(parts, labels), float(self.roots.max())
@@ -191,25 +191,8 @@ class FittedRows(FittedReference):
 
     def aim(self, point: Points, labels: Labels) -> Targets:
         """What a row (1, D) aims at, the same whoever else is asked."""
-        if isinstance(self.rule, TargetRule):
-            return Targets(estimate=self.rule.at(point, labels))
-        return self.rule.of_row(point, labels, self.kind, self._base)
-
-    @property
-    def _base(self) -> float:
-        """What f is without x."""
-        assert self.reference.base_value is not None, "parts have one"
-        return float(self.reference.base_value[0])
-
-    @property
-    def _phi(self) -> Array:
-        assert self.reference.contributions is not None, "parts have them"
-        return self.reference.contributions
-
-    @cached_property
-    def _used(self) -> Truths:
-        """Columns that contribute to some reference row, (D,)."""
-        return np.asarray(self._phi.any(axis=0))
+        base = self.reference.base_value
+        return self.rule.of_row(point, labels, None if base is None else float(base[0]))
 
     @cached_property
     def _fixed(self) -> Array:
@@ -229,9 +212,10 @@ class FittedRows(FittedReference):
 
     def _sum(self, known: Targets, name: object) -> dict[str, Any]:
         """What a row adds up to, over columns that some reference row or it uses."""
-        if isinstance(self.rule, TargetRule):
+        phi = self.reference.contributions
+        if phi is None:
             return {}
-        own, total = self._used, float(known.total[0])
+        own, total = phi.any(axis=0), float(known.total[0])
         used = own | known.used
         if used.any():
             axes = {"axis": used, "fixed_axis": own}
@@ -268,7 +252,7 @@ class FittedRows(FittedReference):
         self, rows: Sequence[ConditionalRow], known: Targets
     ) -> Program | None:
         """The conditional program of all rows; none in the metric of effects."""
-        if self.metric == "effects":
+        if self.plan.settings.metric == "effects":
             return None
         own, pairs = self.reference.weights
         near = np.stack([row.near for row in rows])
@@ -303,48 +287,34 @@ def fitted_rows(
             "fit: expected at least two reference rows, which are compared with each "
             f"other, got {len(plan.points)}"
         )
-    n_neighbors = int(plan.graph.parameters["n_neighbors"])
-    rule: TargetRule | ContributionRule
-    own: dict[str, Any] = {}
-    if settings.units == "scaled":
-        best, rule = plan.slopes(), plan.rule
-    else:
-        rule = plan.parts.settled(plan.points, seed)
-        best = plan.contributions(rule)
-        own = {"kind": settings.contributions, "metric": settings.metric}
+    _ = plan.graph  # refused before anything is made
+    rule = plan.rule.settled(plan.points, seed)
+    best = plan.best(rule)
     _ = best.attributions  # proved now: all answers depend on them
     told = with_note(best.parameters, note)
     notes = {"notes": told.pop("notes")} if "notes" in told else {}
     told |= {
         "function": repr(plan.function),
         "scale": in_words(settings.scale),
-        **neighbours_in_words(plan.coordinates, n_neighbors),
-        "weight rule": plan.weight_rule,
+        **neighbours_in_words(plan),
+        "weight rule": plan.weight[1],
         **notes,
     }
-    return FittedRows(
-        function=plan.function,
-        wrapped=isinstance(model, Function),
-        table=plan.reference,
-        rows=plan.points,
-        sizes=plan.sizes,
-        n_neighbors=n_neighbors,
-        rule=rule,
-        reference=replace(
-            best,
-            parameters=told,
-            quantity=plan.function.quantity,
-            **plan.function.told(plan.points),
-        ),
-        **own,
+    reference = replace(
+        best,
+        parameters=told,
+        quantity=plan.function.quantity,
+        **plan.function.told(plan.points),
     )
+    wrapped = isinstance(model, Function)
+    return FittedRows(plan=plan, rule=rule, wrapped=wrapped, reference=reference)
 
 
-def neighbours_in_words(coordinates: Points, n_neighbors: int) -> dict[str, str]:
+def neighbours_in_words(plan: JointRows) -> dict[str, str]:
     """What an explanation says of how its rows are compared."""
-    content = np.ascontiguousarray(coordinates, dtype="<f8").tobytes()
+    content = np.ascontiguousarray(plan.coordinates, dtype="<f8").tobytes()
     return {
-        "graph": f"{n_neighbors} nearest of {len(coordinates)} reference rows",
+        "graph": f"{plan.n_neighbors} nearest of {len(plan.points)} reference rows",
         "similarities": "uniform",
         "reference": f"sha256:{hashlib.sha256(content).hexdigest()[:12]}",
     }
@@ -352,7 +322,7 @@ def neighbours_in_words(coordinates: Points, n_neighbors: int) -> dict[str, str]
 
 def _plan(
     settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
-) -> JointPlan:
+) -> JointRows:
     """The reference rows, read with the function and the table of the model."""
     is_schema = isinstance(data, TableSchema)
     table = X if data is None or is_schema else data
@@ -376,10 +346,11 @@ def _plan(
         if len(points) > most:
             kept = np.sort(read_rng(rng).choice(len(points), most, replace=False))
             points, labels = points[kept], labels.of_positions(kept)
-    return JointPlan(
+    return JointRows(
         settings=settings,
         function=function,
         reference=reference,
+        sizes=sizes_of(function, reference, settings.scale),
         points=points,
         labels=labels,
         progress=progress,

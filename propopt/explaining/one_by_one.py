@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import inspect
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, final
 
@@ -11,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
-from propopt.explaining.contributions import ContributionChoice, ContributionRule
+from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.fitted_rows import FittedReference, FittedRows, fitted_rows
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
@@ -43,6 +44,7 @@ class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is An
 
 
 @final
+@dataclass(eq=False, repr=False)
 class Explainer:
     """A model's explainer: fitted to reference rows once, then asked row by row.
 
@@ -143,42 +145,23 @@ class Explainer:
     True
     """
 
-    def __init__(
-        self,
-        model: Any,
-        data: Any = None,
-        *,
-        target: Target = None,
-        output: Output = "auto",
-        outcome: str | None = None,
-        scale: ColumnScale = "std",
-        units: UnitsChoice = "scaled",
-        contributions: ContributionChoice = "shapley",
-        metric: FeatureMetric = "uniform",
-        law: LawChoice | TextLaw = "auto",
-        n_neighbors: int = N_NEIGHBORS,
-        robustness: float | None = None,
-        n_reference: int = MOST_REFERENCE_ROWS,
-        interactions: InteractionScores | None = None,
-        rng: int | np.random.Generator | None = None,
-    ) -> None:
-        self.model = model
-        self.data = data
-        self.target = target
-        self.output = output
-        self.outcome = outcome
-        self.scale = scale
-        self.units = units
-        self.contributions = contributions
-        self.metric = metric
-        self.law = law
-        self.n_neighbors = n_neighbors
-        self.robustness = robustness
-        self.n_reference = n_reference
-        self.interactions = interactions
-        self.rng = rng
-        self._fitted: FittedReference | None = None
-        self._seed = 0
+    model: Any
+    data: Any = None
+    _: KW_ONLY
+    target: Target = None
+    output: Output = "auto"
+    outcome: str | None = None
+    scale: ColumnScale = "std"
+    units: UnitsChoice = "scaled"
+    contributions: ContributionChoice = "shapley"
+    metric: FeatureMetric = "uniform"
+    law: LawChoice | TextLaw = "auto"
+    n_neighbors: int = N_NEIGHBORS
+    robustness: float | None = None
+    n_reference: int = MOST_REFERENCE_ROWS
+    interactions: InteractionScores | None = None
+    rng: int | np.random.Generator | None = None
+    _fitted: FittedReference | None = field(default=None, init=False)
 
     def fit(self, X: Any = None, *, progress: bool | None = None) -> Self:
         """Explain reference rows together, and remember what answers depend on.
@@ -196,8 +179,7 @@ class Explainer:
         InvalidInput
             If an argument cannot be used; the message says what would do.
         """
-        seed = read_seed(self.rng)
-        settings = replace(ExplainSettings.of(vars(self)), rng=seed)
+        settings = replace(ExplainSettings.of(vars(self)), rng=read_seed(self.rng))
         documents = X if self.data is None else self.data
         if isinstance(self.model, TextFunction) or is_documents(documents):
             from propopt.explaining.documents import drawn_documents
@@ -205,7 +187,6 @@ class Explainer:
             self._fitted = drawn_documents(settings, self.model, self.data, X, progress)
         else:
             self._fitted = fitted_rows(settings, self.model, self.data, X, progress)
-        self._seed = seed
         return self
 
     def explain(self, X_new: Any, *, progress: bool | None = None) -> Explanation:
@@ -283,9 +264,7 @@ class Explainer:
                 "save: an Explainer of documents is not saved, for words have no "
                 "schema in a file; save reference_, or fit it again"
             )
-        law = ExplainSettings.of(vars(self)).law_of_columns
-        asked = {"target": self.target, "output": self.output, "law": law}
-        SavedExplainer.of(rows, **asked, seed=self._seed).save(path)
+        SavedExplainer.of(rows).save(path)
 
     @classmethod
     def load(cls, path: str | Path, model: Any) -> Explainer:
@@ -306,23 +285,10 @@ class Explainer:
         FileNotFoundError
             If there is no file.
         """
-        fitted, saved = read_explainer(path, model)
-        is_parts = isinstance(fitted.rule, ContributionRule)
-        loaded = cls(
-            model,
-            units="output" if is_parts else "scaled",
-            contributions=fitted.kind,
-            metric=fitted.metric,
-            target=saved.target,
-            output=saved.output,
-            outcome=None if fitted.wrapped else fitted.function.quantity.outcome,
-            law=saved.law,
-            scale=fitted.sizes,
-            n_neighbors=fitted.n_neighbors,
-            robustness=fitted.weights[1],
-            rng=saved.seed,
-        )
-        loaded._fitted, loaded._seed = fitted, saved.seed
+        fitted = read_explainer(path, model)
+        settings, own = vars(fitted.plan.settings), inspect.signature(cls).parameters
+        loaded = cls(model, **{name: x for name, x in settings.items() if name in own})
+        loaded._fitted = fitted
         return loaded
 
     @property

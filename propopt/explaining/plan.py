@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import printable
 from propopt.explaining.contributions import (
+    AnyRule,
     ContributionChoice,
     ContributionRule,
     ContributionsLike,
@@ -28,16 +30,15 @@ from propopt.explaining.targets import (
     Targets,
     coordinates_of,
     nearest_explanation,
-    sizes_of,
     target_rule,
 )
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
+from propopt.functions.means import SampledMean
 from propopt.functions.outputs import Output, Target
-from propopt.functions.sampled_means import SampledMean
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
-from propopt.losses import PairwiseRobustness
+from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
 from propopt.results.explanation import Explanation, Parameter
@@ -165,22 +166,44 @@ MOST_STABLE = 1_000
 """Rows whose stability is computed at once: it takes two more eigenbases."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JointPlan:
-    """Rows of a table, and all that their explanation together depends on."""
+class JointPlan(ABC):
+    """Rows or documents, and all that their explanation together depends on."""
 
     settings: ExplainSettings
     function: Function  # the model
-    reference: Reference  # the rows that scales and laws are made of
     points: Points  # (N, D): the rows, as they are read
     labels: Labels  # their names
-    progress: bool | None  # whether to show bars
+    progress: bool | None = None  # whether to show bars
 
-    @cached_property
-    def sizes(self) -> Array:
-        """The scale of each feature, (D,); 0 if constant."""
-        return sizes_of(self.function, self.reference, self.settings.scale)
+    @property
+    @abstractmethod
+    def robust(self) -> PairwiseRobustness | SharedRobustness:
+        """The loss of robustness, between those that are similar."""
+
+    @property
+    def weight(self) -> tuple[float | None, str]:
+        """That of robustness, None for that at the knee; and where it comes from."""
+        own = self.settings.robustness
+        return own, "knee of the curve" if own is None else "given"
+
+    def nearest(self, known: Targets) -> Explanation:
+        """The optimum for targets, with these beside it."""
+        parts = known.base is not None and isinstance(self.robust, PairwiseRobustness)
+        metric: FeatureMetric = self.settings.metric if parts else "uniform"
+        weight, _ = self.weight
+        return nearest_explanation(
+            known, self.robust, robustness=weight, metric=metric, progress=self.progress
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointRows(JointPlan):
+    """Rows of a table, and all that their explanation together depends on."""
+
+    reference: Reference  # the rows that scales and laws are made of
+    sizes: Array  # (D,): the scale of each feature; 0 if constant
 
     @cached_property
     def coordinates(self) -> Array:
@@ -193,9 +216,7 @@ class JointPlan:
         asked, n_rows = self.settings, len(self.points)
         if asked.graph is None:
             return knn_graph(
-                self.coordinates,
-                min(read_count(asked.n_neighbors, "n_neighbors"), n_rows - 1),
-                same_pattern=asked.same_pattern,
+                self.coordinates, self.n_neighbors, same_pattern=asked.same_pattern
             )
         graph = read_graph(asked.graph)
         if graph.n_nodes != n_rows:
@@ -205,24 +226,31 @@ class JointPlan:
             )
         return graph
 
-    @cached_property
-    def rule(self) -> TargetRule:
-        """How slopes are made."""
-        law, rng = self.settings.law_of_columns, self.settings.rng
-        return target_rule(self.function, self.reference, self.sizes, law=law, rng=rng)
+    @property
+    def n_neighbors(self) -> int:
+        """How many rows each is compared with."""
+        asked = read_count(self.settings.n_neighbors, "n_neighbors")
+        return min(asked, len(self.points) - 1)
 
     @cached_property
-    def parts(self) -> ContributionRule:
-        """How contributions are made."""
-        law, rng = self.settings.law_of_columns, self.settings.rng
-        most = self.settings.max_evaluations
-        draws = DrawPlan(100, 0, self.settings.precision, most)
+    def robust(self) -> PairwiseRobustness:
+        """Between rows that are joined by the graph."""
+        return PairwiseRobustness(self.graph)
+
+    @cached_property
+    def rule(self) -> AnyRule:
+        """How slopes are made, or contributions."""
+        asked = self.settings
+        law, rng, reference = asked.law_of_columns, asked.rng, self.reference
+        if asked.units == "scaled":
+            return target_rule(self.function, reference, self.sizes, law=law, rng=rng)
         return ContributionRule(
             function=self.function,
-            reference=self.reference,
+            reference=reference,
+            kind=asked.contributions,
             law=law,
             rng=rng,
-            draws=draws,
+            draws=DrawPlan(100, 0, asked.precision, asked.max_evaluations),
         )
 
     @property
@@ -231,23 +259,14 @@ class JointPlan:
         n_features = self.points.shape[1]
         return note_on_interactions(self.labels, n_features, self.settings.interactions)
 
-    @property
-    def weight_rule(self) -> str:
-        """Where the weight of robustness comes from."""
-        given = self.settings.robustness is not None
-        return "given" if given else "knee of the curve"
-
-    def slopes(self) -> Explanation:
-        """Robust slopes per scale."""
-        rule = self.rule
-        if isinstance(rule.function, SampledMean):
-            aim = rule.scaled(self._drawn(rule.function))
+    def best(self, rule: AnyRule) -> Explanation:
+        """The optimum for what the rule makes, as precisely as is asked."""
+        if isinstance(rule, TargetRule):
+            best = self.nearest(Targets(estimate=self._slopes(rule)))
         else:
-            aim = rule.at(self.points, self.labels)
-        return self._precise(self._nearest(Targets(estimate=aim)))
-
-    def _precise(self, best: Explanation) -> Explanation:
-        """An optimum, with a warning if its target is not as precise as was asked."""
+            if self.settings.precision is not None:
+                rule = replace(rule, error=self._error)
+            best = self.nearest(rule.of(self.points, self.labels))
         precision = self.settings.precision
         if precision is not None and not best.target_error <= precision:
             error = "is not known" if best.target is None else best.target.in_words()
@@ -255,15 +274,21 @@ class JointPlan:
                 f"precision: a target error of {precision:.2g} was wanted: {error}; "
                 "more max_evaluations would do where it is drawn",
                 ImpreciseWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return best
 
-    def _drawn(self, mean: SampledMean) -> Estimate:
+    def _error(self, known: Targets) -> float:
+        return self.nearest(known).target_error
+
+    def _slopes(self, rule: TargetRule) -> Estimate:
         """Slopes that are drawn on until their error costs little, where that is asked.
 
         What the first draws cost is said before, by default where they take long.
         """
+        mean = rule.function
+        if not isinstance(mean, SampledMean):
+            return rule.at(self.points, self.labels)
         settings, points, labels = self.settings, self.points, self.labels
         most = settings.max_evaluations
         first = mean.n_samples * mean.per_draw_at(points)
@@ -273,32 +298,10 @@ class JointPlan:
         if settings.precision is not None:
 
             def error(drawn: Sample) -> float:
-                known = Targets(estimate=self.rule.scaled(drawn.estimate))
-                return self._nearest(known).target_error
+                return self._error(Targets(estimate=rule.scaled(drawn.estimate)))
 
             growing = growing.until(settings.precision, most, error)
-        return growing.estimate
-
-    def contributions(self, parts: ContributionRule) -> Explanation:
-        """Robust contributions that add up to the prediction less the base."""
-        metric = self.settings.metric
-        if self.settings.precision is not None:
-
-            def error(known: Targets) -> float:
-                return self._nearest(known, metric).target_error
-
-            parts = replace(parts, error=error)
-        known = parts.of(self.points, self.labels, self.settings.contributions)
-        return self._precise(self._nearest(known, metric))
-
-    def _nearest(
-        self, known: Targets, metric: FeatureMetric = "uniform"
-    ) -> Explanation:
-        """The optimum for targets, with these beside it."""
-        robust, weight = PairwiseRobustness(self.graph), self.settings.robustness
-        return nearest_explanation(
-            known, robust, robustness=weight, metric=metric, progress=self.progress
-        )
+        return rule.scaled(growing.estimate)
 
 
 def stability_in_words(best: Explanation) -> str:

@@ -13,12 +13,14 @@ from typing import Any, Self
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Values
+from propopt.base.checks import read_seed
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
-from propopt.explaining.targets import FeatureMetric, LawChoice, TargetRule, target_rule
+from propopt.explaining.plan import ExplainSettings, JointRows
+from propopt.explaining.targets import FeatureMetric, LawChoice, TargetRule
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
@@ -76,31 +78,34 @@ class SavedExplainer(
     metric: FeatureMetric | None = stored(default=None)
 
     @classmethod
-    def of(cls, fitted: FittedRows, **choice: Any) -> Self:
+    def of(cls, fitted: FittedRows) -> Self:
         """What is to be saved."""
-        table, rule = fitted.table, fitted.rule
-        columns = fitted.reference.labels.of_columns()
-        first = fitted.rows[:CHECKED_ROWS]
+        plan, reference = fitted.plan, fitted.reference
+        settings, table = plan.settings, plan.reference
+        first = plan.points[:CHECKED_ROWS]
         parts: dict[str, Any] = {}
-        if isinstance(rule, ContributionRule):
+        if isinstance(fitted.rule, ContributionRule):
             parts = {
-                "background": rule.background,
+                "background": fitted.rule.background,
                 "targets": _targets(fitted),
-                "contributions": fitted.kind,
-                "metric": fitted.metric,
+                "contributions": settings.contributions,
+                "metric": settings.metric,
             }
         return cls(
-            reference=fitted.reference,
-            **choice,
+            reference=reference,
+            target=settings.target,
+            output=settings.output,
+            law=settings.law_of_columns,
+            seed=read_seed(settings.rng),
             wrapped=fitted.wrapped,
-            schema=None if fitted.wrapped else fitted.function.schema,
-            rows=fitted.rows,
+            schema=None if fitted.wrapped else plan.function.schema,
+            rows=plan.points,
             table=table.points,
             table_features=table.labels.features,
             n_rows=table.n_rows,
-            sizes=fitted.sizes,
-            values=fitted.function.value_at(first, columns),
-            n_neighbors=fitted.n_neighbors,
+            sizes=plan.sizes,
+            values=plan.function.value_at(first, reference.labels.of_columns()),
+            n_neighbors=plan.n_neighbors,
             **parts,
         )
 
@@ -164,26 +169,38 @@ class SavedExplainer(
         labels.check(self.table.shape, "table")
         table = Reference.of_points(self.table, labels, function.schema)
         table = replace(table, n_rows=self.n_rows)
-        law, seed, parts = self.law, self.seed, dict[str, Any]()
-        rule: TargetRule | ContributionRule
-        if self.contributions is None or self.metric is None:
-            rule = target_rule(function, table, self.sizes, law=law, rng=seed)
-        else:
-            made = ContributionRule(
-                function=function, reference=table, law=law, background=self.background
-            )
-            rule = made.settled(self.rows, seed)
-            parts = {"kind": self.contributions, "metric": self.metric}
-        return FittedRows(
-            function=function,
-            wrapped=isinstance(model, Function),
-            table=table,
-            rows=self.rows,
-            sizes=self.sizes,
+        parts: dict[str, Any] = {}
+        if self.contributions is not None and self.metric is not None:
+            own = {"contributions": self.contributions, "metric": self.metric}
+            parts = {"units": "output", **own}
+        named = function.quantity
+        settings = ExplainSettings(
+            target=self.target,
+            output=self.output,
+            outcome=None if self.wrapped else named.outcome,
+            law=self.law,
+            scale=self.sizes,
             n_neighbors=self.n_neighbors,
-            rule=rule,
-            reference=reference,
+            robustness=[*reference.weights.values()][1],
+            rng=self.seed,
             **parts,
+        )
+        plan = JointRows(
+            settings=settings,
+            function=function,
+            reference=table,
+            sizes=self.sizes,
+            points=self.rows,
+            labels=reference.labels,
+        )
+        rule = plan.rule
+        if isinstance(rule, ContributionRule):
+            rule = replace(rule, background=self.background)
+        return FittedRows(
+            plan=plan,
+            rule=rule.settled(self.rows, self.seed),
+            wrapped=self.wrapped,
+            reference=reference,
         )
 
     def _function(self, model: Any) -> Function:
@@ -211,7 +228,7 @@ def _renamed(schema: Any) -> Any:
     return {key: _renamed(part) for key, part in schema.items()}
 
 
-def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, SavedExplainer]:
+def read_explainer(path: str | Path, model: Any) -> FittedRows:
     """The explainer of a file, for the same model."""
     saved, source = SavedExplainer.load(path), archive_path(path)
     try:
@@ -223,28 +240,28 @@ def read_explainer(path: str | Path, model: Any) -> tuple[FittedRows, SavedExpla
     except _NONSENSE as error:
         reason = f"what it holds makes no sense: {type(error).__name__}: {error}"
         raise InvalidInput(f"{source}: not a saved explainer: {reason}") from None
-    return fitted, saved
+    return fitted
 
 
 def _refuse_contradictions(fitted: FittedRows) -> None:
     """Refuse numbers that no fit leaves together."""
     reference = fitted.reference
     n, _ = reference.shape
-    near = neighbours_in_words(fitted.coordinates, fitted.n_neighbors)
+    if fitted.plan.settings.n_neighbors >= n:
+        raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
+    near = neighbours_in_words(fitted.plan)
     for name, text in near.items():
         if reference.parameters.get(name) != text:
             raise InvalidInput(
                 f"nearest: {name}: the reference has "
                 f"{reference.parameters.get(name)!r}, and the rest of it {text!r}"
             )
-    if fitted.n_neighbors >= n:
-        raise InvalidInput(f"nearest: n_neighbors: expected less than {n} rows")
-    if fitted.table.n_rows < len(fitted.table.points):
+    if fitted.plan.reference.n_rows < len(fitted.plan.reference.points):
         raise InvalidInput("table: n_rows: fewer than its rows")
     if not fitted.weights[0] > 0.0:
         raise InvalidInput("reference: weights: the first has to be above zero")
     known = [reference.gradient]
-    if isinstance(fitted.rule, ContributionRule):
+    if fitted.plan.settings.units == "output":
         base = reference.base_value
         known = [reference.contributions, base, reference.prediction]
         if base is not None and np.ptp(base) != 0.0:
@@ -258,7 +275,7 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
 def _targets(fitted: FittedRows) -> Array:
     """What some reference rows aim at, as new rows would."""
     columns = fitted.reference.labels.of_columns()
-    rows = fitted.rows[:CHECKED_TARGETS]
+    rows = fitted.plan.points[:CHECKED_TARGETS]
     if isinstance(fitted.rule, TargetRule):
         return fitted.rule.at(rows, columns).values
     result = [fitted.aim(rows[[n]], columns) for n in range(len(rows))]
@@ -269,7 +286,7 @@ def _refuse_other_function(fitted: FittedRows, saved: SavedExplainer) -> None:
     """Compare what a model says, and what is made of it, with what is stored."""
     D, columns = fitted.reference.shape[1], fitted.reference.labels.of_columns()
     values = saved.values
-    result = fitted.function.value_at(fitted.rows[: len(values)], columns)
+    result = fitted.function.value_at(fitted.plan.points[: len(values)], columns)
     known = fitted.reference.gradient
     before = np.zeros((0, D)) if known is None else known
     if saved.targets is not None:

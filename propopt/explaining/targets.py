@@ -58,6 +58,16 @@ class TargetRule:
         """Slopes per scale at rows that are read, with what is known of their error."""
         return self.scaled(self.function.estimate_at(points, labels))
 
+    def settled(self, rows: Points, seed: int) -> TargetRule:
+        """The same: a seed was given where its function was made."""
+        del rows, seed
+        return self
+
+    def of_row(self, points: Points, labels: Labels, base: float | None) -> Targets:
+        """Those of one row (1, D), the same whoever else is asked."""
+        del base
+        return Targets(estimate=self.at(points, labels))
+
     def scaled(self, estimate: Estimate) -> Estimate:
         """Slopes of the function per scale."""
         notes = tuple(dict.fromkeys((*estimate.notes, *self.notes)))

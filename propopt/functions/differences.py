@@ -13,7 +13,6 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_positive
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import row_blocks
-from propopt.functions.function import Function
 from propopt.functions.jumps import DOUBLE, SINGLE, Jumps, as_numbers
 from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
 from propopt.tables.frames import listed
@@ -39,12 +38,30 @@ def differences(
     step: float,
     moved: bool | NDArray[np.bool_] = True,
 ) -> Attributions:
-    """Central differences by columns that are ``moved``; zero where one is missing."""
+    """Central differences by columns that are ``moved``; zero where one is missing.
+
+    (f(x + h e_d) − f(x − h e_d)) / 2h with h = ``step`` · max(1, |x_d|), and 2h the
+    distance between the shifted points as they are represented, so that rounding them
+    costs nothing. Both sides are in one call.
+    """
     gradients = np.zeros(points.size)
     present = np.flatnonzero(moved & ~np.isnan(points))
     for block in row_blocks(len(present), points.shape[1], copies=2):
-        entries = present[block]
-        gradients[entries] = slopes_of(evaluate, points, entries, step)
+        rows, columns = np.divmod(present[block], points.shape[1])
+        h = step * np.maximum(1.0, np.abs(points[rows, columns]))
+        shifted = points[np.tile(rows, 2)]
+        at = np.arange(len(shifted)), np.tile(columns, 2)
+        shifted[at] += np.concatenate([h, -h])
+        ahead, behind = np.split(shifted[at], 2)
+        values = as_numbers(evaluate(shifted))
+        if values.shape != (len(shifted),):
+            raise InvalidInput(
+                f"the function returned shape {values.shape} for {len(shifted)} "
+                "points; expected one value for each"
+            )
+        above, below = np.split(values, 2)
+        with np.errstate(invalid="ignore"):  # ∞ − ∞ is a NaN, reported by its row
+            gradients[present[block]] = (above - below) / (ahead - behind)
     return gradients.reshape(points.shape)
 
 
@@ -92,36 +109,6 @@ def step_for(epsilon: float, name: str) -> float:
             f"give a `step` of about {math.cbrt(epsilon):.1g} all the same"
         )
     return math.cbrt(max(epsilon, DOUBLE))
-
-
-def slopes_of(
-    evaluate: Callable[[Points], Values],
-    points: Points,
-    entries: NDArray[np.intp],
-    step: float,
-) -> Values:
-    """∂f/∂x_d at x_n for entries at flat positions, from one call for both sides.
-
-    (f(x + h e_d) − f(x − h e_d)) / 2h with h = ``step`` · max(1, |x_d|), and 2h the
-    distance between the shifted points as they are represented, so that rounding them
-    costs nothing.
-    """
-    rows, columns = np.divmod(entries, points.shape[1])
-    h = step * np.maximum(1.0, np.abs(points[rows, columns]))
-    shifted = points[np.tile(rows, 2)]
-    moved = np.arange(len(shifted)), np.tile(columns, 2)
-    shifted[moved] += np.concatenate([h, -h])
-    ahead, behind = np.split(shifted[moved], 2)
-    values = as_numbers(evaluate(shifted))
-    if values.shape != (2 * len(entries),):
-        raise InvalidInput(
-            f"the function returned shape {values.shape} for {2 * len(entries)} "
-            "points; expected one value for each"
-        )
-    above, below = np.split(values, 2)
-    with np.errstate(invalid="ignore"):  # ∞ − ∞ is a NaN, which is reported by its row
-        slopes: Values = (above - below) / (ahead - behind)
-    return slopes
 
 
 # ---- What is missing from points: the effect of that on a function, where it has one
@@ -175,13 +162,3 @@ def observed_in(table: Array) -> tuple[Atoms | None, ...]:
     """The values of each column of a table of numbers."""
     atoms = (Atoms.of(column) for column in table.T)
     return tuple(a if len(a.values) <= MOST_ATOMS else None for a in atoms)
-
-
-# ---- Which columns move
-
-
-def numeric_columns(function: Function, points: Points) -> NDArray[np.bool_]:
-    """Which encoded columns are numbers, (D,)."""
-    if function.schema is None:
-        return np.full(points.shape[1], function.encoding is None)  # words are none
-    return ~function.schema.categorical

@@ -25,11 +25,8 @@ from propopt.tables.frames import Labels
 # ---- Functions that are sums over features, f(x) = Σ_d φ(x_d)
 
 
-class Separable(Function):
-    """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d).
-
-    Subclasses give φ (``_term``) and its derivative (``_slope``), entry by entry.
-    """
+class ExactFormula(Function):
+    """A function of any number of columns, with its exact gradient."""
 
     @property
     def gradient_method(self) -> str:
@@ -39,7 +36,32 @@ class Separable(Function):
     @property
     def products(self) -> Reason:
         """None, until the number of columns is known: see :meth:`products_in`."""
-        return any_number_of_columns(self)
+        return Reason(
+            f"{self!r} takes any number of columns; products_in(n) tells of n of them"
+        )
+
+    def _value(self, points: Points, _: Labels, /) -> Values:
+        with np.errstate(over="ignore", invalid="ignore"):  # reported by row, as errors
+            return np.asarray(self._at(points))
+
+    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self._slope(points))
+
+    @abstractmethod
+    def _at(self, points: Points) -> Values:
+        """Values."""
+
+    @abstractmethod
+    def _slope(self, x: Array) -> Array:
+        """Its gradient; of a sum over features φ′(x), entry by entry."""
+
+
+class Separable(ExactFormula):
+    """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d).
+
+    Subclasses give φ (``_term``) and its derivative (``_slope``), entry by entry.
+    """
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """Σ_d φ(x_d) of D columns."""
@@ -55,28 +77,12 @@ class Separable(Function):
         with np.errstate(over="ignore", invalid="ignore"):
             return self._term(x)
 
-    def _value(self, points: Points, _: Labels, /) -> Values:
-        with np.errstate(over="ignore", invalid="ignore"):  # reported by row, as errors
-            return np.asarray(self._term(points).sum(axis=1))
-
-    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._slope(points)
+    def _at(self, points: Points) -> Values:
+        return np.asarray(self._term(points).sum(axis=1))
 
     @abstractmethod
     def _term(self, x: Array) -> Array:
         """φ(x), entry by entry."""
-
-    @abstractmethod
-    def _slope(self, x: Array) -> Array:
-        """φ′(x), entry by entry."""
-
-
-def any_number_of_columns(function: Function) -> Reason:
-    """What a formula of any table says before it is given one."""
-    return Reason(
-        f"{function!r} takes any number of columns; products_in(n) tells of n of them"
-    )
 
 
 # ---- The functions that the experiments of the paper explain
@@ -117,21 +123,11 @@ class Power(Separable):
 
 
 @dataclass(frozen=True)
-class Interactions(Function):
+class Interactions(ExactFormula):
     """Squares and all products, f(x) = Σ_d x_d² + Σ_{d,d'} x_d x_d'.
 
     The second sum runs over all ordered pairs, d = d' among them, so it is (Σ_d x_d)².
     """
-
-    @property
-    def gradient_method(self) -> str:
-        """Always ``"exact"``."""
-        return EXACT
-
-    @property
-    def products(self) -> Reason:
-        """None, until the number of columns is known: see :meth:`products_in`."""
-        return any_number_of_columns(self)
 
     def products_in(self, n_columns: int) -> SumOfProducts:
         """Monomials of degree two."""
@@ -139,13 +135,11 @@ class Interactions(Function):
         means = np.zeros((1, n_columns))
         return quadratic_sum(means, forms, np.ones(1), 0.0)
 
-    def _value(self, points: Points, _: Labels, /) -> Values:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray((points**2).sum(axis=1) + points.sum(axis=1) ** 2)
+    def _at(self, points: Points) -> Values:
+        return np.asarray((points**2).sum(axis=1) + points.sum(axis=1) ** 2)
 
-    def _gradient(self, points: Points, _: Labels, /) -> Attributions:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(2.0 * (points + points.sum(axis=1, keepdims=True)))
+    def _slope(self, x: Array) -> Array:
+        return np.asarray(2.0 * (x + x.sum(axis=1, keepdims=True)))
 
 
 @dataclass(frozen=True)

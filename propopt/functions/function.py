@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, final, overload
 
@@ -17,7 +19,7 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Calls
 from propopt.base.text import MOST_WRITTEN, Quantity, Reason, linear_sum
-from propopt.functions.jumps import JUMP_SEED, Jumps, Segments, jumps_along
+from propopt.functions.jumps import JUMP_SEED, Jumps, Segments, Trial, jumps_along
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.products.sums import SumOfProducts
@@ -275,7 +277,12 @@ class Function(ABC):
     @property
     def jumps(self) -> Jumps | None:
         """What the jump test found; None while, or if, it was not made."""
-        return None
+        return self.trial.jumps
+
+    @cached_property
+    def trial(self) -> Trial:
+        """What a few rows told of it so far."""
+        return Trial()
 
     @property
     def boxes(self) -> Boxes | None:
@@ -438,8 +445,35 @@ class Function(ABC):
         Jumps or None
             None where there is no need of the test, or no two rows to move between.
         """
-        del points, labels
-        return self.jumps
+        if self.trial.jumps is not None or not self._may_jump:
+            return self.trial.jumps
+        rng = np.random.default_rng(JUMP_SEED)
+        segments = Segments.between(points, self.numeric_columns(points), rng)
+        if segments is not None:
+            names = Labels() if labels is None else labels.of_columns()
+            with self.calls.trying_out(), self._announced_test(segments.starts, names):
+                self.trial.jumps = jumps_along(
+                    lambda between: self._value(between, names), segments, repr(self)
+                )
+        return self.trial.jumps
+
+    @property
+    def _may_jump(self) -> bool:
+        """Whether nothing is known that would tell."""
+        return False
+
+    def _announced_test(
+        self, points: Points, names: Labels, /
+    ) -> AbstractContextManager[None]:
+        """The jump test goes on within."""
+        del points, names
+        return nullcontext()
+
+    def numeric_columns(self, points: Points) -> NDArray[np.bool_]:
+        """Which encoded columns are numbers, (D,)."""
+        if self.schema is None:
+            return np.full(points.shape[1], self.encoding is None)  # words are none
+        return ~self.schema.categorical
 
     @property
     @abstractmethod
@@ -537,6 +571,25 @@ class OfFunction(Function):
         return self.function.calls
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class OfModel(Function):
+    """One output of a model."""
+
+    quantity: Quantity = field()  # what f is
+    # the table that the function takes, where one was given
+    table: TableSchema | None = field(default=None, kw_only=True)
+    # the most rows of one call
+    batch_rows: int = field(default=sys.maxsize, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.quantity})"
+
+    @property
+    def schema(self) -> TableSchema | None:
+        """The table that it takes, where one was given."""
+        return self.table
+
+
 # ---- Sums of functions: what changed between two models, the mean of several
 
 
@@ -617,33 +670,9 @@ class SumOfFunctions(Function):
         return all(part.piecewise_constant for part in self.parts)
 
     @property
-    def jumps(self) -> Jumps | None:
-        """What the jump test of the sum found."""
-        return self._verdicts[0] if self._verdicts else None
-
-    def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
-        """The sum is tested, unless all parts are exact or known to jump."""
+    def _may_jump(self) -> bool:
         known = self.piecewise_constant or self.gradient_method == EXACT
-        if known or self.boxes is not None or self._verdicts:
-            return self.jumps
-        numeric = np.full(points.shape[1], True)
-        if self.schema is not None:
-            numeric = ~self.schema.categorical
-        rng = np.random.default_rng(JUMP_SEED)
-        segments = Segments.between(points, numeric, rng)
-        if segments is not None:
-            names = Labels() if labels is None else labels.of_columns()
-            with self.calls.trying_out():
-                verdict = jumps_along(
-                    lambda between: self._value(between, names), segments, repr(self)
-                )
-            self._verdicts.append(verdict)
-        return self.jumps
-
-    @cached_property
-    def _verdicts(self) -> list[Jumps]:
-        """That of the jump test, once it was made."""
-        return []
+        return not known and self.boxes is None
 
     @cached_property
     def boxes(self) -> Boxes | None:

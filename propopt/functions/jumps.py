@@ -14,6 +14,7 @@ functions, whatever their number of features, and 1 or more for a tree.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import row_blocks
+from propopt.base.resources import Calls, row_blocks
 
 
 # ---- What models return: numbers, and how precisely they were computed
@@ -268,3 +269,42 @@ def _unexplained(ends: Array, explained: Values) -> float:
     total = float(np.abs(change[known]).sum())
     rounding = precision_of(ends) / STEP * float(np.abs(ends[known]).sum())
     return float(missed[known].sum()) / total if total > rounding else float("nan")
+
+
+# ---- What a few rows tell of a model
+
+
+SHORTEST = 1e-9
+"""Seconds, where the clock stood still."""
+
+
+TRIAL_ROWS = 3
+"""Rows that a model is asked twice for, the first time that it is asked at all."""
+
+
+@final
+@dataclass
+class Trial:
+    """What a few rows told of a model."""
+
+    done: bool = False  # whether it has answered some rows twice, and alike
+    # whether it has answered all rows of some call: it takes such tables
+    answered: bool = False
+    # the relative rounding of its answers at points that are no whole numbers
+    epsilon: float | None = None
+    jumps: Jumps | None = None  # whether it jumps between rows
+    told: bool = False  # whether a warning has said so
+    seconds: float = 0.0  # what one row takes, where the model is given a few
+
+    def ask_twice(
+        self, ask: Callable[[], Answers], n_rows: int, calls: Calls, name: str
+    ) -> float:
+        """ε of answers for a few rows, refused unless they are the same twice."""
+        calls.try_out(2 * n_rows)
+        first, epsilon = ask()
+        start = time.perf_counter()
+        again, _ = ask()
+        self.seconds = max(time.perf_counter() - start, SHORTEST) / n_rows
+        refuse_other_answers(first, again, epsilon, name)
+        self.done = True
+        return epsilon

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Final, TypeAlias, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.exceptions import ComplexWarning
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
-from propopt.base.resources import Calls, row_blocks
-from propopt.base.text import Quantity, Reason
+from propopt.base.resources import row_blocks
+from propopt.base.text import Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
 from propopt.functions.differences import (
     DEFAULT_STEP,
@@ -27,23 +24,17 @@ from propopt.functions.differences import (
     MISSING_EFFECT,
     differences,
     missing_effects,
-    numeric_columns,
     refuse_missing,
     step_for,
     warn_flat,
     warn_jumps,
 )
-from propopt.functions.function import EXACT, Function, describe_step
+from propopt.functions.function import EXACT, OfModel, describe_step
 from propopt.functions.jumps import (
     FEWEST,
-    JUMP_SEED,
     MOST,
-    Answers,
-    Jumps,
-    Segments,
+    TRIAL_ROWS,
     as_numbers,
-    jumps_along,
-    refuse_other_answers,
 )
 from propopt.functions.outputs import (
     FittedColumns,
@@ -58,7 +49,6 @@ from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.model_products import network_products
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
-from propopt.tables.schema import TableSchema
 
 
 # ---- Functions whose values come from calls of a model, which a first few rows try
@@ -69,68 +59,23 @@ Said = TypeVar("Said")
 
 CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
 
-SHORTEST = 1e-9
-"""Seconds, where the clock stood still."""
-
 MISFITS = (AttributeError, LookupError, TypeError, ValueError)
 """What a model raises that cannot use the table that it is given."""
 
 LIBRARIES = frozenset({"_catboost", "catboost", "lightgbm"})
 """Whose errors are of classes of their own."""
 
-TRIAL_ROWS = 3
-"""Rows that a model is asked twice for, the first time that it is asked at all."""
-
-
-@final
-@dataclass
-class Trial:
-    """What a few rows told of a model."""
-
-    done: bool = False  # whether it has answered some rows twice, and alike
-    # whether it has answered all rows of some call: it takes such tables
-    answered: bool = False
-    # the relative rounding of its answers at points that are no whole numbers
-    epsilon: float | None = None
-    jumps: Jumps | None = None  # whether it jumps between rows
-    told: bool = False  # whether a warning has said so
-    seconds: float = 0.0  # what one row takes, where the model is given a few
-
-    def ask_twice(
-        self, ask: Callable[[], Answers], n_rows: int, calls: Calls, name: str
-    ) -> float:
-        """ε of answers for a few rows, refused unless they are the same twice."""
-        calls.try_out(2 * n_rows)
-        first, epsilon = ask()
-        start = time.perf_counter()
-        again, _ = ask()
-        self.seconds = max(time.perf_counter() - start, SHORTEST) / n_rows
-        refuse_other_answers(first, again, epsilon, name)
-        self.done = True
-        return epsilon
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalledModel(Function):
+class CalledModel(OfModel):
     """A model that is called, in batches that are counted."""
 
-    quantity: Quantity = field()  # what f is
     readout: Readout  # f of points (n, D), with their labels
-    # the most rows of one call
-    batch_rows: int = field(default=sys.maxsize, kw_only=True)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.quantity})"
 
     @property
     def features(self) -> tuple[str, ...] | None:
         """The columns that the model was fitted on, where it tells."""
         return self.readout.features
-
-    @cached_property
-    def trial(self) -> Trial:
-        """What is known of the model so far."""
-        return Trial()
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         values = self._read(points, labels)
@@ -200,14 +145,8 @@ class NumericalModel(CalledModel):
     piecewise_constant: bool = False  # whether the model is known to be, as trees are
     # the sum of trees that the model may be
     trees: ReadTrees | None = field(default=None, kw_only=True)
-    table: TableSchema | None = field(default=None, kw_only=True)
     # (D,): the values of each column in a table without a schema
     atoms: tuple[Atoms | None, ...] | None = field(default=None, kw_only=True)
-
-    @property
-    def schema(self) -> TableSchema | None:
-        """The table that the function takes."""
-        return self.table
 
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:
@@ -246,31 +185,16 @@ class NumericalModel(CalledModel):
         return None if self.trees is None else self.trees.margin_boxes
 
     @property
-    def jumps(self) -> Jumps | None:
-        """What the jump test found, before the first gradient."""
-        return self.trial.jumps
-
-    def jumps_at(self, points: Points, labels: Labels | None = None) -> Jumps | None:
-        """Models are tested that are not known to jump; a step says what is wanted."""
-        known = self.piecewise_constant or self.step is not None
-        if self.trial.jumps is not None or known:
-            return self.trial.jumps
-        rng = np.random.default_rng(JUMP_SEED)
-        segments = Segments.between(points, numeric_columns(self, points), rng)
-        if segments is not None:
-            names = Labels() if labels is None else labels.of_columns()
-            if not self.trial.done:
-                self._ask_twice(segments.starts, names)
-            with self.calls.trying_out(), self._announced_test(segments.starts, names):
-                self.trial.jumps = jumps_along(
-                    lambda between: self._value(between, names), segments, repr(self)
-                )
-        return self.trial.jumps
+    def _may_jump(self) -> bool:
+        """A step says what is wanted."""
+        return not self.piecewise_constant and self.step is None
 
     def _announced_test(
         self, points: Points, names: Labels
     ) -> AbstractContextManager[None]:
         """Say what the jump test costs, and what if f is not smooth."""
+        if not self.trial.done:
+            self._ask_twice(points, names)
         if MOST * self.trial.seconds < WORTH_TIMING:
             return nullcontext()
         cost = cost_of(self, points, names, FEWEST, calls=2)
@@ -322,7 +246,7 @@ class NumericalModel(CalledModel):
             refuse_missing(
                 points, self.missing_columns(points, names), self.quantity.model
             )
-        moved = numeric_columns(self, points)
+        moved = self.numeric_columns(points)
 
         def read(changed: Points) -> Values:
             return self._read(changed, names)
@@ -380,25 +304,15 @@ class NumericalModel(CalledModel):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExactModel(Function):
+class ExactModel(OfModel):
     """A fitted model whose scores and link are known, so its gradient is exact.
 
     It keeps the parameters that the model had when it was wrapped.
     """
 
-    quantity: Quantity = field()
     columns: FittedColumns
     network: Network
     link: Link
-    table: TableSchema | None = None
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.quantity})"
-
-    @property
-    def schema(self) -> TableSchema | None:
-        """The table that it takes, where one was given."""
-        return self.table
 
     @property
     def features(self) -> tuple[str, ...] | None:
@@ -478,22 +392,18 @@ class ComplexStep(CalledModel):
         if not self.trial.done:
             self._ask_twice(points, labels)
         slopes = np.empty(points.size)
-        for block in row_blocks(points.size, points.shape[1], copies=2):
+        sizes = points.size, points.shape[1]
+        for block in row_blocks(*sizes, copies=2, most=self.batch_rows):
             entries = np.arange(block.start, block.stop)
             rows, columns = np.divmod(entries, points.shape[1])
             shifted = points[rows].astype(np.complex128)
             h = COMPLEX_STEP * np.maximum(1.0, np.abs(points[rows, columns]))
             shifted[np.arange(len(rows)), columns] += 1j * h
-            slopes[block] = self._evaluate(shifted, labels).imag / h
+            slopes[block] = self._complex(shifted, labels).imag / h
         return slopes.reshape(points.shape)
 
-    def _evaluate(self, points: Complex, labels: Labels) -> Complex:
-        """One complex number for each point."""
-        blocks = row_blocks(*points.shape, most=self.batch_rows)
-        return np.concatenate([self._part(points[rows], labels) for rows in blocks])
-
-    def _part(self, points: Complex, labels: Labels) -> Complex:
-        """Those of one call."""
+    def _complex(self, points: Complex, labels: Labels) -> Complex:
+        """One complex number for each point, from one call."""
         table = as_given(points, labels.of_columns())
         try:
             with warnings.catch_warnings():
@@ -528,8 +438,6 @@ class GivenGradient(CalledModel):
     """A model, and a callable for its gradient; central differences can check it."""
 
     slopes: Callable[[Any], object]  # the gradient: a table (n, D) to numbers (n, D)
-    # makes the table that slopes is given from points and labels
-    table: Callable[[Points, Labels], Array | pd.DataFrame]
 
     @property
     def gradient_method(self) -> str:
@@ -540,7 +448,9 @@ class GivenGradient(CalledModel):
         parts = []
         for rows in row_blocks(*points.shape, most=self.batch_rows):
             self.calls.add(len(points[rows]))
-            answer = self.slopes(self.table(points[rows], labels.of_positions(rows)))
+            answer = self.slopes(
+                self.readout.table(points[rows], labels.of_positions(rows))
+            )
             part = as_numbers(answer, "gradient: expected numbers; the callable")
             if part.shape != points[rows].shape:
                 raise InvalidInput(

@@ -12,8 +12,7 @@ from propopt.base.checks import did_you_mean, read_array, read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.functions.function import Function, read_function
 from propopt.functions.gaussian_means import SmoothedFunction
-from propopt.functions.means import Checked, ExactMean
-from propopt.functions.sampled_means import SampledMean
+from propopt.functions.means import Checked, ExactMean, SampledMean
 from propopt.laws.data_law import DataLaw, Reference
 from propopt.laws.draws import N_BLOCKS, fewest_draws
 from propopt.structures.products.sums import SumOfProducts

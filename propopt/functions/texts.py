@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 import pandas as pd
@@ -20,49 +18,24 @@ from propopt.base.text import Quantity, Reason, printable
 from propopt.functions.function import (
     EXACT,
     NO_SUM,
-    Function,
     OfFunction,
+    OfModel,
     WeightedFunctions,
 )
-from propopt.functions.models import TRIAL_ROWS, Trial
+from propopt.functions.jumps import TRIAL_ROWS, Trial
 from propopt.functions.outputs import Readout
 from propopt.functions.torch_modules import TorchModel
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
-from propopt.structures.tfidf.vectorisers import VECTORISERS, CountsWords
+from propopt.structures.tfidf.vectorisers import CountsWords
 from propopt.tables.columns import Categorical
 from propopt.tables.documents import Document, TextSchema, read_texts
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- A model of texts as a function under explanation
-
-
-def bag_refusal(vectorisers: Sequence[CountsWords], schema: TextSchema) -> str | None:
-    """Why counts of words do not tell what a model says; None if they do.
-
-    Vectorisers that count single words do, where they find the same in each document of
-    the schema and in the bag of its words.
-    """
-    if not vectorisers:
-        return "the order of words may matter to the model"
-    reasons = (_refusal(vectoriser, schema) for vectoriser in vectorisers)
-    return next((reason for reason in reasons if reason is not None), None)
-
-
-def _refusal(vectoriser: CountsWords, schema: TextSchema) -> str | None:
-    if type(vectoriser) not in VECTORISERS:
-        return f"{type(vectoriser).__name__} may count more than words"
-    if vectoriser.analyzer != "word" or tuple(vectoriser.ngram_range) != (1, 1):
-        return "the model counts more than single words"
-    analyse = vectoriser.build_analyzer()
-    for n, document in enumerate(schema.documents):
-        bag = schema.bag(schema.counts([document])[0])
-        if Counter(analyse(document.text)) != Counter(analyse(bag)):
-            return f"the model reads other words in document {n} than the rule finds"
-    return None
+_Said = TypeVar("_Said")
 
 
 # ---- A model of texts at one document: a function of which of its words are kept
@@ -117,17 +90,16 @@ class DocumentFunction(OfFunction):
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
         del labels
-        return self.function.asked.values(self.document.each(self._bits(points)))
+        texts = self.document.each(self._bits(points))
+        return self.function.texts_value(texts, finite=False)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         del labels
         bits = self._bits(points)
-        values = self.function.texts_value(self.document.each(bits))
-        without = self.function.texts_value(
-            text for row in bits for text in without_each(self.document, row)
-        )
         effects = np.zeros(points.shape)
-        effects[bits] = np.repeat(values, bits.sum(axis=1)) - without
+        if len(points):
+            own = self.function.effects_in([self.document] * len(bits), list(bits))
+            effects[bits] = np.concatenate(own)
         return effects
 
     def _bits(self, points: Points) -> Truths:
@@ -161,7 +133,7 @@ _REFERENCE: Final = np.array([1.0, 0.0, 0.0])
 _REFERENCE.setflags(write=False)
 
 
-# ---- A model of texts that is asked in batches, which a first few texts try
+# ---- A model of texts, which a first few texts try
 
 
 CHARACTER_BYTES = 8
@@ -169,69 +141,6 @@ CHARACTER_BYTES = 8
 
 SHOWN = 60
 """Characters of a text in a message."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class AskedModel:
-    """One output of a model of texts; what it is asked is counted."""
-
-    name: str  # for messages
-    # its method and output; the method is given a list of texts
-    readout: Readout | TorchModel
-    calls: Calls  # where texts are counted
-    batch_rows: int = sys.maxsize  # the most texts of one call
-    trial: Trial = field(default_factory=Trial)  # what is known of the model so far
-
-    def values(self, texts: Iterable[str], *, finite: bool = False) -> Values:
-        """Values of texts (n,), which may be made one after the other.
-
-        If they are to be finite, one that is not is refused.
-        """
-        parts = []
-        for batch in self._batches(texts):
-            self.calls.add(len(batch))
-            parts.append(self._asked(self.readout, batch))
-            if not self.trial.done:
-                few = batch[: min(TRIAL_ROWS, self.batch_rows)]
-                ask = partial(self._asked, self.readout.answers, few)
-                self.trial.ask_twice(ask, len(few), self.calls, self.name)
-            good = np.isfinite(parts[-1])
-            if finite and not good.all():
-                n = int(good.argmin())
-                raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def _asked(self, ask: Callable[[Any, Labels], Any], texts: list[str]) -> Any:
-        """What the model says; where it fails, for which texts."""
-        try:
-            return ask(texts, Labels())
-        except Exception as error:
-            error.add_note(
-                f"{self.name} was given {len(texts)} texts, of which the first is "
-                f"{shown(texts[0])}"
-            )
-            raise
-
-    def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Lists of bounded size; a single text may be larger."""
-        most, batch, size = min(MODEL_CALLS.n_rows, self.batch_rows), list[str](), 0
-        for text in texts:
-            more = CHARACTER_BYTES * len(text)
-            if batch and (len(batch) >= most or size + more > MODEL_CALLS.n_bytes):
-                yield batch
-                batch, size = [], 0
-            batch.append(text)
-            size += more
-        if batch:
-            yield batch
-
-    def no_value(self, value: float, text: str) -> str:
-        """What is said where a value is not finite."""
-        return (
-            f"{self.name}: the value is {value} for the text {shown(text)}; texts in "
-            "which words are deleted, and the empty one, need finite values too"
-        )
 
 
 def as_texts(texts: Any, _: Labels) -> list[str]:
@@ -246,7 +155,7 @@ def shown(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TextFunction(Function):
+class TextFunction(OfModel):
     """A function of documents; encoded, they are counts of words (N, D).
 
     The gradient of a word is its effect, f(x) less f of the document in which all its
@@ -254,9 +163,8 @@ class TextFunction(Function):
     many values as the document has words. A document without any word is a row of
     zeros, and its effects are 0.
 
-    The model is given texts as they were written, in lists. A row of counts is turned
-    into one by :meth:`document`: into the document of the schema that has these counts,
-    else into a bag of words, for models that are known to count words and nothing else.
+    The model is given texts as they were written, in lists: a row of counts is the
+    document of the schema that has these counts.
 
     Parameters
     ----------
@@ -284,15 +192,13 @@ class TextFunction(Function):
     (('good', 'food', 'no'), array([[0., 0., 2.]]))
     """
 
-    quantity: Quantity = field()
-    values_of: Callable[[list[str]], Any] | Readout | TorchModel | SumOfTexts
+    values_of: Callable[[list[str]], Any] | Readout | TorchModel
     text_schema: TextSchema
     structure: TextStructure | Reason
     vectorisers: tuple[CountsWords, ...] = ()
-    batch_rows: int = field(default=sys.maxsize, kw_only=True)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.quantity})"
+    # of a sum its parts, with their weights, and what is added to them
+    terms: tuple[tuple[float, TextFunction], ...] = field(default=(), kw_only=True)
+    base: float = field(default=0.0, kw_only=True)
 
     @property
     def encoding(self) -> TextSchema:
@@ -314,26 +220,27 @@ class TextFunction(Function):
         return replace(result, units="output", effects=None)
 
     @cached_property
-    def asked(self) -> AskedModel:
-        """The model behind it, which counts what it is asked."""
+    def readout(self) -> Readout | TorchModel:
+        """Its method and output; the method is given a list of texts."""
         own = self.values_of
-        trial = Trial(done=isinstance(own, SumOfTexts))  # whose parts are tried
-        if not isinstance(own, Readout | TorchModel):
-            own = Readout(own, as_texts, "value", None)
-        return AskedModel(repr(self), own, self.calls, self.batch_rows, trial)
+        if isinstance(own, Readout | TorchModel):
+            return own
+        return Readout(own, as_texts, "value", None)
+
+    @cached_property
+    def trial(self) -> Trial:
+        """What is known of it so far; the parts of a sum are tried themselves."""
+        return Trial(done=bool(self.terms))
 
     @cached_property
     def calls(self) -> Calls:
         """Texts that the model was given; each part of a sum counts its own."""
-        if not isinstance(self.values_of, SumOfTexts):
-            return Calls()
-        return Calls(parts=tuple(part.calls for _, part in self.values_of.terms))
+        return Calls(parts=tuple(part.calls for _, part in self.terms))
 
     @property
     def as_sum(self) -> tuple[WeightedFunctions, float]:
         """What it adds up: sums of sums are flat."""
-        own = self.values_of
-        return (own.terms, own.base) if isinstance(own, SumOfTexts) else super().as_sum
+        return (self.terms, self.base) if self.terms else super().as_sum
 
     def _sum_of(self, terms: WeightedFunctions, base: float) -> TextFunction:
         """A function of the same documents, read where all parts are."""
@@ -354,7 +261,9 @@ class TextFunction(Function):
         vectorisers = [part.vectorisers for _, part in parts]
         return TextFunction(
             quantity=Quantity.sum_of([(w, part.quantity) for w, part in parts], base),
-            values_of=SumOfTexts(tuple(parts), base),
+            values_of=partial(_added, parts, base),
+            terms=tuple(parts),
+            base=base,
             text_schema=self.text_schema,
             structure=_sum_of_structures(parts, base),
             vectorisers=sum(vectorisers, ()) if all(vectorisers) else (),
@@ -376,20 +285,65 @@ class TextFunction(Function):
         texts, _ = read_texts(X, "X")
         return self.texts_value(texts)
 
-    def texts_value(self, texts: Iterable[str]) -> Values:
+    def texts_value(self, texts: Iterable[str], *, finite: bool = True) -> Values:
         """Values of texts, known or not, (n,): calls are counted.
 
         Parameters
         ----------
         texts : iterable of str
             They may be made one after the other: so many are taken as one call holds.
+        finite : bool
+            Whether values have to be finite.
 
         Raises
         ------
         InvalidInput
-            If a value is not finite; the first such text is named.
+            If one is not; the first such text is named.
         """
-        return self.asked.values(texts, finite=True)
+        parts = []
+        for batch in self._batches(texts):
+            self.calls.add(len(batch))
+            parts.append(self._asked(self.readout, batch))
+            if not self.trial.done:
+                few = batch[: min(TRIAL_ROWS, self.batch_rows)]
+                ask = partial(self._asked, self.readout.answers, few)
+                self.trial.ask_twice(ask, len(few), self.calls, repr(self))
+            good = np.isfinite(parts[-1])
+            if finite and not good.all():
+                n = int(good.argmin())
+                raise InvalidInput(self.no_value(float(parts[-1][n]), batch[n]))
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def _asked(self, ask: Callable[[Any, Labels], _Said], texts: list[str]) -> _Said:
+        """What the model says; where it fails, for which texts."""
+        try:
+            return ask(texts, Labels())
+        except Exception as error:
+            error.add_note(
+                f"{self!r} was given {len(texts)} texts, of which the first is "
+                f"{shown(texts[0])}"
+            )
+            raise
+
+    def _batches(self, texts: Iterable[str]) -> Iterator[list[str]]:
+        """Lists of bounded size; a single text may be larger."""
+        most, batch, size = min(MODEL_CALLS.n_rows, self.batch_rows), list[str](), 0
+        for text in texts:
+            more = CHARACTER_BYTES * len(text)
+            if batch and (len(batch) >= most or size + more > MODEL_CALLS.n_bytes):
+                yield batch
+                batch, size = [], 0
+            batch.append(text)
+            size += more
+        if batch:
+            yield batch
+
+    def no_value(self, value: float, text: str) -> str:
+        """What is said where a value is not finite."""
+        return (
+            f"{self!r}: the value is {value} for the text {shown(text)}; texts in "
+            "which words are deleted, and the empty one, need finite values too"
+        )
 
     @property
     def is_read(self) -> bool:
@@ -429,10 +383,6 @@ class TextFunction(Function):
         self.text_schema.check_words(documents, what)
         return documents
 
-    def document(self, point: Points) -> Document:
-        """The document of one row of counts (D,); see :meth:`documents_at`."""
-        return self.documents_at(point[None])[0]
-
     def documents_at(
         self, points: Points, labels: Labels | None = None
     ) -> list[Document]:
@@ -449,84 +399,70 @@ class TextFunction(Function):
         Raises
         ------
         InvalidInput
-            If the order of words may matter to the model, and no document or several
-            have these counts.
+            If no document has these counts, or several have.
         """
         rows = zip(self.text_schema.known(points, labels), points, strict=True)
-        return [self._chosen(documents, point) for documents, point in rows]
+        return [self._only(documents, point) for documents, point in rows]
 
-    @cached_property
-    def bag_refusal(self) -> str | None:
-        """Why counts of words do not tell the value; None if they do."""
-        return bag_refusal(self.vectorisers, self.text_schema)
-
-    def _chosen(self, documents: list[Document], point: Points) -> Document:
-        """One of the documents with such counts, or their bag of words."""
+    def _only(self, documents: list[Document], point: Points) -> Document:
+        """The document with such counts; several may be the same text."""
         if len({document.text for document in documents}) == 1:
             return documents[0]
-        if self.bag_refusal is not None:
-            raise InvalidInput(f"{self!r}: {self.bag_refusal}, {self._unknown(point)}")
-        if documents:
-            return documents[0]
-        return self.text_schema.document_of(self.text_schema.bag(point))
-
-    def _unknown(self, point: Points) -> str:
         alike = self.text_schema.alike(point)
-        if alike:
-            return (
-                f"and documents {listed(alike)} of `data` have the same words, each as "
-                "often; explain the texts themselves, or one at a time by "
-                "of_document(text)"
-            )
-        return (
-            "and no document of `data` has such counts of words; give wrap all "
+        reason = (
+            f"documents {listed(alike)} of `data` have the same words, each as often; "
+            "explain the texts themselves, or one at a time by of_document(text)"
+            if alike
+            else "no document of `data` has such counts of words; give wrap all "
             "documents that are to be explained, as data"
         )
+        raise InvalidInput(f"{self!r}: {reason}")
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
-        documents = self.documents_at(points, labels)
-        return self.asked.values(document.text for document in documents)
+        texts = (document.text for document in self.documents_at(points, labels))
+        return self.texts_value(texts, finite=False)
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
         documents = self.documents_at(points, labels)
         return self.text_schema.placed(documents, self.effects_in(documents))
 
-    def effects_in(self, documents: Sequence[Document]) -> list[Values]:
+    def effects_in(
+        self, documents: Sequence[Document], kept: Sequence[Truths] | None = None
+    ) -> list[Values]:
         """F of each document less f of it without each of its words, (d,) each.
 
         Parameters
         ----------
         documents : sequence of Document
             Known or not.
+        kept : sequence of arrays (d,), optional
+            Which of their words stand in them; all by default. Effects are of these.
 
         Raises
         ------
         InvalidInput
             If a value of f is not finite.
         """
-        values = self.texts_value(document.text for document in documents)
+        if kept is None:
+            kept = [np.ones(document.n_words, bool) for document in documents]
+        pairs = list(zip(documents, kept, strict=True))
+        values = self.texts_value(document.without(bits) for document, bits in pairs)
         without = self.texts_value(
-            text for document in documents for text in without_each(document)
+            text for pair in pairs for text in without_each(*pair)
         )
-        ends = np.cumsum([document.n_words for document in documents], dtype=np.intp)
-        parts = np.split(without, ends)[: len(documents)]
+        ends = np.cumsum([bits.sum() for bits in kept], dtype=np.intp)
+        parts = np.split(without, ends)[: len(pairs)]
         return [value - part for value, part in zip(values, parts, strict=True)]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SumOfTexts:
-    """Base + Σ_k weight_k f_k of texts."""
-
-    terms: tuple[tuple[float, TextFunction], ...]  # at least one
-    base: float  # what is added to them
-
-    def __call__(self, texts: list[str]) -> Values:
-        """Values, shape (n,): each part is asked once."""
-        values = np.full(len(texts), self.base)
-        for weight, part in self.terms:
-            values += weight * part.asked.values(texts)
-        return values
+def _added(
+    terms: Sequence[tuple[float, TextFunction]], base: float, texts: list[str]
+) -> Values:
+    """Base + Σ_k weight_k f_k of texts, (n,): each part is asked once."""
+    values = np.full(len(texts), base)
+    for weight, part in terms:
+        values += weight * part.texts_value(texts, finite=False)
+    return values
 
 
 def _sum_of_structures(

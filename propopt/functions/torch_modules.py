@@ -9,11 +9,9 @@ Torch is imported only here, and only once a module has been given.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from typing import Any, Final
@@ -24,11 +22,10 @@ from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
-from propopt.base.text import Quantity, Reason
-from propopt.functions.function import EXACT, Function
+from propopt.base.text import Reason
+from propopt.functions.function import EXACT, OfModel
 from propopt.functions.images import ImageShape, Module, Tensor
-from propopt.functions.jumps import Answers
-from propopt.functions.models import TRIAL_ROWS, Trial
+from propopt.functions.jumps import TRIAL_ROWS, Answers
 from propopt.functions.outputs import (
     METHODS,
     Target,
@@ -38,7 +35,6 @@ from propopt.functions.outputs import (
 )
 from propopt.structures.networks import Link, Score, class_link
 from propopt.tables.frames import Labels, listed
-from propopt.tables.schema import TableSchema
 
 
 AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
@@ -55,7 +51,7 @@ def is_torch_module(model: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TorchModel(Function):
+class TorchModel(OfModel):
     """One output of a torch module, with its gradient by autograd.
 
     The module is used as it is, with the parameters that it has at each call, on its
@@ -65,7 +61,6 @@ class TorchModel(Function):
     hardly ever do.
     """
 
-    quantity: Quantity = field()  # what f is
     # takes (n, D), or n inputs of input_shape; returns (n,), (n, 1) or (n, K)
     module: Module
     # "value", or what class scores mean: "probability", "log_odds", "margin"
@@ -73,17 +68,6 @@ class TorchModel(Function):
     index: int | None  # the column, or the class, that is explained
     # the shape of one point as the module takes it; None is (D,)
     input_shape: tuple[int, ...] | None
-    # the table of numbers that the function takes, where one was given
-    table: TableSchema | None = None
-    batch_rows: int = sys.maxsize  # the most rows of one call
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.quantity})"
-
-    @property
-    def schema(self) -> TableSchema | None:
-        """The table that it takes, where one was given."""
-        return self.table
 
     @property
     def products(self) -> Reason:
@@ -188,11 +172,6 @@ class TorchModel(Function):
             raise InvalidInput(self._misfit(tuple(tensor.shape), error)) from error
         self.trial.answered = True
         return _matrix(answer, len(tensor))
-
-    @cached_property
-    def trial(self) -> Trial:
-        """What is known of the module so far."""
-        return Trial()
 
     def _misfit(self, shape: tuple[int, ...], error: RuntimeError) -> str:
         """What a module that never answered was given, and what it was made for."""

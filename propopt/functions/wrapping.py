@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,9 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, Reason
 from propopt.functions.differences import observed_in, read_step
-from propopt.functions.function import Function
+from propopt.functions.function import Function, OfModel
 from propopt.functions.images import ImageShape
 from propopt.functions.models import (
-    CalledModel,
     ComplexStep,
     ExactModel,
     GivenGradient,
@@ -162,9 +161,6 @@ def refuse_text_model(model: Any) -> None:
             f"model: {name_of(model)} begins with {name_of(found[0])}, which takes "
             "texts; tell wrap of them: wrap(model, data=texts), with a list or Series"
         )
-
-
-Wrapped: TypeAlias = CalledModel | TorchModel | TextFunction | ExactModel
 
 
 def wrap(
@@ -370,7 +366,7 @@ _OWN: Final = "has its own; leave the argument out"
 
 
 def _told(
-    function: Wrapped,
+    function: OfModel,
     batch_rows: int | None,
     outcome: str | None,
 ) -> Function:
@@ -379,10 +375,7 @@ def _told(
         function = replace(function, quantity=function.quantity.of_outcome(outcome))
     if batch_rows is None:
         return function
-    most = read_count(batch_rows, "batch_rows")
-    if isinstance(function, ExactModel):  # formulas call nothing
-        return function
-    return replace(function, batch_rows=most)
+    return replace(function, batch_rows=read_count(batch_rows, "batch_rows"))
 
 
 def _wrapped(
@@ -393,7 +386,7 @@ def _wrapped(
     gradient: Callable[[Any], object] | None,
     schema: TableSchema | None,
     label: str,
-) -> Wrapped:
+) -> OfModel:
     """The function of a model with methods, or of a callable."""
     refuse_text_model(model)
     quantity = read_output(model, output)
@@ -407,7 +400,11 @@ def _wrapped(
             )
         check_data(model, list(schema.header), label)
     if gradient is not None:
-        return _given(gradient, step, _readout(model, quantity, index), name)
+        if not callable(gradient):
+            raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
+        if step is not None:
+            raise InvalidInput("give a step or a gradient, not both")
+        return GivenGradient(name, _readout(model, quantity, index), gradient)
     if step == "complex":
         if has_method(model, METHODS[quantity]):
             raise InvalidInput(
@@ -445,17 +442,7 @@ def _refuse(argument: str, value: object, why: str) -> None:
         raise InvalidInput(f"{argument}: {why}")
 
 
-def _given(
-    gradient: Callable[[Any], object], step: object, readout: Readout, name: Quantity
-) -> GivenGradient:
-    if not callable(gradient):
-        raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
-    if step is not None:
-        raise InvalidInput("give a step or a gradient, not both")
-    return GivenGradient(name, readout, gradient, readout.table)
-
-
-def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> Wrapped:
+def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> OfModel:
     if schema is not None and schema.categorical.any():
         raise InvalidInput(
             "data: a torch module takes numbers, and there are categorical columns; "
@@ -542,37 +529,24 @@ def wrapped_by_margin(
 
     That is a sum of trees, a probability is not.
     """
-    rest = None, None, None, told, batch_rows, outcome
-    function = wrap_told(model, target, output, *rest)
-    if output == "auto" and isinstance(function, TextFunction):
-        return _margin_of_texts(model, target, function)
-    # whether a classifier's probabilities are no sum of trees, but its margin is
-    if output != "auto" or function.boxes is not None or function.margin_boxes is None:
+    rest = batch_rows, outcome
+    function = wrap_told(model, target, output, None, None, None, told, *rest)
+    if output != "auto" or not hasattr(model, "predict_proba"):
         return function
-    if not hasattr(model, "predict_proba"):
+    if isinstance(function, TextFunction):
+        is_sum = function.is_read or margins_of(model) is None
+        told = KnownTable(function.text_schema)  # words are not sought again
+    else:
+        is_sum = function.boxes is not None or function.margin_boxes is None
+    if is_sum:
         return function
-    margin = wrap_told(model, target, "margin", *rest)
+    margin = wrap_told(model, target, "margin", None, None, None, told, *rest)
     if isinstance(function, NumericalModel) and isinstance(margin, NumericalModel):
         read = None if function.trees is None else function.trees.margin
         return replace(margin, trees=read)  # it is not read again
-    return margin
-
-
-def _margin_of_texts(model: Any, target: Target, function: TextFunction) -> Function:
-    """The margin of a boosted classifier of texts, if that is read and f is not."""
-    boosted = hasattr(model, "predict_proba") and margins_of(model) is not None
-    if function.is_read or not boosted:
+    if isinstance(margin, TextFunction) and not margin.is_read:
         return function
-    margin = wrap(
-        model,
-        target,
-        "margin",
-        data=function.text_schema,
-        batch_rows=function.batch_rows,
-        outcome=function.quantity.outcome,
-    )
-    read = isinstance(margin, TextFunction) and margin.is_read
-    return margin if read else function
+    return margin
 
 
 def _has_gaps(X: Any) -> bool:

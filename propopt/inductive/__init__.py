@@ -1,6 +1,12 @@
 """Explanations of inputs that come later: posterior means of Gaussian processes."""
 
-from propopt.inductive.bases import FeatureBasis
+from propopt.inductive.bases import (
+    DenseFeatures,
+    FeatureBasis,
+    GridFeatures,
+    IndependentFeatures,
+    KroneckerFeatures,
+)
 from propopt.inductive.estimator import GaussianProcessExplainer
 from propopt.inductive.inputs import (
     Candidates,
@@ -10,12 +16,6 @@ from propopt.inductive.inputs import (
     InducingRule,
     KMeansInputs,
     RandomInputs,
-)
-from propopt.inductive.posterior import (
-    DenseFeatures,
-    GridFeatures,
-    IndependentFeatures,
-    KroneckerFeatures,
 )
 
 

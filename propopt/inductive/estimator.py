@@ -17,6 +17,7 @@ from propopt.base.checks import read_count, read_rng
 from propopt.base.errors import InvalidInput
 from propopt.functions import Function
 from propopt.functions.function import read_function
+from propopt.inductive.bases import read_features
 from propopt.inductive.inputs import (
     InducingRule,
     read_inducing,
@@ -33,7 +34,6 @@ from propopt.inductive.model import (
     read_weights,
     tuned,
 )
-from propopt.inductive.posterior import read_features
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.frames import Labels, aligned, is_frame, read_attributions
 from propopt.tables.schema import ColumnScale

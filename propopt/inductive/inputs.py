@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -27,16 +27,23 @@ from propopt.tables.schema import ColumnScale, TableSchema, array_scales, per_sc
 
 @final
 @dataclass(frozen=True, eq=False)
-class NumericInputs:
-    """Tables of numbers, as a fit remembers them."""
+class Inputs:
+    """What a fit remembers of its table: columns, and units of distances."""
 
     n_features: int  # D, how many attributions an input gets
     names: tuple[str, ...] | None
     # (D,): what columns are divided by, 0 for those that have no part in distances
     sizes: Array | None
+    # of DataFrames, whose categories are one-hot over √2, and their units
+    schema: TableSchema | None = None
+    scale: ColumnScale = None
 
     def read(self, X: Any, what: str) -> tuple[Points, Labels]:
         """Where the rows lie, and the names of rows and features."""
+        if self.schema is not None:
+            points, labels = self.schema.encode(X, what)
+            _refuse_missing(points, what)
+            return self.schema.coordinates(X, self.scale), labels
         points, labels = read_points(X, what)
         if points.shape[1] != self.n_features:
             raise InvalidInput(
@@ -48,32 +55,11 @@ class NumericInputs:
                 f"{what}: its columns are not those of fit, in that order"
             )
         _refuse_missing(points, what)
-        coordinates = points if self.sizes is None else per_scale(points, self.sizes)
-        return coordinates, Labels(labels.points, labels.features or self.names)
+        return self.placed(points), Labels(labels.points, labels.features or self.names)
 
-
-@final
-@dataclass(frozen=True, eq=False)
-class TableInputs:
-    """DataFrames of a schema: categories are one-hot over √2."""
-
-    schema: TableSchema  # that of the function
-    scale: ColumnScale  # what numeric columns are divided by
-
-    @property
-    def n_features(self) -> int:
-        """How many attributions an input gets."""
-        return len(self.schema.names)
-
-    def read(self, X: Any, what: str) -> tuple[Points, Labels]:
-        """Where the rows lie, and the names of rows and features."""
-        points, labels = self.schema.encode(X, what)
-        _refuse_missing(points, what)
-        return self.schema.coordinates(X, self.scale), labels
-
-
-Inputs: TypeAlias = NumericInputs | TableInputs
-"""What a fit remembers of its table: columns, and units of distances."""
+    def placed(self, points: Points) -> Points:
+        """Numbers where they lie for the kernel."""
+        return points if self.sizes is None else per_scale(points, self.sizes)
 
 
 def _refuse_missing(points: Points, label: str) -> None:
@@ -97,13 +83,14 @@ def read_inputs(
 ) -> tuple[Inputs, Points, Labels]:
     """The columns of X, as the function takes them if one is given; and X, read."""
     if isinstance(function, Function) and function.schema is not None:
-        inputs = TableInputs(function.schema, scale)
+        schema = function.schema
+        inputs = Inputs(len(schema.names), None, None, schema, scale)
         return inputs, *inputs.read(X, "X")
     points, labels = read_points(X, "X")
     _refuse_missing(points, "X")
     sizes = None if scale is None else array_scales(points, scale)
-    numeric = NumericInputs(points.shape[1], labels.features, sizes)
-    return numeric, points if sizes is None else per_scale(points, sizes), labels
+    inputs = Inputs(points.shape[1], labels.features, sizes)
+    return inputs, inputs.placed(points), labels
 
 
 # ---- Distances of points, right where they are small, and fast where features are many

@@ -91,25 +91,6 @@ class Constants:
     targets: Array  # (D,): r_j = 1ᵀA_j⁻¹y_j
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LeaveOneOut:
-    """The law of each observation given the others, before a constant is counted.
-
-    The inverse covariance C⁻¹ of all observations is that of T less a rank one matrix:
-    C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j for constants per feature.
-    """
-
-    residual: Array  # (n, D): T⁻¹y
-    leverage: Array  # (n, D) or (n, 1): the diagonal of T⁻¹
-    slope: Array  # (n, D) or (n, 1): z = T⁻¹h, with h the effect of the constant
-
-    def cost(self) -> float:
-        """−2 Σ log density, less constants: with C⁻¹ diagonal over features."""
-        per_entry = self.residual**2 / self.leverage - np.log(self.leverage)
-        return float(per_entry.sum())
-
-
 class Mean:
     """How the constant of the prior is treated; here there is none.
 
@@ -154,10 +135,19 @@ class Mean:
         del proper
         return 0
 
-    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
-        """−2 Σ_n log density of observation n given the others, less constants."""
-        del constants
-        return left.cost()
+    def left_out_cost(
+        self, residual: Array, leverage: Array, slope: Array, constants: Constants, /
+    ) -> float:
+        """−2 Σ_n log density of observation n given the others, less constants.
+
+        Before a constant is counted the residuals T⁻¹y are (n, D), the leverages, the
+        diagonal of T⁻¹, and slopes z = T⁻¹h, with h the effect of the constant, (n, D)
+        or (n, 1). The inverse covariance C⁻¹ of all observations is that of T less a
+        rank one matrix: C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j for constants per feature; here it
+        is diagonal over features.
+        """
+        del slope, constants
+        return float((residual**2 / leverage - np.log(leverage)).sum())
 
 
 @final
@@ -186,12 +176,12 @@ class MeanPerFeature(Mean):
     def n_flat(self, proper: Array, /) -> int:
         return int((proper == 0).sum())
 
-    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
-        residual = left.residual - left.slope * (constants.targets / constants.ones)
-        leverage = left.leverage - left.slope**2 / constants.ones
-        return LeaveOneOut(
-            residual=residual, leverage=leverage, slope=left.slope
-        ).cost()
+    def left_out_cost(
+        self, residual: Array, leverage: Array, slope: Array, constants: Constants, /
+    ) -> float:
+        residual = residual - slope * (constants.targets / constants.ones)
+        leverage = leverage - slope**2 / constants.ones
+        return super().left_out_cost(residual, leverage, slope, constants)
 
 
 @final
@@ -230,12 +220,14 @@ class CommonMean(Mean):
     def n_flat(self, proper: Array, /) -> int:
         return int((self.loadings**2 * proper).sum() == 0)
 
-    def left_out_cost(self, left: LeaveOneOut, constants: Constants, /) -> float:
+    def left_out_cost(
+        self, residual: Array, leverage: Array, slope: Array, constants: Constants, /
+    ) -> float:
         # the block of row n in C⁻¹ is B = diag(t) − z zᵀ/s over features
         ones, targets = self._pooled(constants)
-        slope = left.slope * self.loadings
-        residual = left.residual - slope * (targets / ones)
-        leverage = np.broadcast_to(left.leverage, residual.shape)
+        slope = slope * self.loadings
+        residual = residual - slope * (targets / ones)
+        leverage = np.broadcast_to(leverage, residual.shape)
         rest = ones - (slope**2 / leverage).sum(axis=1)
         along = (slope * residual / leverage).sum(axis=1)
         log_blocks = np.log(leverage).sum(axis=1) + np.log(rest / ones)

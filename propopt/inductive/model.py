@@ -15,12 +15,11 @@ from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.checks import read_nonnegative
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
-from propopt.inductive.bases import FeatureBasis
+from propopt.inductive.bases import FeatureBasis, IndependentFeatures
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
-from propopt.inductive.means import Constants, LeaveOneOut, Mean, NormalLaws
+from propopt.inductive.means import Constants, Mean, NormalLaws
 from propopt.inductive.posterior import (
     ExactPosterior,
-    IndependentFeatures,
     Posterior,
     Queries,
     SparsePosterior,
@@ -346,18 +345,17 @@ def log_leave_one_out(
     n_points, n_features = state.targets.shape
     if n_points < 2:
         raise InvalidInput("optimize: leaving one out needs at least two points")
-    left, constants = left_out(state, pull, lam), state.constants(1.0 + pull, lam)
-    cost = mean.left_out_cost(left, constants)
+    constants = state.constants(1.0 + pull, lam)
+    cost = mean.left_out_cost(*left_out(state, pull, lam), constants)
     return float(-0.5 * (cost + n_points * n_features * np.log(2.0 * np.pi)))
 
 
-def left_out(state: ExactPosterior, pull: Array, lam: float) -> LeaveOneOut:
-    """Residuals and leverages of every point in O(n² D), with no constant counted."""
+def left_out(
+    state: ExactPosterior, pull: Array, lam: float
+) -> tuple[Array, Array, Array]:
+    """Residual, leverage and slope of every point, O(n² D); no constant is counted."""
     kappa, vectors = state.eigenvalues[:, None], state.basis.vectors
     inverse = (lam + pull * kappa) / (lam + (1.0 + pull) * kappa)
     slope = lam * state.ones[:, None] / (lam + (1.0 + pull) * kappa)
-    return LeaveOneOut(
-        residual=vectors @ (inverse * state.targets),
-        leverage=np.square(vectors) @ inverse,
-        slope=vectors @ slope,
-    )
+    leverage = np.square(vectors) @ inverse
+    return vectors @ (inverse * state.targets), leverage, vectors @ slope

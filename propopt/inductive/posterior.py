@@ -1,4 +1,4 @@
-"""Posteriors: exact, by inducing inputs, and over features and pixels.
+"""Posteriors: exact, and by inducing inputs.
 
 Rotated feature j has observations y_j = ĝ_j/p_j of variance 1/p_j, p_j = 1 + w_s ς_j,
 and prior covariance K/λ with λ = 2 w_r. With K = U diag(κ) Uᵀ, all that is needed are
@@ -8,43 +8,26 @@ Many observations, few inducing inputs: variational inference (Titsias 2009). Th
 matrix K of N observations is replaced by Q = K_xz K_zz⁻¹ K_zx of rank at most M, and
 the law of the inducing values is the best one for that. Q = ΦΦᵀ with
 features Φ; the eigenbasis of ΦᵀΦ then serves all weights and all rotated features.
-
-Pixels of images as features: eigenbases that are products of rows and columns. A
-feature is a channel, a row and a column, V = I_C ⊗ V_row ⊗ V_col. An image M (H, W) of
-rotated features is V_rowᵀ M V_col: O(D (H + W)) instead of D², and nothing of
-size D² is formed.
-
-Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. All else knows Q = V
-diag(ς) Vᵀ by its eigenvalues and by three actions of V (:class:`FeatureBasis`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Final, Self, final
 
 import numpy as np
-import scipy.linalg as la
-from scipy import fft
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, Budget, require_memory
-from propopt.functions import ImageShape
 from propopt.inductive.bases import (
-    FeatureBasis,
     KernelEigenbasis,
     eigenbasis,
-    positive_eigenbasis,
-    require_room,
 )
 from propopt.inductive.inputs import PointKernel
 from propopt.inductive.means import Constants, Mean
-from propopt.losses.graphs.points import Graph
 
 
 # ---- Inducing inputs in one eigenbasis, from which every weight is answered
@@ -345,269 +328,3 @@ def _remainder(kernel: PointKernel, X: Points, Phi: Array) -> Array:
     # k − ‖φ‖² is never negative but by rounding
     explained = np.einsum("nr,nr->n", Phi, Phi)
     return np.maximum(kernel.diagonal(X) - explained, 0.0)
-
-
-# ---- Pixels of images as features: eigenbases that are products of rows and columns
-
-
-@final
-@dataclass(frozen=True)
-class GridFeatures(FeatureBasis):
-    """Pixels with their up to four neighbours, by cosine transforms.
-
-    The basis of ``Smoothness(shape.pixel_graph())``: Q = 2M with the Laplacian M of a
-    grid is diagonal in the DCT-II of each channel (Strang 1999), with eigenvalues ς_ab
-    = 4 (2 − cos(πa/H) − cos(πb/W)). Rotation costs O(D log D) per row, and nothing is
-    stored.
-
-    Parameters
-    ----------
-    shape : ImageShape
-        Channels, height and width.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> from propopt.inductive import GridFeatures
-    >>> GridFeatures(po.ImageShape(1, 2, 2)).eigenvalues
-    array([0., 4., 4., 8.])
-    """
-
-    shape: ImageShape
-
-    @cached_property
-    def eigenvalues(self) -> Array:
-        # 2 (1 − cos t) = 4 sin²(t/2) keeps the digits of the smallest
-        down, across = _path(self.shape.height), _path(self.shape.width)
-        return np.tile(np.add.outer(down, across).ravel(), self.shape.channels)
-
-    def rotate(self, rows: Array) -> Array:
-        images = _images(rows, self.shape)
-        return fft.dctn(images, axes=(-2, -1), norm="ortho").reshape(rows.shape)
-
-    def unrotate(self, rows: Array) -> Array:
-        images = _images(rows, self.shape)
-        return fft.idctn(images, axes=(-2, -1), norm="ortho").reshape(rows.shape)
-
-    def unrotate_variances(self, variances: Array) -> Array:
-        down, across = _cosines(self.shape.height), _cosines(self.shape.width)
-        return _both_sides(variances, self.shape, down**2, across**2)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class KroneckerFeatures(FeatureBasis):
-    """Pixels whose similarity is that of their rows times that of their columns.
-
-    The basis of 2 tr(W K_s⁻¹ Wᵀ) with K_s = I_C ⊗ K_row ⊗ K_column (Tadesse et al.
-    2024, Eq. 9): its eigenvectors are products of theirs, with ς_ab = 2/(ρ_a γ_b).
-    Stores H² + W² + D numbers; see :meth:`of_kernels`.
-
-    Parameters
-    ----------
-    shape : ImageShape
-        Channels, height and width.
-    spectrum : array (D,)
-        ς, what ``eigenvalues`` gives.
-    row_vectors : array (H, H)
-        V_row, eigenvectors in columns.
-    column_vectors : array (W, W)
-        V_col.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from propopt.inductive import KroneckerFeatures
-    >>> rows, columns = np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]])
-    >>> KroneckerFeatures.of_kernels(rows, columns).eigenvalues.round(6)
-    array([4.      , 1.333333, 4.      , 1.333333])
-    """
-
-    shape: ImageShape
-    spectrum: Array = field(repr=False)
-    row_vectors: Array = field(repr=False)
-    column_vectors: Array = field(repr=False)
-
-    @classmethod
-    def of_kernels(
-        cls, row_kernel: object, column_kernel: object, channels: int = 1
-    ) -> KroneckerFeatures:
-        """From kernel matrices K_row (H, H) and K_column (W, W); O(H³ + W³).
-
-        Parameters
-        ----------
-        row_kernel, column_kernel : array
-            How similar rows are, and how similar columns are.
-        channels : int
-            C; channels are not similar to one another.
-
-        Raises
-        ------
-        InvalidInput
-            If a matrix is not symmetric and positive definite to rounding.
-        """
-        rho, row_vectors = positive_eigenbasis(row_kernel, "row_kernel")
-        gamma, column_vectors = positive_eigenbasis(column_kernel, "column_kernel")
-        count = read_count(channels, "channels")
-        spectrum = np.tile(2.0 / np.outer(rho, gamma).ravel(), count)
-        shape = ImageShape(count, len(rho), len(gamma))
-        return cls(shape, spectrum, row_vectors, column_vectors)
-
-    @property
-    def eigenvalues(self) -> Array:
-        return self.spectrum
-
-    def rotate(self, rows: Array) -> Array:
-        return _both_sides(rows, self.shape, self.row_vectors.T, self.column_vectors.T)
-
-    def unrotate(self, rows: Array) -> Array:
-        return _both_sides(rows, self.shape, self.row_vectors, self.column_vectors)
-
-    def unrotate_variances(self, variances: Array) -> Array:
-        # (V_row ⊗ V_col)² = V_row² ⊗ V_col², entry by entry
-        down, across = self.row_vectors**2, self.column_vectors**2
-        return _both_sides(variances, self.shape, down, across)
-
-
-def _both_sides(rows: Array, shape: ImageShape, down: Array, across: Array) -> Array:
-    """``down @ M @ across.T`` for every image M of the rows, in blocks of rows."""
-    turned = np.empty(rows.shape)
-    images, products = _images(rows, shape), _images(turned, shape)
-    for part in AT_ONCE.blocks(len(images), 8 * shape.n_features):
-        np.matmul(down, images[part] @ across.T, out=products[part])
-    return turned
-
-
-def _images(rows: Array, shape: ImageShape) -> Array:
-    """Rows (..., D) as images (n, C, H, W)."""
-    return rows.reshape(-1, *shape.sizes)
-
-
-def _path(count: int) -> Array:
-    """Eigenvalues of 2M for a path, ascending: 4 − 4 cos(πa/n) = 8 sin²(πa/2n)."""
-    return np.asarray(8.0 * np.sin(np.pi * np.arange(count) / (2 * count)) ** 2)
-
-
-def _cosines(count: int) -> Array:
-    """Eigenvectors of a path in columns."""
-    return np.asarray(fft.idct(np.eye(count), norm="ortho", axis=0))
-
-
-# ---- Independent features, and those of any graph or kernel; what ``features`` may be
-
-
-@final
-@dataclass(frozen=True)
-class IndependentFeatures(FeatureBasis):
-    """No feature is similar to another: V = I, and smoothness is zero.
-
-    Parameters
-    ----------
-    count : int
-        D.
-
-    Examples
-    --------
-    >>> from propopt.inductive import IndependentFeatures
-    >>> IndependentFeatures(3).eigenvalues
-    array([0., 0., 0.])
-    """
-
-    count: int
-
-    def __post_init__(self) -> None:
-        read_count(self.count, "count")
-
-    @property
-    def eigenvalues(self) -> Array:
-        return np.zeros(self.count)
-
-    def rotate(self, rows: Array) -> Array:
-        return rows
-
-    def unrotate(self, rows: Array) -> Array:
-        return rows
-
-    def unrotate_variances(self, variances: Array) -> Array:
-        return variances
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class DenseFeatures(FeatureBasis):
-    """An eigenbasis that is stored, D² numbers; see the two constructors.
-
-    Parameters
-    ----------
-    spectrum : array (D,)
-        ς, what ``eigenvalues`` gives.
-    vectors : array (D, D)
-        V, eigenvectors in columns.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> from propopt.inductive import DenseFeatures
-    >>> DenseFeatures.of_graph(po.chain_graph(3)).eigenvalues.round(6)
-    array([0., 2., 6.])
-    """
-
-    spectrum: Array
-    vectors: Array
-
-    @property
-    def eigenvalues(self) -> Array:
-        return self.spectrum
-
-    @classmethod
-    def of_graph(cls, graph: Graph) -> DenseFeatures:
-        """The basis of :class:`propopt.Smoothness`, Q = 2M with the Laplacian M."""
-        require_room(graph.n_nodes)
-        values, vectors = la.eigh(2.0 * np.asarray(graph.laplacian.toarray()))
-        # one zero per component of the graph comes out as rounding: it is a zero, and
-        # a constant along it is free
-        rounding = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
-        return cls(np.where(values <= 10 * rounding, 0.0, values), vectors)
-
-    @classmethod
-    def of_kernel(cls, kernel_matrix: object) -> DenseFeatures:
-        """The basis of 2 tr(W K_s⁻¹ Wᵀ), Q = 2K_s⁻¹ (Tadesse et al. 2024, Eq. 9).
-
-        The factor two is that of :class:`propopt.KernelRobustness`, for features.
-
-        Raises
-        ------
-        InvalidInput
-            If K_s is not symmetric and positive definite to rounding.
-        """
-        values, vectors = positive_eigenbasis(kernel_matrix, "features")
-        return cls(2.0 / values, vectors)
-
-    def rotate(self, rows: Array) -> Array:
-        return rows @ self.vectors
-
-    def unrotate(self, rows: Array) -> Array:
-        return rows @ self.vectors.T
-
-    def unrotate_variances(self, variances: Array) -> Array:
-        return variances @ np.square(self.vectors).T
-
-
-def read_features(features: object, n_features: int) -> FeatureBasis:
-    """The basis of a graph, an image's grid, a kernel matrix, None, or itself."""
-    match features:
-        case None:
-            basis: FeatureBasis = IndependentFeatures(n_features)
-        case FeatureBasis():
-            basis = features
-        case ImageShape():
-            basis = GridFeatures(features)
-        case Graph():
-            basis = DenseFeatures.of_graph(features)
-        case _:
-            basis = DenseFeatures.of_kernel(features)
-    if basis.n_features != n_features:
-        raise InvalidInput(
-            f"features: expected {n_features} features as in X, got {basis.n_features}"
-        )
-    return basis

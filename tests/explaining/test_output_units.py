@@ -72,7 +72,7 @@ def of(model, n_rows=30, data=X, **settings):
 def drawn_at(function, rows, table):
     """Contributions by drawn orders, and those by all of them."""
     rule = ContributionRule(function=function, reference=reference_of(function, table))
-    drawn = rule.of(*function.read(rows), "shapley")
+    drawn = rule.of(*function.read(rows))
     return drawn, drawn.estimate, all_orders(function, rows, table)
 
 

@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 
 import propopt as po
 from propopt.explaining.explainers import Lime, Shap
-from propopt.functions import cost, models
+from propopt.functions import cost, jumps
 from propopt.functions.cost import Cost, cost_of
 from propopt.lime import text_limits
 from propopt.tables.frames import Labels
@@ -190,7 +190,7 @@ def test_waiting_is_announced_within_a_factor_of_three(
 def test_the_wait_for_a_jump_test_is_announced_for_both_ends(monkeypatch, kind):
     clock = Clock(per_call=4.0, per_row=0.05, first=30.0)
     monkeypatch.setattr(cost, "time", clock)
-    monkeypatch.setattr(models, "time", clock)
+    monkeypatch.setattr(jumps, "time", clock)
 
     def model(table):
         clock.took(len(table))

@@ -36,8 +36,7 @@ from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
 from propopt.functions.formulas import Additive, Interactions, Multiplicative
-from propopt.functions.means import Checked, ExactMean
-from propopt.functions.sampled_means import SampledMean
+from propopt.functions.means import Checked, ExactMean, SampledMean
 from propopt.laws.data_law import DataLaw, Means, Reference
 from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree

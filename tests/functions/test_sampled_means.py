@@ -16,8 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegress
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.functions.means import ExactMean
-from propopt.functions.sampled_means import SampledMean
+from propopt.functions.means import ExactMean, SampledMean
 
 
 RNG = np.random.default_rng(8)

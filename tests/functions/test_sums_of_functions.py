@@ -417,8 +417,6 @@ def test_functions_of_texts_are_summed():
     bits = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], bool)
     kept = [h.subsets(document).value(bits) for h in (made, one, other)]
     assert_same(kept[0], kept[1] - 2 * kept[2] + 1.0)
-    counts = made.value_at(np.eye(len(made.text_schema.vocabulary)))  # as bags of words
-    assert_same(counts, made.value(list(made.text_schema.vocabulary)))
     whole, first, second = (po.lime.text_limits(h, TEXTS) for h in (made, one, other))
     assert whole.is_exact
     for row, a, b in zip(
@@ -433,7 +431,6 @@ def test_a_sum_of_texts_is_read_where_all_parts_are():
     made = read + called
     assert not made.is_read
     assert made.structure is called.structure
-    assert made.bag_refusal is not None
     assert_same(made.value(TEXTS), read.value(TEXTS) + [len(t) for t in TEXTS])
 
 

@@ -218,35 +218,14 @@ def test_five_thousand_words():
 # ---- rows that are no document
 
 
-def test_rows_become_bags_where_the_model_counts_words():
+def test_rows_that_no_document_has_are_refused():
     points, _ = F.read(NOTES)
-    bag = F.text_schema.decode(2 * points[:1])
-    assert F.value_at(2 * points[:1])[0] == probability(bag)[0]
-    assert F.document(2 * points[0]).text == bag[0]
+    F.value_at(points[:4])
+    with pytest.raises(InvalidInput, match="no document of `data`"):
+        F.value_at(2 * points)
 
 
-@pytest.mark.parametrize(
-    ("model", "reason"),
-    [
-        (lengths, "the order of words may matter"),
-        (classifier(ngram_range=(1, 2)), "the model counts more than single words"),
-        (classifier(analyzer="char"), "the model counts more than single words"),
-    ],
-)
-def test_rows_are_refused_where_order_may_matter(model, reason):
-    f = po.wrap(model, data=NOTES)
-    points, _ = f.read(NOTES)
-    f.value_at(points[:4])
-    with pytest.raises(InvalidInput, match=f"{reason}.*no document of `data`"):
-        f.value_at(2 * points)
-
-
-def test_rows_of_other_words_of_two_texts_and_of_new_ones():
-    model = classifier(token_pattern=r"[\w-]+")
-    f = po.wrap(model, data=po.TextSchema.of(["good-ish food", "good"]))
-    points, _ = f.read(["good-ish food", "good"])
-    with pytest.raises(InvalidInput, match="reads other words in document 0"):
-        f.value_at(points * 2)
+def test_rows_of_two_texts_and_of_new_ones():
     texts = ["a b", "b  a"]  # are told apart by the texts themselves
     f = po.wrap(lengths, data=texts)
     points, labels = f.read(texts)
@@ -366,9 +345,7 @@ def test_models_that_see_words_alone(name):
     assert text_vectorisers(model)
     assert word_rule_of(model) == VectoriserWords()
     f = po.wrap(model, data=TEXTS)
-    assert f.bag_refusal is None
-    points, _ = f.read(TEXTS)
-    assert f.value_at(2 * points).shape == (6,)
+    assert f.vectorisers
     with pytest.raises(po.errors.InvalidInput, match="which takes texts"):
         po.wrap(model)
 
@@ -429,10 +406,7 @@ def test_models_that_see_more_than_words_or_none():
     model = make_pipeline(union, LogisticRegression()).fit(TEXTS, SIX)
     assert text_vectorisers(model) == []
     f = po.wrap(model, data=TEXTS)
-    assert f.bag_refusal == "the order of words may matter to the model"
     assert f.gradient(TEXTS).shape == (6, len(f.text_schema.names))
-    f = po.wrap(pipeline(Own()).fit(TEXTS, SIX), data=TEXTS)
-    assert f.bag_refusal == "Own may count more than words"
     forest = RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0]], [0, 1])
     assert text_vectorisers(forest) == text_vectorisers(lambda X: X) == []
     assert text_entries(None) == [None]

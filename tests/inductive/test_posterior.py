@@ -29,6 +29,7 @@ from propopt.inductive import (
     GaussianProcessExplainer,
     posterior,
 )
+from propopt.inductive.bases import read_features
 from propopt.inductive.inputs import cross_distances, read_kernel
 from propopt.inductive.means import read_mean
 from propopt.inductive.model import (
@@ -37,7 +38,7 @@ from propopt.inductive.model import (
     log_leave_one_out,
     smoothing,
 )
-from propopt.inductive.posterior import ExactPosterior, read_features
+from propopt.inductive.posterior import ExactPosterior
 
 
 each_mean = pytest.mark.parametrize("mean", MEANS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from propopt.functions.differences import differences, numeric_columns, read_step
+from propopt.functions.differences import differences, read_step
 from propopt.functions.jumps import Segments, jumps_along
 from propopt.tables.frames import read_table
 
@@ -18,7 +18,7 @@ def central_differences(evaluate, X, step=None):
 def jump_test(function, X, rng=0):
     """The verdict on a function between rows of X, whatever is known of it."""
     points, labels = function.read(X)
-    numeric, names = numeric_columns(function, points), labels.of_columns()
+    numeric, names = function.numeric_columns(points), labels.of_columns()
     segments = Segments.between(points, numeric, np.random.default_rng(rng))
     with function.calls.trying_out():
         return jumps_along(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, Values
 from propopt.base.checks import known_word, read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require
@@ -18,14 +19,15 @@ from propopt.explaining.explainers.baseline import (
     PackageUnits,
     Request,
 )
-from propopt.explaining.explainers.documents import package_on_text
 from propopt.explaining.explainers.shapley_values import (
     checked_background,
     same_columns,
 )
-from propopt.lime.package_runs import TEXT_WIDTH, package_fit
+from propopt.functions.texts import DocumentFunction
+from propopt.lime.package_runs import TEXT_WIDTH, package_fit, package_run
 from propopt.results.explanation import Parameter
 from propopt.tables.columns import Coded
+from propopt.tables.documents import PatternWords
 from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
@@ -181,3 +183,45 @@ def _category_names(schema: TableSchema | None) -> dict[int, list[str]]:
         for j, column in enumerate(schema.columns)
         if isinstance(column, Coded)
     }
+
+
+# ---- The package ``lime`` on one document
+
+
+def package_on_text(
+    request: Request, kernel_width: float | None, n_samples: int
+) -> Findings:
+    """A run of ``LimeTextExplainer`` that keeps all words.
+
+    The package finds words by itself, as ``PatternWords()`` does. Where those of the
+    function are others, it is given a text of as many words that stand for them, and of
+    the document those are deleted that it deletes: the law of its samples is the same.
+    """
+    at = request.function
+    assert isinstance(at, DocumentFunction), "see Baseline"
+    function, document = at.function, at.document
+    text, words = document.text, document.words
+    same = function.text_schema.rule == PatternWords()
+    if not same:
+        words = tuple(f"word{place}" for place in range(at.n_words))
+        text = " ".join(words)
+
+    def values(texts: Iterable[str]) -> Values:
+        if same:
+            return function.texts_value(texts)
+        kept = (set(text.split()) for text in texts)
+        bits = np.array([[word in own for word in words] for own in kept])
+        return function.texts_value(document.each(bits))
+
+    coefficients, intercept, score = package_run(
+        values,
+        text,
+        len(words),
+        n_samples,
+        TEXT_WIDTH if kernel_width is None else kernel_width,
+        int(request.rng.integers(2**32)),
+    )
+    return Findings(
+        attributions=coefficients[None],
+        details={"intercept": np.array([intercept]), "r2": np.array([score])},
+    )

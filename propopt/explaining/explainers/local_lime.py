@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Values
+from propopt.base.arrays import Array, Points, Values
 from propopt.base.checks import read_count, read_nonnegative, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
@@ -19,7 +19,6 @@ from propopt.explaining.explainers.baseline import (
     Request,
     effect_of_the_word,
 )
-from propopt.explaining.explainers.documents import around_texts
 from propopt.functions.texts import DocumentFunction
 from propopt.laws.perturbations import Distribution, NoisyNeighbourhoods, Perturbations
 from propopt.laws.regressions import Neighbourhood, Regressions
@@ -99,6 +98,24 @@ def _kish(weights: Array) -> Values:
     relative = weights / weights.max(axis=1, keepdims=True)
     size: Values = relative.sum(axis=1) ** 2 / (relative**2).sum(axis=1)
     return size
+
+
+def around_texts(
+    law: TextLaw,
+    n_samples: int,  # S
+    first_row: bool,  # whether the text itself is the first of them, with weight one
+    points: Points,
+    rng: np.random.Generator,
+) -> Iterator[tuple[slice, Neighbourhood]]:
+    """Samples of a text for each row of ones (n, d), with their bits as regressors."""
+    for n, row in enumerate(points):
+        bits, weights = law.draw(len(row), n_samples, rng)
+        if first_row:
+            bits[0], weights[0] = True, 1.0
+        kept = bits.astype(np.float64)[None]
+        zeros, ones = np.zeros((1, len(row))), np.ones((1, len(row)))
+        near = Neighbourhood(kept, kept, weights[None], zeros, ones, ones)
+        yield slice(n, n + 1), near
 
 
 FITTED_TOGETHER: Final = Budget(2**19)

@@ -63,13 +63,6 @@ def read_background(background: object) -> Background:
     return checked_background(background)
 
 
-def background_refusal(background: Background) -> str | None:
-    """Why it has no meaning for documents; None where it is that by default."""
-    if isinstance(background, int) and background == N_ROWS:
-        return None
-    return f"background: of documents it is {NO_WORDS}; leave it out"
-
-
 def background_rows(background: Background, request: Request) -> Points:
     """The rows (B, D) that a background stands for, of the columns of X."""
     if isinstance(background, str):
@@ -123,6 +116,25 @@ def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
     return array
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OfBackground(Baseline):
+    """A method that replaces features that are not known by those of other rows."""
+
+    background: Background = N_ROWS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "background", read_background(self.background))
+
+    def _texts_refusal(self) -> str | None:
+        if isinstance(self.background, int) and self.background == N_ROWS:
+            return None
+        return f"background: of documents it is {NO_WORDS}; leave it out"
+
+    def _texts_parameters(self) -> dict[str, Parameter]:
+        told = {k: x for k, x in self.parameters.items() if k != "units"}
+        return {**told, "background": NO_WORDS}
+
+
 # ---- Shapley values as the ``shap`` package has them, without the package
 
 
@@ -138,7 +150,7 @@ _NEGLIGIBLE = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shap(Baseline):
+class Shap(OfBackground):
     """Shapley values of the background game (Lundberg and Lee 2017).
 
     φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
@@ -201,7 +213,6 @@ class Shap(Baseline):
 
     method: ClassVar[str] = "shap"
 
-    background: Background = 100
     units: PackageUnits = "output"
     algorithm: Algorithm = "auto"
     n_permutations: int = 10
@@ -214,14 +225,7 @@ class Shap(Baseline):
                     f"got {getattr(self, name)!r}"
                 )
         read_count(self.n_permutations, "n_permutations")
-        object.__setattr__(self, "background", read_background(self.background))
-
-    def _texts_refusal(self) -> str | None:
-        return background_refusal(self.background)
-
-    def _texts_parameters(self) -> dict[str, Parameter]:
-        told = {k: v for k, v in self.parameters.items() if k != "units"}
-        return {**told, "background": NO_WORDS}
+        super().__post_init__()
 
     def _words(self, request: Request) -> Findings:
         """Against the text without any word."""
@@ -394,7 +398,7 @@ _ROWS = 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ExactShap(Baseline):
+class ExactShap(OfBackground):
     """Exact Shapley values of models that are read as sums of products.
 
     φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
@@ -444,12 +448,11 @@ class ExactShap(Baseline):
 
     method: ClassVar[str] = "exact_shap"
 
-    background: Background = 100
     # what was counted of the last function and background, while these are asked
     _last: ClassVar[list[tuple[Function, SumOfProducts, BoxShapley | ProductShapley]]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "background", read_background(self.background))
+        super().__post_init__()
         object.__setattr__(self, "_last", [])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -461,12 +464,6 @@ class ExactShap(Baseline):
     @property
     def units(self) -> Units:
         return "output"
-
-    def _texts_refusal(self) -> str | None:
-        return background_refusal(self.background)
-
-    def _texts_parameters(self) -> dict[str, Parameter]:
-        return {"background": NO_WORDS}
 
     def _words(self, request: Request) -> Findings:
         """Of whatever is read as a function of sets of words, as trees are."""

@@ -29,7 +29,7 @@ from propopt.explaining.metrics.metric import (
     attributions_of,
     read_size,
 )
-from propopt.explaining.metrics.sensitivity import Noisy, row_means
+from propopt.explaining.metrics.sensitivity import Noisy
 from propopt.functions import Function
 from propopt.functions.function import read_function
 from propopt.functions.texts import TextFunction
@@ -234,7 +234,10 @@ class PredictionGap(Noisy, FaithfulnessMetric):
             moved = points[rows, None] + noise * noisy[rows, None]
             return np.abs(task.value(moved) - values[rows, None])
 
-        return self._reduced(task.fixed, task.rng, gap, row_means)
+        return self._reduced(task.fixed, task.rng, gap)
+
+    def _over(self, values: Array) -> Array:
+        return values.mean(axis=1)
 
     @abstractmethod
     def _noisy(self, important: Truths) -> Truths:

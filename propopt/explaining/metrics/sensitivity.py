@@ -46,25 +46,15 @@ class Noisy(Perturbations):
     n_samples: int = 100
 
     def _reduced(
-        self,
-        fixed: NDArray[np.bool_],
-        rng: np.random.Generator,
-        statistic: Statistic,
-        reduce: Callable[[Array], Array],
+        self, fixed: NDArray[np.bool_], rng: np.random.Generator, statistic: Statistic
     ) -> Array:
-        """One number per row, (N,): ``reduce`` of its statistic (n, S)."""
+        """One number per row, (N,), of its statistic (n, S)."""
         pieces = sampled(self, fixed, rng, statistic)
-        return np.concatenate([reduce(values) for _, values in pieces])
+        return np.concatenate([self._over(values) for _, values in pieces])
 
-
-def row_maxima(values: Array) -> Array:
-    """The largest of each row."""
-    return values.max(axis=1)
-
-
-def row_means(values: Array) -> Array:
-    """The mean of each row."""
-    return values.mean(axis=1)
+    def _over(self, values: Array) -> Array:
+        """The number of each row: the largest, if nothing else is said."""
+        return values.max(axis=1)
 
 
 def sampled(
@@ -87,7 +77,25 @@ def sampled(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sensitivity(Noisy, RobustnessMetric):
+class Nearby(Noisy, RobustnessMetric):
+    """How far attributions at perturbed points x' are from those at x."""
+
+    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
+        points, W = method.points, method.W  # which a method that draws is asked first
+
+        def apart(rows: slice, noise: Array) -> Array:
+            x = points[rows, None]
+            return self._apart(method(x + noise), W[rows, None], x, noise)
+
+        return self._reduced(method.fixed, rng, apart)
+
+    @abstractmethod
+    def _apart(self, moved: Array, W: Array, x: Array, noise: Array) -> Array:
+        """Of w(x') and w(x), x' = x + noise, (n, s)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity(Nearby):
     """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'."""
 
     better: ClassVar[Better] = "lower"
@@ -101,20 +109,18 @@ class Sensitivity(Noisy, RobustnessMetric):
         known_word(self.units, AbsoluteOrRelative, "units")
 
     @abstractmethod
-    def _over(self, distances: Array) -> Array:
-        """The mean or maximum of each row; distances (n, S)."""
+    def _over(self, values: Array) -> Array:
+        """The mean or maximum of each row."""
+
+    def _apart(self, moved: Array, W: Array, x: Array, noise: Array) -> Array:
+        del x, noise
+        return np.linalg.norm(moved - W, axis=-1)
 
     def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        points, W = method.points, method.W
-
-        def distance(rows: slice, noise: Array) -> Array:
-            moved = method(points[rows, None] + noise)
-            return np.linalg.norm(moved - W[rows, None], axis=-1)
-
-        change = self._reduced(method.fixed, rng, distance, self._over)
+        change = super()._rows(method, rng)
         if self.units == "absolute":
             return change
-        return quotient(change, np.linalg.norm(W, axis=1))
+        return quotient(change, np.linalg.norm(method.W, axis=1))
 
 
 @final
@@ -144,8 +150,8 @@ class MaxSensitivity(Sensitivity):
     True
     """
 
-    def _over(self, distances: Array) -> Array:
-        return row_maxima(distances)
+    def _over(self, values: Array) -> Array:
+        return values.max(axis=1)
 
 
 @final
@@ -175,13 +181,13 @@ class AvgSensitivity(Sensitivity):
     array([0.])
     """
 
-    def _over(self, distances: Array) -> Array:
-        return row_means(distances)
+    def _over(self, values: Array) -> Array:
+        return values.mean(axis=1)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class LocalLipschitz(Noisy, RobustnessMetric):
+class LocalLipschitz(Nearby):
     """Largest ratio of changes nearby (Alvarez-Melis and Jaakkola, arXiv 1806.08049).
 
     max_s ‖w(x) − w(x')‖₂ / ‖x − x'‖₂ with x' = x + ε_s, a lower bound of the local
@@ -205,33 +211,41 @@ class LocalLipschitz(Noisy, RobustnessMetric):
 
     better: ClassVar[Better] = "lower"
 
-    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        points, W = method.points, method.W
+    def _apart(self, moved: Array, W: Array, x: Array, noise: Array) -> Array:
+        change = np.linalg.norm(moved - W, axis=-1)
+        step = np.linalg.norm(np.nan_to_num((x + noise) - x), axis=-1)
+        return np.where(step == 0, np.nan, quotient(change, step))
 
-        def ratio(rows: slice, noise: Array) -> Array:
-            moved = points[rows, None] + noise
-            change = np.linalg.norm(method(moved) - W[rows, None], axis=-1)
-            step = np.linalg.norm(np.nan_to_num(moved - points[rows, None]), axis=-1)
-            return np.where(step == 0, np.nan, quotient(change, step))
-
-        # of each row the largest that is not NaN; NaN if there is none
-        return self._reduced(
-            method.fixed, rng, ratio, lambda ratios: np.fmax.reduce(ratios, axis=1)
-        )
+    def _over(self, values: Array) -> Array:
+        """Of each row the largest that is not NaN; NaN if there is none."""
+        return np.asarray(np.fmax.reduce(values, axis=1))
 
 
 # ---- Relative stability: changes of attributions over changes of input or output
 
 
-def relative_change(moved: Array, W: Array, floor: float) -> Array:
-    """‖(W − moved) / W‖₂ over the last axis; the floor for a zero divisor."""
-    divisor = np.where(W == 0, floor, W)
-    return np.linalg.norm(quotient(W - moved, divisor), axis=-1)
+@dataclass(frozen=True, kw_only=True)
+class Relative(Noisy):
+    """Quotients of relative changes, with a least divisor."""
+
+    better: ClassVar[Better] = "lower"
+
+    distribution: Distribution = "uniform"
+    floor: float = 1e-6  # ε_min > 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        read_positive(self.floor, "floor")
+
+    def _change(self, moved: Array, W: Array) -> Array:
+        """‖(W − moved) / W‖₂ over the last axis; the floor for a zero divisor."""
+        divisor = np.where(W == 0, self.floor, W)
+        return np.linalg.norm(quotient(W - moved, divisor), axis=-1)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RelativeInputStability(Noisy, RobustnessMetric):
+class RelativeInputStability(Relative, Nearby):
     """RIS: largest ratio of relative changes (Agarwal et al. 2022, arXiv 2203.06877).
 
     max_s ‖(w(x) − w(x')) / w(x)‖₂ / max(‖(x − x') / x‖₂, ε_min), with x' = x + ε_s and
@@ -258,31 +272,15 @@ class RelativeInputStability(Noisy, RobustnessMetric):
     array([1.])
     """
 
-    better: ClassVar[Better] = "lower"
-
-    distribution: Distribution = "uniform"
-    floor: float = 1e-6  # ε_min > 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        read_positive(self.floor, "floor")
-
-    def _rows(self, method: MethodAtPoints, rng: np.random.Generator) -> Array:
-        points, W = method.points, method.W
-
-        def ratio(rows: slice, noise: Array) -> Array:
-            x = points[rows, None]
-            change = relative_change(method(x + noise), W[rows, None], self.floor)
-            there = np.nan_to_num(x)  # what is missing does not change
-            step = relative_change(there + noise, there, self.floor)
-            return change / np.maximum(step, self.floor)
-
-        return self._reduced(method.fixed, rng, ratio, row_maxima)
+    def _apart(self, moved: Array, W: Array, x: Array, noise: Array) -> Array:
+        there = np.nan_to_num(x)  # what is missing does not change
+        step = self._change(there + noise, there)
+        return self._change(moved, W) / np.maximum(step, self.floor)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RelativeOutputStability(Noisy, OutputRobustnessMetric):
+class RelativeOutputStability(Relative, OutputRobustnessMetric):
     """ROS: largest relative change over change of output (Agarwal et al. 2022).
 
     max_s ‖(w(x) − w(x')) / w(x)‖₂ / max(|f(x) − f(x')|, ε_min), with x' = x + ε_s. The
@@ -306,15 +304,6 @@ class RelativeOutputStability(Noisy, OutputRobustnessMetric):
     array([1.])
     """
 
-    better: ClassVar[Better] = "lower"
-
-    distribution: Distribution = "uniform"
-    floor: float = 1e-6  # ε_min > 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        read_positive(self.floor, "floor")
-
     def _rows(
         self, method: MethodAtPoints, function: Function, rng: np.random.Generator
     ) -> Array:
@@ -324,8 +313,8 @@ class RelativeOutputStability(Noisy, OutputRobustnessMetric):
 
         def ratio(rows: slice, noise: Array) -> Array:
             moved = points[rows, None] + noise
-            change = relative_change(method(moved), W[rows, None], self.floor)
+            change = self._change(method(moved), W[rows, None])
             step = np.abs(outputs[rows, None] - task.value(moved))
             return change / np.maximum(step, self.floor)
 
-        return self._reduced(method.fixed, rng, ratio, row_maxima)
+        return self._reduced(method.fixed, rng, ratio)

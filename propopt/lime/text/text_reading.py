@@ -427,11 +427,12 @@ def read_documents(
         else compared_sets(document.n_words)
         for document, occurrences in zip(documents, words, strict=True)
     ]
-    values = function.asked.values(
+    texts = (
         text
         for document, bits in zip(documents, asked, strict=True)
         for text in document.each(bits)
     )
+    values = function.texts_value(texts, finite=False)
     answers = np.split(values, np.cumsum([len(bits) for bits in asked])[:-1])
     each = zip(documents, words, asked, answers, strict=True)
     return [_believed(function, *own) for own in each]
@@ -449,7 +450,7 @@ def _believed(
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong) > 0:
         text = document.without(bits[wrong[0]])
-        refusal = function.asked.no_value(values[wrong[0]], text)
+        refusal = function.no_value(values[wrong[0]], text)
         return DocumentReading(document, value, words, refusal)
     if isinstance(words, Reason):
         return DocumentReading(document, value, words)

@@ -311,7 +311,7 @@ def test_what_is_read_is_compared_for_all_documents_at_once():
         sizes.append(len(given))
         return asked(given)
 
-    object.__setattr__(f.asked.readout, "method", counted)
+    object.__setattr__(f.readout, "method", counted)
     result = text_limits(f, texts)
     alone = [text_limits(f, [text]).coefficients[0] for text in texts[:3]]
     assert result.sources == ("exact",) * 40
