@@ -136,18 +136,25 @@ def of_runs(
     """
     every = np.unique(np.concatenate([whole, *ends]))
     start, stop = (np.searchsorted(every, end) for end in ends)
-    also = np.flatnonzero(missing)
+    return partial(_between, tables, every, start, stop, np.flatnonzero(missing))
 
-    def mixed(x: Array) -> tuple[Array, Array]:
-        law, contrast = tables(x, every)
-        P, R = law.take(stop, 0), contrast.take(stop, 0)
-        P -= law.take(start, 0)
-        R -= contrast.take(start, 0)
-        P[also] += law[-1]
-        R[also] += contrast[-1]
-        return P, R
 
-    return mixed
+def _between(
+    tables: Callable[[Array, Any], tuple[Array, Array]],
+    every: Any,  # the ends
+    start: Positions,  # (U,): among these, of each set
+    stop: Positions,
+    also: Positions,  # sets that have NaN
+    x: Array,
+) -> tuple[Array, Array]:
+    """What tables have between two ends, and of NaN where that is in the set."""
+    law, contrast = tables(x, every)
+    P, R = law.take(stop, 0), contrast.take(stop, 0)
+    P -= law.take(start, 0)
+    R -= contrast.take(start, 0)
+    P[also] += law[-1]
+    R[also] += contrast[-1]
+    return P, R
 
 
 # ---- A column of numbers: its law near a row, and its contrast

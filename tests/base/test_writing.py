@@ -51,7 +51,7 @@ def shell(command, file, out, **settings):
         ["bash", "-c", script, sys.executable, PROGRAM, file, out],
         env=environment(**settings),
         capture_output=True,
-        timeout=60,
+        timeout=300,  # it hangs, whatever the load
         check=False,
     )
 

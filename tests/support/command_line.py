@@ -110,6 +110,6 @@ def python(*arguments):
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,  # it hangs, whatever the load
         check=False,
     )
