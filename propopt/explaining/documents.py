@@ -52,6 +52,7 @@ from propopt.tables.documents import (
     Document,
     TextSchema,
     document_coordinates,
+    rarity,
     read_texts,
 )
 from propopt.tables.frames import Labels, aligned, listed
@@ -366,8 +367,7 @@ class FittedDocuments(FittedReference):
         columns = np.array([own.places.get(x, -1) for x in document.words], np.intp)
         old, n = columns >= 0, len(points)
         present = points[:, columns] * old != 0.0
-        idf = 1.0 + np.log((1.0 + n) / (1.0 + present.sum(axis=0)))
-        weighted = document.counts * idf
+        weighted = document.counts * rarity(n, present.sum(axis=0))
         size = math.sqrt(float((weighted**2).sum())) or 1.0
         cosines = (self.directions[:, columns] * old * (weighted / size)).sum(axis=1)
         near = np.argsort(-cosines, kind="stable")[: settings.n_neighbors]

@@ -673,13 +673,17 @@ def word_counts(texts: Any) -> Points:
 def document_directions(counts: Sparse) -> Sparse:
     """Documents as directions, (N, V): near are those that share their rarer words.
 
-    Counts of words, each times log((1 + N) / (1 + N_v)) + 1 of the N_v documents that
-    have it, at length one; a document without words is at 0.
+    Counts of words, each times its :func:`rarity`, at length one; a document without
+    words is at 0.
     """
     n_documents, n_words = counts.shape
     with_word = np.bincount(counts.indices, minlength=n_words)
-    idf = 1.0 + np.log((1.0 + n_documents) / (1.0 + with_word))
-    return directions(counts * idf)
+    return directions(counts * rarity(n_documents, with_word))
+
+
+def rarity(n_documents: int, with_word: Positions) -> Array:
+    """log((1 + N) / (1 + N_v)) + 1 of words that N_v of N documents have, (V,)."""
+    return np.asarray(1.0 + np.log((1.0 + n_documents) / (1.0 + with_word)))
 
 
 def document_coordinates(counts: Array) -> Points:
