@@ -161,6 +161,8 @@ class Answer(NamedTuple):
     """Whether it is said below the last card how it was made."""
     interrupted: bool = False
     """Whether it is of what had been finished when work was interrupted."""
+    is_lazy: bool = False
+    """Whether it is computed when it is written, and may be left out meanwhile."""
 
 
 class JobRun:
@@ -210,6 +212,8 @@ class JobRun:
         try:
             self.write(answer.writers)
         except KeyboardInterrupt:
+            if not answer.is_lazy:
+                raise
             self.interrupted = True
         self.say(*answer.told)
         for card in answer.cards:

@@ -445,7 +445,7 @@ def _answers(problem: Problem, run: JobRun, found: TradeOffs) -> Iterator[Answer
     yield Answer(_of_losses(found, problem), cards=[found.card(), *_excesses(found)])
     with run.console.status("attributions"):
         writers, picked, left_out = _attributions(found, problem)
-        yield Answer(writers)
+        yield Answer(writers, is_lazy=True)
     left_out += ["attributions: interrupted"] * run.interrupted
     gradient = problem.subject.sloped.gradient_method
     told = manifest(problem.subject, picked, gradient)
