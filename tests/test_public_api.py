@@ -106,6 +106,8 @@ def test_all_lists_the_names_of_the_stub_sorted_and_once():
     assert set(po.__all__) == stub == {*EVERYDAY, *NAMESPACES, "errors"}
     assert list(po.__all__) == sorted(set(po.__all__))
     assert set(po.__all__) <= set(dir(po))
+    losses = {name for name in po.losses.__all__ if is_loss(getattr(po.losses, name))}
+    assert losses <= stub
     with pytest.raises(AttributeError, match="nothing"):
         po.nothing  # noqa: B018  # the access is what raises
     assert po.__version__.count(".") == 2
@@ -128,6 +130,10 @@ def _bound(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "")[:7] == "propopt":
             yield from (alias.asname or alias.name for alias in node.names)
     yield from public_definitions(tree)
+
+
+def is_loss(kind: type) -> bool:
+    return issubclass(kind, PropertyLoss)
 
 
 def descendants(kind: type) -> Iterator[type]:

@@ -33,9 +33,15 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads, memory_refusal
-from propopt.losses import MaxDifferenceRobustness, Program, PropertyLoss, Sparsity
+from propopt.losses import Program, PropertyLoss
 from propopt.losses.completeness import Totals
-from propopt.losses.maps import ImplicitOverPoints, OverPoints, Squared, dense_matrix
+from propopt.losses.maps import (
+    Identity,
+    ImplicitOverPoints,
+    OverPoints,
+    Squared,
+    dense_matrix,
+)
 from propopt.losses.operators import Operator
 from propopt.losses.restricted import is_complete
 from propopt.results.certificate import certificate_of, values_at
@@ -399,8 +405,9 @@ def _grams(losses: tuple[PropertyLoss, ...]) -> list[Sparse | Array]:
 def _loss_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
     for loss in losses:
         smooth = isinstance(loss.penalty, Squared)
-        if not (smooth or isinstance(loss, Sparsity | MaxDifferenceRobustness)):
-            return f"{loss.name} is not squared, sparsity or a largest difference"
+        kinked = isinstance(loss.map, Identity | OverPoints) and not loss.has_target
+        if not (smooth or kinked):
+            return f"{loss.name} is not squared, nor of W or its differences alone"
         if isinstance(loss.map, ImplicitOverPoints):
             return f"{loss.name} has a graph whose edges are not stored"
     return None

@@ -245,7 +245,7 @@ REFUSED = [
     (Lasso(), [GRADIENT, SPARSITY, po.Sparsity(name="more")], "there are 2"),
     (Lasso(), [FUNCTION, SPARSITY], "is none of W itself"),
     (Splitting(), [GRADIENT, NEAR, FAR, SPARSITY], "it takes one robustness loss"),
-    (Splitting(), [LINEAR, LARGEST], "is not squared, sparsity or a largest"),
+    (Splitting(), [LINEAR, LARGEST], "is not squared, nor of W or its"),
     (Splitting(), [GRADIENT, FUNCTION, SPARSITY], "is none of W itself"),
     (Splitting(), [NEAR, SPARSITY], "there is no squared gradient-matching"),
     (Splitting(), [GRADIENT, LATTICE, SPARSITY], "whose edges are not stored"),

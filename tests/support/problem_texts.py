@@ -6,6 +6,7 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import ProblemFileError
+from propopt.problems.losses import LOSSES as SECTIONS
 
 
 GRID = "{low: -1, high: 1, per_dimension: 5, dimensions: 1}"
@@ -32,10 +33,7 @@ id,note,label,y
 5,The food was <b>good</b> 😀,yes,3
 6,the food was good,yes,2
 """
-LOSSES = (
-    "gradient_matching, function_matching, pairwise_robustness, shared_robustness, "
-    "kernel_robustness, max_difference_robustness, smoothness, sparsity"
-)
+LOSSES = ", ".join(section.name for section in SECTIONS)
 
 
 def complaint(path):
