@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from max_differences import (
     AGGREGATES,
     NORMS,
@@ -19,6 +20,7 @@ from max_differences import (
 import propopt as po
 from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
+from propopt.losses.maps import Absolute, OverPoints
 from propopt.solvers import Conic, Solution
 from propopt.solvers import splitting as admm_module
 from propopt.solvers import splitting as splitting_module
@@ -31,6 +33,29 @@ from propopt.solvers.edge_newton import (
     factorise,
 )
 from propopt.solvers.splitting import Splitting, minimise
+
+
+class Variation(po.losses.PropertyLoss):
+    """Σ_{n<n'} S_nn' ‖w_n − w_n'‖₁: a loss that the package does not have."""
+
+    penalty, name = Absolute(), "variation"
+
+    def __init__(self, graph):
+        rows = sp.triu(graph.similarities, k=1).tocoo().data[:, None] * graph.incidence
+        self.map = OverPoints(sp.csr_array(rows), graph.components)
+
+
+@pytest.mark.parametrize("weight", [0.05, 1.0, 20.0])
+def test_a_loss_of_ones_own_is_taken_by_its_types(weight):
+    X, G = gaussian_data(3, 50, 3)
+    objective = po.GradientMatching(G) + weight * Variation(po.knn_graph(X, 4))
+    best = po.solve(objective)
+    assert best.solver == "splitting"
+    assert best.gap <= 1e-6
+    reference = task_of(objective, Conic()).solve(objective.coefficients, REFERENCE)
+    proof = po.certify(objective, reference.W, duals=reference.duals)
+    assert proof.value >= best.certificate.lower_bound - 1e-11 * best.objective
+    assert best.objective >= proof.lower_bound - 1e-11 * best.objective
 
 
 @pytest.mark.sampled(7)
