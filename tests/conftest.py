@@ -1,4 +1,4 @@
-"""What every test has: one generator of random numbers, and one thread per process."""
+"""What every test has: random numbers, a folder for files, one thread per process."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ settings.load_profile("propopt")
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20241023)
+
+
+@pytest.fixture
+def out(tmp_path):
+    """A folder for what a command writes."""
+    return tmp_path / "out"

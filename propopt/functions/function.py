@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -569,6 +569,18 @@ class OfFunction(Function):
     def calls(self) -> Calls:
         """Those of the function."""
         return self.function.calls
+
+    def _asked_at(self, places: str, labels: Labels) -> Callable[[Points], Values]:
+        """Values of the function at places of its own; an error says at which."""
+        names = labels.of_columns()
+
+        def evaluate(points: Points) -> Values:
+            try:
+                return self.function.value_at(points, names)
+            except InvalidInput as error:
+                raise InvalidInput(f"at {places}: {error}") from error
+
+        return evaluate
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -237,7 +237,7 @@ class SmoothedFunction(OfFunction):
             "give fewer points or pairs",
         )
         pairs = self._pairs(points.shape[1])
-        sides = pairs.sides(self._evaluator(labels), points)
+        sides = pairs.sides(self._asked_at("perturbed points", labels), points)
         centers = self.function.value_at(points, labels)
         return Changes(
             np.concatenate(sides, axis=1) - centers[:, None],
@@ -248,7 +248,8 @@ class SmoothedFunction(OfFunction):
         exact = self._exact(points, labels)
         if exact is not None:
             return exact.of(points)[0]
-        evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
+        evaluate = self._asked_at("perturbed points", labels)
+        pairs = self._pairs(points.shape[1])
         values = np.empty(len(points))
         for rows in row_blocks(len(points), self.n_samples, copies=2):
             values[rows] = _even(*pairs.sides(evaluate, points[rows])).mean(axis=1)
@@ -294,7 +295,8 @@ class SmoothedFunction(OfFunction):
         self, points: Points, labels: Labels
     ) -> Iterator[tuple[slice, PairedValues]]:
         """Some rows at a time, with the values at their pairs."""
-        evaluate, pairs = self._evaluator(labels), self._pairs(points.shape[1])
+        evaluate = self._asked_at("perturbed points", labels)
+        pairs = self._pairs(points.shape[1])
         for rows in row_blocks(len(points), self.n_samples, copies=4):
             ahead, behind = pairs.sides(evaluate, points[rows])
             even = _even(ahead, behind)
@@ -362,17 +364,6 @@ class SmoothedFunction(OfFunction):
         )
         observed = self.function.observed
         return NoiseLaw(self._widths(n_features), shares, observed)
-
-    def _evaluator(self, labels: Labels) -> Evaluate:
-        names = labels.of_columns()
-
-        def evaluate(points: Points) -> Values:
-            try:
-                return self.function.value_at(points, names)
-            except InvalidInput as error:
-                raise InvalidInput(f"at perturbed points: {error}") from error
-
-        return evaluate
 
     def _pairs(self, n_features: int) -> AntitheticPairs:
         """The same pairs in every call."""

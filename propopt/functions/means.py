@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
-from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
+from propopt.base.errors import InexactBoxesWarning, Refused
 from propopt.base.text import Reason
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
@@ -258,14 +258,7 @@ class SampledMean(OfFunction):
         design = self._design(points)
         if max_evaluations is not None:
             first = min(first, design.cost.affordable(max_evaluations))
-        names = labels.of_columns()
-
-        def evaluate(points: Points) -> Values:
-            try:
-                return self.function.value_at(points, names)
-            except InvalidInput as error:
-                raise InvalidInput(f"at drawn points: {error}") from error
-
+        evaluate = self._asked_at("drawn points", labels)
         return Sample.of(design, evaluate, first, self._source, labels)
 
     def per_draw_at(self, points: Points) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
-from command_line import PROGRAM, environment
+from command_line import PROGRAM, environment, write
 from cvxpy import installed_solvers
 from threadpoolctl import threadpool_limits
 
@@ -43,14 +43,7 @@ HUGE = HUGE.replace("30, dimensions: 1", "30, dimensions: 2") + "solver: CLARABE
 
 @pytest.fixture
 def file(tmp_path):
-    path = tmp_path / "cubic.yaml"
-    path.write_text(FILE)
-    return path
-
-
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "out"
+    return Path(write(tmp_path, "cubic", FILE))
 
 
 def started(program, *arguments):

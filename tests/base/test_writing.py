@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import PROGRAM, environment, names, python, swept
+from command_line import PROGRAM, environment, names, python, swept, write
 
 import propopt as po
 from papers.engine import reproduce_paper
@@ -34,14 +34,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="descriptors of POSIX")
 
 @pytest.fixture
 def file(tmp_path):
-    path = tmp_path / "cubic.yaml"
-    path.write_text(FILE)
-    return path
-
-
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "out"
+    return Path(write(tmp_path, "cubic", FILE))
 
 
 def shell(command, file, out, **settings):

@@ -17,11 +17,6 @@ def file(tmp_path):
     return write(tmp_path, "cubic", FILE)
 
 
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "out"
-
-
 @pytest.fixture(scope="session")
 def done(tmp_path_factory):
     """The job of a text, which is run once for all tests."""

@@ -1,10 +1,19 @@
-"""Oracles of LIME: weighted fits, and a grid of normal samples with weights."""
+"""Oracles of LIME: columns of all kinds, weighted fits, normal samples with weights."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from propopt.lime.laws.gaussian_law import NormalColumn
+
+
+def mixed_columns(rng):
+    """Four columns of a table: skewed, tied, some missing, codes."""
+    skewed = rng.lognormal(size=300)
+    tied = rng.choice([0.0, 1.0, 2.0], p=[0.6, 0.1, 0.3], size=300)
+    some = np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300))
+    codes = rng.choice([0.0, 1.0, 5.0], p=[0.5, 0.3, 0.2], size=300)
+    return skewed, tied, some, codes
 
 
 def least_squares(bits, weights, values, ridge=0.0, kept=None):

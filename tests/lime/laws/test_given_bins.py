@@ -10,7 +10,12 @@ from typing import final
 import numpy as np
 import pandas as pd
 import pytest
-from normal_samples import least_squares, product_rule, with_intercept
+from normal_samples import (
+    least_squares,
+    mixed_columns,
+    product_rule,
+    with_intercept,
+)
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
@@ -29,12 +34,9 @@ of_bins = TabularLaw.of_bins
 def mixed():
     """Skewed, tied, missing, coded, constant, near an edge, never there."""
     rng = np.random.default_rng(5)
-    skewed = rng.lognormal(size=300)
-    tied = rng.choice([0.0, 1.0, 2.0], p=[0.6, 0.1, 0.3], size=300)
-    some = np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300))
-    codes = rng.choice([0.0, 1.0, 5.0], p=[0.5, 0.3, 0.2], size=300)
+    columns = mixed_columns(rng)
     thirds = rng.choice([0.1, 0.7, 1.9], size=300)
-    return np.column_stack([skewed, tied, some, codes, np.full(300, 0.1), thirds])
+    return np.column_stack([*columns, np.full(300, 0.1), thirds])
 
 
 def table():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from normal_samples import mixed_columns
 from scipy.stats import truncnorm
 from sklearn import datasets
 from sklearn.tree import DecisionTreeRegressor
@@ -289,12 +290,8 @@ def test_notes_are_in_the_result(X):
 
 
 def mixed():
-    rng = np.random.default_rng(5)
-    skewed = rng.lognormal(size=300)
-    tied = rng.choice([0.0, 1.0, 2.0], p=[0.6, 0.1, 0.3], size=300)
-    some = np.where(rng.random(300) < 0.2, np.nan, rng.normal(size=300))
-    codes = rng.choice([0.0, 1.0, 5.0], p=[0.5, 0.3, 0.2], size=300)
-    return np.column_stack([skewed, tied, some, codes, np.full(300, 7.0)])
+    columns = mixed_columns(np.random.default_rng(5))
+    return np.column_stack([*columns, np.full(300, 7.0)])
 
 
 @pytest.mark.parametrize(
