@@ -86,7 +86,7 @@ class MissingPatternsWarning(PropoptWarning):
 
 
 class InexactBoxesWarning(PropoptWarning):
-    """Trees cannot be read, or what was read differs from what the model answers."""
+    """A model cannot be read, or what was read differs from what it answers."""
 
 
 class EstimatedWarning(PropoptWarning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,14 +11,16 @@ from typing import Any, Final, Literal, final
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.text import Quantity, Reason
 from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function, OfModel
 from propopt.functions.images import ImageShape
+from propopt.functions.jumps import allowed_difference
 from propopt.functions.models import (
     ComplexStep,
     ExactModel,
@@ -46,6 +49,7 @@ from propopt.functions.outputs import (
 from propopt.functions.texts import TextFunction, as_texts
 from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
 from propopt.structures.boosters import as_estimator, is_piecewise_constant, margins_of
+from propopt.structures.products.sums import PRODUCTS_TOLERANCE
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import (
@@ -308,9 +312,23 @@ class KnownTable:
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:
         """The values of each column of an array, which has no schema."""
-        if not _is_plain(self.data):
-            return None
-        return observed_in(read_points(self.data, self.label)[0])
+        return observed_in(self._numbers) if _is_plain(self.data) else None
+
+    @property
+    def compared(self) -> Points:
+        """Up to 100 rows without gaps, at which a model is asked what it answers."""
+        if _is_plain(self.data):
+            points = self._numbers
+        elif self._encoded is not None:
+            points = self._encoded[1]
+        else:
+            return np.zeros((0, 0))
+        whole = points[~np.isnan(points).any(axis=1)]
+        return whole[:: -(-len(whole) // _COMPARED) or 1]
+
+    @cached_property
+    def _numbers(self) -> Points:
+        return read_points(self.data, self.label)[0]
 
 
 def wrap_told(
@@ -356,11 +374,13 @@ def wrap_told(
             )
         return model
     estimator = as_estimator(model)
-    wrapped = _wrapped(estimator, target, output, step, gradient, schema, told.label)
+    wrapped = _wrapped(estimator, target, output, step, gradient, told)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, atoms=observed)
     return _told(wrapped, batch_rows, outcome)
 
+
+_COMPARED: Final = 100
 
 _OWN: Final = "has its own; leave the argument out"
 
@@ -384,10 +404,10 @@ def _wrapped(
     output: Output,
     step: Any,
     gradient: Callable[[Any], object] | None,
-    schema: TableSchema | None,
-    label: str,
+    told: KnownTable,
 ) -> OfModel:
     """The function of a model with methods, or of a callable."""
+    schema = told.schema
     refuse_text_model(model)
     quantity = read_output(model, output)
     index = read_index(model, quantity, target)
@@ -398,7 +418,7 @@ def _wrapped(
                 "data: a table of a schema has gradients of its own; leave gradient "
                 "and step='complex' out"
             )
-        check_data(model, list(schema.header), label)
+        check_data(model, list(schema.header), told.label)
     if gradient is not None:
         if not callable(gradient):
             raise InvalidInput(f"gradient: expected a callable, got {gradient!r}")
@@ -414,7 +434,9 @@ def _wrapped(
         return ComplexStep(name, Readout(model, as_given, "value", index), model, index)
     if step is None and (schema is None or not schema.categorical.any()):
         exact = _exact(model, quantity, index, name)
-        if exact is not None:
+        if exact is not None and _answers_alike(
+            exact, _readout(model, quantity, index), told.compared
+        ):
             return replace(exact, table=schema)
     flat = is_piecewise_constant(model)
     if schema is None:
@@ -469,6 +491,31 @@ def _exact(
     if link is None:
         return None
     return ExactModel(name, FittedColumns.of(model), network, link)
+
+
+def _answers_alike(exact: ExactModel, readout: Readout, points: Points) -> bool:
+    """Whether its parameters say what the model answers at points (n, D).
+
+    Where they do not, a warning tells. Log-odds are compared as probabilities, which
+    are what the model answers.
+    """
+    if len(points) == 0:
+        return True
+    read = exact.value_at(points, Labels())
+    if readout.output == "log_odds":
+        read, readout = expit(read), replace(readout, output="probability")
+    answers, epsilon = readout.answers(points, Labels())
+    errors = np.abs(read - answers)
+    if (errors <= allowed_difference(answers, PRODUCTS_TOLERANCE, epsilon)).all():
+        return True
+    warnings.warn(
+        f"{exact.quantity.model}: what its parameters give differs from its answers by "
+        f"up to {errors.max():.2g}; it is called instead, and its gradients are "
+        "differences",
+        InexactBoxesWarning,
+        stacklevel=2,
+    )
+    return False
 
 
 def _readout(model: Any, output: str, index: int | None) -> Readout:

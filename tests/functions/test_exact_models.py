@@ -58,7 +58,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 from small_data import BINARY, FRAME, NOISE, THREE, UNIT, X, Y, assert_exact, mlp, same
 
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import Budget
 from propopt.base.text import Reason
 from propopt.functions import wrap
@@ -606,3 +606,31 @@ def test_tables_with_names_are_read_with_and_without_a_schema(model):
 def test_a_function_that_can_only_be_called_says_so():
     function = wrap(lambda data: data[:, 0] * data[:, 1])
     is_read_as(function, X, None, "can only be called")
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "data", "output", "method"),
+    [
+        (LogisticRegression(), BINARY, FRAME, "auto", "predict_proba"),
+        (LogisticRegression(), BINARY, X, "log_odds", "decision_function"),
+        (GaussianNB(), THREE, FRAME, "log_odds", "predict_proba"),
+    ],
+)
+@pytest.mark.parametrize(("factor", "is_read"), [(1 + 1e-12, True), (1.001, False)])
+def test_parameters_are_believed_if_the_model_answers_so(
+    monkeypatch, model, y, data, output, method, factor, is_read
+):
+    model.fit(data, y)
+    target = model.classes_[-1]
+    answer = getattr(model, method)
+    monkeypatch.setattr(model, method, lambda table: factor * answer(table))
+    if is_read:
+        function = wrap(model, target, output, data=data)
+        assert function.gradient_method == "exact"
+        return
+    with pytest.warns(InexactBoxesWarning, match=r"differs .* by up to .* is called"):
+        function = wrap(model, target, output, data=data)
+    assert "central differences" in function.gradient_method
+    if method == "decision_function":
+        expected = np.tile(1.001 * model.coef_, (len(data), 1))
+        np.testing.assert_allclose(function.gradient(data), expected, rtol=1e-6)
