@@ -13,8 +13,6 @@ from propopt.plots.lime import (
     lime_map,
     lime_path,
     lime_profile,
-    lime_word_path,
-    lime_words,
 )
 from propopt.plots.trade_offs import plot_agreement, plot_comparison, plot_trade_offs
 
@@ -28,8 +26,6 @@ __all__ = [
     "lime_map",
     "lime_path",
     "lime_profile",
-    "lime_word_path",
-    "lime_words",
     "plot_agreement",
     "plot_comparison",
     "plot_heatmap",

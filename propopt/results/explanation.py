@@ -86,7 +86,7 @@ class NoBaseValue:
     shape = ()
 
 
-def _base_values(base: object, n_points: int) -> Array | None:
+def base_values_of(base: object, n_points: int) -> Array | None:
     """One number per row from what the package has: a number, a row or a column."""
     if base is None or isinstance(base, NoBaseValue):
         return None
@@ -520,32 +520,6 @@ class Explanation(
         """The attributions as a DataFrame, with the names of the input."""
         return self.labels.frame(self.attributions)
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`: names of rows in the first column, then features.
-
-        Numbers read back to the same value, by pandas before 3 with
-        ``float_precision="round_trip"``. Names that a spreadsheet would take for
-        formulas have an apostrophe before them.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there.
-        Unwritten
-            If the operating system refuses.
-
-        Examples
-        --------
-        >>> import tempfile, numpy as np, pandas as pd, propopt as po
-        >>> third = po.Explanation(attributions=np.full((1, 2), 1 / 3), method="mine")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     third.to_csv(f"{folder}/third.csv")
-        ...     pd.read_csv(f"{folder}/third.csv", index_col=0)
-                 x0        x1
-        0  0.333333  0.333333
-        """
-        super().to_csv(path)
-
     def certified(
         self,
         objective: Objective | PropertyLoss,
@@ -858,7 +832,7 @@ class Explanation(
                 "po.Explanation(attributions=W, method=...)"
             )
         W, labels = read_attributions(explanation, "shap")
-        base = _base_values(getattr(explanation, "base_values", None), len(W))
+        base = base_values_of(getattr(explanation, "base_values", None), len(W))
         return cls(
             attributions=W,
             method="shap",

@@ -57,9 +57,6 @@ class LimePackage(Baseline):
     discretize : bool
         True: regress on "same quartile as the point", a difference of outputs. False:
         regress on the features in units of their standard deviation.
-    sample_around : bool
-        Draw around the point and not around the background's mean; only possible
-        without ``discretize``.
     units : {"output", "gradient"}
         ``"output"``: as the package gives them. ``"gradient"``: divided by the
         standard deviations, hence comparable with gradients; only possible without
@@ -89,7 +86,6 @@ class LimePackage(Baseline):
     n_samples: int = 5000
     kernel_width: float | None = None
     discretize: bool = True
-    sample_around: bool = False
     units: PackageUnits = "output"
     background: Array | pd.DataFrame | None = None
 
@@ -99,20 +95,17 @@ class LimePackage(Baseline):
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
         known_word(self.units, PackageUnits, "units")
-        if self.discretize and (self.units == "gradient" or self.sample_around):
-            raise InvalidInput(
-                "discretize: units='gradient' and sample_around=True need "
-                "discretize=False"
-            )
+        if self.discretize and self.units == "gradient":
+            raise InvalidInput("discretize: units='gradient' needs discretize=False")
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
     def _texts_refusal(self) -> str | None:
-        asked = (self.discretize, self.sample_around, self.units)
-        if asked != (True, False, "output") or self.background is not None:
+        asked = (self.discretize, self.units)
+        if asked != (True, "output") or self.background is not None:
             return (
-                "discretize, sample_around, units and background are about tables; of "
-                "documents leave them out"
+                "discretize, units and background are about tables; of documents leave "
+                "them out"
             )
         return None
 
@@ -151,7 +144,6 @@ class LimePackage(Baseline):
             categorical_names=names,
             kernel_width=self.kernel_width,
             discretize_continuous=self.discretize,
-            sample_around_instance=self.sample_around,
             feature_selection="none",  # all are kept; the default refits to rank them
             random_state=seed,
         )

@@ -108,10 +108,6 @@ class Sensitivity(Nearby):
         super().__post_init__()
         known_word(self.units, AbsoluteOrRelative, "units")
 
-    @abstractmethod
-    def _over(self, values: Array) -> Array:
-        """The mean or maximum of each row."""
-
     def _apart(self, moved: Array, W: Array, x: Array, noise: Array) -> Array:
         del x, noise
         return np.linalg.norm(moved - W, axis=-1)
@@ -149,9 +145,6 @@ class MaxSensitivity(Sensitivity):
     >>> bool(0.19 < values[0] <= 0.2)
     True
     """
-
-    def _over(self, values: Array) -> Array:
-        return values.max(axis=1)
 
 
 @final

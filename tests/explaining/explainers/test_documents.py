@@ -100,7 +100,7 @@ NUMBERS = po.functions.Power(2), np.ones((3, 2))
                 ExactLime(),
                 Shap(background=5),
                 TreeShap(background="mean"),
-                LimePackage(sample_around=True, discretize=False),
+                LimePackage(discretize=False),
             )
         ),
         (Lime(law=LAW), NUMBERS, "TextLaw deletes words"),
