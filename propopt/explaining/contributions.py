@@ -29,9 +29,6 @@ from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
 
 
-# ---- Targets in units of the output: contributions that add up to f(x) less a base
-
-
 ContributionsLike: TypeAlias = Any
 """``"shapley"``, ``"slopes"``, or attributions given as a table or an explanation."""
 
@@ -79,10 +76,7 @@ class ContributionRule:
         return replace(known, estimate=told)
 
     def settled(self, rows: Points, seed: int) -> ContributionRule:
-        """The same with its background drawn, and what it is read as compared.
-
-        rows (n, D).
-        """
+        """The same with its background drawn, and what it is read as compared."""
         background = self.background
         if background is None:
             background = self._drawn(read_rng(seed))

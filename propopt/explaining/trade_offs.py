@@ -36,7 +36,7 @@ from propopt.base.text import (
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
-from propopt.results.explanation import Explanation, is_lazy
+from propopt.results.explanation import Explanation, common_quantity, is_lazy
 from propopt.results.result import Result
 from propopt.results.shares import Ends
 
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from propopt.plots.trade_offs import AxisScale
-
-
-# ---- Trade-offs: optimal explanations for many weights, beside those of baselines
 
 
 _N_ROWS = 10
@@ -79,9 +76,6 @@ UNITS_UNKNOWN = "units unknown"
 """What tables say of baselines beside a target that does not say its units."""
 
 
-# ---- What losses are measured in
-
-
 _WORDS: dict[Units, str] = {
     "gradient": "{} per unit",
     "scaled": "{} per sd",
@@ -90,10 +84,7 @@ _WORDS: dict[Units, str] = {
 
 
 def units_of_losses(optimized: Sequence[Explanation]) -> dict[str, str]:
-    """By loss its units in words; nothing where those of the target are not known.
-
-    Squared losses have squares of the units of attributions.
-    """
+    """By loss its units in words, squares of squared ones; nothing where not known."""
     program = next((best.program for best in optimized if best.program), None)
     estimates = (
         loss.estimate
@@ -173,8 +164,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     @property
     def quantity(self) -> Quantity | None:
         """What all of them explain; None where they differ, or none tells."""
-        told = {one.quantity for one in self.explanations} - {None}
-        return told.pop() if len(told) == 1 else None
+        return common_quantity(self.explanations)
 
     @property
     def values(self) -> NDArray[np.float64]:

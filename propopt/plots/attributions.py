@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from numbers import Real
 from textwrap import fill
 from typing import Any, Final, TypeAlias
@@ -20,14 +20,11 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, drawn
+from propopt.base.text import drawn
 from propopt.results.certain import Certain
 from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
 from propopt.results.shares import Ends
 from propopt.tables.frames import as_frame, order_of
-
-
-# ---- All attributions at once
 
 
 FADED: Final = 0.35
@@ -49,9 +46,9 @@ def uncertain(certain: Certain | None, shape: tuple[int, int]) -> NDArray[np.boo
     return signs == 0
 
 
-def whiskers(axes: Axes, widths: Array, errors: Array | None) -> None:
+def whiskers(axes: Axes, widths: Array, errors: Array) -> None:
     """Two standard errors on each side of the ends of bars, where they are known."""
-    if errors is None or not errors.any():
+    if not errors.any():
         return
     axes.errorbar(
         widths,
@@ -144,12 +141,6 @@ def title_of(explanation: Explanation, where: str = "") -> str:
     if quantity is None:
         return f"{method}{beside}"
     return fill(f"{drawn(quantity.in_words())}{beside} ({method})", 50)
-
-
-def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
-    """What all of them explain; None where they differ, or where none tells."""
-    told = {one.quantity for one in explanations} - {None}
-    return told.pop() if len(told) == 1 else None
 
 
 def feature_names(explanation: Explanation) -> list[str]:
@@ -284,9 +275,6 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
     bar.outline.set_visible(False)
 
 
-# ---- Attributions of one row: bars, or steps from the base to the prediction
-
-
 def plot_row(
     explanation: AttributionsLike,
     row: Hashable = None,
@@ -402,10 +390,7 @@ _ROOM: Final = 0.16
 
 
 def _signed(width: float, digits: int) -> str:
-    """A number with its sign, to so many digits after the point; 0 what rounds to it.
-
-    Very small and very large ones by powers of ten.
-    """
+    """A number with its sign, 0 if it rounds to it, by powers of ten if far off."""
     if width and not -6 <= digits <= 6:
         return f"{width:+.2e}".replace("-", "−")
     places = max(digits, 0)
@@ -471,9 +456,6 @@ def _mark_ends(axes: Axes, base: float, widths: Array) -> None:
     axes.set_ylim(-0.9, last + 0.35)
 
 
-# ---- Second axes beside losses: the share of faithfulness kept, and of others removed
-
-
 _Scale: TypeAlias = tuple[Callable[[Any], Array], Callable[[Any], Array]]
 
 
@@ -482,10 +464,7 @@ _SAME = 1e-12
 
 
 def draw_share_axes(axes: Axes, x: str, y: str, ends: Ends) -> None:
-    """Shares along the upper edge for loss ``x`` and along the right for ``y``.
-
-    Nothing where a share is not defined.
-    """
+    """Shares above for loss ``x``, at the right for ``y``, where they are defined."""
     for axis, side, name in (("x", "top", x), ("y", "right", y)):
         along = _scale(name, ends)
         if along is None:

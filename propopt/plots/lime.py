@@ -27,11 +27,9 @@ from propopt.plots.attributions import (
     given_or_new,
     largest,
     legend_below,
+    whiskers,
 )
 from propopt.tables.frames import listed
-
-
-# ---- Pictures of what LIME tends to
 
 
 LONGEST: Final = 42
@@ -70,9 +68,6 @@ def _place(names: Sequence[str], feature: str | int, where: str = "column {}") -
         f"feature: there is no {where.format(repr(feature))}"
         f"{did_you_mean(feature, names)}; there are {listed(names)}"
     )
-
-
-# ---- Coefficients of two columns in each cell, as arrows
 
 
 def lime_map(
@@ -338,9 +333,6 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
         )
 
 
-# ---- The means of a function over the bins of one column
-
-
 _UPRIGHT = 14
 """Characters of all names of bins, over their number, that need no turning."""
 
@@ -423,9 +415,6 @@ def lime_profile(
     return framed(axes)
 
 
-# ---- Exact coefficients, and what single runs make of them
-
-
 def lime_coefficients(
     explanation: AnyLime,
     row: Hashable | None = None,
@@ -480,16 +469,7 @@ def lime_coefficients(
     errors = _errors(explanation, n)
     _draw_noise(axes, explanation, n, shown)
     if errors is not None:
-        axes.errorbar(
-            own[shown],
-            positions,
-            xerr=2.0 * errors[shown],
-            fmt="none",
-            ecolor="0.2",
-            elinewidth=1.0,
-            capsize=2.5,
-            zorder=4,
-        )
+        whiskers(axes, own[shown], errors[shown])
     colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
     label = "exact limit" if errors is None else "estimated limit, 2 errors"
     axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)

@@ -58,9 +58,6 @@ from propopt.losses.restricted import (
 )
 
 
-# ---- Proof of optimality, computed from the attributions and not from a backend's word
-
-
 DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used
 LOST = 1e-13
 """Of what cancels in a bound: rounding leaves no more of it."""
@@ -521,10 +518,7 @@ def _complete_bound(
 
 
 def _violation(bound: Bound, W: Attributions, value: float, trivial: Trivial) -> float:
-    """The relative excess of a loss over its limit; of row sums, how far they are off.
-
-    max |W v − t| is relative to the largest sum that the entries could have.
-    """
+    """The relative excess over a limit; of sums max |Wv − t| over their size."""
     tiny = sys.float_info.min
     if is_complete(bound):
         assert isinstance(bound.loss.map, RowSums), "see is_complete"

@@ -12,14 +12,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import (
-    Any,
-    ClassVar,
-    Final,
-    NoReturn,
-    TypeAlias,
-    final,
-)
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -175,10 +168,7 @@ class LazyAttributions(Lazy["Explanation"]):
     is_pickled: ClassVar[bool] = True
 
     def proved(self, best: Explanation, claim: Certificate | None) -> dict[str, Any]:
-        """The fields of an explanation that follow from its attributions.
-
-        A warning says so if they contradict the claim.
-        """
+        """The fields that follow from W; a warning if they contradict the claim."""
         proof = best.certificate
         if claim is not None and proof is not None:
             too_high = claim.lower_bound - proof.value
@@ -199,9 +189,6 @@ class LazyAttributions(Lazy["Explanation"]):
 def is_lazy(explanation: Explanation) -> bool:
     """Whether nobody has read its attributions yet."""
     return isinstance(vars(explanation)["attributions"], LazyAttributions)
-
-
-# ---- One attribution vector per point, with what was measured about them
 
 
 Parameter: TypeAlias = float | int | str | bool | None
@@ -490,10 +477,7 @@ class Explanation(
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
-        """Attributions in other coordinates, without what was measured in these.
-
-        With labels they are of other features, whose values are not known.
-        """
+        """In other coordinates, or of other features, without what was measured."""
         return replace(
             self._unclaimed(),
             attributions=sealed(attributions),
@@ -1048,11 +1032,7 @@ def explanations_of(
     noun: str,
     units: Units | None = None,
 ) -> Iterator[Explanation]:
-    """One explanation after the other; those without a method are counted.
-
-    A mapping gives each the name of its key. Plain tables are in the units of what
-    they are measured against, where these are known.
-    """
+    """One after the other, named by its key or number; plain tables in these units."""
     own = units or "gradient"
     if isinstance(many, Mapping):
         for name, user_explanation in many.items():
@@ -1062,3 +1042,9 @@ def explanations_of(
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
     for place, user_explanation in enumerate(many, start=1):
         yield explanation_of(user_explanation, f"{noun} {place}", own)
+
+
+def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
+    """What all of them explain; None where they differ, or where none tells."""
+    told = {one.quantity for one in explanations} - {None}
+    return told.pop() if len(told) == 1 else None

@@ -55,9 +55,6 @@ from propopt.results.hessian import (
 )
 
 
-# ---- How far an explanation is from the one for the true target: an estimate's error
-
-
 _LEVEL = 0.95
 """Of the interval in which the excess is to be expected."""
 
@@ -280,9 +277,6 @@ class Scatter:
         return np.stack([a * near.solve(D) for D in self._deviations])
 
 
-# ---- What an objective aims at, and what the error of that costs the optimum
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Aim:
@@ -297,10 +291,7 @@ class Aim:
     def error(
         self, weights: Array, scale: float, multipliers: Sequence[float] = ()
     ) -> TargetError:
-        """What the error of the target costs the optimum for these weights.
-
-        weights (k,).
-        """
+        """What the error of the target costs the optimum for these weights."""
         aims = self._aims(weights)
         inexact = [loss for loss in aims if _known_exactly(loss) is None]
         if not inexact:

@@ -10,7 +10,7 @@ import scipy.linalg as la
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.explaining.conditional import AnchoredRobustness, ConditionalRow
+from propopt.explaining.conditional import ConditionalRow
 from propopt.functions import Function
 from propopt.losses.faithfulness import Estimate
 
@@ -276,16 +276,3 @@ def test_errors_of_the_target_are_carried_to_the_rows():
     energy = (deviations**2 * keep).sum() / (B * (B - 1))
     assert result.target.value == pytest.approx(energy, rel=1e-9)
     assert result.target_error == pytest.approx(energy / result.objective, rel=1e-9)
-
-
-def test_similarities_of_zero_draw_nowhere():
-    fixed = np.array([[1.0, 2.0], [5.0, 5.0]])
-    drawn = AnchoredRobustness(
-        fixed, np.array([[0, 1], [1, 0]]), np.array([[2.0, 0.0], [0.0, 0.5]])
-    )
-    W = np.array([[0.0, 0.0], [1.0, 1.0]])
-    assert drawn.value(W) == pytest.approx(2 * 2.0 * 5.0 + 2 * 0.5 * 1.0)
-    assert (drawn.n_points, drawn.n_features) == (2, 2)
-    step = 1e-6 * np.eye(4).reshape(4, 2, 2)
-    slopes = [(drawn.value(W + h) - drawn.value(W - h)) / 2e-6 for h in step]
-    np.testing.assert_allclose(drawn.gradient(W).ravel(), slopes, rtol=1e-6)

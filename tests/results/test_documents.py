@@ -11,10 +11,7 @@ from exact_values import same
 
 import propopt as po
 from propopt.losses.faithfulness import Estimate
-from propopt.results.stability import (
-    Agreement,
-    families,
-)
+from propopt.results.stability import Agreement, families
 
 
 N, D = 6, 5

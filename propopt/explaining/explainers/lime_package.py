@@ -177,9 +177,6 @@ def _category_names(schema: TableSchema | None) -> dict[int, list[str]]:
     }
 
 
-# ---- The package ``lime`` on one document
-
-
 def package_on_text(
     request: Request, kernel_width: float | None, n_samples: int
 ) -> Findings:

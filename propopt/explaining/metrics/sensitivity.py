@@ -36,11 +36,7 @@ Statistic: TypeAlias = Callable[[slice, Array], Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Noisy(Perturbations):
-    """The settings that all metrics with perturbations share.
-
-    Codes of categories, where the function has a schema, and numbers that are missing
-    are never perturbed.
-    """
+    """Settings of metrics with noise, which codes and missing numbers do not get."""
 
     scale: float = 0.1
     n_samples: int = 100
@@ -63,10 +59,7 @@ def sampled(
     rng: np.random.Generator,
     statistic: Statistic,
 ) -> Iterator[tuple[slice, Array]]:
-    """The statistic (n, S, ...) of all samples of consecutive rows.
-
-    Where ``fixed`` (N, D) nothing is perturbed.
-    """
+    """The statistic (n, S, ...) of consecutive rows, perturbed where not ``fixed``."""
     blocks = perturbations.blocks(fixed.shape, rng, split=True)
     for rows, pieces in groupby(blocks, key=itemgetter(0)):
         values = []

@@ -9,10 +9,7 @@ from metric_cases import COMPLEXITIES, FAITHFUL, FUNCTION, ROBUST, S, asked, exp
 
 import propopt as po
 from propopt.base.resources import Budget
-from propopt.explaining.metrics import (
-    Infidelity,
-    RelativeOutputStability,
-)
+from propopt.explaining.metrics import Infidelity, RelativeOutputStability
 from propopt.explaining.metrics.metric import metric_rng
 from propopt.laws import perturbations
 

@@ -3,13 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import (
-    header_of,
-    members_of,
-    with_header,
-    write,
-    write_signed,
-)
+from crafted_archives import header_of, members_of, with_header, write, write_signed
 from exact_csv import read_csv
 from sweeps import explanation
 
