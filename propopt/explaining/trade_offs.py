@@ -297,28 +297,18 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             if name in self.losses and np.isfinite(share)
         ]
         words = [", ".join(kept)]
-        excesses = [
-            (self._excess_at(chosen, baseline), place)
+        compared = [
+            (max(self._above(baseline, chosen)[0], 0.0), place)
             for place, baseline in enumerate(self.baselines)
+            if self._why_not_compared(baseline) is None
         ]
-        compared = [pair for pair in excesses if np.isfinite(pair[0])]
+        compared = [pair for pair in compared if math.isfinite(pair[0])]
         if compared:
             excess, place = min(compared)
             name = self._name_among_others(self.baselines[place])
             above = f"{percent(excess)} % above the best possible"
             words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
-
-    def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
-        """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
-        reason, rates = self._why_not_compared(baseline), self._rates(best)
-        value, optimum = (
-            sum(rate * one.losses[name] for name, rate in rates.items())
-            for one in (baseline, best)
-        )
-        if reason is not None or not optimum > 0.0:
-            return np.nan
-        return max(value / optimum - 1.0, 0.0)
 
     def _name_among_others(self, baseline: Explanation) -> str:
         """The method, with the settings in which others of it differ."""

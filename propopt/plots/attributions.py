@@ -9,7 +9,6 @@ from textwrap import fill
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -22,9 +21,13 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.text import drawn
 from propopt.results.certain import Certain
-from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
+from propopt.results.explanation import (
+    AttributionsLike,
+    Explanation,
+    explanation_of,
+    inputs_of,
+)
 from propopt.results.shares import Ends
-from propopt.tables.frames import as_frame, order_of
 
 
 FADED: Final = 0.35
@@ -126,9 +129,6 @@ def legend_below(axes: Axes, columns: int = 1) -> None:
 # ---- Names of rows and features, and the words for units, as pictures have them
 
 
-_WHOSE = "the explanation"
-
-
 def units_label(explanation: Explanation, width: int = 60) -> str:
     """What attributions are, and of what, in lines that fit along an axis."""
     return fill(drawn(explanation.units_in_words), width)
@@ -155,27 +155,13 @@ def names_with_values(explanation: Explanation, X: object, place: int) -> list[s
         return [f"{x} = {explanation.value_of(place, j)}" for j, x in enumerate(names)]
     if X is None:
         return names
-    frame = as_frame(X, "X")
-    table = pd.DataFrame(np.asarray(X)) if frame is None else frame.table
-    if table.shape != explanation.shape:
-        raise InvalidInput(
-            f"X: expected the shape of the attributions, {explanation.shape}, got "
-            f"{table.shape}"
-        )
-    row, columns = place, np.arange(table.shape[1])
-    if table is X:
-        rows = order_of(
-            tuple(X.index), explanation.labels.points, "X: its rows", _WHOSE
-        )
-        row = place if rows is None else int(rows[place])
-        labels = tuple(map(str, X.columns))
-        order = order_of(labels, explanation.labels.features, "X: its columns", _WHOSE)
-        columns = columns if order is None else order
-    values: list[object] = [table.iat[row, int(j)] for j in columns]
-    pairs = zip(names, values, strict=True)
+    numbers, shown = inputs_of(X, explanation)
+    values: Any = numbers if shown is None else shown
     return [
-        f"{name} = {value:.4g}" if isinstance(value, Real) else f"{name} = {value}"
-        for name, value in pairs
+        f"{name} = {value}"
+        if isinstance(value, bool) or not isinstance(value, Real)
+        else f"{name} = {value:.4g}"
+        for name, value in zip(names, values[place], strict=True)
     ]
 
 

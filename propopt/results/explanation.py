@@ -93,7 +93,7 @@ def base_values_of(base: object, n_points: int) -> Array | None:
     return np.array(np.broadcast_to(flat, (n_points,)))
 
 
-def _inputs(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
+def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
     """Numbers by which plots colour and place points, and what they write beside."""
     points, shape = explanation.points, explanation.shape
     if X is None:
@@ -775,7 +775,7 @@ class Explanation(
         array([[1., 2.],
                [3., 5.]])
         """
-        data, shown = _inputs(X, self)
+        data, shown = inputs_of(X, self)
         package = require("shap")
         D = self.shape[1]
         base = self.base_value if self.units == "output" else None
