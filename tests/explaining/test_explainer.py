@@ -86,32 +86,6 @@ def plain():
     return po.Explainer(black_box, data=X).fit()
 
 
-def appended(explainer, n, answer):
-    """The joint optimum of the reference and row n of X_NEW, by po.solve."""
-    scaled = X / X.std(ddof=0)
-    near = answer.details["reference_rows"][0]
-    apart = np.linalg.norm(scaled - X_NEW.iloc[n] / X.std(ddof=0), axis=1)
-    S = np.zeros((N + 1, N + 1))
-    S[:N, :N] = po.knn_graph(scaled, 8).similarities.toarray()
-    S[N, near] = S[near, N] = 1.0
-    assert set(near) == set(np.argsort(apart)[:8])
-    G = np.vstack([explainer.reference_.gradient, answer.gradient])
-    robust = po.PairwiseRobustness(po.graph_from_matrix(S))
-    objective = po.GradientMatching(G) + 0.2 * robust
-    return objective, po.solve(objective, tolerance=1e-10)
-
-
-@pytest.mark.parametrize("n", range(4))
-def test_bounds_hold_against_solving_all_rows_together(fitted, n):
-    answer = fitted.explain(X_NEW.iloc[[n]])
-    objective, best = appended(fitted, n, answer)
-    W = np.vstack([fitted.reference_.attributions, answer.attributions])
-    excess = objective.value(W) - best.objective
-    assert -1e-9 < excess <= answer.details["joint_excess"][0] + 1e-9
-    moved = np.linalg.norm(W - best.attributions)
-    assert 0 < moved <= answer.details["joint_distance"][0] + 1e-9
-
-
 @pytest.mark.parametrize("settings", [{}, {"units": "output"}])
 def test_reference_rows_are_explained_as_explain_does(settings):
     model = forest() if settings else black_box

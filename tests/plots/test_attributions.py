@@ -316,14 +316,3 @@ def test_channels_are_summed_beside_the_images(rng):
     np.testing.assert_allclose(shown, COLOURED.images(images)[0].transpose(1, 2, 0))
     grey = maps(images[:, :20], images=16 * images[:, :20])()
     assert drawn(grey[0, 0]).max() == 1.0
-
-
-def test_explanations_are_named_by_their_method():
-    function, X = po.wrap(lambda X: (X**2).sum(axis=1)), np.ones((2, 20))
-    gradient = po.explainers.Gradient().explain(function, X)
-    best = po.solve(
-        po.GradientMatching(gradient.attributions)
-        + 0.1 * po.Smoothness(SHAPE.pixel_graph())
-    )
-    grid = po.plots.plot_image_maps([gradient, best], SHAPE)
-    assert [axes.get_title() for axes in grid[0]] == ["gradient", "optimized"]

@@ -6,11 +6,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg as la
-import scipy.sparse as sp
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.losses.linear_algebra import Components, inverse_by_parts, is_symmetric
+from propopt.losses.linear_algebra import Components, is_symmetric
 from propopt.losses.maps import Squared
 from propopt.results import hessian
 from propopt.results.curvature import Eigenbasis
@@ -217,16 +216,6 @@ def test_what_has_no_inverse_or_none_that_can_be_afforded_is_refused(monkeypatch
         H.solve(np.ones(present.shape))
 
 
-@pytest.mark.parametrize("complete", [False, True])
-def test_the_optimum_is_that_of_a_solver(complete):
-    problem = program(*OF_WORDS, complete=complete)
-    W = QuadraticPart(problem).optimum(weights_of(problem))
-    objective = problem.weighed(weights_of(problem))
-    best = po.solve(objective, subject_to=problem.bounds, tolerance=1e-12)
-    assert np.linalg.norm(W - best.attributions) <= best.certificate.distance + 1e-12
-    assert best.certificate.distance < 1e-5
-
-
 def test_the_smoothest_is_the_least_of_a_conic_solver():
     problem, present = program(*OF_WORDS, complete=True), OF_WORDS[1]
     matching, robust = problem.losses
@@ -256,18 +245,6 @@ def test_the_smoothest_is_the_least_of_a_conic_solver():
 
 
 # ---- matrices that come apart
-
-
-def test_inverses_of_parts_of_all_sizes():
-    rng = np.random.default_rng(2)
-    sizes = [1, 3, 1, 2, 3, 5]
-    factors = [rng.standard_normal((size, size)) for size in sizes]
-    blocks = [sp.csr_array(A @ A.T + np.eye(len(A))) for A in factors]
-    order = rng.permutation(sum(sizes))
-    H = sp.csr_array(sp.block_diag(blocks, format="csr")[order][:, order])
-    result = inverse_by_parts(H, Components.of(H))
-    np.testing.assert_allclose(result.toarray(), np.linalg.inv(H.toarray()), atol=1e-12)
-    assert result.nnz == sum(s**2 for s in sizes)
 
 
 def test_parts_list_their_members_in_order():

@@ -7,7 +7,6 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
-from exact_values import same
 
 import propopt as po
 from propopt.losses.faithfulness import Estimate
@@ -192,21 +191,3 @@ def test_errors_of_a_drawn_target_are_part_of_what_is_certain(sums):
     expected = 2.2621571628 * errors
     np.testing.assert_allclose(wider, expected, rtol=0, atol=1e-6)
     assert "draws" in best.stability().agreements[-1].varied
-
-
-@each_way
-def test_what_was_loaded_says_the_same(tmp_path, sums):
-    best = solved(sums)
-    best.save(tmp_path / "best.npz")
-    bounds = [s.bound(D) for s in sums]
-    known = {"objective": OBJECTIVE, "subject_to": bounds}
-    again = po.Explanation.load(tmp_path / "best.npz", **known)
-    assert again.gap == pytest.approx(best.gap, abs=1e-9)
-    assert (again.certain().signs == best.certain().signs).all()
-    pairs = zip(again.stability().agreements, best.stability().agreements, strict=True)
-    assert all(one.signs == other.signs for one, other in pairs)
-    for found in (best.certain(), best.shares(), best.stability(2)):
-        found.save(tmp_path / "found.npz")
-        loaded = type(found).load(tmp_path / "found.npz")
-        assert same(loaded, found)
-        assert loaded.to_frame().equals(found.to_frame())

@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from baseline_checks import Recorded
-from orders import all_orders
 
 import propopt as po
 from propopt.base.arrays import Array, Points
@@ -23,7 +21,6 @@ from propopt.explaining.explainers import (
     aggregate,
 )
 from propopt.functions import Power, Sine
-from propopt.functions.formulas import Interactions
 from propopt.laws import perturbations
 from propopt.losses import (
     GradientMatching,
@@ -47,32 +44,6 @@ def test_every_explainer_is_registered_under_its_method():
     names = explainers.__all__
     assert names == sorted(names)
     assert all(name in vars(explainers) for name in names)
-
-
-def test_gradient_gives_the_gradients(X):
-    result = Gradient().explain(Interactions(), X)
-    np.testing.assert_array_equal(result.attributions, Interactions().gradient(X))
-
-
-@pytest.mark.parametrize(
-    "explainer",
-    [
-        Gradient(),
-        *SAMPLED,
-        LimePackage(n_samples=50),
-        Shap(),
-        Shap(algorithm="permutation"),
-    ],
-)
-def test_the_names_of_points_and_features_are_kept(explainer):
-    for package, kind in {"lime": LimePackage, "shap": Shap}.items():
-        if isinstance(explainer, kind):
-            pytest.importorskip(package)
-    function = Recorded()
-    result = explainer.explain(function, FRAME).to_frame()
-    assert list(result.index) == ["a", "b"]
-    assert list(result.columns) == ["u", "v"]
-    assert {names.features for names in function.names} == {("u", "v")}
 
 
 def test_the_result_tells_how_it_was_made_in_plain_values(X):
@@ -273,24 +244,6 @@ def test_a_baseline_of_missing_numbers_and_categories():
     lime = Lime(scale=0.5, n_samples=4000).explain(function, COLOURED)
     scores = (lime.attributions - expected) / np.maximum(lime.standard_errors, 1e-9)
     assert np.abs(scores).max() <= 5.0  # false alarm 7e-5 over 120 scores
-
-
-def curved(table):
-    values = np.asarray(table, float)
-    age, dose, weight = np.where(np.isnan(values), [2.5, -1.0, 0.5], values).T
-    return age * dose + weight * age**2
-
-
-@pytest.mark.parametrize("algorithm", ["exact", "permutation"])
-def test_shap_knows_that_a_feature_is_missing(algorithm):
-    pytest.importorskip("shap")
-    background, function = HOLED.iloc[:6], po.wrap(curved)
-    shap = Shap(background=background, algorithm=algorithm, n_permutations=200)
-    result = shap.explain(function, HOLED.iloc[:12])
-    expected = all_orders(function, HOLED.iloc[:12], background)
-    tolerance = 1e-9 if algorithm == "exact" else 0.2
-    np.testing.assert_allclose(result.attributions, expected, atol=tolerance)
-    np.testing.assert_allclose(result.completeness_gap, 0.0, atol=1e-12)
 
 
 def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():

@@ -17,7 +17,6 @@ import propopt as po
 from propopt.base.errors import EstimatedWarning, InexactBoxesWarning, InvalidInput
 from propopt.explaining.explainers import ExactLime, Lime, LimePackage
 from propopt.functions import Power
-from propopt.functions.formulas import Additive
 from propopt.laws import perturbations
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn
@@ -238,16 +237,6 @@ def test_other_functions_are_estimated_with_their_errors():
     np.testing.assert_allclose(
         slopes.attributions * steps, plain.attributions, rtol=1e-12
     )
-
-
-def test_what_quadrature_does_not_find_is_estimated_with_the_reason():
-    X = np.random.default_rng(0).normal(size=(100, 2))
-    rules = [lambda x: np.sin(1e6 * x), np.abs]
-    f = Additive(rules, knots={1: [0.0]})
-    lime = ExactLime(background=X, n_samples=200)
-    with pytest.warns(EstimatedWarning, match="quadrature"):
-        result = lime.explain(f, X[:2])
-    assert result.standard_errors is not None
 
 
 # ---- single runs: bits are regressed on, with the law's weights

@@ -1,22 +1,17 @@
 """Baselines around optional packages: ``lime`` and ``shap``."""
 
 import dataclasses
-import doctest
-import inspect
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from orders import all_orders
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from propopt.base.arrays import Array, Values
 from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.base.resources import Budget, require
-from propopt.explaining.explainers import Lime, LimePackage, Shap
+from propopt.explaining.explainers import LimePackage, Shap
 from propopt.functions import Power, Sine, wrap
 from propopt.functions.formulas import Interactions, PaperFormula
 from propopt.laws import perturbations
@@ -63,20 +58,6 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
 
 
 @pytest.mark.usefixtures("_lime")
-def test_the_example_in_the_docstring_runs():
-    text = inspect.getdoc(LimePackage)
-    assert text is not None
-    example = doctest.DocTestParser().get_doctest(
-        text.replace("# doctest: +SKIP", ""),
-        {"LimePackage": LimePackage},
-        "LimePackage",
-        None,
-        None,
-    )
-    assert doctest.DocTestRunner().run(example).failed == 0
-
-
-@pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize("cls", [LimePackage, Shap])
 def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, background):
     frame = pd.DataFrame(X, columns=list("abc"))
@@ -92,21 +73,6 @@ def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, backgro
     table[:] = 0
     assert explainer.parameters["background"] == before
     assert str(before).startswith("40x3 sha256:")
-
-
-@pytest.mark.usefixtures("_lime")
-@pytest.mark.parametrize(
-    "explainer", [Lime(scale=0.1), LimePackage(n_samples=50), Shap()]
-)
-def test_a_pipeline_fitted_to_a_table_is_explained_without_a_warning(
-    explainer, X, background
-):
-    # scikit-learn warns, and warnings are errors here, where the names are lost.
-    table = pd.DataFrame(background, columns=list("abc"))
-    model = make_pipeline(StandardScaler(), LinearRegression())
-    model.fit(table, background @ [1.0, -2.0, 3.0])
-    result = explainer.explain(wrap(model), pd.DataFrame(X, columns=list("abc")))
-    assert result.attributions.shape == X.shape
 
 
 SEEDED = {

@@ -183,14 +183,6 @@ def test_complexities_are_those_of_their_definitions():
     np.testing.assert_array_equal(counted, [2])
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 10])
-def test_one_attribution_and_equal_ones_are_the_extremes(n_features):
-    W = np.stack([3.0 * np.eye(n_features)[0], np.full(n_features, -0.1)])
-    np.testing.assert_allclose(Sparseness()(W), [1 - 1 / n_features, 0], atol=1e-15)
-    np.testing.assert_allclose(Complexity()(W), [0, np.log(n_features)], atol=1e-14)
-    np.testing.assert_array_equal(EffectiveComplexity()(W), [1, n_features])
-
-
 # ---- closed forms, with settings as by default
 
 

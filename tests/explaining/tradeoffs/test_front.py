@@ -11,7 +11,7 @@ from crafted_archives import header_of, members_of, with_header, write_signed
 from golden_chains import KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED, G
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sweeps import WEIGHTS, explanation_of, table_of
+from sweeps import WEIGHTS, table_of
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -47,18 +47,6 @@ def test_front_by_brute_force(rows):
     kept = [list(e.losses.values()) for e in curve.front().explanations]
     assert kept == [list(row) for row in rows if not beaten(row, rows)]
     assert curve.front().on_front.all()
-
-
-def test_every_optimum_is_on_the_front_and_baselines_are_measured_alike(objective, rng):
-    rough = explanation_of(objective, 9 * rng.normal(size=(12, 3)))
-    curve = po.sweep(objective, {ROBUST: WEIGHTS}, (b for b in [rough]))
-    assert curve.on_front.tolist() == [True] * 5 + [False]
-    front = curve.front()
-    assert front.optimized == curve.optimized
-    assert front.baselines == ()
-    (measured,) = curve.baselines
-    assert measured.losses == objective.breakdown(rough.attributions)
-    assert (measured.objective, measured.gap) == (None, None)
 
 
 # ---- distances

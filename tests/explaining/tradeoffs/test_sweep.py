@@ -197,16 +197,6 @@ def test_processes_and_threads_give_the_same_table(objective, rough):
     within_the_gap(one, two)
 
 
-def test_names_of_a_frame_reach_the_result(X):
-    frame = pd.DataFrame(X, columns=list("abc"), index=[f"row {n}" for n in range(12)])
-    function = po.wrap(lambda table: np.asarray(table["a"] * table["b"]))
-    objective = po.GradientMatching(function.gradient(frame)) + po.Sparsity()
-    curve = po.sweep(objective, {"sparsity": [0.1]}, n_jobs=1)
-    table = curve.optimized[0].to_frame()
-    assert list(table.columns) == ["a", "b", "c"]
-    assert list(table.index) == list(frame.index)
-
-
 def test_zero_explanations_are_warned_about_from_any_process(objective, rough):
     weights = {"gradient_matching": [0, 1], NAME: [1, 2]}
     for n_jobs in (1, 2):
