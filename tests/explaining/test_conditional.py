@@ -56,9 +56,6 @@ def test_the_golden_row(golden):
     assert golden.value_of_zero == pytest.approx(zero, rel=1e-12)
 
 
-# ---- the optimum of one row
-
-
 def random_row(seed, shared, complete):
     """Beside rows that add up over fewer columns, where it has to add up."""
     rng = np.random.default_rng(seed)
@@ -143,9 +140,6 @@ def test_extreme_weights_give_the_target_and_the_mean_of_the_neighbours(weight):
     np.testing.assert_allclose(row.w - 1e9, np.array(expected) - 1e9, atol=1e-6)
 
 
-# ---- bounds against solving all rows together
-
-
 def joint(seed, complete):
     """A row appended to rows that were the optimum without it, and their optimum."""
     rng = np.random.default_rng(seed)
@@ -203,9 +197,6 @@ def test_bounds_hold_against_solving_all_rows_together(seed, complete):
     assert -1e-12 < excess <= row.joint_excess * (1 + 1e-9) + 1e-12
     moved = np.linalg.norm(W - best)
     assert 1e-9 < moved <= row.joint_distance * (1 + 1e-9)
-
-
-# ---- the program as losses: what is proved and said of rows
 
 
 N, D, B = 40, 3, 10

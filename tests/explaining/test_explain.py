@@ -35,9 +35,6 @@ def forest(X):
     return RandomForestRegressor(20, random_state=0).fit(X, X[:, 0] + X[:, 1] ** 2)
 
 
-# ---- everything keeps the names of the table
-
-
 @pytest.fixture
 def people(rng):
     columns = {
@@ -154,9 +151,6 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
             po.explain(forest, X, **settings)
 
 
-# ---- what it is of known functions
-
-
 def test_plain_gradients_slopes_and_the_knee(X):
     cube, sine = po.functions.Power(3), po.functions.Sine()
     rows = X * [1.0, 50.0, 1.0]
@@ -189,9 +183,6 @@ def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
     many = rng.normal(size=(12, 260))
     wide = RandomForestRegressor(2, random_state=0).fit(many, many[:, 0])
     assert po.explain(wide, many).attributions.shape == (12, 260)
-
-
-# ---- models that nobody knows: how precisely, and the result says by what
 
 
 class Service:
@@ -292,9 +283,6 @@ def test_batches_are_no_larger_than_asked(X):
         assert max(sizes) <= batch
 
 
-# ---- missing numbers
-
-
 @pytest.fixture(scope="module")
 def gaps(X):
     table = pd.DataFrame(X.copy(), columns=["a", "b", "c"])
@@ -327,9 +315,6 @@ def test_slopes_are_scaled_and_effects_are_not(form, gaps, X):
     np.testing.assert_allclose(best.gradient[~absent], slopes[~absent], rtol=1e-6)
     # imputed by the mean
     np.testing.assert_allclose(best.gradient[absent], 0.0, atol=1e-8)
-
-
-# ---- constant columns, and tables of one row
 
 
 def _with_constant(X, unit):

@@ -65,6 +65,7 @@ def test_no_bit_depends_on_who_else_is_asked(case):
         same(explainer.explain(taken(rows, range(size))), joint, list(range(size)))
 
 
+@pytest.mark.sampled(5)
 def test_rows_are_certified_for_the_reference_as_it_is(case):
     result = case.found
     assert result.gap < 1e-12
@@ -176,9 +177,6 @@ def test_what_is_not_fitted_or_of_another_table_is_refused(fitted):
         fitted.explain(X_NEW.rename(columns={"f0": "g0"}))
 
 
-# ---- missing numbers
-
-
 GAPS = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
 NEW_GAPS = X_NEW.mask(np.random.default_rng(6).random(X_NEW.shape) < 0.2)
 
@@ -207,9 +205,6 @@ def test_a_row_with_missing_numbers_adds_up():
     total = model.predict(NEW_GAPS.iloc[:6]) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
     assert result.target_error == 0.0
-
-
-# ---- rows in parts that add up
 
 
 def test_rows_add_up_to_the_prediction_less_the_base(part):

@@ -83,9 +83,6 @@ def test_a_title_says_whose_error_of_what_is_explained():
         assert axes.get_title(loc="left").startswith(title)
 
 
-# ---- intervals
-
-
 def test_sets_that_are_not_used_are_crosses():
     errors = np.array([0.1, 0.1, 0.0, 0.0])
     scores = scores_of(
@@ -145,9 +142,6 @@ def test_intervals_take_sets_of_any_size():
             picture(triples)
 
 
-# ---- cells
-
-
 def test_cells_have_the_scores_of_their_pairs_and_signs_where_they_are_clear():
     axes = po.plots.interaction_heatmap(PAIRS)
     rows, columns = names_below(axes), columns_of(axes)
@@ -193,9 +187,6 @@ def test_cells_of_scores_without_intervals_have_no_signs():
     assert axes.images[0].colorbar.ax.get_ylabel() == "in shares of variance"
 
 
-# ---- the network
-
-
 def test_lines_join_clear_pairs_by_sign_and_size():
     axes = po.plots.interaction_network(PAIRS)
     nodes = axes.collections[0].get_offsets()
@@ -237,9 +228,6 @@ def test_names_of_many_nodes_do_not_overlap(count):
     if count <= 12:
         assert not any(a.overlaps(b) for a, b in pairwise(boxes))
     assert not any(own.overlaps(box) for box in boxes)
-
-
-# ---- what leaks, and what is not known
 
 
 def test_what_leaks_is_drawn_and_is_no_interaction():

@@ -51,9 +51,6 @@ def names_below(axes):
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-# ---- coefficients
-
-
 def test_dots_are_coefficients_ticks_means_and_bands_two_deviations(lime, called):
     _, ax = plt.subplots()
     axes = po.plots.lime_coefficients(lime, ax=ax)
@@ -95,9 +92,6 @@ def test_long_names_keep_their_bins():
     assert name.endswith("> 0.25 and ≤ 1")
 
 
-# ---- paths
-
-
 def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
     axes = po.plots.lime_path(lime)
     axes.figure.canvas.draw()
@@ -131,9 +125,6 @@ def test_close_lines_have_names_that_do_not_overlap(named):
     heights = sorted((box.y0 + box.y1) / 2.0 for box in boxes)
     apart = [above - below for below, above in pairwise(heights)]
     assert min(apart) > 9.0 * axes.figure.dpi / 72.0  # letters are of 9 points
-
-
-# ---- titles, profiles, maps
 
 
 def test_titles_and_axes_say_what_is_explained():
@@ -191,9 +182,6 @@ def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
     po.plots.lime_profile(flat)
     po.plots.lime_map(flat, 0, 1)
     po.plots.lime_path(flat)
-
-
-# ---- words: bars and paths
 
 
 TEXTS = pd.Series(
@@ -263,9 +251,6 @@ def test_a_path_has_the_words_asked_for_and_their_changes_of_sign():
     assert lime.path(0, [root]).coefficients[0, 0] == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(InvalidInput, match="no word 'W2' in the document"):
         po.plots.lime_path(lime, features=["W2"])
-
-
-# ---- highlighted texts
 
 
 def shaded(html: str) -> list[str]:

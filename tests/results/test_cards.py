@@ -111,9 +111,6 @@ def test_all_that_is_read_says_what_is_explained(name, explained):
         assert "of the output" not in text, where
 
 
-# ---- the order of a card
-
-
 def mine(W, **fields):
     return po.Explanation(attributions=np.array(W), method="mine", **fields)
 
@@ -212,9 +209,6 @@ def test_a_headline_names_as_many_features_as_matter_and_fit():
     assert best.card().title == title
 
 
-# ---- what is not claimed
-
-
 def test_nothing_is_proved_of_a_baseline(explained):
     function, _, _ = explained("logistic")
     card = str(po.explainers.Gradient().explain(function, FEW))
@@ -246,9 +240,6 @@ def test_a_gap_is_not_called_zero_and_the_target_stands_beside_it():
     assert "; noise, 50 draws)" in str(drawn)
     told = str(dataclasses.replace(drawn, target=None))
     assert told.splitlines()[-1].startswith("optimal (gap 0) · ")
-
-
-# ---- pages
 
 
 def luminance(colour):

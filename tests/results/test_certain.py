@@ -6,7 +6,6 @@ import dataclasses
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
 from golden_chains import (
     FEATURES,
@@ -44,9 +43,6 @@ def unit(shape, *entries):
 BEST = po.solve(objective())
 
 
-# ---- golden values
-
-
 def test_prices_and_half_widths_are_the_golden_ones():
     certain = BEST.certain()
     assert certain.optimum == pytest.approx(OPTIMUM, rel=1e-12)
@@ -58,9 +54,6 @@ def test_prices_and_half_widths_are_the_golden_ones():
     widths = BEST.certain(budget=0.3).half_widths
     expected = np.sqrt(0.3 * OPTIMUM / 4 * INVERSE_DIAGONAL)
     np.testing.assert_allclose(widths, expected, rtol=0, atol=1e-9)
-
-
-# ---- against Clarabel
 
 
 @pytest.mark.parametrize("place", [(0, 0), (1, 2), (2, 1), (3, 2)])
@@ -148,9 +141,6 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
     ).max()
 
 
-# ---- targets with errors
-
-
 def estimated(B=8, spread=0.3):
     noise = spread * np.random.default_rng(7).normal(size=(B, *G.shape))
     return Estimate.of_blocks(
@@ -213,9 +203,6 @@ def test_of_a_target_without_known_error_nothing_is_included_and_that_is_said():
     assert "exact" in repr(po.solve(with_target(exact)).certain())
 
 
-# ---- many points, rows
-
-
 def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     exact = BEST.certain()
     monkeypatch.setattr("propopt.results.hessian.MOST_DIAGONALIZED", 2)
@@ -230,19 +217,6 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     np.testing.assert_array_equal(named.best_ranks[2], exact.best_ranks[2])
     assert (named.worst_ranks[0] == 3).all()
     assert (named.signs[0] == 0).sum() >= (exact.signs[0] == 0).sum()
-
-
-def test_rows_are_named_by_their_labels():
-    table = pd.DataFrame(G, columns=["a", "b", "c"], index=["w", "x", "y", "z"])
-    best = po.solve(1.0 * po.GradientMatching(table))
-    certain = best.certain(rows=["y"])
-    assert list(certain.of_row("y").index) == ["b", "c", "a"]
-    assert "named" in repr(certain)
-    with pytest.raises(InvalidInput, match="there is no row 7"):
-        best.certain(rows=[7])
-
-
-# ---- the result
 
 
 def test_tables_agree_with_what_is_certain():
@@ -307,9 +281,6 @@ def test_what_has_no_near_optimal_set_is_refused():
     assert constant.share == 1.0  # without a price and a warning
     assert np.isinf(constant.in_mean_rows).all()
     assert "<table" in constant._repr_html_()
-
-
-# ---- rows that add up
 
 
 TOTAL = np.array([1.0, 0.5, -0.25, 0.0])

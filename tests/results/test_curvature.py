@@ -27,9 +27,6 @@ def blocks(rng, *scales):
     return S + S.T
 
 
-# ---- eigenbases: one block for each component, constants first and exact
-
-
 @pytest.mark.parametrize("scales", [(1.0,), (1.0, 1.0), (1e-7, 1e7, 1.0)])
 def test_a_basis_is_orthonormal_and_diagonal(scales, rng):
     S = blocks(rng, *scales)
@@ -100,9 +97,6 @@ def test_eigenvectors_that_are_none_have_large_errors(rng, monkeypatch):
     assert basis_of(S).errors.max() < 1e-12
     monkeypatch.setattr(la, "eigh", spoiled)
     assert basis_of(S).errors.max() > 1e-4
-
-
-# ---- H⁻¹ of three losses, of words that documents share, and of rows that add up
 
 
 RNG = np.random.default_rng(0)
@@ -242,9 +236,6 @@ def test_the_smoothest_is_the_least_of_a_conic_solver():
     stiff = problem.weighed(np.array([1e-6, 1.0]))
     reached = po.solve(stiff, subject_to=problem.bounds).losses["shared_robustness"]
     assert left * (1 - 1e-9) <= reached <= left * (1 + 1e-4)
-
-
-# ---- matrices that come apart
 
 
 def test_parts_list_their_members_in_order():

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import propopt as po
-from propopt.losses.faithfulness import Estimate
 from propopt.results.stability import Agreement, families
 
 
@@ -174,20 +173,3 @@ def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed():
     shares = baseline.shares(OBJECTIVE)  # is measured over its words
     assert shares.size == PRESENT.sum()
     assert 0.0 < shares.kept["gradient_matching"] < 1.0
-
-
-@each_way
-def test_errors_of_a_drawn_target_are_part_of_what_is_certain(sums):
-    blocks = G + 0.05 * RNG.standard_normal((10, N, D)) * PRESENT
-    drawn = Estimate.of_blocks(blocks, source="noise", n_draws=100)
-    best = solved(sums, drawn)
-    certain = best.certain(budget=0.5)
-    assert "10 blocks" in certain.notes[0]
-    exact = solved(sums, blocks.mean(axis=0)).certain(budget=0.5)
-    wider = certain.half_widths - exact.half_widths
-    # t_9(0.975) standard errors, and W is linear in its target
-    moved = np.stack([solved(sums, b).attributions for b in blocks])
-    errors = moved.std(axis=0, ddof=1) / math.sqrt(10)
-    expected = 2.2621571628 * errors
-    np.testing.assert_allclose(wider, expected, rtol=0, atol=1e-6)
-    assert "draws" in best.stability().agreements[-1].varied

@@ -59,9 +59,6 @@ def mine(attributions=W, **fields):
     return po.Explanation(attributions=attributions, method="mine", **fields)
 
 
-# ---- arrays that nobody writes to
-
-
 X = np.random.default_rng(3).normal(size=(9, 2))
 GRAPH = po.chain_graph(9)
 OBJECTIVE = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(GRAPH)
@@ -124,27 +121,13 @@ REFUSED = [
     ("attributions: .*empty", lambda: mine(np.ones((0, 2)))),
     (r"labels: expected 2 names of .*, got 1", lambda: mine(labels=Labels(("a",)))),
     (r"labels: expected 3 .*, got 1", lambda: mine(labels=Labels(features=("a",)))),
-    (
-        r"standard_errors: expected 2 dimensions, got an array of shape \(3,\)",
-        lambda: mine(standard_errors=np.ones(3)),
-    ),
-    (
-        r"standard_errors: expected shape \(2, 3\), got \(3, 2\)",
-        lambda: mine(standard_errors=np.ones((3, 2))),
-    ),
+    ("standard_errors: expected 2 dim", lambda: mine(standard_errors=np.ones(3))),
+    ("standard_errors: expected shape", lambda: mine(standard_errors=ERRORS.T)),
     ("standard_errors: .*numbers >= 0", lambda: mine(standard_errors=-ERRORS)),
     ("standard_errors: .*numbers", lambda: mine(standard_errors=[["a"] * 3] * 2)),
-    (
-        "details: 'base_value' is a field: give",
-        lambda: mine(details={"base_value": np.zeros(2)}),
-    ),
-    *(
-        (
-            f"scaled: .* units 'gradient', got '{units}'",
-            lambda units=units: in_units(units),
-        )
-        for units in ("output", "scaled")
-    ),
+    ("details: 'base_value' is a field", lambda: mine(details={"base_value": ERRORS})),
+    ("scaled: .* units 'gradient', got 'output'", lambda: in_units("output")),
+    ("scaled: .* units 'gradient', got 'scaled'", lambda: in_units("scaled")),
     ("scale: ", lambda: SLOPES.scaled(2.0)),
     ("scale: ", lambda: SLOPES.scaled([1.0, 2.0])),
     ("scale: ", lambda: SLOPES.scaled([1.0, np.nan, 1.0])),
@@ -172,9 +155,6 @@ def named_twice():
 def test_what_is_none_is_refused_by_name(message, call):
     with pytest.raises(InvalidInput, match=f"^{message}"):
         call()
-
-
-# ---- what follows from the fields
 
 
 def test_repr_gives_what_is_known():
@@ -254,9 +234,6 @@ def test_intervals_follow_the_laws_of_their_errors():
         np.testing.assert_allclose((high + low) / 2, W)
     exact = mine(target=exact_target("e", 1.0))
     assert (exact.intervals() == W[:, :, None]).all()
-
-
-# ---- rows that are explained
 
 
 def table():

@@ -67,9 +67,6 @@ def inner(sound, key, **items):
     write_signed(sound, with_header(members_of(sound), told))
 
 
-# ---- what is not written
-
-
 @pytest.mark.parametrize(
     ("name", "file"),
     [
@@ -91,9 +88,6 @@ def test_a_path_that_names_no_file_is_refused(path):
     for use in (FULL.save, po.Explanation.load):
         with pytest.raises(InvalidInput, match=r"^path: expected the name of a file"):
             use(path)
-
-
-# ---- what is no such file
 
 
 def cut(path):
@@ -198,9 +192,6 @@ def test_nothing_is_allocated_that_the_file_does_not_hold(sound):
     assert peak < 2**20
 
 
-# ---- earlier versions
-
-
 def test_a_file_of_the_first_version_is_read(sound):
     labels = header_of(members_of(sound))["shared"][0]
     later = ("shared", "units", "evaluations", "target", "quantity", "digest")
@@ -252,9 +243,6 @@ def test_an_explainer_of_before_holds_what_one_of_now_does(tmp_path):
     assert (again.rows == before.rows).all()
 
 
-# ---- certified again
-
-
 def test_with_the_objective_it_is_certified_again(sound):
     result = po.Explanation.load(sound, objective=OBJECTIVE)
     assert result.certificate == po.certify(OBJECTIVE, BEST.attributions)
@@ -295,8 +283,6 @@ def test_with_bounds_the_stored_multipliers_give_the_bound(tmp_path):
     assert result.multipliers == best.multipliers
     assert result.losses == pytest.approx(best.losses, rel=1e-12)
 
-
-# ---- constraints
 
 ABOVE = r"its lower bound .* is above its value"
 
@@ -357,8 +343,6 @@ def test_a_bound_above_the_value_by_what_the_violation_explains_is_loaded(tmp_pa
     far.save(tmp_path / "far.npz")
     assert po.Explanation.load(tmp_path / "far.npz").certificate == far.certificate
 
-
-# ---- tables: every number to the last digit, and names are no formulas
 
 ODD = np.array([[1 / 3, -0.0, 5e-324], [0.1 + 0.2, 1.7976931348623157e308, -1e-17]])
 

@@ -22,9 +22,7 @@ from golden_chains import (
 )
 
 import propopt as po
-from propopt.base.declared import Bounds, Members, part_of
-from propopt.base.errors import InvalidInput
-from propopt.results.shares import Ends, Shares
+from propopt.results.shares import Shares
 
 
 MATCHING, ROBUST, SMOOTH = "gradient_matching", "pairwise_robustness", "smoothness"
@@ -209,27 +207,3 @@ def test_limits_count_as_losses_that_are_removed():
     at_target = po.PairwiseRobustness(POINTS).value(nearest)
     left = (best.losses[ROBUST] - irreducible) / (at_target - irreducible)
     assert best.shares().removed[ROBUST] == pytest.approx(1.0 - left, rel=1e-9)
-
-
-def ends(**changes):
-    known = {"a": 1.0, "b": math.nan}
-    fields = {"faithful": ["a"], "roots": ["b"], "sizes": {"a": 2.0}}
-    return Ends(**{**fields, "at_target": known, "far": known, **changes})
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"far": {"a": 1.0}},
-        {"at_target": {"a": 1.0}},
-        {"faithful": ["a", "c"], "sizes": {"a": 1.0, "c": 1.0}},
-        {"roots": ["c"]},
-        {"sizes": {}},
-    ],
-)
-def test_ends_of_unknown_losses_are_refused(changes):
-    with pytest.raises(InvalidInput):
-        ends(**changes)
-    plain = part_of(Ends, Bounds()).packed(ends(), "ends", Members())
-    with pytest.raises(InvalidInput):
-        part_of(Ends, Bounds()).unpacked({**plain, **changes}, "ends", Members())

@@ -204,9 +204,6 @@ def test_dust_and_rows_of_zeros_count_as_zero():
     assert result.worst["signs"] == "setting 1"
 
 
-# ---- many columns
-
-
 def tau_by_all_pairs(w, v):
     """Kendall's τ_b as it is defined: over all pairs of columns that are there."""
     there = ~np.isnan(w)

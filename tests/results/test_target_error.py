@@ -1,8 +1,4 @@
-"""What an error of the target costs: the identity, its estimate, what is said of it.
-
-``python tests/results/test_target_error.py`` prints the coverage of 100 seeds for
-forests whose target is known exactly, by table and strength of robustness.
-"""
+"""What an error of the target costs: the identity, its estimate, what is said of it."""
 
 from __future__ import annotations
 
@@ -449,9 +445,3 @@ def coverage(name, strength, seeds):
 def test_the_printed_interval_covers_the_true_error(name, strength):
     # 95 of 100: outside 90 to 99 with a probability of 1.8 % + 0.6 % for other seeds
     assert 0.90 <= coverage(name, strength, range(100)) <= 0.99
-
-
-if __name__ == "__main__":
-    for name in TABLES:
-        for strength in STRENGTHS:
-            print(name, strength, coverage(name, strength, range(100)))

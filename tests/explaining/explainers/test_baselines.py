@@ -136,8 +136,6 @@ def test_progress_is_shown_where_asked_and_reaches_the_end(explainer, capsys):
     ids=["lime", "shap"],
 )
 def test_what_many_evaluations_cost_is_announced_before(baseline, rows, capsys):
-    if isinstance(baseline, Shap):
-        pytest.importorskip("shap")
     function = po.wrap(lambda Z: Z.sum(axis=1))
     table = np.random.default_rng(0).normal(size=(rows, 2))
     result = baseline.explain(function, table, progress=True)
@@ -146,9 +144,6 @@ def test_what_many_evaluations_cost_is_announced_before(baseline, rows, capsys):
     number = said.split(f"{baseline.method}: ")[1].split(" evaluations")[0]
     assert int(number.replace(",", "")) >= 200_000
     assert result.evaluations <= 1.1 * int(number.replace(",", ""))
-
-
-# ---- rows with missing numbers: explained, or refused with the cure
 
 
 RNG = np.random.default_rng(11)
@@ -200,17 +195,6 @@ def test_slopes_and_noise_leave_what_is_missing(form):
     np.testing.assert_allclose(mixed.attributions, result.attributions, rtol=1e-6)
 
 
-@each_form
-@pytest.mark.parametrize("kernel_width", [None, 1.5])
-def test_lime_draws_observed_values_for_what_is_missing(form, kernel_width):
-    table = form(HOLED)
-    lime = Lime(scale=0.5, n_samples=4000, kernel_width=kernel_width)
-    result = lime.explain(po.wrap(additive, data=table), table)
-    errors = np.maximum(result.standard_errors, 1e-9)
-    scores = (result.attributions - slopes_and_effects()) / errors
-    assert np.abs(scores).max() <= 5.0  # false alarm 5e-5 over 90 scores
-
-
 def test_lime_of_missing_numbers_does_not_depend_on_other_rows(monkeypatch):
     function, lime = po.wrap(additive, data=HOLED), Lime(scale=0.5, n_samples=40)
     joint = lime.explain(function, HOLED, rng=3).attributions
@@ -247,7 +231,6 @@ def test_a_baseline_of_missing_numbers_and_categories():
 
 
 def test_shap_values_per_unit_stay_effects_where_a_number_is_missing():
-    pytest.importorskip("shap")
     function = po.wrap(additive)
     plain = Shap(background="mean").explain(function, HOLED)
     result = Shap(background="mean", units="gradient").explain(function, HOLED)
@@ -266,9 +249,6 @@ def test_the_lime_package_takes_no_missing_numbers():
         message = rf"^lime_package: {label} has missing numbers in 'age', .*Lime does"
         with pytest.raises(InvalidInput, match=message):
             lime.explain(po.wrap(additive), rows)
-
-
-# ---- the best mixture of explanations
 
 
 @pytest.fixture

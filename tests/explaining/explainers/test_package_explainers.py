@@ -48,9 +48,6 @@ PRODUCT = wrap(lambda points: np.asarray(points).prod(axis=1))
 """Of all features: every Shapley value has interactions in it."""
 
 
-# --- both
-
-
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "lime.lime_tabular", None)
     with pytest.raises(MissingExtra, match=r'pip install "propopt\[baselines\]"'):
@@ -98,9 +95,6 @@ def test_what_is_drawn_is_told_by_the_seed_and_no_later_row(name, request, backg
         np.testing.assert_array_equal(result, once[:2])
 
 
-# --- lime
-
-
 @pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize("discretize", [True, False])
 def test_lime_package_equals_the_package_called_by_hand(discretize, X, background):
@@ -145,9 +139,6 @@ def test_a_constant_column_gets_no_attribution():
     assert np.isfinite(result.attributions).all()
     constant = LimePackage(n_samples=200, background=table).explain(Power(2), table[:2])
     np.testing.assert_allclose(constant.attributions[:, 1], 0.0, atol=1e-8)
-
-
-# --- shap
 
 
 def cells(rng: np.random.Generator, shape: tuple[int, int], kind: str) -> Array:

@@ -108,9 +108,6 @@ def test_what_captum_cannot_have_is_refused(explain, inputs, target, sentence):
         captum_attribution(None, explain).attribute(tensors, target)
 
 
-# ---- torch modules
-
-
 @pytest.fixture
 def captum():
     with warnings.catch_warnings():

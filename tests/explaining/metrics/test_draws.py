@@ -53,9 +53,6 @@ def test_the_model_is_asked_in_blocks(metric, monkeypatch):
     assert sorted(sizes) == [40] + [10 * S] * 4 or sizes == [40] + [10 * S] * 4
 
 
-# ---- invariances
-
-
 ATTRIBUTIONS = arrays(
     float, (3, 5), elements=st.floats(-10, 10).map(lambda w: round(w, 3))
 ).filter(lambda W: (W != 0).any(axis=1).all())

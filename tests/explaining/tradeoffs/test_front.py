@@ -49,9 +49,6 @@ def test_front_by_brute_force(rows):
     assert curve.front().on_front.all()
 
 
-# ---- distances
-
-
 def test_distances_by_brute_force(objective, rng):
     shape = objective.losses[0].G.shape
     baselines = [
@@ -173,9 +170,6 @@ def test_the_knee_lies_farthest_below_the_chord(rng):
         curve.knee("sparsity")
 
 
-# ---- baselines in other units than the target are not compared with it
-
-
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 CUBE = Power(3)
 GRAPH = po.PairwiseRobustness(po.knn_graph(POINTS, 3))
@@ -243,9 +237,6 @@ def test_a_target_says_its_units():
         po.GradientMatching(SLOPES.attributions, units="effects")
 
 
-# ---- shares beside losses
-
-
 @pytest.fixture(scope="module")
 def chains():
     return po.sweep(golden_chains.objective(), {ROBUST: [0.0, 0.5, 5.0]}, [0.5 * G])
@@ -275,7 +266,9 @@ ENDS = {"faithful": [], "roots": [], "at_target": {}, "far": {}, "sizes": {}}
 @pytest.mark.parametrize(
     "ends",
     [
-        ENDS | {"faithful": ["x"]},
+        *(ENDS | {key: ["x"]} for key in ("faithful", "roots")),
+        *(ENDS | {key: {"a": 1.0}} for key in ("at_target", "far")),
+        ENDS | {"faithful": ["a"], "at_target": {"a": 1.0}, "far": {"a": 1.0}},
         ENDS | {"faithful": "x"},
         ENDS | {"at_target": {"a": "1"}},
         [],

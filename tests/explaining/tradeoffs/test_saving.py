@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import header_of, members_of, with_header, write
+from crafted_archives import header_of, members_of
 from sweeps import explanation
 
 import propopt as po
@@ -31,9 +31,6 @@ def swept():
 def sound(tmp_path):
     swept().save(tmp_path / "sound")
     return tmp_path / "sound.npz"
-
-
-# ---- the table
 
 
 COLUMNS = [
@@ -90,9 +87,6 @@ def test_losses_of_bounds_are_no_columns():
     curve = po.sweep(po.GradientMatching(G), {}, subject_to=[po.Sparsity() <= 3.0])
     assert curve.optimized[0].losses["sparsity"] == pytest.approx(3.0, abs=1e-4)
     assert "loss.sparsity" not in curve.to_frame()
-
-
-# ---- the file
 
 
 def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
@@ -178,37 +172,6 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
         with pytest.raises(InvalidInput, match=f"cannot be saved: {reason}"):
             curve.save(tmp_path / "curve")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_rows_add_up_to_is_read_from_files_of_version_3(tmp_path):
-    """Their explanations stood in one list."""
-    phi = np.array(G)
-    curve = po.sweep(
-        po.GradientMatching(phi) + ROBUST,
-        {"pairwise_robustness": [0.1, 1.0]},
-        {"whole": phi, "half": phi / 2},
-        subject_to=[po.Completeness(phi.sum(axis=1))],
-    )
-    curve.save(tmp_path / "new")
-    path = tmp_path / "new.npz"
-    members = members_of(path)
-    header = header_of(members)
-    parts = [header.pop(kind) for kind in ("optimized", "baselines")]
-    for kind, first in (("optimized", 0), ("baselines", len(parts[0]))):
-        for name in [name for name in members if name.startswith(kind)]:
-            place, _, own = name.removeprefix(f"{kind}.").partition(".")
-            members[f"{first + int(place)}.{own}"] = members.pop(name)
-    del header["digest"]
-    header |= {
-        "labels": header.pop("shared"),
-        "explanations": parts[0] + parts[1],
-        "optimized": len(parts[0]),
-        "version": 3,
-    }
-    write(path, with_header(members, header))
-    old = po.TradeOffs.load(path)
-    assert old.bounds == curve.bounds == {"completeness": 0.0}
-    assert old.distances().equals(curve.distances())
 
 
 def test_the_card_shows_ends_baselines_and_what_is_missing():
