@@ -1,9 +1,4 @@
-"""Trade-offs: optima for many weights beside baselines; distances, cards, files.
-
-Trade-offs as one file, and back: every explanation checked as if it came alone. The
-arrays of the n-th explanation are ``n.attributions``, and so on; the optimized ones
-come first. Names of rows and columns, which explanations share, are stored once.
-"""
+"""Trade-offs: optima for many weights beside baselines; distances, cards, files."""
 
 from __future__ import annotations
 

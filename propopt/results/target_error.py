@@ -146,10 +146,9 @@ class TargetError:
         """
         if not self.n_blocks:
             return self.relative, self.relative
-        low, high = (
-            self._share(self.value * x)
-            for x in ratio_interval(self.degrees, self.n_blocks)
-        )
+        tail, below = (1.0 - _LEVEL) / 2.0, self.degrees * (self.n_blocks - 1)
+        ratios = fdtri(self.degrees, below, np.array([tail, 1.0 - tail])).tolist()
+        low, high = (self._share(self.value * x) for x in ratios)
         return (low if self.relation == "about" else 0.0), high
 
     def in_words(self) -> str:
@@ -178,14 +177,6 @@ def exact_target(source: str, scale: float) -> TargetError:
 def unknown_target(source: str, scale: float) -> TargetError:
     """The error of a target of which it is not known."""
     return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
-
-
-def ratio_interval(degrees: float, n_blocks: int) -> tuple[float, float]:
-    """Quantiles of excess/expectation ~ F(ν, (B − 1)ν), symmetric in probability."""
-    tail = (1.0 - _LEVEL) / 2.0
-    below = degrees * (n_blocks - 1)
-    low, high = fdtri(degrees, below, np.array([tail, 1.0 - tail])).tolist()
-    return low, high
 
 
 def _spread(energies: Array) -> float:

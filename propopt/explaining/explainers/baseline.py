@@ -292,7 +292,8 @@ class Baseline(ABC):
         with self._announced(asked, progress):
             for request in asked:
                 has_words = request.points.shape[1] > 0
-                found.append(self._words(request) if has_words else _NO_WORDS)
+                none = Findings(attributions=np.zeros((1, 0)))
+                found.append(self._words(request) if has_words else none)
                 of.advance(1)
         return _of_documents(function, documents, found)
 
@@ -350,10 +351,6 @@ class Baseline(ABC):
     @abstractmethod
     def _findings(self, request: Request) -> Findings:
         """The attributions of the request's points, and what is known of them."""
-
-
-_NO_WORDS: Final = Findings(attributions=np.zeros((1, 0)))
-"""Of a document without words."""
 
 
 def _plain(value: Any) -> Parameter:

@@ -520,13 +520,8 @@ class TreeShap(ExactShap):
 
     Of documents it takes every model that is read as a function of which words are kept
     (:func:`propopt.lime.text_limits` says so), however many they are: trees on words,
-    and linear models. The background is the text without any word.
-
-    ============================ ====== ==============================================
-    ``base_value``               (N,)   mean of f over the background, in each row
-    ``prediction``               (N,)   f(x)
-    ``completeness_gap``         (N,)   Σ_j φ_j − (f(x) − base), zero to rounding
-    ============================ ====== ==============================================
+    and linear models. The background is the text without any word. The result has the
+    fields that :class:`ExactShap` lists.
 
     Parameters
     ----------
