@@ -19,7 +19,6 @@ from explainer_cases import (
     taken,
 )
 from orders import all_orders
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 
 import propopt as po
@@ -194,17 +193,6 @@ def test_missing_numbers_count_in_distances_as_in_graphs():
         squares = np.where(odd, 1.0, np.nan_to_num((points - row) ** 2)).sum(axis=1)
         near = result.details["reference_rows"][n]
         np.testing.assert_allclose(squares[near], np.sort(squares)[:8], rtol=1e-12)
-
-
-def test_a_row_with_missing_numbers_adds_up():
-    model = HistGradientBoostingRegressor(max_iter=10, min_samples_leaf=5)
-    model.fit(GAPS, X["f0"] ** 2 + X["f3"])
-    explainer = po.Explainer(model, data=GAPS, units="output").fit()
-    result = explainer.explain(NEW_GAPS.iloc[:6])
-    same(explainer.explain(NEW_GAPS.iloc[[2]]), result, [2])
-    total = model.predict(NEW_GAPS.iloc[:6]) - result.base_value
-    np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
-    assert result.target_error == 0.0
 
 
 def test_rows_add_up_to_the_prediction_less_the_base(part):

@@ -262,19 +262,6 @@ def test_the_excess_of_a_quadratic_objective_is_the_energy_of_the_error():
     assert 0.0 < objective(G).value(W) - least < energy(E)
 
 
-@pytest.mark.parametrize("most", [hessian.MOST_DIAGONALIZED, 0])
-def test_the_gram_matrix_is_that_of_the_deviations(most, monkeypatch):
-    monkeypatch.setattr(hessian, "MOST_DIAGONALIZED", most)
-    blocks = drawn(RNG, np.ones(5))
-    deviations = blocks - blocks.mean(axis=0)
-    H = part().hessian(WEIGHTS)
-    K = Scatter(part(), blocks).gram(A, WEIGHTS)
-    for b, c in [(0, 0), (3, 7), (9, 2)]:
-        inner = A**2 * np.vdot(deviations[b], H.solve(deviations[c]))
-        # of inner products, whose rounding is that of the norms
-        assert K[b, c] == pytest.approx(inner, rel=0, abs=1e-9 * np.trace(K))
-
-
 def test_the_estimate_and_its_standard_error_are_those_of_a_jackknife():
     blocks = drawn(RNG, np.ones(5))
 

@@ -13,7 +13,7 @@ from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.base.resources import Budget, require
 from propopt.explaining.explainers import LimePackage, Shap
 from propopt.functions import Power, Sine, wrap
-from propopt.functions.formulas import Interactions, PaperFormula
+from propopt.functions.formulas import PaperFormula
 from propopt.laws import perturbations
 
 
@@ -211,14 +211,6 @@ def test_shap_is_the_definition_whatever_its_blocks(
     monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 40 * 2))
     again = shap.explain(PRODUCT, X).attributions
     np.testing.assert_allclose(again, result.attributions, rtol=1e-10)
-
-
-def test_permutation_shap_is_exact_for_interactions_of_two(X, background):
-    exact = Shap(background=background).explain(Interactions(), X)
-    sampled = Shap(background=background, algorithm="permutation", n_permutations=1)
-    np.testing.assert_allclose(
-        sampled.explain(Interactions(), X).attributions, exact.attributions, atol=1e-10
-    )
 
 
 def test_gradient_units_divide_by_the_distance_to_the_reference(X):
