@@ -88,7 +88,7 @@ class Nearby(Noisy, RobustnessMetric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sensitivity(Nearby):
+class _Sensitivity(Nearby):
     """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'."""
 
     better: ClassVar[Better] = "lower"
@@ -114,7 +114,7 @@ class Sensitivity(Nearby):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MaxSensitivity(Sensitivity):
+class MaxSensitivity(_Sensitivity):
     """Largest change of the attributions nearby (Yeh et al. 2019, max-sensitivity).
 
     max_s ‖w(x) − w(x + ε_s)‖₂, by default divided by ‖w(x)‖₂, ε_s uniform in the cube
@@ -142,7 +142,7 @@ class MaxSensitivity(Sensitivity):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class AvgSensitivity(Sensitivity):
+class AvgSensitivity(_Sensitivity):
     """Mean change of the attributions nearby (Yeh et al. 2019; Bhatt et al. 2020).
 
     (1/S) Σ_s ‖w(x) − w(x + ε_s)‖₂, by default divided by ‖w(x)‖₂. In relative units,
