@@ -228,6 +228,8 @@ def test_names_of_many_nodes_do_not_overlap(count):
     if count <= 12:
         assert not any(a.overlaps(b) for a, b in pairwise(boxes))
     assert not any(own.overlaps(box) for box in boxes)
+    angles = np.array([text.get_rotation() for text in axes.texts])
+    assert (np.cos(np.deg2rad(angles)) > -1e-9).all()  # none stands on its head
 
 
 def test_what_leaks_is_drawn_and_is_no_interaction():
