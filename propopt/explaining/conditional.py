@@ -26,12 +26,9 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Truths
-from propopt.losses import PropertyLoss
-from propopt.losses.maps import LinearMap, OverPoints, Squared
 
 
 @final
@@ -203,44 +200,3 @@ class ConditionalRow:
 
 def _square(w: Array) -> float:
     return float((w**2).sum())
-
-
-# ---- Robustness towards rows that stay as they are
-
-
-@final
-class AnchoredRobustness(PropertyLoss):
-    """2 Σ_n Σ_j s_nj ‖w_n − v_j‖²: rows are drawn to fixed ones, not to each other.
-
-    What the ordered pairs of :class:`propopt.PairwiseRobustness` are where one of two
-    is fixed.
-    """
-
-    penalty = Squared()
-
-    def __init__(
-        self,
-        fixed: Attributions,  # (n, D): v_j
-        # (m, k): places of the fixed rows to which each row is drawn
-        near: NDArray[np.intp],
-        similarities: Array,  # (m, k): s_nj ≥ 0, not all of them zero
-        *,
-        # what the loss is called in weights and results
-        name: str = "pairwise_robustness",
-    ) -> None:
-        self.name = name
-        self.n_points, self.n_features = len(near), fixed.shape[1]
-        self._rows, indices = np.nonzero(similarities)
-        self._roots = np.sqrt(2.0 * similarities[self._rows, indices])
-        self._ends = fixed[near[self._rows, indices]]
-
-    @cached_property
-    def map(self) -> LinearMap:
-        n_pairs = len(self._rows)
-        starts = np.arange(n_pairs + 1)
-        shape = (n_pairs, self.n_points)
-        return OverPoints(sp.csr_array((self._roots, self._rows, starts), shape=shape))
-
-    @cached_property
-    def target(self) -> Array:
-        return np.asarray(self._roots[:, None] * self._ends)

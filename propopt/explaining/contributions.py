@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.checks import as_floats, read_rng, read_seed
+from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
@@ -23,13 +23,10 @@ from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_orders
 from propopt.laws.sampling import Pooled
 from propopt.losses.faithfulness import Estimate
-from propopt.results.explanation import Explanation
+from propopt.results.explanation import Explanation, base_values_of
 from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
-
-
-# ---- Targets in units of the output: contributions that add up to f(x) less a base
 
 
 ContributionsLike: TypeAlias = Any
@@ -79,10 +76,7 @@ class ContributionRule:
         return replace(known, estimate=told)
 
     def settled(self, rows: Points, seed: int) -> ContributionRule:
-        """The same with its background drawn, and what it is read as compared.
-
-        rows (n, D).
-        """
+        """The same with its background drawn, and what it is read as compared."""
         background = self.background
         if background is None:
             background = self._drawn(read_rng(seed))
@@ -299,17 +293,6 @@ def _words_of(points: Points) -> list[int]:
 
 def _base_of(carrier: Any, n_points: int) -> Array | None:
     """The base values that an explanation knows."""
-    base = None
     if isinstance(carrier, Explanation):
-        base = carrier.base_value
-    elif is_shap(carrier):
-        base = carrier.base_values
-    if base is None:
-        return None
-    values = as_floats(base, "base_values")
-    if values.ndim > 1 or values.size not in (1, n_points):
-        raise InvalidInput(
-            f"base_values: expected one number, or one for each of {n_points} rows, "
-            f"got the shape {values.shape}"
-        )
-    return np.broadcast_to(values, n_points).copy()
+        return carrier.base_value
+    return base_values_of(carrier.base_values, n_points) if is_shap(carrier) else None

@@ -13,12 +13,7 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array, Attributions, Points
-from propopt.base.checks import (
-    known_word,
-    read_count,
-    read_rng,
-    read_seed,
-)
+from propopt.base.checks import known_word, read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
@@ -73,11 +68,7 @@ EFFECTS_OF_WORDS: Final = "exact (f less f of the document without the word)"
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JointDocuments(JointPlan):
-    """Documents, and all that their explanation together depends on.
-
-    Points are counts of words; targets are numbers for the words of each document, and
-    0 for all others.
-    """
+    """Documents: points are counts of words, targets numbers for the words of each."""
 
     function: TextFunction  # f
     documents: Sequence[Document]  # (N,): the texts
@@ -301,9 +292,6 @@ MOST_STABLE_WORDS: Final = 20_000
 """Words of all documents whose stability is computed at once: in seconds."""
 
 
-# ---- New documents, each by itself beside those that were explained together
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedDocuments(FittedReference):
@@ -353,10 +341,7 @@ class FittedDocuments(FittedReference):
         )
 
     def _beside_others(self, text: str) -> tuple[Document, Targets, ConditionalRow]:
-        """A document beside those that share most of its words.
-
-        What it aims at is that of a function that knows its words alone.
-        """
+        """A document beside the nearest, with the aim of a function of its words."""
         settings, points, f = self.plan.settings, self.plan.points, self.plan.function
         own = f.text_schema
         document = own.document_of(text)

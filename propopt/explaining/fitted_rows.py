@@ -12,20 +12,16 @@ from functools import cached_property
 from typing import Any, TypeVar, final
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
-from propopt.explaining.conditional import AnchoredRobustness, ConditionalRow
+from propopt.explaining.conditional import ConditionalRow
 from propopt.explaining.contributions import AnyRule
-from propopt.explaining.plan import (
-    ExplainSettings,
-    JointPlan,
-    JointRows,
-    with_note,
-)
+from propopt.explaining.plan import ExplainSettings, JointPlan, JointRows, with_note
 from propopt.explaining.targets import (
     Targets,
     coordinates_of,
@@ -37,7 +33,9 @@ from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, Program
+from propopt.losses.algebra import _Recast
 from propopt.losses.graphs.points import distances_between
+from propopt.losses.maps import OverPoints
 from propopt.results.certificate import Certificate
 from propopt.results.explanation import Explanation
 from propopt.results.target_error import TargetError
@@ -107,10 +105,7 @@ class FittedReference(ABC):
 
 
 def joint_proof(rows: Sequence[ConditionalRow], largest: float = 1.0) -> Certificate:
-    """Of all rows together, for the program that leaves the reference as it is.
-
-    Distances are so many times as large as those of the rows.
-    """
+    """Of all rows, for the program that leaves the reference as it is."""
     value = math.fsum(row.value for row in rows)
     excess = math.fsum(row.excess for row in rows)
     zero = math.fsum(row.value_of_zero for row in rows)
@@ -122,9 +117,6 @@ def joint_proof(rows: Sequence[ConditionalRow], largest: float = 1.0) -> Certifi
         violation=max(row.violation for row in rows),
         distance=largest * math.hypot(*(row.distance for row in rows)),
     )
-
-
-# ---- Reference rows of a table with their attributions
 
 
 @final
@@ -256,9 +248,12 @@ class FittedRows(FittedReference):
             return None
         own, pairs = self.reference.weights
         near = np.stack([row.near for row in rows])
-        anchored = AnchoredRobustness(
-            self.reference.attributions, near, np.ones(near.shape), name=pairs
-        )
+        # of ordered pairs 2 Σ_n Σ_j ‖w_n − w_j‖², where w_j stays as it is
+        each = np.full((near.shape[1], 1), math.sqrt(2.0))
+        apart = OverPoints(sp.csr_array(sp.kron(sp.eye_array(len(near)), each)))
+        squared = GradientMatching(self.reference.attributions, name=pairs)
+        fixed = math.sqrt(2.0) * self.reference.attributions[near.ravel()]
+        anchored = _Recast(squared, apart, fixed)
         losses = GradientMatching(known.estimate, name=own), anchored
         none = np.zeros(len(self.roots))
         masks = np.stack([none if x.axis is None else x.axis for x in rows])
@@ -267,9 +262,6 @@ class FittedRows(FittedReference):
         shared = bool((masks == masks[0]).all())
         adding_up = Completeness(known.total, masks[0] if shared else masks)
         return Program(losses, (adding_up.bound(len(none)),))
-
-
-# ---- A fit: reference rows are explained together, and what answers need is kept
 
 
 def fitted_rows(

@@ -347,10 +347,7 @@ def note_on_interactions(
 def explained_members(
     result: InteractionScores, names: Sequence[Hashable] | None, n_features: int
 ) -> list[Positions]:
-    """Where the columns of each feature of a result stand among those explained.
-
-    names (D,).
-    """
+    """Where the columns of each feature of a result stand among those explained."""
     from propopt.interactions.scores import indices_of_columns
 
     if result.order < 2:

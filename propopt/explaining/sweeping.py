@@ -29,20 +29,13 @@ from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import units_of_target
-from propopt.results.explanation import (
-    AttributionsLike,
-    Explanation,
-    explanations_of,
-)
+from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
 from propopt.results.shares import Ends
 from propopt.solvers import Krylov, Solution, Solver, Task
 from propopt.solvers.centred import Transposed
 from propopt.solvers.complete import Complete
 from propopt.solvers.curves import OneBound, Spectral
 from propopt.solvers.factored import Factored
-
-
-# ---- Many optimal explanations: over weights, and over limits
 
 
 Swept: TypeAlias = float | Sequence[float] | Array
@@ -333,10 +326,7 @@ class _Job:
         return task.explain(solution, weights, self.tolerance, began), solution
 
     def run_block(self, block: _Block, home: int) -> _Finished:
-        """The same, all at once, for a worker of process ``home`` or of another.
-
-        What takes the program is computed where that is, and not sent.
-        """
+        """All at once, for process ``home``, or without the program for another."""
         if os.getpid() == home:
             return list(self.run([block])), []
         with warnings.catch_warnings(record=True) as caught:

@@ -139,10 +139,7 @@ class Targets:
 
     @classmethod
     def joined(cls, parts: Sequence[Targets], labels: Labels) -> Targets:
-        """Those of the table of all their rows.
-
-        Beside rows that are drawn, those that are exact have the same blocks each.
-        """
+        """Those of all rows; exact ones have the same blocks each."""
         aims = [part.estimate for part in parts]
         first = next((aim for aim in aims if not aim.exact), aims[0])
         n_blocks = max((len(x.blocks) for x in aims if x.blocks is not None), default=0)

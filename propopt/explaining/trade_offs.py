@@ -1,9 +1,4 @@
-"""Trade-offs: optima for many weights beside baselines; distances, cards, files.
-
-Trade-offs as one file, and back: every explanation checked as if it came alone. The
-arrays of the n-th explanation are ``n.attributions``, and so on; the optimized ones
-come first. Names of rows and columns, which explanations share, are stored once.
-"""
+"""Trade-offs: optima for many weights beside baselines; distances, cards, files."""
 
 from __future__ import annotations
 
@@ -36,7 +31,7 @@ from propopt.base.text import (
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
-from propopt.results.explanation import Explanation, is_lazy
+from propopt.results.explanation import Explanation, common_quantity, is_lazy
 from propopt.results.result import Result
 from propopt.results.shares import Ends
 
@@ -45,9 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from propopt.plots.trade_offs import AxisScale
-
-
-# ---- Trade-offs: optimal explanations for many weights, beside those of baselines
 
 
 _N_ROWS = 10
@@ -79,9 +71,6 @@ UNITS_UNKNOWN = "units unknown"
 """What tables say of baselines beside a target that does not say its units."""
 
 
-# ---- What losses are measured in
-
-
 _WORDS: dict[Units, str] = {
     "gradient": "{} per unit",
     "scaled": "{} per sd",
@@ -90,10 +79,7 @@ _WORDS: dict[Units, str] = {
 
 
 def units_of_losses(optimized: Sequence[Explanation]) -> dict[str, str]:
-    """By loss its units in words; nothing where those of the target are not known.
-
-    Squared losses have squares of the units of attributions.
-    """
+    """By loss its units in words, squares of squared ones; nothing where not known."""
     program = next((best.program for best in optimized if best.program), None)
     estimates = (
         loss.estimate
@@ -173,8 +159,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     @property
     def quantity(self) -> Quantity | None:
         """What all of them explain; None where they differ, or none tells."""
-        told = {one.quantity for one in self.explanations} - {None}
-        return told.pop() if len(told) == 1 else None
+        return common_quantity(self.explanations)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -307,28 +292,18 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             if name in self.losses and np.isfinite(share)
         ]
         words = [", ".join(kept)]
-        excesses = [
-            (self._excess_at(chosen, baseline), place)
+        compared = [
+            (max(self._above(baseline, chosen)[0], 0.0), place)
             for place, baseline in enumerate(self.baselines)
+            if self._why_not_compared(baseline) is None
         ]
-        compared = [pair for pair in excesses if np.isfinite(pair[0])]
+        compared = [pair for pair in compared if math.isfinite(pair[0])]
         if compared:
             excess, place = min(compared)
             name = self._name_among_others(self.baselines[place])
             above = f"{percent(excess)} % above the best possible"
             words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
-
-    def _excess_at(self, best: Explanation, baseline: Explanation) -> float:
-        """F(baseline)/F(best) − 1, F that of an optimum; NaN if not compared."""
-        reason, rates = self._why_not_compared(baseline), self._rates(best)
-        value, optimum = (
-            sum(rate * one.losses[name] for name, rate in rates.items())
-            for one in (baseline, best)
-        )
-        if reason is not None or not optimum > 0.0:
-            return np.nan
-        return max(value / optimum - 1.0, 0.0)
 
     def _name_among_others(self, baseline: Explanation) -> str:
         """The method, with the settings in which others of it differ."""

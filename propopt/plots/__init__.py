@@ -8,14 +8,7 @@ from propopt.plots.interactions import (
     interaction_intervals,
     interaction_network,
 )
-from propopt.plots.lime import (
-    lime_coefficients,
-    lime_map,
-    lime_path,
-    lime_profile,
-    lime_word_path,
-    lime_words,
-)
+from propopt.plots.lime import lime_coefficients, lime_map, lime_path, lime_profile
 from propopt.plots.trade_offs import plot_agreement, plot_comparison, plot_trade_offs
 
 
@@ -28,8 +21,6 @@ __all__ = [
     "lime_map",
     "lime_path",
     "lime_profile",
-    "lime_word_path",
-    "lime_words",
     "plot_agreement",
     "plot_comparison",
     "plot_heatmap",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from numbers import Real
 from textwrap import fill
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -20,14 +19,15 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, drawn
+from propopt.base.text import drawn
 from propopt.results.certain import Certain
-from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
+from propopt.results.explanation import (
+    AttributionsLike,
+    Explanation,
+    explanation_of,
+    inputs_of,
+)
 from propopt.results.shares import Ends
-from propopt.tables.frames import as_frame, order_of
-
-
-# ---- All attributions at once
 
 
 FADED: Final = 0.35
@@ -49,9 +49,9 @@ def uncertain(certain: Certain | None, shape: tuple[int, int]) -> NDArray[np.boo
     return signs == 0
 
 
-def whiskers(axes: Axes, widths: Array, errors: Array | None) -> None:
+def whiskers(axes: Axes, widths: Array, errors: Array) -> None:
     """Two standard errors on each side of the ends of bars, where they are known."""
-    if errors is None or not errors.any():
+    if not errors.any():
         return
     axes.errorbar(
         widths,
@@ -129,9 +129,6 @@ def legend_below(axes: Axes, columns: int = 1) -> None:
 # ---- Names of rows and features, and the words for units, as pictures have them
 
 
-_WHOSE = "the explanation"
-
-
 def units_label(explanation: Explanation, width: int = 60) -> str:
     """What attributions are, and of what, in lines that fit along an axis."""
     return fill(drawn(explanation.units_in_words), width)
@@ -146,12 +143,6 @@ def title_of(explanation: Explanation, where: str = "") -> str:
     return fill(f"{drawn(quantity.in_words())}{beside} ({method})", 50)
 
 
-def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
-    """What all of them explain; None where they differ, or where none tells."""
-    told = {one.quantity for one in explanations} - {None}
-    return told.pop() if len(told) == 1 else None
-
-
 def feature_names(explanation: Explanation) -> list[str]:
     """Those of the features, ``x0, x1, ...`` where there are none."""
     return [str(name) for name in explanation.to_frame().columns]
@@ -164,27 +155,13 @@ def names_with_values(explanation: Explanation, X: object, place: int) -> list[s
         return [f"{x} = {explanation.value_of(place, j)}" for j, x in enumerate(names)]
     if X is None:
         return names
-    frame = as_frame(X, "X")
-    table = pd.DataFrame(np.asarray(X)) if frame is None else frame.table
-    if table.shape != explanation.shape:
-        raise InvalidInput(
-            f"X: expected the shape of the attributions, {explanation.shape}, got "
-            f"{table.shape}"
-        )
-    row, columns = place, np.arange(table.shape[1])
-    if table is X:
-        rows = order_of(
-            tuple(X.index), explanation.labels.points, "X: its rows", _WHOSE
-        )
-        row = place if rows is None else int(rows[place])
-        labels = tuple(map(str, X.columns))
-        order = order_of(labels, explanation.labels.features, "X: its columns", _WHOSE)
-        columns = columns if order is None else order
-    values: list[object] = [table.iat[row, int(j)] for j in columns]
-    pairs = zip(names, values, strict=True)
+    numbers, shown = inputs_of(X, explanation)
+    values: Any = numbers if shown is None else shown
     return [
-        f"{name} = {value:.4g}" if isinstance(value, Real) else f"{name} = {value}"
-        for name, value in pairs
+        f"{name} = {value}"
+        if isinstance(value, bool) or not isinstance(value, Real)
+        else f"{name} = {value:.4g}"
+        for name, value in zip(names, values[place], strict=True)
     ]
 
 
@@ -282,9 +259,6 @@ def _draw(axes: Axes, picture: Array, units: str) -> None:
     bar = axes.figure.colorbar(image, ax=axes, extend=beyond)
     bar.set_label(units, fontsize="small")
     bar.outline.set_visible(False)
-
-
-# ---- Attributions of one row: bars, or steps from the base to the prediction
 
 
 def plot_row(
@@ -402,10 +376,7 @@ _ROOM: Final = 0.16
 
 
 def _signed(width: float, digits: int) -> str:
-    """A number with its sign, to so many digits after the point; 0 what rounds to it.
-
-    Very small and very large ones by powers of ten.
-    """
+    """A number with its sign, 0 if it rounds to it, by powers of ten if far off."""
     if width and not -6 <= digits <= 6:
         return f"{width:+.2e}".replace("-", "−")
     places = max(digits, 0)
@@ -471,9 +442,6 @@ def _mark_ends(axes: Axes, base: float, widths: Array) -> None:
     axes.set_ylim(-0.9, last + 0.35)
 
 
-# ---- Second axes beside losses: the share of faithfulness kept, and of others removed
-
-
 _Scale: TypeAlias = tuple[Callable[[Any], Array], Callable[[Any], Array]]
 
 
@@ -482,10 +450,7 @@ _SAME = 1e-12
 
 
 def draw_share_axes(axes: Axes, x: str, y: str, ends: Ends) -> None:
-    """Shares along the upper edge for loss ``x`` and along the right for ``y``.
-
-    Nothing where a share is not defined.
-    """
+    """Shares above for loss ``x``, at the right for ``y``, where they are defined."""
     for axis, side, name in (("x", "top", x), ("y", "right", y)):
         along = _scale(name, ends)
         if along is None:

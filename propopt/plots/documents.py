@@ -12,10 +12,7 @@ from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.html import HighlightedText, MarkedText, highlighted
 from propopt.functions.texts import TextFunction
-from propopt.lime.text.text_explanation import (
-    TextLimeExplanation,
-    marked,
-)
+from propopt.lime.text.text_explanation import TextLimeExplanation, marked
 from propopt.results.certain import plural
 from propopt.results.explanation import AttributionsLike, Explanation, explanation_of
 from propopt.tables.documents import (

@@ -112,10 +112,7 @@ def plot_image_maps(
 
 
 def _draw_images(column: list[Axes], images: Array) -> None:
-    """Red, green and blue as they are; any other number of channels as their mean.
-
-    Brightness is moved and scaled to [0, 1], where it is not there.
-    """
+    """Red, green and blue, or the mean of channels; brightness is moved into [0, 1]."""
     for axes, image in zip(column, images, strict=True):
         pixels = image.transpose(1, 2, 0) if len(image) == 3 else image.mean(axis=0)
         low, high = min(float(pixels.min()), 0.0), max(float(pixels.max()), 1.0)

@@ -35,9 +35,6 @@ from propopt.plots.attributions import (
 from propopt.plots.lime import LONGEST, shortened
 
 
-# ---- Pictures of interactions: scores of sets of features with their intervals
-
-
 def indices_of_strongest(
     result: ScoresOfSets, sizes: Values, n_features: int
 ) -> Positions:
@@ -81,9 +78,6 @@ def signs_in_words(result: InteractionScores) -> tuple[str, str]:
             return "joint contribution", "stand in for each other"
         case _:
             return "joint contribution", "had from fewer of them"
-
-
-# ---- Scores of pairs as cells, one for each two features
 
 
 _ROOM: Final = 24
@@ -206,9 +200,6 @@ def _draw(axes: Axes, scores: Array, label: str) -> None:
     bar.outline.set_visible(False)
 
 
-# ---- Scores of sets of features as dots, with their intervals
-
-
 _UNCLEAR: Final[dict[str, Any]] = {"color": "0.45"}
 
 
@@ -310,9 +301,6 @@ def interaction_intervals(
     in_words = intervals_in_words(result, level, adjust)
     say_intervals(axes, result, in_words, len(order), len(result), "sets")
     return framed(axes)
-
-
-# ---- Features on a circle, and lines between those that matter jointly
 
 
 _SMALLEST: Final = 50.0

@@ -27,11 +27,9 @@ from propopt.plots.attributions import (
     given_or_new,
     largest,
     legend_below,
+    whiskers,
 )
 from propopt.tables.frames import listed
-
-
-# ---- Pictures of what LIME tends to
 
 
 LONGEST: Final = 42
@@ -60,24 +58,16 @@ def _features(explanation: LimeExplanation) -> tuple[str, ...]:
     return explanation.labels.feature_names(explanation.shape[1])
 
 
-def _place(
-    names: Sequence[str],
-    feature: str | int,
-    label: str = "feature",
-    where: str = "column {}",
-) -> int:
+def _place(names: Sequence[str], feature: str | int, where: str = "column {}") -> int:
     """Where a column or word stands, by its name or its position."""
     if feature in names:
         return names.index(str(feature))
     if isinstance(feature, int) and 0 <= feature < len(names):
         return feature
     raise InvalidInput(
-        f"{label}: there is no {where.format(repr(feature))}"
+        f"feature: there is no {where.format(repr(feature))}"
         f"{did_you_mean(feature, names)}; there are {listed(names)}"
     )
-
-
-# ---- Coefficients of two columns in each cell, as arrows
 
 
 def lime_map(
@@ -203,33 +193,73 @@ _POINTS: Final = 9.0
 """Their size."""
 
 
-def _draw_path(
+def lime_path(
     explanation: AnyLime,
-    row: Hashable | None,
-    widths: ArrayLike | None,
-    chosen: Sequence[str | int] | None,  # columns, or words
-    count: int,  # of those that are largest somewhere, where none are chosen
-    ax: Axes | None,
+    row: Hashable | None = None,
+    *,
+    widths: ArrayLike | None = None,
+    features: Sequence[str | int] | None = None,
+    n_features: int = 6,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Curves of some columns, circles at changes of sign, and bands of two errors."""
+    """Draw the coefficients of one row or text over widths, with changes of sign.
+
+    A dotted line marks the width of the law, and a circle each width at which a
+    coefficient that is drawn changes its sign. Bands reach two standard errors, where
+    coefficients of words are estimated; all else is exact.
+
+    Parameters
+    ----------
+    explanation : LimeExplanation or TextLimeExplanation
+        With exact coefficients, of :func:`propopt.lime.limits`; or of
+        :func:`propopt.lime.text_limits`.
+    row : label or int, optional
+        Its name in the index of X, or its position where X had no names; by default the
+        first.
+    widths : array (M,), optional
+        Kernel widths, or bandwidths ν of a text; by default 50 around that of the law.
+    features : sequence of str or int, optional
+        The columns, or words, to draw; by default the ``n_features`` that are largest
+        somewhere.
+    n_features : int
+        See there.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such row, column or word.
+    Refused
+        If coefficients of columns are not exact, the explanation was loaded, or LIME
+        says nothing of the document.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+    >>> axes = po.plots.lime_path(po.lime.limits(tree, X[:1], data=X))
+    >>> axes.get_xscale()
+    'log'
+    """
+    count = read_count(n_features, "n_features")
     path, n = explanation.path(row, widths), explanation.position(row)
     grid, errors = path.widths, path.standard_errors
     if isinstance(explanation, TextLimeExplanation):
-        names, label, where = (
-            explanation.rows[n].words,
-            "words",
-            "word {} in the document",
-        )
+        names, where = explanation.rows[n].words, "word {} in the document"
         own, noun = explanation.law.bandwidth, "bandwidth"
+        along = "bandwidth ν; the package's kernel width is 100 ν"
     else:
-        names, label, where = _features(explanation), "feature", "column {}"
-        own, noun = explanation.law.kernel_width, "width"
-    if chosen is None:
+        names, where = _features(explanation), "column {}"
+        own, noun, along = explanation.law.kernel_width, "width", "kernel width"
+    if features is None:
         sizes = np.abs(path.coefficients).max(axis=0)
         largest_first = np.argsort(-sizes, kind="stable")[:count]
         shown = [j for j in largest_first.tolist() if sizes[j] > 0.0]
     else:
-        shown = [_place(names, one, label, where) for one in chosen]
+        shown = [_place(names, one, where) for one in features]
     axes, changes = given_or_new(ax, 6.8, 3.9), path.sign_changes
     ends: list[tuple[float, str, str]] = []
     for k, j in enumerate(shown):
@@ -269,7 +299,7 @@ def _draw_path(
         )
     axes.set_xscale("log")
     explained = drawn(shortened(explanation.explained_in_words, 40))
-    axes.set(ylabel=f"LIME coefficient,\n{explained}")
+    axes.set(xlabel=along, ylabel=f"LIME coefficient,\n{explained}")
     framed(axes)
     axes.set_title(_title(explanation, n), fontsize="medium", pad=16)
     return axes
@@ -301,65 +331,6 @@ def _name_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
             annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6},
         )
-
-
-# ---- Coefficients over kernel widths, and where they change their sign
-
-
-def lime_path(
-    explanation: LimeExplanation,
-    row: Hashable | None = None,
-    *,
-    widths: ArrayLike | None = None,
-    features: Sequence[str | int] | None = None,
-    n_features: int = 6,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the coefficients of one row over the kernel width, with changes of sign.
-
-    A dotted line marks the width of the law, and a circle each width at which a
-    coefficient that is drawn changes its sign. All of it is exact.
-
-    Parameters
-    ----------
-    explanation : LimeExplanation
-        With exact coefficients, of :func:`propopt.lime.limits`.
-    row : label or int, optional
-        Its name in the index of X, or its position where X had no names; by default the
-        first.
-    widths : array (M,), optional
-        Kernel widths; by default 50 around that of the law.
-    features : sequence of str or int, optional
-        The columns to draw; by default the ``n_features`` that are largest somewhere.
-    n_features : int
-        See there.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such row or column.
-    Refused
-        If coefficients are not exact, or the explanation was loaded.
-
-    Examples
-    --------
-    >>> import numpy as np, propopt as po
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> tree = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
-    >>> axes = po.plots.lime_path(po.lime.limits(tree, X[:1], data=X))
-    >>> axes.get_xscale()
-    'log'
-    """
-    count = read_count(n_features, "n_features")
-    axes = _draw_path(explanation, row, widths, features, count, ax)
-    axes.set(xlabel="kernel width")
-    return axes
-
-
-# ---- The means of a function over the bins of one column
 
 
 _UPRIGHT = 14
@@ -444,86 +415,14 @@ def lime_profile(
     return framed(axes)
 
 
-# ---- What pictures of coefficients share: noise of runs, standard errors, names
-
-
-def _draw_noise(axes: Axes, explanation: AnyLime, n: int, shown: Positions) -> None:
-    """Two standard deviations around the mean of runs, and the mean, as it is known.
-
-    And two standard errors to each side of coefficients that are estimated.
-    """
-    positions = np.arange(len(shown))
-    means, noise = explanation.expected()[n][shown], explanation.known_noise[n][shown]
-    if not np.isnan(means).any():
-        if not np.isnan(noise).any():
-            axes.barh(
-                positions,
-                4.0 * noise,
-                left=means - 2.0 * noise,
-                height=0.55,
-                color="0.86",
-                zorder=1,
-                label=f"one run of {explanation.n_samples:,} samples, ± 2 sd",
-            )
-        axes.scatter(
-            means,
-            positions,
-            marker="|",
-            s=130,
-            c="0.35",
-            linewidths=1.4,
-            zorder=3,
-            label="mean of runs",
-        )
-    errors = _errors(explanation, n)
-    if errors is not None:
-        axes.errorbar(
-            explanation.coefficients[n][shown],
-            positions,
-            xerr=2.0 * errors[shown],
-            fmt="none",
-            ecolor="0.2",
-            elinewidth=1.0,
-            capsize=2.5,
-            zorder=4,
-        )
-
-
-def _errors(explanation: AnyLime, n: int) -> Array | None:
-    """Standard errors of a row, or document; None where it is exact."""
-    if isinstance(explanation, TextLimeExplanation):
-        return explanation.rows[n].standard_errors
-    errors = explanation.standard_errors
-    return None if errors is None else errors[n]
-
-
-def _finish(
-    axes: Axes, explanation: AnyLime, n: int, names: Sequence[str], shown: Positions
-) -> Axes:
-    """A line at zero, names at the left, the first above, a legend below, a title."""
-    axes.axvline(0.0, color="0.3", linewidth=0.8)
-    words = [drawn(shortened(names[j])) for j in shown]
-    axes.set_yticks(np.arange(len(words)), words)
-    axes.set_ylim(len(words) - 0.4, -0.6)
-    label = drawn(shortened(explanation.explained_in_words, 48))
-    axes.set(xlabel=f"LIME coefficient, {label}")
-    axes.locator_params(axis="x", nbins=5)
-    legend_below(axes)
-    axes.set_title(_title(explanation, n), loc="right", fontsize="medium")
-    return framed(axes)
-
-
-# ---- Exact coefficients, and what single runs make of them
-
-
 def lime_coefficients(
-    explanation: LimeExplanation,
+    explanation: AnyLime,
     row: Hashable | None = None,
     *,
     n_features: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the coefficients of one row, with the noise of a single run of LIME.
+    """Draw the coefficients of one row or text, with the noise of a run of LIME.
 
     Dots are what coefficients tend to. Bands reach two standard deviations of one run
     of ``explanation.n_samples`` to each side of the mean of such runs, which is a tick:
@@ -532,13 +431,13 @@ def lime_coefficients(
 
     Parameters
     ----------
-    explanation : LimeExplanation
-        Of :func:`propopt.lime.limits`.
+    explanation : LimeExplanation or TextLimeExplanation
+        Of :func:`propopt.lime.limits`, or of :func:`propopt.lime.text_limits`.
     row : label or int, optional
         Its name in the index of X, or its position where X had no names; by default the
         first.
     n_features : int
-        How many to draw, the largest.
+        How many columns, or words, to draw, the largest.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -546,6 +445,8 @@ def lime_coefficients(
     ------
     InvalidInput
         If there is no such row.
+    Refused
+        If LIME says nothing of the document.
 
     Examples
     --------
@@ -557,143 +458,64 @@ def lime_coefficients(
     2
     """
     n = explanation.position(row)
+    text = explanation.rows[n] if isinstance(explanation, TextLimeExplanation) else None
+    if text is not None and not text.is_known:
+        reason = f"LIME says nothing of this document: {text.reason}"
+        raise Refused(f"lime_coefficients: {reason}")
     own = explanation.coefficients[n]
     shown = largest(own, read_count(n_features, "n_features"))
     axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
-    _draw_noise(axes, explanation, n, shown)
-    colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
-    label = "exact limit" if explanation.is_exact else "estimated limit, 2 errors"
     positions = np.arange(len(shown))
-    axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)
-    names = [name for name, _ in explanation.as_list(row)]
-    return _finish(axes, explanation, n, names, np.arange(len(shown)))
-
-
-# ---- Coefficients of the words of one document, as bars
-
-
-def lime_words(
-    explanation: TextLimeExplanation,
-    row: Hashable | None = None,
-    *,
-    n_words: int = 10,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the coefficients of the words of one document, the largest, as bars.
-
-    Bars of negative coefficients are hatched. Where coefficients are estimated,
-    whiskers reach two standard errors. A grey band reaches two standard deviations of
-    one run of ``explanation.n_samples`` to each side of the mean of such runs, a tick,
-    where these are known.
-
-    Parameters
-    ----------
-    explanation : TextLimeExplanation
-        Of :func:`propopt.lime.text_limits`.
-    row : label or int, optional
-        Name or position of the document; by default the first.
-    n_words : int
-        How many to draw.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such document.
-    Refused
-        If LIME says nothing of it.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> lime = po.lime.text_limits(
-    ...     lambda texts: [1.0 * ("good" in text) for text in texts], ["a good day"]
-    ... )
-    >>> axes = po.plots.lime_words(lime, n_words=2)
-    >>> [label.get_text() for label in axes.get_yticklabels()]
-    ['good', 'a']
-    """
-    n = explanation.position(row)
-    result = explanation.rows[n]
-    if not result.is_known:
-        raise Refused(
-            f"lime_words: LIME says nothing of this document: {result.reason}"
-        )
-    shown = largest(result.coefficients, read_count(n_words, "n_words"))
-    own, positions = result.coefficients[shown], np.arange(len(shown))
-    axes = given_or_new(ax, 6.8, 1.9 + 0.3 * len(shown))
-    kind = "exact limit" if result.is_exact else "estimated, 2 errors"
-    for noun, some, colour, hatch in (
-        ("positive", own >= 0.0, RAISES, ""),
-        ("negative", own < 0.0, LOWERS, "////"),
-    ):
-        if some.any():
-            axes.barh(
-                positions[some],
-                own[some],
-                height=0.36,
-                color=colour,
-                edgecolor="white",
-                hatch=hatch,
-                zorder=2.5,
-                label=f"{noun}, {kind}",
-            )
+    errors = _errors(explanation, n)
     _draw_noise(axes, explanation, n, shown)
-    return _finish(axes, explanation, n, result.words, shown)
+    if errors is not None:
+        whiskers(axes, own[shown], errors[shown])
+    colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
+    label = "exact limit" if errors is None else "estimated limit, 2 errors"
+    axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)
+    axes.axvline(0.0, color="0.3", linewidth=0.8)
+    names = [drawn(shortened(name)) for name, _ in explanation.as_list(row)]
+    axes.set_yticks(positions, names[: len(shown)])
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    label = drawn(shortened(explanation.explained_in_words, 48))
+    axes.set(xlabel=f"LIME coefficient, {label}")
+    axes.locator_params(axis="x", nbins=5)
+    legend_below(axes)
+    axes.set_title(_title(explanation, n), loc="right", fontsize="medium")
+    return framed(axes)
 
 
-# ---- Coefficients of the words of one document over bandwidths
+def _draw_noise(axes: Axes, explanation: AnyLime, n: int, shown: Positions) -> None:
+    """Two standard deviations around the mean of runs, and the mean, as it is known."""
+    positions = np.arange(len(shown))
+    means, noise = explanation.expected()[n][shown], explanation.known_noise[n][shown]
+    if np.isnan(means).any():
+        return
+    if not np.isnan(noise).any():
+        axes.barh(
+            positions,
+            4.0 * noise,
+            left=means - 2.0 * noise,
+            height=0.55,
+            color="0.86",
+            zorder=1,
+            label=f"one run of {explanation.n_samples:,} samples, ± 2 sd",
+        )
+    axes.scatter(
+        means,
+        positions,
+        marker="|",
+        s=130,
+        c="0.35",
+        linewidths=1.4,
+        zorder=3,
+        label="mean of runs",
+    )
 
 
-def lime_word_path(
-    explanation: TextLimeExplanation,
-    row: Hashable | None = None,
-    *,
-    bandwidths: ArrayLike | None = None,
-    words: Sequence[str] | None = None,
-    n_words: int = 6,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the coefficients of words over the bandwidth ν.
-
-    A dotted line marks the bandwidth of the law, and a circle each bandwidth at which a
-    coefficient that is drawn changes its sign. Bands reach two standard errors, where
-    coefficients are estimated.
-
-    Parameters
-    ----------
-    explanation : TextLimeExplanation
-        Of :func:`propopt.lime.text_limits`.
-    row : label or int, optional
-        Name or position of the document; by default the first.
-    bandwidths : array (M,), optional
-        ν; by default 50 around that of the law. The package's kernel width is 100 ν.
-    words : sequence of str, optional
-        The words to draw; by default the ``n_words`` that are largest somewhere.
-    n_words : int
-        See there.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such document or word.
-    Refused
-        If the explanation was loaded, or LIME says nothing of the document.
-
-    Examples
-    --------
-    >>> import propopt as po
-    >>> lime = po.lime.text_limits(
-    ...     lambda texts: [1.0 * ("a good" in text) for text in texts], ["a good day"]
-    ... )
-    >>> axes = po.plots.lime_word_path(lime, n_words=2)
-    >>> axes.get_xscale(), axes.texts[0].get_text()
-    ('log', 'a')
-    """
-    count = read_count(n_words, "n_words")
-    axes = _draw_path(explanation, row, bandwidths, words, count, ax)
-    axes.set(xlabel="bandwidth ν; the package's kernel width is 100 ν")
-    return axes
+def _errors(explanation: AnyLime, n: int) -> Array | None:
+    """Standard errors of a row, or document; None where it is exact."""
+    if isinstance(explanation, TextLimeExplanation):
+        return explanation.rows[n].standard_errors
+    errors = explanation.standard_errors
+    return None if errors is None else errors[n]

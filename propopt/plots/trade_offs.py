@@ -22,7 +22,6 @@ from propopt.losses.graphs.points import Graph
 from propopt.plots.attributions import (
     CYCLE,
     OPTIMIZED_COLOUR,
-    common_quantity,
     draw_share_axes,
     feature_names,
     framed,
@@ -34,14 +33,12 @@ from propopt.plots.attributions import (
 from propopt.results.explanation import (
     AttributionsLike,
     Explanation,
+    common_quantity,
     explanation_of,
     explanations_of,
 )
 from propopt.results.shares import Ends
 from propopt.tables.frames import aligned, is_shap
-
-
-# ---- One loss against another: the optimized front and the baselines
 
 
 def plot_comparison(
@@ -352,10 +349,7 @@ def _window(values: pd.Series, front: pd.Series, scale: AxisScale) -> Window:
 
 
 def _draw_front(axes: Axes, front: pd.DataFrame) -> None:
-    """A line through the optima that no other beats in these two losses.
-
-    Where more than one weight was swept the others lie behind it.
-    """
+    """A line through optima that none beats in both losses, others behind it."""
     optima = front.sort_values(["x", "y"])
     ahead = optima["y"] <= optima["y"].cummin()
     for part, line, alpha, label in [
@@ -448,9 +442,6 @@ def _label(name: str, units: Mapping[str, str] | None, power: int = 0) -> str:
     beside = " ".join(filter(None, [in_tens, unit]))
     loss = f"{drawn(name.replace('_', ' '))} loss"
     return f"{loss}, {beside}" if beside else loss
-
-
-# ---- How far neighbours agree: differences of attributions over the edges of a graph
 
 
 _N_QUANTILES = 400

@@ -144,7 +144,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
     _baseline(
         LimePackage,
         {
-            **_no_effect("discretize", "sample_around", "units"),
+            **_no_effect("discretize", "units"),
             "kernel_width": NO_WIDTH,
         },
         without=("background",),

@@ -28,11 +28,11 @@ order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
-from typing import Final, Literal, Protocol, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -48,50 +48,14 @@ from propopt.base.text import Quantity, rounded_percent
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
 from propopt.losses.restricted import counted, is_complete
-from propopt.results.certificate import Certificate
-from propopt.results.hessian import (
-    Hessian,
-    QuadraticPart,
-    is_squared,
-)
+from propopt.results.hessian import Hessian, QuadraticPart, is_squared
 from propopt.results.result import Result
-from propopt.results.target_error import Scatter, TargetError
+from propopt.results.target_error import Scatter
 from propopt.tables.frames import Labels
 
 
-class Optimum(Protocol):
-    """What conclusions are drawn of: an explanation, by what it knows of itself.
-
-    W (N, D) with standard errors where it was estimated, losses, weights and
-    multipliers by name, together rates; ``target`` is what an estimated one costs.
-    """
-
-    @property
-    def attributions(self) -> Attributions: ...
-    @property
-    def standard_errors(self) -> Array | None: ...
-    @property
-    def target(self) -> TargetError | None: ...
-    @property
-    def certificate(self) -> Certificate | None: ...
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def labels(self) -> Labels: ...
-    @property
-    def quantity(self) -> Quantity | None: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def weights(self) -> Mapping[str, float]: ...
-    @property
-    def losses(self) -> Mapping[str, float]: ...
-    @property
-    def multipliers(self) -> Mapping[str, float]: ...
-    @property
-    def rates(self) -> dict[str, float]: ...
-    def measured(self, losses: Objective) -> Optimum: ...
-    def certified(self, objective: Objective) -> Optimum: ...
+Optimum: TypeAlias = Any
+"""An explanation, whose class stands above this chapter."""
 
 
 # ---- What holds in every near-optimal explanation: signs, orders, ranges
@@ -150,10 +114,7 @@ class NearOptimal:
         return widths + self._slack(variances, lengths)
 
     def price(self, sizes: Array, variances: Array, lengths: float = 1.0) -> Array:
-        """The least β for which ⟨ℓ, V⟩ can be zero, where |⟨ℓ, W⟩| has these sizes.
-
-        Infinite for a form that no V changes, unless it is zero already.
-        """
+        """The least β for which ⟨ℓ, V⟩ can be zero; infinite if no V changes it."""
         left = np.maximum(sizes - self._slack(variances, lengths), 0.0)
         never = np.where(left > 0.0, np.inf, 0.0)
         prices = np.divide(left**2, variances, out=never, where=variances > 0.0)
@@ -185,9 +146,6 @@ def root_mean_square(W: Array) -> float:
     """√(mean of squares), without overflow."""
     unit = float(np.abs(W).max(initial=0.0)) or 1.0
     return unit * float(np.sqrt(np.mean((W / unit) ** 2)))
-
-
-# ---- Counts in words
 
 
 def plural(count: int, noun: str) -> str:
@@ -288,11 +246,7 @@ def compared(
     scatter: TargetScatter,
     by: OrderBy,
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """All pairs of some features of a row, whose attributions are w: (d, d) each.
-
-    The least rise of the objective at which feature d is no longer above e, and whether
-    it certainly is above.
-    """
+    """Of pairs (d, d): the least rise at which d is not above e, if it surely is."""
     signs = np.ones(len(w)) if by == "value" else np.where(w < 0.0, -1.0, 1.0)
     keys = signs * w
     block = near.hessian.block_of(row, features) * np.outer(signs, signs)
@@ -314,9 +268,6 @@ def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
     """Positions of the features of each row, the largest first, absent ones last."""
     keys = np.where(present, np.abs(W) if by == "size" else W, -np.inf)
     return np.argsort(-keys, axis=1, kind="stable")
-
-
-# ---- Certain statements
 
 
 BUDGET = 0.1

@@ -1,12 +1,5 @@
 """Proof of optimality from attributions and duals, and the bounds behind it.
 
-The arguments stand in :mod:`propopt.results.certificate`. Bounds ``loss <= limit``
-enter as losses weighted by their multipliers: the optimum of the Lagrangian is a lower
-bound
-too. A limit of zero leaves a part of all V alone, and so do rows with given sums; over
-that the same arguments are made (:mod:`propopt.losses.restricted`,
-:mod:`propopt.losses.completeness`).
-
 Lower bounds on a weighted sum of losses, from attributions and duals. Write F(W) = q(W)
 + Σ_i c_i φ_i(A_i W − T_i), where q collects the squared losses. For any duals Y_i,
 Fenchel's inequality c_i φ_i(R) ≥ ⟨Y_i, R⟩ − (c_i φ_i)*(Y_i) gives
@@ -24,6 +17,10 @@ Fenchel's inequality c_i φ_i(R) ≥ ⟨Y_i, R⟩ − (c_i φ_i)*(Y_i) gives
 Both duals are evaluated at W, as Σ_i ⟨Y_i, A_i W − T_i⟩ − (c_i φ_i)*(Y_i): the same
 number as at zero, without the cancellation of large targets. What rounding may have
 added to residuals and gradients (:meth:`LinearMap.rounding`) is taken off each bound.
+
+Bounds ``loss <= limit`` enter as losses weighted by their multipliers: the optimum of
+the Lagrangian is a lower bound too. A limit of zero leaves a part of all V, and so do
+given row sums (:mod:`propopt.losses.restricted`, :mod:`propopt.losses.completeness`).
 """
 
 from __future__ import annotations
@@ -56,9 +53,6 @@ from propopt.losses.restricted import (
     is_complete,
     zeros,
 )
-
-
-# ---- Proof of optimality, computed from the attributions and not from a backend's word
 
 
 DENSE_LIMIT = 1500  # unknowns up to which a dense eigenvalue routine is used
@@ -521,10 +515,7 @@ def _complete_bound(
 
 
 def _violation(bound: Bound, W: Attributions, value: float, trivial: Trivial) -> float:
-    """The relative excess of a loss over its limit; of row sums, how far they are off.
-
-    max |W v − t| is relative to the largest sum that the entries could have.
-    """
+    """The relative excess over a limit; of sums max |Wv − t| over their size."""
     tiny = sys.float_info.min
     if is_complete(bound):
         assert isinstance(bound.loss.map, RowSums), "see is_complete"

@@ -191,10 +191,7 @@ COLUMNS = 2**24  # entries of a block of differences at once
 
 
 def refine(P: Array, values: Array, vectors: Array, errors: Array) -> None:
-    """Find small eigenvalues of a Laplacian P again, in place, level by level.
-
-    P (n, n), values (m,), errors (m,), vectors (n, m).
-    """
+    """Find small eigenvalues of a Laplacian P again, in place, level by level."""
     form = _form_of(P)
     root = np.sqrt(len(P))
     norm = float(values[-1])
@@ -237,9 +234,6 @@ def _form_of(P: Array) -> Callable[[Array], Array]:
         return np.asarray((T + T.T) / 2.0)
 
     return form
-
-
-# ---- The eigenbasis of a Gram matrix, one block for each connected component
 
 
 _Members: TypeAlias = NDArray[np.intp] | slice

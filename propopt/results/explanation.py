@@ -12,14 +12,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import (
-    Any,
-    ClassVar,
-    Final,
-    NoReturn,
-    TypeAlias,
-    final,
-)
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -86,7 +79,7 @@ class NoBaseValue:
     shape = ()
 
 
-def _base_values(base: object, n_points: int) -> Array | None:
+def base_values_of(base: object, n_points: int) -> Array | None:
     """One number per row from what the package has: a number, a row or a column."""
     if base is None or isinstance(base, NoBaseValue):
         return None
@@ -100,7 +93,7 @@ def _base_values(base: object, n_points: int) -> Array | None:
     return np.array(np.broadcast_to(flat, (n_points,)))
 
 
-def _inputs(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
+def inputs_of(X: Any, explanation: Explanation) -> tuple[Array | None, Any]:
     """Numbers by which plots colour and place points, and what they write beside."""
     points, shape = explanation.points, explanation.shape
     if X is None:
@@ -175,10 +168,7 @@ class LazyAttributions(Lazy["Explanation"]):
     is_pickled: ClassVar[bool] = True
 
     def proved(self, best: Explanation, claim: Certificate | None) -> dict[str, Any]:
-        """The fields of an explanation that follow from its attributions.
-
-        A warning says so if they contradict the claim.
-        """
+        """The fields that follow from W; a warning if they contradict the claim."""
         proof = best.certificate
         if claim is not None and proof is not None:
             too_high = claim.lower_bound - proof.value
@@ -199,9 +189,6 @@ class LazyAttributions(Lazy["Explanation"]):
 def is_lazy(explanation: Explanation) -> bool:
     """Whether nobody has read its attributions yet."""
     return isinstance(vars(explanation)["attributions"], LazyAttributions)
-
-
-# ---- One attribution vector per point, with what was measured about them
 
 
 Parameter: TypeAlias = float | int | str | bool | None
@@ -490,10 +477,7 @@ class Explanation(
     def _elsewhere(
         self, attributions: Attributions, labels: Labels | None = None
     ) -> Explanation:
-        """Attributions in other coordinates, without what was measured in these.
-
-        With labels they are of other features, whose values are not known.
-        """
+        """In other coordinates, or of other features, without what was measured."""
         return replace(
             self._unclaimed(),
             attributions=sealed(attributions),
@@ -519,32 +503,6 @@ class Explanation(
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
         return self.labels.frame(self.attributions)
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write :meth:`to_frame`: names of rows in the first column, then features.
-
-        Numbers read back to the same value, by pandas before 3 with
-        ``float_precision="round_trip"``. Names that a spreadsheet would take for
-        formulas have an apostrophe before them.
-
-        Raises
-        ------
-        InvalidInput
-            If the folder is not there.
-        Unwritten
-            If the operating system refuses.
-
-        Examples
-        --------
-        >>> import tempfile, numpy as np, pandas as pd, propopt as po
-        >>> third = po.Explanation(attributions=np.full((1, 2), 1 / 3), method="mine")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     third.to_csv(f"{folder}/third.csv")
-        ...     pd.read_csv(f"{folder}/third.csv", index_col=0)
-                 x0        x1
-        0  0.333333  0.333333
-        """
-        super().to_csv(path)
 
     def certified(
         self,
@@ -817,7 +775,7 @@ class Explanation(
         array([[1., 2.],
                [3., 5.]])
         """
-        data, shown = _inputs(X, self)
+        data, shown = inputs_of(X, self)
         package = require("shap")
         D = self.shape[1]
         base = self.base_value if self.units == "output" else None
@@ -858,7 +816,7 @@ class Explanation(
                 "po.Explanation(attributions=W, method=...)"
             )
         W, labels = read_attributions(explanation, "shap")
-        base = _base_values(getattr(explanation, "base_values", None), len(W))
+        base = base_values_of(getattr(explanation, "base_values", None), len(W))
         return cls(
             attributions=W,
             method="shap",
@@ -1074,11 +1032,7 @@ def explanations_of(
     noun: str,
     units: Units | None = None,
 ) -> Iterator[Explanation]:
-    """One explanation after the other; those without a method are counted.
-
-    A mapping gives each the name of its key. Plain tables are in the units of what
-    they are measured against, where these are known.
-    """
+    """One after the other, named by its key or number; plain tables in these units."""
     own = units or "gradient"
     if isinstance(many, Mapping):
         for name, user_explanation in many.items():
@@ -1088,3 +1042,9 @@ def explanations_of(
         raise InvalidInput(f"{noun}s: expected a list of them, got one: put it in [ ]")
     for place, user_explanation in enumerate(many, start=1):
         yield explanation_of(user_explanation, f"{noun} {place}", own)
+
+
+def common_quantity(explanations: Iterable[Explanation]) -> Quantity | None:
+    """What all of them explain; None where they differ, or where none tells."""
+    told = {one.quantity for one in explanations} - {None}
+    return told.pop() if len(told) == 1 else None

@@ -57,13 +57,7 @@ from propopt.losses.linear_algebra import (
     inverse_by_parts,
     inverse_size,
 )
-from propopt.losses.maps import (
-    Identity,
-    OverEntries,
-    OverPoints,
-    RowSums,
-    Squared,
-)
+from propopt.losses.maps import Identity, OverEntries, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, is_complete
 from propopt.results.curvature import (
     Eigenbasis,
@@ -303,9 +297,6 @@ class Iterated(Hessian):
         )
 
 
-# ---- H⁻¹ among attributions whose rows have given sums
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Tangential(Hessian):
@@ -331,16 +322,10 @@ class Tangential(Hessian):
         return np.asarray(E - spread(along(E, self.axis), self.axis))
 
 
-# ---- The squared losses of a program
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class QuadraticPart:
-    """The squared losses of a program, made ready for any weights.
-
-    Among the W that its completeness leaves, where a bound says what rows add up to.
-    """
+    """The squared losses of a program for any weights, complete if rows add up."""
 
     # losses of any kind, of which those that are not squared are left out, as are all
     # bounds but that one
@@ -370,10 +355,7 @@ class QuadraticPart:
         return Iterated(tuple(terms), self.program.shape)
 
     def optimum(self, weights: Array) -> Attributions:
-        """W₀ − ½H⁻¹∇F(W₀), for W₀ zero, or what rows have to add up to.
-
-        The optimum of squared losses. Others have no part in it.
-        """
+        """W₀ − ½H⁻¹∇F(W₀) of squared losses, for W₀ zero or what rows add up to."""
         totals, shape = self.totals, self.program.shape
         start = np.zeros(shape) if totals is None else totals.fixed
         slope = np.zeros(start.shape)
@@ -454,10 +436,7 @@ _LITTLE: Final = 1e-6
 def smoothest(
     program: Program, coupled: Sequence[PropertyLoss], G: Attributions
 ) -> Attributions | None:
-    """The complete W nearest to G at which coupled losses are least; None if not known.
-
-    G (N, D).
-    """
+    """The complete W nearest to G at which coupled losses are least."""
     if not coupled or not all(map(_is_known, coupled)):
         return None
     maps = [loss.map for loss in coupled if isinstance(loss.map, OverEntries)]

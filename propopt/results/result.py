@@ -42,6 +42,7 @@ class Result(Declared, ABC):
         """Write :meth:`to_frame`; every number reads back to the same value.
 
         Names of rows are a first column, under the name of the index if it has one.
+        Names that a spreadsheet would take for formulas have an apostrophe before them.
         """
         table, named = self.to_frame(), self.rows_are_named
         if named and table.index.name is not None:

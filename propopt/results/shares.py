@@ -158,12 +158,7 @@ _Measure: TypeAlias = Callable[[PropertyLoss], float]
 def _both(
     program: Program, faithful: Sequence[PropertyLoss], joined: Sequence[PropertyLoss]
 ) -> tuple[_Measure, _Measure]:
-    """Losses at the two ends of a program.
-
-    At G itself, and where each faithfulness loss is least among what costs the others
-    nothing; where rows add up, at the complete attributions nearest to G, and those at
-    which others are least.
-    """
+    """At G, and at the most faithful that costs the others least."""
     G, totals = matched_target(program), Totals.of(program.bounds)
     if totals is not None:
         nearest = farthest = None if G is None else totals.expanded(G)

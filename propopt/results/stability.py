@@ -27,19 +27,10 @@ from propopt.losses import (
 from propopt.losses.algebra import Faithfulness
 from propopt.losses.maps import Squared
 from propopt.losses.restricted import counted, is_complete
-from propopt.results.certain import (
-    Optimum,
-    explained,
-    plural,
-    signs_of,
-    without_dust,
-)
+from propopt.results.certain import Optimum, explained, plural, signs_of, without_dust
 from propopt.results.hessian import QuadraticPart
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter, sampled_blocks
-
-
-# ---- Whether conclusions survive another weight, another graph, another seed
 
 
 MEASURES = ("signs", "weighted_signs", "top", "ranks")
@@ -77,11 +68,7 @@ class Agreement(Declared, eq=True):
         k: int,
         present: Truths | None = None,
     ) -> Agreement:
-        """Of W with the attributions in each setting, by its name.
-
-        Only of those that are ``present`` (N, D), such as words of documents, in rows
-        that have some.
-        """
+        """Of W with attributions by setting, of what is ``present`` (N, D)."""
         here = np.ones(W.shape, bool) if present is None else present
         rows = here.any(axis=1)
         own = without_dust(W)
@@ -143,10 +130,7 @@ def _packed(W: Attributions, present: Truths) -> Attributions:
 
 
 def _correlations(W: Attributions, V: Attributions) -> Array:
-    """Kendall's τ_b of |w| and |v| in each row.
-
-    1 where neither row orders anything, 0 where one of them does. NaN is in no pair.
-    """
+    """Kendall's τ_b of |w| and |v| in rows; 1 without any order, 0 if one has none."""
     if W.shape[1] > _FEW_COLUMNS:
         rows = zip(np.abs(W), np.abs(V), strict=True)
         return np.array(
@@ -207,10 +191,7 @@ Solve: TypeAlias = Callable[..., Any]
 def _optima(
     program: Program, weights: Sequence[Array], solve: Solve | None
 ) -> Iterator[Attributions]:
-    """The optima for each of the weights (k,), in the order of the losses.
-
-    Without ``solve`` in closed form, where all losses are squared.
-    """
+    """For each of the weights (k,); without ``solve`` in closed form."""
     if solve is None:
         yield from map(QuadraticPart(program).optimum, weights)
         return
@@ -307,9 +288,6 @@ def _total(loss: _Robustness) -> float:
 def _replaced(program: Program, place: int, loss: PropertyLoss) -> Program:
     losses = (*program.losses[:place], loss, *program.losses[place + 1 :])
     return Program(losses, program.bounds, program.shape)
-
-
-# ---- What is found
 
 
 TOP = 3

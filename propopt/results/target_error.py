@@ -55,9 +55,6 @@ from propopt.results.hessian import (
 )
 
 
-# ---- How far an explanation is from the one for the true target: an estimate's error
-
-
 _LEVEL = 0.95
 """Of the interval in which the excess is to be expected."""
 
@@ -149,10 +146,9 @@ class TargetError:
         """
         if not self.n_blocks:
             return self.relative, self.relative
-        low, high = (
-            self._share(self.value * x)
-            for x in ratio_interval(self.degrees, self.n_blocks)
-        )
+        tail, below = (1.0 - _LEVEL) / 2.0, self.degrees * (self.n_blocks - 1)
+        ratios = fdtri(self.degrees, below, np.array([tail, 1.0 - tail])).tolist()
+        low, high = (self._share(self.value * x) for x in ratios)
         return (low if self.relation == "about" else 0.0), high
 
     def in_words(self) -> str:
@@ -181,14 +177,6 @@ def exact_target(source: str, scale: float) -> TargetError:
 def unknown_target(source: str, scale: float) -> TargetError:
     """The error of a target of which it is not known."""
     return TargetError(value=math.nan, scale=scale, spread=math.nan, source=source)
-
-
-def ratio_interval(degrees: float, n_blocks: int) -> tuple[float, float]:
-    """Quantiles of excess/expectation ~ F(ν, (B − 1)ν), symmetric in probability."""
-    tail = (1.0 - _LEVEL) / 2.0
-    below = degrees * (n_blocks - 1)
-    low, high = fdtri(degrees, below, np.array([tail, 1.0 - tail])).tolist()
-    return low, high
 
 
 def _spread(energies: Array) -> float:
@@ -280,9 +268,6 @@ class Scatter:
         return np.stack([a * near.solve(D) for D in self._deviations])
 
 
-# ---- What an objective aims at, and what the error of that costs the optimum
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Aim:
@@ -297,10 +282,7 @@ class Aim:
     def error(
         self, weights: Array, scale: float, multipliers: Sequence[float] = ()
     ) -> TargetError:
-        """What the error of the target costs the optimum for these weights.
-
-        weights (k,).
-        """
+        """What the error of the target costs the optimum for these weights."""
         aims = self._aims(weights)
         inexact = [loss for loss in aims if _known_exactly(loss) is None]
         if not inexact:

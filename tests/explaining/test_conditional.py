@@ -10,7 +10,7 @@ import scipy.linalg as la
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.explaining.conditional import AnchoredRobustness, ConditionalRow
+from propopt.explaining.conditional import ConditionalRow
 from propopt.functions import Function
 from propopt.losses.faithfulness import Estimate
 
@@ -54,9 +54,6 @@ def test_the_golden_row(golden):
     assert other.distance == pytest.approx(0.1, rel=1e-12)
     zero = moved_to(golden, np.zeros(3)).value
     assert golden.value_of_zero == pytest.approx(zero, rel=1e-12)
-
-
-# ---- the optimum of one row
 
 
 def random_row(seed, shared, complete):
@@ -143,9 +140,6 @@ def test_extreme_weights_give_the_target_and_the_mean_of_the_neighbours(weight):
     np.testing.assert_allclose(row.w - 1e9, np.array(expected) - 1e9, atol=1e-6)
 
 
-# ---- bounds against solving all rows together
-
-
 def joint(seed, complete):
     """A row appended to rows that were the optimum without it, and their optimum."""
     rng = np.random.default_rng(seed)
@@ -203,9 +197,6 @@ def test_bounds_hold_against_solving_all_rows_together(seed, complete):
     assert -1e-12 < excess <= row.joint_excess * (1 + 1e-9) + 1e-12
     moved = np.linalg.norm(W - best)
     assert 1e-9 < moved <= row.joint_distance * (1 + 1e-9)
-
-
-# ---- the program as losses: what is proved and said of rows
 
 
 N, D, B = 40, 3, 10
@@ -276,16 +267,3 @@ def test_errors_of_the_target_are_carried_to_the_rows():
     energy = (deviations**2 * keep).sum() / (B * (B - 1))
     assert result.target.value == pytest.approx(energy, rel=1e-9)
     assert result.target_error == pytest.approx(energy / result.objective, rel=1e-9)
-
-
-def test_similarities_of_zero_draw_nowhere():
-    fixed = np.array([[1.0, 2.0], [5.0, 5.0]])
-    drawn = AnchoredRobustness(
-        fixed, np.array([[0, 1], [1, 0]]), np.array([[2.0, 0.0], [0.0, 0.5]])
-    )
-    W = np.array([[0.0, 0.0], [1.0, 1.0]])
-    assert drawn.value(W) == pytest.approx(2 * 2.0 * 5.0 + 2 * 0.5 * 1.0)
-    assert (drawn.n_points, drawn.n_features) == (2, 2)
-    step = 1e-6 * np.eye(4).reshape(4, 2, 2)
-    slopes = [(drawn.value(W + h) - drawn.value(W - h)) / 2e-6 for h in step]
-    np.testing.assert_allclose(drawn.gradient(W).ravel(), slopes, rtol=1e-6)

@@ -48,42 +48,30 @@ def of(scores, names=NAMES, table=None, **settings):
     )
 
 
-@pytest.mark.parametrize(
-    ("note", "words"),
-    [
-        (
-            of(SCORES),
-            f"{JOINT}{CLEAR} jointly, which no additive attribution can show, and "
-            "b × c (-1) stand in for each other, so that another fit may divide their "
-            "attributions otherwise where they are correlated",
-        ),
-        (of(SCORES, table=lambda X: X[["d", "b", "a", "c"]]), CLEAR),
-        # position decides where one side is an array
-        (of(SCORES, range(4)), CLEAR),
-        (of(SCORES, table=lambda X: X.to_numpy()), "x0 × x1 (2)"),
-        (
-            of(SCORES, (5, 6, 7, 8), lambda X: X.set_axis([7, 5, 6, 8], axis=1)),
-            "5 × 6 (2) and 7 × 8 (0.5)",
-        ),
-        (
-            of(SCORES, errors=9.0),
-            f"{JOINT}of 4 sets of features none clearly matters jointly",
-        ),
-        (of(ORDERED), "a × c (2) and a × b (1) matter"),
-        (of(ORDERED), "c × d (-2) and b × c (-1) stand"),
-        # what leaks is no interaction
-        (
-            of(SCORES, leak=LEAK),
-            ": c × d (0.5) matter jointly, which no additive attribution can show",
-        ),
-        (
-            of(TRIPLES, order=3),
-            "a × b × c (4), a × b × d (3) and a × c × d (2) matter",
-        ),
-        (of(PAIRS), "c × d (4), "),
-        (of(PAIRS), " and 1 more matter jointly"),
-    ],
+JOINTLY = "jointly, which no additive attribution can show"
+WHOLE = (
+    f"{JOINT}{CLEAR} {JOINTLY}, and b × c (-1) stand in for each other, so that "
+    "another fit may divide their attributions otherwise where they are correlated"
 )
+THREE = "a × b × c (4), a × b × d (3) and a × c × d (2) matter"
+NOTES = [
+    (of(SCORES), WHOLE),
+    (of(SCORES, table=lambda X: X[["d", "b", "a", "c"]]), CLEAR),
+    # position decides where one side is an array
+    (of(SCORES, range(4)), CLEAR),
+    (of(SCORES, table=lambda X: X.to_numpy()), "x0 × x1 (2)"),
+    (of(SCORES, (5, 6, 7, 8), lambda X: X.set_axis([7, 5, 6, 8], axis=1)), "5 × 6 (2)"),
+    (of(SCORES, errors=9.0), f"{JOINT}of 4 sets of features none clearly matters join"),
+    (of(ORDERED), "a × c (2) and a × b (1) matter"),
+    (of(ORDERED), "c × d (-2) and b × c (-1) stand"),
+    (of(SCORES, leak=LEAK), f": c × d (0.5) matter {JOINTLY}"),  # no interaction
+    (of(TRIPLES, order=3), THREE),
+    (of(PAIRS), "c × d (4), "),
+    (of(PAIRS), " and 1 more matter jointly"),
+]
+
+
+@pytest.mark.parametrize(("note", "words"), NOTES)
 def test_clear_sets_are_named_with_their_signs(note, words, X):
     said = note(X)
     assert words in said

@@ -76,9 +76,6 @@ def drawn_at(function, rows, table):
     return drawn, drawn.estimate, all_orders(function, rows, table)
 
 
-# --- what every such explanation is
-
-
 def test_rows_add_up_and_are_nearest_to_exact_shapley_values(forest):
     best = of(forest, 60, robustness=None)
     np.testing.assert_array_equal(best.prediction, forest.predict(X[:60]))
@@ -114,9 +111,6 @@ def test_the_base_is_the_mean_over_the_background(forest, function):
     np.testing.assert_allclose(sums + best.base_value, margin, atol=1e-9)
     best = of(lambda table: np.ones(len(table)), 9, robustness=None)
     np.testing.assert_array_equal(best.attributions, np.zeros((9, 6)))
-
-
-# --- targets by drawn orders
 
 
 def test_drawn_orders_estimate_exact_shapley_values(smooth):
@@ -163,9 +157,6 @@ def test_a_sampled_target_has_the_errors_of_its_blocks(sampled):
     assert best.target.value == pytest.approx(excess, rel=1e-9)
 
 
-# --- other targets
-
-
 def test_slopes_times_steps_are_a_target_that_may_miss_the_total(forest, function):
     best = of(forest, contributions="slopes")
     smoothed = po.smoothed(function, law="data", data=X)
@@ -207,9 +198,6 @@ def test_attributions_made_elsewhere_bring_their_base(forest, function):
 def test_what_cannot_be_is_refused(forest, settings, message):
     with pytest.raises(InvalidInput, match=message):
         of(forest, **settings)
-
-
-# --- the metric
 
 
 def test_the_metric_of_effects_is_the_weighted_program(forest):

@@ -81,9 +81,6 @@ def test_a_setting_other_than_by_default_is_refused_with_the_reason():
             ExplainSettings(**{name: value}).refuse(reasons)
 
 
-# ---- how often one call reads its table
-
-
 COLUMNS = list("abcde")
 ONCE = (1, len(COLUMNS), 1)
 """Encodings, columns read, and checks of weights."""

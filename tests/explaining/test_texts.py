@@ -126,16 +126,6 @@ def test_a_model_that_can_only_be_called_is_explained_too():
     assert row["w3"] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_documents_without_neighbours_keep_their_target(model):
-    best = po.explain(model, DOCUMENTS, **QUIET)
-    last = best.attributions[-1]
-    np.testing.assert_allclose(last, best.gradient[-1], atol=1e-12)
-    assert (
-        po.explain(model, DOCUMENTS, robustness=1.0, **QUIET).parameters["weight rule"]
-        == "given"
-    )
-
-
 def test_given_contributions_are_taken_and_have_to_be_of_words_that_are_there(model):
     first = po.explain(model, DOCUMENTS, units="output", **QUIET)
     given = np.array(first.contributions)
@@ -259,19 +249,6 @@ def test_reference_documents_are_drawn_with_their_names_and_not_saved(model, tmp
     assert explainer.explain(texts[:2], **QUIET).labels.points == ("r0", "r1")
     with pytest.raises(InvalidInput, match="save: an Explainer of documents"):
         explainer.save(tmp_path / "explainer.npz")
-
-
-@pytest.mark.parametrize(
-    ("settings", "match"),
-    [
-        ({"scale": None}, "scale: words have no scale"),
-        ({"law": "data"}, "law: of documents expected 'auto'"),
-        ({"contributions": "slopes"}, "contributions: it is of units='output'"),
-    ],
-)
-def test_settings_without_a_meaning_are_refused(model, settings, match):
-    with pytest.raises(InvalidInput, match=match):
-        po.Explainer(model, DOCUMENTS, **settings).fit(progress=False)
 
 
 # ---- near-duplicates: methods beside the best possible

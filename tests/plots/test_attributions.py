@@ -44,9 +44,6 @@ ERRORS = np.array([[1.0, 0.6, 0.1], [1.0, 1.0, 1.0]])
 SIGNS = SimpleNamespace(signs=np.array([[1, 0, 1], [1, 1, 0]]))
 
 
-# ---- a row
-
-
 def test_a_row_is_drawn_largest_first_and_the_rest_summed(best):
     axes = ax()
     assert po.plots.plot_row(best, "c", n_features=2, ax=axes) is axes
@@ -135,9 +132,6 @@ def test_what_is_not_certain_is_faded_or_hatched_and_said():
     assert axes.images[0].get_interpolation() == "none"  # cells keep their colours
 
 
-# ---- many rows
-
-
 def test_the_heat_map_has_every_row_and_the_features_by_size(best):
     axes = po.plots.plot_heatmap(best, n_features=3, ax=ax())
     assert axes.images[0].get_array().shape == (3, 9)
@@ -183,46 +177,27 @@ def maps(*given, **settings):
     return lambda: po.plots.plot_image_maps(list(given), SHAPE, **settings)
 
 
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
-        (lambda: po.plots.plot_row(SLOPES, 3), "no row 3; there are 2, from 0 to 1"),
-        (lambda: po.plots.plot_row(SLOPES), "there are 2 rows; name one, such as 0"),
-        (
-            lambda: po.plots.plot_row(
-                SLOPES, 0, certain=SimpleNamespace(signs=np.ones(3))
-            ),
-            r"expected signs of shape \(2, 3\)",
-        ),
-        (
-            lambda: po.plots.plot_comparison(SLOPES, OTHER),
-            "expected the shape of the f",
-        ),
-        (
-            lambda: po.plots.plot_comparison(contributions(), SLOPES),
-            "'output', got 'gradient'",
-        ),
-        (
-            lambda: po.plots.plot_agreement([SLOPES], po.chain_graph(4)),
-            "expected edges between the 2 rows",
-        ),
-        (maps(), "maps: expected one map of each image .* got none"),
-        (maps(ONES, np.ones((3, 20))), "got 2 and 3"),
-        (maps(ONES, images=ONES[:1]), "got 1 and 2"),
-        (maps(ONES[:, :19]), r"expected shape \(N, 20\)"),
-        (maps(ONES, titles=["a", "b"]), "titles: expected 1, got 2"),
-        (
-            maps(ONES, axes=Figure().subplots(3, 1)),
-            r"axes: expected \(2, 1\), got \(3,\)",
-        ),
-    ],
-)
+ODD, CHAIN, plots = SimpleNamespace(signs=np.ones(3)), po.chain_graph(4), po.plots
+REFUSED = [
+    (lambda: plots.plot_row(SLOPES, 3), "no row 3; there are 2, from 0 to 1"),
+    (lambda: plots.plot_row(SLOPES), "there are 2 rows; name one, such as 0"),
+    (lambda: plots.plot_row(SLOPES, 0, certain=ODD), r"signs of shape \(2, 3\)"),
+    (lambda: plots.plot_comparison(SLOPES, OTHER), "expected the shape of the f"),
+    (lambda: plots.plot_comparison(contributions(), SLOPES), "'output', got 'gradie"),
+    (lambda: plots.plot_agreement([SLOPES], CHAIN), "edges between the 2 rows"),
+    (maps(), "maps: expected one map of each image .* got none"),
+    (maps(ONES, np.ones((3, 20))), "got 2 and 3"),
+    (maps(ONES, images=ONES[:1]), "got 1 and 2"),
+    (maps(ONES[:, :19]), r"expected shape \(N, 20\)"),
+    (maps(ONES, titles=["a", "b"]), "titles: expected 1, got 2"),
+    (maps(ONES, axes=Figure().subplots(3, 1)), r"axes: expected \(2, 1\), got \(3,"),
+]
+
+
+@pytest.mark.parametrize(("draw", "message"), REFUSED)
 def test_what_cannot_be_drawn_is_refused(draw, message):
     with pytest.raises(InvalidInput, match=message):
         draw()
-
-
-# ---- images as rows, and the graph of their pixels
 
 
 sizes = st.integers(1, 5)
@@ -264,9 +239,6 @@ def test_arrays_of_another_shape_are_refused():
             SHAPE.rows(images)
     with pytest.raises(InvalidInput, match=r"expected shape \(N, 20\), got \(5, 7\)"):
         SHAPE.images(np.zeros((5, 7)))
-
-
-# ---- maps of images
 
 
 COLOURED = po.ImageShape(channels=3, height=4, width=5)
@@ -316,14 +288,3 @@ def test_channels_are_summed_beside_the_images(rng):
     np.testing.assert_allclose(shown, COLOURED.images(images)[0].transpose(1, 2, 0))
     grey = maps(images[:, :20], images=16 * images[:, :20])()
     assert drawn(grey[0, 0]).max() == 1.0
-
-
-def test_explanations_are_named_by_their_method():
-    function, X = po.wrap(lambda X: (X**2).sum(axis=1)), np.ones((2, 20))
-    gradient = po.explainers.Gradient().explain(function, X)
-    best = po.solve(
-        po.GradientMatching(gradient.attributions)
-        + 0.1 * po.Smoothness(SHAPE.pixel_graph())
-    )
-    grid = po.plots.plot_image_maps([gradient, best], SHAPE)
-    assert [axes.get_title() for axes in grid[0]] == ["gradient", "optimized"]

@@ -51,9 +51,6 @@ def names_below(axes):
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-# ---- coefficients
-
-
 def test_dots_are_coefficients_ticks_means_and_bands_two_deviations(lime, called):
     _, ax = plt.subplots()
     axes = po.plots.lime_coefficients(lime, ax=ax)
@@ -95,9 +92,6 @@ def test_long_names_keep_their_bins():
     assert name.endswith("> 0.25 and ≤ 1")
 
 
-# ---- paths
-
-
 def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
     axes = po.plots.lime_path(lime)
     axes.figure.canvas.draw()
@@ -131,9 +125,6 @@ def test_close_lines_have_names_that_do_not_overlap(named):
     heights = sorted((box.y0 + box.y1) / 2.0 for box in boxes)
     apart = [above - below for below, above in pairwise(heights)]
     assert min(apart) > 9.0 * axes.figure.dpi / 72.0  # letters are of 9 points
-
-
-# ---- titles, profiles, maps
 
 
 def test_titles_and_axes_say_what_is_explained():
@@ -193,9 +184,6 @@ def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
     po.plots.lime_path(flat)
 
 
-# ---- words: bars and paths
-
-
 TEXTS = pd.Series(
     ["good $x$ food but cold", "not good", ""], index=["first", "second", "none"]
 )
@@ -213,27 +201,20 @@ def words():
     return po.lime.text_limits(score, TEXTS)
 
 
-def test_bars_are_coefficients_and_bands_those_of_runs(words):
-    axes = po.plots.lime_words(words)
+def test_dots_of_words_are_coefficients_and_bands_those_of_runs(words):
+    axes = po.plots.lime_coefficients(words)
     own = words.rows[0].coefficients
     order = np.argsort(-np.abs(own), kind="stable")
     assert names_below(axes) == [drawn(words.rows[0].words[j]) for j in order]
-    bars = {
-        round(bar.get_y() + bar.get_height() / 2): (bar.get_width(), bar.get_hatch())
-        for bar in axes.patches
-        if bar.get_height() < 0.5
-    }
-    for place, j in enumerate(order):
-        width, hatch = bars[place]
-        assert width == pytest.approx(own[j], abs=1e-12)
-        assert bool(hatch) == (own[j] < 0.0)
-    axes = po.plots.lime_words(words, "second", n_words=1)
+    dots = np.asarray(axes.collections[1].get_offsets())
+    assert dots[:, 0] == pytest.approx(own[order])
+    axes = po.plots.lime_coefficients(words, "second", n_features=1)
     place = int(np.argmax(np.abs(words.rows[1].coefficients)))
-    band = next(bar for bar in axes.patches if bar.get_height() > 0.5)
+    (band,) = axes.patches
     noise, mean = words.noise()[1][place], words.expected()[1][place]
     assert band.get_width() == pytest.approx(4 * noise)
     assert band.get_x() == pytest.approx(mean - 2 * noise)
-    for draw in (po.plots.lime_words, po.plots.lime_word_path):
+    for draw in (po.plots.lime_coefficients, po.plots.lime_path):
         with pytest.raises(Refused, match="there is no word in it"):
             draw(words, "none")
 
@@ -243,11 +224,11 @@ def test_estimates_have_whiskers():
     lime = po.lime.text_limits(
         lambda ts: [len(t) ** 0.5 for t in ts], [text], n_samples=200
     )
-    axes = po.plots.lime_words(lime)
+    axes = po.plots.lime_coefficients(lime)
     assert len(axes.containers) > 1
     labels = axes.get_legend_handles_labels()[1]
-    assert any("estimated, 2 errors" in label for label in labels)
-    path = po.plots.lime_word_path(lime, n_words=2, bandwidths=[0.2, 0.3])
+    assert "estimated limit, 2 errors" in labels
+    path = po.plots.lime_path(lime, n_features=2, widths=[0.2, 0.3])
     assert len(path.collections) == 2  # bands of errors
 
 
@@ -259,7 +240,7 @@ def test_a_path_has_the_words_asked_for_and_their_changes_of_sign():
         return [1.0 * ("w0 " in t and "w1 " in t) - 0.7 * ("w0 " in t) for t in texts]
 
     lime = po.lime.text_limits(f, [text])
-    axes = po.plots.lime_word_path(lime, words=["w0", "w2"], bandwidths=[0.1, 0.2, 0.5])
+    axes = po.plots.lime_path(lime, features=["w0", "w2"], widths=[0.1, 0.2, 0.5])
     lines = [line for line in axes.lines if line.get_linestyle() != "None"]
     path = lime.path(0, [0.1, 0.2, 0.5])
     np.testing.assert_array_equal(lines[0].get_ydata(), path.coefficients[:, 0])
@@ -269,10 +250,7 @@ def test_a_path_has_the_words_asked_for_and_their_changes_of_sign():
     assert root == pytest.approx(path.sign_changes[0].widths[0])
     assert lime.path(0, [root]).coefficients[0, 0] == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(InvalidInput, match="no word 'W2' in the document"):
-        po.plots.lime_word_path(lime, words=["W2"])
-
-
-# ---- highlighted texts
+        po.plots.lime_path(lime, features=["W2"])
 
 
 def shaded(html: str) -> list[str]:

@@ -62,9 +62,6 @@ def line(axes, label):
     return np.column_stack(result.get_data()).tolist()
 
 
-# ---- the front and families
-
-
 def test_the_front_is_drawn_in_order_and_beaten_optima_beside_it():
     axes = drawn(FRONT, rows("optimized", [(2.0, 3.0)]))
     assert line(axes, "optimized") == [[0, 4], [1, 2], [4, 0.5]]
@@ -167,9 +164,6 @@ def test_what_cannot_be_drawn_is_refused(draw, message):
         draw()
 
 
-# ---- shares on the other edges, and the knee
-
-
 def curve(target=G, others=None):
     problem = po.GradientMatching(target) + po.PairwiseRobustness(POINTS)
     values = target.values if isinstance(target, Estimate) else target
@@ -243,9 +237,6 @@ def test_scales_of_shares_are_those_of_the_ends_both_ways(name):
     expected = [ends.share(name, value) for value in values]
     np.testing.assert_allclose(share(values), expected, rtol=1e-12)
     np.testing.assert_allclose(loss(share(values)), values, rtol=1e-12)
-
-
-# ---- a closer look at the corner, the legend, the names of axes
 
 
 def crowded(**others):

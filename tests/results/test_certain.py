@@ -6,7 +6,6 @@ import dataclasses
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
 from golden_chains import (
     FEATURES,
@@ -17,8 +16,6 @@ from golden_chains import (
     G,
     objective,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
@@ -46,9 +43,6 @@ def unit(shape, *entries):
 BEST = po.solve(objective())
 
 
-# ---- golden values
-
-
 def test_prices_and_half_widths_are_the_golden_ones():
     certain = BEST.certain()
     assert certain.optimum == pytest.approx(OPTIMUM, rel=1e-12)
@@ -60,18 +54,6 @@ def test_prices_and_half_widths_are_the_golden_ones():
     widths = BEST.certain(budget=0.3).half_widths
     expected = np.sqrt(0.3 * OPTIMUM / 4 * INVERSE_DIAGONAL)
     np.testing.assert_allclose(widths, expected, rtol=0, atol=1e-9)
-
-
-def test_a_sign_is_certain_just_if_its_price_is_above_the_budget():
-    for budget in (0.01, 0.1, 0.4):
-        certain = BEST.certain(budget)
-        known = certain.signs != 0
-        assert (known == (certain.in_mean_rows > budget)).all()
-        assert (certain.signs[known] == np.sign(BEST.attributions)[known]).all()
-    assert 0.0 < BEST.certain().share < 1.0  # the default tells something
-
-
-# ---- against Clarabel
 
 
 @pytest.mark.parametrize("place", [(0, 0), (1, 2), (2, 1), (3, 2)])
@@ -159,9 +141,6 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
     ).max()
 
 
-# ---- targets with errors
-
-
 def estimated(B=8, spread=0.3):
     noise = spread * np.random.default_rng(7).normal(size=(B, *G.shape))
     return Estimate.of_blocks(
@@ -224,9 +203,6 @@ def test_of_a_target_without_known_error_nothing_is_included_and_that_is_said():
     assert "exact" in repr(po.solve(with_target(exact)).certain())
 
 
-# ---- many points, rows
-
-
 def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     exact = BEST.certain()
     monkeypatch.setattr("propopt.results.hessian.MOST_DIAGONALIZED", 2)
@@ -241,19 +217,6 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     np.testing.assert_array_equal(named.best_ranks[2], exact.best_ranks[2])
     assert (named.worst_ranks[0] == 3).all()
     assert (named.signs[0] == 0).sum() >= (exact.signs[0] == 0).sum()
-
-
-def test_rows_are_named_by_their_labels():
-    table = pd.DataFrame(G, columns=["a", "b", "c"], index=["w", "x", "y", "z"])
-    best = po.solve(1.0 * po.GradientMatching(table))
-    certain = best.certain(rows=["y"])
-    assert list(certain.of_row("y").index) == ["b", "c", "a"]
-    assert "named" in repr(certain)
-    with pytest.raises(InvalidInput, match="there is no row 7"):
-        best.certain(rows=[7])
-
-
-# ---- the result
 
 
 def test_tables_agree_with_what_is_certain():
@@ -320,35 +283,6 @@ def test_what_has_no_near_optimal_set_is_refused():
     assert "<table" in constant._repr_html_()
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.permutations(range(4)), st.permutations(range(3)), st.integers(0, 999))
-def test_permuted_inputs_give_permuted_results(rows, columns, seed):
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=(4, 3))
-    S, T = (np.triu(rng.uniform(size=(n, n)), 1) for n in (4, 3))
-    S, T = S + S.T, T + T.T
-
-    def certain(p, q):
-        problem = (
-            po.GradientMatching(values[np.ix_(p, q)])
-            + po.PairwiseRobustness(po.graph_from_matrix(S[np.ix_(p, p)]))
-            + po.Smoothness(po.graph_from_matrix(T[np.ix_(q, q)]))
-        )
-        return po.solve(problem).certain()
-
-    plain, moved = certain(range(4), range(3)), certain(rows, columns)
-    cells = np.ix_(rows, columns)
-    np.testing.assert_allclose(moved.prices, plain.prices[cells], rtol=1e-7)
-    np.testing.assert_array_equal(moved.signs, plain.signs[cells])
-    np.testing.assert_array_equal(moved.worst_ranks, plain.worst_ranks[cells])
-    np.testing.assert_allclose(
-        moved.order_prices, plain.order_prices[list(rows)], rtol=1e-7
-    )
-
-
-# ---- rows that add up
-
-
 TOTAL = np.array([1.0, 0.5, -0.25, 0.0])
 
 
@@ -384,12 +318,3 @@ class _PullOfFeatures(po.PropertyLoss):
     penalty = po.Smoothness(FEATURES).penalty
     map = OverFeatures(np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.5]]))
     n_features = 3
-
-
-def test_of_two_features_that_add_up_the_sum_is_certain():
-    values = np.array([[2.0, 1.0], [1.5, 0.9]])
-    problem = po.GradientMatching(values) + po.PairwiseRobustness(po.chain_graph(2))
-    best = po.solve(problem, subject_to=[po.Completeness([3.0, 2.0])])
-    table = best.certain(budget=0.5)
-    assert np.isfinite(table.order_prices).all()
-    assert (table.best_ranks <= table.worst_ranks).all()

@@ -324,7 +324,7 @@ def is_sound(result: Result, path: Any) -> dict[str, bytes]:
     return members_of(path)
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @each_result
 @pytest.mark.parametrize("part", range(6))
 def test_forged_headers_load_as_what_they_say_or_not_at_all(
@@ -357,6 +357,7 @@ def own_forgeries(own: np.ndarray) -> Iterator[np.ndarray]:
     yield from (own.astype(kind) for kind in (np.float32, np.int64, bool, "U8"))
 
 
+@pytest.mark.sampled(5)
 @each_result
 def test_forged_arrays_load_as_what_they_say_or_not_at_all(name, saved, tmp_path):
     members, original = members_of(saved(name)), made(name)
@@ -566,6 +567,7 @@ def test_what_contradicts_itself_is_named(name, message, change, saved, tmp_path
         type(made(name)).load(crafted)
 
 
+@pytest.mark.sampled(5)
 @each_result
 def test_a_mutated_archive_is_refused_in_one_sentence_or_sound(name, saved, tmp_path):
     rng, loads = np.random.default_rng(0), 0

@@ -6,11 +6,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg as la
-import scipy.sparse as sp
 
 import propopt as po
 from propopt.base.errors import Refused
-from propopt.losses.linear_algebra import Components, inverse_by_parts, is_symmetric
+from propopt.losses.linear_algebra import Components, is_symmetric
 from propopt.losses.maps import Squared
 from propopt.results import hessian
 from propopt.results.curvature import Eigenbasis
@@ -28,24 +27,6 @@ def blocks(rng, *scales):
     return S + S.T
 
 
-# ---- eigenbases: one block for each component, constants first and exact
-
-
-@pytest.mark.parametrize("scales", [(1.0,), (1.0, 1.0), (1e-7, 1e7, 1.0)])
-def test_a_basis_is_orthonormal_and_diagonal(scales, rng):
-    S = blocks(rng, *scales)
-    order = rng.permutation(len(S))  # components need not be in one piece
-    S = S[np.ix_(order, order)]
-    basis, n = basis_of(S), len(S)
-    U = basis.backward(np.eye(n))
-    np.testing.assert_allclose(U.T @ U, np.eye(n), atol=1e-13)
-    np.testing.assert_allclose(basis.forward(np.eye(n)), U.T, atol=1e-13)
-    P = 2.0 * po.graph_from_matrix(S).laplacian.toarray()
-    apart = P @ U - U * basis.values
-    assert (la.norm(apart, axis=0) <= basis.errors + 1e-15 * la.norm(P)).all()
-    assert basis.errors.max() < 1e-12 * max(scales)
-
-
 def test_each_component_has_one_zero_and_the_others_keep_their_digits(rng):
     S = blocks(rng, 1.0)[:5, :5]
     alone = basis_of(S).values
@@ -55,28 +36,6 @@ def test_each_component_has_one_zero_and_the_others_keep_their_digits(rng):
     assert basis.errors[:3].tolist() == [0.0, 0.0, 0.0]
     for scale, values in zip(scales, np.split(basis.values[3:], 3), strict=True):
         np.testing.assert_allclose(values, scale * alone[1:], rtol=1e-13)
-
-
-def test_a_large_constant_comes_back_to_the_last_digit(rng):
-    basis = basis_of(blocks(rng, 1.0, 3.0))
-    constant = np.repeat([[1e15 / 3], [-7e14 / 9], [0.1], [0.2]], [5, 5, 1, 1], axis=0)
-    turned = basis.forward(constant)
-    assert not turned[4:].any()
-    np.testing.assert_allclose(basis.backward(turned), constant, rtol=3e-16)
-
-
-def test_other_couplings_have_a_basis_too(rng):
-    X = rng.normal(size=(4, 2))
-    for basis in (Eigenbasis(None, None, 4), basis_of(np.zeros((4, 4)))):
-        assert basis.values.tolist() == [0.0] * 4  # no coupling is no work
-        np.testing.assert_array_equal(basis.forward(X), X)
-        np.testing.assert_array_equal(basis.backward(X), X)
-    A = rng.normal(size=(6, 6))  # without free constants
-    basis = Eigenbasis(A @ A.T, None, 6)
-    np.testing.assert_allclose(basis.values, la.eigvalsh(A @ A.T), rtol=1e-10)
-    S = np.array([[0.0, 2.0, -0.5], [2.0, 0.0, 2.0], [-0.5, 2.0, 0.0]])
-    expected = la.eigvalsh(2.0 * (np.diag(S.sum(axis=1)) - S))
-    np.testing.assert_allclose(np.sort(basis_of(S).values), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("bridge", [1e-6, 1e-9, 1e-14])
@@ -101,9 +60,6 @@ def test_eigenvectors_that_are_none_have_large_errors(rng, monkeypatch):
     assert basis_of(S).errors.max() < 1e-12
     monkeypatch.setattr(la, "eigh", spoiled)
     assert basis_of(S).errors.max() > 1e-4
-
-
-# ---- H⁻¹ of three losses, of words that documents share, and of rows that add up
 
 
 RNG = np.random.default_rng(0)
@@ -217,16 +173,6 @@ def test_what_has_no_inverse_or_none_that_can_be_afforded_is_refused(monkeypatch
         H.solve(np.ones(present.shape))
 
 
-@pytest.mark.parametrize("complete", [False, True])
-def test_the_optimum_is_that_of_a_solver(complete):
-    problem = program(*OF_WORDS, complete=complete)
-    W = QuadraticPart(problem).optimum(weights_of(problem))
-    objective = problem.weighed(weights_of(problem))
-    best = po.solve(objective, subject_to=problem.bounds, tolerance=1e-12)
-    assert np.linalg.norm(W - best.attributions) <= best.certificate.distance + 1e-12
-    assert best.certificate.distance < 1e-5
-
-
 def test_the_smoothest_is_the_least_of_a_conic_solver():
     problem, present = program(*OF_WORDS, complete=True), OF_WORDS[1]
     matching, robust = problem.losses
@@ -253,21 +199,6 @@ def test_the_smoothest_is_the_least_of_a_conic_solver():
     stiff = problem.weighed(np.array([1e-6, 1.0]))
     reached = po.solve(stiff, subject_to=problem.bounds).losses["shared_robustness"]
     assert left * (1 - 1e-9) <= reached <= left * (1 + 1e-4)
-
-
-# ---- matrices that come apart
-
-
-def test_inverses_of_parts_of_all_sizes():
-    rng = np.random.default_rng(2)
-    sizes = [1, 3, 1, 2, 3, 5]
-    factors = [rng.standard_normal((size, size)) for size in sizes]
-    blocks = [sp.csr_array(A @ A.T + np.eye(len(A))) for A in factors]
-    order = rng.permutation(sum(sizes))
-    H = sp.csr_array(sp.block_diag(blocks, format="csr")[order][:, order])
-    result = inverse_by_parts(H, Components.of(H))
-    np.testing.assert_allclose(result.toarray(), np.linalg.inv(H.toarray()), atol=1e-12)
-    assert result.nnz == sum(s**2 for s in sizes)
 
 
 def test_parts_list_their_members_in_order():

@@ -7,14 +7,9 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
-from exact_values import same
 
 import propopt as po
-from propopt.losses.faithfulness import Estimate
-from propopt.results.stability import (
-    Agreement,
-    families,
-)
+from propopt.results.stability import Agreement, families
 
 
 N, D = 6, 5
@@ -178,38 +173,3 @@ def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed():
     shares = baseline.shares(OBJECTIVE)  # is measured over its words
     assert shares.size == PRESENT.sum()
     assert 0.0 < shares.kept["gradient_matching"] < 1.0
-
-
-@each_way
-def test_errors_of_a_drawn_target_are_part_of_what_is_certain(sums):
-    blocks = G + 0.05 * RNG.standard_normal((10, N, D)) * PRESENT
-    drawn = Estimate.of_blocks(blocks, source="noise", n_draws=100)
-    best = solved(sums, drawn)
-    certain = best.certain(budget=0.5)
-    assert "10 blocks" in certain.notes[0]
-    exact = solved(sums, blocks.mean(axis=0)).certain(budget=0.5)
-    wider = certain.half_widths - exact.half_widths
-    # t_9(0.975) standard errors, and W is linear in its target
-    moved = np.stack([solved(sums, b).attributions for b in blocks])
-    errors = moved.std(axis=0, ddof=1) / math.sqrt(10)
-    expected = 2.2621571628 * errors
-    np.testing.assert_allclose(wider, expected, rtol=0, atol=1e-6)
-    assert "draws" in best.stability().agreements[-1].varied
-
-
-@each_way
-def test_what_was_loaded_says_the_same(tmp_path, sums):
-    best = solved(sums)
-    best.save(tmp_path / "best.npz")
-    bounds = [s.bound(D) for s in sums]
-    known = {"objective": OBJECTIVE, "subject_to": bounds}
-    again = po.Explanation.load(tmp_path / "best.npz", **known)
-    assert again.gap == pytest.approx(best.gap, abs=1e-9)
-    assert (again.certain().signs == best.certain().signs).all()
-    pairs = zip(again.stability().agreements, best.stability().agreements, strict=True)
-    assert all(one.signs == other.signs for one, other in pairs)
-    for found in (best.certain(), best.shares(), best.stability(2)):
-        found.save(tmp_path / "found.npz")
-        loaded = type(found).load(tmp_path / "found.npz")
-        assert same(loaded, found)
-        assert loaded.to_frame().equals(found.to_frame())

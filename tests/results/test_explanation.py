@@ -59,53 +59,9 @@ def mine(attributions=W, **fields):
     return po.Explanation(attributions=attributions, method="mine", **fields)
 
 
-# ---- arrays that nobody writes to
-
-
 X = np.random.default_rng(3).normal(size=(9, 2))
 GRAPH = po.chain_graph(9)
 OBJECTIVE = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(GRAPH)
-WITH_EDGES = po.GradientMatching(X) + po.MaxDifferenceRobustness(GRAPH)
-FUNCTION = po.functions.Power(3)
-
-
-def swept(objective, name, **settings):
-    return po.sweep(objective, {name: [0.1, 1.0]}, **settings).optimized[1]
-
-
-def induced():
-    explainer = po.inductive.GaussianProcessExplainer(lengthscale=1.0).fit(X, X)
-    return explainer.explain(X + 0.1, return_std=True)
-
-
-MAKERS = {
-    "splitting": lambda: po.solve(WITH_EDGES),
-    "bounded": lambda: po.solve(
-        1.0 * OBJECTIVE.losses[0], subject_to=[OBJECTIVE.losses[1] <= 1.0]
-    ),
-    "zero": lambda: po.solve(1.0 * po.GradientMatching(0.0 * X)),
-    "curve": lambda: swept(OBJECTIVE, "pairwise_robustness"),
-    "workers": lambda: swept(WITH_EDGES, "max_difference_robustness", n_jobs=2),
-    "smoothgrad": lambda: po.explainers.SmoothGrad(scale=0.1).explain(FUNCTION, X),
-    "aggregate": lambda: po.explainers.aggregate(OBJECTIVE, [X, 2 * X]),
-    "induced": induced,
-    "explain": lambda: po.explain(FUNCTION, X),
-    "scaled": lambda: mine(X, standard_errors=np.abs(X)).scaled([1.0, 2.0]),
-    "grouped": lambda: po.solve(OBJECTIVE).grouped({"both": ["x0", "x1"]}),
-    "given": lambda: mine(X.tolist(), details={"r2": np.ones(9)}),
-}
-"""Solvers are asked for the same beside what they do once."""
-
-
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_no_array_of_an_explanation_can_be_written_to(make):
-    result = make()
-    _ = result.attributions, result.standard_errors  # some are computed when read
-    fields = {k: x for k, x in vars(result).items() if isinstance(x, np.ndarray)}
-    for name, array in (fields | result.details).items():
-        assert isinstance(array, np.ndarray), name
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 7.0
 
 
 def test_what_was_given_is_copied_where_somebody_could_write():
@@ -165,27 +121,13 @@ REFUSED = [
     ("attributions: .*empty", lambda: mine(np.ones((0, 2)))),
     (r"labels: expected 2 names of .*, got 1", lambda: mine(labels=Labels(("a",)))),
     (r"labels: expected 3 .*, got 1", lambda: mine(labels=Labels(features=("a",)))),
-    (
-        r"standard_errors: expected 2 dimensions, got an array of shape \(3,\)",
-        lambda: mine(standard_errors=np.ones(3)),
-    ),
-    (
-        r"standard_errors: expected shape \(2, 3\), got \(3, 2\)",
-        lambda: mine(standard_errors=np.ones((3, 2))),
-    ),
+    ("standard_errors: expected 2 dim", lambda: mine(standard_errors=np.ones(3))),
+    ("standard_errors: expected shape", lambda: mine(standard_errors=ERRORS.T)),
     ("standard_errors: .*numbers >= 0", lambda: mine(standard_errors=-ERRORS)),
     ("standard_errors: .*numbers", lambda: mine(standard_errors=[["a"] * 3] * 2)),
-    (
-        "details: 'base_value' is a field: give",
-        lambda: mine(details={"base_value": np.zeros(2)}),
-    ),
-    *(
-        (
-            f"scaled: .* units 'gradient', got '{units}'",
-            lambda units=units: in_units(units),
-        )
-        for units in ("output", "scaled")
-    ),
+    ("details: 'base_value' is a field", lambda: mine(details={"base_value": ERRORS})),
+    ("scaled: .* units 'gradient', got 'output'", lambda: in_units("output")),
+    ("scaled: .* units 'gradient', got 'scaled'", lambda: in_units("scaled")),
     ("scale: ", lambda: SLOPES.scaled(2.0)),
     ("scale: ", lambda: SLOPES.scaled([1.0, 2.0])),
     ("scale: ", lambda: SLOPES.scaled([1.0, np.nan, 1.0])),
@@ -213,9 +155,6 @@ def named_twice():
 def test_what_is_none_is_refused_by_name(message, call):
     with pytest.raises(InvalidInput, match=f"^{message}"):
         call()
-
-
-# ---- what follows from the fields
 
 
 def test_repr_gives_what_is_known():
@@ -282,20 +221,6 @@ def test_grouped_attributions_are_signed_sums_in_order_of_the_first():
     assert result.labels.features == ("a", "c")
 
 
-def test_standard_errors_are_those_of_methods_that_sample():
-    cube, line = po.functions.Power(3), np.linspace(-1.0, 1.0, 5)[:, None]
-    for method in (po.explainers.SmoothGrad(scale=0.1), po.explainers.Lime(scale=0.1)):
-        result = method.explain(cube, line)
-        assert result.standard_errors.shape == result.attributions.shape
-        assert (result.standard_errors > 0.0).all()
-        assert "standard_errors" not in result.details
-    assert po.explainers.Gradient().explain(cube, line).standard_errors is None
-    assert po.solve(1.0 * po.GradientMatching(W)).standard_errors is None
-    spread = induced()  # that of a posterior is another thing
-    assert spread.standard_errors is None
-    assert list(spread.details) == ["standard_deviation"]
-
-
 def test_intervals_follow_the_laws_of_their_errors():
     plain = mine(standard_errors=ERRORS)
     target = TargetError(value=1.0, scale=2.0, spread=0.1, source="draws", n_blocks=10)
@@ -309,9 +234,6 @@ def test_intervals_follow_the_laws_of_their_errors():
         np.testing.assert_allclose((high + low) / 2, W)
     exact = mine(target=exact_target("e", 1.0))
     assert (exact.intervals() == W[:, :, None]).all()
-
-
-# ---- rows that are explained
 
 
 def table():

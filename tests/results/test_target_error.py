@@ -1,8 +1,4 @@
-"""What an error of the target costs: the identity, its estimate, what is said of it.
-
-``python tests/results/test_target_error.py`` prints the coverage of 100 seeds for
-forests whose target is known exactly, by table and strength of robustness.
-"""
+"""What an error of the target costs: the identity, its estimate, what is said of it."""
 
 from __future__ import annotations
 
@@ -20,13 +16,7 @@ import propopt as po
 from propopt.losses.faithfulness import Estimate
 from propopt.results import hessian
 from propopt.results.hessian import QuadraticPart
-from propopt.results.target_error import (
-    Scatter,
-    TargetError,
-    contrasts,
-    ratio_interval,
-    unknown_target,
-)
+from propopt.results.target_error import Scatter, TargetError, contrasts, unknown_target
 from propopt.solvers.curves import Krylov, energy_on_curve
 from propopt.solvers.factored import Factored
 
@@ -272,19 +262,6 @@ def test_the_excess_of_a_quadratic_objective_is_the_energy_of_the_error():
     assert 0.0 < objective(G).value(W) - least < energy(E)
 
 
-@pytest.mark.parametrize("most", [hessian.MOST_DIAGONALIZED, 0])
-def test_the_gram_matrix_is_that_of_the_deviations(most, monkeypatch):
-    monkeypatch.setattr(hessian, "MOST_DIAGONALIZED", most)
-    blocks = drawn(RNG, np.ones(5))
-    deviations = blocks - blocks.mean(axis=0)
-    H = part().hessian(WEIGHTS)
-    K = Scatter(part(), blocks).gram(A, WEIGHTS)
-    for b, c in [(0, 0), (3, 7), (9, 2)]:
-        inner = A**2 * np.vdot(deviations[b], H.solve(deviations[c]))
-        # of inner products, whose rounding is that of the norms
-        assert K[b, c] == pytest.approx(inner, rel=0, abs=1e-9 * np.trace(K))
-
-
 def test_the_estimate_and_its_standard_error_are_those_of_a_jackknife():
     blocks = drawn(RNG, np.ones(5))
 
@@ -306,15 +283,6 @@ def gaussian_gram(rng, roots, n_blocks=B):
     X = rng.standard_normal((n_blocks, len(roots))) * roots
     X -= X.mean(axis=0)
     return X @ X.T
-
-
-def test_degrees_count_the_errors_that_are_independent():
-    rng = np.random.default_rng(0)
-    for count in (1, 4, 100):
-        grams = (gaussian_gram(rng, np.ones(count)) for _ in range(300))
-        result = np.median([TargetError.of_gram(K).degrees for K in grams])
-        # the median of 300; a prototype gave 1.0, 4.2 and 97
-        assert 0.8 * count <= result <= 1.3 * count
 
 
 @pytest.mark.parametrize(
@@ -342,23 +310,6 @@ def test_the_interval_covers_the_excess_of_the_mean(roots, contrasted):
     assert 0.90 <= np.mean(covered) <= 0.985
 
 
-def test_contrasts_of_blocks_tell_what_their_gram_matrix_tells():
-    rng, ratios = np.random.default_rng(3), []
-    C = contrasts(B)
-    np.testing.assert_allclose(C @ C.T, np.eye(B - 1), atol=1e-15)
-    for _ in range(200):
-        K = gaussian_gram(rng, np.ones(40))
-        own, other = (
-            TargetError.of_gram(K),
-            TargetError.of_energies(np.diag(C @ K @ C.T)),
-        )
-        assert other.value == pytest.approx(own.value, rel=1e-12)
-        assert other.n_blocks == B
-        ratios.append(other.degrees / own.degrees)
-    # 2 mean²/variance of nine numbers: a median of 1.1, and a wide spread
-    assert 0.8 <= np.median(ratios) <= 1.5
-
-
 def test_few_blocks_say_little_and_equal_ones_nothing_is_off():
     result = TargetError.of_energies(np.array([2.0]))
     assert (result.value, result.degrees, result.n_blocks) == (1.0, 1.0, 2)
@@ -370,8 +321,8 @@ def test_few_blocks_say_little_and_equal_ones_nothing_is_off():
     assert TargetError.of_gram(gaussian_gram(RNG, np.ones(400), n_blocks=3)).degrees > 2
     none = TargetError.of_gram(np.zeros((B, B)))
     assert (none.value, none.interval) == (0.0, (0.0, 0.0))
-    low, high = ratio_interval(7.0, 10)  # of F
-    assert stats.f(7, 63).cdf([low, high]).tolist() == pytest.approx([0.025, 0.975])
+    seven = TargetError(value=1.0, spread=0.1, degrees=7.0, n_blocks=10)  # of F
+    assert stats.f(7, 63).cdf(seven.interval) == pytest.approx([0.025, 0.975])
 
 
 # ---- large graphs, and when to stop
@@ -417,21 +368,6 @@ def test_large_graphs_have_the_errors_of_small_ones(monkeypatch):
     assert all(point.target.value > 0.0 for point in points)
 
 
-def test_draws_stop_where_the_error_is_small_enough():
-    X = np.random.default_rng(2).normal(size=(60, 2))
-    steps = po.wrap(lambda X: np.round(2 * X).sum(axis=1))
-    mean = po.smoothed(steps, law="data", data=X, n_samples=50)
-    robust = 0.3 * po.PairwiseRobustness(po.knn_graph(X, 4))
-
-    def error(estimate):
-        return po.solve(po.GradientMatching(estimate) + robust).target_error
-
-    few = error(mean.estimate(X))
-    grown = mean.growing(X).until(few / 3.0, error=lambda drawn: error(drawn.estimate))
-    assert grown.n_draws > 100
-    assert error(grown.estimate) <= few / 3.0
-
-
 # ---- estimated errors beside true ones
 
 
@@ -449,23 +385,12 @@ def optimum(name, seed, strength):
     return po.solve(case(name).objective(target, strength)), target
 
 
-def iid_formula(name, seed, strength):
-    """Σ se² diag H⁻¹: what it would be if errors of rows had nothing in common."""
-    _, target = optimum(name, seed, strength)
-    program = case(name).objective(target, strength)
-    H = QuadraticPart(po.losses.Program(program.losses)).hessian(program.coefficients)
-    return float((target.standard_errors**2 * H.inverse_diagonal()).sum())
-
-
 def test_estimates_are_near_the_truth_where_errors_of_rows_go_together():
     forests, seeds, strength = case("diabetes"), range(8), 5.0
     found = [optimum("diabetes", seed, strength)[0] for seed in seeds]
     true = sum(forests.true_excess(best.attributions, strength) for best in found)
     estimated = sum(best.target.value for best in found)
-    apart = sum(iid_formula("diabetes", seed, strength) for seed in seeds)
-    # a prototype gave .98 and .68
-    assert 0.6 <= estimated / true <= 1.6
-    assert apart / true < 0.85
+    assert 0.6 <= estimated / true <= 1.6  # a prototype gave .98
     exact = po.solve(forests.objective(forests.exact, strength)).attributions
     assert found[0].target.n_blocks == 10
     t = 2.262157  # of nine degrees of freedom, 97.5 %
@@ -490,9 +415,3 @@ def coverage(name, strength, seeds):
 def test_the_printed_interval_covers_the_true_error(name, strength):
     # 95 of 100: outside 90 to 99 with a probability of 1.8 % + 0.6 % for other seeds
     assert 0.90 <= coverage(name, strength, range(100)) <= 0.99
-
-
-if __name__ == "__main__":
-    for name in TABLES:
-        for strength in STRENGTHS:
-            print(name, strength, coverage(name, strength, range(100)))

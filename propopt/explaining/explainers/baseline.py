@@ -38,9 +38,6 @@ from propopt.tables.documents import Document
 from propopt.tables.frames import Labels
 
 
-# ---- What every baseline has in common: tables in, one :class:`Explanation` out
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Request:
     """A function, the points at which to explain it, and a source of randomness."""
@@ -92,19 +89,13 @@ class Request:
         return np.where(self.categorical, 0.0, self.feature_units(relative))
 
     def row_seeds(self) -> list[int]:
-        """One seed per point, for packages that take a 32-bit integer.
-
-        That of point n depends on the generator and on n alone.
-        """
+        """One 32-bit seed per point, of the generator and its place alone."""
         return [int(seed) for seed in self.rng.integers(2**32, size=len(self.points))]
 
     @property
     def _names(self) -> Labels:
         # Only the columns are named: a perturbed point is no longer a row of X.
         return self.labels.of_columns()
-
-
-# ---- Any baseline on documents: each by itself, as a function of its words
 
 
 _UNLIMITED: Final = ("precision", "max_evaluations")
@@ -301,7 +292,8 @@ class Baseline(ABC):
         with self._announced(asked, progress):
             for request in asked:
                 has_words = request.points.shape[1] > 0
-                found.append(self._words(request) if has_words else _NO_WORDS)
+                none = Findings(attributions=np.zeros((1, 0)))
+                found.append(self._words(request) if has_words else none)
                 of.advance(1)
         return _of_documents(function, documents, found)
 
@@ -361,10 +353,6 @@ class Baseline(ABC):
         """The attributions of the request's points, and what is known of them."""
 
 
-_NO_WORDS: Final = Findings(attributions=np.zeros((1, 0)))
-"""Of a document without words."""
-
-
 def _plain(value: Any) -> Parameter:
     if isinstance(value, np.ndarray | pd.DataFrame):
         content = np.ascontiguousarray(value).tobytes
@@ -375,9 +363,6 @@ def _plain(value: Any) -> Parameter:
         digest = hashlib.sha256(content()).hexdigest()
         return f"{'x'.join(map(str, value.shape))} sha256:{digest[:12]}"
     return value.item() if isinstance(value, np.generic) else value
-
-
-# ---- The gradient itself as an explanation
 
 
 @dataclass(frozen=True, kw_only=True)

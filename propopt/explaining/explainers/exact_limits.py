@@ -38,9 +38,6 @@ from propopt.lime.text.text_reading import TextLaw
 from propopt.results.explanation import Parameter
 
 
-# ---- Tabular LIME without sampling noise
-
-
 LEAST_STEP: Final = 0.02
 """|v_j| shorter than this, over the distance of the outermost bins, says nothing."""
 
@@ -79,9 +76,6 @@ def found_limits(
         standard_errors=None if errors is None else per_step(errors, abs(steps)),
         details={**details, "steps": steps, "undefined": undefined},
     )
-
-
-# ---- Tabular LIME without sampling noise: what its coefficients tend to
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -273,10 +267,7 @@ class ExactLime(Baseline):
         )
 
     def _words(self, request: Request) -> Findings:
-        """What LIME on texts tends to, estimated where f is not read.
-
-        Of one word it is its effect: there the document itself is a sample too.
-        """
+        """What LIME on texts tends to, estimated where f is not read."""
         at, law = request.function, self.law
         assert isinstance(law, TextLaw), "see _texts_refusal"
         assert isinstance(at, DocumentFunction), "see Baseline"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -57,9 +57,6 @@ class LimePackage(Baseline):
     discretize : bool
         True: regress on "same quartile as the point", a difference of outputs. False:
         regress on the features in units of their standard deviation.
-    sample_around : bool
-        Draw around the point and not around the background's mean; only possible
-        without ``discretize``.
     units : {"output", "gradient"}
         ``"output"``: as the package gives them. ``"gradient"``: divided by the
         standard deviations, hence comparable with gradients; only possible without
@@ -89,7 +86,6 @@ class LimePackage(Baseline):
     n_samples: int = 5000
     kernel_width: float | None = None
     discretize: bool = True
-    sample_around: bool = False
     units: PackageUnits = "output"
     background: Array | pd.DataFrame | None = None
 
@@ -99,20 +95,17 @@ class LimePackage(Baseline):
         if self.kernel_width is not None:
             read_positive(self.kernel_width, "kernel_width")
         known_word(self.units, PackageUnits, "units")
-        if self.discretize and (self.units == "gradient" or self.sample_around):
-            raise InvalidInput(
-                "discretize: units='gradient' and sample_around=True need "
-                "discretize=False"
-            )
+        if self.discretize and self.units == "gradient":
+            raise InvalidInput("discretize: units='gradient' needs discretize=False")
         if self.background is not None:
             object.__setattr__(self, "background", checked_background(self.background))
 
     def _texts_refusal(self) -> str | None:
-        asked = (self.discretize, self.sample_around, self.units)
-        if asked != (True, False, "output") or self.background is not None:
+        asked = (self.discretize, self.units)
+        if asked != (True, "output") or self.background is not None:
             return (
-                "discretize, sample_around, units and background are about tables; of "
-                "documents leave them out"
+                "discretize, units and background are about tables; of documents leave "
+                "them out"
             )
         return None
 
@@ -121,8 +114,40 @@ class LimePackage(Baseline):
         return {"bandwidth": width / 100.0, "n_samples": self.n_samples}
 
     def _words(self, request: Request) -> Findings:
-        """By ``LimeTextExplainer``, with all words and no selection among them."""
-        return package_on_text(request, self.kernel_width, self.n_samples)
+        """By ``LimeTextExplainer``, with all words and no selection among them.
+
+        The package finds words by itself, as ``PatternWords()`` does. Where those of
+        the function are others, it is given a text of as many words that stand for
+        them, and of the document those are deleted that it deletes.
+        """
+        at = request.function
+        assert isinstance(at, DocumentFunction), "see Baseline"
+        function, document = at.function, at.document
+        text, words = document.text, document.words
+        same = function.text_schema.rule == PatternWords()
+        if not same:
+            words = tuple(f"word{place}" for place in range(at.n_words))
+            text = " ".join(words)
+
+        def values(texts: Iterable[str]) -> Values:
+            if same:
+                return function.texts_value(texts)
+            kept = (set(text.split()) for text in texts)
+            bits = np.array([[word in own for word in words] for own in kept])
+            return function.texts_value(document.each(bits))
+
+        coefficients, intercept, score = package_run(
+            values,
+            text,
+            len(words),
+            self.n_samples,
+            TEXT_WIDTH if self.kernel_width is None else self.kernel_width,
+            int(request.rng.integers(2**32)),
+        )
+        return Findings(
+            attributions=coefficients[None],
+            details={"intercept": np.array([intercept]), "r2": np.array([score])},
+        )
 
     def _findings(self, request: Request) -> Findings:
         background = request.points
@@ -130,36 +155,28 @@ class LimePackage(Baseline):
             background = same_columns(self.background, request)
         _refuse_missing(request.points, request, "X")
         _refuse_missing(background, request, "background")
-        lime = require("lime.lime_tabular")
-        fits = []
+        lime, fits = require("lime.lime_tabular"), []
+        names = _category_names(request.function.schema)
         for row, seed in zip(request.points, request.row_seeds(), strict=True):
-            fits.append(self._explain_row(lime, background, request, row, seed))
+            explainer = lime.LimeTabularExplainer(
+                background,
+                mode="regression",
+                categorical_features=[*names],
+                categorical_names=names,
+                kernel_width=self.kernel_width,
+                discretize_continuous=self.discretize,
+                feature_selection="none",  # all are kept; the default refits to rank
+                random_state=seed,
+            )
+            slopes, intercept, score = package_fit(
+                explainer, row, request.value, len(row), self.n_samples
+            )
+            scales = explainer.scaler.scale_ if self.units == "gradient" else 1.0
+            fits.append((slopes / scales, intercept, score))
             request.advance(1)
         slopes, intercepts, scores = map(np.array, zip(*fits, strict=True))
         details = {"intercept": intercepts, "r2": scores}
         return Findings(attributions=slopes, details=details)
-
-    def _explain_row(
-        self, lime: Any, background: Array, request: Request, row: Array, seed: int
-    ) -> tuple[Array, float, float]:
-        """Slopes (D,), intercept and score of one point."""
-        names = _category_names(request.function.schema)
-        explainer = lime.LimeTabularExplainer(
-            background,
-            mode="regression",
-            categorical_features=[*names],
-            categorical_names=names,
-            kernel_width=self.kernel_width,
-            discretize_continuous=self.discretize,
-            sample_around_instance=self.sample_around,
-            feature_selection="none",  # all are kept; the default refits to rank them
-            random_state=seed,
-        )
-        slopes, intercept, score = package_fit(
-            explainer, row, request.value, len(row), self.n_samples
-        )
-        scales = explainer.scaler.scale_ if self.units == "gradient" else 1.0
-        return slopes / scales, intercept, score
 
 
 def _refuse_missing(points: Array, request: Request, label: str) -> None:
@@ -183,45 +200,3 @@ def _category_names(schema: TableSchema | None) -> dict[int, list[str]]:
         for j, column in enumerate(schema.columns)
         if isinstance(column, Coded)
     }
-
-
-# ---- The package ``lime`` on one document
-
-
-def package_on_text(
-    request: Request, kernel_width: float | None, n_samples: int
-) -> Findings:
-    """A run of ``LimeTextExplainer`` that keeps all words.
-
-    The package finds words by itself, as ``PatternWords()`` does. Where those of the
-    function are others, it is given a text of as many words that stand for them, and of
-    the document those are deleted that it deletes: the law of its samples is the same.
-    """
-    at = request.function
-    assert isinstance(at, DocumentFunction), "see Baseline"
-    function, document = at.function, at.document
-    text, words = document.text, document.words
-    same = function.text_schema.rule == PatternWords()
-    if not same:
-        words = tuple(f"word{place}" for place in range(at.n_words))
-        text = " ".join(words)
-
-    def values(texts: Iterable[str]) -> Values:
-        if same:
-            return function.texts_value(texts)
-        kept = (set(text.split()) for text in texts)
-        bits = np.array([[word in own for word in words] for own in kept])
-        return function.texts_value(document.each(bits))
-
-    coefficients, intercept, score = package_run(
-        values,
-        text,
-        len(words),
-        n_samples,
-        TEXT_WIDTH if kernel_width is None else kernel_width,
-        int(request.rng.integers(2**32)),
-    )
-    return Findings(
-        attributions=coefficients[None],
-        details={"intercept": np.array([intercept]), "r2": np.array([score])},
-    )

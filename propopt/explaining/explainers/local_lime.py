@@ -29,9 +29,6 @@ from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 
 
-# ---- Weighted least squares around points, with errors and measures of fit
-
-
 def local_fit(
     near: Neighbourhood, values: Array, first: int, ridge: float, fit_intercept: bool
 ) -> dict[str, Array]:

@@ -30,9 +30,6 @@ from propopt.results.explanation import AttributionsLike, Explanation, explanati
 from propopt.tables.frames import Labels, aligned
 
 
-# ---- SmoothGrad: the gradient, averaged over noise
-
-
 @dataclass(frozen=True, kw_only=True)
 class SmoothGrad(Baseline):
     """Mean gradient over perturbed copies of each point.
@@ -125,10 +122,7 @@ class SmoothGrad(Baseline):
 @final
 @dataclass(frozen=True, eq=False)
 class SmoothedGradients(Sampler):
-    """Means of gradients at points under noise, and sums of squared deviations.
-
-    Parts are joined as they come (Chan, Golub and LeVeque 1983).
-    """
+    """Means and squares, joined as they come (Chan, Golub and LeVeque 1983)."""
 
     method: SmoothGrad
     request: Request

@@ -75,10 +75,7 @@ def background_rows(background: Background, request: Request) -> Points:
 
 
 def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
-    """The column means, and the mode of categories (the first one of several).
-
-    Of the values that are there; where a column has none, one is missing here too.
-    """
+    """Means and first modes of the values that are there; missing where none is."""
     row = known_means(points)[None]
     for j in np.flatnonzero(categorical):
         row[0, j] = np.bincount(points[:, j].astype(np.intp)).argmax()
@@ -86,10 +83,7 @@ def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
 
 
 def checked_background(background: object) -> Array | pd.DataFrame:
-    """A checked copy of a table, which later changes of the original do not reach.
-
-    A table with text is read only where a function's schema says how.
-    """
+    """A copy that later changes do not reach; text is read where a schema says how."""
     frame = as_frame(background, "background")
     if frame is None:
         array, _ = read_points(background, "background")
@@ -312,10 +306,7 @@ class _Game:
 
     @property
     def playing(self) -> Positions:
-        """The features that change rows of the background, those that change few first.
-
-        φ of all others is 0.
-        """
+        """The features that change rows of the background, few of them first."""
         n_changed = self.differs.sum(axis=0)
         order = np.argsort(n_changed, kind="stable")
         return order[n_changed[order] > 0]
@@ -375,10 +366,7 @@ class _Game:
 def _slopes(
     values: Attributions, points: Array, reference: Array
 ) -> tuple[Attributions, Array]:
-    """φ_j / (x_j − r_j), and per point the number of entries without a quotient.
-
-    Where x_j is missing, φ_j is an effect and stays one.
-    """
+    """φ_j / (x_j − r_j), effects if x_j is missing, and how many have no quotient."""
     steps = points - reference
     size = np.maximum(np.abs(points), np.abs(reference))
     absent = np.isnan(points)
@@ -532,13 +520,8 @@ class TreeShap(ExactShap):
 
     Of documents it takes every model that is read as a function of which words are kept
     (:func:`propopt.lime.text_limits` says so), however many they are: trees on words,
-    and linear models. The background is the text without any word.
-
-    ============================ ====== ==============================================
-    ``base_value``               (N,)   mean of f over the background, in each row
-    ``prediction``               (N,)   f(x)
-    ``completeness_gap``         (N,)   Σ_j φ_j − (f(x) − base), zero to rounding
-    ============================ ====== ==============================================
+    and linear models. The background is the text without any word. The result has the
+    fields that :class:`ExactShap` lists.
 
     Parameters
     ----------

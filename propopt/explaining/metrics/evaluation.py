@@ -37,9 +37,6 @@ from propopt.results.explanation import AttributionsLike, explanation_of
 from propopt.results.stability import largest_of_rows
 
 
-# ---- Many metrics of many methods, as one table
-
-
 Named = TypeVar("Named")
 
 Measured: TypeAlias = Baseline | ExplanationMethod | AttributionsLike

@@ -112,10 +112,7 @@ def refuse_documents(metric: str, X: object) -> None:
 
 
 def mean_point(task: Request) -> Array:
-    """The mean of X, (D,); refused for categories, which have none.
-
-    Of a document what is left of it without words.
-    """
+    """The mean of X, (D,), which categories have not; a document without words."""
     if isinstance(task.function, DocumentFunction):
         return np.zeros(task.points.shape[1])
     if task.categorical.any():
@@ -135,9 +132,6 @@ def read_size(k: int | None, n_features: int) -> int:
             f"k: expected at most the {n_features} features of X, got {k}"
         )
     return k
-
-
-# ---- Explanation methods, asked about points and about perturbed copies of them
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

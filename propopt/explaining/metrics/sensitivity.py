@@ -36,11 +36,7 @@ Statistic: TypeAlias = Callable[[slice, Array], Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Noisy(Perturbations):
-    """The settings that all metrics with perturbations share.
-
-    Codes of categories, where the function has a schema, and numbers that are missing
-    are never perturbed.
-    """
+    """Settings of metrics with noise, which codes and missing numbers do not get."""
 
     scale: float = 0.1
     n_samples: int = 100
@@ -63,10 +59,7 @@ def sampled(
     rng: np.random.Generator,
     statistic: Statistic,
 ) -> Iterator[tuple[slice, Array]]:
-    """The statistic (n, S, ...) of all samples of consecutive rows.
-
-    Where ``fixed`` (N, D) nothing is perturbed.
-    """
+    """The statistic (n, S, ...) of consecutive rows, perturbed where not ``fixed``."""
     blocks = perturbations.blocks(fixed.shape, rng, split=True)
     for rows, pieces in groupby(blocks, key=itemgetter(0)):
         values = []
@@ -95,7 +88,7 @@ class Nearby(Noisy, RobustnessMetric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sensitivity(Nearby):
+class _Sensitivity(Nearby):
     """A mean or maximum of ‖w(x) − w(x')‖ over perturbed points x'."""
 
     better: ClassVar[Better] = "lower"
@@ -107,10 +100,6 @@ class Sensitivity(Nearby):
     def __post_init__(self) -> None:
         super().__post_init__()
         known_word(self.units, AbsoluteOrRelative, "units")
-
-    @abstractmethod
-    def _over(self, values: Array) -> Array:
-        """The mean or maximum of each row."""
 
     def _apart(self, moved: Array, W: Array, x: Array, noise: Array) -> Array:
         del x, noise
@@ -125,7 +114,7 @@ class Sensitivity(Nearby):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class MaxSensitivity(Sensitivity):
+class MaxSensitivity(_Sensitivity):
     """Largest change of the attributions nearby (Yeh et al. 2019, max-sensitivity).
 
     max_s ‖w(x) − w(x + ε_s)‖₂, by default divided by ‖w(x)‖₂, ε_s uniform in the cube
@@ -150,13 +139,10 @@ class MaxSensitivity(Sensitivity):
     True
     """
 
-    def _over(self, values: Array) -> Array:
-        return values.max(axis=1)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class AvgSensitivity(Sensitivity):
+class AvgSensitivity(_Sensitivity):
     """Mean change of the attributions nearby (Yeh et al. 2019; Bhatt et al. 2020).
 
     (1/S) Σ_s ‖w(x) − w(x + ε_s)‖₂, by default divided by ‖w(x)‖₂. In relative units,

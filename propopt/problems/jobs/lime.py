@@ -306,15 +306,11 @@ def write_lime_figure(
 
     from propopt import plots
 
-    draw: list[Callable[..., Any]]
+    draw: list[Callable[..., Any]] = [partial(plots.lime_coefficients, result)]
+    is_path, rows = result.is_exact, list(result.row_names)
     if isinstance(result, TextLimeExplanation):
-        draw = [partial(plots.lime_words, result)]
-        along: Any = partial(plots.lime_word_path, result, bandwidths=widths)
         is_path, rows = True, _known_documents(result)
-    else:
-        draw = [partial(plots.lime_coefficients, result)]
-        along = partial(plots.lime_path, result, widths=widths)
-        is_path, rows = result.is_exact, list(result.row_names)
+    along = partial(plots.lime_path, result, widths=widths)
     draw += [along] if is_path and len(widths) > 1 else []
     shown = rows[:DRAWN_ROWS]
     size = (5.6 * len(draw), 0.6 + 3.6 * len(shown))

@@ -191,9 +191,6 @@ def test_paths_of_more_columns_than_bits_are_refused():
         BoxShapley.of(boxes_of_trees([tree], n_columns=depth), np.zeros((2, depth)))
 
 
-# ---- counted once, leaf by leaf
-
-
 @pytest.fixture(scope="module")
 def deep():
     """A forest of full depth and its function."""

@@ -9,15 +9,14 @@ import pytest
 from lime_functions import Answering
 from normal_samples import plain_lime
 from product_functions import IN_ITS_CELL, OfProducts, linear, monomial, three_bins
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import EstimatedWarning, InexactBoxesWarning, InvalidInput
-from propopt.explaining.explainers import ExactLime, Lime, LimePackage
+from propopt.explaining.explainers import ExactLime, Lime
 from propopt.functions import Power
-from propopt.functions.formulas import Additive
 from propopt.laws import perturbations
 from propopt.lime import GaussianLaw, TabularLaw
 from propopt.lime.laws.binned_columns import BinnedColumn
@@ -142,24 +141,6 @@ def test_weights_say_how_often_bins_are_drawn(weights, expected):
     assert result.attributions[0, 0] == pytest.approx(expected)
 
 
-def test_the_package_scatters_around_it():
-    """60 runs of 5,000 samples each: |z| < 5 in 6 coefficients, by chance 1 in 2e5.
-
-    Ridge and first row, which only the package has, move a coefficient by less than 1 %
-    of the scatter of the mean here.
-    """
-    pytest.importorskip("lime")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    model = RandomForestRegressor(10, max_depth=4, random_state=0)
-    function = po.wrap(model.fit(X, X[:, 0] * X[:, 1] + X[:, 2]))
-    for row in X[:2]:
-        runs = LimePackage(background=X).explain(function, np.tile(row, (60, 1)))
-        exact = ExactLime(background=X).explain(function, row[None]).attributions[0]
-        mean, sd = runs.attributions.mean(axis=0), runs.attributions.std(axis=0, ddof=1)
-        assert np.abs((mean - exact) / sd * np.sqrt(60)).max() < 5
-
-
 def test_the_gaussian_law_is_that_of_the_background():
     X = np.random.default_rng(2).normal(size=(50, 2)) * [1.0, 10.0]
     law = GaussianLaw.from_data(X, kernel_width=0.8, n_bins=3)
@@ -238,16 +219,6 @@ def test_other_functions_are_estimated_with_their_errors():
     np.testing.assert_allclose(
         slopes.attributions * steps, plain.attributions, rtol=1e-12
     )
-
-
-def test_what_quadrature_does_not_find_is_estimated_with_the_reason():
-    X = np.random.default_rng(0).normal(size=(100, 2))
-    rules = [lambda x: np.sin(1e6 * x), np.abs]
-    f = Additive(rules, knots={1: [0.0]})
-    lime = ExactLime(background=X, n_samples=200)
-    with pytest.warns(EstimatedWarning, match="quadrature"):
-        result = lime.explain(f, X[:2])
-    assert result.standard_errors is not None
 
 
 # ---- single runs: bits are regressed on, with the law's weights

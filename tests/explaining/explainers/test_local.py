@@ -53,9 +53,6 @@ def test_lime_equals_scikit_learn_at_every_point(fit_intercept, kernel_width, ri
         }
 
 
-# ---- limits
-
-
 @pytest.mark.parametrize(
     ("explainer", "variance"),
     [
@@ -98,9 +95,6 @@ def test_the_r2_of_a_constant_function_is_one(height, X):
     result = Lime(scale=0.1, kernel_width=0.2).explain(function, X)
     np.testing.assert_allclose(result.attributions, 0, atol=1e-13 * abs(height))
     np.testing.assert_array_equal(result.details["r2"], 1.0)
-
-
-# ---- blocks, and refusals
 
 
 @pytest.mark.usefixtures("small_blocks")

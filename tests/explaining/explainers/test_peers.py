@@ -5,16 +5,13 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from torch_networks import nn, seeded, three_scores, torch
+from torch_networks import seeded, three_scores, torch
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import (
     Gradient,
-    Lime,
-    Shap,
     SmoothGrad,
     captum_attribution,
     quantus_explain_func,
@@ -111,9 +108,6 @@ def test_what_captum_cannot_have_is_refused(explain, inputs, target, sentence):
         captum_attribution(None, explain).attribute(tensors, target)
 
 
-# ---- torch modules
-
-
 @pytest.fixture
 def captum():
     with warnings.catch_warnings():
@@ -124,29 +118,6 @@ def captum():
 @pytest.fixture
 def X(rng):
     return rng.normal(size=(9, 3))
-
-
-def test_names_and_slopes_of_a_linear_module_are_found(X):
-    names = ["age", "income", "debt"]
-    table = pd.DataFrame(X, columns=names, index=[f"customer {n}" for n in range(9)])
-    module = nn.Linear(3, 1).double()
-    function, slope = po.wrap(module), module.weight.detach().numpy()
-    steps = (table - table.mean()).to_numpy()
-    for explainer, expected in (
-        (Gradient(), slope),
-        (SmoothGrad(scale=1.0), slope),
-        (Lime(scale=1.0), slope),
-        (Shap(), slope * steps),
-    ):
-        frame = explainer.explain(function, table, rng=0).to_frame()
-        pd.testing.assert_index_equal(frame.index, table.index)
-        pd.testing.assert_index_equal(frame.columns, table.columns)
-        expected = np.broadcast_to(expected, table.shape)
-        np.testing.assert_allclose(frame, expected, atol=1e-10)
-    matching = po.GradientMatching(function.gradient(table))
-    best = po.solve(matching + po.PairwiseRobustness(po.knn_graph(table, 3)))
-    pd.testing.assert_index_equal(best.to_frame().index, table.index)
-    assert best.gap < 1e-6
 
 
 @pytest.mark.filterwarnings("ignore")  # of captum, about itself

@@ -9,10 +9,7 @@ from metric_cases import COMPLEXITIES, FAITHFUL, FUNCTION, ROBUST, S, asked, exp
 
 import propopt as po
 from propopt.base.resources import Budget
-from propopt.explaining.metrics import (
-    Infidelity,
-    RelativeOutputStability,
-)
+from propopt.explaining.metrics import Infidelity, RelativeOutputStability
 from propopt.explaining.metrics.metric import metric_rng
 from propopt.laws import perturbations
 
@@ -54,9 +51,6 @@ def test_the_model_is_asked_in_blocks(metric, monkeypatch):
     sizes.clear()  # of the trial
     metric(explain(X), function, X)
     assert sorted(sizes) == [40] + [10 * S] * 4 or sizes == [40] + [10 * S] * 4
-
-
-# ---- invariances
 
 
 ATTRIBUTIONS = arrays(

@@ -57,9 +57,6 @@ def change(x, e):
     return norm((attribution(x) - attribution(x + e)) / attribution(x))
 
 
-# ---- loops
-
-
 @pytest.mark.parametrize("distribution", ["uniform", "gaussian", "ball"])
 def test_robustness_is_a_loop_over_samples(distribution, X):
     settings = {"n_samples": S, "distribution": distribution}
@@ -183,17 +180,6 @@ def test_complexities_are_those_of_their_definitions():
     np.testing.assert_array_equal(counted, [2])
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 10])
-def test_one_attribution_and_equal_ones_are_the_extremes(n_features):
-    W = np.stack([3.0 * np.eye(n_features)[0], np.full(n_features, -0.1)])
-    np.testing.assert_allclose(Sparseness()(W), [1 - 1 / n_features, 0], atol=1e-15)
-    np.testing.assert_allclose(Complexity()(W), [0, np.log(n_features)], atol=1e-14)
-    np.testing.assert_array_equal(EffectiveComplexity()(W), [1, n_features])
-
-
-# ---- closed forms, with settings as by default
-
-
 def test_the_gradient_of_a_line_is_perfect(X):
     W = np.tile([1.0, -2.0, 0.5, 3.0], (len(X), 1))
     constant = BaselineMethod(explainer=Gradient(), function=LINE)
@@ -202,9 +188,6 @@ def test_the_gradient_of_a_line_is_perfect(X):
     effects = W * (X - X.mean(axis=0))
     np.testing.assert_allclose(FaithfulnessCorrelation(k=2)(effects, LINE, X), 1)
     assert CompletenessGap()(effects, LINE, X).max() < 1e-13
-
-
-# ---- rows in which a metric divides by zero
 
 
 @pytest.mark.parametrize("metric", COMPLEXITIES[:2], ids=lambda m: m.name)
@@ -262,9 +245,6 @@ def test_relative_completeness_at_the_baseline_is_undefined():
             [[1.0, 1.0], [1.0, 1.0], [2.0, 1.0]],
         )
     np.testing.assert_array_equal(result, [np.nan, np.inf, 1 / 3])
-
-
-# ---- rows with missing numbers: nothing moves them, and they stay missing
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from crafted_archives import header_of, members_of, with_header, write_signed
 from golden_chains import KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED, G
 from hypothesis import example, given
 from hypothesis import strategies as st
-from sweeps import WEIGHTS, explanation_of, table_of
+from sweeps import WEIGHTS, table_of
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -47,21 +47,6 @@ def test_front_by_brute_force(rows):
     kept = [list(e.losses.values()) for e in curve.front().explanations]
     assert kept == [list(row) for row in rows if not beaten(row, rows)]
     assert curve.front().on_front.all()
-
-
-def test_every_optimum_is_on_the_front_and_baselines_are_measured_alike(objective, rng):
-    rough = explanation_of(objective, 9 * rng.normal(size=(12, 3)))
-    curve = po.sweep(objective, {ROBUST: WEIGHTS}, (b for b in [rough]))
-    assert curve.on_front.tolist() == [True] * 5 + [False]
-    front = curve.front()
-    assert front.optimized == curve.optimized
-    assert front.baselines == ()
-    (measured,) = curve.baselines
-    assert measured.losses == objective.breakdown(rough.attributions)
-    assert (measured.objective, measured.gap) == (None, None)
-
-
-# ---- distances
 
 
 def test_distances_by_brute_force(objective, rng):
@@ -185,9 +170,6 @@ def test_the_knee_lies_farthest_below_the_chord(rng):
         curve.knee("sparsity")
 
 
-# ---- baselines in other units than the target are not compared with it
-
-
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 CUBE = Power(3)
 GRAPH = po.PairwiseRobustness(po.knn_graph(POINTS, 3))
@@ -255,9 +237,6 @@ def test_a_target_says_its_units():
         po.GradientMatching(SLOPES.attributions, units="effects")
 
 
-# ---- shares beside losses
-
-
 @pytest.fixture(scope="module")
 def chains():
     return po.sweep(golden_chains.objective(), {ROBUST: [0.0, 0.5, 5.0]}, [0.5 * G])
@@ -287,7 +266,9 @@ ENDS = {"faithful": [], "roots": [], "at_target": {}, "far": {}, "sizes": {}}
 @pytest.mark.parametrize(
     "ends",
     [
-        ENDS | {"faithful": ["x"]},
+        *(ENDS | {key: ["x"]} for key in ("faithful", "roots")),
+        *(ENDS | {key: {"a": 1.0}} for key in ("at_target", "far")),
+        ENDS | {"faithful": ["a"], "at_target": {"a": 1.0}, "far": {"a": 1.0}},
         ENDS | {"faithful": "x"},
         ENDS | {"at_target": {"a": "1"}},
         [],

@@ -3,14 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import (
-    header_of,
-    members_of,
-    with_header,
-    write,
-    write_signed,
-)
-from exact_csv import read_csv
+from crafted_archives import header_of, members_of
 from sweeps import explanation
 
 import propopt as po
@@ -38,9 +31,6 @@ def swept():
 def sound(tmp_path):
     swept().save(tmp_path / "sound")
     return tmp_path / "sound.npz"
-
-
-# ---- the table
 
 
 COLUMNS = [
@@ -93,30 +83,10 @@ def test_the_table_as_text(tmp_path):
     assert float(smooth[8]) == 5e-324
 
 
-def test_the_table_of_a_real_sweep(tmp_path):
-    weights = {"pairwise_robustness": [0.1, 1.0, 10.0]}
-    curve = po.sweep(OBJECTIVE, weights, [2.0 * G])
-    curve.to_csv(tmp_path / "curve.csv")
-    read = read_csv(tmp_path / "curve.csv")
-    table = curve.to_frame()
-    table = table.where(table.notna(), np.nan)  # None is not
-    pd.testing.assert_frame_equal(read, table, check_dtype=False)
-    assert (read["gap"][:3] <= 1e-9).all()
-    assert read["gap"][3:].isna().all()
-    assert (read["seconds"][:3] > 0).all()
-    assert read["target"].isna().tolist() == [False, False, False, True]
-    assert read["method"].tolist() == [*3 * ["optimized"], "baseline 1"]
-    assert repr(curve).startswith(
-        "<TradeOffs of gradient_matching, pairwise_robustness"
-    )
-    assert repr(curve).endswith(": 3 optimized, 1 baselines>")
-    # losses of bounds are no columns
+def test_losses_of_bounds_are_no_columns():
     curve = po.sweep(po.GradientMatching(G), {}, subject_to=[po.Sparsity() <= 3.0])
     assert curve.optimized[0].losses["sparsity"] == pytest.approx(3.0, abs=1e-4)
     assert "loss.sparsity" not in curve.to_frame()
-
-
-# ---- the file
 
 
 def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
@@ -202,44 +172,6 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
         with pytest.raises(InvalidInput, match=f"cannot be saved: {reason}"):
             curve.save(tmp_path / "curve")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_rows_add_up_to_is_read_from_files_of_version_3(tmp_path):
-    """Their explanations stood in one list."""
-    phi = np.array(G)
-    curve = po.sweep(
-        po.GradientMatching(phi) + ROBUST,
-        {"pairwise_robustness": [0.1, 1.0]},
-        {"whole": phi, "half": phi / 2},
-        subject_to=[po.Completeness(phi.sum(axis=1))],
-    )
-    curve.save(tmp_path / "new")
-    path = tmp_path / "new.npz"
-    members = members_of(path)
-    header = header_of(members)
-    parts = [header.pop(kind) for kind in ("optimized", "baselines")]
-    for kind, first in (("optimized", 0), ("baselines", len(parts[0]))):
-        for name in [name for name in members if name.startswith(kind)]:
-            place, _, own = name.removeprefix(f"{kind}.").partition(".")
-            members[f"{first + int(place)}.{own}"] = members.pop(name)
-    del header["digest"]
-    header |= {
-        "labels": header.pop("shared"),
-        "explanations": parts[0] + parts[1],
-        "optimized": len(parts[0]),
-        "version": 3,
-    }
-    write(path, with_header(members, header))
-    old = po.TradeOffs.load(path)
-    assert old.bounds == curve.bounds == {"completeness": 0.0}
-    assert old.distances().equals(curve.distances())
-
-
-def test_a_later_version_is_refused_with_both_numbers(sound):
-    members = members_of(sound)
-    write_signed(sound, with_header(members, header_of(members) | {"version": 5}))
-    with pytest.raises(InvalidInput, match="version 5; this propopt reads version 4"):
-        po.TradeOffs.load(sound)
 
 
 def test_the_card_shows_ends_baselines_and_what_is_missing():

@@ -38,9 +38,6 @@ def within_the_gap(one, other):
     pd.testing.assert_frame_equal(*tables, rtol=1e-5, atol=1e-6)
 
 
-# ---- keys and values
-
-
 def test_combinations_in_order_the_last_name_fastest(X):
     objective = (
         po.GradientMatching(X)
@@ -90,10 +87,6 @@ def test_weights_and_limits_are_combined_by_name(rough):
     assert curve.losses == ("gradient_matching", sparsity.name, NAME)
 
 
-def of(weights, message):
-    return pytest.param(lambda _: {"weights": weights}, message)
-
-
 def another(f):
     """Another loss of the same name."""
     return po.PairwiseRobustness(po.chain_graph(f.losses[0].G.shape[0]))
@@ -104,68 +97,47 @@ UNKNOWN = (
     "no loss is called 'sparsity'; this objective has gradient_matching, "
     "pairwise_robustness; to add another, give the loss as the key$"
 )
+WEIGHED = {
+    f"{NAME} has no values": {NAME: []},
+    f"{NUMBER} -1": {NAME: [1, -1]},
+    f"{NUMBER} nan": {NAME: [1, np.nan]},
+    f"{NUMBER} inf": {NAME: [1, np.inf]},
+    "expected a number, got 'strong'": {NAME: "strong"},
+    "expected a number, got": {NAME: [[1, 2]]},
+    f"^{NAME}: expected numbers": {NAME: [[1.0], [1.0, 2.0]]},
+    "all are zero at {'gradient_matching': 0, ": {"gradient_matching": [1, 0], NAME: 0},
+}
+BOTH = {"sparsity": UNKNOWN, "pairwise_robustnes": r"did you mean 'pairwise_robustn"}
+REFUSED = [
+    *((lambda _, x=x: {"weights": x}, message) for message, x in WEIGHED.items()),
+    *(
+        (lambda _, what=what, name=name: {what: {name: [1.0]}}, message)
+        for what in ("weights", "limits")
+        for name, message in BOTH.items()
+    ),
+    (lambda f: {"weights": {another(f): [1.0]}}, NAME),
+    (lambda f: {"limits": {another(f): [1.0]}}, NAME),
+    (lambda f: {"weights": {NAME: 1.0, f.losses[1]: 2.0}}, f"{NAME} is named twice"),
+    (lambda f: {"weights": {NAME: 1}, "limits": {f.losses[1]: 2}}, "has weights too"),
+    (lambda f: {"limits": dict.fromkeys(f.weights, 1.0)}, "nothing is left to minimi"),
+    *(
+        (lambda _, x=x: {"limits": {NAME: [1.0, x]}}, f"^bound on {NAME}: .*number")
+        for x in (-1.0, np.nan, np.inf, "low")
+    ),
+    (lambda _: {"solver": "simplex"}, "solver"),
+    (lambda _: {"tolerance": 0}, "tolerance"),
+    (lambda _: {"n_jobs": 0}, "n_jobs"),
+    (lambda _: {"solver": "spectral", "weights": {po.Sparsity(): [1.0]}}, "spect"),
+]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        of({NAME: []}, f"{NAME} has no values"),
-        of({NAME: [1, -1]}, f"{NUMBER} -1"),
-        of({NAME: [1, np.nan]}, f"{NUMBER} nan"),
-        of({NAME: [1, np.inf]}, f"{NUMBER} inf"),
-        of({NAME: "strong"}, "expected a number, got 'strong'"),
-        of({NAME: [[1, 2]]}, "expected a number, got"),
-        of({NAME: [[1.0], [1.0, 2.0]]}, f"^{NAME}: expected numbers"),
-        of(
-            {"gradient_matching": [1, 0], NAME: [1, 0]},
-            "all are zero at {'gradient_matching': 0, 'pairwise_robustness': 0}",
-        ),
-        *(
-            (lambda _, what=what, name=name: {what: {name: [1.0]}}, message)
-            for what in ("weights", "limits")
-            for name, message in (
-                ("sparsity", f"^{what}: {UNKNOWN}"),
-                ("pairwise_robustnes", r"did you mean 'pairwise_robustness'\?"),
-            )
-        ),
-        *(
-            (lambda f, what=what: {what: {another(f): [1.0]}}, NAME)
-            for what in ("weights", "limits")
-        ),
-        (
-            lambda f: {"weights": {NAME: [1.0], f.losses[1]: [2.0]}},
-            f"weights: {NAME} is named twice",
-        ),
-        (
-            lambda f: {"weights": {NAME: [1.0]}, "limits": {f.losses[1]: [2.0]}},
-            f"limits: {NAME} has weights too",
-        ),
-        (
-            lambda f: {"limits": {name: [1.0] for name in f.weights}},
-            "nothing is left to minimise",
-        ),
-        *(
-            (
-                lambda _, limit=limit: {"limits": {NAME: [1.0, limit]}},
-                f"^bound on {NAME}: expected a .*number",
-            )
-            for limit in (-1.0, np.nan, np.inf, "low")
-        ),
-        (lambda _: {"solver": "simplex"}, "solver"),
-        (lambda _: {"tolerance": 0}, "tolerance"),
-        (lambda _: {"n_jobs": 0}, "n_jobs"),
-        (lambda _: {"solver": "spectral", "weights": {po.Sparsity(): [1.0]}}, "spect"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), REFUSED)
 def test_what_cannot_be_swept_is_refused_before_any_work(settings, message, objective):
     solver = Scripted(Spectral(), {})
     given = {"solver": solver, **settings(objective)}
     with pytest.raises((InvalidInput, Refused), match=message):
         po.sweep(objective, baselines=never_made(), **given)
     assert solver.solved == []
-
-
-# ---- starts, processes, names, warnings
 
 
 def test_warm_starts_change_nothing_beyond_the_gap(objective, rough):
@@ -197,16 +169,6 @@ def test_processes_and_threads_give_the_same_table(objective, rough):
     within_the_gap(one, two)
 
 
-def test_names_of_a_frame_reach_the_result(X):
-    frame = pd.DataFrame(X, columns=list("abc"), index=[f"row {n}" for n in range(12)])
-    function = po.wrap(lambda table: np.asarray(table["a"] * table["b"]))
-    objective = po.GradientMatching(function.gradient(frame)) + po.Sparsity()
-    curve = po.sweep(objective, {"sparsity": [0.1]}, n_jobs=1)
-    table = curve.optimized[0].to_frame()
-    assert list(table.columns) == ["a", "b", "c"]
-    assert list(table.index) == list(frame.index)
-
-
 def test_zero_explanations_are_warned_about_from_any_process(objective, rough):
     weights = {"gradient_matching": [0, 1], NAME: [1, 2]}
     for n_jobs in (1, 2):
@@ -231,9 +193,6 @@ def test_what_workers_find_has_its_program_and_its_errors():
         assert two.target == one.target
         np.testing.assert_array_equal(two.standard_errors, one.standard_errors)
         assert two.target.n_blocks == 5
-
-
-# ---- what is kept where a sweep is interrupted, or a solver fails
 
 
 def test_interruption_keeps_what_is_done(objective, tmp_path):
