@@ -28,11 +28,11 @@ order of values there is one, v_d − v_e.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -48,14 +48,46 @@ from propopt.base.text import Quantity, rounded_percent
 from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
 from propopt.losses.restricted import counted, is_complete
+from propopt.results.certificate import Certificate
 from propopt.results.hessian import Hessian, QuadraticPart, is_squared
 from propopt.results.result import Result
-from propopt.results.target_error import Scatter
+from propopt.results.target_error import Scatter, TargetError
 from propopt.tables.frames import Labels
 
 
-Optimum: TypeAlias = Any
-"""An explanation, whose class stands above this chapter."""
+class Optimum(Protocol):
+    """What conclusions are drawn of: an explanation, by what it knows of itself.
+
+    W (N, D) with standard errors where it was estimated, losses, weights and
+    multipliers by name, together rates; ``target`` is what an estimated one costs.
+    """
+
+    @property
+    def attributions(self) -> Attributions: ...
+    @property
+    def standard_errors(self) -> Array | None: ...
+    @property
+    def target(self) -> TargetError | None: ...
+    @property
+    def certificate(self) -> Certificate | None: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def labels(self) -> Labels: ...
+    @property
+    def quantity(self) -> Quantity | None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def weights(self) -> Mapping[str, float]: ...
+    @property
+    def losses(self) -> Mapping[str, float]: ...
+    @property
+    def multipliers(self) -> Mapping[str, float]: ...
+    @property
+    def rates(self) -> dict[str, float]: ...
+    def measured(self, losses: Objective) -> Optimum: ...
+    def certified(self, objective: Objective) -> Optimum: ...
 
 
 # ---- What holds in every near-optimal explanation: signs, orders, ranges
