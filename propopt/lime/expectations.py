@@ -265,10 +265,7 @@ class ExactLimits:
         return other
 
     def of(self, points: Points, widths: Values | None = None) -> Limits:
-        """The limits at rows (n, D), each with the law's kernel width or its own (n,).
-
-        points (n, D), widths (n,).
-        """
+        """The limits at rows (n, D), each with the law's width or its own (n,)."""
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
         x, own = points[first], widths[first]
@@ -281,10 +278,7 @@ class ExactLimits:
         return Limits(result.coefficients[which], result.mean[which], alpha, log_weight)
 
     def _distinct(self, points: Points, widths: Values) -> tuple[Positions, Positions]:
-        """Situations of which all others repeat one, and which one each repeats.
-
-        Limits of tabular laws depend on bins alone, of the columns that f reads.
-        """
+        """Situations of which all others repeat one, and which one each repeats."""
         cells, every = self.law.cells(points), np.arange(len(points))
         if cells is points:
             return every, every
@@ -305,10 +299,7 @@ class ExactLimits:
         return Limits(coefficients, mean, means.alpha.T, means.log_weight)
 
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
-        """Means of the factors by the bits of their columns, in n situations.
-
-        points (n, D), widths (n,).
-        """
+        """Means of the factors by the bits of their columns, in n situations."""
         tilts = self.law.tilts(points, widths)
         means = self.function.mixed(self._in_bins, tilts, len(points))
         return FactorMeans(tilts, self.function.column, *means)
@@ -331,12 +322,10 @@ class ExactLimits:
 
 
 def bit_steps(law: LimeLaw, points: Points) -> tuple[Array, Array]:
-    """How far each column moves where its bit turns on, (n, D), and its span.
+    """v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0], (n, D), and the span of bins.
 
-    v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0]: the coefficient of a linear function
-    is its slope times that. The span is the distance between the largest and the
-    smallest mean of a bin. Missing values have no part in either; NaN where a column
-    has nothing else.
+    The coefficient of a linear function is its slope times v_j. Missing values have no
+    part in either; NaN where a column has nothing else.
     """
     result = [_of_column(tilt) for tilt in law.tilts(points, law.widths(points))]
     steps, spans = (np.stack(part, axis=1) for part in zip(*result, strict=True))
@@ -372,10 +361,7 @@ def _mean(shares: Array, means: Array) -> Values:
 def bin_profiles(
     exact: ExactLimits, points: Points, widths: Values | None = None
 ) -> tuple[Array, ...]:
-    """h_j(b) = E_Q[f | V_j in bin b] of all columns, for all rows, (n, B_j) each.
-
-    NaN in bins that are never drawn from.
-    """
+    """h_j(b) = E_Q[f | V_j in b], (n, B_j) of each column; NaN of empty bins."""
     binned = binned_columns(exact.law)
     columns = tuple(column for column in binned if column is not None)
     if len(columns) < len(binned):
@@ -503,10 +489,7 @@ def with_bins(
 def profile_means(
     limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
 ) -> Array:
-    """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j).
-
-    points (N, D).
-    """
+    """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j)."""
     column = law.columns[j]
     values = values_in_bins(column)
     moved = np.repeat(points, len(values), axis=0)

@@ -1,8 +1,4 @@
-"""What LIME tends to at rows of a table, with all that can be asked of it.
-
-- :class:`~propopt.lime.explanation.LimeExplanation`: the result.
-- :class:`~propopt.lime.explanation.LimeResult`: what it shares with that of documents.
-"""
+"""What LIME tends to at rows of a table, and what results of texts share with it."""
 
 from __future__ import annotations
 

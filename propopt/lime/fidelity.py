@@ -24,13 +24,9 @@ from propopt.structures.products.sums import SumOfProducts
 def effective_share(
     law: LimeLaw, points: Points, widths: Values | None = None
 ) -> Values:
-    """The effective sample size over n, (E π)² / E π², in n situations.
+    """(E π)² / E π² = C(ν)² / C(ν / √2), (n,): the effective sample size over n.
 
-    Weights are exp(−distance² / (2 ν²)), so π² is the weight of the width ν / √2, and
-    the share is C(ν)² / C(ν / √2). Near 1 all samples count alike, however far from the
-    row they are; near 0 few samples decide.
-
-    points (n, D), widths (n,), gives (n,).
+    Near 1 all samples count alike, however far they are; near 0 few decide.
     """
     own = law.widths(points, widths)
     log_squares = law.log_weights(points, law.squared_widths(own))
@@ -45,12 +41,9 @@ def split_by_columns(
 ) -> Array:
     """Coefficients by how many other columns leave the row's bin for them, (n, M, D).
 
-    β_j = Σ_m β_j^(m). Part 0 is the contrast E[f | z = 1] − E[f | z_j = 0, all others
-    1], with all other columns in the row's bins: β_j for ν → 0. Part m is what m others
-    add when they leave, with their probabilities to do so: the coefficients of t^m in
+    β_j = Σ_m β_j^(m), the coefficients of t^m in
     (a_j − b_j) Π_k (a_k + t (1 − α_k) (b_k − a_k)), a and b the means of factors in the
-    row's bins and outside. It is the same however f is written, and of an additive
-    function all is in part 0.
+    row's bins and outside. Part 0 is β_j for ν → 0; of an additive function it is all.
     """
     products = exact.function
     n_parts = int(products.lengths.max(initial=1))
@@ -93,10 +86,7 @@ _PAIRS_NODES: Final = 64
 
 
 def pair_means(pieces: Pieces, first: Factors, second: Factors) -> Array | None:
-    """E g_u(V) g_v(V) in each piece, (U, V, B) or (U, V, B, n).
-
-    None where the product of two such families has no mean in closed form.
-    """
+    """E g_u(V) g_v(V) in each piece, (U, V, B) or (U, V, B, n); None if not closed."""
     shape = len(first), len(second), *pieces.mean.shape
     means = np.empty(shape)
     single = pieces.single
@@ -133,11 +123,7 @@ def _common_share(normals: Normals, first: Sets, second: Sets) -> Array:
 
 
 def _bump_of_two(normals: Normals, first: Bumps, second: Bumps) -> Array:
-    """The product of two bumps is a bump, times what their centers are apart.
-
-    1/w² = 1/w_1² + 1/w_2², c = w² (c_1/w_1² + c_2/w_2²), and the factor is
-    exp(−(c_1 − c_2)² / (2 (w_1² + w_2²))).
-    """
+    """One of 1/w² = 1/w_1² + 1/w_2², times exp(−(c_1 − c_2)² / (2 (w_1² + w_2²)))."""
     c, d = first.center[:, None], second.center
     v, w = first.width[:, None] ** 2, second.width**2
     center = (c * w + d * v) / (v + w)
@@ -198,10 +184,9 @@ def exact_variance(
 
 
 def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Values:
-    """Σ_j Var_Q E_Q[f | V_j], (n,): what sums of functions of one column can hold.
+    """Σ_j Var_Q E_Q[f | V_j], (n,), over the midpoints of 128 parts of equal weight.
 
-    E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u) over the factors
-    of column j; its variance is that over the midpoints of 128 parts of equal weight.
+    E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u), u of column j.
     """
     columns, function = exact.law.columns, exact.function
     uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
@@ -225,10 +210,9 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
 def _of_situation(
     tables: Sequence[Array], indices: Sequence[Positions], values: Array
 ) -> float:
-    """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1).
+    """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1), m_l = E l.
 
-    m_l is the mean of product l. The ratio is one in columns that not both have, of
-    which pairs of leaves have few in common.
+    The ratio is one in columns that not both have; pairs of leaves share few.
     """
     own = [
         (table, paths, np.flatnonzero(paths < len(table) - 1))

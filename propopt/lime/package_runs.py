@@ -67,8 +67,7 @@ def package_fit(
 ) -> PackageFit:
     """One run of an explainer of the package at a row, or a text of D words.
 
-    It asks for a column for each class, and explains the second; in regression the
-    label 1 has the coefficients, and 0 their negatives.
+    In regression the label 1 has the coefficients, and 0 their negatives.
     """
 
     def answers(inputs: Any) -> Array:

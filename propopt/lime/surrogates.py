@@ -1,12 +1,4 @@
-"""What LIME is asked about; limits that are not exact, with errors and the reason.
-
-- :class:`~propopt.lime.surrogates.LimeSubject`: the model and the law behind an
-  explanation, kept so that more can be asked; they are not saved.
-- :func:`~propopt.lime.surrogates.estimate_limits`: limits, with standard errors.
-- :class:`~propopt.lime.surrogates.CommonDraws`: samples that all rows share.
-- :func:`~propopt.lime.surrogates.around_rows`: samples for regressions;
-  :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made of.
-"""
+"""What LIME is asked about; limits that are not exact, with errors and the reason."""
 
 from __future__ import annotations
 
@@ -121,11 +113,9 @@ _FEWEST: Final = 20
 def stratified_uniforms(
     n_blocks: int, size: int, n_columns: int, rng: np.random.Generator
 ) -> Array:
-    """Latin hypercubes: in each column one number from each of ``size`` equal parts.
+    """Latin hypercubes (n_blocks, size, n_columns) (McKay et al. 1979).
 
-    Each draw is uniform on the unit cube; blocks are independent (McKay et al. 1979).
-
-    gives (n_blocks, size, n_columns).
+    In each column one number from each of ``size`` equal parts; blocks are independent.
     """
     shape = n_blocks, size, n_columns
     parts = np.broadcast_to(np.arange(size)[:, None], shape)
@@ -142,8 +132,6 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
 
     have mean 0, variance 1 and no correlation, and those behind the first D of them
     have mean 0 given any bits: they take scatter off f and leave β alone.
-
-    uniforms (n, ..., D), alpha (n, D), gives (n, ..., D).
     """
     n_draws = np.prod(uniforms.shape[1:-1])
     a = alpha.reshape(len(alpha), *(1,) * (uniforms.ndim - 2), -1)
@@ -188,9 +176,7 @@ _STRATA: Final = 32
 class CommonDraws:
     """Samples in bins, and weights that make them those around any row.
 
-    π depends on the bits of a sample alone, so the mean of h under the weighted law Q
-    of a row is Σ π h / Σ π over the same samples for all rows. It is a good one where
-    most of the samples count.
+    π depends on bits alone: E_Q h is Σ π h / Σ π over the same samples for all rows.
     """
 
     columns: tuple[BinnedColumn, ...]  # (D,): the law
@@ -249,8 +235,8 @@ class CommonDraws:
     def additive_variances(self, points: Points, widths: Values) -> Values:
         """Σ_j Var_Q E_Q[f | V_j] around rows, (n,), without bias but for strata.
 
-        Each column has 32 strata with as many samples: the scatter of their means,
-        less what samples inside them add to it, a part of S Σ w² / K of their scatter.
+        The scatter of the means of 32 strata of each column, less what samples inside
+        them add to it, a part of S Σ w² / K of their scatter.
         """
         weights = self.weights(points, widths)
         total, n = np.zeros(len(points)), len(self.samples)
@@ -463,10 +449,7 @@ def _estimates(
 def checked_products(
     function: Function, reference: Points, points: Points, labels: Labels
 ) -> SumOfProducts | Reason:
-    """The sum of products that a function is, if it is one at rows of both tables.
-
-    reference (R, D), points (R, D).
-    """
+    """The sum of products that a function is, if it is one at rows of both tables."""
     rows = np.concatenate([points, reference])
     return Checked.of(function, rows.shape[1]).at(rows, labels.of_columns())
 
@@ -561,11 +544,7 @@ class LimeSubject:
         return Limits.joined(parts).at(np.argsort(order))
 
     def profiles(self, points: Points) -> tuple[Array, ...]:
-        """For each column h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each.
-
-        NaN for bins in which there is nothing. Of exact limits by bits all bins come
-        from one pass; else rows are moved to each bin in turn.
-        """
+        """h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each; NaN if empty."""
         if self.exact is not None and None not in binned_columns(self.law):
             return bin_profiles(self.exact, points)
         columns = range(points.shape[1])
@@ -608,9 +587,7 @@ def limits_or_estimates(
 ) -> tuple[LimeSubject, Limits]:
     """The limits at the rows of a subject, estimated where exact ones are refused.
 
-    A function may be a sum of products whose factors have means that quadrature does
-    not find; then the subject is one of a function that can only be called, and says
-    so.
+    A factor may have means that quadrature does not find; then the subject says so.
     """
     try:
         return subject, subject.limits(progress=progress)

@@ -156,10 +156,7 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def profiles(self) -> tuple[Array, ...]:
-        """For each column h_j(b) = E_Q[f | b_j = b], (N, B_j); NaN in bins of no row.
-
-        h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
-        """
+        """h_j(b) = E_Q[f | b_j = b] of each column, (N, B_j); NaN in empty bins."""
         if self.subject.exact is None and self.common is not None:
             return tuple(means for means, _ in self._estimated)
         return self.quick.profiles(self.points)
@@ -173,11 +170,7 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def profile_errors(self) -> tuple[Array, ...]:
-        """Errors of the profiles: of rounding where they are exact, else standard ones.
-
-        Each sum over products rounds by some 16 units of the last place of the sum of
-        their sizes, with the largest means of their factors.
-        """
+        """Errors of the profiles: of rounding where exact, else standard ones."""
         exact = self.subject.exact
         if exact is None:
             return tuple(errors for _, errors in self._estimated)
@@ -191,11 +184,9 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def interactions(self) -> Values:
-        """The share of Var_Q f that no sum of functions of one column holds, (N,).
+        """1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f, (N,); 1 where it is not known.
 
-        1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f: 0 of additive functions, whose
-        coefficients are contrasts in one column, the same at all widths; 1 where it is
-        not known.
+        It is 0 of additive functions, whose coefficients are the same at all widths.
         """
         widths, total = self.law.widths(self.points), self.scatter().variance
         if self.subject.exact is not None:
@@ -235,10 +226,7 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def quick(self) -> LimeSubject:
-        """The subject, with fewer draws where limits are estimated.
-
-        What is seen beside rows is asked for hundreds of places.
-        """
+        """The subject with fewer draws: places beside rows are many."""
         fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
         return replace(
             self.subject,
@@ -267,8 +255,7 @@ class RowsEvidence(Evidence):
     def rebinned(self, rows: Positions, j: int, n_bins: int) -> Values:
         """β_j of some rows with other bins in column j; NaN where there are none.
 
-        The derivatives of E_Q f by the means of factors of column j do not depend on
-        the law of column j, so that exact coefficients are sums over these factors.
+        ∂ E_Q f / ∂ E g_u does not depend on the law of the column of factor u.
         """
         points, column = self.points[rows], None
         law: Any = self.law

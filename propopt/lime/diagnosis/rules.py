@@ -1,8 +1,4 @@
-"""The rules of diagnosis of tables.
-
-A bump that shares a bin with the row in one column, and lies anywhere in the others,
-gives that column a coefficient, though nothing changes near the row.
-"""
+"""The rules of diagnosis of tables."""
 
 from __future__ import annotations
 
@@ -159,10 +155,7 @@ def cancellation(case: RowsEvidence) -> Gauged:
 
 
 def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Array:
-    """The end of a sentence: coefficients with one bin less and one more, (N, D).
-
-    Estimates are made for the first few only: each takes draws of its own.
-    """
+    """The end of a sentence: coefficients with one bin less and one more, (N, D)."""
     if case.subject.exact is None:
         wanted = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
     told = np.full(wanted.shape, "", object)
@@ -311,10 +304,7 @@ def _normal(case: RowsEvidence) -> list[tuple[int, NormalColumn]]:
 
 
 def _gains(case: RowsEvidence) -> Array:
-    """What slopes become, E_Q[x_j | in the bin] − E_Q[x_j | outside], (N, D).
-
-    0 where nothing is outside; NaN of columns that are not of numbers.
-    """
+    """E_Q[x_j | in the bin] − E_Q[x_j | outside], (N, D); NaN of no numbers."""
     normal = [j for j, _ in _normal(case)]
     result = np.full(case.beta.shape, np.nan)
     result[:, normal] = np.nan_to_num(bit_steps(case.law, case.points)[0][:, normal])

@@ -1,9 +1,4 @@
-"""Columns in bins: how these are chosen and called, and what law they make.
-
-- :func:`~propopt.lime.laws.binned_columns.by_column`: what is given for some columns.
-- :class:`~propopt.lime.laws.binned_columns.BinRule`: how many bins, or where they end.
-- :class:`~propopt.lime.laws.binned_columns.BinnedColumn`: weights by bits, or distance.
-"""
+"""Columns in bins: how these are chosen and called, and what law they make."""
 
 from __future__ import annotations
 
@@ -29,11 +24,7 @@ from propopt.tables.schema import TableSchema
 
 
 def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
-    """What is given for each of D columns, None where nothing is; names (D,).
-
-    A mapping or a Series has it by names or positions, a DataFrame in columns, which
-    end where nothing but missing values follows; a sequence has one for each column.
-    """
+    """What is given for each of D columns, None where nothing is; names (D,)."""
     pairs = [] if given is None else by_name(given)
     result: list[Any] = [None] * len(names)
     if pairs is None:
@@ -177,8 +168,7 @@ def increasing(user_edges: Any, label: str) -> Array:
 def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
     """The words of bins between inner edges, to stand behind the name of a column.
 
-    Edges have the fewest digits, at least four, that tell them apart. They belong to
-    the bin below them, or to the one above.
+    Edges belong to the bin below them, or to the one above.
     """
     if len(edges) == 0:
         return ("any",)
@@ -232,10 +222,7 @@ class BinnedColumn:
         shares: Array,
         asked: int = 0,
     ) -> BinnedColumn:
-        """Bins (low, high] of numbers; one share more than these is of missing ones.
-
-        moments: mean and sd (B,); ends: low and high (B,), single (B,).
-        """
+        """Bins (low, high] of numbers; one share more than these is of missing ones."""
         (mean, sd), (low, high) = moments, ends
         words, missing = interval_words(edges), -1
         if len(shares) > len(single):
@@ -255,9 +242,8 @@ class BinnedColumn:
     ) -> BinnedColumn:
         """Bins of data (m,), with their means and sds; a bin of one value is that.
 
-        Without outer ends these are of the data, and edges at or above its largest
-        number end the last bin. A bin without data has the share 0 and stands at its
-        middle.
+        Outer ends are by default of the data, where edges at or above its largest
+        number end the last bin. A bin without data has the share 0, at its middle.
         """
         known = values[~np.isnan(values)]
         if ends is None:
@@ -293,10 +279,7 @@ class BinnedColumn:
 
     @property
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest number that is drawn; infinite for categories.
-
-        In a bin of one value its ends count, as the package draws another value there.
-        """
+        """The lowest and the highest number drawn, or end of a bin of one value."""
         if self.coded:
             return -np.inf, np.inf
         return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
@@ -502,10 +485,7 @@ _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
 def notes_of_bins(
     names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
 ) -> tuple[str, ...]:
-    """A sentence for each thing that is so of some rows (n, D), or of some bins.
-
-    How uneven bins are, how skewed, and how near rows are to their ends, diagnoses say.
-    """
+    """A sentence for each thing that is so of some rows (n, D), or of some bins."""
     notes = []
     for label, of_values in _OF_ROWS.items():
         pairs = zip(columns, points.T, strict=True)

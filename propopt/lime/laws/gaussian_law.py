@@ -1,8 +1,4 @@
-"""Normal samples, weighted by distance.
-
-- :class:`~propopt.lime.laws.gaussian_law.GaussianLaw`: the law of the linear paper.
-- :class:`~propopt.lime.laws.gaussian_law.NormalColumn`: one column of numbers.
-"""
+"""Normal samples, weighted by distance: the law of the linear paper."""
 
 from __future__ import annotations
 
@@ -50,12 +46,10 @@ from propopt.tables.schema import TableSchema
 @final
 @dataclass(frozen=True, eq=False)
 class NormalColumn:
-    """V ~ N(μ, σ²), a bit for the bin of the row, and weights by distance from it.
+    """V ~ N(μ, σ²) in bins q⁻ ≤ V < q⁺, weighted by exp(−(V − ξ)² / (2 (uν)²)).
 
-    Bins are q⁻ ≤ V < q⁺. With the kernel exp(−(V − ξ)² / (2 (uν)²)) the weighted law is
-    normal too, see :func:`~propopt.lime.laws.lime_law.tilt_near` (Garreau and von
-    Luxburg 2020, "Explaining the explainer", Section 7). A number may be missing; it
-    has a bin of its own, and counts as far from all numbers as u.
+    A number may be missing; it has a bin of its own, and counts as far from all numbers
+    as u.
     """
 
     mean: float  # μ, and σ > 0

@@ -1,8 +1,4 @@
-"""Bins that people give: edges, moments, ends, probabilities, categories.
-
-- :func:`~propopt.lime.laws.given_bins.given_columns`: all columns, with their names.
-- :class:`~propopt.lime.laws.given_bins.GivenColumn`: what is given of one of them.
-"""
+"""Bins that people give: edges, moments, ends, probabilities, categories."""
 
 from __future__ import annotations
 

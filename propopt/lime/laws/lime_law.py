@@ -43,10 +43,7 @@ class Tilt:
     log_weight: Values
 
     def given(self, means: Array) -> tuple[Array, Array]:
-        """E[g | bit 1] and E[g | bit 0], (U, n), of the means in each piece.
-
-        means (U, B).
-        """
+        """E[g | bit 1] and E[g | bit 0], (U, n), of the means in each piece (U, B)."""
         some = np.asarray((self.inside + self.outside).any(axis=1))
         if not some.all():  # a model may refuse a category that is never drawn
             own = some if means.ndim == 2 else some[:, None]
@@ -87,10 +84,7 @@ class Tilt:
 
     @cached_property
     def _ends(self) -> Array:
-        """Where pieces end between 0 and 1, (n, 2 B + 1): first those with the bit 1.
-
-        A piece of no probability is empty.
-        """
+        """Where pieces end between 0 and 1, (n, 2 B + 1): first those of bit 1."""
         masses = np.vstack([self.alpha * self.inside, self.complement * self.outside])
         ends = np.vstack([np.zeros(masses.shape[1]), np.cumsum(masses, axis=0)])
         ends = np.where(ends == ends[-1], 1.0, ends / ends[-1])
@@ -205,10 +199,7 @@ class LimeColumn(Protocol):
     def log_kernel(
         self, x: Array, values: Array, bits: Array, width: Array, /
     ) -> Array:
-        """The logarithm of the kernel's factor of this column, for samples (n, S).
-
-        x (n, 1), values (n, S), bits (n, S), width (n, 1).
-        """
+        """The log of the kernel's factor, for samples (n, S); x and width (n, 1)."""
 
 
 # ---- Weighted laws of mixtures, made of the logarithms of their masses
@@ -219,8 +210,6 @@ def tilt_of_masses(pieces: Pieces, log_masses: Array, ones: Truths) -> Tilt:
 
     Nothing underflows: shares of pieces that are hardly ever drawn keep their digits,
     and 1 − α does where it rounds to 0 beside 1.
-
-    log_masses (B, n), ones (B, n).
     """
     inside, log_one = _shares(np.where(ones, log_masses, -np.inf))
     outside, log_zero = _shares(np.where(ones, -np.inf, log_masses))
@@ -279,10 +268,7 @@ def tilt_near(
 
 
 def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
-    """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both.
-
-    apart, values (n, S); x, width (n, 1). Of missing values apart is NaN.
-    """
+    """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both."""
     absent = np.isnan(apart)
     if absent.any():
         apart = np.where(absent, np.isnan(values) ^ np.isnan(x), apart)
@@ -305,10 +291,7 @@ class Draws:
 def draws_at(
     columns: Sequence[LimeColumn], points: Points, widths: Values, uniforms: Array
 ) -> Draws:
-    """The samples of Q that uniform numbers are, with weights of one.
-
-    columns (D,), points (n, D), widths (n, D), uniforms (n, S, D).
-    """
+    """The samples of Q that uniform numbers (n, S, D) are, with weights of one."""
     samples, bits = np.empty((2, *uniforms.shape))
     blocks = list(_SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]))
     for j, column in enumerate(columns):

@@ -1,9 +1,4 @@
-"""What LIME tends to on documents, with all that can be asked of it.
-
-- :class:`~propopt.lime.text.text_explanation.TextLimeExplanation`: the result;
-- :class:`~propopt.lime.text.text_explanation.TextSubject`: the model behind it,
-  which is not saved.
-"""
+"""What LIME tends to on documents, with all that can be asked of it."""
 
 from __future__ import annotations
 
@@ -315,10 +310,7 @@ class TextLimeExplanation(
         return WordRuns(self.n_samples, means, deviations)
 
     def _run_at(self, n: int, n_samples: int) -> tuple[Array, Array]:
-        """Means and deviations of a run at one document, (d,).
-
-        NaN where they are not known, and of documents that are too long.
-        """
+        """Means and deviations of a run at one document, (d,); NaN where not known."""
         row = self.rows[n]
         d, subject = row.document.n_words, self.subject
         if subject is None or not row.is_known or d > MANY_WORDS:

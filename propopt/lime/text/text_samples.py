@@ -1,10 +1,9 @@
 """Limits on texts that are sampled, with their errors.
 
-What the samples of other blocks tell of a function, as one whose means are known. f(z)
-≈ c(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k by least squares. What LIME tends to
-for c is known without samples, so only that for f − c is estimated, which
-scatters less; and c does not depend on the block whose samples tell f − c, so that the
-sum of both has no bias, however c was found.
+Other blocks tell of a function as one whose means are known, by least squares:
+f(z) ≈ c(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k. So only what LIME tends to for
+f − c is estimated, which scatters less; and as c does not depend on the block whose
+samples tell f − c, the sum of both has no bias.
 """
 
 from __future__ import annotations
@@ -167,11 +166,7 @@ class SizePlan:
         return plan
 
     def draw(self, rng: np.random.Generator) -> tuple[Truths, Positions]:
-        """One block: bits (s, d), and their sizes (s,).
-
-        Sizes are spread evenly over the samples of a block: each has its chance, and
-        as many samples as that says, up to one.
-        """
+        """One block, evenly over the chances of sizes: bits (s, d), and sizes (s,)."""
         even = (np.arange(self.block_size) + rng.random()) / self.block_size
         sizes = np.searchsorted(self.chances.cumsum(), even, side="right")
         # rounding of the sum may leave the last number beyond it
@@ -284,11 +279,7 @@ class SampledWords(Sampler):
     def at(self, bandwidths: Values) -> WordCoefficients:
         """Coefficients at bandwidths ν (K,), with standard errors.
 
-        Each block gives an estimate without bias; errors are the scatter of the blocks,
-        1.15 times and more, as there are 20 of them.
-        Bandwidths far below that of the law have larger ones.
-
-        bandwidths (K,).
+        Errors are the scatter of 20 unbiased blocks, 1.15 times and more.
         """
         result = [WordRegression(block).at(bandwidths) for block in self.blocks]
         coefficients = np.array([limits.coefficients for limits in result])
@@ -384,10 +375,9 @@ _DEVIATIONS: Final = 3.0
 def _correction(blocks: Array) -> Array:
     """Of scatters, so that three errors hold what three normal sd would: (K,).
 
-    The scatter s of B blocks (B, K, d) is not their deviation: (mean − truth) √B / s
-    has tails as Student's t. Its degrees of freedom are 2 σ⁴ / Var s², where
-    Var s² = σ⁴ (2 / (B − 1) + γ / B) with the excess kurtosis γ of blocks: 19 of normal
-    ones, 10 where blocks have five samples. γ is that of all words together.
+    (mean − truth) √B / s of B blocks (B, K, d) has tails as Student's t, of
+    2 σ⁴ / Var s² degrees, Var s² = σ⁴ (2 / (B − 1) + γ / B) with the excess kurtosis γ
+    of all words together: 19 of normal blocks, 10 of those of five samples.
     """
     B = len(blocks)
     apart = blocks - blocks.mean(axis=0)
