@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.laws.binned_columns import BinnedColumn, BinRule, binned_columns
+from propopt.lime.laws.binned_columns import (
+    BinnedColumn,
+    binned_columns,
+    inner_edges_of,
+)
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import FactorMeans, InBins, LimeColumn, LimeLaw, Tilt
-from propopt.structures.products.sums import ROWS_AT_ONCE, FactorNumbers, SumOfProducts
+from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
 
 
 # ---- Bits of which only the number of ones matters
@@ -175,16 +179,6 @@ class IndependentBits:
 # ---- What LIME tends to for a sum of products, exactly
 
 
-_OF_SITUATIONS: Final = (
-    "coefficients",
-    "mean",
-    "alpha",
-    "log_weight",
-    "standard_errors",
-    "intercept_error",
-)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -203,27 +197,23 @@ class Limits:
     @classmethod
     def joined(cls, parts: Sequence[Limits]) -> Limits:
         """Those of all situations of some parts, one part behind the other."""
-
-        def joined(name: str) -> Any:
-            arrays = [getattr(part, name) for part in parts]
-            return None if arrays[0] is None else np.concatenate(arrays)
-
-        return cls(
-            **{name: joined(name) for name in _OF_SITUATIONS},
+        names = parts[0].arrays
+        arrays = {k: np.concatenate([vars(own)[k] for own in parts]) for k in names}
+        return replace(
+            parts[0],
+            **arrays,
             n_draws=max(part.n_draws for part in parts),
             evaluations=sum(part.evaluations for part in parts),
         )
 
     def at(self, rows: slice | Positions) -> Limits:
         """Those of some situations."""
-        return replace(
-            self,
-            **{
-                name: getattr(self, name)[rows]
-                for name in _OF_SITUATIONS
-                if getattr(self, name) is not None
-            },
-        )
+        return replace(self, **{k: own[rows] for k, own in self.arrays.items()})
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """What is of situations."""
+        return {k: x for k, x in vars(self).items() if isinstance(x, np.ndarray)}
 
     @property
     def bits(self) -> IndependentBits:
@@ -258,18 +248,17 @@ class ExactLimits:
     function: SumOfProducts  # f
     law: LimeLaw  # of the samples, bits and weights
 
-    def with_law(self, law: LimeLaw) -> ExactLimits:
-        """The limits under another law; tables of columns that stay are shared."""
-        other = replace(self, law=law)
-        vars(other)["_in_bins"] = self._in_bins
-        return other
-
     def of(self, points: Points, widths: Values | None = None) -> Limits:
         """The limits at rows (n, D), each with the law's width or its own (n,)."""
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
         x, own = points[first], widths[first]
-        result = Limits.joined([self._block(x[k], own[k]) for k in self.blocks(len(x))])
+        parts = []
+        for some in self.blocks(len(x)):
+            means = self.factor_means(x[some], own[some])
+            mean, slopes = self.function.contrasts(*means.measures)
+            parts.append(Limits(slopes, mean, means.alpha.T, means.log_weight))
+        result = Limits.joined(parts)
         if len(first) == len(points):
             return result
         tilts = self.law.tilts(points, widths)
@@ -293,27 +282,14 @@ class ExactLimits:
         row_bytes = 8 * 8 * self.function.n_factors + self.function.row_bytes
         return ROWS_AT_ONCE.blocks(n, row_bytes)
 
-    def _block(self, points: Points, widths: Values) -> Limits:
-        means = self.factor_means(points, widths)
-        mean, coefficients = self.function.contrasts(*means.measures)
-        return Limits(coefficients, mean, means.alpha.T, means.log_weight)
-
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
         """Means of the factors by the bits of their columns, in n situations."""
         tilts = self.law.tilts(points, widths)
-        means = self.function.mixed(self._in_bins, tilts, len(points))
+        means = self.function.mixed(self.in_bins, tilts, len(points))
         return FactorMeans(tilts, self.function.column, *means)
 
-    def piece_means(self, j: int, tilt: Tilt) -> Iterator[tuple[FactorNumbers, Array]]:
-        """The factors of a column by their numbers, and their means in each piece."""
-        for (k, numbers, _), own in zip(
-            self.function.by_column, self._in_bins, strict=True
-        ):
-            if k == j:
-                yield numbers, own.of(tilt.pieces)
-
     @cached_property
-    def _in_bins(self) -> list[InBins]:
+    def in_bins(self) -> list[InBins]:
         """The factors of each column, by families."""
         return [InBins(factors) for _, _, factors in self.function.by_column]
 
@@ -392,11 +368,11 @@ def _means(
     means = exact.factor_means(points, widths)
     total, slopes = exact.function.slopes(means.mean)
     profiles = [np.repeat(total[:, None], len(c.shares), axis=1) for c in columns]
-    for j in exact.function.columns.tolist():
-        for numbers, in_pieces in exact.piece_means(j, means.tilts[j]):
-            own = slopes[numbers]
-            profiles[j] += own.T @ in_pieces
-            profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
+    parts = zip(exact.function.by_column, exact.in_bins, strict=True)
+    for (j, numbers, _), factors in parts:
+        own = slopes[numbers]
+        profiles[j] += own.T @ factors.of(means.tilts[j].pieces)
+        profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
     return profiles
 
 
@@ -475,11 +451,11 @@ def with_bins(
     own = column
     if isinstance(own, NormalColumn):
         mean, scale, unit = own.mean, own.scale, own.unit
-        return NormalColumn.of_rule(mean, scale, BinRule(n_bins), unit, own.missing)
+        return NormalColumn.of_rule(mean, scale, n_bins, unit, own.missing)
     if reference is None or not isinstance(own, BinnedColumn) or own.coded:
         return None
     known = reference[~np.isnan(reference)]
-    bins = BinnedColumn.of_data(reference, BinRule(n_bins).inner_edges(known))
+    bins = BinnedColumn.of_data(reference, inner_edges_of(n_bins, known))
     return bins if (bins.missing >= 0) == (own.missing >= 0) else None
 
 

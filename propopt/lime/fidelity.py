@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final, cast
 
 import numpy as np
@@ -51,16 +50,16 @@ def split_by_columns(
     parts = np.empty((len(points), n_parts, products.n_columns))
     for some in exact.blocks(len(points)):
         means = exact.factor_means(points[some], all_widths[some])
-        parts[some] = powers_in(partial(_as_others_leave, products, means), n_parts)
+
+        def leaving(t: complex, means: FactorMeans = means) -> Array:
+            # other columns outside the row's bins t times, (n, D)
+            moved = means.one + cast("Array", t * (means.zero - means.one))
+            one = means.mixed(means.one, moved)
+            return products.contrasts(one, means.contrast(means.one, means.zero))[1]
+
+        parts[some] = powers_in(leaving, n_parts)
     parts[:, :, ~np.isin(np.arange(products.n_columns), products.columns)] = 0.0
     return parts
-
-
-def _as_others_leave(products: SumOfProducts, means: FactorMeans, t: complex) -> Array:
-    """Coefficients with other columns outside the row's bins t times, (n, D)."""
-    moved = means.one + cast("Array", t * (means.zero - means.one))
-    one, zero = means.mixed(means.one, moved), means.contrast(means.one, means.zero)
-    return products.contrasts(one, zero)[1]
 
 
 def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
@@ -165,9 +164,11 @@ def exact_variance(
     None where two families of factors of one column have no mean in closed form.
     """
     tables, indices = [], []
+    used = np.unique(function.paths[function.paths >= 0])
     for j in function.columns.tolist():
         tilt = law.columns[j].tilt(points[:, j], widths)
-        parts = _occurring(function, j)
+        # those that are in products, by families
+        parts = list(function.chosen(used[function.column[used] == j]))
         table = _pair_table([factors for _, factors in parts], tilt)
         if table is None:
             return None
@@ -273,12 +274,6 @@ def _over_pairs(v: Array, multiply: Callable[[slice, Array], None]) -> float:
         weights[: len(pairs)] /= 2.0
         total += float(v[some] @ (pairs @ weights))
     return max(total, 0.0)
-
-
-def _occurring(function: SumOfProducts, j: int) -> list[tuple[Positions, Factors]]:
-    """The factors of a column that are in products, by families."""
-    used = np.unique(function.paths[function.paths >= 0])
-    return list(function.chosen(used[function.column[used] == j]))
 
 
 def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:

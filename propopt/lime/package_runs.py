@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, final
@@ -19,7 +20,6 @@ from propopt.base.text import Reason
 from propopt.functions.function import Function, read_function
 from propopt.functions.texts import TextFunction
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.lime_law import default_kernel_width
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.single_runs import (
     FiniteFit,
@@ -325,24 +325,17 @@ def compare_with_package(
             kept = kept_columns(limits, num_features, chosen)
         return expected(limits, value, n_samples, ridge, first_row, kept)
 
-    paper = law.with_width(default_kernel_width(n_columns, "paper"))
+    # all bins of a column that occur are drawn alike
+    alike = replace(law, columns=tuple(column.alike for column in law.columns))
+    paper = law.with_width(math.sqrt(0.75 * n_columns))
     theories = {
         "expected": theory(),
         "row": theory(first_row=False),
         "ridge": theory(ridge=0.0, first_row=False),
-        "frequencies": theory(_with_equal_shares(law)),
+        "frequencies": theory(alike),
         "width": theory(paper),
     }
     return _compared(run, seeds, progress, theories, law.names)
-
-
-def _with_equal_shares(law: TabularLaw) -> TabularLaw:
-    """The law in which all bins of a column that occur are drawn alike."""
-    columns = [
-        replace(column, shares=(column.shares > 0.0) / (column.shares > 0.0).sum())
-        for column in law.columns
-    ]
-    return replace(law, columns=tuple(columns))
 
 
 _MOST_ASKED: Final = 12

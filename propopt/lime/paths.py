@@ -123,12 +123,21 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
         most = int(products.lengths.max(initial=1))
     else:
         share = float(np.clip(share, 0.01, 0.99))
+    # w itself where f has not the column
+    w = np.where(used, shares, share)
+
+    def factors(widths: Values) -> Array:
+        # Π_{k≠j} c_k / c, of shares w_k
+        eps = np.exp(-0.5 / widths**2)[:, None]
+        ratios = (w + (1.0 - w) * eps) / (share + (1.0 - share) * eps)
+        return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
+
     return WidthCurve(
         widths=partial(_bit_widths, share),
         bounded=bounded,
         quick=quick,
         degree=most - 1,
-        factors=partial(_bit_factors, share, np.where(used, shares, share)),
+        factors=factors,
     )
 
 
@@ -145,13 +154,6 @@ def _bit_widths(share: float, u: Values, rest: Values) -> Values:
     with np.errstate(divide="ignore"):
         widths = np.sqrt(0.5 / np.log1p(rest / (share * u)))
     return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH))
-
-
-def _bit_factors(share: float, shares: Array, widths: Values) -> Array:
-    """Π_{k≠j} c_k / c, of shares w_k (D,): w itself where f has not the column."""
-    eps = np.exp(-0.5 / widths**2)[:, None]
-    ratios = (shares + (1.0 - shares) * eps) / (share + (1.0 - share) * eps)
-    return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
 
 
 def _sizes(means: FactorMeans) -> tuple[Array, Array]:
@@ -358,9 +360,6 @@ class SignChanges:
 
     def __getitem__(self, column: int) -> ColumnRoots:
         return self.columns[column]
-
-    def __len__(self) -> int:
-        return len(self.columns)
 
 
 def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
@@ -715,10 +714,8 @@ def word_path(
 
     What is known at bandwidths is not computed again.
     """
-    grid, limits = (
-        read_widths(bandwidths, TextLaw().bandwidth),
-        WordRegression(function),
-    )
+    grid = read_widths(bandwidths, TextLaw().bandwidth)
+    limits = WordRegression(function)
     if known is None:
         announce_norms("path", [function], min(len(grid), _DIRECTIONS))
         known = limits.at(grid)

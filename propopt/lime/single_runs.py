@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, final, get_args
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import read_count, read_nonnegative
+from propopt.base.checks import known_word, read_count, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
@@ -375,23 +375,13 @@ def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths
     largest |β_j| √(α_j (1 − α_j)); the highest weights have the largest |β_j|.
     """
     read_count(n_kept, "n_kept")
-    sizes = np.abs(limits.coefficients)
-    if named_selection(how, n_kept) != "highest_weights":
+    chosen, sizes = known_word(how, Selection, "how"), np.abs(limits.coefficients)
+    if chosen == "forward_selection" or (chosen == "auto" and n_kept <= _FEW):
         sizes = sizes * np.sqrt(limits.alpha * (1.0 - limits.alpha))
     order = np.argsort(-sizes, axis=1, kind="stable")
     kept = np.zeros(sizes.shape, dtype=bool)
     np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
     return kept
-
-
-def named_selection(how: Selection, n_kept: int) -> Selection:
-    """The way that a name means; auto depends on how many are kept."""
-    if how not in get_args(Selection):
-        names = ", ".join(get_args(Selection))
-        raise InvalidInput(f"how: expected one of {names}, got {how!r}")
-    if how != "auto":
-        return how
-    return "forward_selection" if n_kept <= _FEW else "highest_weights"
 
 
 # ---- Whether one run says what the limit says: its columns, their order, their signs
@@ -727,25 +717,21 @@ def kept_words(
     law: TextLaw,
     value: float | None,
     n_kept: int,
-    how: Selection = "auto",
     *,
     n_samples: int = 5000,
-    first_row: bool = True,
 ) -> Truths:
     """The words that runs of n samples keep, by their mean normal equations, (d,).
 
     Of words that are alike the first are kept.
     """
-    chosen = named_selection(how, read_count(n_kept, "n_kept"))
-    ridge = _RIDGE if chosen == "highest_weights" else 0.0
-    fit = expected_run(
-        function, law, value, n_samples, ridge, first_row, leverage=ridge > 0.0
-    )
+    few = read_count(n_kept, "n_kept") <= _FEW
+    ridge = 0.0 if few else _RIDGE
+    fit = expected_run(function, law, value, n_samples, ridge, leverage=not few)
     d = fit.beta.shape[1]
-    if chosen == "highest_weights":
-        order = _largest_first(np.abs(fit.coefficients[0]))[:n_kept]
-    else:
+    if few:
         order = _forward(fit, min(n_kept, d))
+    else:
+        order = _largest_first(np.abs(fit.coefficients[0]))[:n_kept]
     return np.isin(np.arange(d), order)
 
 

@@ -185,10 +185,7 @@ class CommonDraws:
 
     @classmethod
     def of(
-        cls,
-        law: LimeLaw,
-        evaluate: Callable[[Points], Values],
-        n_draws: int = N_COMMON,
+        cls, law: LimeLaw, evaluate: Callable[[Points], Values], n_draws: int = N_COMMON
     ) -> CommonDraws | None:
         """Draws that depend on the law alone, not on rows; None if it has no bins."""
         own = binned_columns(law)
@@ -313,10 +310,10 @@ class CommonDraws:
 # ---- Limits of LIME for functions that can only be called, with standard errors
 
 
-_BLOCKS: Final = 20
+N_BLOCKS: Final = 20
 """Each with an estimate of its own: their scatter is the error, known to a sixth."""
 
-_DRAWS_PER_TERM: Final = 4
+DRAWS_PER_TERM: Final = 4
 """A fit on fewer takes less scatter off than it adds."""
 
 _WORTH_TIMING: Final = 10_000
@@ -361,10 +358,10 @@ def estimate_limits(
     with progress_bar("lime", len(points), progress) as bar, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:
-            size, rng = n_draws // _BLOCKS, stream_of(draws.seed, k)
-            uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], rng)
+            size, rng = n_draws // N_BLOCKS, stream_of(draws.seed, k)
+            uniforms = stratified_uniforms(N_BLOCKS, size, points.shape[1], rng)
             # terms of what varies beside bits, as many as other blocks have draws for
-            room = (_BLOCKS - 1) * size // (_DRAWS_PER_TERM * points.shape[1]) - 2
+            room = (N_BLOCKS - 1) * size // (DRAWS_PER_TERM * points.shape[1]) - 2
             n_outside = max(0, min(room, MOST_OUTSIDE))
             parts = []
             for some in _blocks(len(points), uniforms, n_outside):
@@ -399,14 +396,14 @@ def _joined(parts: Sequence[Array]) -> Array:
 def _cost(points: Points, n_samples: int) -> DrawCost:
     """What draws around points cost; coefficients take the fewest of them."""
     n_columns = points.shape[1]
-    fewest = 2 * (n_columns + 1) + _BLOCKS
+    fewest = 2 * (n_columns + 1) + N_BLOCKS
     if read_count(n_samples, "n_samples") < fewest:
         raise InvalidInput(
             f"n_samples: {n_samples} samples are too few for the coefficients of "
             f"{n_columns} columns; give at least {fewest}"
         )
-    fewest = _BLOCKS * -(-fewest // _BLOCKS)
-    return DrawCost(len(points), fewest=fewest, step=_BLOCKS)
+    fewest = N_BLOCKS * -(-fewest // N_BLOCKS)
+    return DrawCost(len(points), fewest=fewest, step=N_BLOCKS)
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
@@ -415,7 +412,7 @@ def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
     row_bytes = 3 * n_terms * uniforms.nbytes
     width = n_terms * uniforms.shape[2]
     label = f"fits of {width} terms to {uniforms[..., 0].size} samples"
-    require_memory(row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples")
+    require_memory(row_bytes + 24.0 * N_BLOCKS * width**2, label, "use fewer samples")
     return list(AT_ONCE.blocks(n_rows, row_bytes))
 
 
@@ -494,20 +491,17 @@ class LimeSubject:
         read = self.products
         if isinstance(read, Reason):
             return None
-        first = self.known.get("exact")
-        if first is None or first.function is not read:
-            self.known["exact"] = own = ExactLimits(read, self.law)
-            return own
-        known: ExactLimits = first
-        return known if known.law is self.law else known.with_law(self.law)
+        known: ExactLimits | None = self.known.get("exact")
+        if known is None or known.function is not read:
+            self.known["exact"] = known = ExactLimits(read, self.law)
+        return known
 
     @cached_property
     def common(self) -> CommonDraws | None:
         """Samples that all rows share; None of laws whose columns are not in bins."""
-        law, draws = self.known.get("common", (None, None))
-        if law is not self.law:
-            draws = CommonDraws.of(self.law, self.evaluate)
-            self.known["common"] = self.law, draws
+        if "common" not in self.known:
+            self.known["common"] = CommonDraws.of(self.law, self.evaluate)
+        draws: CommonDraws | None = self.known["common"]
         return draws
 
     @property
@@ -530,15 +524,10 @@ class LimeSubject:
             return self.exact.of(points, widths)
         if widths is None:
             return self._estimated(self.law, points, progress, draws)
-        several = np.unique(widths)
+        several, alone = np.unique(widths), self.draws.alone
         parts = [
-            self._estimated(
-                self.law.with_width(float(w)),
-                points[widths == w],
-                False,
-                self.draws.alone,
-            )
-            for w in several
+            self._estimated(self.law.with_width(w), points[widths == w], False, alone)
+            for w in several.tolist()
         ]
         order = np.concatenate([np.flatnonzero(widths == w) for w in several])
         return Limits.joined(parts).at(np.argsort(order))

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import (
-    Any,
-    ClassVar,
-    Final,
-    Generic,
-    Literal,
-    TypeVar,
-    final,
-)
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
 
@@ -267,7 +259,8 @@ class RowsEvidence(Evidence):
             return np.full(len(rows), np.nan)
         if self.subject.exact is None:
             columns = (*law.columns[:j], column, *law.columns[j + 1 :])
-            other = replace(self.quick, law=replace(law, columns=columns))
+            law = replace(law, columns=columns)
+            other = replace(self.quick, law=law, known={})
             try:
                 return np.asarray(other.limits(points).coefficients[:, j])
             except Refused:
@@ -313,11 +306,6 @@ class LimeFinding:
     remedy: str = stored(default="")  # what would do; empty where nothing was found
     # how much it misleads; below 0.25 it is a note
     severity: float = stored(low=0.0, high=1.0, default=0.0)
-
-    @property
-    def is_note(self) -> bool:
-        """Whether it misleads hardly anybody."""
-        return self.severity < NOTE
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them

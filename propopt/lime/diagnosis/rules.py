@@ -11,13 +11,7 @@ from scipy.spatial import cKDTree
 from propopt.base.arrays import Array, Points, Truths
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
-from propopt.lime.diagnosis.evidence import (
-    Evidence,
-    Gauged,
-    RowsEvidence,
-    Rule,
-    rule,
-)
+from propopt.lime.diagnosis.evidence import Evidence, Gauged, RowsEvidence, Rule, rule
 from propopt.lime.expectations import (
     bit_steps,
     data_ends,
@@ -234,16 +228,13 @@ def sample_collapse(case: Evidence) -> Gauged:
 # ---- Edge proximity: a small step leads to another explanation
 
 
-_NEAR: Final = 0.05
-
-
-@rule("edge proximity", below=_NEAR, weight=0.35)
+@rule("edge proximity", below=0.05, weight=0.35)
 def near_edges(case: RowsEvidence) -> Gauged:
     """Its number is the distance to the nearest edge in widths of the bin."""
     columns = zip(case.law.columns, case.points.T, strict=True)
     # distances in widths of the bin, edges, and numbers beyond them
     distance, edge, beyond = np.stack([nearest_edges(*own) for own in columns], axis=2)
-    near = (distance < _NEAR) & case.depends
+    near = (distance < near_edges.threshold) & case.depends
     adjacent = case.moved(near, beyond)
     jumps = np.abs(adjacent - case.beta)
 
@@ -261,11 +252,7 @@ def near_edges(case: RowsEvidence) -> Gauged:
 # ---- Bandwidth fragility: another kernel width gives the coefficient another sign
 
 
-_OCTAVE: Final = 1.0
-"""Widths from half to twice the law's are near."""
-
-
-@rule("bandwidth fragility", below=_OCTAVE, weight=0.9)
+@rule("bandwidth fragility", below=1.0, weight=0.9)
 def fragile_sign(case: RowsEvidence) -> Gauged | Reason:
     """Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
     exact, width = case.subject.exact, case.law.kernel_width

@@ -51,14 +51,12 @@ def by_name(given: Any) -> list[tuple[Hashable, Any]] | None:
     frame = as_frame(given, "X")
     if frame is None:
         return None
-    columns = (frame.table.iloc[:, k] for k in range(frame.table.shape[1]))
-    return [(column.name, _ended(column)) for column in columns]
-
-
-def _ended(column: pd.Series[Any]) -> Any:
-    """A column without the missing values at its end; None if it has no others."""
-    last = np.flatnonzero(column.notna()).max(initial=-1)
-    return None if last < 0 else column.iloc[: last + 1].to_numpy()
+    result: list[tuple[Hashable, Any]] = []
+    for name, column in frame.table.items():
+        last = np.flatnonzero(column.notna()).max(initial=-1)
+        own = None if last < 0 else column.iloc[: last + 1].to_numpy()
+        result.append((name, own))
+    return result
 
 
 def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
@@ -67,14 +65,10 @@ def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
     keys = list(dict.fromkeys(key for own in pairs for key, _ in own or ()))
     lists = [part for part in parts if part is not None and by_name(part) is None]
     counts = [len(part) if hasattr(part, "__len__") else 1 for part in lists]
-    if not counts and not all(map(_is_place, keys)):
+    if not counts and not all(isinstance(key, int | np.integer) for key in keys):
         return len(keys), tuple(map(str, keys))
-    places = [1 + int(key) for key in keys if _is_place(key)]  # type: ignore[call-overload]
+    places = [1 + int(key) for key in keys if isinstance(key, int | np.integer)]
     return max([*counts, *places], default=0), None
-
-
-def _is_place(key: Hashable) -> bool:
-    return isinstance(key, int | np.integer)
 
 
 def _place(key: Hashable, label: str, names: Sequence[str]) -> int:
@@ -92,30 +86,20 @@ def _place(key: Hashable, label: str, names: Sequence[str]) -> int:
 # ---- How the bins of each column are chosen
 
 
-BinChoice: TypeAlias = int | str | Sequence[float] | Array
-BinsOfColumns: TypeAlias = int | str | Sequence[BinChoice] | Mapping[str, BinChoice]
+BinChoice: TypeAlias = int | Sequence[float] | Array
+BinsOfColumns: TypeAlias = int | Sequence[BinChoice] | Mapping[str, BinChoice]
 
-NAMED_BINS: Final = {"quartile": 4, "decile": 10}
-"""The package's names of numbers of bins."""
+BinRule: TypeAlias = int | Array
+"""How many bins, at least 2, between quantiles of the data; or inner edges."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class BinRule:
-    """Bins between quantiles of the data, or between edges that are given."""
-
-    n_bins: int  # p, at least 2
-    # (p − 1,): where bins end, increasing; None for the quantiles at b/p
-    edges: Array | None = None
-
-    def inner_edges(self, values: Array) -> Array:
-        """Where bins of these numbers end, fewer where quantiles are equal."""
-        if self.edges is not None:
-            return self.edges
-        if len(values) == 0:
-            return np.zeros(0)
-        at = 100.0 * np.arange(1, self.n_bins) / self.n_bins
-        return np.unique(np.percentile(values, at))
+def inner_edges_of(rule: BinRule, values: Array) -> Array:
+    """Where bins of these numbers end, fewer where quantiles are equal."""
+    if not isinstance(rule, int):
+        return rule
+    if len(values) == 0:
+        return np.zeros(0)
+    return np.unique(np.percentile(values, 100.0 * np.arange(1, rule) / rule))
 
 
 def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
@@ -131,27 +115,18 @@ def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
 
 
 def _rule(user_bins: Any, label: str) -> BinRule:
-    if isinstance(user_bins, str):
-        if user_bins not in NAMED_BINS:
-            raise InvalidInput(
-                f"{label}: expected an integer >= 2, edges, or one of "
-                f"{listed(tuple(NAMED_BINS))}, got {user_bins!r}"
-                f"{did_you_mean(user_bins, tuple(NAMED_BINS))}"
-            )
-        return BinRule(NAMED_BINS[user_bins])
     if isinstance(user_bins, Sequence | np.ndarray) and np.ndim(user_bins) > 0:
-        edges = increasing(user_bins, label)
-        return BinRule(len(edges) + 1, edges)
+        return increasing(user_bins, label)
     if (
         isinstance(user_bins, bool)
         or not isinstance(user_bins, int | np.integer)
         or user_bins < 2
     ):
         raise InvalidInput(
-            f"{label}: expected an integer >= 2, 'quartile', 'decile' or edges, got "
-            f"{user_bins!r}; a single bin leaves nothing to explain"
+            f"{label}: expected an integer >= 2 or edges, got {user_bins!r}; a single "
+            "bin leaves nothing to explain"
         )
-    return BinRule(int(user_bins))
+    return int(user_bins)
 
 
 def increasing(user_edges: Any, label: str) -> Array:
@@ -326,9 +301,9 @@ class BinnedColumn:
             self.pieces,
             inside,
             outside,
-            np.exp(log_in - log_weight),
-            np.exp(log_out - log_weight),
-            log_weight,
+            alpha=np.exp(log_in - log_weight),
+            complement=np.exp(log_out - log_weight),
+            log_weight=log_weight,
         )
 
     def _near(self, x: Values, widths: Values, own: Positions) -> Tilt:
@@ -447,8 +422,9 @@ def columns_of(
         if one:
             columns.append(BinnedColumn.of_codes(*codes_of(values, column)))
             continue
-        edges = rule.inner_edges(values[~np.isnan(values)])
-        columns.append(BinnedColumn.of_data(values, edges, asked=rule.n_bins))
+        edges = inner_edges_of(rule, values[~np.isnan(values)])
+        asked = rule if isinstance(rule, int) else len(rule) + 1
+        columns.append(BinnedColumn.of_data(values, edges, asked=asked))
     return columns if weights == "frequency" else [each.alike for each in columns]
 
 

@@ -69,9 +69,9 @@ class NormalColumn:
         missing: float = 0.0,
     ) -> NormalColumn:
         """Bins of the same mass 1/B under N(μ, σ²), unless edges are given."""
-        edges = rule.edges
-        if edges is None:
-            edges = mean + scale * ndtri(np.arange(1, rule.n_bins) / rule.n_bins)
+        if not isinstance(rule, int):
+            return cls(mean, scale, rule, unit, missing)
+        edges = mean + scale * ndtri(np.arange(1, rule) / rule)
         return cls(mean, scale, edges, unit, missing)
 
     @cached_property
@@ -204,7 +204,7 @@ class GaussianLaw(LimeLaw):
         kernel_width : float, optional
             ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): what the ``lime`` package has,
             0.75 √D, in units of the scale.
-        n_bins : int, str, mapping or sequence
+        n_bins : int, mapping or sequence
             Bins of the same mass, at least 2, or inner edges; of one column or of all,
             as for :meth:`TabularLaw.from_data`.
         labels : Labels, optional
@@ -266,7 +266,7 @@ class GaussianLaw(LimeLaw):
             Usually the rows that the model was fitted on.
         schema : TableSchema, optional
             What the columns are, if some are categories.
-        n_bins : int, str, mapping or sequence
+        n_bins : int, mapping or sequence
             Bins of a column of numbers, at least 2, or inner edges; of one column or of
             all, as for :meth:`TabularLaw.from_data`.
         kernel_width : float, optional
@@ -305,7 +305,12 @@ class GaussianLaw(LimeLaw):
         cls, columns: tuple[LimeColumn, ...], width: float | None, labels: Labels
     ) -> GaussianLaw:
         if width is None:
-            width = 0.75 * math.sqrt(sum(map(_extent, columns)))
+            # (σ / u)²; 1 for columns that are not normal
+            extents = (
+                (own.scale / own.unit) ** 2 if isinstance(own, NormalColumn) else 1.0
+                for own in columns
+            )
+            width = 0.75 * math.sqrt(sum(extents))
         return cls(columns, read_positive(width, "kernel_width"), labels)
 
     def notes(self, points: Points) -> tuple[str, ...]:
@@ -318,13 +323,6 @@ class GaussianLaw(LimeLaw):
             if isinstance(column, NormalColumn)
             and (count := int((column.distance(x) > FEW_BEYOND).sum())) > 0
         )
-
-
-def _extent(column: LimeColumn) -> float:
-    """(σ / u)²; 1 for columns that are not normal."""
-    if isinstance(column, NormalColumn):
-        return (column.scale / column.unit) ** 2
-    return 1.0
 
 
 def _of_each(given: Any, label: str, names: Sequence[str]) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Literal, Protocol, Self, TypeAlias, final
+from typing import Final, Protocol, Self, final
 
 import numpy as np
 from scipy.special import logsumexp
@@ -512,10 +511,8 @@ class GlimeLaw(LimeLaw):
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
         """Those of the law with C = 1; of its own width where they are infinite."""
-        own, none = (
-            np.where(np.isinf(widths), self.kernel_width, widths),
-            np.zeros(len(points)),
-        )
+        own = np.where(np.isinf(widths), self.kernel_width, widths)
+        none = np.zeros(len(points))
         tilts = self.law.tilts(points, own)
         return tuple([replace(tilt, log_weight=none) for tilt in tilts])
 
@@ -528,30 +525,3 @@ class GlimeLaw(LimeLaw):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.law!r})"
-
-
-# ---- Kernel widths: those of the literature
-
-
-WidthConvention: TypeAlias = Literal["package", "paper"]
-KernelWidth: TypeAlias = float | WidthConvention | None
-
-
-def default_kernel_width(
-    n_columns: int, convention: WidthConvention = "package"
-) -> float:
-    """The kernel width that LIME has where none is given."""
-    if convention == "package":
-        return 0.75 * math.sqrt(n_columns)
-    if convention == "paper":
-        return math.sqrt(0.75 * n_columns)
-    raise InvalidInput(
-        f"kernel_width: expected a number > 0, 'package' or 'paper', got {convention!r}"
-    )
-
-
-def read_kernel_width(user_width: KernelWidth, n_columns: int) -> float:
-    """ν."""
-    if user_width is None or isinstance(user_width, str):
-        return default_kernel_width(n_columns, user_width or "package")
-    return read_positive(user_width, "kernel_width")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
@@ -20,7 +21,7 @@ from propopt.lime.laws.binned_columns import (
     read_data,
 )
 from propopt.lime.laws.given_bins import given_columns
-from propopt.lime.laws.lime_law import KernelWidth, LimeLaw, read_kernel_width
+from propopt.lime.laws.lime_law import LimeLaw
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
@@ -140,7 +141,7 @@ class TabularLaw(LimeLaw):
     def of(
         cls,
         columns: Sequence[BinnedColumn],
-        kernel_width: KernelWidth = None,
+        kernel_width: float | None = None,
         labels: Labels | None = None,
     ) -> TabularLaw:
         """The law of bins; without a width it is the package's, 0.75 √D.
@@ -149,12 +150,13 @@ class TabularLaw(LimeLaw):
         ----------
         columns : sequence of BinnedColumn (D,)
             The bins.
-        kernel_width : float, "package" or "paper", optional
-            ν > 0; 0.75 √D, or √(0.75 D).
+        kernel_width : float, optional
+            ν > 0; by default the package's, 0.75 √D.
         labels : Labels, optional
             Names of the columns.
         """
-        width = read_kernel_width(kernel_width, len(columns))
+        own = 0.75 * math.sqrt(len(columns)) if kernel_width is None else kernel_width
+        width = read_positive(own, "kernel_width")
         return cls(tuple(columns), width, Labels() if labels is None else labels)
 
     @classmethod
@@ -164,7 +166,7 @@ class TabularLaw(LimeLaw):
         schema: TableSchema | None = None,
         *,
         n_bins: BinsOfColumns = 4,
-        kernel_width: KernelWidth = None,
+        kernel_width: float | None = None,
         weights: BinWeights = "frequency",
         categorical: Sequence[Hashable] = (),
     ) -> TabularLaw:
@@ -180,12 +182,12 @@ class TabularLaw(LimeLaw):
             The table.
         schema : TableSchema, optional
             What its columns are, if some are categories.
-        n_bins : int, str, mapping or sequence
-            Bins between quantiles of a column of numbers, at least 2; ``"quartile"``,
-            ``"decile"``; or inner edges. A mapping has them by names of columns (4 for
-            others), a sequence one for each of D columns. Equal quantiles make fewer.
-        kernel_width : float, "package" or "paper", optional
-            ν > 0; by default the package's 0.75 √D, and ``"paper"`` is √(0.75 D).
+        n_bins : int, mapping or sequence
+            Bins between quantiles of a column of numbers, at least 2; or inner edges. A
+            mapping has them by names of columns (4 for others), a sequence one for each
+            of D columns. Equal quantiles make fewer.
+        kernel_width : float, optional
+            ν > 0; by default the package's, 0.75 √D; the paper has √(0.75 D).
         weights : {"frequency", "uniform"}
             Whether a bin is drawn as often as it is in the data, as by the package, or
             all of a column that have data alike, as in the paper.
@@ -216,7 +218,7 @@ class TabularLaw(LimeLaw):
         data: Any = None,
         schema: TableSchema | None = None,
         names: Sequence[str] | None = None,
-        kernel_width: KernelWidth = None,
+        kernel_width: float | None = None,
     ) -> TabularLaw:
         """The law of bins that are given, by columns; what is not given is of data.
 
@@ -260,7 +262,7 @@ class TabularLaw(LimeLaw):
         names : sequence of str, optional
             Names of the D columns in order; by default those of the data, the schema,
             or the edges and categories in the order in which they are given.
-        kernel_width : float, "package" or "paper", optional
+        kernel_width : float, optional
             ν > 0; as for :meth:`from_data`.
 
         Raises

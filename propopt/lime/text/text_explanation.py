@@ -28,10 +28,7 @@ from propopt.lime.text.text_diagnosis import (
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_reading import (
-    ExplainedDocument,
-    TextLaw,
-)
+from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
 from propopt.lime.text.text_samples import SampledWords, WordMeans
 from propopt.results.certain import plural
 from propopt.structures.subsets.sets import SetFunction
@@ -323,9 +320,7 @@ class TextLimeExplanation(
         return run.coefficients[0], run.standard_deviations[0]
 
     def path(
-        self,
-        row: Hashable | None = None,
-        bandwidths: ArrayLike | None = None,
+        self, row: Hashable | None = None, bandwidths: ArrayLike | None = None
     ) -> BandwidthPath:
         """Coefficients of a document at many bandwidths; the model is not asked again.
 

@@ -21,11 +21,7 @@ from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
 from propopt.lime.expectations import ExchangeableBits
 from propopt.structures.subsets.conjunctions import Enumerated
-from propopt.structures.subsets.sets import (
-    SetFunction,
-    SizeMeans,
-    random_sets,
-)
+from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.tables.documents import Document
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -212,13 +210,3 @@ def test_a_row_where_a_model_is_not_what_it_was_read_as_is_sampled(forest, table
     assert not odd.is_exact
     assert "differs" in odd.reason
     assert lime.limits(table[:1]).is_exact
-
-
-def test_another_law_has_draws_and_tables_of_its_own(forest, table):
-    lime = LimeExplainer(forest, table).limits(table[:3])
-    law = lime.law.from_data(table, n_bins=3)
-    other, fresh = replace(lime.subject, law=law), limits(forest, table[:3], law)
-    assert lime.subject.common is not None
-    assert other.common.columns is not lime.subject.common.columns
-    assert (other.limits().coefficients == fresh.coefficients).all()
-    assert (lime.subject.limits().coefficients == lime.coefficients).all()

@@ -197,7 +197,7 @@ def test_each_rule_keeps_its_own_columns():
         (lambda x: expected(x, None, 100), "give f at the rows"),
         (lambda x: expected(x, np.ones(1), 1), "n_samples"),
         (lambda x: expected(x, np.ones(1), 100, ridge=-1.0), "ridge"),
-        (lambda x: kept_columns(x, 1, "lasso"), "how: expected one of auto"),
+        (lambda x: kept_columns(x, 1, "lasso"), "how: expected 'auto'"),
         (
             lambda x: single_run(BUMP.value, fixture.law(1.0), ROW, x, None, 100),
             "give f at the rows",
