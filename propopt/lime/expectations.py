@@ -136,9 +136,6 @@ class ExchangeableBits:
         return (1.0 - part) * apart + part * self.along[:, None], apart
 
 
-# ---- Bits that are independent under the weighted law
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class IndependentBits:
@@ -459,9 +456,6 @@ def with_bins(
     return bins if (bins.missing >= 0) == (own.missing >= 0) else None
 
 
-# ---- Means of a function over the bins of a column, the other columns as LIME has them
-
-
 def profile_means(
     limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
 ) -> Array:
@@ -475,9 +469,6 @@ def profile_means(
     means = np.full((len(points), len(column.bins)), np.nan)
     means[:, column.place(values)] = inside.reshape(len(points), len(values))
     return means
-
-
-# ---- Coefficients of two columns in each cell of their bins
 
 
 def cell_coefficients(

@@ -17,9 +17,6 @@ from propopt.structures.products.normals import LOG_TAIL, Normals, normal_nodes
 from propopt.structures.products.sums import SumOfProducts
 
 
-# ---- How well a surrogate on bits follows its function, and where it gets it from
-
-
 def effective_share(
     law: LimeLaw, points: Points, widths: Values | None = None
 ) -> Values:

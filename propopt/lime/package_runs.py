@@ -110,12 +110,6 @@ def package_run(
 # ---- Many runs of the package, and the theory of each
 
 
-_INTERCEPT: Final = "(intercept)"
-
-Coefficients: TypeAlias = Array
-"""The intercept and the coefficients, (1 + D,)."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class PackageComparison:
@@ -145,26 +139,26 @@ class PackageComparison:
     """
 
     runs: Array
-    expected: Coefficients
-    without: Mapping[str, Coefficients]
+    expected: Array
+    without: Mapping[str, Array]
     labels: tuple[str, ...]
 
     @property
-    def mean(self) -> Coefficients:
+    def mean(self) -> Array:
         """Of the runs."""
         return np.asarray(self.runs.mean(axis=0))
 
     @property
-    def error(self) -> Coefficients:
+    def error(self) -> Array:
         """The standard error of the mean."""
         return error_of_blocks(self.runs)
 
     @property
-    def z(self) -> Coefficients:
+    def z(self) -> Array:
         """How many errors the mean is off what is expected; 0 where nothing moves."""
         return self.z_of(self.expected)
 
-    def z_of(self, coefficients: Coefficients) -> Coefficients:
+    def z_of(self, coefficients: Array) -> Array:
         """How many errors the mean is off any coefficients (1 + D,)."""
         error = self.error
         moves = error > 1e-12 * np.abs(self.mean).max(initial=0.0)
@@ -195,7 +189,7 @@ class PackageComparison:
         for name in ("leverage", "frequencies", "width"):
             if name in self.without:
                 columns[name] = self.expected - self.without[name]
-        return pd.DataFrame(columns, index=pd.Index([_INTERCEPT, *self.labels]))
+        return pd.DataFrame(columns, index=pd.Index(["(intercept)", *self.labels]))
 
 
 def _seeds(n_runs: int, rng: int) -> range:

@@ -698,9 +698,6 @@ def _rounding(function: TabledMeans, widths: Values) -> Array:
     return np.repeat(size[:, None], d, axis=1)
 
 
-# ---- Coefficients of the words of one document as functions of the bandwidth
-
-
 _DIRECTIONS, _ALL = 25, 70
 """Of weights, in 50 bandwidths and in all of them."""
 

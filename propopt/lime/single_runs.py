@@ -384,9 +384,6 @@ def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths
     return kept
 
 
-# ---- Whether one run says what the limit says: its columns, their order, their signs
-
-
 def ranking_chances(
     run: SingleRun,
     coefficients: Attributions,  # shape (n, D)
@@ -515,9 +512,6 @@ def _pulls(
     of_level = (varies + (part * bits.off_mean[0]) ** 2) / (k * level)
     of_rest = (k - 1.0) / (d - 1.0) * bits.spread / apart
     return np.asarray(weights * (1.0 + of_level + of_rest))
-
-
-# ---- What LIME on a text gives with n samples, in the mean of runs
 
 
 def expected_run(

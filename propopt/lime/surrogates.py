@@ -440,9 +440,6 @@ def _estimates(
     return slopes, fit.means, fit.means - (alpha * slopes).sum(axis=-1)
 
 
-# ---- What a function is read as, believed once it is what the function answers
-
-
 def checked_products(
     function: Function, reference: Points, points: Points, labels: Labels
 ) -> SumOfProducts | Reason:

@@ -282,9 +282,6 @@ class RowsEvidence(Evidence):
         return exact.function.slopes(means.mean)[1]
 
 
-# ---- One thing that a reader of coefficients has to know, and one that was looked for
-
-
 NOTE: Final = 0.25
 """Severities from here on mislead; what has less is a note."""
 

@@ -164,9 +164,6 @@ def _told_apart(edges: Array) -> list[str]:
     return [f"{edge:.17g}" for edge in edges]
 
 
-# ---- The law of tabular LIME: quantile bins, and weights by agreement of bins
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
@@ -356,9 +353,6 @@ def _deviation(part: Array) -> float:
         return float(part.std())
     scale = 2.0 ** np.floor(np.log2(size))
     return float((part / scale).std() * scale)
-
-
-# ---- Columns whose samples are weighted by bits alone
 
 
 def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:

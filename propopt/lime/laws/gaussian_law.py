@@ -40,9 +40,6 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- Normal samples, weighted by their distance from the row
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class NormalColumn:

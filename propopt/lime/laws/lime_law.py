@@ -176,9 +176,6 @@ class FactorMeans:
         return np.asarray(np.sum([tilt.log_weight for tilt in self.tilts], axis=0))
 
 
-# ---- What a law of LIME knows of one column
-
-
 class LimeColumn(Protocol):
     """One column: its bins, and its weighted law around values."""
 
@@ -303,9 +300,6 @@ def draws_at(
 
 _SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
 """So many of a column stay near the processor."""
-
-
-# ---- A law of LIME: columns, a kernel width and names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -451,9 +445,6 @@ class LimeLaw:
             f"{type(self).__name__}({plural(len(self.columns), 'column')}, "
             f"{plural(n_bins, 'bin')}, kernel_width={self.kernel_width:.4g})"
         )
-
-
-# ---- GLIME: samples of the weighted neighbourhood itself, with weights of one
 
 
 @final

@@ -105,9 +105,6 @@ def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> BinnedColumn:
     return BinnedColumn.of_codes(values, frequencies, words)
 
 
-# ---- The law of tabular LIME
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularLaw(LimeLaw):
@@ -341,9 +338,6 @@ class TabularLaw(LimeLaw):
         ("1 row has values beyond all that are drawn, ...: 'x0'",)
         """
         return notes_of_bins(self.names, self.columns, points)
-
-
-# ---- The same bins with weights by distance
 
 
 @final

@@ -36,9 +36,6 @@ from propopt.tables.documents import Document
 from propopt.tables.frames import Labels
 
 
-# ---- What is shown of LIME on texts: highlighted words for notebooks
-
-
 def marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
     """A document with its words in shades, and what is known of it."""
     row = explanation.rows[n]
@@ -63,9 +60,6 @@ ROWS_SHOWN: Final = 3
 """Documents with highlighted words on a card."""
 
 
-# ---- What LIME is asked about texts: a function, a law, documents
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class TextSubject:
@@ -86,9 +80,6 @@ class TextSubject:
             documents=tuple(self.documents[n] for n in rows),
             means=tuple(self.means[n] for n in rows),
         )
-
-
-# ---- Single runs of LIME on texts, with n samples each
 
 
 @final
