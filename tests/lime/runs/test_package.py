@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lime_functions import Known, bump_at, product_of
+from lime_fixture import powers
+from lime_functions import Known, bump_at
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -49,7 +50,7 @@ def runs_of(explainers, row, predict, **settings):
     return np.array(runs)
 
 
-PRODUCT = Known(product_of([(1.0, [0, 1]), (-0.3, [0])], 2))
+PRODUCT = Known(powers([1.0, -0.3], [[0, 1], [0, -1]], n_columns=2))
 """x_1 (x_2 − 0.3)."""
 ROW = np.array([0.9, 0.1])
 
