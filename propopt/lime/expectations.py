@@ -136,43 +136,6 @@ class ExchangeableBits:
         return (1.0 - part) * apart + part * self.along[:, None], apart
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class IndependentBits:
-    """Bits of the columns of a table: Cov_Q(z) = diag(α_j (1 − α_j))."""
-
-    alpha: Array  # (n, D): Q(z_j = 1)
-    log_weight: Values  # (n,): log E π
-
-    def at(self, rows: slice | Positions, /) -> IndependentBits:
-        """Those of some situations."""
-        return IndependentBits(self.alpha[rows], self.log_weight[rows])
-
-    @property
-    def variances(self) -> Array:
-        """α_j (1 − α_j), (n, D)."""
-        return np.asarray(self.alpha * (1.0 - self.alpha))
-
-    def covariances(self, coefficients: Attributions, /) -> Array:
-        """α_j (1 − α_j) b_j, (n, D)."""
-        return np.asarray(self.variances * coefficients)
-
-    def solved(
-        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
-    ) -> Array:
-        """x_j / (α_j (1 − α_j) + ρ), (n, S, D)."""
-        return np.asarray(self._steepness(penalty, kept)[:, None] * vectors)
-
-    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
-        """α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
-        return np.asarray(self._steepness(penalty, kept) * self.variances)
-
-    def _steepness(self, penalty: Values, kept: Truths | None) -> Array:
-        with np.errstate(over="ignore"):
-            steep = 1.0 / (self.variances + penalty[:, None])
-        return steep if kept is None else np.where(kept, steep, 0.0)
-
-
 # ---- What LIME tends to for a sum of products, exactly
 
 
@@ -203,7 +166,7 @@ class Limits:
             evaluations=sum(part.evaluations for part in parts),
         )
 
-    def at(self, rows: slice | Positions) -> Limits:
+    def at(self, rows: slice | Positions, /) -> Limits:
         """Those of some situations."""
         return replace(self, **{k: own[rows] for k, own in self.arrays.items()})
 
@@ -211,11 +174,6 @@ class Limits:
     def arrays(self) -> dict[str, Any]:
         """What is of situations."""
         return {k: x for k, x in vars(self).items() if isinstance(x, np.ndarray)}
-
-    @property
-    def bits(self) -> IndependentBits:
-        """The moments of bits."""
-        return IndependentBits(self.alpha, self.log_weight)
 
     @property
     def intercept(self) -> Values:
@@ -231,10 +189,36 @@ class Limits:
     def r2(self, variance: Values) -> Values:
         """The share of Var_Q f that the surrogate explains, (n,); 1 where f is flat."""
         # Σ_j α_j (1 − α_j) β_j²: the variance of the surrogate under Q
-        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
+        parts = self.variances * self.coefficients**2
         explained = parts.sum(axis=1)
         total = np.maximum(variance, explained)
         return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
+
+    # ---- moments of bits, which are independent: Cov_Q(z) = diag(α_j (1 − α_j))
+
+    @property
+    def variances(self) -> Array:
+        """α_j (1 − α_j), (n, D)."""
+        return np.asarray(self.alpha * (1.0 - self.alpha))
+
+    def covariances(self, coefficients: Attributions, /) -> Array:
+        """α_j (1 − α_j) b_j, (n, D)."""
+        return np.asarray(self.variances * coefficients)
+
+    def solved(
+        self, vectors: Array, penalty: Values, kept: Truths | None = None, /
+    ) -> Array:
+        """x_j / (α_j (1 − α_j) + ρ), (n, S, D)."""
+        return np.asarray(self._steepness(penalty, kept)[:, None] * vectors)
+
+    def share_left(self, penalty: Values, kept: Truths | None = None, /) -> Array:
+        """α_j (1 − α_j) / (α_j (1 − α_j) + ρ), (n, D)."""
+        return np.asarray(self._steepness(penalty, kept) * self.variances)
+
+    def _steepness(self, penalty: Values, kept: Truths | None) -> Array:
+        with np.errstate(over="ignore"):
+            steep = 1.0 / (self.variances + penalty[:, None])
+        return steep if kept is None else np.where(kept, steep, 0.0)
 
 
 @final

@@ -15,7 +15,7 @@ from propopt.base.checks import known_word, read_count, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
-from propopt.lime.expectations import ExchangeableBits, IndependentBits, Limits
+from propopt.lime.expectations import ExchangeableBits, Limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.surrogates import (
     RUN_DRAWS,
@@ -107,7 +107,7 @@ class FiniteFit:
 
     beta: Attributions  # (n, D): β, of infinitely many
     mean: Values  # (n,): E_Q f
-    bits: IndependentBits | ExchangeableBits  # their moments: α, S and log C
+    bits: Limits | ExchangeableBits  # their moments: α, S and log C
     values: Values | None  # (n,): f(ξ); None where the row itself is no sample
     n_samples: int  # samples, the row itself included where it is one
     ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
@@ -345,7 +345,7 @@ def expected(
         )
     own = values if first_row else None
     return FiniteFit(
-        limits.coefficients, limits.mean, limits.bits, own, n_samples, ridge, kept
+        limits.coefficients, limits.mean, limits, own, n_samples, ridge, kept
     )
 
 
@@ -377,7 +377,7 @@ def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths
     read_count(n_kept, "n_kept")
     chosen, sizes = known_word(how, Selection, "how"), np.abs(limits.coefficients)
     if chosen == "forward_selection" or (chosen == "auto" and n_kept <= _FEW):
-        sizes = sizes * np.sqrt(limits.alpha * (1.0 - limits.alpha))
+        sizes = sizes * np.sqrt(limits.variances)
     order = np.argsort(-sizes, axis=1, kind="stable")
     kept = np.zeros(sizes.shape, dtype=bool)
     np.put_along_axis(kept, order[:, :n_kept], True, axis=1)

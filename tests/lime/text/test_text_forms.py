@@ -9,7 +9,7 @@ import pytest
 
 from papers.lime.text_constants import TextConstants
 from propopt.base.errors import InvalidInput
-from propopt.lime.expectations import ExchangeableBits, IndependentBits
+from propopt.lime.expectations import ExchangeableBits, Limits
 from propopt.lime.paths import TabledMeans, word_path
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
@@ -154,7 +154,7 @@ def exchangeable():
 def independent():
     alpha = RNG.uniform(0.1, 0.9, (3, D))
     masses = np.where(SETS == 1.0, alpha[:, None], 1.0 - alpha[:, None]).prod(axis=2)
-    return IndependentBits(alpha, np.array([-1.0, 0.0, 2.0])), masses
+    return Limits(alpha, alpha[:, 0], alpha, np.array([-1.0, 0.0, 2.0])), masses
 
 
 @pytest.mark.parametrize("kind", [exchangeable, independent])
