@@ -310,7 +310,7 @@ class CommonDraws:
 # ---- Limits of LIME for functions that can only be called, with standard errors
 
 
-N_BLOCKS: Final = 20
+LIME_BLOCKS: Final = 20
 """Each with an estimate of its own: their scatter is the error, known to a sixth."""
 
 DRAWS_PER_TERM: Final = 4
@@ -358,10 +358,10 @@ def estimate_limits(
     with progress_bar("lime", len(points), progress) as bar, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:
-            size, rng = n_draws // N_BLOCKS, stream_of(draws.seed, k)
-            uniforms = stratified_uniforms(N_BLOCKS, size, points.shape[1], rng)
+            size, rng = n_draws // LIME_BLOCKS, stream_of(draws.seed, k)
+            uniforms = stratified_uniforms(LIME_BLOCKS, size, points.shape[1], rng)
             # terms of what varies beside bits, as many as other blocks have draws for
-            room = (N_BLOCKS - 1) * size // (DRAWS_PER_TERM * points.shape[1]) - 2
+            room = (LIME_BLOCKS - 1) * size // (DRAWS_PER_TERM * points.shape[1]) - 2
             n_outside = max(0, min(room, MOST_OUTSIDE))
             parts = []
             for some in _blocks(len(points), uniforms, n_outside):
@@ -396,14 +396,14 @@ def _joined(parts: Sequence[Array]) -> Array:
 def _cost(points: Points, n_samples: int) -> DrawCost:
     """What draws around points cost; coefficients take the fewest of them."""
     n_columns = points.shape[1]
-    fewest = 2 * (n_columns + 1) + N_BLOCKS
+    fewest = 2 * (n_columns + 1) + LIME_BLOCKS
     if read_count(n_samples, "n_samples") < fewest:
         raise InvalidInput(
             f"n_samples: {n_samples} samples are too few for the coefficients of "
             f"{n_columns} columns; give at least {fewest}"
         )
-    fewest = N_BLOCKS * -(-fewest // N_BLOCKS)
-    return DrawCost(len(points), fewest=fewest, step=N_BLOCKS)
+    fewest = LIME_BLOCKS * -(-fewest // LIME_BLOCKS)
+    return DrawCost(len(points), fewest=fewest, step=LIME_BLOCKS)
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
@@ -412,7 +412,9 @@ def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
     row_bytes = 3 * n_terms * uniforms.nbytes
     width = n_terms * uniforms.shape[2]
     label = f"fits of {width} terms to {uniforms[..., 0].size} samples"
-    require_memory(row_bytes + 24.0 * N_BLOCKS * width**2, label, "use fewer samples")
+    require_memory(
+        row_bytes + 24.0 * LIME_BLOCKS * width**2, label, "use fewer samples"
+    )
     return list(AT_ONCE.blocks(n_rows, row_bytes))
 
 

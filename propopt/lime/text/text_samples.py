@@ -20,7 +20,7 @@ from propopt.base.errors import InvalidInput
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
 from propopt.lime.single_runs import WordDraws
-from propopt.lime.surrogates import DRAWS_PER_TERM, N_BLOCKS
+from propopt.lime.surrogates import DRAWS_PER_TERM, LIME_BLOCKS
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.losses.faithfulness import error_of_blocks, relative_size
 from propopt.structures.subsets.sets import SetFunction, random_sets, sets_of_size
@@ -91,7 +91,7 @@ def controls(
 # ---- Which sets of words are asked for: all of some sizes, samples of the others
 
 
-FEWEST_SETS: Final = 5 * N_BLOCKS
+FEWEST_SETS: Final = 5 * LIME_BLOCKS
 """Samples."""
 
 _ELSEWHERE: Final = 0.1
@@ -133,18 +133,18 @@ class SizePlan:
             full[np.argmax(n_sets)] = False
         chances = np.where(full, 0.0, likely)
         left = max(n_samples - int(n_sets[full].sum()), FEWEST_SETS)
-        return cls(n_words, full, chances / chances.sum(), -(-left // N_BLOCKS))
+        return cls(n_words, full, chances / chances.sum(), -(-left // LIME_BLOCKS))
 
     @property
     def cost(self) -> DrawCost:
         """Texts that the model is given."""
         n_full = int(comb(self.n_words, np.flatnonzero(self.full)).sum())
-        return DrawCost(1, once=n_full, fewest=FEWEST_SETS, step=N_BLOCKS)
+        return DrawCost(1, once=n_full, fewest=FEWEST_SETS, step=LIME_BLOCKS)
 
     @property
     def evaluations(self) -> int:
         """Of all of them."""
-        return self.cost.of(N_BLOCKS * self.block_size)
+        return self.cost.of(LIME_BLOCKS * self.block_size)
 
     def within(self, max_evaluations: int, law: TextLaw) -> SizePlan:
         """This one, or one of fewer samples; refused if none takes so few texts."""
@@ -200,7 +200,7 @@ class SampledWords(Sampler):
     @property
     def n_draws(self) -> int:  # type: ignore[override]
         """Samples, all blocks together."""
-        return N_BLOCKS * self.plan.block_size
+        return LIME_BLOCKS * self.plan.block_size
 
     @property
     def cost(self) -> DrawCost:
@@ -219,10 +219,10 @@ class SampledWords(Sampler):
         return np.concatenate(bits), np.concatenate(values)
 
     def extended(self, n_draws: int) -> SampledWords:
-        plan = replace(self.plan, block_size=n_draws // N_BLOCKS)
+        plan = replace(self.plan, block_size=n_draws // LIME_BLOCKS)
         more = replace(plan, block_size=plan.block_size - self.plan.block_size)
         rng = stream_of(self.seed, self.n_batches)
-        sets = [more.draw(rng) for _ in range(N_BLOCKS)]
+        sets = [more.draw(rng) for _ in range(LIME_BLOCKS)]
         new = _answered(sets, self.evaluate(np.concatenate([z for z, _ in sets])))
         both = zip(self.asked, new, strict=True)
         asked = tuple(
@@ -338,7 +338,7 @@ def estimate_words(
         [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
     )
     rng = stream_of(seed, 0)
-    sets = [plan.draw(rng) for _ in range(N_BLOCKS)]
+    sets = [plan.draw(rng) for _ in range(LIME_BLOCKS)]
     every = np.concatenate([whole, *(z for z, _ in sets)])
     # together: a call costs more than its texts
     answers = np.asarray(evaluate(every), float)

@@ -407,3 +407,4 @@ def test_a_plan_asks_for_what_it_says(d, n):
     assert plan.full[-1] == (d <= n / 10)
     assert plan.chances.sum() == pytest.approx(1.0)
     assert (plan.chances[plan.full] == 0.0).all()
+    assert (plan.chances[~plan.full] >= 0.1 / d).all()  # a tenth evenly
