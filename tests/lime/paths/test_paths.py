@@ -16,6 +16,7 @@ from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.paths import (
     REACH,
+    ColumnRoots,
     adaptive,
     bandwidth_path,
     sign_changes,
@@ -65,6 +66,10 @@ def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
     assert len(path.sign_changes[1].widths) == 1
     assert path.sign_changes[1].nearest(1.0) == path.sign_changes[1].widths[0]
     assert path.sign_changes is path.sign_changes
+    # the nearest is so by ratio
+    two = ColumnRoots(0, np.array([1.0, 16.0]), np.ones(2, bool), np.array([1, -1, 1]))
+    assert two.nearest(6.0) == 16.0
+    assert [two.sign_at(width) for width in (0.5, 6.0, 20.0)] == [1, -1, 1]
     # and a neighbourhood has the roots of its law
     glime = sign_changes(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
     np.testing.assert_allclose(glime[1].widths, result[1].widths, rtol=1e-7)
