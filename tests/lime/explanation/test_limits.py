@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 
@@ -204,3 +204,14 @@ def test_columns_that_a_model_ignores_have_exactly_zero(table):
         result = limits(model, table[:20], data=table)
         zero = result.coefficients == 0.0
         assert (zero == np.isin(np.arange(4), unused)).all()
+
+
+def test_knots_behind_a_scaler_are_where_the_table_has_them(rng):
+    X = rng.normal(1e6, 3.0, (200, 2))
+    model = make_pipeline(StandardScaler(), SplineTransformer(n_knots=4), Ridge(0.1))
+    products = po.wrap(model.fit(X, X[:, 0]), data=X).products
+    for factors in products.factors:
+        for column, knots in zip(factors.column, factors.knots, strict=True):
+            own = model[1].bsplines_[column].t * model[0].scale_[column]
+            expected = np.unique(own + model[0].mean_[column])
+            assert knots == pytest.approx(expected, rel=1e-14)

@@ -74,6 +74,26 @@ def test_the_inverse_is_one_and_norms_are_those_of_the_matrix(nu):
             assert TextLaw(nu).inverse_norm(d) == pytest.approx(1 / least, rel=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("d", "nu"), [(2, 0.06), (2, 0.1), (3, 0.05), (4, 0.02), (29, 0.01)]
+)
+def test_moments_of_bits_have_the_digits_that_many_have(d, nu):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(400):
+        shares = [mpmath.sqrt(mpmath.mpf(m) / d) for m in range(d)]
+        w = [mpmath.exp(-((1 - r) ** 2) / (2 * mpmath.mpf(nu) ** 2)) for r in shares]
+
+        def mean(g):
+            return mpmath.fsum(w[m] * g(m) for m in range(d)) / mpmath.fsum(w)
+
+        level = mean(lambda m: m)
+        along = float(mean(lambda m: (m - level) ** 2) / d)
+        apart = float(mean(lambda m: m * (d - m)) / (d * (d - 1)))
+    bits = TextLaw(nu).bits(d)
+    assert bits.along[0] == pytest.approx(along, rel=1e-11, abs=0.0)
+    assert bits.apart[0] == pytest.approx(apart, rel=1e-11, abs=0.0)
+
+
 def test_norms_are_bounded_in_the_number_of_words_and_shares_are_as_printed():
     assert TextLaw(0.25).inverse_norm(500) == pytest.approx(26.1, abs=0.05)
     assert TextLaw(10.0).inverse_norm(500) == pytest.approx(6.0, abs=0.05)

@@ -95,14 +95,6 @@ def test_limits_are_those_over_all_sets(tree, linear, output, bandwidth):
         assert row.standard_errors is None
 
 
-def test_what_is_not_read_is_asked_for_all_sets_of_few_words(linear):
-    result = text_limits(linear, TEXTS[:2])
-    assert result.sources[0] == "exact (all 64 sets of words)"
-    assert all("log_odds" in reason for reason in result.reasons)
-    beta = by_brute_force(lambda t: linear.predict_proba(t)[:, 1], TEXTS[0], 0.25)
-    np.testing.assert_allclose(result.coefficients[0], beta[1:], atol=1e-10)
-
-
 def test_one_documents_problem_does_not_lose_the_others(linear):
     series = pd.Series(["", "good", "?!", "not good food"], index=list("abcd"))
     result = text_limits(linear, series)
