@@ -51,7 +51,8 @@ def planted() -> Any:
         diagnosis = lime.diagnose(n_samples, progress=False)
         items = diagnosis.of(rule)
         severity = items[0].severity if items else np.nan
-        kind = "nothing" if not items else "note" if items[0].is_note else "finding"
+        named = "note" if items and items[0] in diagnosis.notes else "finding"
+        kind = named if items else "nothing"
         rows.append([rule, label, kind, severity, len(diagnosis.findings)])
     names = ["rule", "planted", "named as", "severity", "findings of all rules"]
     return pd.DataFrame(rows, columns=names).set_index("rule")

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.lime.laws.binned_columns import BinnedColumn, BinRule, binned_columns
+from propopt.lime.laws.binned_columns import (
+    BinnedColumn,
+    binned_columns,
+    inner_edges_of,
+)
 from propopt.lime.laws.gaussian_law import NormalColumn
 from propopt.lime.laws.lime_law import FactorMeans, InBins, LimeColumn, LimeLaw, Tilt
-from propopt.structures.products.sums import ROWS_AT_ONCE, FactorNumbers, SumOfProducts
+from propopt.structures.products.sums import ROWS_AT_ONCE, SumOfProducts
 
 
 # ---- Bits of which only the number of ones matters
@@ -132,20 +136,65 @@ class ExchangeableBits:
         return (1.0 - part) * apart + part * self.along[:, None], apart
 
 
-# ---- Bits that are independent under the weighted law
+# ---- What LIME tends to for a sum of products, exactly
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class IndependentBits:
-    """Bits of the columns of a table: Cov_Q(z) = diag(α_j (1 − α_j))."""
+class Limits:
+    """Coefficients of infinitely many samples, in n situations."""
 
+    # (n, D): β_j; exactly 0.0 where f does not depend on column j
+    coefficients: Attributions
+    mean: Values  # (n,): E_Q f
     alpha: Array  # (n, D): Q(z_j = 1)
-    log_weight: Values  # (n,): log E π
+    log_weight: Values  # (n,): log C, C = E π: the mean weight of a sample
+    standard_errors: Attributions | None = None
+    intercept_error: Values | None = None  # shape (n,)
+    n_draws: int = 0  # around each row, where they are estimated
+    evaluations: int = 0  # of the function
 
-    def at(self, rows: slice | Positions, /) -> IndependentBits:
+    @classmethod
+    def joined(cls, parts: Sequence[Limits]) -> Limits:
+        """Those of all situations of some parts, one part behind the other."""
+        names = parts[0].arrays
+        arrays = {k: np.concatenate([vars(own)[k] for own in parts]) for k in names}
+        return replace(
+            parts[0],
+            **arrays,
+            n_draws=max(part.n_draws for part in parts),
+            evaluations=sum(part.evaluations for part in parts),
+        )
+
+    def at(self, rows: slice | Positions, /) -> Limits:
         """Those of some situations."""
-        return IndependentBits(self.alpha[rows], self.log_weight[rows])
+        return replace(self, **{k: own[rows] for k, own in self.arrays.items()})
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """What is of situations."""
+        return {k: x for k, x in vars(self).items() if isinstance(x, np.ndarray)}
+
+    @property
+    def intercept(self) -> Values:
+        """β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
+        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
+        return np.asarray(self.mean - pulls)
+
+    @property
+    def at_row(self) -> Values:
+        """The surrogate at the row itself, where all bits are 1: Σ β, (n,)."""
+        return np.asarray(self.intercept + self.coefficients.sum(axis=1))
+
+    def r2(self, variance: Values) -> Values:
+        """The share of Var_Q f that the surrogate explains, (n,); 1 where f is flat."""
+        # Σ_j α_j (1 − α_j) β_j²: the variance of the surrogate under Q
+        parts = self.variances * self.coefficients**2
+        explained = parts.sum(axis=1)
+        total = np.maximum(variance, explained)
+        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
+
+    # ---- moments of bits, which are independent: Cov_Q(z) = diag(α_j (1 − α_j))
 
     @property
     def variances(self) -> Array:
@@ -172,84 +221,6 @@ class IndependentBits:
         return steep if kept is None else np.where(kept, steep, 0.0)
 
 
-# ---- What LIME tends to for a sum of products, exactly
-
-
-_OF_SITUATIONS: Final = (
-    "coefficients",
-    "mean",
-    "alpha",
-    "log_weight",
-    "standard_errors",
-    "intercept_error",
-)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Coefficients of infinitely many samples, in n situations."""
-
-    # (n, D): β_j; exactly 0.0 where f does not depend on column j
-    coefficients: Attributions
-    mean: Values  # (n,): E_Q f
-    alpha: Array  # (n, D): Q(z_j = 1)
-    log_weight: Values  # (n,): log C, C = E π: the mean weight of a sample
-    standard_errors: Attributions | None = None
-    intercept_error: Values | None = None  # shape (n,)
-    n_draws: int = 0  # around each row, where they are estimated
-    evaluations: int = 0  # of the function
-
-    @classmethod
-    def joined(cls, parts: Sequence[Limits]) -> Limits:
-        """Those of all situations of some parts, one part behind the other."""
-
-        def joined(name: str) -> Any:
-            arrays = [getattr(part, name) for part in parts]
-            return None if arrays[0] is None else np.concatenate(arrays)
-
-        return cls(
-            **{name: joined(name) for name in _OF_SITUATIONS},
-            n_draws=max(part.n_draws for part in parts),
-            evaluations=sum(part.evaluations for part in parts),
-        )
-
-    def at(self, rows: slice | Positions) -> Limits:
-        """Those of some situations."""
-        return replace(
-            self,
-            **{
-                name: getattr(self, name)[rows]
-                for name in _OF_SITUATIONS
-                if getattr(self, name) is not None
-            },
-        )
-
-    @property
-    def bits(self) -> IndependentBits:
-        """The moments of bits."""
-        return IndependentBits(self.alpha, self.log_weight)
-
-    @property
-    def intercept(self) -> Values:
-        """β_0 = E_Q f − Σ_j α_j β_j, (n,)."""
-        pulls = np.einsum("nd,nd->n", self.alpha, self.coefficients)
-        return np.asarray(self.mean - pulls)
-
-    @property
-    def at_row(self) -> Values:
-        """The surrogate at the row itself, where all bits are 1: Σ β, (n,)."""
-        return np.asarray(self.intercept + self.coefficients.sum(axis=1))
-
-    def r2(self, variance: Values) -> Values:
-        """The share of Var_Q f that the surrogate explains, (n,); 1 where f is flat."""
-        # Σ_j α_j (1 − α_j) β_j²: the variance of the surrogate under Q
-        parts = self.alpha * (1.0 - self.alpha) * self.coefficients**2
-        explained = parts.sum(axis=1)
-        total = np.maximum(variance, explained)
-        return np.divide(explained, total, out=np.ones(len(total)), where=total > 0)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class ExactLimits:
@@ -258,21 +229,17 @@ class ExactLimits:
     function: SumOfProducts  # f
     law: LimeLaw  # of the samples, bits and weights
 
-    def with_law(self, law: LimeLaw) -> ExactLimits:
-        """The limits under another law; tables of columns that stay are shared."""
-        other = replace(self, law=law)
-        vars(other)["_in_bins"] = self._in_bins
-        return other
-
     def of(self, points: Points, widths: Values | None = None) -> Limits:
-        """The limits at rows (n, D), each with the law's kernel width or its own (n,).
-
-        points (n, D), widths (n,).
-        """
+        """The limits at rows (n, D), each with the law's width or its own (n,)."""
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
         x, own = points[first], widths[first]
-        result = Limits.joined([self._block(x[k], own[k]) for k in self.blocks(len(x))])
+        parts = []
+        for some in self.blocks(len(x)):
+            means = self.factor_means(x[some], own[some])
+            mean, slopes = self.function.contrasts(*means.measures)
+            parts.append(Limits(slopes, mean, means.alpha.T, means.log_weight))
+        result = Limits.joined(parts)
         if len(first) == len(points):
             return result
         tilts = self.law.tilts(points, widths)
@@ -281,10 +248,7 @@ class ExactLimits:
         return Limits(result.coefficients[which], result.mean[which], alpha, log_weight)
 
     def _distinct(self, points: Points, widths: Values) -> tuple[Positions, Positions]:
-        """Situations of which all others repeat one, and which one each repeats.
-
-        Limits of tabular laws depend on bins alone, of the columns that f reads.
-        """
+        """Situations of which all others repeat one, and which one each repeats."""
         cells, every = self.law.cells(points), np.arange(len(points))
         if cells is points:
             return every, every
@@ -299,30 +263,14 @@ class ExactLimits:
         row_bytes = 8 * 8 * self.function.n_factors + self.function.row_bytes
         return ROWS_AT_ONCE.blocks(n, row_bytes)
 
-    def _block(self, points: Points, widths: Values) -> Limits:
-        means = self.factor_means(points, widths)
-        mean, coefficients = self.function.contrasts(*means.measures)
-        return Limits(coefficients, mean, means.alpha.T, means.log_weight)
-
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
-        """Means of the factors by the bits of their columns, in n situations.
-
-        points (n, D), widths (n,).
-        """
+        """Means of the factors by the bits of their columns, in n situations."""
         tilts = self.law.tilts(points, widths)
-        means = self.function.mixed(self._in_bins, tilts, len(points))
+        means = self.function.mixed(self.in_bins, tilts, len(points))
         return FactorMeans(tilts, self.function.column, *means)
 
-    def piece_means(self, j: int, tilt: Tilt) -> Iterator[tuple[FactorNumbers, Array]]:
-        """The factors of a column by their numbers, and their means in each piece."""
-        for (k, numbers, _), own in zip(
-            self.function.by_column, self._in_bins, strict=True
-        ):
-            if k == j:
-                yield numbers, own.of(tilt.pieces)
-
     @cached_property
-    def _in_bins(self) -> list[InBins]:
+    def in_bins(self) -> list[InBins]:
         """The factors of each column, by families."""
         return [InBins(factors) for _, _, factors in self.function.by_column]
 
@@ -331,12 +279,10 @@ class ExactLimits:
 
 
 def bit_steps(law: LimeLaw, points: Points) -> tuple[Array, Array]:
-    """How far each column moves where its bit turns on, (n, D), and its span.
+    """v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0], (n, D), and the span of bins.
 
-    v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0]: the coefficient of a linear function
-    is its slope times that. The span is the distance between the largest and the
-    smallest mean of a bin. Missing values have no part in either; NaN where a column
-    has nothing else.
+    The coefficient of a linear function is its slope times v_j. Missing values have no
+    part in either; NaN where a column has nothing else.
     """
     result = [_of_column(tilt) for tilt in law.tilts(points, law.widths(points))]
     steps, spans = (np.stack(part, axis=1) for part in zip(*result, strict=True))
@@ -372,10 +318,7 @@ def _mean(shares: Array, means: Array) -> Values:
 def bin_profiles(
     exact: ExactLimits, points: Points, widths: Values | None = None
 ) -> tuple[Array, ...]:
-    """h_j(b) = E_Q[f | V_j in bin b] of all columns, for all rows, (n, B_j) each.
-
-    NaN in bins that are never drawn from.
-    """
+    """h_j(b) = E_Q[f | V_j in b], (n, B_j) of each column; NaN of empty bins."""
     binned = binned_columns(exact.law)
     columns = tuple(column for column in binned if column is not None)
     if len(columns) < len(binned):
@@ -406,11 +349,11 @@ def _means(
     means = exact.factor_means(points, widths)
     total, slopes = exact.function.slopes(means.mean)
     profiles = [np.repeat(total[:, None], len(c.shares), axis=1) for c in columns]
-    for j in exact.function.columns.tolist():
-        for numbers, in_pieces in exact.piece_means(j, means.tilts[j]):
-            own = slopes[numbers]
-            profiles[j] += own.T @ in_pieces
-            profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
+    parts = zip(exact.function.by_column, exact.in_bins, strict=True)
+    for (j, numbers, _), factors in parts:
+        own = slopes[numbers]
+        profiles[j] += own.T @ factors.of(means.tilts[j].pieces)
+        profiles[j] -= np.einsum("un,un->n", own, means.mean[numbers])[:, None]
     return profiles
 
 
@@ -489,24 +432,18 @@ def with_bins(
     own = column
     if isinstance(own, NormalColumn):
         mean, scale, unit = own.mean, own.scale, own.unit
-        return NormalColumn.of_rule(mean, scale, BinRule(n_bins), unit, own.missing)
+        return NormalColumn.of_rule(mean, scale, n_bins, unit, own.missing)
     if reference is None or not isinstance(own, BinnedColumn) or own.coded:
         return None
     known = reference[~np.isnan(reference)]
-    bins = BinnedColumn.of_data(reference, BinRule(n_bins).inner_edges(known))
+    bins = BinnedColumn.of_data(reference, inner_edges_of(n_bins, known))
     return bins if (bins.missing >= 0) == (own.missing >= 0) else None
-
-
-# ---- Means of a function over the bins of a column, the other columns as LIME has them
 
 
 def profile_means(
     limits: Callable[[Points], Limits], law: LimeLaw, points: Points, j: int
 ) -> Array:
-    """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j).
-
-    points (N, D).
-    """
+    """h_j(b) = E_Q f + (1 − α_j) β_j with rows moved to bin b of column j, (N, B_j)."""
     column = law.columns[j]
     values = values_in_bins(column)
     moved = np.repeat(points, len(values), axis=0)
@@ -516,9 +453,6 @@ def profile_means(
     means = np.full((len(points), len(column.bins)), np.nan)
     means[:, column.place(values)] = inside.reshape(len(points), len(values))
     return means
-
-
-# ---- Coefficients of two columns in each cell of their bins
 
 
 def cell_coefficients(

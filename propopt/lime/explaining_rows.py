@@ -18,20 +18,12 @@ from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
-from propopt.lime.explanation import (
-    LimeExplanation,
-    bins_of,
-    cells_of,
-)
+from propopt.lime.explanation import LimeExplanation, bins_of, cells_of
 from propopt.lime.fidelity import effective_share
 from propopt.lime.laws.binned_columns import columns_of
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.tabular_law import TabularLaw
-from propopt.lime.surrogates import (
-    LimeSubject,
-    checked_products,
-    limits_or_estimates,
-)
+from propopt.lime.surrogates import LimeSubject, checked_products, limits_or_estimates
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels
@@ -254,7 +246,7 @@ def _subject_of(
     rows, names = told.read(f, table, label)
     own_law = law is None
     if law is None:
-        law = _law_of(f, table, label, rows, names)
+        law = _law_of(f, label, rows, names)
     if not isinstance(law, LimeLaw):
         raise InvalidInput(
             "law: expected a law of propopt.lime, such as TabularLaw.from_data(data), "
@@ -321,16 +313,12 @@ _LARGEST: Final = 1e140
 """Variances of such values are still floats."""
 
 
-def _law_of(
-    f: Function, table: Any, label: str, points: Points, labels: Labels
-) -> TabularLaw:
+def _law_of(f: Function, label: str, points: Points, labels: Labels) -> TabularLaw:
     """The law of quartiles of a table, which f encodes as points."""
     if len(points) < 2:
         raise InvalidInput(
             f"{label}: quartiles need more than one row; give the table that the model "
             "was fitted on as data, or a law"
         )
-    if f.schema is None:
-        return TabularLaw.from_data(table)
     columns = columns_of(points, labels.feature_names(points.shape[1]), f.schema)
     return TabularLaw.of(columns, labels=labels.of_columns())

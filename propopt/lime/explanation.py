@@ -1,8 +1,4 @@
-"""What LIME tends to at rows of a table, with all that can be asked of it.
-
-- :class:`~propopt.lime.explanation.LimeExplanation`: the result.
-- :class:`~propopt.lime.explanation.LimeResult`: what it shares with that of documents.
-"""
+"""What LIME tends to at rows of a table, and what results of texts share with it."""
 
 from __future__ import annotations
 
@@ -20,22 +16,13 @@ from scipy.special import ndtri
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
-from propopt.base.checks import (
-    known_word,
-    read_count,
-    read_level,
-    read_positive,
-)
+from propopt.base.checks import known_word, read_count, read_level, read_positive
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, printable
 from propopt.functions.function import EXACT
 from propopt.lime.diagnosis.diagnosis import LimeDiagnosis, as_row
-from propopt.lime.diagnosis.evidence import (
-    LimeFinding,
-    RowsEvidence,
-    told_by,
-)
+from propopt.lime.diagnosis.evidence import LimeFinding, RowsEvidence, told_by
 from propopt.lime.diagnosis.rules import LIME_RULES
 from propopt.lime.expectations import Limits
 from propopt.lime.laws.lime_law import LimeLaw
@@ -794,9 +781,7 @@ class LimeExplanation(
         return own
 
     def path(
-        self,
-        row: Hashable | None = None,
-        widths: ArrayLike | None = None,
+        self, row: Hashable | None = None, widths: ArrayLike | None = None
     ) -> BandwidthPath:
         """Coefficients of a row at many kernel widths, exact at each.
 

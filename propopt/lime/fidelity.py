@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final, cast
 
 import numpy as np
@@ -18,19 +17,12 @@ from propopt.structures.products.normals import LOG_TAIL, Normals, normal_nodes
 from propopt.structures.products.sums import SumOfProducts
 
 
-# ---- How well a surrogate on bits follows its function, and where it gets it from
-
-
 def effective_share(
     law: LimeLaw, points: Points, widths: Values | None = None
 ) -> Values:
-    """The effective sample size over n, (E π)² / E π², in n situations.
+    """(E π)² / E π² = C(ν)² / C(ν / √2), (n,): the effective sample size over n.
 
-    Weights are exp(−distance² / (2 ν²)), so π² is the weight of the width ν / √2, and
-    the share is C(ν)² / C(ν / √2). Near 1 all samples count alike, however far from the
-    row they are; near 0 few samples decide.
-
-    points (n, D), widths (n,), gives (n,).
+    Near 1 all samples count alike, however far they are; near 0 few decide.
     """
     own = law.widths(points, widths)
     log_squares = law.log_weights(points, law.squared_widths(own))
@@ -45,12 +37,9 @@ def split_by_columns(
 ) -> Array:
     """Coefficients by how many other columns leave the row's bin for them, (n, M, D).
 
-    β_j = Σ_m β_j^(m). Part 0 is the contrast E[f | z = 1] − E[f | z_j = 0, all others
-    1], with all other columns in the row's bins: β_j for ν → 0. Part m is what m others
-    add when they leave, with their probabilities to do so: the coefficients of t^m in
+    β_j = Σ_m β_j^(m), the coefficients of t^m in
     (a_j − b_j) Π_k (a_k + t (1 − α_k) (b_k − a_k)), a and b the means of factors in the
-    row's bins and outside. It is the same however f is written, and of an additive
-    function all is in part 0.
+    row's bins and outside. Part 0 is β_j for ν → 0; of an additive function it is all.
     """
     products = exact.function
     n_parts = int(products.lengths.max(initial=1))
@@ -58,16 +47,16 @@ def split_by_columns(
     parts = np.empty((len(points), n_parts, products.n_columns))
     for some in exact.blocks(len(points)):
         means = exact.factor_means(points[some], all_widths[some])
-        parts[some] = powers_in(partial(_as_others_leave, products, means), n_parts)
+
+        def leaving(t: complex, means: FactorMeans = means) -> Array:
+            # other columns outside the row's bins t times, (n, D)
+            moved = means.one + cast("Array", t * (means.zero - means.one))
+            one = means.mixed(means.one, moved)
+            return products.contrasts(one, means.contrast(means.one, means.zero))[1]
+
+        parts[some] = powers_in(leaving, n_parts)
     parts[:, :, ~np.isin(np.arange(products.n_columns), products.columns)] = 0.0
     return parts
-
-
-def _as_others_leave(products: SumOfProducts, means: FactorMeans, t: complex) -> Array:
-    """Coefficients with other columns outside the row's bins t times, (n, D)."""
-    moved = means.one + cast("Array", t * (means.zero - means.one))
-    one, zero = means.mixed(means.one, moved), means.contrast(means.one, means.zero)
-    return products.contrasts(one, zero)[1]
 
 
 def powers_in(function: Callable[[complex], Array], n_powers: int) -> Array:
@@ -93,10 +82,7 @@ _PAIRS_NODES: Final = 64
 
 
 def pair_means(pieces: Pieces, first: Factors, second: Factors) -> Array | None:
-    """E g_u(V) g_v(V) in each piece, (U, V, B) or (U, V, B, n).
-
-    None where the product of two such families has no mean in closed form.
-    """
+    """E g_u(V) g_v(V) in each piece, (U, V, B) or (U, V, B, n); None if not closed."""
     shape = len(first), len(second), *pieces.mean.shape
     means = np.empty(shape)
     single = pieces.single
@@ -133,11 +119,7 @@ def _common_share(normals: Normals, first: Sets, second: Sets) -> Array:
 
 
 def _bump_of_two(normals: Normals, first: Bumps, second: Bumps) -> Array:
-    """The product of two bumps is a bump, times what their centers are apart.
-
-    1/w² = 1/w_1² + 1/w_2², c = w² (c_1/w_1² + c_2/w_2²), and the factor is
-    exp(−(c_1 − c_2)² / (2 (w_1² + w_2²))).
-    """
+    """One of 1/w² = 1/w_1² + 1/w_2², times exp(−(c_1 − c_2)² / (2 (w_1² + w_2²)))."""
     c, d = first.center[:, None], second.center
     v, w = first.width[:, None] ** 2, second.width**2
     center = (c * w + d * v) / (v + w)
@@ -179,9 +161,11 @@ def exact_variance(
     None where two families of factors of one column have no mean in closed form.
     """
     tables, indices = [], []
+    used = np.unique(function.paths[function.paths >= 0])
     for j in function.columns.tolist():
         tilt = law.columns[j].tilt(points[:, j], widths)
-        parts = _occurring(function, j)
+        # those that are in products, by families
+        parts = list(function.chosen(used[function.column[used] == j]))
         table = _pair_table([factors for _, factors in parts], tilt)
         if table is None:
             return None
@@ -198,10 +182,9 @@ def exact_variance(
 
 
 def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Values:
-    """Σ_j Var_Q E_Q[f | V_j], (n,): what sums of functions of one column can hold.
+    """Σ_j Var_Q E_Q[f | V_j], (n,), over the midpoints of 128 parts of equal weight.
 
-    E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u) over the factors
-    of column j; its variance is that over the midpoints of 128 parts of equal weight.
+    E_Q[f | V_j] = E_Q f + Σ_u (∂ E_Q f / ∂ E g_u) (g_u(V_j) − E g_u), u of column j.
     """
     columns, function = exact.law.columns, exact.function
     uniforms = ((np.arange(_NODES) + 0.5) / _NODES)[None, :, None]
@@ -225,10 +208,9 @@ def additive_variance(exact: ExactLimits, points: Points, widths: Values) -> Val
 def _of_situation(
     tables: Sequence[Array], indices: Sequence[Positions], values: Array
 ) -> float:
-    """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1).
+    """Σ_{l,l'} v_l m_l v_l' m_l' (Π_k E[g_lk g_l'k] / (E g_lk E g_l'k) − 1), m_l = E l.
 
-    m_l is the mean of product l. The ratio is one in columns that not both have, of
-    which pairs of leaves have few in common.
+    The ratio is one in columns that not both have; pairs of leaves share few.
     """
     own = [
         (table, paths, np.flatnonzero(paths < len(table) - 1))
@@ -289,12 +271,6 @@ def _over_pairs(v: Array, multiply: Callable[[slice, Array], None]) -> float:
         weights[: len(pairs)] /= 2.0
         total += float(v[some] @ (pairs @ weights))
     return max(total, 0.0)
-
-
-def _occurring(function: SumOfProducts, j: int) -> list[tuple[Positions, Factors]]:
-    """The factors of a column that are in products, by families."""
-    used = np.unique(function.paths[function.paths >= 0])
-    return list(function.chosen(used[function.column[used] == j]))
 
 
 def _pair_table(parts: Sequence[Factors], tilt: Tilt) -> Array | None:

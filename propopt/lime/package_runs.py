@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, final
@@ -19,7 +20,6 @@ from propopt.base.text import Reason
 from propopt.functions.function import Function, read_function
 from propopt.functions.texts import TextFunction
 from propopt.lime.expectations import ExactLimits
-from propopt.lime.laws.lime_law import default_kernel_width
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.lime.single_runs import (
     FiniteFit,
@@ -67,8 +67,7 @@ def package_fit(
 ) -> PackageFit:
     """One run of an explainer of the package at a row, or a text of D words.
 
-    It asks for a column for each class, and explains the second; in regression the
-    label 1 has the coefficients, and 0 their negatives.
+    In regression the label 1 has the coefficients, and 0 their negatives.
     """
 
     def answers(inputs: Any) -> Array:
@@ -111,12 +110,6 @@ def package_run(
 # ---- Many runs of the package, and the theory of each
 
 
-_INTERCEPT: Final = "(intercept)"
-
-Coefficients: TypeAlias = Array
-"""The intercept and the coefficients, (1 + D,)."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class PackageComparison:
@@ -146,26 +139,26 @@ class PackageComparison:
     """
 
     runs: Array
-    expected: Coefficients
-    without: Mapping[str, Coefficients]
+    expected: Array
+    without: Mapping[str, Array]
     labels: tuple[str, ...]
 
     @property
-    def mean(self) -> Coefficients:
+    def mean(self) -> Array:
         """Of the runs."""
         return np.asarray(self.runs.mean(axis=0))
 
     @property
-    def error(self) -> Coefficients:
+    def error(self) -> Array:
         """The standard error of the mean."""
         return error_of_blocks(self.runs)
 
     @property
-    def z(self) -> Coefficients:
+    def z(self) -> Array:
         """How many errors the mean is off what is expected; 0 where nothing moves."""
         return self.z_of(self.expected)
 
-    def z_of(self, coefficients: Coefficients) -> Coefficients:
+    def z_of(self, coefficients: Array) -> Array:
         """How many errors the mean is off any coefficients (1 + D,)."""
         error = self.error
         moves = error > 1e-12 * np.abs(self.mean).max(initial=0.0)
@@ -196,7 +189,7 @@ class PackageComparison:
         for name in ("leverage", "frequencies", "width"):
             if name in self.without:
                 columns[name] = self.expected - self.without[name]
-        return pd.DataFrame(columns, index=pd.Index([_INTERCEPT, *self.labels]))
+        return pd.DataFrame(columns, index=pd.Index(["(intercept)", *self.labels]))
 
 
 def _seeds(n_runs: int, rng: int) -> range:
@@ -326,24 +319,17 @@ def compare_with_package(
             kept = kept_columns(limits, num_features, chosen)
         return expected(limits, value, n_samples, ridge, first_row, kept)
 
-    paper = law.with_width(default_kernel_width(n_columns, "paper"))
+    # all bins of a column that occur are drawn alike
+    alike = replace(law, columns=tuple(column.alike for column in law.columns))
+    paper = law.with_width(math.sqrt(0.75 * n_columns))
     theories = {
         "expected": theory(),
         "row": theory(first_row=False),
         "ridge": theory(ridge=0.0, first_row=False),
-        "frequencies": theory(_with_equal_shares(law)),
+        "frequencies": theory(alike),
         "width": theory(paper),
     }
     return _compared(run, seeds, progress, theories, law.names)
-
-
-def _with_equal_shares(law: TabularLaw) -> TabularLaw:
-    """The law in which all bins of a column that occur are drawn alike."""
-    columns = [
-        replace(column, shares=(column.shares > 0.0) / (column.shares > 0.0).sum())
-        for column in law.columns
-    ]
-    return replace(law, columns=tuple(columns))
 
 
 _MOST_ASKED: Final = 12

@@ -123,12 +123,21 @@ def _curve_of_row(exact: ExactLimits, point: Array) -> WidthCurve:
         most = int(products.lengths.max(initial=1))
     else:
         share = float(np.clip(share, 0.01, 0.99))
+    # w itself where f has not the column
+    w = np.where(used, shares, share)
+
+    def factors(widths: Values) -> Array:
+        # Π_{k≠j} c_k / c, of shares w_k
+        eps = np.exp(-0.5 / widths**2)[:, None]
+        ratios = (w + (1.0 - w) * eps) / (share + (1.0 - share) * eps)
+        return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
+
     return WidthCurve(
         widths=partial(_bit_widths, share),
         bounded=bounded,
         quick=quick,
         degree=most - 1,
-        factors=partial(_bit_factors, share, np.where(used, shares, share)),
+        factors=factors,
     )
 
 
@@ -145,13 +154,6 @@ def _bit_widths(share: float, u: Values, rest: Values) -> Values:
     with np.errstate(divide="ignore"):
         widths = np.sqrt(0.5 / np.log1p(rest / (share * u)))
     return np.asarray(np.clip(widths, SMALLEST_WIDTH, LARGEST_WIDTH))
-
-
-def _bit_factors(share: float, shares: Array, widths: Values) -> Array:
-    """Π_{k≠j} c_k / c, of shares w_k (D,): w itself where f has not the column."""
-    eps = np.exp(-0.5 / widths**2)[:, None]
-    ratios = (shares + (1.0 - shares) * eps) / (share + (1.0 - share) * eps)
-    return np.asarray(ratios.prod(axis=1, keepdims=True) / ratios)
 
 
 def _sizes(means: FactorMeans) -> tuple[Array, Array]:
@@ -359,25 +361,17 @@ class SignChanges:
     def __getitem__(self, column: int) -> ColumnRoots:
         return self.columns[column]
 
-    def __len__(self) -> int:
-        return len(self.columns)
-
 
 def sign_changes(exact: ExactLimits, point: Array) -> SignChanges:
-    """All kernel widths in (0, ∞) at which coefficients of a row are zero.
-
-    point (D,).
-    """
+    """All kernel widths in (0, ∞) at which coefficients of a row (D,) are zero."""
     return roots_of(_curve_of_row(exact, point), len(point))
 
 
 def roots_of(curve: WidthCurve, n_columns: int) -> SignChanges:
     """All widths at which the coefficients of a curve are zero.
 
-    Coefficients are interpolated by Chebyshev polynomials in a bounded variable of the
-    width. Between two places where such a polynomial may turn it has one root at most,
-    so the signs at these places tell how many there are; then each is found on exact
-    values.
+    Between two places where an interpolating polynomial may turn it has one root at
+    most, so the signs there tell how many there are; each is found on exact values.
     """
     degree = curve.degree
     if degree is None or degree > LARGEST_DEGREE:
@@ -505,14 +499,13 @@ _HALVINGS: Final = 40
 def signs_around(exact: ExactLimits, points: Points) -> tuple[Array, Truths, Array]:
     """Changes of sign around the law's kernel width ν_0, for all rows of points (n, D).
 
-    The width of the change of sign that is nearest by its ratio to ν_0, whether the
-    sign at ν_0 is not that without weights, and coefficients without: (n, D) each.
-    Signs of interpolants are read on 256 places: two roots nearer than that may be
-    missed. Rows that take more have :func:`sign_changes` to themselves.
+    The width of the nearest by its ratio to ν_0, whether the sign at ν_0 is not that
+    without weights, and coefficients without: (n, D) each.
 
-    Nodes are in [−1, 1], for widths from infinity to ν_0 / 8: weighted by bits,
-    coefficients are rational in exp(−r) with r = 1 / (2 ν²); weighted by distances,
-    smooth in r / (1 + 2 r).
+    Signs of interpolants are read on 256 places: two roots nearer than that may be
+    missed. Rows that take more have :func:`sign_changes` to themselves. Weighted by
+    bits, β is rational in exp(−r) with r = 1 / (2 ν²); by distances, smooth in
+    r / (1 + 2 r).
     """
     own, shape = exact.law.kernel_width, points.shape
     wide = exact.of(points, np.full(len(points), np.inf)).coefficients
@@ -619,9 +612,8 @@ _APART: Final = 1e-12
 class TabledMeans:
     """Means of sums over sizes whose weights are those of some bandwidth.
 
-    These weights vary so smoothly that R directions hold them to rounding, 40 for 50
-    words and 80 for 5,000: Σ_m w_m E_m[z_j f] is known from R sums for each word, not
-    from d + 1. Other weights are seen to be others, and have sums of their own.
+    R directions hold these to rounding, 40 for 50 words and 80 for 5,000: Σ_m w_m
+    E_m[z_j f] is known from R sums for each word. Others have sums of their own.
     """
 
     limits: WordRegression  # of f, with E_m f at hand
@@ -675,10 +667,7 @@ _NOTHING: Final = 40.0
 
 
 def _curve_of_words(function: TabledMeans) -> WidthCurve:
-    """β_j as functions of u = ν² / (ν² + s²) in (0, 1).
-
-    U begins where all but one word is kept in all that counts.
-    """
+    """β_j as functions of u = ν² / (ν² + s²) in (0, 1)."""
     limits, d = WordRegression(function), function.n_words
     gap = -float(np.diff(TextLaw(np.sqrt(0.5)).log_weights(d)[-3:-1])[0])
     smallest = abs(gap) / (2.0 * _NOTHING)
@@ -709,9 +698,6 @@ def _rounding(function: TabledMeans, widths: Values) -> Array:
     return np.repeat(size[:, None], d, axis=1)
 
 
-# ---- Coefficients of the words of one document as functions of the bandwidth
-
-
 _DIRECTIONS, _ALL = 25, 70
 """Of weights, in 50 bandwidths and in all of them."""
 
@@ -723,14 +709,10 @@ def word_path(
 ) -> BandwidthPath:
     """Coefficients of the words of one document at many bandwidths (M,).
 
-    Bandwidths only weigh sizes anew, and their weights have few directions: 50 of them
-    cost as much as some 25, of a norm Q d² steps each. What is known at bandwidths, and
-    means of f over sets of one size for changes of sign, are not computed again.
+    What is known at bandwidths is not computed again.
     """
-    grid, limits = (
-        read_widths(bandwidths, TextLaw().bandwidth),
-        WordRegression(function),
-    )
+    grid = read_widths(bandwidths, TextLaw().bandwidth)
+    limits = WordRegression(function)
     if known is None:
         announce_norms("path", [function], min(len(grid), _DIRECTIONS))
         known = limits.at(grid)

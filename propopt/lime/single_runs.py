@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal, TypeAlias, final, get_args
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import read_count, read_nonnegative
+from propopt.base.checks import known_word, read_count, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, require_memory
-from propopt.lime.expectations import ExchangeableBits, IndependentBits, Limits
+from propopt.lime.expectations import ExchangeableBits, Limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.surrogates import (
     RUN_DRAWS,
@@ -107,7 +107,7 @@ class FiniteFit:
 
     beta: Attributions  # (n, D): β, of infinitely many
     mean: Values  # (n,): E_Q f
-    bits: IndependentBits | ExchangeableBits  # their moments: α, S and log C
+    bits: Limits | ExchangeableBits  # their moments: α, S and log C
     values: Values | None  # (n,): f(ξ); None where the row itself is no sample
     n_samples: int  # samples, the row itself included where it is one
     ridge: float = 1.0  # λ ≥ 0, on all coefficients but the intercept
@@ -192,8 +192,7 @@ class FiniteFit:
     def influences(self, rows: slice | Positions, bits: Array) -> Array:
         """N A⁻¹ Z of samples with bits (m, S, D) around some rows, (m, S, 1 + D).
 
-        A is the matrix of the normal equations: a sample with weight π and residual r
-        moves (b_0, ..., b_D) by π r A⁻¹ Z, with
+        A sample with weight π and residual r moves (b_0, ..., b_D) by π r A⁻¹ Z, with
 
         ψ = R (z − α) − q τ,  τ = (1 + qᵀ (z − α)) / ((N + 1) (1 + h)),
         ψ_0 = (N − Σ (N α_j + 1) ψ_j) / (N + 1)
@@ -338,9 +337,7 @@ def expected(
 ) -> FiniteFit:
     """What ``lime`` gives with n samples, to the first order in 1 / n.
 
-    It draws n − 1 samples, adds the row itself with weight 1, whose ``values`` count
-    then alone, and penalises all coefficients but the intercept by λ = 1. This was
-    within noise of the package down to a total weight n C of about 1e-3.
+    This was within noise of the package down to a total weight n C of about 1e-3.
     """
     if first_row and values is None:
         raise InvalidInput(
@@ -348,16 +345,12 @@ def expected(
         )
     own = values if first_row else None
     return FiniteFit(
-        limits.coefficients, limits.mean, limits.bits, own, n_samples, ridge, kept
+        limits.coefficients, limits.mean, limits, own, n_samples, ridge, kept
     )
 
 
 def first_row_shift(limits: Limits, values: Values, n_samples: int) -> Array:
-    """How far the row itself as a sample moves the fit, to the first order, (n, D).
-
-    δβ_j = (f(ξ) − g(ξ)) / (n C α_j), with g(ξ) = Σ β the fit at the row; 0 for a column
-    that is always in the bin of the row.
-    """
+    """δβ_j = (f(ξ) − g(ξ)) / (n C α_j), g(ξ) = Σ β: what the row as a sample moves."""
     per_weight = (values - limits.at_row) * np.exp(-limits.log_weight) / n_samples
     alpha = limits.alpha
     moves = (alpha > 0.0) & (alpha < 1.0)
@@ -382,26 +375,13 @@ def kept_columns(limits: Limits, n_kept: int, how: Selection = "auto") -> Truths
     largest |β_j| √(α_j (1 − α_j)); the highest weights have the largest |β_j|.
     """
     read_count(n_kept, "n_kept")
-    sizes = np.abs(limits.coefficients)
-    if named_selection(how, n_kept) != "highest_weights":
-        sizes = sizes * np.sqrt(limits.alpha * (1.0 - limits.alpha))
+    chosen, sizes = known_word(how, Selection, "how"), np.abs(limits.coefficients)
+    if chosen == "forward_selection" or (chosen == "auto" and n_kept <= _FEW):
+        sizes = sizes * np.sqrt(limits.variances)
     order = np.argsort(-sizes, axis=1, kind="stable")
     kept = np.zeros(sizes.shape, dtype=bool)
     np.put_along_axis(kept, order[:, :n_kept], True, axis=1)
     return kept
-
-
-def named_selection(how: Selection, n_kept: int) -> Selection:
-    """The way that a name means; auto depends on how many are kept."""
-    if how not in get_args(Selection):
-        names = ", ".join(get_args(Selection))
-        raise InvalidInput(f"how: expected one of {names}, got {how!r}")
-    if how != "auto":
-        return how
-    return "forward_selection" if n_kept <= _FEW else "highest_weights"
-
-
-# ---- Whether one run says what the limit says: its columns, their order, their signs
 
 
 def ranking_chances(
@@ -410,9 +390,9 @@ def ranking_chances(
     top: int = 3,
     n_draws: int = 4000,
 ) -> Values:
-    """How probable a run of n samples names the columns of the largest coefficients.
+    """How probable a run of n samples names the columns of the largest β, (n,).
 
-    (n,), by draws of their normal limit law: 4000 tell it to 0.8 % or better.
+    By draws of their normal limit law: 4000 tell it to 0.8 % or better.
     """
     shape = n_draws, coefficients.shape[1]
     normal = np.random.default_rng(0).standard_normal(shape)
@@ -449,10 +429,7 @@ def _even_sets(log_shares: Values, n_draws: int, rng: np.random.Generator) -> Tr
 
 
 def _counts(bits: Truths, log_shares: Values) -> Values:
-    """What each set stands for of all of its size, by shares of sizes (S,), in all 1.
-
-    log_shares (d + 1,).
-    """
+    """What each set stands for, by the shares of all of its size, (S,), in all 1."""
     sizes = bits.sum(axis=1)
     there = np.bincount(sizes, minlength=len(log_shares))
     logs = np.where(there > 0, log_shares, -np.inf)
@@ -505,11 +482,7 @@ def effective_log_weights(
 def _whole_run(
     log_weights: Values, n_samples: int, ridge: float, first_row: bool
 ) -> tuple[ExchangeableBits, float]:
-    """Bits of all samples of a run, and what ridge is over their weight T.
-
-    The document itself is one sample more, whose size is d: T S is what the normal
-    equations have of bits.
-    """
+    """Bits of all samples of a run, and what ridge is over their weight T."""
     logs = log_weights + np.log((n_samples - first_row) / (len(log_weights) - 1.0))
     if first_row:
         logs[-1] = min(0.0, logs.max() + _HEAVIEST)
@@ -541,9 +514,6 @@ def _pulls(
     return np.asarray(weights * (1.0 + of_level + of_rest))
 
 
-# ---- What LIME on a text gives with n samples, in the mean of runs
-
-
 def expected_run(
     function: SizeMeans | WordCoefficients,
     law: TextLaw,
@@ -557,8 +527,8 @@ def expected_run(
 ) -> FiniteFit:
     """What the package ``lime`` gives with n samples, in the mean of runs.
 
-    The solution of ((n − 1) Σ̃ + v vᵀ + λ D) b = (n − 1) Γ̃ + v f(ξ), v = (1, ..., 1),
-    D = diag(0, 1, ..., 1). Without ``leverage`` it holds for n much larger than d only.
+    The normal equations of :class:`FiniteFit` with effective weights; without
+    ``leverage`` it holds for n much larger than d only.
     """
     if isinstance(function, WordCoefficients):
         own, logs = function, law.log_weights(function.coefficients.shape[1])
@@ -607,8 +577,8 @@ def single_text_run(
 ) -> SingleRun:
     """Mean and covariance of the coefficients of one run of LIME on a text.
 
-    The sandwich of :func:`~propopt.lime.single_runs.single_run`, with effective weights
-    and, in r², the scatter of the fit itself, so that it is right for few samples too.
+    As :func:`single_run`, with effective weights and, in r², the scatter of the fit
+    itself, so that it is right for few samples too.
     """
     d = function.n_words
     fit = expected_run(function, law, value, n_samples, ridge, first_row)
@@ -652,10 +622,7 @@ def _summed(
     used: Positions,
     log_shares: Values,  # of sizes, (d + 1,)
 ) -> Array:
-    """E r² ψ ψᵀ over all sets of used words, each with 0, ..., R of the R others.
-
-    ψ = N A⁻¹ Z is linear in Z.
-    """
+    """E r² ψ ψᵀ over all sets of used words, each with 0, ..., R of the R others."""
     d, rest = function.n_words, np.setdiff1d(np.arange(function.n_words), used)
     ends = np.concatenate([np.zeros((1, d)), np.eye(d)])
     psi = fit.influences(_ONE, ends[None])[0]
@@ -697,8 +664,6 @@ def _scatter_of_fit(
     A sample is off the fit to the others by r and by what that fit is off its mean,
     s_m = E_m[Zᵀ Cov Z]. So Cov = C + Σ_m W_m s_m E_m[A⁻¹ Z Zᵀ A⁻¹] for a scatter C
     of residuals alone, and s is known from four sums over sizes.
-
-    counts (d + 1,), covariance (d + 1, d + 1), gives (d + 1, d + 1).
     """
     d, share, off = bits.n_words, bits.share[0], bits.off_mean[0]
     along, apart = bits.along[0] + penalty, bits.apart[0] + penalty
@@ -746,26 +711,21 @@ def kept_words(
     law: TextLaw,
     value: float | None,
     n_kept: int,
-    how: Selection = "auto",
     *,
     n_samples: int = 5000,
-    first_row: bool = True,
 ) -> Truths:
     """The words that runs of n samples keep, by their mean normal equations, (d,).
 
-    Bits are not independent, so that a word that is left out changes the coefficients
-    of those that are kept. Of words that are alike the first are kept.
+    Of words that are alike the first are kept.
     """
-    chosen = named_selection(how, read_count(n_kept, "n_kept"))
-    ridge = _RIDGE if chosen == "highest_weights" else 0.0
-    fit = expected_run(
-        function, law, value, n_samples, ridge, first_row, leverage=ridge > 0.0
-    )
+    few = read_count(n_kept, "n_kept") <= _FEW
+    ridge = 0.0 if few else _RIDGE
+    fit = expected_run(function, law, value, n_samples, ridge, leverage=not few)
     d = fit.beta.shape[1]
-    if chosen == "highest_weights":
-        order = _largest_first(np.abs(fit.coefficients[0]))[:n_kept]
-    else:
+    if few:
         order = _forward(fit, min(n_kept, d))
+    else:
+        order = _largest_first(np.abs(fit.coefficients[0]))[:n_kept]
     return np.isin(np.arange(d), order)
 
 

@@ -1,12 +1,4 @@
-"""What LIME is asked about; limits that are not exact, with errors and the reason.
-
-- :class:`~propopt.lime.surrogates.LimeSubject`: the model and the law behind an
-  explanation, kept so that more can be asked; they are not saved.
-- :func:`~propopt.lime.surrogates.estimate_limits`: limits, with standard errors.
-- :class:`~propopt.lime.surrogates.CommonDraws`: samples that all rows share.
-- :func:`~propopt.lime.surrogates.around_rows`: samples for regressions;
-  :func:`~propopt.lime.surrogates.stratified_uniforms`: what draws are made of.
-"""
+"""What LIME is asked about; limits that are not exact, with errors and the reason."""
 
 from __future__ import annotations
 
@@ -121,11 +113,9 @@ _FEWEST: Final = 20
 def stratified_uniforms(
     n_blocks: int, size: int, n_columns: int, rng: np.random.Generator
 ) -> Array:
-    """Latin hypercubes: in each column one number from each of ``size`` equal parts.
+    """Latin hypercubes (n_blocks, size, n_columns) (McKay et al. 1979).
 
-    Each draw is uniform on the unit cube; blocks are independent (McKay et al. 1979).
-
-    gives (n_blocks, size, n_columns).
+    In each column one number from each of ``size`` equal parts; blocks are independent.
     """
     shape = n_blocks, size, n_columns
     parts = np.broadcast_to(np.arange(size)[:, None], shape)
@@ -142,8 +132,6 @@ def terms(uniforms: Array, alpha: Array, n_outside: int) -> Array:
 
     have mean 0, variance 1 and no correlation, and those behind the first D of them
     have mean 0 given any bits: they take scatter off f and leave β alone.
-
-    uniforms (n, ..., D), alpha (n, D), gives (n, ..., D).
     """
     n_draws = np.prod(uniforms.shape[1:-1])
     a = alpha.reshape(len(alpha), *(1,) * (uniforms.ndim - 2), -1)
@@ -188,9 +176,7 @@ _STRATA: Final = 32
 class CommonDraws:
     """Samples in bins, and weights that make them those around any row.
 
-    π depends on the bits of a sample alone, so the mean of h under the weighted law Q
-    of a row is Σ π h / Σ π over the same samples for all rows. It is a good one where
-    most of the samples count.
+    π depends on bits alone: E_Q h is Σ π h / Σ π over the same samples for all rows.
     """
 
     columns: tuple[BinnedColumn, ...]  # (D,): the law
@@ -199,10 +185,7 @@ class CommonDraws:
 
     @classmethod
     def of(
-        cls,
-        law: LimeLaw,
-        evaluate: Callable[[Points], Values],
-        n_draws: int = N_COMMON,
+        cls, law: LimeLaw, evaluate: Callable[[Points], Values], n_draws: int = N_COMMON
     ) -> CommonDraws | None:
         """Draws that depend on the law alone, not on rows; None if it has no bins."""
         own = binned_columns(law)
@@ -249,8 +232,8 @@ class CommonDraws:
     def additive_variances(self, points: Points, widths: Values) -> Values:
         """Σ_j Var_Q E_Q[f | V_j] around rows, (n,), without bias but for strata.
 
-        Each column has 32 strata with as many samples: the scatter of their means,
-        less what samples inside them add to it, a part of S Σ w² / K of their scatter.
+        The scatter of the means of 32 strata of each column, less what samples inside
+        them add to it, a part of S Σ w² / K of their scatter.
         """
         weights = self.weights(points, widths)
         total, n = np.zeros(len(points)), len(self.samples)
@@ -327,10 +310,10 @@ class CommonDraws:
 # ---- Limits of LIME for functions that can only be called, with standard errors
 
 
-_BLOCKS: Final = 20
+LIME_BLOCKS: Final = 20
 """Each with an estimate of its own: their scatter is the error, known to a sixth."""
 
-_DRAWS_PER_TERM: Final = 4
+DRAWS_PER_TERM: Final = 4
 """A fit on fewer takes less scatter off than it adds."""
 
 _WORTH_TIMING: Final = 10_000
@@ -375,10 +358,10 @@ def estimate_limits(
     with progress_bar("lime", len(points), progress) as bar, announced:
 
         def batch(n_draws: int, k: int) -> BlockEstimates:
-            size, rng = n_draws // _BLOCKS, stream_of(draws.seed, k)
-            uniforms = stratified_uniforms(_BLOCKS, size, points.shape[1], rng)
+            size, rng = n_draws // LIME_BLOCKS, stream_of(draws.seed, k)
+            uniforms = stratified_uniforms(LIME_BLOCKS, size, points.shape[1], rng)
             # terms of what varies beside bits, as many as other blocks have draws for
-            room = (_BLOCKS - 1) * size // (_DRAWS_PER_TERM * points.shape[1]) - 2
+            room = (LIME_BLOCKS - 1) * size // (DRAWS_PER_TERM * points.shape[1]) - 2
             n_outside = max(0, min(room, MOST_OUTSIDE))
             parts = []
             for some in _blocks(len(points), uniforms, n_outside):
@@ -413,14 +396,14 @@ def _joined(parts: Sequence[Array]) -> Array:
 def _cost(points: Points, n_samples: int) -> DrawCost:
     """What draws around points cost; coefficients take the fewest of them."""
     n_columns = points.shape[1]
-    fewest = 2 * (n_columns + 1) + _BLOCKS
+    fewest = 2 * (n_columns + 1) + LIME_BLOCKS
     if read_count(n_samples, "n_samples") < fewest:
         raise InvalidInput(
             f"n_samples: {n_samples} samples are too few for the coefficients of "
             f"{n_columns} columns; give at least {fewest}"
         )
-    fewest = _BLOCKS * -(-fewest // _BLOCKS)
-    return DrawCost(len(points), fewest=fewest, step=_BLOCKS)
+    fewest = LIME_BLOCKS * -(-fewest // LIME_BLOCKS)
+    return DrawCost(len(points), fewest=fewest, step=LIME_BLOCKS)
 
 
 def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
@@ -429,7 +412,9 @@ def _blocks(n_rows: int, uniforms: Array, n_outside: int) -> list[slice]:
     row_bytes = 3 * n_terms * uniforms.nbytes
     width = n_terms * uniforms.shape[2]
     label = f"fits of {width} terms to {uniforms[..., 0].size} samples"
-    require_memory(row_bytes + 24.0 * _BLOCKS * width**2, label, "use fewer samples")
+    require_memory(
+        row_bytes + 24.0 * LIME_BLOCKS * width**2, label, "use fewer samples"
+    )
     return list(AT_ONCE.blocks(n_rows, row_bytes))
 
 
@@ -457,16 +442,10 @@ def _estimates(
     return slopes, fit.means, fit.means - (alpha * slopes).sum(axis=-1)
 
 
-# ---- What a function is read as, believed once it is what the function answers
-
-
 def checked_products(
     function: Function, reference: Points, points: Points, labels: Labels
 ) -> SumOfProducts | Reason:
-    """The sum of products that a function is, if it is one at rows of both tables.
-
-    reference (R, D), points (R, D).
-    """
+    """The sum of products that a function is, if it is one at rows of both tables."""
     rows = np.concatenate([points, reference])
     return Checked.of(function, rows.shape[1]).at(rows, labels.of_columns())
 
@@ -511,20 +490,17 @@ class LimeSubject:
         read = self.products
         if isinstance(read, Reason):
             return None
-        first = self.known.get("exact")
-        if first is None or first.function is not read:
-            self.known["exact"] = own = ExactLimits(read, self.law)
-            return own
-        known: ExactLimits = first
-        return known if known.law is self.law else known.with_law(self.law)
+        known: ExactLimits | None = self.known.get("exact")
+        if known is None or known.function is not read:
+            self.known["exact"] = known = ExactLimits(read, self.law)
+        return known
 
     @cached_property
     def common(self) -> CommonDraws | None:
         """Samples that all rows share; None of laws whose columns are not in bins."""
-        law, draws = self.known.get("common", (None, None))
-        if law is not self.law:
-            draws = CommonDraws.of(self.law, self.evaluate)
-            self.known["common"] = self.law, draws
+        if "common" not in self.known:
+            self.known["common"] = CommonDraws.of(self.law, self.evaluate)
+        draws: CommonDraws | None = self.known["common"]
         return draws
 
     @property
@@ -547,25 +523,16 @@ class LimeSubject:
             return self.exact.of(points, widths)
         if widths is None:
             return self._estimated(self.law, points, progress, draws)
-        several = np.unique(widths)
+        several, alone = np.unique(widths), self.draws.alone
         parts = [
-            self._estimated(
-                self.law.with_width(float(w)),
-                points[widths == w],
-                False,
-                self.draws.alone,
-            )
-            for w in several
+            self._estimated(self.law.with_width(w), points[widths == w], False, alone)
+            for w in several.tolist()
         ]
         order = np.concatenate([np.flatnonzero(widths == w) for w in several])
         return Limits.joined(parts).at(np.argsort(order))
 
     def profiles(self, points: Points) -> tuple[Array, ...]:
-        """For each column h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each.
-
-        NaN for bins in which there is nothing. Of exact limits by bits all bins come
-        from one pass; else rows are moved to each bin in turn.
-        """
+        """h_j(b) = E_Q[f | b_j = b] at rows (n, D), (n, B_j) each; NaN if empty."""
         if self.exact is not None and None not in binned_columns(self.law):
             return bin_profiles(self.exact, points)
         columns = range(points.shape[1])
@@ -608,9 +575,7 @@ def limits_or_estimates(
 ) -> tuple[LimeSubject, Limits]:
     """The limits at the rows of a subject, estimated where exact ones are refused.
 
-    A function may be a sum of products whose factors have means that quadrature does
-    not find; then the subject is one of a function that can only be called, and says
-    so.
+    A factor may have means that quadrature does not find; then the subject says so.
     """
     try:
         return subject, subject.limits(progress=progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lime_functions import Known
 from linear_sums import curved, linear
 from normal_samples import weighted_fit, weighted_grid
 from numpy.testing import assert_allclose, assert_array_equal
@@ -27,14 +28,12 @@ from papers.lime.text_bounds import (
 )
 from papers.lime.text_constants import TextConstants
 from propopt.base.errors import InvalidInput, Refused
-from propopt.functions import Function
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.text.text_reading import TextLaw
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.families import Pieces
-from propopt.structures.products.sums import SumOfProducts
 
 
 # ---- on texts
@@ -121,38 +120,6 @@ def test_our_stability_is_reached_by_one_column():
     law = coded_law(1, 2, 1e-2)  # α = 1
     result = ExactLimits(stump(0.5, [1.0, -1.0]), law).of(np.zeros((1, 1)))
     assert abs(result.coefficients[0, 0]) == pytest.approx(2.0)
-
-
-def cell(place):
-    """One in a cell of 3 x 3 x 3, else zero."""
-    feature, threshold, left, right, value = [], [], [], [], []
-    for column, b in enumerate(place):
-        for bound, inside in ((b - 0.5, "right"), (b + 0.5, "left")):
-            node = len(feature)
-            feature += [column, -1]
-            threshold += [bound, 0.0]
-            leaf, following = node + 1, node + 2
-            left += [leaf if inside == "right" else following, -1]
-            right += [following if inside == "right" else leaf, -1]
-            value += [0.0, 0.0]
-    tree = Tree.of(
-        feature=[*feature, -1],
-        threshold=[*threshold, 0.0],
-        left=[*left, -1],
-        right=[*right, -1],
-        value=[*value, 1.0],
-    )
-    return boxes_of_trees([tree], n_columns=3)
-
-
-def test_our_stability_holds_for_random_tables():
-    rng = np.random.default_rng(0)
-    law, places = coded_law(3, 3, 0.7), list(np.ndindex(3, 3, 3))
-    for _ in range(50):  # f takes ±1 in each of 27 cells, as trees of cells
-        cells = rng.choice([-1.0, 1.0], (3, 3, 3))
-        f = SumOfProducts.sum_of([cell(own).scaled(cells[own]) for own in places])
-        result = ExactLimits(f, law).of(np.zeros((1, 3)))
-        assert size(result) <= stability_factor(result)[0]
 
 
 def test_the_theorem_on_tables():
@@ -298,37 +265,18 @@ def test_columns_without_slopes_scatter_too_and_constants_do_not(rng):
 # ---- the surrogate at the row itself: what bins cost, and what interactions cost
 
 
-class Given(Function):
-    """A function that is a sum of products, as told."""
-
-    gradient_method = "exact"
-
-    def __init__(self, products):
-        self.given = products
-
-    @property
-    def products(self):
-        return self.given
-
-    def _value(self, points, _labels, /):
-        return self.given.value(points)
-
-    def _gradient(self, _points, _labels, /):
-        raise NotImplementedError
-
-
 ROWS = np.array([[0.5, -0.3, 1.2], [-2.0, 0.1, 0.65], [0.0, 0.67, -0.7]])
 TABULAR = TabularLaw.from_data(np.random.default_rng(0).normal(size=(100, 3)))
 
 
 @pytest.mark.parametrize("law", [LAW, TABULAR], ids=["gaussian", "tabular"])
 def test_what_interactions_cost(law):
-    result = local_error(law, Given(linear([1.0, -2.0, 0.5], 3.0)), ROWS)
+    result = local_error(law, Known(linear([1.0, -2.0, 0.5], 3.0)), ROWS)
     assert_allclose(result.interactions, np.zeros(3), atol=1e-13)
     assert_allclose(result.error, result.binning, atol=1e-13)
     assert np.abs(result.error).min() > 1e-3
     # the surrogate is not the mean of the box of a product
-    result, step = local_error(law, Given(curved()), ROWS), np.ones(3)
+    result, step = local_error(law, Known(curved()), ROWS), np.ones(3)
     for j in (0, 2):
         tilt = law.columns[j].tilt(ROWS[:, j], law.widths(ROWS))
         one, zero = tilt.given(tilt.pieces.expect(linear([1.0]).factors[0]))
@@ -339,7 +287,7 @@ def test_what_interactions_cost(law):
 
 def test_the_mean_of_the_box_is_that_of_a_grid():
     f = curved()
-    result = local_error(LAW, Given(f), ROWS)
+    result = local_error(LAW, Known(f), ROWS)
     samples, bits, weights = weighted_grid(LAW, ROWS[0], nodes=24)
     box = bits.all(axis=1)
     mean = weights[box] @ f.value(samples[box]) / weights[box].sum()
@@ -372,7 +320,7 @@ REFUSED = [
     (lambda: linear_bound(UNEQUAL), "the theorem is about"),
     (lambda: linear_bound(GlimeLaw(STANDARD)), "the theorem is about"),
     (lambda: linear_theorem_samples(STANDARD, SLOPES, ROW, 0.5, 1.0), "below 1"),
-    (lambda: local_error(LAW, Given(linear([1.0, 2.0])), ROWS[:, :2]), "2 columns"),
+    (lambda: local_error(LAW, Known(linear([1.0, 2.0])), ROWS[:, :2]), "2 columns"),
     (lambda: local_error(LAW, linear([1.0, 2.0, 0.0]), ROWS), "a propopt Function"),
 ]
 

@@ -18,7 +18,6 @@ MEANS = np.array([-1.8, 0.1, 1.7])
 SDS = np.array([0.5, 0.6, 0.55])
 POINT = np.array([-2.0, 0.0, 2.0])
 ROW = POINT[None]
-BINS_OF_ROW = (0, 1, 2)
 WIDTHS = np.array([1.0, 0.75 * np.sqrt(3.0), 1e6])
 UNEQUAL = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]]
 """Shares of bins that differ, so that nothing cancels."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.functions import Function
-from propopt.structures.products.families import Bumps, Powers
+from propopt.structures.products.families import Bumps
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -37,17 +37,6 @@ class Known(Answering):
     @property
     def products(self) -> SumOfProducts:
         return self.function
-
-
-def product_of(terms, n_columns, base=0.0):
-    """Base + Σ weight Π x_j over ``(weight, columns)``."""
-    width = max(len(columns) for _, columns in terms)
-    paths = np.full((len(terms), width), -1)
-    for path, (_, columns) in zip(paths, terms, strict=True):
-        path[: len(columns)] = columns
-    weights = np.array([weight for weight, _ in terms])
-    factors = Powers.first(np.arange(n_columns))
-    return SumOfProducts(base, weights, paths, (factors,), n_columns)
 
 
 def bump_at(center, width):

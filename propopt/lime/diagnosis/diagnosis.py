@@ -337,10 +337,7 @@ class LimeDiagnosis(
                 continue
             where = self._place(item)
             place = f" ({where})" if where else ""
-            yield (
-                item.rule,
-                f"{item.sentence}{place}, threshold {item.threshold:.3g}",
-            )
+            yield (item.rule, f"{item.sentence}{place}, threshold {item.threshold:.3g}")
 
 
 def _by_rule(told: Sequence[LimeFinding]) -> dict[str, tuple[LimeFinding, ...]]:

@@ -7,15 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import (
-    Any,
-    ClassVar,
-    Final,
-    Generic,
-    Literal,
-    TypeVar,
-    final,
-)
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, final
 
 import numpy as np
 
@@ -156,10 +148,7 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def profiles(self) -> tuple[Array, ...]:
-        """For each column h_j(b) = E_Q[f | b_j = b], (N, B_j); NaN in bins of no row.
-
-        h_j(b) = E_Q f + (1 − α_j) β_j with the row moved to bin b of column j.
-        """
+        """h_j(b) = E_Q[f | b_j = b] of each column, (N, B_j); NaN in empty bins."""
         if self.subject.exact is None and self.common is not None:
             return tuple(means for means, _ in self._estimated)
         return self.quick.profiles(self.points)
@@ -173,11 +162,7 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def profile_errors(self) -> tuple[Array, ...]:
-        """Errors of the profiles: of rounding where they are exact, else standard ones.
-
-        Each sum over products rounds by some 16 units of the last place of the sum of
-        their sizes, with the largest means of their factors.
-        """
+        """Errors of the profiles: of rounding where exact, else standard ones."""
         exact = self.subject.exact
         if exact is None:
             return tuple(errors for _, errors in self._estimated)
@@ -191,11 +176,9 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def interactions(self) -> Values:
-        """The share of Var_Q f that no sum of functions of one column holds, (N,).
+        """1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f, (N,); 1 where it is not known.
 
-        1 − Σ_j Var_Q E_Q[f | V_j] / Var_Q f: 0 of additive functions, whose
-        coefficients are contrasts in one column, the same at all widths; 1 where it is
-        not known.
+        It is 0 of additive functions, whose coefficients are the same at all widths.
         """
         widths, total = self.law.widths(self.points), self.scatter().variance
         if self.subject.exact is not None:
@@ -235,10 +218,7 @@ class RowsEvidence(Evidence):
 
     @cached_property
     def quick(self) -> LimeSubject:
-        """The subject, with fewer draws where limits are estimated.
-
-        What is seen beside rows is asked for hundreds of places.
-        """
+        """The subject with fewer draws: places beside rows are many."""
         fewest = max(_QUICK, 4 * (self.beta.shape[1] + 10))
         return replace(
             self.subject,
@@ -267,8 +247,7 @@ class RowsEvidence(Evidence):
     def rebinned(self, rows: Positions, j: int, n_bins: int) -> Values:
         """β_j of some rows with other bins in column j; NaN where there are none.
 
-        The derivatives of E_Q f by the means of factors of column j do not depend on
-        the law of column j, so that exact coefficients are sums over these factors.
+        ∂ E_Q f / ∂ E g_u does not depend on the law of the column of factor u.
         """
         points, column = self.points[rows], None
         law: Any = self.law
@@ -280,7 +259,8 @@ class RowsEvidence(Evidence):
             return np.full(len(rows), np.nan)
         if self.subject.exact is None:
             columns = (*law.columns[:j], column, *law.columns[j + 1 :])
-            other = replace(self.quick, law=replace(law, columns=columns))
+            law = replace(law, columns=columns)
+            other = replace(self.quick, law=law, known={})
             try:
                 return np.asarray(other.limits(points).coefficients[:, j])
             except Refused:
@@ -300,9 +280,6 @@ class RowsEvidence(Evidence):
         assert exact is not None
         means = exact.factor_means(self.points, self.law.widths(self.points))
         return exact.function.slopes(means.mean)[1]
-
-
-# ---- One thing that a reader of coefficients has to know, and one that was looked for
 
 
 NOTE: Final = 0.25
@@ -326,11 +303,6 @@ class LimeFinding:
     remedy: str = stored(default="")  # what would do; empty where nothing was found
     # how much it misleads; below 0.25 it is a note
     severity: float = stored(low=0.0, high=1.0, default=0.0)
-
-    @property
-    def is_note(self) -> bool:
-        """Whether it misleads hardly anybody."""
-        return self.severity < NOTE
 
 
 # ---- What a rule of diagnosis is: numbers at rows and columns, and what to say of them

@@ -1,8 +1,4 @@
-"""The rules of diagnosis of tables.
-
-A bump that shares a bin with the row in one column, and lies anywhere in the others,
-gives that column a coefficient, though nothing changes near the row.
-"""
+"""The rules of diagnosis of tables."""
 
 from __future__ import annotations
 
@@ -15,13 +11,7 @@ from scipy.spatial import cKDTree
 from propopt.base.arrays import Array, Points, Truths
 from propopt.base.errors import Refused
 from propopt.base.text import Reason
-from propopt.lime.diagnosis.evidence import (
-    Evidence,
-    Gauged,
-    RowsEvidence,
-    Rule,
-    rule,
-)
+from propopt.lime.diagnosis.evidence import Evidence, Gauged, RowsEvidence, Rule, rule
 from propopt.lime.expectations import (
     bit_steps,
     data_ends,
@@ -159,10 +149,7 @@ def cancellation(case: RowsEvidence) -> Gauged:
 
 
 def _with_other_bins(case: RowsEvidence, wanted: Truths) -> Array:
-    """The end of a sentence: coefficients with one bin less and one more, (N, D).
-
-    Estimates are made for the first few only: each takes draws of its own.
-    """
+    """The end of a sentence: coefficients with one bin less and one more, (N, D)."""
     if case.subject.exact is None:
         wanted = wanted & (np.cumsum(wanted).reshape(wanted.shape) <= _FEW)
     told = np.full(wanted.shape, "", object)
@@ -241,16 +228,13 @@ def sample_collapse(case: Evidence) -> Gauged:
 # ---- Edge proximity: a small step leads to another explanation
 
 
-_NEAR: Final = 0.05
-
-
-@rule("edge proximity", below=_NEAR, weight=0.35)
+@rule("edge proximity", below=0.05, weight=0.35)
 def near_edges(case: RowsEvidence) -> Gauged:
     """Its number is the distance to the nearest edge in widths of the bin."""
     columns = zip(case.law.columns, case.points.T, strict=True)
     # distances in widths of the bin, edges, and numbers beyond them
     distance, edge, beyond = np.stack([nearest_edges(*own) for own in columns], axis=2)
-    near = (distance < _NEAR) & case.depends
+    near = (distance < near_edges.threshold) & case.depends
     adjacent = case.moved(near, beyond)
     jumps = np.abs(adjacent - case.beta)
 
@@ -268,11 +252,7 @@ def near_edges(case: RowsEvidence) -> Gauged:
 # ---- Bandwidth fragility: another kernel width gives the coefficient another sign
 
 
-_OCTAVE: Final = 1.0
-"""Widths from half to twice the law's are near."""
-
-
-@rule("bandwidth fragility", below=_OCTAVE, weight=0.9)
+@rule("bandwidth fragility", below=1.0, weight=0.9)
 def fragile_sign(case: RowsEvidence) -> Gauged | Reason:
     """Its number is |log2(root / width)|: 1 for a root at half or twice the width."""
     exact, width = case.subject.exact, case.law.kernel_width
@@ -311,10 +291,7 @@ def _normal(case: RowsEvidence) -> list[tuple[int, NormalColumn]]:
 
 
 def _gains(case: RowsEvidence) -> Array:
-    """What slopes become, E_Q[x_j | in the bin] − E_Q[x_j | outside], (N, D).
-
-    0 where nothing is outside; NaN of columns that are not of numbers.
-    """
+    """E_Q[x_j | in the bin] − E_Q[x_j | outside], (N, D); NaN of no numbers."""
     normal = [j for j, _ in _normal(case)]
     result = np.full(case.beta.shape, np.nan)
     result[:, normal] = np.nan_to_num(bit_steps(case.law, case.points)[0][:, normal])

@@ -1,9 +1,4 @@
-"""Columns in bins: how these are chosen and called, and what law they make.
-
-- :func:`~propopt.lime.laws.binned_columns.by_column`: what is given for some columns.
-- :class:`~propopt.lime.laws.binned_columns.BinRule`: how many bins, or where they end.
-- :class:`~propopt.lime.laws.binned_columns.BinnedColumn`: weights by bits, or distance.
-"""
+"""Columns in bins: how these are chosen and called, and what law they make."""
 
 from __future__ import annotations
 
@@ -29,11 +24,7 @@ from propopt.tables.schema import TableSchema
 
 
 def by_column(given: Any, label: str, names: Sequence[str]) -> list[Any]:
-    """What is given for each of D columns, None where nothing is; names (D,).
-
-    A mapping or a Series has it by names or positions, a DataFrame in columns, which
-    end where nothing but missing values follows; a sequence has one for each column.
-    """
+    """What is given for each of D columns, None where nothing is; names (D,)."""
     pairs = [] if given is None else by_name(given)
     result: list[Any] = [None] * len(names)
     if pairs is None:
@@ -60,14 +51,12 @@ def by_name(given: Any) -> list[tuple[Hashable, Any]] | None:
     frame = as_frame(given, "X")
     if frame is None:
         return None
-    columns = (frame.table.iloc[:, k] for k in range(frame.table.shape[1]))
-    return [(column.name, _ended(column)) for column in columns]
-
-
-def _ended(column: pd.Series[Any]) -> Any:
-    """A column without the missing values at its end; None if it has no others."""
-    last = np.flatnonzero(column.notna()).max(initial=-1)
-    return None if last < 0 else column.iloc[: last + 1].to_numpy()
+    result: list[tuple[Hashable, Any]] = []
+    for name, column in frame.table.items():
+        last = np.flatnonzero(column.notna()).max(initial=-1)
+        own = None if last < 0 else column.iloc[: last + 1].to_numpy()
+        result.append((name, own))
+    return result
 
 
 def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
@@ -76,14 +65,10 @@ def columns_given(*parts: Any) -> tuple[int, tuple[str, ...] | None]:
     keys = list(dict.fromkeys(key for own in pairs for key, _ in own or ()))
     lists = [part for part in parts if part is not None and by_name(part) is None]
     counts = [len(part) if hasattr(part, "__len__") else 1 for part in lists]
-    if not counts and not all(map(_is_place, keys)):
+    if not counts and not all(isinstance(key, int | np.integer) for key in keys):
         return len(keys), tuple(map(str, keys))
-    places = [1 + int(key) for key in keys if _is_place(key)]  # type: ignore[call-overload]
+    places = [1 + int(key) for key in keys if isinstance(key, int | np.integer)]
     return max([*counts, *places], default=0), None
-
-
-def _is_place(key: Hashable) -> bool:
-    return isinstance(key, int | np.integer)
 
 
 def _place(key: Hashable, label: str, names: Sequence[str]) -> int:
@@ -101,30 +86,20 @@ def _place(key: Hashable, label: str, names: Sequence[str]) -> int:
 # ---- How the bins of each column are chosen
 
 
-BinChoice: TypeAlias = int | str | Sequence[float] | Array
-BinsOfColumns: TypeAlias = int | str | Sequence[BinChoice] | Mapping[str, BinChoice]
+BinChoice: TypeAlias = int | Sequence[float] | Array
+BinsOfColumns: TypeAlias = int | Sequence[BinChoice] | Mapping[str, BinChoice]
 
-NAMED_BINS: Final = {"quartile": 4, "decile": 10}
-"""The package's names of numbers of bins."""
+BinRule: TypeAlias = int | Array
+"""How many bins, at least 2, between quantiles of the data; or inner edges."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class BinRule:
-    """Bins between quantiles of the data, or between edges that are given."""
-
-    n_bins: int  # p, at least 2
-    # (p − 1,): where bins end, increasing; None for the quantiles at b/p
-    edges: Array | None = None
-
-    def inner_edges(self, values: Array) -> Array:
-        """Where bins of these numbers end, fewer where quantiles are equal."""
-        if self.edges is not None:
-            return self.edges
-        if len(values) == 0:
-            return np.zeros(0)
-        at = 100.0 * np.arange(1, self.n_bins) / self.n_bins
-        return np.unique(np.percentile(values, at))
+def inner_edges_of(rule: BinRule, values: Array) -> Array:
+    """Where bins of these numbers end, fewer where quantiles are equal."""
+    if not isinstance(rule, int):
+        return rule
+    if len(values) == 0:
+        return np.zeros(0)
+    return np.unique(np.percentile(values, 100.0 * np.arange(1, rule) / rule))
 
 
 def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
@@ -140,27 +115,18 @@ def read_rules(n_bins: object, names: Sequence[str]) -> tuple[BinRule, ...]:
 
 
 def _rule(user_bins: Any, label: str) -> BinRule:
-    if isinstance(user_bins, str):
-        if user_bins not in NAMED_BINS:
-            raise InvalidInput(
-                f"{label}: expected an integer >= 2, edges, or one of "
-                f"{listed(tuple(NAMED_BINS))}, got {user_bins!r}"
-                f"{did_you_mean(user_bins, tuple(NAMED_BINS))}"
-            )
-        return BinRule(NAMED_BINS[user_bins])
     if isinstance(user_bins, Sequence | np.ndarray) and np.ndim(user_bins) > 0:
-        edges = increasing(user_bins, label)
-        return BinRule(len(edges) + 1, edges)
+        return increasing(user_bins, label)
     if (
         isinstance(user_bins, bool)
         or not isinstance(user_bins, int | np.integer)
         or user_bins < 2
     ):
         raise InvalidInput(
-            f"{label}: expected an integer >= 2, 'quartile', 'decile' or edges, got "
-            f"{user_bins!r}; a single bin leaves nothing to explain"
+            f"{label}: expected an integer >= 2 or edges, got {user_bins!r}; a single "
+            "bin leaves nothing to explain"
         )
-    return BinRule(int(user_bins))
+    return int(user_bins)
 
 
 def increasing(user_edges: Any, label: str) -> Array:
@@ -177,8 +143,7 @@ def increasing(user_edges: Any, label: str) -> Array:
 def interval_words(edges: Array, *, below: bool = True) -> tuple[str, ...]:
     """The words of bins between inner edges, to stand behind the name of a column.
 
-    Edges have the fewest digits, at least four, that tell them apart. They belong to
-    the bin below them, or to the one above.
+    Edges belong to the bin below them, or to the one above.
     """
     if len(edges) == 0:
         return ("any",)
@@ -197,9 +162,6 @@ def _told_apart(edges: Array) -> list[str]:
         if len(set(ends)) == len(ends) and close.all():
             return ends
     return [f"{edge:.17g}" for edge in edges]
-
-
-# ---- The law of tabular LIME: quantile bins, and weights by agreement of bins
 
 
 @final
@@ -232,10 +194,7 @@ class BinnedColumn:
         shares: Array,
         asked: int = 0,
     ) -> BinnedColumn:
-        """Bins (low, high] of numbers; one share more than these is of missing ones.
-
-        moments: mean and sd (B,); ends: low and high (B,), single (B,).
-        """
+        """Bins (low, high] of numbers; one share more than these is of missing ones."""
         (mean, sd), (low, high) = moments, ends
         words, missing = interval_words(edges), -1
         if len(shares) > len(single):
@@ -255,9 +214,8 @@ class BinnedColumn:
     ) -> BinnedColumn:
         """Bins of data (m,), with their means and sds; a bin of one value is that.
 
-        Without outer ends these are of the data, and edges at or above its largest
-        number end the last bin. A bin without data has the share 0 and stands at its
-        middle.
+        Outer ends are by default of the data, where edges at or above its largest
+        number end the last bin. A bin without data has the share 0, at its middle.
         """
         known = values[~np.isnan(values)]
         if ends is None:
@@ -293,10 +251,7 @@ class BinnedColumn:
 
     @property
     def extent(self) -> tuple[float, float]:
-        """The lowest and the highest number that is drawn; infinite for categories.
-
-        In a bin of one value its ends count, as the package draws another value there.
-        """
+        """The lowest and the highest number drawn, or end of a bin of one value."""
         if self.coded:
             return -np.inf, np.inf
         return float(self.pieces.low[0]), float(self.pieces.high[len(self.edges)])
@@ -343,9 +298,9 @@ class BinnedColumn:
             self.pieces,
             inside,
             outside,
-            np.exp(log_in - log_weight),
-            np.exp(log_out - log_weight),
-            log_weight,
+            alpha=np.exp(log_in - log_weight),
+            complement=np.exp(log_out - log_weight),
+            log_weight=log_weight,
         )
 
     def _near(self, x: Values, widths: Values, own: Positions) -> Tilt:
@@ -398,9 +353,6 @@ def _deviation(part: Array) -> float:
         return float(part.std())
     scale = 2.0 ** np.floor(np.log2(size))
     return float((part / scale).std() * scale)
-
-
-# ---- Columns whose samples are weighted by bits alone
 
 
 def binned_columns(law: LimeLaw) -> tuple[BinnedColumn | None, ...]:
@@ -464,8 +416,9 @@ def columns_of(
         if one:
             columns.append(BinnedColumn.of_codes(*codes_of(values, column)))
             continue
-        edges = rule.inner_edges(values[~np.isnan(values)])
-        columns.append(BinnedColumn.of_data(values, edges, asked=rule.n_bins))
+        edges = inner_edges_of(rule, values[~np.isnan(values)])
+        asked = rule if isinstance(rule, int) else len(rule) + 1
+        columns.append(BinnedColumn.of_data(values, edges, asked=asked))
     return columns if weights == "frequency" else [each.alike for each in columns]
 
 
@@ -502,10 +455,7 @@ _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
 def notes_of_bins(
     names: Sequence[str], columns: Sequence[BinnedColumn], points: Points
 ) -> tuple[str, ...]:
-    """A sentence for each thing that is so of some rows (n, D), or of some bins.
-
-    How uneven bins are, how skewed, and how near rows are to their ends, diagnoses say.
-    """
+    """A sentence for each thing that is so of some rows (n, D), or of some bins."""
     notes = []
     for label, of_values in _OF_ROWS.items():
         pairs = zip(columns, points.T, strict=True)

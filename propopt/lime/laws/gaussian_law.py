@@ -1,8 +1,4 @@
-"""Normal samples, weighted by distance.
-
-- :class:`~propopt.lime.laws.gaussian_law.GaussianLaw`: the law of the linear paper.
-- :class:`~propopt.lime.laws.gaussian_law.NormalColumn`: one column of numbers.
-"""
+"""Normal samples, weighted by distance: the law of the linear paper."""
 
 from __future__ import annotations
 
@@ -44,18 +40,13 @@ from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- Normal samples, weighted by their distance from the row
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class NormalColumn:
-    """V ~ N(μ, σ²), a bit for the bin of the row, and weights by distance from it.
+    """V ~ N(μ, σ²) in bins q⁻ ≤ V < q⁺, weighted by exp(−(V − ξ)² / (2 (uν)²)).
 
-    Bins are q⁻ ≤ V < q⁺. With the kernel exp(−(V − ξ)² / (2 (uν)²)) the weighted law is
-    normal too, see :func:`~propopt.lime.laws.lime_law.tilt_near` (Garreau and von
-    Luxburg 2020, "Explaining the explainer", Section 7). A number may be missing; it
-    has a bin of its own, and counts as far from all numbers as u.
+    A number may be missing; it has a bin of its own, and counts as far from all numbers
+    as u.
     """
 
     mean: float  # μ, and σ > 0
@@ -75,9 +66,9 @@ class NormalColumn:
         missing: float = 0.0,
     ) -> NormalColumn:
         """Bins of the same mass 1/B under N(μ, σ²), unless edges are given."""
-        edges = rule.edges
-        if edges is None:
-            edges = mean + scale * ndtri(np.arange(1, rule.n_bins) / rule.n_bins)
+        if not isinstance(rule, int):
+            return cls(mean, scale, rule, unit, missing)
+        edges = mean + scale * ndtri(np.arange(1, rule) / rule)
         return cls(mean, scale, edges, unit, missing)
 
     @cached_property
@@ -210,7 +201,7 @@ class GaussianLaw(LimeLaw):
         kernel_width : float, optional
             ν > 0, by default 0.75 √(Σ_j (σ_j / u_j)²): what the ``lime`` package has,
             0.75 √D, in units of the scale.
-        n_bins : int, str, mapping or sequence
+        n_bins : int, mapping or sequence
             Bins of the same mass, at least 2, or inner edges; of one column or of all,
             as for :meth:`TabularLaw.from_data`.
         labels : Labels, optional
@@ -272,7 +263,7 @@ class GaussianLaw(LimeLaw):
             Usually the rows that the model was fitted on.
         schema : TableSchema, optional
             What the columns are, if some are categories.
-        n_bins : int, str, mapping or sequence
+        n_bins : int, mapping or sequence
             Bins of a column of numbers, at least 2, or inner edges; of one column or of
             all, as for :meth:`TabularLaw.from_data`.
         kernel_width : float, optional
@@ -311,7 +302,12 @@ class GaussianLaw(LimeLaw):
         cls, columns: tuple[LimeColumn, ...], width: float | None, labels: Labels
     ) -> GaussianLaw:
         if width is None:
-            width = 0.75 * math.sqrt(sum(map(_extent, columns)))
+            # (σ / u)²; 1 for columns that are not normal
+            extents = (
+                (own.scale / own.unit) ** 2 if isinstance(own, NormalColumn) else 1.0
+                for own in columns
+            )
+            width = 0.75 * math.sqrt(sum(extents))
         return cls(columns, read_positive(width, "kernel_width"), labels)
 
     def notes(self, points: Points) -> tuple[str, ...]:
@@ -324,13 +320,6 @@ class GaussianLaw(LimeLaw):
             if isinstance(column, NormalColumn)
             and (count := int((column.distance(x) > FEW_BEYOND).sum())) > 0
         )
-
-
-def _extent(column: LimeColumn) -> float:
-    """(σ / u)²; 1 for columns that are not normal."""
-    if isinstance(column, NormalColumn):
-        return (column.scale / column.unit) ** 2
-    return 1.0
 
 
 def _of_each(given: Any, label: str, names: Sequence[str]) -> Any:

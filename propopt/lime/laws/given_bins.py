@@ -1,8 +1,4 @@
-"""Bins that people give: edges, moments, ends, probabilities, categories.
-
-- :func:`~propopt.lime.laws.given_bins.given_columns`: all columns, with their names.
-- :class:`~propopt.lime.laws.given_bins.GivenColumn`: what is given of one of them.
-"""
+"""Bins that people give: edges, moments, ends, probabilities, categories."""
 
 from __future__ import annotations
 
@@ -18,13 +14,13 @@ from propopt.base.checks import as_floats, did_you_mean, read_array, refuse_any
 from propopt.base.errors import InvalidInput
 from propopt.lime.laws.binned_columns import (
     BinnedColumn,
-    BinRule,
     CodedBins,
     by_column,
     by_name,
     codes_of,
     columns_given,
     increasing,
+    inner_edges_of,
     read_data,
 )
 from propopt.tables.columns import Coded, Column, spreads
@@ -51,14 +47,16 @@ def given_columns(
         raise InvalidInput(
             f"categories: expected a mapping or a list of columns, got {categories!r}"
         )
-    if categories is not None and by_name(categories) is None:
-        categories = dict.fromkeys(categories)
+    if categories is not None:  # an empty list for those of the data
+        pairs = by_name(categories)
+        pairs = [(key, None) for key in categories] if pairs is None else pairs
+        categories = {key: [] if own is None else list(own) for key, own in pairs}
     points, labels, schema = _table(parts[0], categories, data, schema, names)
     known = labels.feature_names(points.shape[1])
     each = [
         by_column(part, label, known) for label, part in zip(PARTS, parts, strict=True)
     ]
-    coded = by_column(_filled(categories), "categories", known)
+    coded = by_column(categories, "categories", known)
     codings: Sequence[Column | None] = (
         [None] * len(known) if schema is None else schema.columns
     )
@@ -68,14 +66,6 @@ def given_columns(
         for own in zip(known, *each, coded, values, codings, strict=True)
     ]
     return columns, labels
-
-
-def _filled(categories: Any) -> Any:
-    """Categories with an empty list for those of the data."""
-    if categories is None:
-        return None
-    pairs = by_name(categories) or []
-    return {key: [] if values is None else list(values) for key, values in pairs}
 
 
 def _table(
@@ -91,9 +81,7 @@ def _table(
         count = read_points(data, "data")[0].shape[1] if header is None else len(header)
         known = names if header is None else header
         labels = Labels(features=None if known is None else _distinct(known))
-        marks = by_column(
-            _filled(categories), "categories", labels.feature_names(count)
-        )
+        marks = by_column(categories, "categories", labels.feature_names(count))
         coded = [j for j, mark in enumerate(marks) if mark is not None]
         places = range(count) if header is None else header
         own = () if schema is not None else [places[j] for j in coded]
@@ -187,7 +175,7 @@ class GivenColumn:
                 f"edges: column {self.name!r} has none, nor categories; give them, or "
                 "data of which bins are quartiles"
             )
-        edges = BinRule(4).inner_edges(self._known)
+        edges = inner_edges_of(4, self._known)
         return edges[edges < self._known.max(initial=-np.inf)]
 
     @cached_property

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Literal, Protocol, Self, TypeAlias, final
+from typing import Final, Protocol, Self, final
 
 import numpy as np
 from scipy.special import logsumexp
@@ -43,10 +42,7 @@ class Tilt:
     log_weight: Values
 
     def given(self, means: Array) -> tuple[Array, Array]:
-        """E[g | bit 1] and E[g | bit 0], (U, n), of the means in each piece.
-
-        means (U, B).
-        """
+        """E[g | bit 1] and E[g | bit 0], (U, n), of the means in each piece (U, B)."""
         some = np.asarray((self.inside + self.outside).any(axis=1))
         if not some.all():  # a model may refuse a category that is never drawn
             own = some if means.ndim == 2 else some[:, None]
@@ -87,10 +83,7 @@ class Tilt:
 
     @cached_property
     def _ends(self) -> Array:
-        """Where pieces end between 0 and 1, (n, 2 B + 1): first those with the bit 1.
-
-        A piece of no probability is empty.
-        """
+        """Where pieces end between 0 and 1, (n, 2 B + 1): first those of bit 1."""
         masses = np.vstack([self.alpha * self.inside, self.complement * self.outside])
         ends = np.vstack([np.zeros(masses.shape[1]), np.cumsum(masses, axis=0)])
         ends = np.where(ends == ends[-1], 1.0, ends / ends[-1])
@@ -183,9 +176,6 @@ class FactorMeans:
         return np.asarray(np.sum([tilt.log_weight for tilt in self.tilts], axis=0))
 
 
-# ---- What a law of LIME knows of one column
-
-
 class LimeColumn(Protocol):
     """One column: its bins, and its weighted law around values."""
 
@@ -205,10 +195,7 @@ class LimeColumn(Protocol):
     def log_kernel(
         self, x: Array, values: Array, bits: Array, width: Array, /
     ) -> Array:
-        """The logarithm of the kernel's factor of this column, for samples (n, S).
-
-        x (n, 1), values (n, S), bits (n, S), width (n, 1).
-        """
+        """The log of the kernel's factor, for samples (n, S); x and width (n, 1)."""
 
 
 # ---- Weighted laws of mixtures, made of the logarithms of their masses
@@ -219,8 +206,6 @@ def tilt_of_masses(pieces: Pieces, log_masses: Array, ones: Truths) -> Tilt:
 
     Nothing underflows: shares of pieces that are hardly ever drawn keep their digits,
     and 1 − α does where it rounds to 0 beside 1.
-
-    log_masses (B, n), ones (B, n).
     """
     inside, log_one = _shares(np.where(ones, log_masses, -np.inf))
     outside, log_zero = _shares(np.where(ones, -np.inf, log_masses))
@@ -279,10 +264,7 @@ def tilt_near(
 
 
 def log_of_distance(apart: Array, x: Array, values: Array, width: Array) -> Array:
-    """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both.
-
-    apart, values (n, S); x, width (n, 1). Of missing values apart is NaN.
-    """
+    """−d² / (2 ν²), where d is 1 if a value is missing on one side only, 0 on both."""
     absent = np.isnan(apart)
     if absent.any():
         apart = np.where(absent, np.isnan(values) ^ np.isnan(x), apart)
@@ -305,10 +287,7 @@ class Draws:
 def draws_at(
     columns: Sequence[LimeColumn], points: Points, widths: Values, uniforms: Array
 ) -> Draws:
-    """The samples of Q that uniform numbers are, with weights of one.
-
-    columns (D,), points (n, D), widths (n, D), uniforms (n, S, D).
-    """
+    """The samples of Q that uniform numbers (n, S, D) are, with weights of one."""
     samples, bits = np.empty((2, *uniforms.shape))
     blocks = list(_SAMPLES_AT_ONCE.blocks(len(points), uniforms.shape[1]))
     for j, column in enumerate(columns):
@@ -321,9 +300,6 @@ def draws_at(
 
 _SAMPLES_AT_ONCE: Final = Budget(2**14, 1)
 """So many of a column stay near the processor."""
-
-
-# ---- A law of LIME: columns, a kernel width and names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -471,9 +447,6 @@ class LimeLaw:
         )
 
 
-# ---- GLIME: samples of the weighted neighbourhood itself, with weights of one
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class GlimeLaw(LimeLaw):
@@ -529,10 +502,8 @@ class GlimeLaw(LimeLaw):
 
     def tilts(self, points: Points, widths: Values) -> tuple[Tilt, ...]:
         """Those of the law with C = 1; of its own width where they are infinite."""
-        own, none = (
-            np.where(np.isinf(widths), self.kernel_width, widths),
-            np.zeros(len(points)),
-        )
+        own = np.where(np.isinf(widths), self.kernel_width, widths)
+        none = np.zeros(len(points))
         tilts = self.law.tilts(points, own)
         return tuple([replace(tilt, log_weight=none) for tilt in tilts])
 
@@ -545,30 +516,3 @@ class GlimeLaw(LimeLaw):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.law!r})"
-
-
-# ---- Kernel widths: those of the literature
-
-
-WidthConvention: TypeAlias = Literal["package", "paper"]
-KernelWidth: TypeAlias = float | WidthConvention | None
-
-
-def default_kernel_width(
-    n_columns: int, convention: WidthConvention = "package"
-) -> float:
-    """The kernel width that LIME has where none is given."""
-    if convention == "package":
-        return 0.75 * math.sqrt(n_columns)
-    if convention == "paper":
-        return math.sqrt(0.75 * n_columns)
-    raise InvalidInput(
-        f"kernel_width: expected a number > 0, 'package' or 'paper', got {convention!r}"
-    )
-
-
-def read_kernel_width(user_width: KernelWidth, n_columns: int) -> float:
-    """ν."""
-    if user_width is None or isinstance(user_width, str):
-        return default_kernel_width(n_columns, user_width or "package")
-    return read_positive(user_width, "kernel_width")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
@@ -20,7 +21,7 @@ from propopt.lime.laws.binned_columns import (
     read_data,
 )
 from propopt.lime.laws.given_bins import given_columns
-from propopt.lime.laws.lime_law import KernelWidth, LimeLaw, read_kernel_width
+from propopt.lime.laws.lime_law import LimeLaw
 from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
@@ -104,9 +105,6 @@ def _codes(explainer: Any, j: int, names: Sequence[str] | None) -> BinnedColumn:
     return BinnedColumn.of_codes(values, frequencies, words)
 
 
-# ---- The law of tabular LIME
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class TabularLaw(LimeLaw):
@@ -140,7 +138,7 @@ class TabularLaw(LimeLaw):
     def of(
         cls,
         columns: Sequence[BinnedColumn],
-        kernel_width: KernelWidth = None,
+        kernel_width: float | None = None,
         labels: Labels | None = None,
     ) -> TabularLaw:
         """The law of bins; without a width it is the package's, 0.75 √D.
@@ -149,12 +147,13 @@ class TabularLaw(LimeLaw):
         ----------
         columns : sequence of BinnedColumn (D,)
             The bins.
-        kernel_width : float, "package" or "paper", optional
-            ν > 0; 0.75 √D, or √(0.75 D).
+        kernel_width : float, optional
+            ν > 0; by default the package's, 0.75 √D.
         labels : Labels, optional
             Names of the columns.
         """
-        width = read_kernel_width(kernel_width, len(columns))
+        own = 0.75 * math.sqrt(len(columns)) if kernel_width is None else kernel_width
+        width = read_positive(own, "kernel_width")
         return cls(tuple(columns), width, Labels() if labels is None else labels)
 
     @classmethod
@@ -164,7 +163,7 @@ class TabularLaw(LimeLaw):
         schema: TableSchema | None = None,
         *,
         n_bins: BinsOfColumns = 4,
-        kernel_width: KernelWidth = None,
+        kernel_width: float | None = None,
         weights: BinWeights = "frequency",
         categorical: Sequence[Hashable] = (),
     ) -> TabularLaw:
@@ -180,12 +179,12 @@ class TabularLaw(LimeLaw):
             The table.
         schema : TableSchema, optional
             What its columns are, if some are categories.
-        n_bins : int, str, mapping or sequence
-            Bins between quantiles of a column of numbers, at least 2; ``"quartile"``,
-            ``"decile"``; or inner edges. A mapping has them by names of columns (4 for
-            others), a sequence one for each of D columns. Equal quantiles make fewer.
-        kernel_width : float, "package" or "paper", optional
-            ν > 0; by default the package's 0.75 √D, and ``"paper"`` is √(0.75 D).
+        n_bins : int, mapping or sequence
+            Bins between quantiles of a column of numbers, at least 2; or inner edges. A
+            mapping has them by names of columns (4 for others), a sequence one for each
+            of D columns. Equal quantiles make fewer.
+        kernel_width : float, optional
+            ν > 0; by default the package's, 0.75 √D; the paper has √(0.75 D).
         weights : {"frequency", "uniform"}
             Whether a bin is drawn as often as it is in the data, as by the package, or
             all of a column that have data alike, as in the paper.
@@ -216,7 +215,7 @@ class TabularLaw(LimeLaw):
         data: Any = None,
         schema: TableSchema | None = None,
         names: Sequence[str] | None = None,
-        kernel_width: KernelWidth = None,
+        kernel_width: float | None = None,
     ) -> TabularLaw:
         """The law of bins that are given, by columns; what is not given is of data.
 
@@ -260,7 +259,7 @@ class TabularLaw(LimeLaw):
         names : sequence of str, optional
             Names of the D columns in order; by default those of the data, the schema,
             or the edges and categories in the order in which they are given.
-        kernel_width : float, "package" or "paper", optional
+        kernel_width : float, optional
             ν > 0; as for :meth:`from_data`.
 
         Raises
@@ -339,9 +338,6 @@ class TabularLaw(LimeLaw):
         ("1 row has values beyond all that are drawn, ...: 'x0'",)
         """
         return notes_of_bins(self.names, self.columns, points)
-
-
-# ---- The same bins with weights by distance
 
 
 @final

@@ -218,12 +218,11 @@ class TextEvidence(Evidence):
 # ---- What the bandwidth decides: signs, and whether interactions are seen at all
 
 
-_OCTAVE: Final = 1.0
 _SMALL: Final = 0.01
 """Of the largest coefficient: signs of what is smaller near ν are no news."""
 
 
-@rule("bandwidth fragility", below=_OCTAVE, weight=0.9)
+@rule("bandwidth fragility", below=1.0, weight=0.9)
 def turning_word(case: TextEvidence) -> Gauged | Reason:
     """Its number is |log2(root / ν)|, of roots from half to twice ν."""
     case.refuse_many_words()

@@ -1,9 +1,4 @@
-"""What LIME tends to on documents, with all that can be asked of it.
-
-- :class:`~propopt.lime.text.text_explanation.TextLimeExplanation`: the result;
-- :class:`~propopt.lime.text.text_explanation.TextSubject`: the model behind it,
-  which is not saved.
-"""
+"""What LIME tends to on documents, with all that can be asked of it."""
 
 from __future__ import annotations
 
@@ -33,18 +28,12 @@ from propopt.lime.text.text_diagnosis import (
     TextEvidence,
     told_of_documents,
 )
-from propopt.lime.text.text_reading import (
-    ExplainedDocument,
-    TextLaw,
-)
+from propopt.lime.text.text_reading import ExplainedDocument, TextLaw
 from propopt.lime.text.text_samples import SampledWords, WordMeans
 from propopt.results.certain import plural
 from propopt.structures.subsets.sets import SetFunction
 from propopt.tables.documents import Document
 from propopt.tables.frames import Labels
-
-
-# ---- What is shown of LIME on texts: highlighted words for notebooks
 
 
 def marked(explanation: TextLimeExplanation, n: int) -> MarkedText:
@@ -71,9 +60,6 @@ ROWS_SHOWN: Final = 3
 """Documents with highlighted words on a card."""
 
 
-# ---- What LIME is asked about texts: a function, a law, documents
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class TextSubject:
@@ -94,9 +80,6 @@ class TextSubject:
             documents=tuple(self.documents[n] for n in rows),
             means=tuple(self.means[n] for n in rows),
         )
-
-
-# ---- Single runs of LIME on texts, with n samples each
 
 
 @final
@@ -315,10 +298,7 @@ class TextLimeExplanation(
         return WordRuns(self.n_samples, means, deviations)
 
     def _run_at(self, n: int, n_samples: int) -> tuple[Array, Array]:
-        """Means and deviations of a run at one document, (d,).
-
-        NaN where they are not known, and of documents that are too long.
-        """
+        """Means and deviations of a run at one document, (d,); NaN where not known."""
         row = self.rows[n]
         d, subject = row.document.n_words, self.subject
         if subject is None or not row.is_known or d > MANY_WORDS:
@@ -331,9 +311,7 @@ class TextLimeExplanation(
         return run.coefficients[0], run.standard_deviations[0]
 
     def path(
-        self,
-        row: Hashable | None = None,
-        bandwidths: ArrayLike | None = None,
+        self, row: Hashable | None = None, bandwidths: ArrayLike | None = None
     ) -> BandwidthPath:
         """Coefficients of a document at many bandwidths; the model is not asked again.
 

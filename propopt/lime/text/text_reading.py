@@ -21,11 +21,7 @@ from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.texts import TextFunction
 from propopt.lime.expectations import ExchangeableBits
 from propopt.structures.subsets.conjunctions import Enumerated
-from propopt.structures.subsets.sets import (
-    SetFunction,
-    SizeMeans,
-    random_sets,
-)
+from propopt.structures.subsets.sets import SetFunction, SizeMeans, random_sets
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum
 from propopt.tables.documents import Document
 
@@ -222,10 +218,7 @@ class WordRegression:
         return self.weighed(shares)
 
     def weighed(self, shares: Array) -> WordCoefficients:
-        """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept.
-
-        shares (K, d + 1).
-        """
+        """The limits for weights of sizes (K, d + 1), of m = 0, ..., d words kept."""
         d, means = self.function.n_words, self.means
         # u = d − 1 − m and E_m f − E_(d−1) f: sums of what is small are small
         u = d - 1.0 - np.arange(d)
@@ -395,11 +388,7 @@ class DocumentReading:
 
 
 def checked_subsets(function: TextFunction, document: Document) -> SetFunction | Reason:
-    """The function of the words of a document, if it is what the model answers there.
-
-    It is compared with the model at the document, at the text without words, with some
-    words left out, and at random sets of words.
-    """
+    """The function of a document's words, if it is what the model answers there."""
     (result,) = read_documents(function, [document])
     result.refuse()
     return result.words
@@ -410,10 +399,9 @@ def read_documents(
     documents: Sequence[Document],
     told: Callable[[int], object] = lambda _: None,
 ) -> list[DocumentReading]:
-    """The same of many documents, for which the model is called together.
+    """What is known of documents, for which the model is called together.
 
-    A model that is read is given 34 texts for each document, and any other the document
-    itself.
+    A model that is read is given 34 texts of each, any other the document itself.
     """
     words: list[SetFunction | Reason] = []
     for document in documents:

@@ -1,10 +1,9 @@
 """Limits on texts that are sampled, with their errors.
 
-What the samples of other blocks tell of a function, as one whose means are known. f(z)
-≈ c(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k by least squares. What LIME tends to
-for c is known without samples, so only that for f − c is estimated, which
-scatters less; and c does not depend on the block whose samples tell f − c, so that the
-sum of both has no bias, however c was found.
+Other blocks tell of a function as one whose means are known, by least squares:
+f(z) ≈ c(z) = g(m) + Σ_j γ_j z_j + Σ_{j<k} B_jk z_j z_k. So only what LIME tends to for
+f − c is estimated, which scatters less; and as c does not depend on the block whose
+samples tell f − c, the sum of both has no bias.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from propopt.base.errors import InvalidInput
 from propopt.laws.regressions import LeastSquares
 from propopt.laws.sampling import DrawCost, Sampler, stream_of
 from propopt.lime.single_runs import WordDraws
+from propopt.lime.surrogates import DRAWS_PER_TERM, LIME_BLOCKS
 from propopt.lime.text.text_reading import TextLaw, WordCoefficients, WordRegression
 from propopt.losses.faithfulness import error_of_blocks, relative_size
 from propopt.structures.subsets.sets import SetFunction, random_sets, sets_of_size
@@ -29,9 +29,6 @@ from propopt.structures.subsets.words import WordPairs
 
 # ---- Limits of LIME on texts for functions that can only be called, from samples
 
-
-_DRAWS_PER_TERM: Final = 4
-"""A fit on fewer takes less scatter off than it adds."""
 
 _MOST_TERMS: Final = 800
 """Of which least squares take a part of a second."""
@@ -55,7 +52,7 @@ def controls(
     and pairs of them: as many as the samples can tell.
     """
     d = bits[0].shape[1]
-    room = (len(bits) - 1) * len(bits[0]) // _DRAWS_PER_TERM
+    room = (len(bits) - 1) * len(bits[0]) // DRAWS_PER_TERM
     with_words = _POWERS + d <= room
     with_pairs = _POWERS + d * (d + 1) // 2 <= min(room, _MOST_TERMS)
     u = 2.0 * np.arange(d + 1) / d - 1.0
@@ -94,10 +91,7 @@ def controls(
 # ---- Which sets of words are asked for: all of some sizes, samples of the others
 
 
-SET_BLOCKS: Final = 20
-"""Each with an estimate of its own: their scatter is the error, known to a sixth."""
-
-FEWEST_SETS: Final = 5 * SET_BLOCKS
+FEWEST_SETS: Final = 5 * LIME_BLOCKS
 """Samples."""
 
 _ELSEWHERE: Final = 0.1
@@ -139,18 +133,18 @@ class SizePlan:
             full[np.argmax(n_sets)] = False
         chances = np.where(full, 0.0, likely)
         left = max(n_samples - int(n_sets[full].sum()), FEWEST_SETS)
-        return cls(n_words, full, chances / chances.sum(), -(-left // SET_BLOCKS))
+        return cls(n_words, full, chances / chances.sum(), -(-left // LIME_BLOCKS))
 
     @property
     def cost(self) -> DrawCost:
         """Texts that the model is given."""
         n_full = int(comb(self.n_words, np.flatnonzero(self.full)).sum())
-        return DrawCost(1, once=n_full, fewest=FEWEST_SETS, step=SET_BLOCKS)
+        return DrawCost(1, once=n_full, fewest=FEWEST_SETS, step=LIME_BLOCKS)
 
     @property
     def evaluations(self) -> int:
         """Of all of them."""
-        return self.cost.of(SET_BLOCKS * self.block_size)
+        return self.cost.of(LIME_BLOCKS * self.block_size)
 
     def within(self, max_evaluations: int, law: TextLaw) -> SizePlan:
         """This one, or one of fewer samples; refused if none takes so few texts."""
@@ -167,11 +161,7 @@ class SizePlan:
         return plan
 
     def draw(self, rng: np.random.Generator) -> tuple[Truths, Positions]:
-        """One block: bits (s, d), and their sizes (s,).
-
-        Sizes are spread evenly over the samples of a block: each has its chance, and
-        as many samples as that says, up to one.
-        """
+        """One block, evenly over the chances of sizes: bits (s, d), and sizes (s,)."""
         even = (np.arange(self.block_size) + rng.random()) / self.block_size
         sizes = np.searchsorted(self.chances.cumsum(), even, side="right")
         # rounding of the sum may leave the last number beyond it
@@ -183,7 +173,7 @@ class SizePlan:
 
 
 Answered: TypeAlias = tuple[Truths, Positions, Values]
-"""Sets (n, d), their sizes (n,), and f there (n,)."""
+"""Sets (n, d), their sizes (n,), and f there (n,), or f times factors of E_m f."""
 
 
 @final
@@ -195,9 +185,9 @@ class SampledWords(Sampler):
     seed: int  # of the samples; a stream for each time that they grow
     bandwidth: float  # at which their error is looked at
     plan: SizePlan  # which sets were asked for
-    full: _Weighted  # f at all sets of some sizes
+    full: Answered  # f at all sets of some sizes, times factors
     controls: list[WordPairs]  # what the other blocks told, for each block
-    left: list[_Weighted]  # what they left over, at the samples of each block
+    left: list[Answered]  # what they left over, at the samples of each block
     known: Answered  # all sets of some sizes
     asked: tuple[Answered, ...]  # the samples of each block
     n_batches: int = 1
@@ -210,7 +200,7 @@ class SampledWords(Sampler):
     @property
     def n_draws(self) -> int:  # type: ignore[override]
         """Samples, all blocks together."""
-        return SET_BLOCKS * self.plan.block_size
+        return LIME_BLOCKS * self.plan.block_size
 
     @property
     def cost(self) -> DrawCost:
@@ -229,13 +219,16 @@ class SampledWords(Sampler):
         return np.concatenate(bits), np.concatenate(values)
 
     def extended(self, n_draws: int) -> SampledWords:
-        plan = replace(self.plan, block_size=n_draws // SET_BLOCKS)
+        plan = replace(self.plan, block_size=n_draws // LIME_BLOCKS)
         more = replace(plan, block_size=plan.block_size - self.plan.block_size)
         rng = stream_of(self.seed, self.n_batches)
-        sets = [more.draw(rng) for _ in range(SET_BLOCKS)]
+        sets = [more.draw(rng) for _ in range(LIME_BLOCKS)]
         new = _answered(sets, self.evaluate(np.concatenate([z for z, _ in sets])))
         both = zip(self.asked, new, strict=True)
-        asked = tuple(_one_behind_the_other(old, own) for old, own in both)
+        asked = tuple(
+            (np.concatenate(z), np.concatenate(m), np.concatenate(f))
+            for z, m, f in (zip(old, own, strict=True) for old, own in both)
+        )
         return replace(self.of_samples(plan, asked), n_batches=self.n_batches + 1)
 
     def of_samples(self, plan: SizePlan, asked: tuple[Answered, ...]) -> SampledWords:
@@ -250,18 +243,18 @@ class SampledWords(Sampler):
             where=plan.chances > 0.0,
         )
         left = [
-            _Weighted(z, m, factors[m] * (f - fit.value(z)))
+            (z, m, factors[m] * (f - fit.value(z)))
             for (z, m, f), fit in zip(asked, fits, strict=True)
         ]
         return replace(self, plan=plan, asked=asked, controls=fits, left=left)
 
     def mean_by_size(self) -> Values:
         """E_m f for m = 0, ..., d words kept, without bias, (d + 1,)."""
-        unknown, full = self._unknown, self.full.mean_by_size()
+        unknown, full = self._unknown, _mean_by_size(self.full)
         pairs = zip(self.controls, self.left, strict=True)
         return np.mean(
             [
-                about.mean_by_size() * unknown + full + left.mean_by_size()
+                about.mean_by_size() * unknown + full + _mean_by_size(left)
                 for about, left in pairs
             ],
             axis=0,
@@ -269,10 +262,13 @@ class SampledWords(Sampler):
 
     def kept(self, weights: Array, /) -> Array:
         """Σ_m w_m E_m[z_j f] for weights (K, d + 1) of sizes, without bias: (K, d)."""
-        unknown, full = weights * self._unknown, self.full.kept(weights)
+        unknown, full = weights * self._unknown, _kept(self.full, weights)
         pairs = zip(self.controls, self.left, strict=True)
         return np.mean(
-            [about.kept(unknown) + full + left.kept(weights) for about, left in pairs],
+            [
+                about.kept(unknown) + full + _kept(left, weights)
+                for about, left in pairs
+            ],
             axis=0,
         )
 
@@ -284,11 +280,7 @@ class SampledWords(Sampler):
     def at(self, bandwidths: Values) -> WordCoefficients:
         """Coefficients at bandwidths ν (K,), with standard errors.
 
-        Each block gives an estimate without bias; errors are the scatter of the blocks,
-        1.15 times and more, as there are 20 of them.
-        Bandwidths far below that of the law have larger ones.
-
-        bandwidths (K,).
+        Errors are the scatter of 20 unbiased blocks, 1.15 times and more.
         """
         result = [WordRegression(block).at(bandwidths) for block in self.blocks]
         coefficients = np.array([limits.coefficients for limits in result])
@@ -319,22 +311,16 @@ def limits_of(means: WordMeans, bandwidths: Values) -> WordCoefficients:
     return WordRegression(means).at(bandwidths)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Weighted:
-    """Sets, f there, and factors with which sums over them are E_m f in the mean."""
+def _mean_by_size(sets: Answered) -> Values:
+    """E_m f for m = 0, ..., d words kept, (d + 1,)."""
+    bits, sizes, products = sets
+    return np.asarray(np.bincount(sizes, products, bits.shape[1] + 1), float)
 
-    bits: Truths
-    sizes: Positions
-    products: Values
-    """Factor times f, (n,)."""
 
-    def mean_by_size(self) -> Values:
-        d = self.bits.shape[1]
-        return np.asarray(np.bincount(self.sizes, self.products, d + 1), float)
-
-    def kept(self, weights: Array) -> Array:
-        return np.asarray((weights[:, self.sizes] * self.products) @ self.bits)
+def _kept(sets: Answered, weights: Array) -> Array:
+    """Σ_m w_m E_m[z_j f], (K, d)."""
+    bits, sizes, products = sets
+    return np.asarray((weights[:, sizes] * products) @ bits)
 
 
 def estimate_words(
@@ -352,14 +338,14 @@ def estimate_words(
         [sets_of_size(plan.n_words, int(m)) for m in np.flatnonzero(plan.full)]
     )
     rng = stream_of(seed, 0)
-    sets = [plan.draw(rng) for _ in range(SET_BLOCKS)]
+    sets = [plan.draw(rng) for _ in range(LIME_BLOCKS)]
     every = np.concatenate([whole, *(z for z, _ in sets)])
     # together: a call costs more than its texts
     answers = np.asarray(evaluate(every), float)
     known, values = answers[: len(whole)], answers[len(whole) :]
     count = whole.sum(axis=1)
-    full = _Weighted(whole, count, known / np.bincount(count)[count])
-    first = (whole, count, known)
+    full = whole, count, known / np.bincount(count)[count]
+    first = whole, count, known
     empty = SampledWords(evaluate, seed, bandwidth, plan, full, [], [], first, ())
     return empty.of_samples(plan, _answered(sets, values))
 
@@ -372,11 +358,6 @@ def _answered(
     return tuple((z, m, f) for (z, m), f in zip(sets, parts, strict=True))
 
 
-def _one_behind_the_other(one: Answered, other: Answered) -> Answered:
-    bits, sizes, values = (np.concatenate(x) for x in zip(one, other, strict=True))
-    return bits, sizes, values
-
-
 _DEVIATIONS: Final = 3.0
 """At which errors are as those of normal numbers; nearer ones hold a little more."""
 
@@ -384,10 +365,9 @@ _DEVIATIONS: Final = 3.0
 def _correction(blocks: Array) -> Array:
     """Of scatters, so that three errors hold what three normal sd would: (K,).
 
-    The scatter s of B blocks (B, K, d) is not their deviation: (mean − truth) √B / s
-    has tails as Student's t. Its degrees of freedom are 2 σ⁴ / Var s², where
-    Var s² = σ⁴ (2 / (B − 1) + γ / B) with the excess kurtosis γ of blocks: 19 of normal
-    ones, 10 where blocks have five samples. γ is that of all words together.
+    (mean − truth) √B / s of B blocks (B, K, d) has tails as Student's t, of
+    2 σ⁴ / Var s² degrees, Var s² = σ⁴ (2 / (B − 1) + γ / B) with the excess kurtosis γ
+    of all words together: 19 of normal blocks, 10 of those of five samples.
     """
     B = len(blocks)
     apart = blocks - blocks.mean(axis=0)

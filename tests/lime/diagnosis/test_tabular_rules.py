@@ -278,7 +278,7 @@ def test_low_fidelity_is_told_in_shares_and_in_deviations_of_f():
     for x, rule in ((0.01, r2), (0.99, gap)):
         diagnosis = explained(linear([1.0] * 4, X), [x] * 4, X).diagnose()
         (item,) = diagnosis.of(rule)
-        assert item.is_note
+        assert item.severity < 0.25
         assert rule not in diagnosis.rules
 
 
@@ -363,23 +363,6 @@ def test_a_penalty_on_the_intercept_is_told_where_weights_are_few():
     assert of_product(0.2).diagnose(50_000_000).of(rule) == ()
     few = explained(high, [0.9, 0.1], TWO, law, n_samples=500).diagnose(100)
     assert found(few, rule)
-
-
-def test_names_categories_and_gaps_are_diagnosed():
-    X = pd.DataFrame(
-        {
-            "age": [20.0, 30.0, np.nan, 50.0, 60.0, 70.0] * 20,
-            "town": list("aabbcc") * 20,
-        },
-        index=[f"r{n}" for n in range(120)],
-    )
-    f = po.wrap(lambda X: X["age"].fillna(0.0) + 9.0 * (X["town"] == "a"), data=X)
-    frame = limits(f, X.iloc[:3], data=X, n_samples=400).diagnose().to_frame()
-    told = frame[frame["found"]]
-    assert set(told["row"]) <= {"r0", "r1", "r2", None}
-    assert set(told["feature"]) <= {"age", "town", None}
-    by_name = frame.set_index("rule")["sentence"]
-    assert "estimated" in by_name["bandwidth fragility"]
 
 
 # ---- alignment

@@ -6,15 +6,12 @@ parts of a coefficient by which other columns are left.
 
 from __future__ import annotations
 
-import itertools
-
 import lime_fixture as fixture
 import numpy as np
 import pytest
 from lime_fixture import BUMP, FUNCTIONS, POINT, ROW, UNEQUAL, by_quadrature, powers
-from normal_samples import weighted_fit, with_intercept
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
-from sklearn.tree import DecisionTreeRegressor
+from normal_samples import with_intercept
+from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from papers.lime.cells import split_by_cells
@@ -23,18 +20,15 @@ from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
 from propopt.lime.expectations import (
     ExactLimits,
     bin_profiles,
-    cell_coefficients,
     profile_means,
 )
 from propopt.lime.fidelity import (
     effective_share,
     exact_variance,
-    share_outside,
     split_by_columns,
 )
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.paths import bandwidth_path
-from propopt.structures.boxes.sets import Sets
 from propopt.structures.products.families import Bumps, Pieces
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
@@ -75,98 +69,6 @@ def test_constants_of_the_weighted_law():
     np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-9)
 
 
-def weights_of(n_columns, p, nu):
-    """c, α and E[π]² / E[π²] of columns of p bins that are drawn alike."""
-    column = BinnedColumn(
-        Pieces.of_values(np.arange(float(p))), np.full(p, 1 / p), np.zeros(0), ("",) * p
-    )
-    tilt, squared = (column.tilt(np.zeros(1), np.array([w])) for w in (nu, nu / 2**0.5))
-    c, c2 = (np.exp(t.log_weight[0]) for t in (tilt, squared))
-    return c, tilt.alpha[0], (c**2 / c2) ** n_columns
-
-
-@pytest.mark.parametrize(
-    ("n_columns", "p", "nu", "expected"),
-    [
-        (3, 3, 1.0, (0.737687106475, 0.451862761878, 0.832010355857)),
-        (1, 4, 1.0, (0.704897995,)),
-        (10, 4, 0.75 * 10**0.5, (0.936210422, 0.267033985, 0.98466)),
-        (10, 4, 7.5**0.5, (0.951630239,)),
-    ],
-)
-def test_constants_of_the_paper(n_columns, p, nu, expected):
-    for ours, theirs in zip(weights_of(n_columns, p, nu), expected, strict=False):
-        digits = len(str(theirs).split(".")[-1])
-        assert ours == pytest.approx(theirs, abs=0.51 * 10**-digits)
-
-
-def test_moments_of_bits_have_the_inverse_of_the_paper():
-    """Σ = E[π Z Zᵀ] of Proposition 10, and Σ⁻¹ of Proposition 11."""
-    limits = ExactLimits(BUMP, fixture.law(1.0)).of(ROW)
-    alpha, C = limits.alpha[0], np.exp(limits.log_weight[0])
-    full = np.append(1.0, alpha)
-    sigma = np.outer(full, full)
-    np.fill_diagonal(sigma, full)
-    inverse = np.diag(np.append(0.0, 1.0 / (alpha * (1.0 - alpha))))
-    inverse[0, 1:] = inverse[1:, 0] = -1.0 / (1.0 - alpha)
-    inverse[0, 0] = 1.0 + (alpha / (1.0 - alpha)).sum()
-    inverse /= C
-    np.testing.assert_allclose(C * sigma @ inverse, np.eye(4), atol=2e-15)
-    known = [8.6516401432, -4.5445837833, 10.0574425838]
-    own = inverse[[0, 0, 1], [0, 1, 1]]
-    np.testing.assert_allclose(own, known, rtol=0, atol=1e-9)
-
-
-def literal_equation_5(f, nu):
-    """Equation 5 as it is printed, from all cells: it loses its digits as ν falls."""
-    column, cells = fixture.column(), list(itertools.product(range(3), repeat=3))
-    P = np.zeros((f.n_factors, len(cells)))
-    for j in f.columns.tolist():
-        for numbers, family in f.of_column(j):
-            P[numbers] = column.pieces.expect(family)[:, [cell[j] for cell in cells]]
-    mean, _ = f.contrasts(P, np.zeros(P.shape))
-    eps = np.exp(-0.5 / nu**2)
-    pc = 1.0 + 2.0 * eps
-    bits = np.array(cells) == fixture.BINS_OF_ROW
-    weighted = eps ** (3 - bits.sum(axis=1)) / 27 * mean
-    both = -pc / (pc - 1) * weighted.sum() + pc**2 / (pc - 1) * weighted @ bits
-    return (pc / 3) ** -3 * both
-
-
-@NAMES
-@pytest.mark.parametrize("nu", [0.2, 0.5, 1.0, 5.0])
-def test_equation_5_is_the_contrast(name, nu):
-    f = FUNCTIONS[name]
-    result = ExactLimits(f, fixture.law(nu)).of(ROW).coefficients[0]
-    np.testing.assert_allclose(literal_equation_5(f, nu), result, rtol=2e-9, atol=1e-9)
-
-
-def test_contrasts_keep_their_digits_where_equation_5_has_none():
-    at_zero, result = (
-        ExactLimits(BUMP, fixture.law(nu)).of(ROW).coefficients[0]
-        for nu in (1e-3, 0.12)
-    )
-    np.testing.assert_allclose(result, at_zero, rtol=1e-10)
-    with np.errstate(all="ignore"):
-        literal = literal_equation_5(BUMP, 0.12)
-        assert np.abs(literal / result - 1.0).max() > 0.01
-        assert np.isnan(literal_equation_5(BUMP, 0.02)).all()
-
-
-def test_linear_functions_do_not_depend_on_the_width():
-    """Corollary 4: Σ_b (m̃_b* − m̃_b) / (p − 1), and the intercept too."""
-    means = fixture.column().pieces.normals.means
-    known = [-1.8472390633, 0.0631881979, 1.7946562177]
-    np.testing.assert_allclose(means, known, atol=6e-11)
-    others = (means.sum() - means) / 2
-    slopes = np.array([2.0, -1.0, 0.5])
-    for nu in (1e-2, 0.3, 1.0, 1e3):
-        result = ExactLimits(fixture.LINEAR, fixture.law(nu)).of(ROW)
-        expected = slopes * (means - others)
-        np.testing.assert_allclose(result.coefficients[0], expected, rtol=1e-13)
-        assert result.intercept[0] == pytest.approx(0.7 + slopes @ others, rel=1e-12)
-
-
 # ---- all cells, one by one
 
 
@@ -185,6 +87,7 @@ def brute_parts(f, bits, weights, values):
     return cells
 
 
+@pytest.mark.sampled(4)
 @NAMES
 @pytest.mark.parametrize("width", [0.5, 2.0])
 def test_all_is_a_sum_over_cells(name, width):
@@ -210,34 +113,7 @@ def test_all_is_a_sum_over_cells(name, width):
     np.testing.assert_allclose(split_by_cells(exact, ROW)[0], parts, atol=1e-9)
 
 
-def test_draws_tend_to_the_limits():
-    """|z| < 5 for 4 coefficients of 2 samplers: false alarm below 5e-6."""
-    law = fixture.law(0.8)
-    truth = with_intercept(ExactLimits(BUMP, law).of(ROW))
-    for draw in (law.draw, law.draw_weighted):
-        draws = draw(ROW, 200_000, np.random.default_rng(0))
-        values = BUMP.value(draws.samples[0])
-        beta, errors = weighted_fit(draws.bits[0], draws.weights[0], values)
-        z = np.abs(beta - truth) / errors
-        assert 0.1 < z.max() < 5.0  # errors are not far too large
-
-
 # ---- many rows and functions
-
-
-def test_limits_are_linear_and_columns_that_are_not_used_have_exactly_zero():
-    law, box = fixture.law(1.0), FUNCTIONS["box"]
-    both = SumOfProducts.sum_of([BUMP.scaled(2.0), box.scaled(-3.0)])
-    joint, f, g = (
-        with_intercept(ExactLimits(h, law).of(ROW)) for h in (both, BUMP, box)
-    )
-    np.testing.assert_allclose(joint, 2 * f - 3 * g, rtol=0, atol=1e-15)
-    exact = ExactLimits(fixture.PRODUCT, law)
-    assert exact.of(ROW).coefficients[0, 2] == 0.0
-    for split in (split_by_cells, split_by_columns):
-        result = split(exact, ROW)
-        np.testing.assert_array_equal(result[:, :, 2], 0.0)
-        np.testing.assert_array_equal(share_outside(result)[:, 2], 0.0)
 
 
 @pytest.fixture
@@ -278,10 +154,6 @@ def test_cells_of_columns_that_f_reads_are_computed_once(X, monkeypatch):
     assert sum(sizes) == 9  # bins of the first two columns
     assert len(np.unique(result.coefficients, axis=0)) <= 9
     assert len(np.unique(result.alpha.round(12), axis=0)) == 1
-    widths = np.array([0.5, 2.0, 0.5, 2.0])
-    result = ExactLimits(BUMP, law).of(np.repeat(X[:1], 4, axis=0), widths).coefficients
-    np.testing.assert_array_equal(result[:2], result[2:])
-    assert not np.array_equal(result[0], result[1])
     normal = GaussianLaw.from_data(X, kernel_width=1.0)
     assert normal.cells(X) is X
     assert GlimeLaw(TabularLaw.from_data(X)).cells(X).max() == 3
@@ -345,45 +217,6 @@ def test_rows_widths_and_neighbourhoods_have_their_own_profiles_and_variances():
         bin_profiles(normal, ROW)
 
 
-def test_a_monotone_model_has_monotone_profiles_and_coefficients():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (600, 3))
-    y = X[:, 0] + 0.5 * np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
-    model = HistGradientBoostingRegressor(monotonic_cst=[1, 0, 0], max_iter=20)
-    law = TabularLaw.from_data(X, weights="uniform", n_bins=6)
-    exact = ExactLimits(po.wrap(model.fit(X, y), data=X).products, law)
-    profiles = bin_profiles(exact, X[:20])
-    assert (np.diff(profiles[0], axis=1) >= -1e-12).all()
-    assert not (np.diff(profiles[2], axis=1) >= -1e-12).all()
-    rows, pieces = np.repeat(X[:1], 6, axis=0), law.columns[0].pieces
-    rows[:, 0] = 0.5 * (pieces.low + pieces.high)
-    result = exact.of(rows).coefficients[:, 0]
-    assert (np.diff(result) >= -1e-12).all()
-    assert result[0] < 0.0 < result[-1]
-
-
-def cells_of(p, width, f, point):
-    X = np.random.RandomState(3).uniform(-10, 10, (1000, 2))
-    law = TabularLaw.from_data(X, n_bins=p, weights="uniform", kernel_width=width)
-    return law, cell_coefficients(ExactLimits(f, law).of, law, point, (0, 1))
-
-
-def test_arrows_of_figures_11_and_15():
-    path = np.array([[0, 1]])
-    sets = Sets.of_numbers([0, 1], [-4.0, -9.0], [0.0, -6.0], [False, False])
-    f = SumOfProducts(0.0, np.ones(1), path, (sets,), 2)
-    _, cells = cells_of(4, 10.0, f, np.array([[-2.0, -7.0]]))
-    arrows = [cells[c] for c in [(1, 0), (1, 2), (3, 3)]]  # same, aligned, neither
-    known = [[0.170, 0.170], [0.169, -0.057], [-0.056, -0.056]]
-    np.testing.assert_allclose(arrows, known, rtol=0, atol=6e-4)
-    bumps = Bumps(np.arange(2), np.full(2, -2.5), np.ones(2))
-    f, point = SumOfProducts(0.0, np.ones(1), path, (bumps,), 2), np.full((1, 2), -2.5)
-    law, cells = cells_of(10, 1.0, f, point)
-    a, b = (int(law.columns[j].place(point[:, j])[0]) for j in range(2))
-    first = [cells[a, b, 0], cells[a, 9, 0], cells[0, 9, 0]]
-    np.testing.assert_allclose(first, [0.155, 0.113, -0.018], rtol=0, atol=6e-4)
-
-
 # ---- variances, and samples that count
 
 
@@ -419,29 +252,6 @@ def test_variances_of_a_forest_agree_with_draws():
         # six z-scores beyond 4 in 2,600 seeds
         z = (square - exact) / np.sqrt((fourth - square**2) / 20_000)
         assert np.abs(z).max() < 4
-
-
-def test_depth_three_trees_of_ten_columns_are_explained_to_a_sixth():
-    # the published 0.1706 is of one draw of the data, which is not given
-    shares = []
-    for seed in range(10):
-        X = np.random.RandomState(seed).uniform(-10, 10, (1000, 10))
-        tree = DecisionTreeRegressor(max_depth=3).fit(X, X.sum(axis=1))
-        f = po.wrap(tree, data=X).products
-        law = TabularLaw.from_data(X, weights="uniform")
-        shares.append(
-            explained(ExactLimits(f, law).of(X[:5])) / variance(f, law, X[:5])
-        )
-    assert np.min(shares) < 0.1706 < np.max(shares)
-
-
-def test_effective_shares_are_those_of_weights_of_samples():
-    law = fixture.law(0.8, UNEQUAL)
-    weights = law.draw(ROW, 200_000, np.random.default_rng(0)).weights
-    expected = weights.mean() ** 2 / (weights**2).mean()
-    np.testing.assert_allclose(effective_share(law, ROW), expected, rtol=0.01)
-    glime = effective_share(GlimeLaw(fixture.law()), ROW, np.array([0.3]))
-    np.testing.assert_allclose(glime, 1.0)
 
 
 # ---- parts of a coefficient
@@ -481,32 +291,3 @@ def test_parts_sum_to_coefficients_at_every_width(name, split):
     expected = exact.of(points, widths).coefficients
     result = split(exact, points, widths).sum(axis=1)
     np.testing.assert_allclose(result, expected, atol=1e-14)
-
-
-def test_the_local_part_is_that_of_narrow_kernels_and_all_of_an_additive_function():
-    exact = ExactLimits(BUMP, fixture.law())
-    split = split_by_columns(exact, ROW, np.array([2.0]))
-    narrow = exact.of(ROW, np.array([0.05])).coefficients
-    np.testing.assert_allclose(split[:, 0], narrow, rtol=1e-12)
-    additive = ExactLimits(fixture.LINEAR, fixture.law())
-    np.testing.assert_array_equal(share_outside(split_by_columns(additive, ROW)), 0.0)
-
-
-def test_figure_13_to_all_its_digits():
-    """The tree beside a bump, whose coefficients stay where it is flat."""
-    X = np.random.RandomState(3).uniform(-10, 10, (1000, 2))
-    y = np.exp(-((X - [-3, 3]) ** 2).sum(axis=1) / 2)
-    tree = DecisionTreeRegressor(max_depth=4, random_state=3).fit(X, y)
-    law = TabularLaw.from_data(X, weights="uniform", kernel_width=1.0)
-    function = po.wrap(tree, data=X)
-    exact = ExactLimits(function.products, law)
-    points = np.array([[-3, 2.3], [-3, -2.3], [-3, -7.5]])
-    values = function.value(points)
-    np.testing.assert_allclose(values, [0.413, 0.00058, 0.00058], atol=5e-4)
-    expected = [[0.0919, 0.0864], [0.0573, -0.0319], [0.0573, -0.0319]]
-    np.testing.assert_allclose(exact.of(points).coefficients, expected, atol=6e-5)
-    parts = split_by_cells(exact, points)[1, :, 0]
-    np.testing.assert_allclose(parts, [0.0003, 0.0576, -0.0006], atol=6e-5)
-    # in the cell of the bump itself most is local
-    by_columns = share_outside(split_by_columns(exact, points))[:, 0]
-    assert by_columns[1] > max(0.99, by_columns[0])

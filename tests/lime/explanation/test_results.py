@@ -395,30 +395,6 @@ def test_paths_runs_and_diagnoses_of_documents(words):
         words.diagnose(rows=["q"])
 
 
-@pytest.mark.slow
-def test_estimated_noise_is_that_of_the_package():
-    """40 runs: ratios of deviations within 4.5 of theirs, once in 1e4 seeds."""
-    explainers = pytest.importorskip("lime.lime_text")
-    text, model = TEXTS["r"] + " and a good price, fair or not", text_model()
-    ours = text_limits(model, [text], n_samples=600, max_enumerated=0)
-    runs = []
-    for seed in range(40):
-        explainer = explainers.LimeTextExplainer(
-            kernel_width=25, feature_selection="none", random_state=seed
-        )
-        result = explainer.explain_instance(
-            text, model.predict_proba, num_features=50, num_samples=600
-        )
-        runs.append([weight for _, weight in sorted(result.as_map()[1])])
-    deviations = np.std(runs, axis=0, ddof=1)
-    errors = np.hypot(deviations / np.sqrt(40), ours.rows[0].errors)
-    z = (np.mean(runs, axis=0) - ours.expected()[0]) / errors
-    assert np.abs(z).max() < 4.8
-    assert 0.6 < np.sqrt(np.mean(z**2)) < 1.5
-    ratios = np.log(deviations / ours.noise()[0])
-    assert np.abs(ratios).max() < 4.5 / np.sqrt(78) + 0.05
-
-
 def test_odd_laws_and_letters_are_saved(words, tmp_path):
     path, model = tmp_path / "lime.npz", text_model()
     words.save(path)
@@ -471,41 +447,17 @@ def rolled(array):
     return np.roll(array, 1)
 
 
-ODD_ROWS = {
-    "n_samples: expected an integer >= 1": ("n_samples", 0),
-    "first_row: expected true or false": ("first_row", "yes"),
-    "labels: expected 1 names of points, got 2": ("shared 0 points", [1, 2]),
-    "quantity.kind: expected 'value'": ("quantity kind", "sum"),
-    "alpha: expected numbers from 0 to 1": ("alpha", [[0.5, -0.1]]),
-    "intercept: 1 of 1 values are not finite": ("intercept", [np.nan]),
-    r"points: expected shape \(1, 2\)": ("points", [[0.0, 0.0, 0.0]]),
-    "scatter.deviations: expected numbers": ("scatter.deviations", [[0.1, -1.0]]),
-}
 ODD_TEXTS = {
-    "n_samples: expected an integer >= 1": ("n_samples", 0),
-    "rows.document.text: expected a list": ("rows document text", "good"),
     "rows: expected as many of each field": ("rows source", ["exact"]),
-    "rows.document: expected as many of each field": ("rows document text", ["a"]),
-    "starts, ends: expected words": ("rows document text", ["x", "", "y", "z"]),
     "places: expected each word": ("rows document words 0 0", "food"),
     "law: bandwidth: expected a finite number >= 0": ("law bandwidth", -1.0),
-    "law.bandwidth: expected a number": ("law bandwidth", None),
     "document 0: coefficients: expected finite": ("rows value 0", None),
     "document 1: coefficients: expected finite": ("rows source 1", "exact"),
     "document 2: standard_errors: expected none": ("rows source 2", "exact"),
-    "rows.standard_errors: expected numbers": ("rows.standard_errors", np.negative),
-    "starts: expected as many": ("rows.document.starts", lambda own: own[1:]),
     "starts, ends, places: expected one": ("rows.document.places.sizes", rolled),
     "coefficients: expected one for each": ("rows.coefficients.sizes", rolled),
     "scatter: it is that of other documents": ("scatter.means.sizes", rolled),
 }
-
-
-@pytest.mark.parametrize("message", ODD_ROWS)
-def test_a_file_of_rows_with_something_wrong_is_refused(lime, tmp_path, message):
-    forged(tmp_path / "wrong.npz", lime, *ODD_ROWS[message])
-    with pytest.raises(InvalidInput, match=message):
-        LimeExplanation.load(tmp_path / "wrong.npz")
 
 
 @pytest.mark.parametrize("message", ODD_TEXTS)

@@ -13,7 +13,6 @@ import pytest
 from normal_samples import (
     least_squares,
     mixed_columns,
-    product_rule,
     with_intercept,
 )
 from sklearn.ensemble import RandomForestRegressor
@@ -239,53 +238,6 @@ def test_a_law_of_the_package_with_these_statistics_is_the_same():
 
 # ---- sums over cells and bits
 
-UNEVEN = {
-    "edges": [[-0.5, 0.25], [1.0]],
-    "means": [[-1.0, 0.1, 3.0], [0.5, 2.0]],  # one outside its bin
-    "deviations": [[1.0, 0.0, 0.7], [0.1, 0.6]],  # and one a value
-    "probabilities": [[0.5, 0.2, 0.3], [0.125, 0.875]],
-    "ranges": [[-4.0, 2.5], [-np.inf, np.inf]],
-}
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)
-
-
-def nodes_of_bin(j, b):
-    """Points and weights of a truncated normal law, or of the one value it is."""
-    mean, sd = UNEVEN["means"][j][b], UNEVEN["deviations"][j][b]
-    if sd == 0.0:
-        return np.array([mean]), np.ones(1)
-    low, high = UNEVEN["ranges"][j]
-    ends = [low, *UNEVEN["edges"][j], high]
-    a, c = max(ends[b], mean - 12 * sd), min(ends[b + 1], mean + 12 * sd)
-    x = 0.5 * (a + c) + 0.5 * (c - a) * NODES
-    density = WEIGHTS * np.exp(-0.5 * ((x - mean) / sd) ** 2)
-    return x, density / density.sum()
-
-
-@pytest.mark.parametrize("width", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("row", [[-1.0, 0.2], [0.0, 5.0], [0.25, 1.0], [9.0, -3.0]])
-def test_limits_of_own_bins_are_sums_over_their_cells(row, width):
-    model, X = machine()
-    axes = []
-    for j, x in enumerate(row):
-        own = int(np.sum(x > np.array(UNEVEN["edges"][j])))
-        parts = []
-        for b, share in enumerate(UNEVEN["probabilities"][j]):
-            points, masses = nodes_of_bin(j, b)
-            bits = np.full(len(points), float(b == own))
-            kernel = np.exp(-(1.0 - bits) / (2.0 * width**2))
-            parts.append((points, bits, share * kernel * masses))
-        axes.append(tuple(np.concatenate(part) for part in zip(*parts, strict=True)))
-    samples, bits, weights = product_rule(axes)
-    root = np.sqrt(weights.prod(axis=1))
-    Z = np.column_stack([np.ones(len(bits)), bits])
-    expected = np.linalg.lstsq(Z * root[:, None], root * model.predict(samples))[0]
-    law = of_bins(**UNEVEN, kernel_width=width)
-    limit = po.lime.limits(model, [row], law, data=X)
-    assert limit.source == "exact"
-    np.testing.assert_allclose(with_intercept(limit), expected, rtol=0, atol=1e-12)
-    assert np.abs(expected).max() > 0.1
-
 
 RECIPES = Path(po.__file__).parents[1] / "CONTRIBUTING.md"
 
@@ -318,13 +270,6 @@ def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
     np.testing.assert_allclose(draws.weights[0], np.exp(-off / (2.0 * width**2)))
     samples = np.where(draws.bits[0] == 1.0, row, baseline)
     np.testing.assert_array_equal(draws.samples[0], samples)
-    assert 0.35 < draws.bits.mean() < 0.65  # 600 fair coins, seven standard errors
-    log_mean = 3 * np.log((1.0 + np.exp(-0.5 / width**2)) / 2.0)
-    np.testing.assert_allclose(law.log_weights(row, np.array([width])), log_mean)
-    # it has other widths and orders
-    assert law.with_width(2.0).kernel_width == 2.0
-    turned = law.reordered(np.array([2, 0, 1])).columns
-    assert [column.baseline for column in turned] == [2.0, 0.5, -1.0]
 
 
 # ---- odd bins

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lime_fixture import POINT, PRODUCT, UNEQUAL, powers
-from sklearn.datasets import load_wine
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import train_test_split
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -19,6 +16,7 @@ from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits
 from propopt.lime.paths import (
     REACH,
+    ColumnRoots,
     adaptive,
     bandwidth_path,
     sign_changes,
@@ -68,6 +66,10 @@ def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
     assert len(path.sign_changes[1].widths) == 1
     assert path.sign_changes[1].nearest(1.0) == path.sign_changes[1].widths[0]
     assert path.sign_changes is path.sign_changes
+    # the nearest is so by ratio
+    two = ColumnRoots(0, np.array([1.0, 16.0]), np.ones(2, bool), np.array([1, -1, 1]))
+    assert two.nearest(6.0) == 16.0
+    assert [two.sign_at(width) for width in (0.5, 6.0, 20.0)] == [1, -1, 1]
     # and a neighbourhood has the roots of its law
     glime = sign_changes(ExactLimits(PRODUCT, GlimeLaw(fixture.law())), POINT)
     np.testing.assert_allclose(glime[1].widths, result[1].widths, rtol=1e-7)
@@ -154,21 +156,6 @@ def test_signs_on_a_fine_grid_change_where_an_odd_number_of_roots_is(
         assert (column.signs[1:] == -column.signs[:-1]).all()
 
 
-def test_signs_are_those_of_exact_values_and_the_nearest_root_is_by_ratio():
-    point, widths = np.array([0.3, -2.0, 2.0, 0.1]), np.geomspace(0.1, 50.0, 40)
-    for length in (3, 4):
-        f = random_sum(4, 4, 12, length)
-        exact = ExactLimits(f, fixture.law(n_columns=4))
-        path = bandwidth_path(exact, point, widths).coefficients
-        for j, column in enumerate(sign_changes(exact, point).columns):
-            signs = [column.sign_at(width) for width in widths]
-            np.testing.assert_array_equal(signs, np.sign(path[:, j]))
-            for width in (1.0, 30.0):
-                if len(column.crossings) > 0:
-                    ratios = np.abs(np.log(column.crossings / width))
-                    assert column.nearest(width) == column.crossings[ratios.argmin()]
-
-
 def test_the_degree_is_that_of_the_longest_product_or_of_all_columns():
     f = random_sum(0, 3, 6, 2)
     for shares, degree in ((None, 1), (UNEQUAL, 2)):
@@ -195,20 +182,6 @@ def test_other_kernels_by_pieces_find_the_critical_bandwidths():
             square = (2 * x - total) / total
         expected = [np.sqrt(square)] if 0.0 < square < np.inf else []
         np.testing.assert_allclose(column.crossings, expected, rtol=1e-9)
-
-
-def test_ash_and_proanthocyanins_of_the_wine_change_where_figure_7_says():
-    # The paper does not say which row; this one, among all, has both published roots.
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    rows, _, targets, _ = train_test_split(X, y, test_size=0.2, random_state=5)
-    model = KernelRidge(kernel="rbf", gamma=0.02).fit(rows, targets.astype(float))
-    law = TabularLaw.from_data(X, weights="uniform")
-    result = sign_changes(ExactLimits(po.wrap(model).products, law), rows[113])
-    assert result.complete
-    assert "degree 12 at most" in result.statement
-    np.testing.assert_allclose(result[2].crossings, [0.654], atol=5e-4)
-    np.testing.assert_allclose(result[8].crossings, [0.568], atol=5e-4)
 
 
 def test_pieces_around_a_jump_have_a_width():

@@ -10,22 +10,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lime_functions import Known, bump_at, product_of
-from linear_sums import linear
-from normal_samples import weighted_fit, with_intercept
+from lime_fixture import powers
+from lime_functions import Known, bump_at
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from papers.lime.gaussian_theory import gains
-from papers.lime.linear_limits import linear_limits
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits
 from propopt.lime.package_runs import PackageComparison, compare_with_package
-from propopt.lime.single_runs import expected, single_run
 
 
 lime_tabular = pytest.importorskip("lime.lime_tabular")
@@ -57,7 +50,7 @@ def runs_of(explainers, row, predict, **settings):
     return np.array(runs)
 
 
-PRODUCT = Known(product_of([(1.0, [0, 1]), (-0.3, [0])], 2))
+PRODUCT = Known(powers([1.0, -0.3], [[0, 1], [0, -1]], n_columns=2))
 """x_1 (x_2 − 0.3)."""
 ROW = np.array([0.9, 0.1])
 
@@ -162,43 +155,10 @@ def test_runs_of_models_have_the_expected_mean(case):
 
 
 @pytest.mark.slow
-def test_a_linear_function_of_ten_columns():
-    rng = np.random.default_rng(1)
-    f = Known(linear(rng.uniform(0, 10, 10), 1.0))
-    X, row = rng.normal(size=(1000, 10)), np.zeros((1, 10))
-    result = compare(X, f, row[0], 60, 5000)
-    assert np.abs(result.z).max() < 5
-    # the deviation of a single run is the predicted one
-    law = TabularLaw.from_data(X)
-    limits = ExactLimits(f.function, law).of(row)
-    run = single_run(f.function.value, law, row, limits, f.function.value(row), 5000)
-    ratio = result.runs[:, 1:].std(axis=0, ddof=1) / run.standard_deviations[0]
-    # the mean over 10 of a deviation that 60 runs know to 9 %: five of its errors
-    assert ratio.mean() == pytest.approx(1.0, abs=0.15)
-    # and a ridge of a thousand times more
-    limits = ExactLimits(f.function, law.with_width(10.0)).of(row)
-    truth = expected(limits, f.function.value(row), 5000, ridge=1000.0).coefficients[0]
-    own = (explainer(X, kernel_width=10.0, random_state=seed) for seed in range(30))
-    settings = {"num_samples": 5000, "model_regressor": Ridge(alpha=1000.0)}
-    runs = runs_of(own, row[0], f.function.value, **settings)
-    z = (runs.mean(axis=0) - truth) / runs.std(axis=0, ddof=1) * 30**0.5
-    assert np.abs(z).max() < 5
-
-
-@pytest.mark.slow
 def test_the_package_s_width_is_three_quarters_of_the_root():
     result = compare(uniform(2, (1000, 2)), PRODUCT, ROW, 40, 100_000)
     assert np.abs(result.z).max() < 5
     assert np.abs(result.z_of(result.without["width"])).max() > 20
-
-
-@pytest.mark.slow
-def test_a_spike_at_the_row_is_told_by_the_row_alone():
-    X = uniform(4, (1000, 3))
-    result = compare(X, Known(bump_at(X[0], 1e-6)), X[0].copy(), 200, 500)
-    assert np.abs(result.without["ridge"]).max() < 1e-9
-    assert np.abs(result.z).max() < 5
-    assert np.abs(result.z_of(result.without["row"])).min() > 5
 
 
 @pytest.mark.slow
@@ -244,48 +204,3 @@ def test_explanations_tell_the_mean_and_the_scatter_of_runs_of_the_package():
     assert 0.4 < np.sqrt((z**2).mean()) < 1.7
     ratios = np.log(runs.std(axis=0, ddof=1) / noise)
     assert np.abs(ratios).max() < 4.5 / np.sqrt(2.0 * 39)
-
-
-# ---- with weights by bits a linear function is alike at any width
-
-SLOPES = np.array([10.0, -10.0, 3.0, 0.0])
-POINT = np.array([[0.9607, 0.0892, -0.3, 1.0]])
-WIDTHS = np.array([0.53, 1.5, 10.0])
-
-
-def normal_table():
-    return np.random.default_rng(7).normal(size=(20_000, 4))
-
-
-def test_bits_hide_no_column_where_distances_do():
-    """(16.95, −4.33, −1.30, 0) at any width; (4.91, −3.99, −.46, 0) at ν = .3."""
-    normal = GaussianLaw.of(np.zeros(4), 1.0, 0.3)
-    for width, known in (
-        (0.3, [4.91, -3.99, -0.46, 0.0]),
-        (10.0, [16.85, -4.32, -1.29, 0.0]),
-        (1e6, [16.95, -4.33, -1.30, 0.0]),
-    ):
-        result = linear_limits(gains(normal.with_width(width), POINT), SLOPES)
-        np.testing.assert_allclose(result.coefficients[0], known, atol=5.1e-3)
-    exact = ExactLimits(linear(SLOPES), TabularLaw.from_data(normal_table()))
-    by_bits = exact.of(np.repeat(POINT, 3, axis=0), WIDTHS).coefficients
-    np.testing.assert_allclose(by_bits, by_bits[[0, 0, 0]], rtol=0, atol=1e-12)
-    # in outer bins the package draws other samples, up to the largest number of all
-    np.testing.assert_allclose(by_bits[0, 0], 18.5, atol=0.5)
-    np.testing.assert_allclose(by_bits[0, 1:], [-4.47, -1.32, 0.0], atol=0.15)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_package_without_ridge_is_at_its_limit(width):
-    """Four runs of 20,000 samples: 4 z-scores below 5, or 1e-5 for all widths."""
-    X, f = normal_table(), linear(SLOPES)
-    law = TabularLaw.from_data(X, kernel_width=width)
-    truth = with_intercept(ExactLimits(f, law).of(POINT))[1:]
-    draws = law.draw(POINT, 20_000, np.random.default_rng(0))
-    values = f.value(draws.samples[0])
-    errors = weighted_fit(draws.bits[0], draws.weights[0], values)[1][1:]
-    own = (explainer(X, kernel_width=width, random_state=seed) for seed in range(4))
-    settings = {"num_samples": 20_000, "model_regressor": LinearRegression()}
-    runs = runs_of(own, POINT[0], f.value, **settings)
-    assert np.abs((runs.mean(axis=0) - truth) / (errors / 2.0)).max() < 5.0

@@ -9,7 +9,7 @@ import lime_fixture as fixture
 import numpy as np
 import pytest
 from lime_fixture import BUMP, ROW
-from lime_functions import Answering, bump_at
+from lime_functions import Answering
 from normal_samples import plain_runs
 from scipy import stats
 from sklearn.ensemble import RandomForestRegressor
@@ -17,7 +17,6 @@ from sklearn.ensemble import RandomForestRegressor
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.explaining.explainers import Lime
 from propopt.functions import Power
 from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
 from propopt.lime.expectations import ExactLimits, bin_profiles
@@ -154,26 +153,6 @@ def test_estimates_are_never_much_worse_than_lime_and_often_much_better(name, mo
     plain = plain_runs(LAW, fixture.FUNCTIONS[name].value, ROW, 1000, 300)
     ratio = np.sqrt(((result - truth) ** 2).mean(0) / ((plain - truth) ** 2).mean(0))
     assert ratio[1:].max() < most
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n_columns", "width", "most"), [(5, None, 0.5), (5, 0.7, 0.3), (10, 1.0, 0.42)]
-)
-def test_a_smooth_function_takes_a_fraction_of_the_samples(n_columns, width, most):
-    """Root mean squares of 60 runs each, measured .36, .21, .30: known to a tenth.
-
-    Unweighted least squares on even draws of bits alone has .93, .56, .78.
-    """
-    X = np.random.default_rng(0).uniform(-10, 10, (1000, n_columns))
-    law = TabularLaw.from_data(X, kernel_width=width)
-    row, function = X[[3]] / 2, bump_at(np.zeros(n_columns), 10.0)
-    truth = ExactLimits(function, law).of(row).coefficients
-    rows = np.repeat(row, 60, axis=0)
-    lime = Lime(law=law, n_samples=2000).explain(Answering(function), rows)
-    runs = [estimate(function, 2000, seed, law, row) for seed in range(60)]
-    squares = ((np.array([run.coefficients[0] for run in runs]) - truth) ** 2).mean()
-    assert np.sqrt(squares / ((lime.attributions - truth) ** 2).mean()) < most
 
 
 # ---- draws that rows share

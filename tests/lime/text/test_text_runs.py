@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
-from propopt.lime.package_runs import compare_text_with_package
+from propopt.lime.package_runs import compare_text_with_package, package_run
 from propopt.lime.single_runs import (
     effective_log_weights,
     expected_run,
@@ -121,12 +121,6 @@ def test_many_samples_give_the_limit_and_limits_the_first_order():
     known = [0.23185, 0.56931, 0.22677, 0.02666, 0.02666]
     some = np.concatenate([[True], kept])
     np.testing.assert_allclose(result[some], known, rtol=0, atol=5e-6)
-    # a constant moves the intercept alone
-    one, other = (
-        mean(f, LAW, None, 20) for f in (ANY, Enumerated(3.0 * ANY.values + 5.0))
-    )
-    np.testing.assert_allclose(other[1:], 3.0 * one[1:], rtol=0, atol=1e-12)
-    assert other[0] == pytest.approx(3.0 * one[0] + 5.0, abs=1e-11)
 
 
 def test_published_numbers_of_the_package():
@@ -173,17 +167,6 @@ def test_means_and_deviations_of_runs_of_few_samples(case):
     # is left over; a false alarm in 1 of 1000 tests
     told = deviations(single_text_run(tree(20), *settings))
     assert np.abs(told / scatter - 1.0).max() < 4.5 / np.sqrt(2 * n_runs) + 0.06
-
-
-def test_means_of_runs_that_fit_some_words():
-    kept = np.isin(np.arange(12), [0, 1, 5, 7])
-    result = runs(tree(12), LAW, 25, 2000, kept=kept)
-    error = result.std(axis=0, ddof=1) / np.sqrt(2000)
-    full = mean(tree(12), LAW, None, 25, kept=kept)
-    np.testing.assert_array_equal(full[1:][~kept], 0.0)
-    # |z| > 4.5 of five numbers: a false alarm in 1 of 30000 tests
-    off, some = np.abs(result.mean(axis=0) - full), np.concatenate([[True], kept])
-    assert (off < 4.5 * error + 0.01)[some].all()
 
 
 @pytest.mark.parametrize(("ridge", "first_row"), [(0.0, False), (1.0, True)])
@@ -255,11 +238,11 @@ def test_where_no_sample_counts_the_ridge_leaves_the_row_itself(bandwidth, d):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("n", "first_row"), [(30, False), (30, True), (3, True)])
-def test_forward_selection_adds_the_best_word(seed, n, first_row):
+@pytest.mark.parametrize("n", [30, 3])
+def test_forward_selection_adds_the_best_word(seed, n):
     f = Enumerated(np.random.default_rng(seed).normal(size=2**7))
     law, order = TextLaw(0.15), []
-    masks, _, weights = weights_of_sets(7, law.log_weights(7), n, first_row)
+    masks, _, weights = weights_of_sets(7, law.log_weights(7), n, True)
     root, values = np.sqrt(weights), f.value(masks)
 
     def left(words):
@@ -271,7 +254,7 @@ def test_forward_selection_adds_the_best_word(seed, n, first_row):
     for k in range(1, 5):
         others = [j for j in range(7) if j not in order]
         order.append(min(others, key=lambda j: left([*order, j])))
-        kept = kept_words(f, law, None, k, n_samples=n, first_row=first_row)
+        kept = kept_words(f, law, None, k, n_samples=n)
         np.testing.assert_array_equal(np.flatnonzero(kept), np.sort(order))
 
 
@@ -281,7 +264,6 @@ def test_highest_weights_and_words_that_are_alike():
     sizes = np.abs(mean(f, LAW, None, 500, 0.01)[1:])
     assert not kept[np.argmin(sizes)]
     assert kept.sum() == 7
-    assert kept_words(f, LAW, None, 2, "highest_weights")[np.argmax(sizes)]
     # of words that are alike the first are kept
     limits = WordRegression(tree(12)).at(np.array([0.25]))
     for kept in (kept_words(tree(12), LAW, None, 5), kept_words(limits, LAW, 1.0, 5)):
@@ -309,22 +291,11 @@ def paper_tree(texts):
 PAPER = po.wrap(paper_tree, data=[TEXT])
 
 
-def compared(n_runs, n_samples, bandwidth=0.25, **settings):
+def compared(n_runs, n_samples, **settings):
     pytest.importorskip("lime")
     return compare_text_with_package(
-        PAPER, TEXT, n_runs, n_samples, bandwidth, words=IN_PLACE, **settings
+        PAPER, TEXT, n_runs, n_samples, words=IN_PLACE, **settings
     )
-
-
-def root_mean_square(z):
-    """About 1 of what is expected."""
-    return np.sqrt((z**2).mean())
-
-
-def test_the_words_are_in_place():
-    bits = np.random.default_rng(0).random((200, 29)) < 0.7
-    values = PAPER.texts_value(PAPER.of_document(TEXT).document.texts(bits))
-    np.testing.assert_array_equal(values, IN_PLACE.value(bits))
 
 
 def test_as_few_samples_as_words():
@@ -334,31 +305,19 @@ def test_as_few_samples_as_words():
     assert result.expected[1] == pytest.approx(0.382, abs=0.001)
     # 30 numbers, |z| of a false alarm in 1 of 5000 tests; few runs are not normal
     assert np.abs(result.z).max() < 4.8
-    assert root_mean_square(result.z) < 1.5
-    assert root_mean_square(result.z_of(result.without["leverage"])) > 2.2
+    without = result.z_of(result.without["leverage"])
+    assert [np.sqrt((z**2).mean()) > 1.8 for z in (result.z, without)] == [False, True]
     assert result.to_frame().loc["food", "leverage"] == pytest.approx(-0.074, abs=0.002)
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("bandwidth", [0.05, 0.25, 0.35])
-@pytest.mark.parametrize(
-    ("n_runs", "n", "largest", "typical"), [(12, 1500, 8.0, 1.7), (40, 5000, 5.2, 1.4)]
-)
-def test_many_samples(n_runs, n, largest, typical, bandwidth):
-    """t of 11 and 39 degrees: beyond 8 and 5.2 in 1 of 5000 tests of 30 numbers."""
-    result = compared(n_runs, n, bandwidth)
-    assert np.abs(result.z).max() < largest
-    assert np.abs(result.mean - result.expected).max() < 0.12
-    assert root_mean_square(result.z) < typical
+    # deviations of 200 runs are known to 5 %
+    told = deviations(single_text_run(IN_PLACE, LAW, 1.0, 50))
+    np.testing.assert_allclose(told, result.runs.std(axis=0, ddof=1), rtol=0.25)
 
 
 def test_a_choice_of_words():
-    result = compared(15, 500, num_features=3)
+    result = compared(5, 500, num_features=3)
     np.testing.assert_array_equal(np.flatnonzero(result.expected[1:]), [0, 10, 11])
     chosen = (result.runs[:, 1:] != 0).all(axis=0)
     np.testing.assert_array_equal(np.flatnonzero(chosen), [0, 10, 11])
-    # t of 14 degrees of freedom, four numbers: beyond 6 in 1 of 8000 tests
-    assert np.abs(result.z[[0, 1, 11, 12]]).max() < 6.0
 
 
 def test_models_that_are_read_and_models_by_all_their_texts():
@@ -385,38 +344,22 @@ def test_models_that_are_read_and_models_by_all_their_texts():
     assert np.abs(compare_text_with_package(f, "a b c", 10, 300).z).max() < 9.0
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda: mean(tree(29), LAW, None, 30, ridge=0.0),
-            InvalidInput,
-            "more than 30",
-        ),
-        (lambda: mean(tree(29), LAW, None, 1), InvalidInput, "n_samples"),
-        (lambda: mean(tree(29), LAW, None, 50, ridge=-1.0), InvalidInput, "ridge"),
-        (
-            lambda: mean(WordRegression(tree(5)).at(np.ones(1)), LAW, None, 50),
-            InvalidInput,
-            "values",
-        ),
-        (
-            lambda: kept_words(tree(12), LAW, None, 5, "best"),
-            InvalidInput,
-            "how: expec",
-        ),
-        (lambda: compare_text_with_package(PAPER, TEXT), Refused, "29 words has too"),
-        (lambda: compare_text_with_package(PAPER, TEXT, 1), InvalidInput, "n_runs"),
-        (
-            lambda: compare_text_with_package(PAPER, "food food"),
-            InvalidInput,
-            "two distinct words",
-        ),
-    ],
-)
-def test_what_is_refused(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+LIMITS = WordRegression(tree(5)).at(np.ones(1))
+REFUSED = {
+    "more than 30": lambda: mean(tree(29), LAW, None, 30, ridge=0.0),
+    "n_samples": lambda: mean(tree(29), LAW, None, 1),
+    "ridge": lambda: mean(tree(29), LAW, None, 50, ridge=-1.0),
+    "values": lambda: mean(LIMITS, LAW, None, 50),
+    "29 words has too": lambda: compare_text_with_package(PAPER, TEXT),
+    "n_runs": lambda: compare_text_with_package(PAPER, TEXT, 1),
+    "two distinct words": lambda: compare_text_with_package(PAPER, "food food"),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused(message):
+    with pytest.raises((InvalidInput, Refused), match=message):
+        REFUSED[message]()
 
 
 # ---- linear models behind tf-idf, against the package
@@ -444,34 +387,16 @@ def text_of(n_words, seed):
     return " ".join([*words, *rng.choice(words, n_words // 3), "unseen"])
 
 
-def package_run(model, text, seed, bandwidth=0.25):
-    """Intercept and coefficients of one run of 5,000 samples, (1 + d,)."""
-    lime_text = pytest.importorskip("lime.lime_text")
-
-    def scores(texts):
-        margins = model.decision_function(texts)
-        return np.column_stack([-margins, margins])
-
-    explainer = lime_text.LimeTextExplainer(
-        kernel_width=100.0 * bandwidth, feature_selection="none", random_state=seed
-    )
-    result = explainer.explain_instance(
-        text, scores, labels=(1,), num_features=10**6, num_samples=5000
-    )
-    return np.array([result.intercept[1], *(w for _, w in sorted(result.as_map()[1]))])
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("bandwidth", [0.1, 0.25])
 def test_the_mean_of_runs_is_what_the_limits_say(tfidf, bandwidth):
     """31 numbers, |z| > 5 by chance once in 50,000 runs; the limit itself is near."""
+    pytest.importorskip("lime")
     text = text_of(30, 1)
     f = po.wrap(tfidf, output="log_odds", data=[text])
     function = f.subsets(f.text_schema.documents[0])
     run = single_text_run(function, TextLaw(bandwidth), None, 5000)
-    average = np.mean(
-        [package_run(tfidf, text, s, bandwidth) for s in range(8)], axis=0
-    )
+    average = compare_text_with_package(f, text, 8, 5000, bandwidth).mean
     z = (average - with_intercept(run)) / (deviations(run) / np.sqrt(8))
     assert np.abs(z).max() < 5.0
     limits = WordRegression(function).at(np.array([bandwidth])).coefficients[0]
@@ -479,11 +404,12 @@ def test_the_mean_of_runs_is_what_the_limits_say(tfidf, bandwidth):
 
 
 def test_a_hundred_words_take_less_than_one_run_of_the_package(tfidf):
+    pytest.importorskip("lime")
     text = text_of(100, 2)
-    package_run(tfidf, text, 0)  # what is imported and kept is not counted
-    start = process_time()
-    package_run(tfidf, text, 1)
-    of_package = process_time() - start
+    for n_samples in (10, 5000):  # what is imported and kept is not counted
+        start = process_time()
+        package_run(tfidf.decision_function, text, 100, n_samples, 25.0, 0)
+        of_package = process_time() - start
     start = process_time()
     f = po.wrap(tfidf, output="log_odds", data=[text])
     WordRegression(f.subsets(f.text_schema.documents[0])).at(np.array([0.25]))

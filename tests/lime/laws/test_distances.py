@@ -1,17 +1,18 @@
-"""Normal samples, and GLIME's: how a table makes the law, and what is drawn of it."""
+"""Laws of distances, and GLIME's: how a table makes them, and what is drawn."""
 
 from __future__ import annotations
 
+import lime_fixture as fixture
 import numpy as np
 import pandas as pd
 import pytest
-from linear_sums import linear
+from lime_fixture import EDGES, MEANS, SDS
+from scipy.special import ndtr
 
 import propopt as po
 from papers.lime import gaussian_theory
 from propopt.base.errors import InvalidInput
-from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits
+from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
 from propopt.lime.laws.gaussian_law import NormalColumn
 
 
@@ -108,30 +109,6 @@ def test_alpha_and_its_complement_have_digits_of_their_own():
     np.testing.assert_array_equal(tilt.pieces.sd, np.full((3, 2), 2.0))
 
 
-def test_a_missing_value_is_a_bin_where_samples_may_be_missing(table):
-    X = table[["height", "weight"]].to_numpy()
-    law, point = GaussianLaw.from_data(X, kernel_width=1.0), np.array([[170.0, np.nan]])
-    alpha = ExactLimits(linear([1.0, 0.0]), law).of(point).alpha
-    expected = 0.2 / (0.2 + 0.8 * np.exp(-0.5))
-    np.testing.assert_allclose(alpha[0, 1], expected, rtol=1e-13)
-    complete = GaussianLaw.from_data([[170.0, 70.0], [180.0, 60.0]])
-    with pytest.raises(InvalidInput, match="no sample of its column is"):
-        ExactLimits(linear([1.0, 0.0]), complete).of(point)
-
-
-def test_constant_columns_do_not_count(rng):
-    X = np.column_stack([rng.normal(size=50), np.full(50, 7.0)])
-    a, b = (
-        ExactLimits(linear(slopes), GaussianLaw.from_data(x, kernel_width=1.0)).of(
-            x[:3]
-        )
-        for slopes, x in (([1.0], X[:, :1]), ([1.0, 5.0], X))
-    )
-    np.testing.assert_allclose(a.coefficients[:, 0], b.coefficients[:, 0], rtol=1e-14)
-    np.testing.assert_array_equal(b.coefficients[:, 1], np.zeros(3))
-    np.testing.assert_allclose(a.log_weight, b.log_weight, rtol=1e-14)
-
-
 def test_rows_far_from_the_samples_are_noted():
     law = GaussianLaw.of([0.0, 1.0], [1.0, 2.0], 1.0)
     points = np.array([[3.1, 1.0], [-3.1, 7.1], [2.9, 6.9]])
@@ -166,6 +143,7 @@ def test_another_width_is_another_law():
         (lambda: GaussianLaw.of([0.0], np.inf), "scale: expected a finite number"),
         (lambda: GaussianLaw.of([[0.0]], 1.0), "mean: expected 1 dimensions"),
         (lambda: GlimeLaw(GlimeLaw(LAW)), "another law"),
+        (lambda: LAW.columns[0].place(np.array([np.nan])), "no sample of its column"),
     ],
 )
 def test_settings_out_of_range_are_refused(call, message):
@@ -177,15 +155,11 @@ def test_settings_out_of_range_are_refused(call, message):
 
 
 @pytest.mark.parametrize("kind", [GaussianLaw, TabularLaw])
-def test_glime_has_the_limits_and_the_samples_of_its_law_without_weights(kind, rng):
+def test_glime_has_the_samples_of_its_law_without_weights(kind, rng):
     law = kind.from_data(rng.normal(size=(200, 3)), kernel_width=0.8)
-    glime, f = GlimeLaw(law), linear([1.0, -2.0, 0.5])
-    rows = np.array([[0.5, -0.3, 1.2], [-2.0, 0.1, 0.65]])
-    for widths in (None, np.array([0.3, 5.0])):
-        a, b = (ExactLimits(f, one).of(rows, widths) for one in (law, glime))
-        for part in ("coefficients", "intercept", "alpha"):
-            np.testing.assert_array_equal(getattr(a, part), getattr(b, part))
-        np.testing.assert_array_equal(b.log_weight, np.zeros(2))
+    glime, rows = GlimeLaw(law), np.array([[0.5, -0.3, 1.2], [-2.0, 0.1, 0.65]])
+    for widths in (np.full(2, 0.8), np.array([0.3, 5.0])):
+        np.testing.assert_array_equal(glime.log_weights(rows, widths), np.zeros(2))
     a, b, c = (
         draw(rows, 50, np.random.default_rng(3))
         for draw in (glime.draw, law.draw_weighted, glime.draw_weighted)
@@ -203,3 +177,54 @@ def test_glime_has_the_limits_and_the_samples_of_its_law_without_weights(kind, r
     widths = np.array([0.5, 2.0])
     np.testing.assert_array_equal(glime.squared_widths(widths), widths)
     np.testing.assert_allclose(law.squared_widths(widths) ** 2, widths**2 / 2.0)
+
+
+# ---- bins weighted by distance
+
+
+SHARES = np.array([0.2, 0.5, 0.3])
+ROW = np.array([[-1.4, 0.3, 2.0]])
+NU = 0.9
+BINS = fixture.law(NU, [SHARES] * 3)
+
+
+def test_means_of_weights_have_the_closed_form_of_appendix_a():
+    """e_b = ν/√(ν²+s²) exp(−(ξ−μ)²/(2(ν²+s²))) [Φ((q_b−m̃)/s̃)−Φ(...)]/[Φ(r)−Φ(l)]."""
+    total = NU**2 + SDS**2
+    for own, x in enumerate(ROW[0]):
+        mm, ss = (NU**2 * MEANS + SDS**2 * x) / total, NU * SDS / np.sqrt(total)
+        inside = ndtr((EDGES[1:] - mm) / ss) - ndtr((EDGES[:-1] - mm) / ss)
+        whole = ndtr((EDGES[1:] - MEANS) / SDS) - ndtr((EDGES[:-1] - MEANS) / SDS)
+        near = NU / np.sqrt(total) * np.exp(-0.5 * (x - MEANS) ** 2 / total)
+        e = SHARES * near * inside / whole
+        tilt = SmoothLaw.of(BINS).columns[0].tilt(np.array([x]), np.array([NU]))
+        assert np.exp(tilt.log_weight[0]) == pytest.approx(e.sum(), rel=1e-13)
+        assert tilt.alpha[0] == pytest.approx(e[own] / e.sum(), rel=1e-12)
+        assert tilt.alpha[0] + tilt.complement[0] == pytest.approx(1.0, rel=1e-14)
+
+
+def test_weights_of_samples_are_the_kernel():
+    draws = SmoothLaw.of(BINS).draw(ROW, 50, np.random.default_rng(2))
+    apart = ((ROW[:, None] - draws.samples) ** 2).sum(axis=2)
+    np.testing.assert_allclose(
+        draws.weights, np.exp(-apart / (2.0 * NU**2)), rtol=1e-12
+    )
+
+
+def test_a_number_that_is_missing_on_one_side_is_as_far_as_one():
+    x = np.array([0.0, 1.0, 2.0, 5.0, np.nan])  # one in five is missing
+    law = SmoothLaw.of(TabularLaw.from_data(x[:, None], n_bins=2), kernel_width=NU)
+    own, far = law.columns[0], np.exp(-0.5 / NU**2)
+    around = own.tilt(np.array([np.nan]), np.array([NU]))
+    assert np.exp(around.log_weight[0]) == pytest.approx(0.2 + 0.8 * far)
+    around = own.tilt(np.array([0.3]), np.array([NU]))
+    share = around.outside[own.place(np.array([np.nan]))[0], 0]
+    weight = share * around.complement[0] * np.exp(around.log_weight[0])
+    assert weight == pytest.approx(0.2 * far, rel=1e-12)
+
+
+def test_what_is_no_width_or_no_bins_is_refused():
+    with pytest.raises(InvalidInput, match="kernel_width"):
+        SmoothLaw.of(BINS, kernel_width=0.0)
+    with pytest.raises(InvalidInput, match="the bins of a TabularLaw"):
+        SmoothLaw.of(SmoothLaw.of(BINS))
