@@ -20,10 +20,10 @@ from propopt.tables.frames import listed
 @final
 @dataclass(frozen=True)
 class RowError:
-    """An error of each row, and what has to be known of a prediction for it.
+    """An error of each row, and what is known of a prediction for it.
 
-    What is known is averaged over patches before the error is taken, so that it has to
-    be numbers: a prediction, the probability of the class of the row, or of each class.
+    That is averaged over patches before the error is taken: numbers, such as the
+    probability of the class of the row.
     """
 
     name: str  # what files and tables call it
@@ -112,10 +112,7 @@ ABSOLUTE_LEAK_OF_TWO: Final = 0.38
 
 
 def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
-    """The error that is meant; by default squared, of classes their probability.
-
-    classes (K,).
-    """
+    """The error that is meant: squared, of classes (K,) their probability."""
     if callable(choice):
         formula = partial(_given, choice, classes)
         return RowError(_name_of(choice), "units of the error function", formula)

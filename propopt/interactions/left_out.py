@@ -90,12 +90,7 @@ class LeftOut(ABC):
 
     @abstractmethod
     def judged_on(self, table: Any, y: NDArray[Any]) -> LeftOut:
-        """The same predictors, judged on new rows, of which none had a part in them.
-
-        Their scores are, up to the number of rows, the target of the intervals.
-
-        table (n, D), y (n,).
-        """
+        """The same predictors, judged on new rows: the target of intervals."""
 
     @abstractmethod
     def predict(self, table: Any) -> Array:
@@ -182,8 +177,7 @@ class LeftOut(ABC):
 def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
     """Scores Σ_{T ⊆ S} (−1)^(|T| + 1) Err(f^(−T)) of q sets S of one size, at each row.
 
-    Errors without a T are asked for once for all S that it is in; ``counts`` are the
-    fewest of any T.
+    ``counts`` are the fewest of any T.
     """
     n_sets, order = sets.shape
     rows = np.zeros((n_sets, len(source.row_weights)))
@@ -202,9 +196,7 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
 def set_scores(source: LeftOut, sets: Places) -> dict[str, Values]:
     """What :class:`InteractionScores` has of Q sets of one size, by its names there.
 
-    Estimates are z̄_S, means over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)); counts
-    are patches of a prediction, where they are fewest. All rows of a few sets are held
-    at once.
+    Estimates are z̄_S, means over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
@@ -332,10 +324,7 @@ class Refits:
     def fitted(
         self, rows: NDArray[np.intp], kept: NDArray[np.bool_], seed: int
     ) -> Predictor:
-        """The predictor that is fitted to some rows and features.
-
-        rows (n,), kept (M,).
-        """
+        """The predictor that is fitted to some rows (n,) and features, kept (M,)."""
         columns = self.features.columns_of(kept)
         target = self.y[rows]
         labels, observed = target, None
@@ -369,9 +358,7 @@ class Refits:
     def used(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
         """Which of some features a fitted learner uses.
 
-        It uses one if some prediction of the table changes, however little, when the
-        values of the feature are exchanged between the rows, those that were fitted
-        included.
+        Its prediction at some row changes when their values are exchanged between rows.
         """
         if not suspects:
             return set()

@@ -724,9 +724,7 @@ def indices_of_columns(
 ) -> list[Positions]:
     """Where the columns of each of the M features of a result stand among others.
 
-    Names decide where both sides have them; a feature of many columns may be one among
-    the others, as of a schema. The columns of an array are counted: then position
-    decides.
+    Names decide where both sides have them, position where columns are counted.
     """
     members = _members(result, names)
     own = list(chain.from_iterable(members))
@@ -791,9 +789,8 @@ def clear_scores(
 ) -> tuple[Truths, Truths]:
     """Which scores are clearly joint contributions, and which stand in, (Q,) each.
 
-    Their intervals, which hold for all candidates at once, are above zero, or below.
-    With a fixed number of columns in each minipatch, scores without interaction are not
-    zero. Where the result knows that leak, a score is clear only if it is beyond it.
+    Their intervals, which hold for all candidates at once, are above zero and the leak
+    of patches of one size, as far as it is known; or below both.
     """
     if not isinstance(result, InteractionScores):
         raise InvalidInput(

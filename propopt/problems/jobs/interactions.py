@@ -317,10 +317,7 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
 
 
 def _judged(fitted: ILOCO, y: Any) -> tuple[float, float, str]:
-    """Mean errors at rows not seen: with all features, and of a constant; their name.
-
-    The constant is the mean of the target, or how often each class comes.
-    """
+    """Mean errors at rows not seen, with all features and of a constant; their name."""
     source, error = fitted.left_out_, fitted.error_
     mean = float(source.row_weights @ source.errors(WHOLE).rows[:, 0] / len(y))
     answers, target = np.full(len(y), 0.0), y

@@ -87,10 +87,7 @@ class JobSection(Section):
         yield Answer()
 
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
-        """Do it, write files, print what is read first; what was found.
-
-        None if it is resumed, and was finished before.
-        """
+        """Do it, write files, print; what was found, None if finished before."""
         files = (*file.files, *self.others_read(file))
         run = JobRun(type(self), file.name, files, folder, quiet=quiet)
         run.problem = digest_of_problem(file, files)
@@ -121,10 +118,7 @@ def parts_folder(file: ProblemFile) -> Path | None:
 
 
 def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
-    """SHA-256 of all settings and of tables and models in files, however laid out.
-
-    None if that does not tell what is computed: of code, and of what is no file.
-    """
+    """SHA-256 of all settings and of the files of tables and models; None of code."""
     read = [path for path in files if path not in file.source.files]
     is_code = getattr(file.schema.model, "kind", None) == "imported"
     if is_code or not all(path.is_file() for path in read):

@@ -140,10 +140,7 @@ class CommonKeys(Section):
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
-    """What makes numbers of documents for a model of a file; None where nothing does.
-
-    An imported model makes them itself.
-    """
+    """What makes numbers of documents for a model of a file, if something does."""
     if data.text is None or spec is None or not spec.takes("vectorizer"):
         return None
     own: VectorizerSection | None = spec.settings()["vectorizer"]
@@ -330,11 +327,7 @@ class ProblemFile:
         )
 
     def _rows(self, n_rows: int | None) -> Rows | None:
-        """The table, if there is one, once it is known that it can be explained.
-
-        So many rows of a CSV are read, from the first, and of its target all; None is
-        all.
-        """
+        """The table, if there is one that can be explained, or its first rows."""
         schema, data, folder = self.schema, self.schema.data, self.source.path.parent
         if not data.is_table:
             with part("data"):

@@ -80,10 +80,7 @@ def check_learning(
     *,
     refits: bool,
 ) -> None:
-    """Refuse a target that a model cannot learn, and an output that it cannot give.
-
-    One that is fitted again and again has to be an estimator, and no output is asked.
-    """
+    """Refuse a target that a model cannot learn, and an output that it cannot give."""
     if refits:
         require_learner(model)
     elif not is_unfitted(model):

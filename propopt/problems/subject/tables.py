@@ -469,10 +469,7 @@ def order_of_rows(seed: int, n_rows: int) -> Any:
 
 
 def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
-    """A table shuffled by the seed, split and scaled, by the names of a ``Subject``.
-
-    Rows to explain and others are one table where all are explained.
-    """
+    """A table shuffled by the seed, split and scaled, by the names of a ``Subject``."""
     order, is_split = order_of_rows(seed, rows.n_rows), data.explain is not None
     explained, fitted = order[: data.explain], order[data.explain or 0 :]
     points, others = rows.features.iloc[explained], rows.features.iloc[fitted]
