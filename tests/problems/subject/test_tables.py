@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import re
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -146,32 +142,6 @@ def test_quoted_cells_are_those_of_pandas(tmp_path):
 
 
 # ---- files
-
-
-@pytest.mark.parametrize(
-    ("name", "pack"),
-    [("t.csv.gz", gzip.compress), ("t.bz2", bz2.compress), ("t.xz", lzma.compress)],
-)
-def test_packed_files(tmp_path, name, pack, complaint):
-    packed = pack(GOOD.encode())
-    (tmp_path / name).write_bytes(packed)
-    assert CsvTable.of(tmp_path / name).n_rows == 2
-    for broken in (GOOD.encode(), packed[:-12], packed[:12] + b"\7\7" + packed[14:]):
-        assert complaint(broken, name).startswith(f"{name} cannot be read: ")
-
-
-@pytest.mark.parametrize("files", [0, 1, 2])
-def test_an_archive_has_one_file(tmp_path, complaint, files):
-    path = tmp_path / "t.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for number in range(files):
-            archive.writestr(f"{number}.csv", GOOD)
-    if files == 1:
-        assert CsvTable.of(path).read().shape == (2, 4)
-    else:
-        message = f"t.zip: expected one file inside, got {files}"
-        assert complaint(path.read_bytes(), "t.zip") == message
-    assert complaint(GOOD, "t.zip") == "t.zip cannot be read: File is not a zip file"
 
 
 @pytest.mark.parametrize("name", [".", "none.csv", f"{300 * 'n'}.csv", "a.csv/", "\\0"])
