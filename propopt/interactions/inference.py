@@ -105,11 +105,6 @@ class ErrorRange:
         )
 
 
-def are_equal(standard_errors: Values, n_rows: int, rounding: float) -> Truths:
-    """Whether the spread of the rows is zero, or what rounding leaves of zero."""
-    return np.asarray(standard_errors * np.sqrt(n_rows) <= rounding)
-
-
 # ---- How far scores lie from their targets: intervals and p-values of each by itself
 
 

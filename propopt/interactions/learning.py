@@ -638,6 +638,15 @@ def unfitted_copy(estimator: Any) -> Any:
         return deepcopy(estimator)
 
 
+def free_seeds(estimator: Any) -> tuple[str, ...]:
+    """Seeds that are not set, of an estimator and those in it."""
+    return tuple(
+        name
+        for name, value in estimator.get_params().items()
+        if value is None and name.split("__")[-1] == "random_state"
+    )
+
+
 def weight_name(estimator: Any) -> str:
     """How ``fit`` calls weights of rows: of pipelines those of the last step."""
     if get_config()["enable_metadata_routing"]:

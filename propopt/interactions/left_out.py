@@ -7,7 +7,7 @@ from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Protocol, Self, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from propopt.interactions.learning import (
     array_of_numbers,
     check_estimator_kind,
     class_indices,
+    free_seeds,
     mentions_columns,
     read_learning_table,
     read_regression_target,
@@ -291,6 +292,15 @@ class Refits:
         )
         return self.table if numbers is None else numbers
 
+    def classes_of_rows(self, asked: str) -> NDArray[Any]:
+        """By which rows are drawn, (N,), as some setting asks."""
+        if self.classes is None:
+            raise InvalidInput(
+                f"{asked}: rows are drawn by class, and a regressor has none; leave it "
+                "out"
+            )
+        return self.y
+
     @property
     def row_weights(self) -> Values:
         """Of the rows in means of errors, (N,): the sample weights, with the sum N."""
@@ -432,11 +442,7 @@ class Refits:
     @cached_property
     def _free(self) -> tuple[str, ...]:
         """Seeds that are not set."""
-        return tuple(
-            name
-            for name, value in self.estimator.get_params().items()
-            if value is None and name.split("__")[-1] == "random_state"
-        )
+        return free_seeds(self.estimator)
 
     @cached_property
     def _weight(self) -> str:
@@ -450,21 +456,3 @@ class Refits:
             and not (value is None or isinstance(value, str))
             for name, value in self.estimator.get_params().items()
         )
-
-
-# ---- How predictors without some features were had: what a scheme is
-
-
-class Scheme(Protocol):
-    """:class:`DataSplit` or :class:`Minipatches`."""
-
-    def fit(
-        self,
-        refits: Refits,
-        *,
-        seed: int,
-        sets: Places | None = None,  # shape (Q, r)
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-    ) -> LeftOut:
-        """Predictors without sets of features, and their errors."""

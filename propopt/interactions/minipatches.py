@@ -438,8 +438,10 @@ class Minipatches:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> PatchErrors:
-        """The fitted predictors: see :meth:`Scheme.fit`."""
-        labels, names = self._labels(refits), refits.features.names
+        """Predictors without sets (Q, r) of features, and their errors."""
+        labels, names = None, refits.features.names
+        if self.row_sampling == "stratified":
+            labels = refits.classes_of_rows("row_sampling")
         patches = self.draw(refits.n_rows, refits.features, seed, labels)
         usable = self.usable(refits.n_rows, refits.features, labels)
         first = refits.features.all_sets(1) if sets is None else sets
@@ -567,16 +569,6 @@ class Minipatches:
             raise SolverFailure(f"{error}; {kept}") from error
         n_done = len(done) if done.all() else int(done.argmin())
         return predictions[:n_done], frozenset(used), tuple(predictors)
-
-    def _labels(self, refits: Refits) -> NDArray[Any] | None:
-        if self.row_sampling == "uniform":
-            return None
-        if refits.classes is None:
-            raise InvalidInput(
-                "row_sampling: 'stratified' draws from each class, and a regressor has "
-                "none; take 'uniform'"
-            )
-        return refits.y
 
     def _go_on_with(
         self, patches: Patches, usable: Usable, sets: Places, names: Sequence[Hashable]

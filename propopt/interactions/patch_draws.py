@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, nbinom
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import read_count
@@ -278,18 +278,8 @@ class Usable:
 
         All predictions are then means of enough patches, in 99 draws of 100.
         """
-        p, goal = self.without(size), (1.0 - SURE) / n_predictions
-        high = at_least
-        while binom.cdf(at_least - 1, high, p) > goal:
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            if binom.cdf(at_least - 1, middle, p) > goal:
-                low = middle
-            else:
-                high = middle
-        return high
+        goal = (1.0 - SURE) / n_predictions
+        return at_least + int(nbinom.isf(goal, at_least, self.without(size)))
 
 
 # ---- How many patches a prediction without some features is averaged over, beforehand

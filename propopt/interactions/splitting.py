@@ -342,14 +342,14 @@ class DataSplit:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> SplitErrors:
-        """The fitted predictors: see :meth:`Scheme.fit`.
+        """Predictors without sets (Q, r) of features, and their errors.
 
         Each is fitted for its errors, which are kept, and is let go; all that ``sets``
         need are fitted now, and others when they are asked for.
         """
         codes = self._codes(refits.n_rows)
         if self.folds is None:
-            labels = self._labels(refits)
+            labels = refits.classes_of_rows("stratify") if self.stratify else None
             folds = self.drawn_folds(refits.n_rows, seed, labels, codes)
         else:
             folds = self._user_folds(refits, seed)
@@ -481,16 +481,6 @@ class DataSplit:
                 f"{len(numbers)}"
             )
         return np.array([numbers[label] for label in self.groups], dtype=np.intp)
-
-    def _labels(self, refits: Refits) -> NDArray[Any] | None:
-        if not self.stratify:
-            return None
-        if refits.classes is None:
-            raise InvalidInput(
-                "stratify: rows are drawn by class, and a regressor has none; leave it "
-                "out"
-            )
-        return refits.y
 
 
 def _read_groups(groups: Any) -> tuple[Hashable, ...]:

@@ -28,7 +28,7 @@ from propopt.interactions.features import (
     read_order,
     read_sets,
 )
-from propopt.interactions.left_out import Scheme
+from propopt.interactions.iloco import Scheme
 from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (

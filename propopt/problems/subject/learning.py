@@ -23,6 +23,7 @@ from propopt.functions.outputs import (
     read_index,
     read_output,
 )
+from propopt.interactions.learning import free_seeds
 from propopt.problems.sections import Missing, wrong
 from propopt.problems.subject.model_sections import ModelSection, TaskKind
 from propopt.problems.subject.tables import SKLEARN_TABLES, missing_numbers
@@ -59,12 +60,7 @@ def is_unfitted(model: Any) -> bool:
 def fit(model: Any, table: Any, target: Any, seed: int) -> Any:
     """A fitted copy of an estimator, seeded where nothing else is said."""
     seeded = clone(model)
-    free = [
-        name
-        for name, value in seeded.get_params().items()
-        if value is None and name.split("__")[-1] == "random_state"
-    ]
-    seeded.set_params(**dict.fromkeys(free, seed))
+    seeded.set_params(**dict.fromkeys(free_seeds(model), seed))
     try:
         with threads_of_run(len(table)):
             return seeded.fit(table, target)

@@ -259,7 +259,7 @@ TOO_MUCH = [
     ({"rows": 90}, "a patch of 90 of 90 rows leaves none out"),
     ({"n_features": 6}, "a patch of 6 of 6 leaves no feature out"),
     ({"n_features": 7}, "a patch of 7 of 6 leaves no feature out"),
-    ({"row_sampling": "stratified"}, "'stratified' draws from each class"),
+    ({"row_sampling": "stratified"}, "row_sampling: rows are drawn by class"),
     ({"n_patches": 20}, "n_patches: of 20 patches none is without"),
     ({"n_features": 2, "order": 3}, "3 features never co-occur"),
 ]
