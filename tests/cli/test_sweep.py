@@ -144,20 +144,6 @@ def test_solver_of_the_command_line_wins(file, out, monkeypatch):
     assert set(used) == {"CLARABEL"}
 
 
-def test_several_files(tmp_path, out):
-    files = [write(tmp_path, name, FILE) for name in ("a", "b")]
-    assert sweep(*files, "-o", out, "-q") == 0
-    assert names(out) == swept("a", "b")
-
-
-def test_run_problem_returns_the_trade_offs(file, out):
-    curve = po.problems.run_problem(
-        po.problems.read_problem(file).build(), out, quiet=True
-    )
-    assert len(curve.optimized) == 3
-    assert len(curve.baselines) == 3
-
-
 # ---- attributions: the front, and one table with names
 
 

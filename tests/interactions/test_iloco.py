@@ -337,24 +337,6 @@ def test_results_are_corrected_for_the_sets_that_count(scheme, counted):
     assert model.interactions(SCREEN, order=3).order == 3
 
 
-@pytest.mark.slow
-def test_choosing_by_training_rows_leaves_coverage_as_it_is():
-    # The pair of largest score of 15, 90% intervals of the target on 4,000 new rows.
-    # Of 120 tables a coverage of 0.9 gives fewer than 94 with probability 5e-5, and
-    # normal intervals of 60 rows cover about 0.88.
-    screen = Screen(n_sets=1, scheme=replace(PATCHES, n_patches=150))
-    new, target = product_table(4000, 6, seed=10**6)
-    covered = 0
-    for seed in range(120):
-        source = DataSplit().fit(read(LINE, *product_table(120, 6, seed)), seed=seed)
-        sets = screen.choose(source, 2)[0]
-        result = set_scores(source, sets)
-        truth = set_scores(source.judged_on(new, target), sets)["estimates"]
-        apart = abs(result["estimates"][0] - truth[0])
-        covered += int(apart < 1.645 * result["standard_errors"][0])
-    assert covered >= 94
-
-
 # ---- predictions, where learners were kept
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from problem_texts import FILE, LOSSES, build, instead
 
-import propopt as po
 from propopt.base.errors import InvalidInput
 
 
@@ -144,16 +143,6 @@ def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
     assert distances["parameter.kernel_width"].tolist() == [0.5, 0.5, 2.0, 2.0]
 
 
-def test_seed_decides_the_baselines(problem):
-    text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
-    first, same, other = (
-        next(problem(text + seed).build().baselines()).attributions
-        for seed in ("", "seed: 0", "seed: 1")
-    )
-    np.testing.assert_array_equal(first, same)
-    assert (first != other).any()
-
-
 def test_axes_of_the_plot(problem):
     assert problem(FILE).build().axes == (
         "gradient_matching",
@@ -172,8 +161,3 @@ def test_sweep_of_a_file(problem):
     assert curve.certified(1e-8)
     with pytest.raises(InvalidInput, match="simplex"):
         built.sweep(solver="simplex")
-
-
-def test_name_of_the_outputs(problem, write):
-    assert po.problems.read_problem(write(FILE, "my problem.yaml")).name == "my problem"
-    assert problem(FILE + "name: other\n").name == "other"

@@ -71,24 +71,6 @@ def test_of_several_labels_the_commonest_is_explained_and_said_so(tmp_path, caps
     assert "explained: log-odds of kind = z" in said
 
 
-def test_a_sweep_says_what_it_explains(table, tmp_path, capsys):
-    file = tmp_path / "sweep.yaml"
-    file.write_text(
-        f"data: {{csv: {table((0, 1))}, target: churn, explain: 30}}\n"
-        "model: {kind: logistic, output: probability}\n"
-        "objective: {gradient_matching: 1, pairwise_robustness: 1}\n"
-        "sweep: {pairwise_robustness: [0.1, 1, 10]}\n"
-        "baselines: [{method: gradient}]\n"
-    )
-    assert main(["sweep", str(file), "-o", str(tmp_path / "out")]) == 0
-    assert "explained: probability of churn = 1, by " in capsys.readouterr().out
-    manifest = json.loads((tmp_path / "out" / "sweep.json").read_text())
-    assert manifest["quantity"]["in_words"] == "probability of churn = 1"
-    curve = po.TradeOffs.load(tmp_path / "out" / "sweep.npz")
-    words = {e.quantity.in_words() for e in curve.explanations}
-    assert words == {"probability of churn = 1"}
-
-
 # ---- a model is held against the best constant answer
 
 
