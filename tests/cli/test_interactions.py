@@ -10,8 +10,7 @@ import pytest
 from command_line import ROOT, names, write
 from command_line import done as run_in
 from fuzz.csv_files import TABLE
-from fuzz.problem_files import SPLIT as TABLE_SPLIT
-from fuzz.problem_files import dump
+from fuzz.problem_files import BASES, dump
 from interaction_scores import made_up_scores
 from matplotlib.text import Text
 from sklearn.datasets import load_diabetes
@@ -207,7 +206,7 @@ def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(done):
 
 def test_categories_and_groups_are_features(tmp_path):
     (tmp_path / "table.csv").write_bytes(TABLE)
-    stored = run_in(tmp_path, dump(TABLE_SPLIT).decode(), "-q").stored
+    stored = run_in(tmp_path, dump(BASES[-2]).decode(), "-q").stored
     assert stored["features"] == ["age", "size", "city", "colour", "label"]
 
 
