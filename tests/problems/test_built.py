@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problem_texts import FILE, LOSSES, build, instead
+from problem_texts import FILE, LOSSES, instead
 
 from propopt.base.errors import InvalidInput
 
@@ -61,23 +61,6 @@ def test_graphs_of_features(problem, graph):
 def test_graphs_of_points(problem, graph):
     text = EVERY_LOSS.replace("{kind: threshold, threshold: 4}", graph)
     assert problem(text).build().objective.losses[4].n_points == 8
-
-
-@pytest.mark.parametrize(
-    "data",
-    ["{grid: {low: -1, high: 1, per_dimension: 2, dimensions: 3}}", "{sklearn: iris}"],
-)
-def test_reference_of_another_length(write, data):
-    text = f"data: {data}\nfunction: {{name: exponential}}\n"
-    text += "objective:\n  function_matching: {reference: [0, 0]}\n"
-    assert build(write(text)).startswith(
-        "file.yaml:4: objective.function_matching: reference: expected "
-    )
-
-
-def test_loss_that_cannot_be_built_is_named(write):
-    text = EVERY_LOSS.replace("n_neighbors: 2", "n_neighbors: 20")
-    assert build(write(text)).startswith("file.yaml:6: objective.pairwise_robustness: ")
 
 
 def test_weights_of_the_sweep(problem):

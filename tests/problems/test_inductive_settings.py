@@ -8,7 +8,6 @@ from exact_csv import read_csv
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
-from propopt.base.errors import ProblemFileError
 from propopt.cli import main
 from propopt.inductive import GaussianProcessExplainer
 
@@ -63,33 +62,6 @@ def instead(old, new, text=FILE):
 
 
 # messages
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "{rule: all}",
-            "{rule: random, counts: [9, 26]}",
-            "12: inductive.inducing.0.counts.1: expected at most 25, as many "
-            "observations as there are, got 26",
-        ),
-        (
-            "{rule: all}",
-            "{rule: given, inputs: [[0, 0, 0]]}",
-            "12: inductive.inducing.0: inducing: expected 2 features as in X, got",
-        ),
-        (
-            "  explain: 15",
-            "  explain: 40",
-            "4: data.explain: expected fewer than the 40 rows there are",
-        ),
-    ],
-)
-def test_what_data_refute_has_its_line(write, old, new, message):
-    with pytest.raises(ProblemFileError) as caught:
-        swept(write(instead(old, new)))
-    assert f"file.yaml:{message}" in str(caught.value)
 
 
 # what is explained from what
