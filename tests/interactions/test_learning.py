@@ -19,14 +19,13 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     BaggingRegressor,
     HistGradientBoostingRegressor,
-    RandomForestRegressor,
     VotingRegressor,
 )
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -42,7 +41,6 @@ from propopt.interactions.learning import (
     SomeColumns,
     array_of,
     array_of_numbers,
-    mentions_columns,
     restricted,
     sees_numbers_alone,
 )
@@ -257,19 +255,6 @@ def test_estimators_within_estimators():
     blind = make_pipeline(make_column_transformer(("passthrough", ["age"])), Ridge())
     voting = predicted(VotingRegressor([("a", blind), ("b", inner)]), "age")
     assert_allclose(voting, (Y.mean() + predicted(inner, "age")) / 2, rtol=1e-12)
-
-
-def test_learners_that_speak_of_columns():
-    encoded = make_column_transformer((OneHotEncoder(), ["colour"]))
-    for model, speaks in [
-        (make_pipeline(StandardScaler(), LinearRegression()), False),
-        (boosted(), False),
-        (boosted(categorical_features=[1]), True),
-        (GridSearchCV(make_pipeline(prep([0], [2]), Ridge()), {}), True),
-        (make_pipeline(StandardScaler(), RandomForestRegressor(), memory=None), False),
-        (make_pipeline(encoded, RandomForestRegressor()), True),
-    ]:
-        assert mentions_columns(model) is speaks
 
 
 class Named(Ridge):

@@ -214,15 +214,6 @@ def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme):
     assert_allclose(result, other, rtol=1e-9, atol=1e-12)
 
 
-def test_a_feature_that_no_transformer_has_scores_exactly_zero():
-    numbers = make_column_transformer((StandardScaler(), ["score"]))
-    learner = make_pipeline(numbers, Ridge())
-    result = ILOCO(learner, DataSplit(), order=1, sets=[("age",)]).fit(PEOPLE, Y)
-    assert result.result_.estimates.tolist() == [0.0]
-    assert result.result_.intervals().tolist() == [[0.0, 0.0]]
-    assert "age" in {result.result_.names[place] for place in result.result_.not_used}
-
-
 # ---- learners of other libraries
 
 

@@ -65,15 +65,6 @@ def test_a_problem_of_objects_is_run_like_a_file(tmp_path):
     assert len(curve.optimized) == len(same.optimized) == 2
 
 
-def test_a_limited_loss_leaves_the_weighted_sum():
-    limited = problem(limits={"pairwise_robustness": [0.5, 1.0]})
-    assert list(limited.objective.weights) == ["gradient_matching"]
-    result = limited.sweep().optimized
-    assert [best.losses["pairwise_robustness"] for best in result] == pytest.approx(
-        [0.5, 1.0]
-    )
-
-
 def test_new_inputs_are_explained_by_a_setting_of_objects():
     rows = np.linspace(-1, 1, 12)[:, None]
     subject = Subject(

@@ -269,12 +269,6 @@ objective: {gradient_matching: 1}
 """
 
 
-def test_rows_that_are_explained_are_not_fitted(problem):
-    built = problem(SKLEARN).build()
-    assert built.points.shape == (30, 4)
-    assert built.function.gradient_method == "exact"
-
-
 def test_standardized_columns(problem):
     text = SKLEARN.replace("explain: 30", "standardize: true")
     points = problem(text).build().points
