@@ -173,6 +173,7 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     assert stored["units"].startswith("contribution of each feature to the log-odds of")
     assert stored["units"].endswith("; every row adds up to f(x) − base")
     assert f"attributions: {stored['units']}\n" in trees.printed
+    assert f"\n{trees.load().card(12).text()}\n" in trees.printed
     exact = "target exact (TreeSHAP, 100 background rows)"
     assert f"(optimization) · {exact}" in trees.printed
     assert stored["gradient"] == exact.removeprefix("target ")
@@ -226,25 +227,6 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
     expected = mean.gradient(subject.points) * sizes
     np.testing.assert_allclose(result, expected, atol=1e-12)
     assert np.abs(result).max() > 0.1
-
-
-def test_what_matters_most_is_listed_and_what_is_left_out_is_counted(
-    tmp_path, out, capsys
-):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(60, 15))).add_prefix("x")
-    X.assign(y=X["x0"] - X["x1"]).to_csv(tmp_path / "wide.csv", index=False)
-    csv = str(tmp_path / "wide.csv")
-    assert explain("--csv", csv, "--target", "y", "-o", out) == 0
-    lines = capsys.readouterr().out.splitlines()
-    start = next(n for n, line in enumerate(lines) if " matter most to " in line)
-    W = read_csv(out / "wide_attributions.csv", index_col=0)
-    sizes = W.abs().mean().sort_values(ascending=False, kind="stable")
-    shown = [line.split()[0] for line in lines[start + 2 : start + 14]]
-    assert shown == list(sizes.index[:12])
-    rest = f"3 others, at most {sizes.iloc[12]:.3g} in size"
-    assert lines[start + 14] == rest
-    assert lines[start + 15].startswith("optimal (gap 0) · target ")
 
 
 # ---- with scores of interactions: what matters jointly

@@ -203,27 +203,6 @@ def boosted(**settings):
     return HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=3, **settings)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"categorical_features": ["colour", "shape"]},
-        {"categorical_features": [2, 3]},
-        {"categorical_features": np.array([False, False, True, True])},
-        {"categorical_features": "from_dtype"},
-        {"monotonic_cst": {"age": 1, "colour": 0}},
-        {"monotonic_cst": [1, 0, 0, 0]},
-        {"interaction_cst": [{0, 2}, {1, 3}]},
-        {"interaction_cst": "pairwise"},
-    ],
-)
-def test_parameters_of_boosting_that_speak_of_columns(settings):
-    coded = X.assign(colour=X["colour"] == "red", shape=X["shape"].astype("category"))
-    if "categorical_features" in settings:
-        coded["colour"] = coded["colour"].astype("category")
-    for gone in (["age"], ["colour"], ["age", "size"], ["colour", "shape"]):
-        assert predicted(boosted(**settings), *gone, table=coded).shape == (40,)
-
-
 def test_shortened_parameters_are_those_of_the_same_columns():
     model = boosted(
         categorical_features=[2, "shape"],
@@ -234,6 +213,9 @@ def test_shortened_parameters_are_those_of_the_same_columns():
     assert left.categorical_features == [1, "shape"]
     assert left.monotonic_cst == [-1, 0, 0]
     assert left.interaction_cst == [{0}, {0, 1, 2}]
+    words = {"categorical_features": "from_dtype", "interaction_cst": "pairwise"}
+    plain = without(boosted(**words), "age").get_params()
+    assert words.items() <= plain.items()  # these speak of no column
     mask = without(boosted(categorical_features=[True, False, True, False]), "size")
     assert mask.categorical_features == [True, True, False]
     kernel = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0, 4.0]) + WhiteKernel())

@@ -87,25 +87,6 @@ def test_baselines_of_all_combinations(problem):
     assert noisy.attributions.shape == (5, 1)
 
 
-@pytest.mark.parametrize(
-    ("widths", "listed"),
-    [
-        ("", [None]),
-        (", kernel_width: 2", [2.0]),
-        (", kernel_width: [2, 0.5]", [2.0, 0.5]),
-        (", kernel_width: {low: 0.1, high: 10, points: 3}", [0.1, 1.0, 10.0]),
-    ],
-)
-def test_a_family_of_exact_lime_has_each_width_in_each_unit(problem, widths, listed):
-    settings = f"method: exact_lime, units: [output, gradient]{widths}"
-    built = problem(f"{FILE}baselines: [{{{settings}}}]\n")
-    methods = built.build().methods
-    result = [method.parameters["kernel_width"] for method in methods]
-    expected = [width for width in listed for _ in range(2)]
-    assert result == pytest.approx(expected) if listed != [None] else result == expected
-    assert [method.units for method in methods] == len(listed) * ["output", "gradient"]
-
-
 def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
     text = (
         "data: {sklearn: iris, explain: 20, standardize: true}\n"

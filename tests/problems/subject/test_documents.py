@@ -94,6 +94,7 @@ def test_a_model_learns_texts_behind_its_vectorizer(file):
     ],
 )
 @pytest.mark.parametrize("vectorizer", ["counts, binary: true", "tfidf, norm: null"])
+@pytest.mark.sampled(4)
 def test_every_model_that_learns_tables_learns_documents(
     file, kind, target, vectorizer
 ):

@@ -93,20 +93,6 @@ def test_slopes_of_trees_are_those_of_the_data_law_of_the_fitted_rows(model, sub
     np.testing.assert_array_equal(ours.sloped.value(ours.points), values)
 
 
-@pytest.mark.parametrize("kind", ["hist_gradient_boosting", "lightgbm"])
-def test_a_boosted_classifier_is_explained_by_its_margin(kind, subject):
-    text = FILE.replace("kind: forest, n_estimators: 5", f"kind: {kind}")
-    text = text.replace("diabetes", "breast_cancer").replace(", SMOOTH", "")
-    text = text.replace("task: regression", "target_class: malignant")
-    ours = subject(text)
-    margin = po.wrap(ours.estimator, target="malignant", output="log_odds")
-    values = margin.value(ours.points)
-    np.testing.assert_allclose(ours.function.value(ours.points), values, atol=1e-6)
-    assert ours.estimate(ours.points).exact
-    asked = subject(text.replace(f"kind: {kind}", f"kind: {kind}, output: probability"))
-    assert asked.function.value(ours.points).max() <= 1
-
-
 def test_baselines_take_gradients_of_the_same_mean(problem):
     text = f"{FILE.replace(', SMOOTH', '')}baselines: [{{method: gradient}}]\n"
     built = problem(text).build()
