@@ -100,6 +100,7 @@ def test_without_features_it_is_the_mean_or_how_often_classes_come():
     counts = [(LABELS[:50] == own).mean() for own in ("high", "low", "middle")]
     assert_allclose(shares, np.tile(counts, (30, 1)), rtol=1e-14)
     weighted = read(LinearRegression(), X, Y, sample_weight=WEIGHTS)
+    assert_array_equal(weighted.on(ROWS).sample_weight, WEIGHTS[:50])
     result = weighted.fitted(ROWS, NOTHING, 0)(X[:1])
     assert result == pytest.approx(np.average(Y[:50], weights=WEIGHTS[:50]))
 

@@ -19,7 +19,6 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
-from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
 from studies import study
 
@@ -268,33 +267,30 @@ PAIRS = np.array([(0, 1), (6, 7)])
 """One that has a product, or two main effects, and one without any effect."""
 
 
+TREE = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
+
+
 @pytest.mark.parametrize(
-    ("kind", "snr"),
+    ("learner", "snr"),
     [
-        ("lines", 2.0),
-        *(
-            pytest.param(kind, snr, marks=many)
-            for kind in ("support vectors", "trees")
-            for snr in (0.0, 2.0)
-        ),
+        (LinearRegression(), 2.0),
+        pytest.param(TREE, 0.0, marks=many),
+        pytest.param(TREE, 2.0, marks=many),
     ],
 )
-def test_coverage_of_splits(kind, snr):
-    """Shares of 0.885 have sd 0.026: one of four is out in a seventh of new seeds.
+def test_coverage_of_splits(learner, snr):
+    """Shares of 0.885 have sd 0.026, and 0.037 of 75 tables.
 
     Few trees use the features without effects. Where none does, each row scores
     Err + Err − Err − Err: zero, or what rounding makes of it, and a share of intervals
     s/√N that have the target would be one of rounding. Such rows count as equal, and
     their interval is what equal rows allow. It has more than 90 %.
     """
-    trees, (held, equal) = kind == "trees", ([], [])
-    tree = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
-    learners = {"lines": LinearRegression(), "trees": tree}
-    for run in range(75 if kind == "lines" else 150):
+    trees, held, equal = learner is TREE, [], []
+    for run in range(150 if trees else 75):
         simulation = Simulation(np.random.default_rng([run, 250]), snr)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateVarianceWarning)
-            learner = learners.get(kind, SVR(C=10.0))
             rows, sets = simulation.rows(250), PAIRS.tolist()
             model = by_splitting(learner, rows, run, sets=sets)
         held.append(covers(model, simulation.rows_without_noise(4000)))
@@ -350,7 +346,7 @@ def test_fits_in_blocks_are_those_of_the_package(estimator, learner, columns):
         assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-def coverage(learner, scheme, snr, n_rows, n_runs, error=None, n_new=2000):
+def coverage(learner, scheme, n_rows, n_runs, n_new):
     """Mean share of all 45 pairs, of what the same patches score on new rows.
 
     As it is, and with the error of finitely many new rows as a part of the intervals:
@@ -358,12 +354,10 @@ def coverage(learner, scheme, snr, n_rows, n_runs, error=None, n_new=2000):
     """
     result = []
     for run in range(n_runs):
-        simulation = Simulation(np.random.default_rng([run, n_rows]), snr)
-        ensemble = at_once.Ensemble(
-            learner, scheme, *simulation.rows(n_rows), run, error or SQUARED
-        )
+        simulation = Simulation(np.random.default_rng([run, n_rows]), 0.0)
+        ensemble = at_once.Ensemble(learner, scheme, *simulation.rows(n_rows), run)
         scores = ensemble.scores()
-        new = (simulation.rows if error else simulation.rows_without_noise)(n_new)
+        new = simulation.rows_without_noise(n_new)
         target = ensemble.judged(*new, scores.sets)
         both = np.hypot(scores.standard_errors, target["standard_errors"])
         apart = np.abs(scores.estimates - target["estimates"])
@@ -376,26 +370,5 @@ def coverage(learner, scheme, snr, n_rows, n_runs, error=None, n_new=2000):
 def test_coverage_of_small_tables(columns):
     """0.8 to 0.96: means of 20 tables near 0.88 have sd 0.02, out in 10,000 tests."""
     scheme = Minipatches(n_patches=400, rows="sqrt", n_features=2, columns=columns)
-    plain, wider = coverage(at_once.least_squares, scheme, 0.0, 100, 20, n_new=1000)
+    plain, wider = coverage(at_once.least_squares, scheme, 100, 20, 1000)
     assert 0.8 <= plain <= wider <= 0.96
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("snr", "m", "rows", "columns", "error"),
-    [
-        (0.0, 2, 0.2, "fixed", None),
-        (0.0, 2, "sqrt", "fixed", None),
-        (0.0, 2, 0.2, "bernoulli", None),
-        (2.0, 2, 0.2, "fixed", None),
-        (2.0, 5, 0.2, "fixed", None),
-        (2.0, 5, "sqrt", "bernoulli", None),
-        (0.0, 2, 0.2, "fixed", ABSOLUTE),
-        (0.0, 2, "sqrt", "fixed", ABSOLUTE),
-    ],
-)
-def test_coverage_of_kernel_ridge(snr, m, rows, columns, error):
-    """Means of 30 tables near 0.86 have sd 0.015: below 0.82 in one of 250 tests."""
-    scheme = Minipatches(n_patches=1000, rows=rows, n_features=m, columns=columns)
-    plain, wider = coverage(at_once.kernel_ridge, scheme, snr, 250, 30, error)
-    assert 0.82 <= plain <= wider <= 0.95

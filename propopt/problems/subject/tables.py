@@ -158,19 +158,18 @@ def _check_headers(headers: list[str], place: str) -> None:
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
     """The text, line by line; a line that is no text is refused with its number."""
-    encoding = "utf-8-sig"  # a mark of byte order may open the first line
     for number, line in enumerate(iter(lambda: file.readline(MOST_OF_A_LINE), b""), 1):
         if len(line) == MOST_OF_A_LINE:
             raise InvalidInput(
                 f"{path}:{number}: a line of more than {MOST_OF_A_LINE:,} bytes"
             )
         try:
-            text = line.decode(encoding)
+            # a mark of byte order may open the first line
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise InvalidInput(f"{path}:{number}: is not UTF-8 text") from None
         if "\0" in text:
             raise InvalidInput(f"{path}:{number}: a NUL byte is no text")
-        encoding = "utf-8"
         yield text
 
 
