@@ -105,7 +105,7 @@ ErrorChoice: TypeAlias = (
 
 
 def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
-    """The error that is meant: squared, of classes (K,) their probability."""
+    """The error that is meant; by default squared, of classes (K,) 1 − p."""
     if callable(choice):
         formula = partial(_given, choice, classes)
         return RowError(_name_of(choice), "units of the error function", formula)

@@ -335,7 +335,7 @@ def keep_part(folder: Path, first: int, part: Fitted) -> None:
 
 
 def kept_parts(folder: Path, shape: Shape) -> Iterator[tuple[slice, Fitted]]:
-    """What is there of the patches, part by part; what has another checksum is not."""
+    """What is there of the patches, part by part, where its checksum is right."""
     for path in sorted(folder.glob(_PARTS)):
         try:
             with path.open("rb") as file, np.load(file) as part:

@@ -131,7 +131,7 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     return digest.hexdigest()
 
 
-def _digest_of_file(path: Path) -> str:
+def _digest_of_file(path: str | Path) -> str:
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -261,7 +261,7 @@ class JobRun:
         is_whole = self.is_whole and not (self.interrupted or self.unwritten)
         finished = None
         if is_whole and self.problem is not None:
-            files = {suffix: self._digest(suffix) for suffix in self.written}
+            files = {x: _digest_of_file(f"{self.target}{x}") for x in self.written}
             finished = {"problem": self.problem, "files": files}
         told = {**self.manifest, "finished": finished}
         self.write({".json": partial(write_json, told)})
@@ -273,12 +273,11 @@ class JobRun:
                 finished = json.load(stream)["finished"]
             files = dict(finished["files"])
             same = self.problem is not None and finished["problem"] == self.problem
-            return same and files == {suffix: self._digest(suffix) for suffix in files}
+            return same and files == {
+                x: _digest_of_file(f"{self.target}{x}") for x in files
+            }
         except (OSError, ValueError, LookupError, TypeError):  # it is of something else
             return False
-
-    def _digest(self, suffix: str) -> str:
-        return _digest_of_file(Path(f"{self.target}{suffix}"))
 
     def end(self, found: Any, cost: str = "") -> None:
         """Say what was written, or that not all was, with what was found."""

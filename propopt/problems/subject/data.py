@@ -204,11 +204,6 @@ class ProblemFile:
         return (*self.source.files, *others)
 
     @property
-    def artefacts(self) -> list[str]:
-        """The names of the files that its job writes."""
-        return [f"{self.name}{suffix}" for suffix in self.job.suffixes]
-
-    @property
     def model(self) -> str:
         """All settings of the model, in words."""
         unused = {"output"} if self.job.refits else set()
