@@ -34,33 +34,18 @@ def test_every_loss(problem):
     assert values["smoothness"] == 0.0
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [
-        "{kind: chain}",
-        "{kind: complete}",
-        "{kind: correlation}",
-        "{kind: pixel, height: 1, width: 3}",
-    ],
-)
-def test_graphs_of_features(problem, graph):
-    text = EVERY_LOSS.replace("{kind: group, labels: [a, a, 1]}", graph)
-    smoothness = problem(text).build().objective.losses[5]
-    assert smoothness.n_features == 3
+EITHER = ("chain", "complete")
+OF_FEATURES = (*EITHER, "correlation", "pixel, height: 1, width: 3")
+OF_POINTS = (*EITHER, "gaussian", "gaussian, cutoff: 0.1")
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [
-        "{kind: chain}",
-        "{kind: complete}",
-        "{kind: gaussian}",
-        "{kind: gaussian, cutoff: 0.1}",
-    ],
-)
-def test_graphs_of_points(problem, graph):
-    text = EVERY_LOSS.replace("{kind: threshold, threshold: 4}", graph)
-    assert problem(text).build().objective.losses[4].n_points == 8
+def test_graphs_of_features_and_of_points(problem):
+    for graph in OF_FEATURES:
+        text = EVERY_LOSS.replace("group, labels: [a, a, 1]", graph)
+        assert problem(text).build().objective.losses[5].n_features == 3
+    for graph in OF_POINTS:
+        text = EVERY_LOSS.replace("threshold, threshold: 4", graph)
+        assert problem(text).build().objective.losses[4].n_points == 8
 
 
 def test_weights_of_the_sweep(problem):

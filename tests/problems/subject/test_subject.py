@@ -59,18 +59,12 @@ def test_the_score_is_of_the_rows_that_were_left_out(subject):
     assert ours.score.in_words() == f"R² {ours.score.value:.3f} on 50 held-out rows"
 
 
-def test_there_is_no_score_where_every_row_was_fitted_on(subject):
+def test_where_there_is_no_score_it_is_said_why(subject):
     ours = subject(FILE.replace(", explain: 50", ""))
     assert ours.others is ours.points
     assert ours.score.in_words() == "fitted on all 442 rows, no held-out score"
-
-
-def test_there_is_none_of_one_row(subject):
     ours = subject(FILE.replace("explain: 50", "explain: 1"))
     assert ours.score.in_words() == "one held-out row, too few for R²"
-
-
-def test_a_formula_has_no_model_and_no_score(subject):
     ours = subject(FILE.replace("model: {kind: linear}", "function: {name: sine}"))
     assert (ours.estimator, ours.score) == (None, None)
     assert ours.function is ours.function
