@@ -82,7 +82,7 @@ def _run_files(options: argparse.Namespace) -> int:
     writers: dict[str, Path] = {}
     for file in files:
         file.require(options.job)
-        for name in file.artefacts:
+        for name in (f"{file.name}{suffix}" for suffix in file.job.suffixes):
             if name in writers:
                 raise file.source.error(
                     ("name",),

@@ -54,7 +54,6 @@ class RowGames:
         X: Any,  # shape (N, D)
         target: Any,
         groups: Mapping[Hashable, Sequence[Hashable]] | None,
-        *,
         n_rows: int,
         n_background: int,
         rng: int | np.random.Generator | None,
@@ -291,8 +290,7 @@ def h_statistic(
     >>> bool(additive.estimates.max() < 1e-20)
     True
     """
-    sizes = {"n_rows": n_rows, "n_background": n_background}
-    games = RowGames.of(model, X, target, groups, **sizes, rng=rng)
+    games = RowGames.of(model, X, target, groups, n_rows, n_background, rng)
     pairs = games.features.all_sets(2)
     alone: Truths = np.eye(len(games.features), dtype=np.bool_)
     either = alone[pairs[:, 0]] | alone[pairs[:, 1]]
@@ -369,8 +367,7 @@ def shap_interactions(
     1.0
     """
     package = require("shap")
-    sizes = {"n_rows": n_rows, "n_background": n_background}
-    games = RowGames.of(model, X, target, groups, **sizes, rng=rng)
+    games = RowGames.of(model, X, target, groups, n_rows, n_background, rng)
 
     def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
         explainer = package.explainers.ExactExplainer(game, np.zeros((1, n_players)))
@@ -428,8 +425,7 @@ def faith_shap(
     0          0          1   1.38...
     """
     package = require("shapiq")
-    sizes = {"n_rows": n_rows, "n_background": n_background}
-    games = RowGames.of(model, X, target, groups, **sizes, rng=rng)
+    games = RowGames.of(model, X, target, groups, n_rows, n_background, rng)
 
     def matrix(game: Callable[[Any], Values], n_players: int) -> Array:
         computer = package.ExactComputer(game, n_players=n_players)

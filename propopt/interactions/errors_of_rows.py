@@ -20,10 +20,10 @@ from propopt.tables.frames import listed
 @final
 @dataclass(frozen=True)
 class RowError:
-    """An error of each row, and what has to be known of a prediction for it.
+    """An error of each row, and what is known of a prediction for it.
 
-    What is known is averaged over patches before the error is taken, so that it has to
-    be numbers: a prediction, the probability of the class of the row, or of each class.
+    That is averaged over patches before the error is taken: numbers, such as the
+    probability of the class of the row.
     """
 
     name: str  # what files and tables call it
@@ -104,18 +104,8 @@ ErrorChoice: TypeAlias = (
 )
 
 
-ABSOLUTE_LEAK: Final = 0.077
-"""Score of two effects of one deviation of the noise each: see ABSOLUTE."""
-
-ABSOLUTE_LEAK_OF_TWO: Final = 0.38
-"""And of two deviations each."""
-
-
 def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
-    """The error that is meant; by default squared, of classes their probability.
-
-    classes (K,).
-    """
+    """The error that is meant; by default squared, of classes (K,) 1 − p."""
     if callable(choice):
         formula = partial(_given, choice, classes)
         return RowError(_name_of(choice), "units of the error function", formula)
@@ -125,8 +115,7 @@ def read_error(choice: ErrorChoice, classes: NDArray[Any] | None) -> RowError:
         warnings.warn(
             "error: by absolute errors features that matter have positive scores "
             "without any interaction: two effects of one deviation of the noise each "
-            f"{ABSOLUTE_LEAK} of it, of two deviations {ABSOLUTE_LEAK_OF_TWO}; by "
-            "squared errors these are 0",
+            "0.077 of it, of two deviations 0.38; by squared errors these are 0",
             AdditiveErrorWarning,
             stacklevel=4,
         )

@@ -209,10 +209,7 @@ def _place(name: Hashable, features: Features) -> int:
 
 
 def subsets_of(sets: Places, size: int) -> tuple[Places, Positions]:
-    """Subsets of one size, and which of them each set has.
-
-    sets (q, r).
-    """
+    """Subsets of sets (q, r) of one size, and which of them each set has."""
     n_sets, order = sets.shape
     chosen = np.array(list(combinations(range(order), size)), dtype=np.intp)
     every = sets[:, chosen].swapaxes(0, 1).reshape(len(chosen) * n_sets, size)

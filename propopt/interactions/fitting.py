@@ -90,11 +90,7 @@ def fit_part(
     keep: bool,  # send the learners back, too
     suspects: frozenset[int],  # features that no learner before was seen to use
 ) -> Fitted:
-    """Fit a part of a plan: a call of a worker.
-
-    One thread of BLAS and OpenMP fits, whatever the number of workers, so that numbers
-    do not depend on it.
-    """
+    """Fit a part of a plan: a call of a worker, on one thread whatever their number."""
     known, kept, left, seen = [], [], set(suspects), False
     fresh: list[tuple[Predictor, NDArray[np.bool_]]] = []
 
@@ -121,8 +117,7 @@ def fit_part(
 def paced(size: int, most: int, count: int, seconds: float) -> int:
     """How much the next call fits, after one of ``count``: what takes CALL_SECONDS.
 
-    It begins with one, and at most doubles, as nothing is known of the others. No
-    number depends on it.
+    It begins with one, and at most doubles. No number depends on it.
     """
     in_time = CALL_SECONDS * count / max(seconds, 1e-9)
     return max(1, int(min(in_time, max(size, 2 * count), most)))
@@ -151,10 +146,7 @@ def fitted_parts(
     n_jobs: int | None,
     progress: bool | None,
 ) -> Iterator[tuple[slice, Fitted]]:
-    """What each call fits, in order; of a feature that is used no later call asks it.
-
-    Where results come all at once, calls are as large as they can be.
-    """
+    """What each call fits, in order; of a feature in use no later call asks it."""
     n_workers = min(read_workers(n_jobs), int(missing.sum()))
     most = CHUNKS.rows(row_bytes)
     if spread:
@@ -190,11 +182,7 @@ DIGEST: Final = "sha256:"
 
 
 def fingerprint(refits: Refits, drawn: Mapping[str, object]) -> Fingerprint:
-    """What predictions of patches depend on, part by part.
-
-    Two errors of which the same is kept of a prediction, such as the squared and the
-    absolute one, make no difference.
-    """
+    """What predictions of patches depend on; of an error what it keeps."""
     packages = ("propopt", "numpy", "scikit-learn")
     python = f"python {sys.version_info.major}.{sys.version_info.minor}"
     classes, weights, n_rows = refits.classes, refits.sample_weight, refits.n_rows
@@ -252,8 +240,7 @@ def hash_of(value: Any) -> str:
 class _Hasher(NumpyHasher):  # type: ignore[misc]  # joblib has no types
     """What a value is made of, the same in every process.
 
-    Estimators are their class and parameters, functions their name, code and what they
-    have bound, arrays their numbers; all else is what a pickle of it would be made of.
+    Of functions name, code and what they have bound; of others what a pickle would be.
     """
 
     def save(self, obj: Any) -> None:
@@ -336,10 +323,7 @@ _KIND: Final = {"format": "propopt minipatches", "version": 2}
 
 
 def keep_part(folder: Path, first: int, part: Fitted) -> None:
-    """Write what is known of some patches: it is there whole, or not at all.
-
-    A run that is killed, or a machine that stops, loses only what was on its way.
-    """
+    """Write what is known of some patches: it is there whole, or not at all."""
     try:
         path, used = folder / f"{first:08d}.npz", np.array(sorted(part.used), int)
         with written_whole(path) as draft, draft.open("wb") as file:
@@ -351,10 +335,7 @@ def keep_part(folder: Path, first: int, part: Fitted) -> None:
 
 
 def kept_parts(folder: Path, shape: Shape) -> Iterator[tuple[slice, Fitted]]:
-    """What is there of the patches, part by part.
-
-    A part with another checksum than its numbers is not believed.
-    """
+    """What is there of the patches, part by part, where its checksum is right."""
     for path in sorted(folder.glob(_PARTS)):
         try:
             with path.open("rb") as file, np.load(file) as part:

@@ -29,11 +29,16 @@ from propopt.interactions.features import (
     read_sets,
 )
 from propopt.interactions.learning import read_learning_table
-from propopt.interactions.left_out import LeftOut, Refits, Scheme, set_scores
+from propopt.interactions.left_out import LeftOut, Refits, set_scores
 from propopt.interactions.minipatches import Minipatches
 from propopt.interactions.scores import InteractionScores, counted_sets
 from propopt.interactions.splitting import DataSplit, SplitErrors
+from propopt.structures.boosters import last_step
 from propopt.tables.frames import names_of
+
+
+Scheme: TypeAlias = Minipatches | DataSplit
+"""How predictors without some features are had."""
 
 
 # ---- Which sets are scored where there are too many to score all
@@ -427,7 +432,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     def _scheme(self) -> Scheme:
         if self.scheme is None:
             return Minipatches()
-        if isinstance(self.scheme, Minipatches | DataSplit):
+        if isinstance(self.scheme, Scheme):
             return self.scheme
         raise InvalidInput(
             f"scheme: expected Minipatches() or DataSplit(), got {self.scheme!r}"
@@ -473,8 +478,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
 def _predicted_of(estimator: Any, y: Any) -> Quantity:
     """What is predicted, by the name of a column y; of a pipeline by its last step."""
-    while hasattr(estimator, "steps"):
-        estimator = estimator.steps[-1][1]
+    estimator = last_step(estimator)
     kind: QuantityKind = "probability" if is_classifier(estimator) else "value"
     name = getattr(y, "name", None)
     quantity = Quantity(model=type(estimator).__name__, kind=kind)

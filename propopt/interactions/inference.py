@@ -37,12 +37,9 @@ def _price(adjust: Adjustment, n_candidates: int) -> float:
 
 
 def adjusted_p_values(p: Values, adjust: Adjustment, n_candidates: int) -> Values:
-    """p-values that may be compared with α, shape (Q,).
+    """p-values (Q,) that may be compared with α.
 
-    Sets of the m candidates that are not among these count as p = 1, and so do NaN,
-    which stay NaN.
-
-    p (Q,).
+    Sets of the m candidates that are not among these count as p = 1, as do NaN.
     """
     adjust, m = known_word(adjust, Adjustment, "adjust"), n_candidates
     order, ranks = np.argsort(p, kind="stable"), np.arange(1, len(p) + 1)
@@ -69,8 +66,7 @@ def interval_alpha(
     """1 − level of each interval, so that all of them together keep α.
 
     With p of the same side, an interval excludes zero where its adjusted p-value is at
-    most α; after Holm's correction a set may be found whose interval, Bonferroni's,
-    holds zero.
+    most α; by Holm's a set may be found whose interval, Bonferroni's, holds zero.
     """
     adjusted = adjusted_p_values(p, adjust, n_candidates)
     if adjust == "none":
@@ -109,11 +105,6 @@ class ErrorRange:
         )
 
 
-def are_equal(standard_errors: Values, n_rows: int, rounding: float) -> Truths:
-    """Whether the spread of the rows is zero, or what rounding leaves of zero."""
-    return np.asarray(standard_errors * np.sqrt(n_rows) <= rounding)
-
-
 # ---- How far scores lie from their targets: intervals and p-values of each by itself
 
 
@@ -142,10 +133,9 @@ class ScoreLaw:
     """Of Q scores: Student's about their targets, normal with infinite degrees.
 
     Where all N rows are equal, no spread can be estimated. If a share p of the
-    population has another score, N rows are equal with a probability of at most
-    (1 − p)^(N − 1), whatever the law: so p is at most 1 − α^(1/(N − 1)) at the level
-    1 − α, and the mean is no farther from z̄ than that share of the way to the end of
-    the range, on either side. The weaker of this and of Student's law holds there.
+    population has another score, they are so with a probability of (1 − p)^(N − 1) at
+    most: so p ≤ 1 − α^(1/(N − 1)) at the level 1 − α, and the mean is within that share
+    of the way to the end of the range. The weaker of this and Student's law holds.
     """
 
     estimates: Values  # (Q,): scores, z̄
@@ -230,14 +220,12 @@ def moments(
 ) -> tuple[Values, Values, Values]:
     """Means, standard errors and effective rows of q columns of scores (N, q).
 
-    z̄ = Σ w z/N, with weights (N,) that sum to N; √(Σ w² (z − z̄)²/(N (N − 1))), with
-    weights of one s/√N, s with N − 1; (Σ d²)³/(Σ |d|³)² with d = w (z − z̄), the number
-    of rows that carry the standard error.
+    z̄ = Σ w z/N, with weights (N,) that sum to N; √(Σ d²/(N (N − 1))), d = w (z − z̄);
+    (Σ d²)³/(Σ |d|³)², the number of rows that carry the standard error.
 
-    Of rows in C groups (N,) of which only the groups are independent, d_c = Σ_{i ∈ c}
-    w_i (z_i − z̄) stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang
-    and Zeger 1986; the factor is that of C independent sums). It grows with whatever
-    rows of a group have in common, and with groups of one row it is that above.
+    Of rows in C groups (N,), of which only groups are independent, d_c = Σ_{i ∈ c} d_i
+    stands for d, and the standard error is √(C/(C − 1) Σ d_c²)/N (Liang and Zeger 1986;
+    the factor is that of C independent sums).
     """
     counted = weights > 0.0
     if not counted.all():

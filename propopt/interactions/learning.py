@@ -39,8 +39,7 @@ from propopt.tables.frames import as_frame, listed, names_of, rows_of, some_colu
 def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
     """A table as it came, dtypes and missing values kept, and names of its columns.
 
-    DataFrames of any library stay what they are; all else becomes an array, whose
-    columns are called 0, 1, ...
+    What is no DataFrame becomes an array, whose columns are called 0, 1, ...
     """
     if sp.issparse(X):
         raise InvalidInput(
@@ -74,8 +73,7 @@ def read_learning_table(X: Any) -> tuple[Any, tuple[Hashable, ...]]:
 def taken(table: Any, rows: NDArray[np.intp] | None, columns: NDArray[np.intp]) -> Any:
     """Some rows, or all, and some columns, in the form that a table has.
 
-    Without any column it is an array, (n, 0): tables of some libraries, such as polars,
-    have no rows then.
+    Without any column it is an array, (n, 0), as polars has no rows then.
     """
     if not len(columns):
         return np.empty((table.shape[0] if rows is None else len(rows), 0))
@@ -437,10 +435,9 @@ def mentions_columns(estimator: Any) -> bool:
 def restricted(estimator: Any, columns: SomeColumns) -> Any | None:
     """An estimator for a table without some columns; None if it would see nothing.
 
-    Columns that are not there are taken out of the lists of each ``ColumnTransformer``,
-    and transformers of none of them do nothing; so are they out of the parameters
-    that :data:`SHORTEN` knows, such as ``categorical_features``. A predictor that would
-    see nothing gives the mean, or how often classes come.
+    These are taken out of each ``ColumnTransformer`` and of parameters that
+    :data:`SHORTEN` knows. A predictor that would see nothing gives the mean, or how
+    often classes come.
     """
     match estimator:
         case Pipeline():
@@ -584,8 +581,7 @@ _PLAIN: Final = str, Number, np.ndarray, np.generic, np.random.RandomState
 def sees_numbers_alone(estimator: Any) -> bool:
     """Whether a learner makes the same of a table of numbers and of an array.
 
-    It is all scikit-learn's own, and nothing in it chooses columns by name: functions
-    that a user wrote, or estimators, may look at names.
+    Functions that a user wrote, or estimators, may look at names.
     """
     return is_of_scikit_learn(estimator) and not mentions_columns(estimator)
 
@@ -608,10 +604,7 @@ def is_of_scikit_learn(value: Any) -> bool:
 
 
 def array_of_numbers(table: Any) -> NDArray[Any] | None:
-    """The array that a DataFrame of numbers is; None of any other.
-
-    Columns of several dtypes are numbers of floating point, if these can say the same.
-    """
+    """The array that a DataFrame of numbers is, if one dtype says the same."""
     frame = as_frame(table, "X")
     if frame is None:
         return None
@@ -628,10 +621,7 @@ def array_of_numbers(table: Any) -> NDArray[Any] | None:
 
 
 def array_of(table: Any) -> NDArray[Any]:
-    """New rows, as scikit-learn reads them, for a learner that was fitted to an array.
-
-    table (n, D).
-    """
+    """New rows (n, D) as scikit-learn reads them, for a learner fitted to an array."""
     frame = as_frame(table, "X")
     rows = table if frame is None else frame.table
     return np.asarray(check_array(rows, ensure_all_finite=False))
@@ -646,6 +636,15 @@ def unfitted_copy(estimator: Any) -> Any:
         return clone(estimator)
     except RuntimeError:  # CatBoost copies the lists that it is given, as none should
         return deepcopy(estimator)
+
+
+def free_seeds(estimator: Any) -> tuple[str, ...]:
+    """Seeds that are not set, of an estimator and those in it."""
+    return tuple(
+        name
+        for name, value in estimator.get_params().items()
+        if value is None and name.split("__")[-1] == "random_state"
+    )
 
 
 def weight_name(estimator: Any) -> str:

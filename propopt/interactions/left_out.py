@@ -7,7 +7,7 @@ from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Protocol, Self, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from propopt.interactions.learning import (
     array_of_numbers,
     check_estimator_kind,
     class_indices,
+    free_seeds,
     mentions_columns,
     read_learning_table,
     read_regression_target,
@@ -90,12 +91,7 @@ class LeftOut(ABC):
 
     @abstractmethod
     def judged_on(self, table: Any, y: NDArray[Any]) -> LeftOut:
-        """The same predictors, judged on new rows, of which none had a part in them.
-
-        Their scores are, up to the number of rows, the target of the intervals.
-
-        table (n, D), y (n,).
-        """
+        """The same predictors, judged on new rows: the target of intervals."""
 
     @abstractmethod
     def predict(self, table: Any) -> Array:
@@ -182,8 +178,7 @@ class LeftOut(ABC):
 def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
     """Scores Σ_{T ⊆ S} (−1)^(|T| + 1) Err(f^(−T)) of q sets S of one size, at each row.
 
-    Errors without a T are asked for once for all S that it is in; ``counts`` are the
-    fewest of any T.
+    ``counts`` are the fewest of any T.
     """
     n_sets, order = sets.shape
     rows = np.zeros((n_sets, len(source.row_weights)))
@@ -202,9 +197,7 @@ def inclusion_exclusion(source: LeftOut, sets: Places) -> LeftOutErrors:
 def set_scores(source: LeftOut, sets: Places) -> dict[str, Values]:
     """What :class:`InteractionScores` has of Q sets of one size, by its names there.
 
-    Estimates are z̄_S, means over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)); counts
-    are patches of a prediction, where they are fewest. All rows of a few sets are held
-    at once.
+    Estimates are z̄_S, means over the rows of Σ_T (−1)^(|T| + 1) Err(f^(−T)).
     """
     row_bytes = 8 * len(source.row_weights)
     parts = []
@@ -299,6 +292,15 @@ class Refits:
         )
         return self.table if numbers is None else numbers
 
+    def classes_of_rows(self, asked: str) -> NDArray[Any]:
+        """By which rows are drawn, (N,), as some setting asks."""
+        if self.classes is None:
+            raise InvalidInput(
+                f"{asked}: rows are drawn by class, and a regressor has none; leave it "
+                "out"
+            )
+        return self.y
+
     @property
     def row_weights(self) -> Values:
         """Of the rows in means of errors, (N,): the sample weights, with the sum N."""
@@ -332,10 +334,7 @@ class Refits:
     def fitted(
         self, rows: NDArray[np.intp], kept: NDArray[np.bool_], seed: int
     ) -> Predictor:
-        """The predictor that is fitted to some rows and features.
-
-        rows (n,), kept (M,).
-        """
+        """The predictor that is fitted to some rows (n,) and features, kept (M,)."""
         columns = self.features.columns_of(kept)
         target = self.y[rows]
         labels, observed = target, None
@@ -369,9 +368,7 @@ class Refits:
     def used(self, predict: Predictor, suspects: Collection[int]) -> set[int]:
         """Which of some features a fitted learner uses.
 
-        It uses one if some prediction of the table changes, however little, when the
-        values of the feature are exchanged between the rows, those that were fitted
-        included.
+        Its prediction at some row changes when their values are exchanged between rows.
         """
         if not suspects:
             return set()
@@ -445,11 +442,7 @@ class Refits:
     @cached_property
     def _free(self) -> tuple[str, ...]:
         """Seeds that are not set."""
-        return tuple(
-            name
-            for name, value in self.estimator.get_params().items()
-            if value is None and name.split("__")[-1] == "random_state"
-        )
+        return free_seeds(self.estimator)
 
     @cached_property
     def _weight(self) -> str:
@@ -463,21 +456,3 @@ class Refits:
             and not (value is None or isinstance(value, str))
             for name, value in self.estimator.get_params().items()
         )
-
-
-# ---- How predictors without some features were had: what a scheme is
-
-
-class Scheme(Protocol):
-    """:class:`DataSplit` or :class:`Minipatches`."""
-
-    def fit(
-        self,
-        refits: Refits,
-        *,
-        seed: int,
-        sets: Places | None = None,  # shape (Q, r)
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-    ) -> LeftOut:
-        """Predictors without sets of features, and their errors."""

@@ -97,10 +97,7 @@ def sparse_sums(
 def patches_without(
     sets: Places, present: Truths, groups: Sequence[slice]
 ) -> list[SumsWithout[Any]]:
-    """Of each group of patches, in the form whose products are cheaper.
-
-    sets (q, t), present (M, B).
-    """
+    """Of each group of patches, in the form whose products are cheaper; sets (q, t)."""
     proper, signs = _proper_subsets(sets)
     share = float(present.mean())  # patches with all of t features are about share^t
     entries = sum(len(own) * share ** own.shape[1] for own in (*proper, sets))
@@ -160,7 +157,6 @@ class PatchErrors(LeftOut):
 
     Matrix products over all rows and sets (Little, Zheng & Allen, Algorithm 2), in G
     groups, each left out in turn: 8 (B N R + q (N + G + 1)) bytes, and 128 MiB at most.
-    Rows are drawn by themselves, and taken to be independent.
     """
 
     patches: Patches  # B patches
@@ -223,10 +219,7 @@ class PatchErrors(LeftOut):
 
     @property
     def not_used(self) -> tuple[int, ...]:
-        """Not by patches of one size: a feature without use takes the place of others.
-
-        Their target of such a feature is a leak, and not zero.
-        """
+        """None by patches of one size: a useless feature stands in for others."""
         return () if self._of_one_size else super().not_used
 
     def leak(self, effects: Values, sets: Places) -> Values:
@@ -237,10 +230,7 @@ class PatchErrors(LeftOut):
         return additive_leak(effects, n_kept, sets, self.error)
 
     def check(self, sets: Places, order: int) -> None:
-        """Refuse sets that no patch sees whole, or leaves out at some row.
-
-        Where patches say little it is warned of, unless that was done before the fit.
-        """
+        """Refuse sets that no patch sees whole, or leaves out at some row."""
         if self.usable is not None:
             check_order(self.usable, sets.shape[1])
             if sets.shape[1] > order:
@@ -312,10 +302,7 @@ class PatchErrors(LeftOut):
             yield total.reshape(-1, *known.shape[1:]), sums(out.astype(np.float32))
 
     def _judged(self, known: Array, counts: Counts, rows: slice) -> Array:
-        """Err of the means at n rows, (n, q); NaN where there is no patch.
-
-        known (q, R, n), counts (q, n).
-        """
+        """Err (n, q) of means, of sums (q, R, n) and counts (q, n); NaN of none."""
         # of no patches something, for errors that need numbers
         means = (known / np.maximum(counts, 1.0)[:, None]).transpose(2, 0, 1)
         errors = self.error.of(self.y[rows], means)
@@ -451,8 +438,10 @@ class Minipatches:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> PatchErrors:
-        """The fitted predictors: see :meth:`Scheme.fit`."""
-        labels, names = self._labels(refits), refits.features.names
+        """Predictors without sets (Q, r) of features, and their errors."""
+        labels, names = None, refits.features.names
+        if self.row_sampling == "stratified":
+            labels = refits.classes_of_rows("row_sampling")
         patches = self.draw(refits.n_rows, refits.features, seed, labels)
         usable = self.usable(refits.n_rows, refits.features, labels)
         first = refits.features.all_sets(1) if sets is None else sets
@@ -545,10 +534,7 @@ class Minipatches:
         n_jobs: int | None,
         progress: bool | None,
     ) -> tuple[Array, frozenset[int], tuple[Predictor, ...]]:
-        """What is known of the patches that are finished, in order; after Ctrl-C too.
-
-        What their learners use, and the learners, where they are kept.
-        """
+        """What is known of finished patches, what learners use, and kept learners."""
         shape = (self.n_patches, refits.n_rows, refits.n_outputs)
         folder, done = None, np.zeros(self.n_patches, dtype=bool)
         predictors, used = list[Predictor](), set[int]()
@@ -583,16 +569,6 @@ class Minipatches:
             raise SolverFailure(f"{error}; {kept}") from error
         n_done = len(done) if done.all() else int(done.argmin())
         return predictions[:n_done], frozenset(used), tuple(predictors)
-
-    def _labels(self, refits: Refits) -> NDArray[Any] | None:
-        if self.row_sampling == "uniform":
-            return None
-        if refits.classes is None:
-            raise InvalidInput(
-                "row_sampling: 'stratified' draws from each class, and a regressor has "
-                "none; take 'uniform'"
-            )
-        return refits.y
 
     def _go_on_with(
         self, patches: Patches, usable: Usable, sets: Places, names: Sequence[Hashable]

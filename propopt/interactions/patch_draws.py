@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.stats import binom, nbinom
 
 from propopt.base.arrays import Array, Positions, Values
 from propopt.base.checks import read_count
@@ -206,8 +206,7 @@ def draw_patches(
 ) -> Patches:
     """Rows and features of each patch, uniformly without replacement.
 
-    Patch b is the same however many are drawn: blocks of patches, whose size depends on
-    the table alone, have a stream each.
+    Blocks of patches have a stream each, so that patch b is the same however many.
     """
     strata, size = Strata.of(n_table, n_rows, labels), max(1, BLOCK // n_table)
     parts = []
@@ -237,11 +236,10 @@ SURE: Final = 0.99
 @final
 @dataclass(frozen=True, kw_only=True)
 class Usable:
-    """How likely one patch is of use to the prediction at a row without a set.
+    """How likely one patch is of use to the prediction at a row without t features.
 
-    The row has to be out of the patch and the set disjoint from its features, which has
-    the probability (1 − n/N) C(M − t, m)/C(M, m) for t features; of B patches so many
-    times B are of use on average. With ``"bernoulli"`` it is (1 − n/N)(1 − m/M)^t.
+    The row is out of the patch and these disjoint from its features: (1 − n/N)
+    C(M − t, m)/C(M, m), with ``"bernoulli"`` (1 − n/N)(1 − m/M)^t.
     """
 
     row_share: float  # n/N
@@ -276,24 +274,12 @@ class Usable:
         return rest / math.comb(self.n_features, round(self.n_kept))
 
     def patches_needed(self, size: int, n_predictions: int, at_least: int = 1) -> int:
-        """B with which all predictions are means of enough patches, 99 times of 100.
+        """The least B with Q N P(Bin(B, p) < at_least) ≤ 1 %, p as above.
 
-        The least B with Q N P(Bin(B, p) < at_least) ≤ 1 %, p as above: then, whatever
-        rows and sets have in common, at most one draw of B patches in 100 has too few
-        anywhere.
+        All predictions are then means of enough patches, in 99 draws of 100.
         """
-        p, goal = self.without(size), (1.0 - SURE) / n_predictions
-        high = at_least
-        while binom.cdf(at_least - 1, high, p) > goal:
-            high *= 2
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            if binom.cdf(at_least - 1, middle, p) > goal:
-                low = middle
-            else:
-                high = middle
-        return high
+        goal = (1.0 - SURE) / n_predictions
+        return at_least + int(nbinom.isf(goal, at_least, self.without(size)))
 
 
 # ---- How many patches a prediction without some features is averaged over, beforehand
@@ -334,10 +320,7 @@ def check_order(usable: Usable, order: int) -> None:
 def check_counts(
     patches: Patches, sets: Places, usable: Usable, names: Sequence[Hashable]
 ) -> None:
-    """Refuse patches that never leave some set out; warn where there are few.
-
-    sets (Q, r), names (M,).
-    """
+    """Refuse patches that never leave some set (Q, r) out; warn where there are few."""
     n_sets, size = sets.shape
     if not n_sets:
         return
@@ -371,10 +354,7 @@ def check_counts(
 def never_left_out(
     patches: Patches, left_out: Positions, needed: int, names: Sequence[Hashable]
 ) -> InvalidInput:
-    """The error of patches of which, at some row, none is without a set.
-
-    left_out (t,), names (M,).
-    """
+    """The error of patches of which, at some row, none is without a set (t,)."""
     return InvalidInput(
         f"n_patches: of {len(patches)} patches none is without "
         f"{listed([names[k] for k in left_out])} and without some row; with {needed} "
@@ -385,10 +365,8 @@ def never_left_out(
 def fewest_usable(patches: Patches, sets: Places, usable: Usable) -> tuple[int, int]:
     """The least number of patches of a mean, and the place of the set that has it.
 
-    Rows are counted one by one only for sets that so few patches are without that some
-    row may have less than 30 of them; else 30 stands for all that is more.
-
-    sets (Q, r).
+    Rows are counted one by one only for sets of which some row may have less than 30;
+    else 30 stands for all that is more.
     """
     absent = _absent(patches, sets)
     short = binom.cdf(ENOUGH - 1, absent, 1.0 - usable.row_share)  # at one row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, final
 
@@ -32,7 +32,6 @@ from propopt.interactions.inference import (
     ScoreLaw,
     Side,
     adjusted_p_values,
-    are_equal,
     interval_alpha,
 )
 from propopt.results.certain import plural
@@ -59,14 +58,6 @@ def counted_sets(scores: InteractionScores, count: int) -> str:
     if noun is None:
         return f"{plural(count, 'set')} of {scores.order} features"
     return plural(count, noun)
-
-
-def units_of_scores(scores: InteractionScores) -> str:
-    """What a score is measured in."""
-    return (
-        f"scores are in {scores.units}; they are compared within one learner, not with "
-        "those of another"
-    )
 
 
 def aim_of_intervals(scores: InteractionScores) -> str:
@@ -179,63 +170,37 @@ def two_digits_up(number: float) -> int:
     return math.ceil(number / unit) * unit
 
 
-def _of_not_used(scores: InteractionScores) -> str:
-    count = len(scores.not_used)
-    if not count:
-        return ""
-    verb = "is" if count == 1 else "are"
-    return (
-        f"{plural(count, 'feature')} {verb} not used by any fit: scores of sets with "
-        "such a feature are 0. Leave it out to save time."
-    )
-
-
-def _of_equal_rows(scores: InteractionScores) -> str:
-    count = int(scores.degenerate.sum())
-    if not count:
-        return ""
-    bound = scores.error_range
-    limits = f"{bound.low:.4g} to {bound.high:.4g}"
-    seen = "" if bound.proved else " (as seen)"
-    judged = plural(scores.n_independent, "group" if scores.n_row_groups else "row")
-    return (
-        f"All rows score alike in {counted_sets(scores, count)}: intervals assume "
-        f"errors stay within {limits}{seen}. Judge over {judged}."
-    )
-
-
-def _of_few_rows(scores: InteractionScores) -> str:
-    count = int((scores.effective_rows < FEW_ROWS).sum())
-    if not count:
-        return ""
-    label = "groups" if scores.n_row_groups else "rows"
-    return (
-        f"Fewer than {FEW_ROWS} {label} carry the error of "
-        f"{counted_sets(scores, count)} (at least "
-        f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
-        f"judge more {label}."
-    )
-
-
-def _of_unknown(scores: InteractionScores) -> str:
-    count = int(np.isnan(scores.monte_carlo).sum())
-    if not count:
-        return ""
-    return (
-        f"The error of few patches is unknown for {counted_sets(scores, count)}: a "
-        "row has all its patches in one group. Draw more patches."
-    )
-
-
-CAUTIONS: Final = (
-    _of_leak,
-    _of_few_patches,
-    _of_not_used,
-    _of_equal_rows,
-    _of_few_rows,
-    _of_unknown,
-)
-"""What may be said of scores, empty where there is nothing to be said."""
+def _cautions(scores: InteractionScores) -> Iterator[str]:
+    """All of them; empty where there is nothing to be said."""
+    yield _of_leak(scores)
+    yield _of_few_patches(scores)
+    label = "group" if scores.n_row_groups else "row"
+    if count := len(scores.not_used):
+        verb = "is" if count == 1 else "are"
+        yield (
+            f"{plural(count, 'feature')} {verb} not used by any fit: scores of sets "
+            "with such a feature are 0. Leave it out to save time."
+        )
+    if count := int(scores.degenerate.sum()):
+        bound = scores.error_range
+        seen = "" if bound.proved else " (as seen)"
+        yield (
+            f"All rows score alike in {counted_sets(scores, count)}: intervals assume "
+            f"errors stay within {bound.low:.4g} to {bound.high:.4g}{seen}. Judge over "
+            f"{plural(scores.n_independent, label)}."
+        )
+    if count := int((scores.effective_rows < FEW_ROWS).sum()):
+        yield (
+            f"Fewer than {FEW_ROWS} {label}s carry the error of "
+            f"{counted_sets(scores, count)} (at least "
+            f"{np.nanmin(scores.effective_rows):.1f}). A normal law is doubtful there: "
+            f"judge more {label}s."
+        )
+    if count := int(np.isnan(scores.monte_carlo).sum()):
+        yield (
+            f"The error of few patches is unknown for {counted_sets(scores, count)}: a "
+            "row has all its patches in one group. Draw more patches."
+        )
 
 
 # ---- iLOCO of sets of features, with what is known of its error
@@ -496,8 +461,8 @@ class InteractionScores(
         Not of features that are not used: their score is known.
         """
         rounding = self.error_range.rounding(self.order)
-        equal = are_equal(self.standard_errors, self.n_rows, rounding)
-        return equal & ~self.are_not_used
+        equal = self.standard_errors * np.sqrt(self.n_rows) <= rounding
+        return np.asarray(equal & ~self.are_not_used)
 
     def intervals(
         self,
@@ -634,7 +599,7 @@ class InteractionScores(
         features; rows that are all equal, or so few that no normal law holds; errors of
         patches that are not known.
         """
-        return tuple(filter(None, (of(self) for of in CAUTIONS)))
+        return tuple(filter(None, _cautions(self)))
 
     def card(self) -> Card:
         """What is found, the largest scores with intervals, what these are for."""
@@ -666,7 +631,8 @@ class InteractionScores(
             settings={
                 "learner": "–" if self.quantity is None else self.quantity.model,
                 "without features": self.method,
-                "units": units_of_scores(self),
+                "units": f"scores are in {self.units}; they are compared within one "
+                "learner, not with those of another",
             },
         )
 
@@ -724,9 +690,7 @@ def indices_of_columns(
 ) -> list[Positions]:
     """Where the columns of each of the M features of a result stand among others.
 
-    Names decide where both sides have them; a feature of many columns may be one among
-    the others, as of a schema. The columns of an array are counted: then position
-    decides.
+    Names decide where both sides have them, position where columns are counted.
     """
     members = _members(result, names)
     own = list(chain.from_iterable(members))
@@ -791,9 +755,8 @@ def clear_scores(
 ) -> tuple[Truths, Truths]:
     """Which scores are clearly joint contributions, and which stand in, (Q,) each.
 
-    Their intervals, which hold for all candidates at once, are above zero, or below.
-    With a fixed number of columns in each minipatch, scores without interaction are not
-    zero. Where the result knows that leak, a score is clear only if it is beyond it.
+    Their intervals, which hold for all candidates at once, are above zero and the leak
+    of patches of one size, as far as it is known; or below both.
     """
     if not isinstance(result, InteractionScores):
         raise InvalidInput(

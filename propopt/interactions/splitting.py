@@ -44,10 +44,7 @@ class Fold:
 def held_out(
     n_rows: int, n_test: int, seed: int, labels: NDArray[Any] | None = None
 ) -> Fold:
-    """One part of the rows that is judged; of each label about the same share.
-
-    labels (N,).
-    """
+    """One part of the rows that is judged; of each label (N,) about the same share."""
     order = _drawn(n_rows, seed, labels)
     # n_test of N evenly spaced places: where i n_test / N passes a whole number
     passed = np.arange(n_rows + 1) * n_test // n_rows
@@ -66,8 +63,6 @@ def dealt_folds(
     """Parts of the rows that are judged in turn, each row once, dealt like cards.
 
     Whole groups, the largest first, each go to the part that has fewest rows.
-
-    labels (N,), groups (N,).
     """
     if groups is None:
         number = np.empty(n_rows, dtype=np.intp)
@@ -83,12 +78,7 @@ def dealt_folds(
 
 
 def held_out_groups(groups: NDArray[np.intp], n_test: int, seed: int) -> Fold:
-    """Whole groups that are judged, drawn until they have about so many rows.
-
-    Two at least are judged, and one is fitted.
-
-    groups (N,).
-    """
+    """Whole groups (N,) that are judged, two at least, until they have so many rows."""
     sizes = np.bincount(groups)
     order = np.random.default_rng(seed).permutation(len(sizes))
     nearest = int(np.abs(np.cumsum(sizes[order]) - n_test).argmin()) + 1
@@ -168,10 +158,7 @@ class SplitErrors(LeftOut):
         return LeftOutErrors(rows, np.zeros((0, len(sets))), np.ones(len(sets)))
 
     def fit_subsets_of(self, sets: Places) -> None:
-        """Fit all that scores of the sets, and of each feature, will need.
-
-        sets (Q, r).
-        """
+        """Fit all that scores of sets (Q, r), and of each feature, will need."""
         single = self.features.all_sets(1)
         needed = [(), *_tuples(single)]
         for size in range(2, sets.shape[1] + 1):
@@ -182,8 +169,6 @@ class SplitErrors(LeftOut):
         """The same predictors on new rows; they are fitted again, with the same seed.
 
         Of K folds all judge each row, and count as much as they have rows.
-
-        table (n, D), y (n,).
         """
         every = np.arange(len(y))
         judges = tuple(
@@ -357,14 +342,14 @@ class DataSplit:
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> SplitErrors:
-        """The fitted predictors: see :meth:`Scheme.fit`.
+        """Predictors without sets (Q, r) of features, and their errors.
 
         Each is fitted for its errors, which are kept, and is let go; all that ``sets``
         need are fitted now, and others when they are asked for.
         """
         codes = self._codes(refits.n_rows)
         if self.folds is None:
-            labels = self._labels(refits)
+            labels = refits.classes_of_rows("stratify") if self.stratify else None
             folds = self.drawn_folds(refits.n_rows, seed, labels, codes)
         else:
             folds = self._user_folds(refits, seed)
@@ -496,16 +481,6 @@ class DataSplit:
                 f"{len(numbers)}"
             )
         return np.array([numbers[label] for label in self.groups], dtype=np.intp)
-
-    def _labels(self, refits: Refits) -> NDArray[Any] | None:
-        if not self.stratify:
-            return None
-        if refits.classes is None:
-            raise InvalidInput(
-                "stratify: rows are drawn by class, and a regressor has none; leave it "
-                "out"
-            )
-        return refits.y
 
 
 def _read_groups(groups: Any) -> tuple[Hashable, ...]:

@@ -149,13 +149,10 @@ def sections_of_table(
     """``data`` and ``model`` of a problem: a network with two hidden layers.
 
     It learns the column ``target`` of a table of numbers and of text, which are
-    categories, or of ``text``, a column of documents. Rows that are explained are not
-    fitted; numbers are standardized. A target that is text or has two values is for
-    classification. Of a classifier the log-odds of the second of two labels in sorted
-    order are explained, as scikit-learn counts them; of several those of the commonest,
-    as ``description`` then says. Where numbers are missing, which a network does not
-    take, the model is gradient boosting. Of documents it is a logistic regression of
-    the TF-IDF of their words, or a forest of which words are there.
+    categories, or of ``text``, a column of documents. Of a classifier the log-odds of
+    the second of two labels in sorted order are explained, of several those of the
+    commonest. Where numbers are missing, the model is gradient boosting; of documents a
+    logistic regression of TF-IDF, or a forest of which words are there.
     """
     try:
         table = CsvTable.of(csv).read()

@@ -205,10 +205,9 @@ def section_of(
     """A section with the settings of a constructor or a function, declared there.
 
     Names, defaults, kinds and what each setting is for are those of its signature and
-    its docstring, or of the docstring of ``told``, and perhaps of ``also``, but of some
-    that a file does not say. What is said besides: the kind that a file writes, what
-    it is for, a pair of both, or both and a default. A setting that is not of the
-    constructor is required.
+    docstring, or of the docstring of ``told``, and perhaps of ``also``. What is said
+    besides: the kind that a file writes, what it is for, a pair of both, or both and a
+    default. A setting that is not of the constructor is required.
     """
     taken, hints = {**signature(made).parameters}, _hints(made)
     words = sentences_of(told or made)

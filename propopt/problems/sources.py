@@ -102,11 +102,6 @@ SHORT = 60
 """Characters that are shown."""
 
 
-def key_path(steps: Iterable[str | int]) -> str:
-    """``path.to.key``, with quotes around a key that is not one plain word."""
-    return ".".join(map(shown_key, steps))
-
-
 def shown_key(step: str | int) -> str:
     """A key, or how it begins."""
     text = str(step)
@@ -223,7 +218,7 @@ def complaint(path: Path, line: int, message: str) -> ProblemFileError:
 
 def error_at(path: Path, line: int, steps: Location, message: str) -> ProblemFileError:
     """The error of the keys that lead there, with file and line if there are any."""
-    keys = key_path(steps)
+    keys = ".".join(map(shown_key, steps))
     told = f"{keys}: {message}" if keys else message
     return complaint(path, line, told) if line else ProblemFileError(told)
 

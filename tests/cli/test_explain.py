@@ -101,6 +101,7 @@ def test_the_task_can_be_said(table, out, capsys):
         ([], "explain: give a problem file, or --csv and --target\n"),
         (["--csv", "a.csv"], "explain: --csv and --target belong together\n"),
         (["--target", "y"], "explain: --csv and --target belong together\n"),
+        (["--text", "note"], "explain: --csv and --target belong together\n"),
         (["--csv", "a.csv", "--target", "y"], "--csv: there is no file a.csv\n"),
     ],
 )
@@ -124,12 +125,6 @@ def test_each_command_runs_its_own_job(look, file, tmp_path, out, capsys):
     ]
 
 
-@pytest.mark.parametrize("deep", [[], ["--deep"]])
-def test_a_file_to_explain_is_checked(look, capsys, deep):
-    assert main(["check", look, *deep]) == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_the_graph_and_the_units_are_those_of_the_file(done):
     text = LOOK.replace("scale: none", "graph: {kind: chain}, scale: std")
     parameters = done(text, "-q").stored["picked"]["parameters"]
@@ -144,41 +139,11 @@ def test_shares_stand_beside_losses(done):
     assert f"; {100 * kept:.1f} % kept\n" in done(LOOK).printed
 
 
-@pytest.mark.parametrize("command", ["sweep", "explain", "check"])
-def test_code_that_a_file_names_runs_only_where_it_is_allowed(
-    command, tmp_path, capsys, monkeypatch
-):
-    (tmp_path / "own_model_of_a_test.py").write_text(
-        "def model(X):\n    return 2 * X[:, 0]\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    job = "explain: {}" if command == "explain" else "objective: {gradient_matching: 1}"
-    path = write(
-        tmp_path,
-        "own",
-        "data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 1}}\n"
-        f"model: {{import: 'own_model_of_a_test:model'}}\n{job}\n",
-    )
-    assert main([command, path]) == 2
-    assert "add --allow-code to the command" in capsys.readouterr().err
-    assert main([command, path, "--allow-code"]) == 0
-
-
 def alone(done, n, **settings):
     """A row as the explainer of the library explains it without others."""
     subject = done.subject
     explainer = po.Explainer(subject.function, subject.others, **settings).fit()
     return explainer.explain(subject.points.iloc[[n]]).attributions[0]
-
-
-def test_rows_by_themselves_do_not_depend_on_the_other_rows(done):
-    one = done(LOOK.replace("scale: none", "scale: none, reference: 40"))
-    result = one.load()
-    assert result.solver == "conditional"
-    assert result.details["reference_rows"].max() < 40
-    expected = alone(one, 7, n_reference=40, robustness=0.5, scale=None)
-    np.testing.assert_array_equal(result.attributions[7], expected)
 
 
 TREES = """\
@@ -208,6 +173,7 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     assert stored["units"].startswith("contribution of each feature to the log-odds of")
     assert stored["units"].endswith("; every row adds up to f(x) − base")
     assert f"attributions: {stored['units']}\n" in trees.printed
+    assert f"\n{trees.load().card(12).text()}\n" in trees.printed
     exact = "target exact (TreeSHAP, 100 background rows)"
     assert f"(optimization) · {exact}" in trees.printed
     assert stored["gradient"] == exact.removeprefix("target ")
@@ -261,25 +227,6 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
     expected = mean.gradient(subject.points) * sizes
     np.testing.assert_allclose(result, expected, atol=1e-12)
     assert np.abs(result).max() > 0.1
-
-
-def test_what_matters_most_is_listed_and_what_is_left_out_is_counted(
-    tmp_path, out, capsys
-):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(60, 15))).add_prefix("x")
-    X.assign(y=X["x0"] - X["x1"]).to_csv(tmp_path / "wide.csv", index=False)
-    csv = str(tmp_path / "wide.csv")
-    assert explain("--csv", csv, "--target", "y", "-o", out) == 0
-    lines = capsys.readouterr().out.splitlines()
-    start = next(n for n, line in enumerate(lines) if " matter most to " in line)
-    W = read_csv(out / "wide_attributions.csv", index_col=0)
-    sizes = W.abs().mean().sort_values(ascending=False, kind="stable")
-    shown = [line.split()[0] for line in lines[start + 2 : start + 14]]
-    assert shown == list(sizes.index[:12])
-    rest = f"3 others, at most {sizes.iloc[12]:.3g} in size"
-    assert lines[start + 14] == rest
-    assert lines[start + 15].startswith("optimal (gap 0) · target ")
 
 
 # ---- with scores of interactions: what matters jointly
@@ -337,34 +284,6 @@ def test_without_the_file_nothing_is_said_and_numbers_are_the_same(
     one, other = (po.Explanation.load(out / f"{n}.npz") for n in ("jointly", "plain"))
     np.testing.assert_array_equal(one.attributions, other.attributions)
     assert "notes" not in other.parameters
-
-
-def test_the_columns_of_a_group_are_one_feature(tmp_path, out, capsys, rng):
-    lines = ["size,red,blue,age,y"]
-    for size, red, age in zip(
-        rng.normal(size=40), rng.integers(0, 2, 40), rng.normal(size=40), strict=True
-    ):
-        lines.append(f"{size},{red},{1 - red},{age},{size * red}")
-    (tmp_path / "table.csv").write_text("\n".join(lines))
-    group = ", groups: {colour: [red, blue]}"
-    text = JOINTLY.replace("sklearn: iris", f"csv: table.csv, target: y{group}")
-    path = write(
-        tmp_path, "jointly", text.replace("logistic, target_class: setosa", "linear")
-    )
-    result = scores(
-        names=("size", "colour", "age"),
-        columns=(("size",), ("red", "blue"), ("age",)),
-        estimates=np.array([9.0, 0.1, 0.1]),
-    )
-    (tmp_path / "found").mkdir()
-    result.save(tmp_path / "found" / "scores.npz")
-    assert explain(path, "-o", out) == 0
-    assert "size × colour (9) matter jointly" in capsys.readouterr().out
-    path = write(
-        tmp_path, "jointly", (tmp_path / "jointly.yaml").read_text().replace(group, "")
-    )
-    assert explain(path, "-o", out) == 0  # of all its columns, too
-    assert "size × colour (9) matter jointly" in capsys.readouterr().out
 
 
 OTHERS = {
@@ -479,11 +398,6 @@ def test_beside_other_columns_they_have_to_be_asked_for(notes, out, capsys):
 def test_a_column_that_is_not_there_is_named(notes, capsys, arguments, said):
     assert explain("--csv", notes, "--target", "mood", *arguments) == 2
     assert capsys.readouterr().err.startswith(said)
-
-
-def test_texts_without_a_table_are_refused(capsys):
-    assert explain("--text", "note") == 2
-    assert "--csv and --target belong together" in capsys.readouterr().err
 
 
 def test_what_is_said_of_words_is_exact(notes):

@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from command_line import PROGRAM, ROOT, names, python, write
+from command_line import ROOT, names, write
 from command_line import done as run_in
 from fuzz.csv_files import TABLE
-from fuzz.problem_files import SPLIT as TABLE_SPLIT
-from fuzz.problem_files import dump
+from fuzz.problem_files import BASES, dump
 from interaction_scores import made_up_scores
 from matplotlib.text import Text
 from sklearn.datasets import load_diabetes
@@ -160,6 +159,7 @@ def test_the_picture_has_pairs_sets_and_features(done, order, n_panels):
     assert svg.count('<g id="axes_') == n_panels  # cells have a bar
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n_features", [2, 10, 30])
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_the_picture_is_read_at_the_size_in_which_it_opens(
@@ -204,22 +204,9 @@ def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(done):
     assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
 
 
-def test_each_fold_is_held_out_in_turn(done):
-    text = ALL_SPLIT.replace("kind: split", "kind: split, n_folds: 3")
-    folds = done(text.replace("seed", "  sets: [[bmi, s5]]\nseed"), "-q")
-    scheme, subject = po.interactions.DataSplit(n_folds=3), folds.subject
-    library = po.interactions.ILOCO(
-        subject.learner, scheme, sets=[["bmi", "s5"]], random_state=3
-    )
-    library.fit(subject.points, subject.target)
-    estimates = folds.table("_interactions")["estimate"]
-    np.testing.assert_array_equal(estimates, library.result_.estimates)
-    assert folds.stored["n_rows"] == 442
-
-
 def test_categories_and_groups_are_features(tmp_path):
     (tmp_path / "table.csv").write_bytes(TABLE)
-    stored = run_in(tmp_path, dump(TABLE_SPLIT).decode(), "-q").stored
+    stored = run_in(tmp_path, dump(BASES[-2]).decode(), "-q").stored
     assert stored["features"] == ["age", "size", "city", "colour", "label"]
 
 
@@ -309,18 +296,6 @@ def test_too_little_to_say_anything_is_told_and_kept(
     assert names(out) == []
 
 
-def test_files_after_the_one_that_was_interrupted_are_not_begun(
-    tmp_path, resumed, out, stop_after
-):
-    stop_after(9)
-    second = write(tmp_path, "second", RESUMED)
-    assert (
-        interactions(resumed, second, "-o", out, "-q", "--resume", tmp_path / "k")
-        == 130
-    )
-    assert names(tmp_path / "k") == ["patches"]
-
-
 def test_another_problem_is_refused_with_its_line(tmp_path, resumed, out, capsys):
     kept = tmp_path / "kept"
     assert interactions(resumed, "-o", out, "-q", "--resume", kept) == 0
@@ -329,20 +304,3 @@ def test_another_problem_is_refused_with_its_line(tmp_path, resumed, out, capsys
     complaint = capsys.readouterr().err
     assert f"{resumed}:3: interactions: folder: {kept}/patches holds" in complaint
     assert "the learner is Pipeline(" in complaint
-
-
-def test_another_process_goes_on_with_the_file_that_is_shipped(tmp_path):
-    shipped = ROOT / "problems" / "interactions.yaml"
-    text = shipped.read_text("utf-8")
-    assert "kind: tree" in text  # behind a function, which has another address now
-    path, kept = tmp_path / "pairs.yaml", tmp_path / "kept"
-    path.write_text(text.replace("n_patches: 2000", "n_patches: 100"), "utf-8")
-    command = ["-c", PROGRAM, "interactions", path, "-q", "--resume", kept, "-o"]
-    written = []
-    for out in (tmp_path / "first", tmp_path / "second"):
-        assert python(*command, out).returncode == 0
-        parts = (kept / "diabetes_pairs").iterdir()
-        times = {part.name: part.stat().st_mtime_ns for part in parts}
-        table = (out / "diabetes_pairs_interactions.csv").read_bytes()
-        written.append((times, table))
-    assert written[0] == written[1]  # nothing was fitted again

@@ -52,53 +52,6 @@ def test_sweep_prints_the_front_and_the_excess_of_baselines(file, out, capsys):
     assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
 
 
-TABLE = """
-name: patients
-data: {sklearn: diabetes, explain: 40, standardize: true}
-model: {kind: mlp, hidden: [8], regularization: 10}
-objective:
-  gradient_matching: 1
-  pairwise_robustness: {graph: {kind: knn, n_neighbors: 5}}
-sweep: {pairwise_robustness: {low: 1e-3, high: 10, points: 9}}
-baselines:
-  - {method: gradient}
-  - {method: smoothgrad, scale: [0.5, 1], n_samples: 50}
-"""
-
-
-def test_a_sweep_ends_with_what_was_found_at_the_knee(tmp_path, out, capsys):
-    sweep(write(tmp_path, "patients", TABLE), "--output", out)
-    lines = capsys.readouterr().out.splitlines()
-    table = read_csv(out / "patients.csv")
-    optima, others = table[table["gap"].notna()], table[table["gap"].isna()]
-    names = ["loss.gradient_matching", "loss.pairwise_robustness"]
-    losses = optima[names]
-    scaled = (losses - losses.min()) / (losses.max() - losses.min())
-    knee = optima.iloc[scaled.sum(axis=1).argmin()]
-    weights = [1.0, knee["weight.pairwise_robustness"]]
-    excess = others[names] @ weights / (knee[names] @ weights) - 1.0
-    nearest = others.loc[excess.idxmin()]
-    name = nearest["method"]
-    if name == "smoothgrad":
-        name += f" scale={nearest['parameter.scale']:.4g}"
-    removed = knee["removed.pairwise_robustness"]
-    [result] = [line for line in lines if line.startswith("At the knee: ")]
-    assert result == (
-        f"At the knee: {100 * knee['kept']:.0f} % as faithful, squared differences "
-        f"between neighbours {100 * removed:.0f} % smaller; nearest baseline for "
-        f"these weights: {name}, "
-        f"{100 * excess.min():.2g} % above the best possible"
-    )
-    W = read_csv(out / "patients_attributions.csv", index_col=0)
-    first, second, third, *_ = W.abs().mean().sort_values(ascending=False).index
-    card = lines.index(
-        f"{first}, {second} and {third} matter most to the predicted disease "
-        "progression, by MLPRegressor, over 40 rows"
-    )
-    assert lines[card + 2].split()[:2] == [first, f"{W[first].mean():+.3g}"]
-    assert lines.index(result) > card > max(lines.index(lines[4]), 20)
-
-
 @pytest.mark.parametrize("columns", ["40", "80"])
 def test_nothing_is_cut_off_in_a_narrow_terminal(
     tmp_path, out, capsys, monkeypatch, columns
@@ -144,20 +97,6 @@ def test_solver_of_the_command_line_wins(file, out, monkeypatch):
     assert set(used) == {"CLARABEL"}
 
 
-def test_several_files(tmp_path, out):
-    files = [write(tmp_path, name, FILE) for name in ("a", "b")]
-    assert sweep(*files, "-o", out, "-q") == 0
-    assert names(out) == swept("a", "b")
-
-
-def test_run_problem_returns_the_trade_offs(file, out):
-    curve = po.problems.run_problem(
-        po.problems.read_problem(file).build(), out, quiet=True
-    )
-    assert len(curve.optimized) == 3
-    assert len(curve.baselines) == 3
-
-
 # ---- attributions: the front, and one table with names
 
 
@@ -200,9 +139,12 @@ def test_the_front_is_saved_with_its_attributions(curve, out):
     assert csv["on_front"].sum() == len(saved.explanations)
 
 
-def test_the_table_is_that_of_the_knee_with_names(curve, out):
-    solved = po.problems.run_problem(curve, out, quiet=True)
+def test_the_table_is_that_of_the_knee_with_names(curve, out, capsys):
+    solved = po.problems.run_problem(curve, out)
     knee = solved.knee(*curve.axes)
+    said = capsys.readouterr().out
+    assert f"\n{knee.card().text()}\n" in said
+    assert f"\nAt the knee: {solved.in_words(knee)}\n" in said
     pd.testing.assert_frame_equal(read(out), knee.to_frame(), check_exact=True)
     assert list(read(out)) == list(curve.points)
     stored = manifest(out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -38,7 +37,7 @@ from propopt.interactions import (
 from propopt.interactions.errors_of_rows import SQUARED
 from propopt.interactions.features import Features, read_sets
 from propopt.interactions.inference import ErrorRange
-from propopt.interactions.left_out import inclusion_exclusion, set_scores
+from propopt.interactions.left_out import set_scores
 from propopt.interactions.patch_draws import additive_leak
 from propopt.interactions.splitting import held_out
 
@@ -141,34 +140,7 @@ def test_fixed_columns_leak_what_theory_says_of_the_main_effects(found):
     assert not split.monte_carlo.any()
 
 
-def test_rows_without_weight_count_as_if_they_were_not_there():
-    model = ILOCO(LINE, DataSplit(n_folds=3))
-    result = model.fit(X, Y, sample_weight=np.resize([1.0, 0.0], 120)).result_
-    z = inclusion_exclusion(model.left_out_, result.sets).rows[::2]
-    assert result.n_rows == 60
-    assert_allclose(result.estimates, z.mean(axis=0), rtol=1e-12)
-    errors = z.std(axis=0, ddof=1) / np.sqrt(60)
-    assert_allclose(result.standard_errors, errors, rtol=1e-12)
-
-
 # ---- targets
-
-
-def test_targets_are_scores_of_new_rows_by_hand():
-    # of a split: fit f^(−T) to the same rows again, and judge it on others
-    model = ILOCO(LINE, DataSplit()).fit(X[:80], Y[:80])
-    training = held_out(80, 40, seed=0).training
-    errors = {}
-    for left_out in [(), (0,), (1,), (0, 1)]:
-        kept = [j for j in range(4) if j not in left_out]
-        fitted = LinearRegression().fit(TABLE[training][:, kept], Y[training])
-        errors[left_out] = (Y[80:] - fitted.predict(TABLE[80:, kept])) ** 2
-    z = errors[(0,)] + errors[(1,)] - errors[(0, 1)] - errors[()]
-    target = model.target(X[80:], Y[80:], [("age", "height")])
-    assert target.estimates[0] == pytest.approx(z.mean(), rel=1e-10)
-    error = z.std(ddof=1) / np.sqrt(40)
-    assert target.standard_errors[0] == pytest.approx(error, rel=1e-9)
-    assert target.n_rows == 40
 
 
 def test_targets_of_patches_are_those_of_the_mean_of_all(found):
@@ -257,19 +229,6 @@ def test_features_of_one_row_and_copies_of_others_are_used():
     assert not {0, 1} & set(result.not_used)
 
 
-@few_patches
-def test_the_number_of_patches_that_would_do_does():
-    table = friedman(100, 5)
-    tree = DecisionTreeRegressor(min_samples_leaf=5)
-    few = ILOCO(tree, Minipatches(n_patches=200)).fit(*table).result_
-    (caution,) = (own for own in few.cautions if own.startswith("Few patches limit"))
-    n_patches = int(re.search(r"n_patches=(\d+)", caution).group(1))
-    assert n_patches >= 8 * 200
-    more = ILOCO(tree, Minipatches(n_patches=n_patches)).fit(*table).result_
-    # 20 groups know a variance as χ² of 19 degrees: above 1.75² its mean 7 times of 10⁶
-    assert (more.monte_carlo <= 1.75 * few.standard_errors).all()
-
-
 # ---- sets that are chosen where there are too many
 
 
@@ -335,24 +294,6 @@ def test_results_are_corrected_for_the_sets_that_count(scheme, counted):
     again = model.interactions(SCREEN, order=2)
     assert_array_equal(again.estimates, result.estimates)
     assert model.interactions(SCREEN, order=3).order == 3
-
-
-@pytest.mark.slow
-def test_choosing_by_training_rows_leaves_coverage_as_it_is():
-    # The pair of largest score of 15, 90% intervals of the target on 4,000 new rows.
-    # Of 120 tables a coverage of 0.9 gives fewer than 94 with probability 5e-5, and
-    # normal intervals of 60 rows cover about 0.88.
-    screen = Screen(n_sets=1, scheme=replace(PATCHES, n_patches=150))
-    new, target = product_table(4000, 6, seed=10**6)
-    covered = 0
-    for seed in range(120):
-        source = DataSplit().fit(read(LINE, *product_table(120, 6, seed)), seed=seed)
-        sets = screen.choose(source, 2)[0]
-        result = set_scores(source, sets)
-        truth = set_scores(source.judged_on(new, target), sets)["estimates"]
-        apart = abs(result["estimates"][0] - truth[0])
-        covered += int(apart < 1.645 * result["standard_errors"][0])
-    assert covered >= 94
 
 
 # ---- predictions, where learners were kept

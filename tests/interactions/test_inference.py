@@ -20,7 +20,6 @@ from propopt.interactions.inference import (
     ScoreLaw,
     Side,
     adjusted_p_values,
-    are_equal,
     interval_alpha,
     moments,
 )
@@ -141,12 +140,6 @@ def test_unknown_p_values_count_and_stay_unknown_in_any_order(p, method, rng):
     assert_array_equal(np.delete(result, 3), known)
     order = rng.permutation(len(p))
     assert_array_equal(adjusted_p_values(p[order], method, 12), known[order])
-    for alpha in (0.01, 0.1, 0.4):  # found where the interval excludes the null
-        excluded = p <= interval_alpha(p, method, 12, alpha)
-        if method == "holm":
-            assert not (excluded & (known > alpha)).any()
-        else:
-            assert_array_equal(known <= alpha, excluded)
 
 
 def test_intervals_of_what_is_found_have_more_of_alpha_the_more_there_is():
@@ -158,28 +151,6 @@ def test_intervals_of_what_is_found_have_more_of_alpha_the_more_there_is():
         (np.full(5, 0.7), "benjamini-hochberg", 0.02),
     ]:
         assert interval_alpha(own, method, 5, 0.1) == pytest.approx(alpha)
-
-
-@pytest.mark.slow
-def test_errors_of_all_tests_are_those_that_are_promised(rng):
-    # of 20 sets 15 have no effect; 4000 families; a bound of 4 standard errors has a
-    # false alarm in about 1 of 15,000 runs for each of the four numbers
-    n, families = 20, 4000
-    shifts = np.where(np.arange(n) < 15, 0.0, 3.0)
-    null = shifts == 0.0
-    for method in METHODS[1:]:
-        bad = np.zeros(families)
-        for k in range(families):
-            p = 2 * stats.norm.sf(np.abs(rng.normal(size=n) + shifts))
-            result = adjusted_p_values(p, method, n) <= 0.1
-            false = (result & null).sum()
-            any_false = method in ("bonferroni", "holm")
-            bad[k] = false > 0 if any_false else false / max(result.sum(), 1)
-        error = bad.std() / np.sqrt(families)
-        exact = {"bonferroni": 1 - (1 - 0.1 / n) ** 15, "benjamini-hochberg": 0.075}
-        if method in exact:
-            assert abs(bad.mean() - exact[method]) < 4 * error
-        assert bad.mean() < 0.1 + 4 * error
 
 
 # ---- intervals from rows that are all equal: exact binomial probabilities
@@ -202,7 +173,7 @@ def test_a_law_of_two_values_is_missed_with_a_probability_of_at_most_alpha(
     # equal, and the interval about their common value does not hold the mean
     for c in (-1.9, -0.3, 0.0, 0.7, 2.0):
         for end in (-2.0, 2.0):
-            for p in np.linspace(0.0, 1.0, 401):
+            for p in np.linspace(0.0, 1.0, 81):
                 mean = (1 - p) * c + p * end
                 missed = 0.0
                 for value, weight in ((c, 1 - p), (end, p)):
@@ -235,10 +206,7 @@ def test_intervals_of_equal_rows_are_no_wider_than_that_needs():
 def test_ranges_and_rounding_of_scores():
     unit = ErrorRange(0.0, 1.0, proved=True)
     assert [unit.of_score(order) for order in (1, 2, 3)] == [1.0, 2.0, 4.0]
-    bound = ErrorRange(0.0, 3.0, proved=False).rounding(2)
     assert ErrorRange(-5.0, 3.0, proved=False).rounding(2) == pytest.approx(20e-12)
-    errors = np.array([0.0, 1e-16, 1e-9, np.nan])
-    assert_array_equal(are_equal(errors, 100, bound), [True, True, False, False])
 
 
 # ---- intervals and p-values of scores
@@ -384,20 +352,3 @@ def test_what_cannot_be_chosen_is_refused_by_name(rng, how, message):
             ask(**how)
     with pytest.raises(InvalidInput, match="alternative: expected 'two-sided'"):
         scores.p_values("larger")
-
-
-@pytest.mark.slow
-def test_of_few_groups_students_law_keeps_the_level():
-    # the error is that of patches alone: 20 groups' means, jackknifed; 40,000 means,
-    # and a bound of 4 standard errors: a false alarm in about 1 of 15,000 runs
-    rng, count = np.random.default_rng(5), 40_000
-    groups = rng.normal(size=(count, 20))
-    means = groups.mean(axis=1)
-    left_out = (20 * means[:, None] - groups) / 19
-    apart = left_out - left_out.mean(axis=1, keepdims=True)
-    error = np.sqrt(19 / 20 * (apart**2).sum(axis=1))
-    sets, tiny = np.tile([0, 1], (count, 1)), np.full(count, 1e-9)
-    scores = of_pairs(rng, means, tiny, sets=sets, monte_carlo=error)
-    for level in (0.9, 0.99):
-        share = (scores.p_values() <= 1 - level).mean()
-        assert abs(share - (1 - level)) < 4 * np.sqrt(level * (1 - level) / count)

@@ -19,14 +19,13 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import (
     BaggingRegressor,
     HistGradientBoostingRegressor,
-    RandomForestRegressor,
     VotingRegressor,
 )
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -42,7 +41,6 @@ from propopt.interactions.learning import (
     SomeColumns,
     array_of,
     array_of_numbers,
-    mentions_columns,
     restricted,
     sees_numbers_alone,
 )
@@ -205,27 +203,6 @@ def boosted(**settings):
     return HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=3, **settings)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"categorical_features": ["colour", "shape"]},
-        {"categorical_features": [2, 3]},
-        {"categorical_features": np.array([False, False, True, True])},
-        {"categorical_features": "from_dtype"},
-        {"monotonic_cst": {"age": 1, "colour": 0}},
-        {"monotonic_cst": [1, 0, 0, 0]},
-        {"interaction_cst": [{0, 2}, {1, 3}]},
-        {"interaction_cst": "pairwise"},
-    ],
-)
-def test_parameters_of_boosting_that_speak_of_columns(settings):
-    coded = X.assign(colour=X["colour"] == "red", shape=X["shape"].astype("category"))
-    if "categorical_features" in settings:
-        coded["colour"] = coded["colour"].astype("category")
-    for gone in (["age"], ["colour"], ["age", "size"], ["colour", "shape"]):
-        assert predicted(boosted(**settings), *gone, table=coded).shape == (40,)
-
-
 def test_shortened_parameters_are_those_of_the_same_columns():
     model = boosted(
         categorical_features=[2, "shape"],
@@ -236,6 +213,9 @@ def test_shortened_parameters_are_those_of_the_same_columns():
     assert left.categorical_features == [1, "shape"]
     assert left.monotonic_cst == [-1, 0, 0]
     assert left.interaction_cst == [{0}, {0, 1, 2}]
+    words = {"categorical_features": "from_dtype", "interaction_cst": "pairwise"}
+    plain = without(boosted(**words), "age").get_params()
+    assert words.items() <= plain.items()  # these speak of no column
     mask = without(boosted(categorical_features=[True, False, True, False]), "size")
     assert mask.categorical_features == [True, True, False]
     kernel = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0, 4.0]) + WhiteKernel())
@@ -257,19 +237,6 @@ def test_estimators_within_estimators():
     blind = make_pipeline(make_column_transformer(("passthrough", ["age"])), Ridge())
     voting = predicted(VotingRegressor([("a", blind), ("b", inner)]), "age")
     assert_allclose(voting, (Y.mean() + predicted(inner, "age")) / 2, rtol=1e-12)
-
-
-def test_learners_that_speak_of_columns():
-    encoded = make_column_transformer((OneHotEncoder(), ["colour"]))
-    for model, speaks in [
-        (make_pipeline(StandardScaler(), LinearRegression()), False),
-        (boosted(), False),
-        (boosted(categorical_features=[1]), True),
-        (GridSearchCV(make_pipeline(prep([0], [2]), Ridge()), {}), True),
-        (make_pipeline(StandardScaler(), RandomForestRegressor(), memory=None), False),
-        (make_pipeline(encoded, RandomForestRegressor()), True),
-    ]:
-        assert mentions_columns(model) is speaks
 
 
 class Named(Ridge):

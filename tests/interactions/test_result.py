@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity
-from propopt.interactions import InteractionScores, scores
+from propopt.interactions import InteractionScores
 from propopt.interactions.inference import ErrorRange
 
 
@@ -241,7 +241,7 @@ def everything_to_say(rng, **fields):
 )
 def test_each_caution_is_a_verdict_a_number_and_what_to_do_in_25_words(rng, fields):
     cautions = everything_to_say(rng, **fields).cautions
-    assert len(cautions) == len(scores.CAUTIONS) == 6
+    assert len(cautions) == 6
     for caution in cautions:
         assert len(caution.split()) <= 25, caution
         assert caution.endswith(".")

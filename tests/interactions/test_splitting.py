@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from dask_workers import workers_of_dask
 from minipatch_cases import fitted, small_table
 from numpy.testing import assert_allclose, assert_array_equal
 from refit_cases import co_moebius, product_table, read, worth
@@ -26,8 +25,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.interactions import ILOCO, DataSplit, fitting, splitting
-from propopt.interactions.left_out import inclusion_exclusion, set_scores
-from propopt.interactions.splitting import dealt_folds, held_out_groups
+from propopt.interactions.left_out import set_scores
+from propopt.interactions.splitting import dealt_folds, held_out, held_out_groups
 
 
 X, Y = product_table()
@@ -145,6 +144,7 @@ def test_rows_that_are_judged():
         (dealt_folds(5, 2, seed=0), [[1, 2, 3], [0, 4]]),
         (of_groups, [[0, 1, 2], [3, 4]]),
         ([held], [[0, 1, 4, 5]]),
+        ([held_out(9, 4, seed=0)], [[1, 2, 3, 7]]),
     ]:
         assert [fold.test.tolist() for fold in folds] == expected
 
@@ -161,15 +161,6 @@ def test_stratified_parts_have_the_shares_of_the_classes(seed):
     refits = read(LogisticRegression(), X, LABELS)
     source = DataSplit(test_size=0.3, stratify=True).fit(refits, seed=seed)
     assert np.bincount(refits.y[source.folds[0].test]).tolist() == [9, 6, 3]
-
-
-def test_rows_are_drawn_alike():
-    # of 4,000 draws each row is held out 0.4 of the time, within 5 sigma
-    scheme = DataSplit(test_size=0.4)
-    drawn = [scheme.drawn_folds(10, seed)[0].test for seed in range(4000)]
-    shares = np.bincount(np.concatenate(drawn), minlength=10) / 4000
-    assert np.abs(shares - 0.4).max() < 5 * np.sqrt(0.24 / 4000)
-    assert {len(test) for test in drawn} == {4}
 
 
 @pytest.mark.parametrize("n_folds", [None, 2, 5, 12])
@@ -261,48 +252,6 @@ def test_scores_of_groups_have_students_law_of_their_number():
     assert_array_equal(rows, scores.intervals(adjust="none"))
 
 
-def people(n_people, rng):
-    """Six visits of each: what is not explained is mostly the person."""
-    person, n = np.repeat(np.arange(n_people), 6), 6 * n_people
-    x = rng.normal(size=(n_people, 2))[person] + 0.5 * rng.normal(size=(n, 2))
-    own = rng.normal(size=n_people)[person]
-    return x, x[:, 0] + own + 0.5 * rng.normal(size=n), person
-
-
-def loco_of_new_people(source):
-    """Of the first column: E(y − a − b·x)² = 1.25 ‖(1, 0) − b‖² + a² + 1.25."""
-    result = 0.0
-    for fold in source.folds:
-        for left_out, sign in (((0,), 1.0), ((), -1.0)):
-            kept = ~np.isin([0, 1], left_out)
-            line = source.refits.fitted(fold.training, kept, source.plan.seed).model
-            b = np.zeros(2)
-            b[len(left_out) :] = line.coef_
-            own = 1.25 * ((np.array([1.0, 0.0]) - b) ** 2).sum() + line.intercept_**2
-            result += sign * own * len(fold.test) / len(source.row_weights)
-    return result
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_folds", [None, 5])
-def test_intervals_hold_for_new_people_as_often_as_they_say(n_folds):
-    # 200 tables: 2.7 % for a share of 0.9 to be 4 standard errors of 0.021 below, which
-    # happens to 3 tests of 100,000; rows taken as independent cover far less
-    held = {"groups": [], "rows": []}
-    for seed in range(200):
-        x, y, person = people(80, np.random.default_rng([seed, 1]))
-        scheme = DataSplit(n_folds=n_folds, groups=person)
-        model = ILOCO(LinearRegression(), scheme, order=1, random_state=seed).fit(x, y)
-        truth = loco_of_new_people(model.left_out_)
-        low, high = model.result_.intervals(adjust="none")[0]
-        held["groups"].append(low <= truth <= high)
-        z = inclusion_exclusion(model.left_out_, model.result_.sets).rows[:, 0]
-        reach = 1.645 * z.std(ddof=1) / np.sqrt(len(z))
-        held["rows"].append(abs(z.mean() - truth) <= reach)
-    assert np.mean(held["groups"]) > 0.9 - 4 * np.sqrt(0.9 * 0.1 / 200)
-    assert np.mean(held["rows"]) < 0.75
-
-
 # ---- workers, and what was asked before
 
 
@@ -322,21 +271,6 @@ def test_numbers_do_not_depend_on_workers_or_on_what_was_asked_before(scheme):
     assert not np.array_equal(one, other)
 
 
-DRAWING = DecisionTreeRegressor(max_features=1)
-
-
-@SCHEMES
-def test_workers_of_dask_give_the_same_digits(scheme):
-    pytest.importorskip("distributed")
-    table = small_table()
-    alone = fitted(scheme, *table, DRAWING)
-    with workers_of_dask(processes=False):
-        other = fitted(scheme, *table, DRAWING)
-    for sets in (EMPTY, *map(alone.features.all_sets, (1, 2))):
-        mine, theirs = (source.errors(sets).rows for source in (alone, other))
-        assert mine.tobytes() == theirs.tobytes()
-
-
 def test_each_set_is_fitted_once(monkeypatch):
     fits = []
     original = splitting.SetPlan.known
@@ -354,9 +288,12 @@ def test_each_set_is_fitted_once(monkeypatch):
     assert fits[11:] == [(0, 1, 2)]
 
 
+TREE_OF_ONE = DecisionTreeRegressor(max_features=1)
+
+
 def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatch):
     table = small_table()
-    source = fitted(DataSplit(), *table, DRAWING, order=1)  # larger sets are asked
+    source = fitted(DataSplit(), *table, TREE_OF_ONE, order=1)  # larger sets are asked
     run, begun = fitting.fit_part, []
 
     def stop(most):
@@ -381,7 +318,7 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
     assert before
     assert before | after == set(map(tuple, pairs.tolist()))
     assert not before & after
-    whole = fitted(DataSplit(), *table, DRAWING).errors(pairs).rows
+    whole = fitted(DataSplit(), *table, TREE_OF_ONE).errors(pairs).rows
     assert rows.tobytes() == whole.tobytes()
 
 

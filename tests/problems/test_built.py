@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problem_texts import FILE, LOSSES, build, instead
+from problem_texts import FILE, LOSSES, instead
 
-import propopt as po
 from propopt.base.errors import InvalidInput
 
 
@@ -35,50 +34,18 @@ def test_every_loss(problem):
     assert values["smoothness"] == 0.0
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [
-        "{kind: chain}",
-        "{kind: complete}",
-        "{kind: correlation}",
-        "{kind: pixel, height: 1, width: 3}",
-    ],
-)
-def test_graphs_of_features(problem, graph):
-    text = EVERY_LOSS.replace("{kind: group, labels: [a, a, 1]}", graph)
-    smoothness = problem(text).build().objective.losses[5]
-    assert smoothness.n_features == 3
+EITHER = ("chain", "complete")
+OF_FEATURES = (*EITHER, "correlation", "pixel, height: 1, width: 3")
+OF_POINTS = (*EITHER, "gaussian", "gaussian, cutoff: 0.1")
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [
-        "{kind: chain}",
-        "{kind: complete}",
-        "{kind: gaussian}",
-        "{kind: gaussian, cutoff: 0.1}",
-    ],
-)
-def test_graphs_of_points(problem, graph):
-    text = EVERY_LOSS.replace("{kind: threshold, threshold: 4}", graph)
-    assert problem(text).build().objective.losses[4].n_points == 8
-
-
-@pytest.mark.parametrize(
-    "data",
-    ["{grid: {low: -1, high: 1, per_dimension: 2, dimensions: 3}}", "{sklearn: iris}"],
-)
-def test_reference_of_another_length(write, data):
-    text = f"data: {data}\nfunction: {{name: exponential}}\n"
-    text += "objective:\n  function_matching: {reference: [0, 0]}\n"
-    assert build(write(text)).startswith(
-        "file.yaml:4: objective.function_matching: reference: expected "
-    )
-
-
-def test_loss_that_cannot_be_built_is_named(write):
-    text = EVERY_LOSS.replace("n_neighbors: 2", "n_neighbors: 20")
-    assert build(write(text)).startswith("file.yaml:6: objective.pairwise_robustness: ")
+def test_graphs_of_features_and_of_points(problem):
+    for graph in OF_FEATURES:
+        text = EVERY_LOSS.replace("group, labels: [a, a, 1]", graph)
+        assert problem(text).build().objective.losses[5].n_features == 3
+    for graph in OF_POINTS:
+        text = EVERY_LOSS.replace("threshold, threshold: 4", graph)
+        assert problem(text).build().objective.losses[4].n_points == 8
 
 
 def test_weights_of_the_sweep(problem):
@@ -105,25 +72,6 @@ def test_baselines_of_all_combinations(problem):
     assert noisy.attributions.shape == (5, 1)
 
 
-@pytest.mark.parametrize(
-    ("widths", "listed"),
-    [
-        ("", [None]),
-        (", kernel_width: 2", [2.0]),
-        (", kernel_width: [2, 0.5]", [2.0, 0.5]),
-        (", kernel_width: {low: 0.1, high: 10, points: 3}", [0.1, 1.0, 10.0]),
-    ],
-)
-def test_a_family_of_exact_lime_has_each_width_in_each_unit(problem, widths, listed):
-    settings = f"method: exact_lime, units: [output, gradient]{widths}"
-    built = problem(f"{FILE}baselines: [{{{settings}}}]\n")
-    methods = built.build().methods
-    result = [method.parameters["kernel_width"] for method in methods]
-    expected = [width for width in listed for _ in range(2)]
-    assert result == pytest.approx(expected) if listed != [None] else result == expected
-    assert [method.units for method in methods] == len(listed) * ["output", "gradient"]
-
-
 def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
     text = (
         "data: {sklearn: iris, explain: 20, standardize: true}\n"
@@ -144,16 +92,6 @@ def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
     assert distances["parameter.kernel_width"].tolist() == [0.5, 0.5, 2.0, 2.0]
 
 
-def test_seed_decides_the_baselines(problem):
-    text = FILE + "baselines: [{method: smoothgrad, scale: [0.5], n_samples: 5}]\n"
-    first, same, other = (
-        next(problem(text + seed).build().baselines()).attributions
-        for seed in ("", "seed: 0", "seed: 1")
-    )
-    np.testing.assert_array_equal(first, same)
-    assert (first != other).any()
-
-
 def test_axes_of_the_plot(problem):
     assert problem(FILE).build().axes == (
         "gradient_matching",
@@ -172,8 +110,3 @@ def test_sweep_of_a_file(problem):
     assert curve.certified(1e-8)
     with pytest.raises(InvalidInput, match="simplex"):
         built.sweep(solver="simplex")
-
-
-def test_name_of_the_outputs(problem, write):
-    assert po.problems.read_problem(write(FILE, "my problem.yaml")).name == "my problem"
-    assert problem(FILE + "name: other\n").name == "other"

@@ -107,15 +107,6 @@ def test_a_formula_that_overflows(said, low, high, n_rows):
     assert f"the gradient is not finite in {n_rows} of 1001 rows" in message
 
 
-def test_a_loss_without_points(said):
-    text = "data: {sklearn: iris}\nfunction: {name: sine}\nobjective: {sparsity: 1}\n"
-    assert said(text, "check") == (
-        2,
-        "file.yaml:3: objective: no loss tells the number of points; add "
-        "gradient_matching or another",
-    )
-
-
 def test_deep_checks_build_the_graphs(said):
     loss = "max_difference_robustness: {graph: {kind: threshold, threshold: 0}}"
     text = FORMULA.replace("LOW", "-1").replace("HIGH", "1").replace("LOSS", loss)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from exact_csv import read_csv
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
-from propopt.base.errors import ProblemFileError
 from propopt.cli import main
 from propopt.inductive import GaussianProcessExplainer
 
@@ -64,43 +62,6 @@ def instead(old, new, text=FILE):
 
 
 # messages
-
-
-def test_columns_that_are_no_numbers_are_refused(write, tmp_path):
-    pd.DataFrame({"a": ["x", "y"], "y": [0, 1]}).to_csv(tmp_path / "t.csv")
-    text = instead(
-        "uniform: {low: -2, high: 2, points: 40, dimensions: 2}", "csv: t.csv"
-    )
-    text = text.replace("  explain: 15", "  categorical: [a]")
-    with pytest.raises(ProblemFileError, match="the inductive setting needs columns"):
-        po.problems.read_problem(write(text))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "{rule: all}",
-            "{rule: random, counts: [9, 26]}",
-            "12: inductive.inducing.0.counts.1: expected at most 25, as many "
-            "observations as there are, got 26",
-        ),
-        (
-            "{rule: all}",
-            "{rule: given, inputs: [[0, 0, 0]]}",
-            "12: inductive.inducing.0: inducing: expected 2 features as in X, got",
-        ),
-        (
-            "  explain: 15",
-            "  explain: 40",
-            "4: data.explain: expected fewer than the 40 rows there are",
-        ),
-    ],
-)
-def test_what_data_refute_has_its_line(write, old, new, message):
-    with pytest.raises(ProblemFileError) as caught:
-        swept(write(instead(old, new)))
-    assert f"file.yaml:{message}" in str(caught.value)
 
 
 # what is explained from what
@@ -267,11 +228,3 @@ def test_the_command_line_writes_the_table_of_all_sweeps(write, tmp_path, capsys
     )
     np.testing.assert_allclose(rows["objective"], objective)
     assert "inductive" in (tmp_path / "out" / "file.svg").read_text(encoding="utf-8")
-
-
-def test_the_transductive_setting_is_the_default(write):
-    text = FILE.replace("setting: inductive\n", "")
-    text = text.replace("inductive:\n  inducing:\n    - {rule: all}\n", "")
-    problem, trade_offs = swept(write(text))
-    assert problem.setting is None
-    assert [b.method for b in trade_offs.baselines] == ["gradient"]

@@ -8,8 +8,6 @@ import pytest
 import propopt as po
 from propopt.base.errors import InvalidInput, ProblemFileError
 from propopt.functions import Power
-from propopt.problems.problem import Plan
-from propopt.problems.subject.subject import Subject
 
 
 X = np.linspace(-1, 1, 5)[:, None]
@@ -63,36 +61,6 @@ def test_a_problem_of_objects_is_run_like_a_file(tmp_path):
     )
     same = po.TradeOffs.load(tmp_path / "mine.npz")
     assert len(curve.optimized) == len(same.optimized) == 2
-
-
-def test_a_limited_loss_leaves_the_weighted_sum():
-    limited = problem(limits={"pairwise_robustness": [0.5, 1.0]})
-    assert list(limited.objective.weights) == ["gradient_matching"]
-    result = limited.sweep().optimized
-    assert [best.losses["pairwise_robustness"] for best in result] == pytest.approx(
-        [0.5, 1.0]
-    )
-
-
-def test_new_inputs_are_explained_by_a_setting_of_objects():
-    rows = np.linspace(-1, 1, 12)[:, None]
-    subject = Subject(
-        points=rows[::3],
-        others=np.delete(rows, slice(None, None, 3), axis=0),
-        make=Subject.of(rows, CUBE).make,
-    )
-    G = CUBE.gradient(subject.points)
-    kernel = np.exp(-((subject.points - subject.points.T) ** 2)) + 1e-6 * np.eye(4)
-    made = problem(
-        points=None,
-        function=None,
-        subject=subject,
-        objective=po.GradientMatching(G) + po.KernelRobustness(kernel),
-        setting=po.problems.Inductive(plans=(Plan(rule="all"),), lengthscale=1.0),
-    )
-    (one,) = made.sweep().baselines
-    assert one.method == "inductive"
-    assert one.attributions.shape == (4, 1)
 
 
 def test_nothing_is_computed_before_it_is_asked_for():

@@ -7,45 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
-from tree_cases import EXACT, agrees, table, table_response
 
 import propopt as po
 from propopt.base.text import Reason
 from propopt.lime.text.text_reading import checked_subsets
-from propopt.problems.subject.model_sections import TREES
 from propopt.structures.subsets.conjunctions import Enumerated
-
-
-KINDS = {
-    section.model_fields["kind"].annotation.__args__[0]: section for section in TREES
-}
-FEW = {"hist_gradient_boosting": {"max_iter": 5}, "tree": {"max_depth": 6}}
-MEANS = ("tree", "forest", "extra_trees")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("columns", ["all", "numbers"])
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_models_of_trees(kind, columns, task):
-    if kind == "lightgbm":
-        pytest.importorskip("lightgbm")
-    frame = table().drop(columns=["number"])
-    y = table_response(table())
-    if columns == "numbers":
-        frame = frame[["size", "count", "weight"]]
-    categorical = tuple(frame.columns.difference(["size", "count", "weight"]))
-    settings = FEW.get(kind, {"n_estimators": 5})
-    section = TypeAdapter(KINDS[kind]).validate_python({"kind": kind, **settings})
-    others = {"categorical": categorical, "vectorizer": None}
-    classes = np.where(y > np.median(y), "high", "low")
-    model = section.make(seed=0, task=task, **others).fit(
-        frame, y if task == "regression" else classes
-    )
-    has_margin = task == "classification" and kind not in MEANS
-    output = "margin" if has_margin else "auto"
-    function = po.wrap(model, output=output, data=frame)
-    agrees(function.boxes, function.value(frame), frame, EXACT)
 
 
 # ---- on documents: read, or it is said why not

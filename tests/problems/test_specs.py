@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
-from types import UnionType
-from typing import Literal, Union, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from command_line import python
@@ -17,11 +15,9 @@ from propopt.explaining import explainers
 from propopt.lime import TextLaw
 from propopt.problems import losses as loss_sections
 from propopt.problems.baselines import BASELINE_SECTIONS
-from propopt.problems.file import JOBS, ProblemSchema
 from propopt.problems.inductive import RULES
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import (
-    InteractionsSection,
     MinipatchesSection,
     ScreenSection,
     SplitSection,
@@ -115,15 +111,6 @@ def test_what_is_said_of_a_setting_is_what_its_docstring_says():
     assert section.model_fields["fit_intercept"].description == "Whether b is fitted"
 
 
-def test_types_are_not_lost_where_several_would_do():
-    (knn,) = (s for s in GRAPHS if s.__name__ == "KnnGraph")
-    annotation = knn.model_fields["lengthscale"].annotation
-    assert get_origin(annotation) in (Union, UnionType)
-    assert type(None) in get_args(annotation)
-    with pytest.raises(ValueError, match=re.escape("lengthscale")):
-        knn.model_validate({"kind": "knn", "n_neighbors": 2, "lengthscale": 0.0})
-
-
 def test_the_bandwidth_of_baselines_is_that_of_the_package():
     fields = [x.model_fields.get("bandwidth") for x in BASELINE_SECTIONS]
     assert {x.default for x in fields if x} == {TextLaw().bandwidth}
@@ -139,35 +126,6 @@ def test_every_loss_of_a_file_is_a_loss_of_that_name():
     assert set(loss_sections.Losses.model_fields) == of_files
     for name in of_files:
         assert hasattr(losses, "".join(map(str.capitalize, name.split("_"))))
-
-
-def test_interactions_have_the_settings_of_the_estimator_and_its_scores():
-    given = InteractionsSection.model_fields
-    iloco = inspect.signature(po.interactions.ILOCO).parameters
-    for name in ("order", "sets", "error"):
-        assert given[name].default == iloco[name].default
-    frame = po.interactions.InteractionScores.to_frame
-    taken, hints = inspect.signature(frame).parameters, get_type_hints(frame)
-    for name in ("level", "adjust", "side", "against"):
-        assert given[name].default == taken[name].default
-        assert choices(given[name].annotation) == choices(hints[name])
-
-
-def test_keys_of_a_job_are_those_of_a_problem_file():
-    for job in JOBS:
-        assert job.key in job.own_keys()
-        assert job.own_keys() <= ProblemSchema.model_fields.keys()
-
-
-def test_a_graph_of_no_known_kind_is_refused_and_becomes_no_other():
-    with pytest.raises(po.errors.ProblemFileError, match="expected 'gaussian'"):
-        po.problems.read_sections(
-            {
-                "data": {"sklearn": "iris"},
-                "function": {"name": "sine"},
-                "objective": {"pairwise_robustness": {"graph": {"kind": "ring"}}},
-            }
-        )
 
 
 OF_ANOTHER = '''\

@@ -179,10 +179,7 @@ class ExplainSection(JobSection):
         return () if scores is None else (scores,)
 
     def build(self, subject: Subject) -> dict[str, Any]:
-        """Keyword arguments of :func:`propopt.explain`, but those of files and runs.
-
-        With ``reference`` those of :class:`propopt.Explainer`.
-        """
+        """What ``explain`` or ``Explainer`` takes, but of files and runs."""
         own = self.settings("reference", "interactions")
         smoothed = isinstance(subject.function, SmoothGradients)  # by model.smooth
         parts = own["units"] == "output" and own["contributions"] == "shapley"

@@ -28,7 +28,7 @@ from propopt.interactions.features import (
     read_order,
     read_sets,
 )
-from propopt.interactions.left_out import Scheme
+from propopt.interactions.iloco import Scheme
 from propopt.interactions.patch_draws import check_order
 from propopt.interactions.scores import SET_NOUNS, intervals_in_words
 from propopt.problems.jobs.job import (
@@ -317,10 +317,7 @@ def all_rows(subject: Subject) -> tuple[Any, Any]:
 
 
 def _judged(fitted: ILOCO, y: Any) -> tuple[float, float, str]:
-    """Mean errors at rows not seen: with all features, and of a constant; their name.
-
-    The constant is the mean of the target, or how often each class comes.
-    """
+    """Mean errors at rows not seen, with all features and of a constant; their name."""
     source, error = fitted.left_out_, fitted.error_
     mean = float(source.row_weights @ source.errors(WHOLE).rows[:, 0] / len(y))
     answers, target = np.full(len(y), 0.0), y

@@ -87,10 +87,7 @@ class JobSection(Section):
         yield Answer()
 
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
-        """Do it, write files, print what is read first; what was found.
-
-        None if it is resumed, and was finished before.
-        """
+        """Do it, write files, print; what was found, None if finished before."""
         files = (*file.files, *self.others_read(file))
         run = JobRun(type(self), file.name, files, folder, quiet=quiet)
         run.problem = digest_of_problem(file, files)
@@ -121,10 +118,7 @@ def parts_folder(file: ProblemFile) -> Path | None:
 
 
 def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
-    """SHA-256 of all settings and of tables and models in files, however laid out.
-
-    None if that does not tell what is computed: of code, and of what is no file.
-    """
+    """SHA-256 of all settings and of the files of tables and models; None of code."""
     read = [path for path in files if path not in file.source.files]
     is_code = getattr(file.schema.model, "kind", None) == "imported"
     if is_code or not all(path.is_file() for path in read):
@@ -137,7 +131,7 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     return digest.hexdigest()
 
 
-def _digest_of_file(path: Path) -> str:
+def _digest_of_file(path: str | Path) -> str:
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -267,7 +261,7 @@ class JobRun:
         is_whole = self.is_whole and not (self.interrupted or self.unwritten)
         finished = None
         if is_whole and self.problem is not None:
-            files = {suffix: self._digest(suffix) for suffix in self.written}
+            files = {x: _digest_of_file(f"{self.target}{x}") for x in self.written}
             finished = {"problem": self.problem, "files": files}
         told = {**self.manifest, "finished": finished}
         self.write({".json": partial(write_json, told)})
@@ -279,12 +273,11 @@ class JobRun:
                 finished = json.load(stream)["finished"]
             files = dict(finished["files"])
             same = self.problem is not None and finished["problem"] == self.problem
-            return same and files == {suffix: self._digest(suffix) for suffix in files}
+            return same and files == {
+                x: _digest_of_file(f"{self.target}{x}") for x in files
+            }
         except (OSError, ValueError, LookupError, TypeError):  # it is of something else
             return False
-
-    def _digest(self, suffix: str) -> str:
-        return _digest_of_file(Path(f"{self.target}{suffix}"))
 
     def end(self, found: Any, cost: str = "") -> None:
         """Say what was written, or that not all was, with what was found."""

@@ -171,11 +171,7 @@ class LimeSection(JobSection):
         return law_named(name, subject.others, schema, **self._law)
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> AnyLime:
-        """What the coefficients tend to.
-
-        By :func:`propopt.lime.limits`, of documents by
-        :func:`propopt.lime.text_limits`.
-        """
+        """What the coefficients tend to, of rows or of documents."""
         subject, function = file.subject, file.subject.function
         how: dict[str, Any] = {
             "n_samples": self.settings()["n_samples"],

@@ -147,10 +147,7 @@ _OF_INDUCTIVE = ("gradient_matching", *ROBUSTNESS, "smoothness")
 
 
 def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
-    """Other losses than gradient matching, one robustness, and perhaps smoothness.
-
-    And weights of zero for what carries from one input to another, limits, categories.
-    """
+    """What the inductive setting has no way to carry from one input to another."""
     losses, setting = schema.losses, "the inductive setting"
     for name in losses:
         if name not in _OF_INDUCTIVE:

@@ -140,10 +140,7 @@ class CommonKeys(Section):
 
 
 def vectorizer_of(data: Data, spec: ModelSection | None) -> VectorizerSection | None:
-    """What makes numbers of documents for a model of a file; None where nothing does.
-
-    An imported model makes them itself.
-    """
+    """What makes numbers of documents for a model of a file, if something does."""
     if data.text is None or spec is None or not spec.takes("vectorizer"):
         return None
     own: VectorizerSection | None = spec.settings()["vectorizer"]
@@ -205,11 +202,6 @@ class ProblemFile:
         named = (self.schema.data.csv, getattr(self.schema.model, "onnx", None))
         others = (self.source.path.parent / name for name in named if name is not None)
         return (*self.source.files, *others)
-
-    @property
-    def artefacts(self) -> list[str]:
-        """The names of the files that its job writes."""
-        return [f"{self.name}{suffix}" for suffix in self.job.suffixes]
 
     @property
     def model(self) -> str:
@@ -330,11 +322,7 @@ class ProblemFile:
         )
 
     def _rows(self, n_rows: int | None) -> Rows | None:
-        """The table, if there is one, once it is known that it can be explained.
-
-        So many rows of a CSV are read, from the first, and of its target all; None is
-        all.
-        """
+        """The table, if there is one that can be explained, or its first rows."""
         schema, data, folder = self.schema, self.schema.data, self.source.path.parent
         if not data.is_table:
             with part("data"):

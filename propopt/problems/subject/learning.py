@@ -23,6 +23,7 @@ from propopt.functions.outputs import (
     read_index,
     read_output,
 )
+from propopt.interactions.learning import free_seeds
 from propopt.problems.sections import Missing, wrong
 from propopt.problems.subject.model_sections import ModelSection, TaskKind
 from propopt.problems.subject.tables import SKLEARN_TABLES, missing_numbers
@@ -59,12 +60,7 @@ def is_unfitted(model: Any) -> bool:
 def fit(model: Any, table: Any, target: Any, seed: int) -> Any:
     """A fitted copy of an estimator, seeded where nothing else is said."""
     seeded = clone(model)
-    free = [
-        name
-        for name, value in seeded.get_params().items()
-        if value is None and name.split("__")[-1] == "random_state"
-    ]
-    seeded.set_params(**dict.fromkeys(free, seed))
+    seeded.set_params(**dict.fromkeys(free_seeds(model), seed))
     try:
         with threads_of_run(len(table)):
             return seeded.fit(table, target)
@@ -80,10 +76,7 @@ def check_learning(
     *,
     refits: bool,
 ) -> None:
-    """Refuse a target that a model cannot learn, and an output that it cannot give.
-
-    One that is fitted again and again has to be an estimator, and no output is asked.
-    """
+    """Refuse a target that a model cannot learn, and an output that it cannot give."""
     if refits:
         require_learner(model)
     elif not is_unfitted(model):

@@ -335,10 +335,7 @@ class TaskSection(ModelSection):
 def scaled(
     estimator: Any, categorical: Sequence[str], vectorizer: VectorizerSection | None
 ) -> Any:
-    """The estimator behind what makes numbers of the same size from columns.
-
-    Of documents it gets what their vectorizer gives.
-    """
+    """The estimator behind what makes numbers of one size, or of documents."""
     if vectorizer is not None:
         return make_pipeline(vectorizer.make(), estimator)
     if not categorical:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import lzma
-import zipfile
-import zlib
+import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -52,7 +47,7 @@ MOST_OF_A_LINE: Final = 2**24
 class CsvTable:
     """A table in a file, by its headers and the number of its rows."""
 
-    path: Path  # UTF-8 text with commas, perhaps packed (.gz, .bz2, .xz, .zip)
+    path: Path  # UTF-8 text with commas
     columns: tuple[str, ...]
     n_rows: int
     n_characters: int
@@ -60,16 +55,19 @@ class CsvTable:
     @classmethod
     def of(cls, path: Path) -> CsvTable:
         """Go through a file once, without keeping its cells."""
-        _require_file(path)
-        with _unpacked(path) as file:
-            reader = csv.reader(_lines(file, path))
-            try:
+        if not os.path.isfile(path):  # of a name that no file can have, too
+            raise InvalidInput(f"there is no file {path}")
+        try:
+            with path.open("rb") as file:
+                reader = csv.reader(_lines(file, path))
                 return cls._of_rows(path, reader)
-            except csv.Error as error:
-                problem = str(error).partition(" - ")[0]  # no advice on Python
-                raise InvalidInput(
-                    f"{path}:{reader.line_num}: is not a CSV table: {problem}"
-                ) from None
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be read: {error.strerror}") from None
+        except csv.Error as error:
+            problem = str(error).partition(" - ")[0]  # no advice on Python
+            raise InvalidInput(
+                f"{path}:{reader.line_num}: is not a CSV table: {problem}"
+            ) from None
 
     @classmethod
     def _of_rows(cls, path: Path, reader: Any) -> CsvTable:
@@ -119,14 +117,14 @@ class CsvTable:
 
     def _parsed(self, **options: Any) -> pd.DataFrame:
         try:
-            with _unpacked(self.path) as file:
-                return pd.read_csv(
-                    file,
-                    encoding="utf-8-sig",
-                    index_col=False,
-                    low_memory=False,
-                    **options,
-                )
+            return pd.read_csv(
+                self.path,
+                compression=None,
+                encoding="utf-8-sig",
+                index_col=False,
+                low_memory=False,
+                **options,
+            )
         except (ValueError, OverflowError) as error:
             raise InvalidInput(f"{self.path} is not a CSV table: {error}") from None
 
@@ -138,15 +136,6 @@ class CsvTable:
                 f"{len(frame)} by its quotes"
             )
         return frame
-
-
-def _require_file(path: Path) -> None:
-    try:
-        there = path.is_file()
-    except OSError as error:  # such as a name that is too long
-        raise InvalidInput(f"there is no file {path}: {error.strerror}") from None
-    if not there:
-        raise InvalidInput(f"there is no file {path}")
 
 
 def _check_headers(headers: list[str], place: str) -> None:
@@ -169,64 +158,19 @@ def _check_headers(headers: list[str], place: str) -> None:
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
     """The text, line by line; a line that is no text is refused with its number."""
-    encoding = "utf-8-sig"  # a mark of byte order may open the first line
     for number, line in enumerate(iter(lambda: file.readline(MOST_OF_A_LINE), b""), 1):
         if len(line) == MOST_OF_A_LINE:
             raise InvalidInput(
                 f"{path}:{number}: a line of more than {MOST_OF_A_LINE:,} bytes"
             )
         try:
-            text = line.decode(encoding)
+            # a mark of byte order may open the first line
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
             raise InvalidInput(f"{path}:{number}: is not UTF-8 text") from None
         if "\0" in text:
             raise InvalidInput(f"{path}:{number}: a NUL byte is no text")
-        encoding = "utf-8"
         yield text
-
-
-# ---- packed files
-
-_BROKEN: Final = (
-    EOFError,
-    OSError,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    zlib.error,
-    NotImplementedError,  # a method of packing that zipfile does not know
-    RuntimeError,  # an encrypted member
-)
-
-
-@contextmanager
-def _unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked by its suffix."""
-    try:
-        with _OPEN.get(path.suffix.lower(), open)(path, "rb") as file:
-            yield file
-    except _BROKEN as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise InvalidInput(f"{path} cannot be read: {reason or error}") from None
-
-
-@contextmanager
-def _member(path: Path, mode: str) -> Iterator[IO[bytes]]:
-    """The only file of a ZIP archive."""
-    del mode
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if not name.endswith("/")]
-        if len(names) != 1:
-            raise InvalidInput(f"{path}: expected one file inside, got {len(names)}")
-        with archive.open(names[0]) as file:
-            yield file
-
-
-_OPEN: Final[dict[str, Callable[[Path, str], AbstractContextManager[Any]]]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zip": _member,
-}
 
 
 # ---- The section ``data``: points of a grid, drawn at random, or rows of a table
@@ -469,10 +413,7 @@ def order_of_rows(seed: int, n_rows: int) -> Any:
 
 
 def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
-    """A table shuffled by the seed, split and scaled, by the names of a ``Subject``.
-
-    Rows to explain and others are one table where all are explained.
-    """
+    """A table shuffled by the seed, split and scaled, by the names of a ``Subject``."""
     order, is_split = order_of_rows(seed, rows.n_rows), data.explain is not None
     explained, fitted = order[: data.explain], order[data.explain or 0 :]
     points, others = rows.features.iloc[explained], rows.features.iloc[fitted]

@@ -151,23 +151,6 @@ def test_indices_are_their_definitions(package, index, definition, X):
     assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.slow  # the package compiles for some seconds
-def test_an_index_of_a_product_is_the_product_of_differences(X):
-    pytest.importorskip("shapiq")
-
-    def product(X):
-        return 2.0 * X[:, 0] * X[:, 2]
-
-    sizes = {"n_rows": 4, "n_background": 6, "rng": 1}
-    own = games_of(X, product, **sizes)
-    apart = own.points[:, None] - own.background  # (4, 6, D)
-    expected = np.abs(2.0 * (apart[..., 0] * apart[..., 2]).mean(axis=1)).mean()
-    for index in (shap_interactions, faith_shap):
-        result = index(product, X, **sizes).matrix()
-        assert result[0, 2] == pytest.approx(expected, rel=1e-8)
-        assert np.nanmax(np.abs(np.delete(result, 2, axis=1)[0])) < 1e-8
-
-
 def test_groups_are_one_feature_and_names_are_kept(X):
     def products(table):
         return table["a"] * table["b"] + table["c"] * table["d"]

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -92,8 +91,9 @@ def test_more_patches_of_the_same_problem_go_on_from_the_old_ones(place, marks):
 
 
 def test_an_interrupted_run_goes_on(place, marks):
+    learner = Once(str(marks), "interrupt", 600)
     with pytest.warns(InterruptedWarning, match=r"of 640 .*the same call goes on from"):
-        fitted(many(640, folder=place), X, Y, Once(str(marks), "interrupt", 600))
+        half = fitted(many(640, folder=place), X, Y, learner)
     n_fits(marks)
     # the learner has other parameters now, so that it is another problem
     with pytest.raises(InvalidInput, match=r"learner is Once\(.*\) and was Once\("):
@@ -103,6 +103,7 @@ def test_an_interrupted_run_goes_on(place, marks):
     assert n_fits(marks) == 640 - 575  # calls end at 1, 3, 7, ..., 63, 127, ..., 575
     alone = fitted(many(640), X, Y, Once(str(marks)))
     assert predictions(again).tobytes() == predictions(alone).tobytes()
+    assert predictions(half).tobytes() == predictions(alone)[:575].tobytes()
 
 
 def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
@@ -145,63 +146,9 @@ def test_a_call_fits_as_many_patches_as_take_two_seconds():
     assert [(own.start, own.stop) for own in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
 
 
-def parts_of(place):
-    """What is known of patches, by parts; a draft that a kill left is none of them."""
-    return [np.load(part)["known"] for part in sorted(place.glob("[0-9]*.npz"))]
-
-
 def finished(place):
-    """How many patches a folder has."""
-    return sum(map(len, parts_of(place)))
-
-
-RUN = """
-import sys
-folder, marks, n_jobs = sys.argv[1:4]
-sys.path[:0] = sys.argv[4:]
-from minipatch_cases import Once, fitted, many, small_table
-import signal
-# what is started behind a shell's & ignores it
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from propopt.base.resources import Budget
-from propopt.interactions import fitting
-fitting.CHUNKS = Budget(2**25, n_rows=16)
-learner = Once(marks, seconds=0.003)
-fitted(many(folder=folder), *small_table(), learner, n_jobs=int(n_jobs))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_run_that_is_killed_goes_on(place, marks, how, n_jobs):
-    tests = Path(__file__).parents[2]
-    arguments = [RUN, place, marks, n_jobs, tests / "support", tests.parent]
-
-    def started():
-        return subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", *map(str, arguments)],
-            stderr=subprocess.DEVNULL,
-        )
-
-    with started() as run:
-        while len(list(place.glob("[0-9]*.npz"))) < 3:
-            assert run.poll() is None
-            time.sleep(0.01)
-        run.send_signal(how)
-    time.sleep(1)
-    while n_fits(marks):  # workers that were left see that they are alone
-        time.sleep(1)
-    done = finished(place)
-    # calls of 1, 2 and 4 patches; two workers have four calls of one sent ahead
-    assert (7 if n_jobs == 1 else 3) <= done < 500
-    with started() as run:
-        assert run.wait() == 0
-    assert n_fits(marks) == 500 - done
-    alone = fitted(many(), X, Y, Once(str(marks)))
-    values = np.concatenate(parts_of(place))
-    assert values.tobytes() == predictions(alone).tobytes()
+    """How many patches a folder has; a draft that a kill left is none of them."""
+    return sum(len(np.load(part)["known"]) for part in place.glob("[0-9]*.npz"))
 
 
 def test_what_was_damaged_is_fitted_again(place, marks):

@@ -14,9 +14,6 @@ import pytest
 from minipatch_cases import Once, fitted, many, small_table
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import Budget
@@ -27,9 +24,7 @@ from propopt.interactions.errors_of_rows import (
     RowError,
     read_error,
 )
-from propopt.interactions.features import Features, pairs_matrix, subsets_of
-from propopt.interactions.inference import ErrorRange
-from propopt.interactions.learning import weight_name
+from propopt.interactions.features import Features
 from propopt.interactions.left_out import inclusion_exclusion, set_scores
 from propopt.interactions.minipatches import (
     PatchErrors,
@@ -38,7 +33,6 @@ from propopt.interactions.minipatches import (
     sparse_sums,
 )
 from propopt.interactions.patch_draws import (
-    Patches,
     Strata,
     Usable,
     check_counts,
@@ -259,7 +253,7 @@ TOO_MUCH = [
     ({"rows": 90}, "a patch of 90 of 90 rows leaves none out"),
     ({"n_features": 6}, "a patch of 6 of 6 leaves no feature out"),
     ({"n_features": 7}, "a patch of 7 of 6 leaves no feature out"),
-    ({"row_sampling": "stratified"}, "'stratified' draws from each class"),
+    ({"row_sampling": "stratified"}, "row_sampling: rows are drawn by class"),
     ({"n_patches": 20}, "n_patches: of 20 patches none is without"),
     ({"n_features": 2, "order": 3}, "3 features never co-occur"),
 ]
@@ -411,8 +405,15 @@ def test_errors_are_those_of_the_literal_loops(source, order):
 def test_scores_of_any_order_are_those_of_brute_force(order):
     source = random_source(900, 6, 9, n_rows=2, seed=7)
     sets = some_sets(source, order, 5)
-    result = inclusion_exclusion(source, sets).rows
-    assert_allclose(result, literal_scores(source, sets), atol=1e-9)  # errors are 10^4
+    result = inclusion_exclusion(source, sets)
+    rows = literal_scores(source, sets)
+    assert_allclose(result.rows, rows, atol=1e-9)  # errors are 10^4
+    scores = set_scores(source, sets)
+    assert_allclose(scores["estimates"], source.row_weights @ rows / 6, atol=1e-9)
+    # √((G − 1)/G Σ_g (z̄_(−g) − mean)²), the jackknife over groups of patches
+    apart = result.replicates - result.replicates.mean(axis=0)
+    jackknife = np.sqrt(4 / 5 * (apart**2).sum(axis=0))
+    assert_allclose(scores["monte_carlo"], jackknife, rtol=1e-12)
 
 
 @each_source
@@ -484,17 +485,6 @@ def test_errors_without_one_feature_are_made_once():
     assert len(sizes) == n_calls
 
 
-def test_rows_that_no_patch_saw_are_judged_by_all_of_them():
-    source = random_source(50)
-    new = np.random.default_rng(0).normal(size=(50, 3, 1))
-    unseen = {"patches": source.patches.seen_by_none(3), "predictions": new}
-    fresh = again(source, y=np.zeros(3), row_weights=np.ones(3), **unseen)
-    result = fresh.errors(np.array([[2]]))
-    used = ~source.patches.features[:, 2]
-    assert_allclose(result.rows, new[used].mean(axis=0) ** 2, rtol=1e-13)
-    assert result.counts == used.sum()
-
-
 def test_a_set_that_no_patch_leaves_out_is_named_with_what_would_do():
     source = random_source(12, 14, 7, n_kept=4)
     needed = Usable.of(source.patches).patches_needed(3, 35 * 14)
@@ -539,89 +529,3 @@ def test_memory_is_as_stated(n_patches, n_table, n_features, n_kept, n_known):
     assert peak < results + masks + 2**27
     held_at_once = 8 * 20 * len(pairs) * n_table * n_known
     assert held_at_once > 2**27  # or this would say nothing
-
-
-# ---- the worked example: 12 patches of one row and one column, by hand
-
-
-V = np.array([[0, 1, 2, 3], [1, 1, 0, 2], [2, 0, 1, 4]])
-Y = np.array([1.0, 2.0, 4.0])
-ROWS, COLUMNS = np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3)
-PAIRS = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
-
-
-def example(error, y=Y):
-    """Patch (i, c) has row i and column c and predicts v[i, c] + k (c + 1) at row k."""
-    predictions = V.reshape(12, 1) + np.arange(3) * (COLUMNS[:, None] + 1.0)
-    return PatchErrors(
-        patches=Patches(ROWS[:, None], np.eye(4, dtype=bool)[COLUMNS], ROWS, 3),
-        predictions=predictions[:, :, None],
-        y=y,
-        error=error,
-        features=Features.of(["a", "b", "c", "d"]),
-        row_weights=np.ones(3),
-        n_groups=12,
-    )
-
-
-def test_predictions_without_features():
-    # of targets 0 and predictions above, absolute errors are the predictions themselves
-    source = example(ABSOLUTE, np.zeros(3))
-    for left_out, expected in {
-        (): [1.375, 4.125, 6.25],
-        (0,): [4 / 3, 29 / 6, 7.5],
-        (3,): [5 / 6, 3, 29 / 6],
-        (0, 1): [1.75, 6, 8.75],
-    }.items():
-        rows = source.errors(np.array([left_out], dtype=np.intp)).rows[:, 0]
-        assert_allclose(rows, expected, rtol=1e-15)
-
-
-OF_SQUARED = [-4.596065, -1.503472, 1.964120, -0.660880, 1.515046, 0.107639]
-OF_ABSOLUTE = [-0.527778, -0.305556, -0.027778, -0.194444, 0.416667, 0.472222]
-
-
-@pytest.mark.parametrize(
-    ("error", "rows", "means", "se"),
-    [
-        (SQUARED, [-0.147569, -5.376736, -8.263889], OF_SQUARED, 2.375272),
-        (ABSOLUTE, [-0.125, -0.625, -0.833333], OF_ABSOLUTE, 0.210177),
-    ],
-)
-def test_scores_of_pairs(error, rows, means, se):
-    source = example(error)
-    assert_allclose(inclusion_exclusion(source, PAIRS).rows[:, 0], rows, atol=5e-7)
-    result = set_scores(source, PAIRS)
-    assert_allclose(result["estimates"], means, atol=5e-7)
-    assert result["standard_errors"][0] == pytest.approx(se, abs=5e-7)
-
-
-def score_without(patch):
-    """Of the pair (0, 1) by squared errors, a patch left out, row by row."""
-    total = 0.0
-    for k in range(3):
-        used = (k != ROWS) & (np.arange(12) != patch)
-        predicted = V.ravel() + k * (COLUMNS + 1.0)
-        for left_out, sign in {(0,): 1, (1,): 1, (0, 1): -1, (): -1}.items():
-            own = used & ~np.isin(COLUMNS, left_out)
-            total += sign * (Y[k] - predicted[own].mean()) ** 2
-    return total / 3
-
-
-def test_the_error_of_patches_is_the_jackknife_over_them():
-    # √((G − 1)/G Σ_g (z̄_(−g) − mean)²), each of the 12 patches a group of its own
-    left_out = np.array([score_without(patch) for patch in range(12)])
-    expected = np.sqrt(11 / 12 * ((left_out - left_out.mean()) ** 2).sum())
-    result = set_scores(example(SQUARED), PAIRS)
-    assert result["monte_carlo"][0] == pytest.approx(expected, rel=1e-12)
-
-
-def test_subsets_pairs_ranges_and_weights_of_pipelines():
-    subsets, places = subsets_of(np.array([[0, 1], [0, 3]]), 1)
-    assert subsets.tolist() == [[0], [1], [3]]
-    assert places.tolist() == [[0, 0], [1, 2]]
-    matrix = pairs_matrix(np.array([2.0]), np.array([[0, 1]]), 2)
-    assert_array_equal(matrix, [[np.nan, 2.0], [2.0, np.nan]])
-    assert ErrorRange(0.0, 1.0, True).of_score(2) == 2.0
-    steps = make_pipeline(StandardScaler(), Ridge())
-    assert weight_name(steps) == "ridge__sample_weight"

@@ -8,14 +8,12 @@ import pytest
 from dask_workers import workers_of_dask
 from minipatch_cases import Once, Quick, fitted, many, small_table
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.neural_network import MLPRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import ThreadpoolController
 
-from propopt.base.errors import InterruptedWarning, InvalidInput, SolverFailure
+from propopt.base.errors import InvalidInput, SolverFailure
 from propopt.base.resources import Budget
-from propopt.interactions import Minipatches, fitting
+from propopt.interactions import fitting
 from propopt.interactions.left_out import set_scores
 
 
@@ -59,18 +57,6 @@ def test_workers_of_dask_give_the_same_digits():
         alike(alone, fitted(many(), X, Y, LEARNER))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["network", "forest"])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_learners_that_draw_and_use_threads_give_the_same_digits(kind):
-    scheme, y = Minipatches(n_patches=120, rows=30, n_groups=4), Y
-    learner = MLPRegressor(hidden_layer_sizes=(8,), max_iter=20)
-    if kind == "forest":
-        learner, y = RandomForestClassifier(5, n_jobs=2), (Y > 0).astype(int)
-    with pytest.warns(match="patches are few"):
-        alike(*(fitted(scheme, X, y, learner, n_jobs=n) for n in (1, 2)))
-
-
 class Threads(Quick):
     """Predicts how many threads of BLAS there are."""
 
@@ -101,13 +87,9 @@ def test_learners_that_fail_tell_their_patch(tmp_path):
     with pytest.raises(InvalidInput, match="numbers that are not finite") as caught:
         fitted(many(), X, Y, Once(str(tmp_path), "nan", after=5))
     assert any("while fitting patch 5, of 20 rows" in n for n in caught.value.__notes__)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_the_patch_in_which_a_learner_fails_is_told(tmp_path, n_jobs):
-    learner = Once(str(tmp_path), "raise")
+    (folder := tmp_path / "other").mkdir()
     with pytest.raises(ArithmeticError, match="no solution") as caught:
-        fitted(many(), X, Y, learner, n_jobs=n_jobs)
+        fitted(many(), X, Y, Once(str(folder), "raise"), n_jobs=2)
     assert any("while fitting patch" in note for note in caught.value.__notes__)
 
 
@@ -125,27 +107,6 @@ def test_a_worker_of_dask_that_is_killed_loses_nothing(tmp_path):
     assert len(names) > 500  # and patches of its chunk were fitted again
 
 
-@pytest.mark.slow
-def test_a_worker_that_is_killed_is_told_and_what_is_finished_is_kept(tmp_path):
-    marks, kept = tmp_path / "marks", tmp_path / "kept"
-    marks.mkdir()
-    told = (
-        r"a worker was killed .* need less; Minipatches\(folder=\.\.\.\) keeps what is"
-    )
-    with pytest.raises(SolverFailure, match=told):
-        fitted(many(), X, Y, Once(str(marks), "kill"), n_jobs=2)
-    for path in marks.iterdir():
-        path.unlink()
-    learner = Once(str(marks), "kill", after=450, seconds=0.002)
-    told = f"need less; what is finished is in {kept}"
-    with pytest.raises(SolverFailure, match=told):
-        fitted(many(folder=kept), X, Y, learner, n_jobs=2)
-    before = len(list(marks.iterdir()))
-    again = fitted(many(folder=kept), X, Y, learner, n_jobs=2)
-    assert len(list(marks.iterdir())) - before < 500  # some were there
-    alike(again, fitted(many(), X, Y, learner))
-
-
 @pytest.mark.parametrize("folder", [None, "kept"])
 def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
     tmp_path, monkeypatch, folder
@@ -159,16 +120,6 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
     kept = f"what is finished is in {place}" if place else r"Minipatches\(folder="
     with pytest.raises(SolverFailure, match=f"a worker was killed; {kept}"):
         fitted(many(folder=place), X, Y)
-
-
-def test_what_was_finished_before_an_interruption_is_the_result(tmp_path):
-    folders = [tmp_path / name for name in ("whole", "half")]
-    for folder in folders:
-        folder.mkdir()
-    whole = fitted(many(575), X, Y, Once(str(folders[0])))
-    with pytest.warns(InterruptedWarning, match="575 of 640 patches are fitted"):
-        half = fitted(many(640), X, Y, Once(str(folders[1]), "interrupt", after=600))
-    alike(whole, half)
 
 
 @pytest.mark.parametrize("after", [10, 70])  # in the first chunk; too few patches

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import gzip
-import io
-import lzma
 import random
-import zipfile
 from collections.abc import Callable
 
 
@@ -18,10 +14,8 @@ def _table(n_rows: int = 24) -> list[list[str]]:
     rows = [["age", "size", "city", "red", "blue", "y", "label"]]
     for _ in range(n_rows):
         age, size, red = rng.gauss(40, 9), rng.gauss(0, 1), rng.randrange(2)
-        city, label = (
-            rng.choice(["Bonn it is", "Oslo by a sea"]),
-            rng.choice(["no", "yes"]),
-        )
+        city = rng.choice(["Bonn it is", "Oslo by a sea"])
+        label = rng.choice(["no", "yes"])
         numbers = [f"{age:.4f}", f"{size:.4f}"]
         target = f"{2 * age - size + red:.4f}"
         rows.append([*numbers, city, str(red), str(1 - red), target, label])
@@ -58,7 +52,7 @@ def odd_table(rng: random.Random) -> tuple[str, bytes]:
     if rng.random() < 0.6:
         return "table.csv", text
     name = rng.choice(NAMES)
-    return name, rng.choice([_packed, _packed_badly, _as_it_is])(rng, name, text)
+    return name, gzip.compress(text) if name.endswith("gz") else text
 
 
 # ---- rows
@@ -149,30 +143,3 @@ def _other_commas(rng: random.Random, text: bytes) -> bytes:
 IN_BYTES: list[Callable[[random.Random, bytes], bytes]] = [
     _bytes_changed, _cut, _encoded, _line_ends, _other_commas,
 ]  # fmt: skip
-
-
-# ---- archives
-
-
-def _packed(rng: random.Random, name: str, text: bytes) -> bytes:
-    suffix = name.rpartition(".")[2]
-    packers = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
-    if suffix == "zip":
-        return _zipped(rng.choice([0, 1, 1, 1, 2]), text)
-    return packers.get(suffix, bytes)(text)
-
-
-def _zipped(n_files: int, text: bytes) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for number in range(n_files):
-            archive.writestr(f"{number}.csv", text)
-    return file.getvalue()
-
-
-def _packed_badly(rng: random.Random, name: str, text: bytes) -> bytes:
-    return rng.choice([_bytes_changed, _cut])(rng, _packed(rng, name, text))
-
-
-def _as_it_is(_: random.Random, __: str, text: bytes) -> bytes:
-    return text

@@ -23,192 +23,140 @@ class Case:
     changes: tuple[str, ...]
 
 
-ROBUST = {"weight": 1, "graph": {"kind": "gaussian", "lengthscale": 0.5}}
-SMOOTHGRAD = {"method": "smoothgrad", "scale": [0.1, 0.5], "n_samples": 4}
-GRID: dict[str, Any] = {
-    "name": "file",
-    "data": {"grid": {"low": -1, "high": 1, "per_dimension": 3, "dimensions": 2}},
-    "function": {"name": "power", "degree": 3},
-    "objective": {
-        "gradient_matching": {"weight": 1, "norm": "l2"},
-        "pairwise_robustness": ROBUST,
-        "smoothness": {"weight": 0.1, "graph": {"kind": "group", "labels": ["a", 1]}},
-    },
-    "sweep": {"pairwise_robustness": {"low": 0.1, "high": 10, "points": 3}},
-    "baselines": [{"method": "gradient"}, SMOOTHGRAD],
-    "plot": {"x": "gradient_matching", "y": "pairwise_robustness", "scale": "log"},
-    "pick": {"pairwise_robustness": 1.0},
-    "attributions": "all",
-    "solver": "auto",
-    "tolerance": 1e-6,
-    "seed": 0,
-}
-UNIFORM: dict[str, Any] = {
-    "setting": "inductive",
-    "data": {
-        "uniform": {"low": -2, "high": 2, "points": 12, "dimensions": 2},
-        "explain": 5,
-    },
-    "function": {"name": "sine"},
-    "objective": {
-        "gradient_matching": 1,
-        "kernel_robustness": {"lengthscale": 1, "jitter": 1e-6, "mean": "none"},
-    },
-    "inductive": {
-        "kernel": "matern",
-        "jitter": 1e-6,
-        "inducing": [
-            {"rule": "all"},
-            {"rule": "greedy", "counts": [3, 5], "tolerance": 0.1},
-            {"rule": "given", "inputs": [[0, 0], [1, 1]], "own_gradients": True},
-        ],
-    },
-    "sweep": {"kernel_robustness": [0.1, 1]},
-}
-LINEAR: dict[str, Any] = {
-    "data": {
-        "csv": "table.csv",
-        "target": "y",
-        "explain": 8,
-        "standardize": True,
-        "categorical": ["city", "label"],
-        "groups": {"colour": ["red", "blue"]},
-    },
-    "model": {"kind": "linear"},
-    "objective": {
-        "gradient_matching": {"norm": "l1"},
-        "pairwise_robustness": {
-            "graph": {"kind": "knn", "n_neighbors": 2, "weights": "gaussian"}
-        },
-        "sparsity": 0.1,
-    },
-    "limits": {"sparsity": [1, 2]},
-    "baselines": [
-        {"method": "lime", "scale": [0.5], "n_samples": 20, "ridge": 0.1},
-        {"method": "lime_package", "n_samples": 10},
-        {"method": "exact_lime", "kernel_width": [0.5, 2], "n_samples": 20},
-    ],
-}
-IRIS: dict[str, Any] = {
-    "data": {"sklearn": "iris", "explain": 12},
-    "model": {
-        "kind": "logistic",
-        "regularization": 0.1,
-        "output": "log_odds",
-        "target_class": "setosa",
-    },
-    "objective": {
-        "function_matching": {"weight": 1, "reference": [5, 3, 4, 1]},
-        "max_difference_robustness": {
-            "graph": {"kind": "threshold", "threshold": 1},
-            "aggregate": "sum",
-            "norm": "linf",
-        },
-        "smoothness": {"graph": {"kind": "pixel", "height": 2, "width": 2}},
-    },
-    "baselines": [{"method": "shap", "units": ["output"], "algorithm": "permutation"}],
-}
-NETWORK: dict[str, Any] = {
-    "data": {"csv": "table.csv", "target": "label", "categorical": ["city"]},
-    "model": {"kind": "mlp", "task": "classification", "hidden": [3]},
-    "objective": {
-        "gradient_matching": 1,
-        "smoothness": {"graph": {"kind": "chain"}},
-    },
-}
-LOOK: dict[str, Any] = {
-    "data": {
-        "csv": "table.csv",
-        "target": "y",
-        "explain": 8,
-        "categorical": ["city", "label"],
-    },
-    "model": {"kind": "linear"},
-    "explain": {
-        "scale": "std",
-        "graph": {"kind": "knn", "n_neighbors": 3},
-        "robustness": 0.5,
-    },
-}
-LIME: dict[str, Any] = {
-    "data": {"csv": "table.csv", "target": "label", "categorical": ["city"]},
-    "model": {"kind": "forest", "task": "classification", "n_estimators": 2},
-    "lime": {
-        "rows": [0, 3],
-        "n_bins": 3,
-        "weights": "uniform",
-        "kernel_width": 1.5,
-        "n_samples": 50,
-        "path": {"low": 0.5, "high": 2, "points": 3},
-    },
-}
-TEXTS: dict[str, Any] = {
-    "data": {"csv": "table.csv", "text": "city", "target": "label", "explain": 8},
-    "model": {
-        "kind": "logistic",
-        "vectorizer": {
-            "kind": "tfidf",
-            "ngram_range": [1, 2],
-            "stop_words": ["is"],
-            "norm": "l1",
-            "max_df": 0.9,
-        },
-        "output": "log_odds",
-    },
-    "objective": {
-        "gradient_matching": 1,
-        "shared_robustness": {"graph": {"kind": "threshold", "threshold": 1.2}},
-        "smoothness": {"weight": 0.1, "graph": {"kind": "correlation"}},
-    },
-    "sweep": {"shared_robustness": [0.1, 10]},
-}
-LIME_OF_TEXTS: dict[str, Any] = {
-    "data": {"csv": "table.csv", "text": "city", "target": "y"},
-    "model": {
-        "kind": "forest",
-        "task": "regression",
-        "n_estimators": 2,
-        "vectorizer": {"kind": "counts", "lowercase": False, "min_df": 2},
-    },
-    "lime": {"rows": [1, 2], "bandwidth": 0.5, "words": "model", "path": [0.1, 1]},
-}
-SPLIT: dict[str, Any] = {
-    "data": {
-        "csv": "table.csv",
-        "target": "y",
-        "categorical": ["city", "label"],
-        "groups": {"colour": ["red", "blue"]},
-    },
-    "model": {"kind": "linear"},
-    "interactions": {
-        "scheme": {"kind": "split", "test_size": 0.4},
-        "sets": [["city", "colour"], ["label", "colour"]],
-        "level": 0.5,
-        "adjust": "holm",
-        "side": "lower",
-    },
-}
-PATCHES: dict[str, Any] = {
-    "data": {"csv": "table.csv", "target": "label", "categorical": ["city"]},
-    "model": {"kind": "tree", "task": "classification", "min_samples_leaf": 2},
-    "interactions": {
-        "scheme": {
-            "kind": "minipatches",
-            "n_patches": 200,
-            "rows": 0.5,
-            "n_features": 2,
-            "columns": "bernoulli",
-        },
-        "order": 2,
-        "sets": "all",
-        "groups": {"both": ["red", "blue"]},
-        "against": "leak",
-    },
-}
-BASES = (
-    *(GRID, UNIFORM, LINEAR, IRIS, NETWORK),
-    *(LOOK, LIME, TEXTS, LIME_OF_TEXTS),
-    *(SPLIT, PATCHES),
+BASES: tuple[Any, ...] = tuple(
+    yaml.safe_load_all("""\
+---  # a grid
+name: file
+data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 2}}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: {weight: 1, norm: l2}
+  pairwise_robustness: {weight: 1, graph: {kind: gaussian, lengthscale: 0.5}}
+  smoothness: {weight: 0.1, graph: {kind: group, labels: [a, 1]}}
+sweep: {pairwise_robustness: {low: 0.1, high: 10, points: 3}}
+baselines:
+  - {method: gradient}
+  - {method: smoothgrad, scale: [0.1, 0.5], n_samples: 4}
+plot: {x: gradient_matching, y: pairwise_robustness, scale: log}
+pick: {pairwise_robustness: 1.0}
+attributions: all
+solver: auto
+tolerance: 1.0e-6
+seed: 0
+---  # points that are drawn
+setting: inductive
+data: {uniform: {low: -2, high: 2, points: 12, dimensions: 2}, explain: 5}
+function: {name: sine}
+objective:
+  gradient_matching: 1
+  kernel_robustness: {lengthscale: 1, jitter: 1.0e-6, mean: none}
+inductive:
+  kernel: matern
+  jitter: 1.0e-6
+  inducing:
+    - {rule: all}
+    - {rule: greedy, counts: [3, 5], tolerance: 0.1}
+    - {rule: given, inputs: [[0, 0], [1, 1]], own_gradients: true}
+sweep: {kernel_robustness: [0.1, 1]}
+---  # a table
+data:
+  csv: table.csv
+  target: y
+  explain: 8
+  standardize: true
+  categorical: [city, label]
+  groups: {colour: [red, blue]}
+model: {kind: linear}
+objective:
+  gradient_matching: {norm: l1}
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
+  sparsity: 0.1
+limits: {sparsity: [1, 2]}
+baselines:
+  - {method: lime, scale: [0.5], n_samples: 20, ridge: 0.1}
+  - {method: lime_package, n_samples: 10}
+  - {method: exact_lime, kernel_width: [0.5, 2], n_samples: 20}
+---  # classes
+data: {sklearn: iris, explain: 12}
+model: {kind: logistic, regularization: 0.1, output: log_odds, target_class: setosa}
+objective:
+  function_matching: {weight: 1, reference: [5, 3, 4, 1]}
+  max_difference_robustness:
+    graph: {kind: threshold, threshold: 1}
+    aggregate: sum
+    norm: linf
+  smoothness: {graph: {kind: pixel, height: 2, width: 2}}
+baselines: [{method: shap, units: [output], algorithm: permutation}]
+---  # a network
+data: {csv: table.csv, target: label, categorical: [city]}
+model: {kind: mlp, task: classification, hidden: [3]}
+objective: {gradient_matching: 1, smoothness: {graph: {kind: chain}}}
+---  # one explanation
+data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
+model: {kind: linear}
+explain: {scale: std, graph: {kind: knn, n_neighbors: 3}, robustness: 0.5}
+---  # limits of LIME
+data: {csv: table.csv, target: label, categorical: [city]}
+model: {kind: forest, task: classification, n_estimators: 2}
+lime:
+  rows: [0, 3]
+  n_bins: 3
+  weights: uniform
+  kernel_width: 1.5
+  n_samples: 50
+  path: {low: 0.5, high: 2, points: 3}
+---  # documents
+data: {csv: table.csv, text: city, target: label, explain: 8}
+model:
+  kind: logistic
+  vectorizer:
+    kind: tfidf
+    ngram_range: [1, 2]
+    stop_words: [is]
+    norm: l1
+    max_df: 0.9
+  output: log_odds
+objective:
+  gradient_matching: 1
+  shared_robustness: {graph: {kind: threshold, threshold: 1.2}}
+  smoothness: {weight: 0.1, graph: {kind: correlation}}
+sweep: {shared_robustness: [0.1, 10]}
+---  # limits of LIME on documents
+data: {csv: table.csv, text: city, target: y}
+model:
+  kind: forest
+  task: regression
+  n_estimators: 2
+  vectorizer: {kind: counts, lowercase: false, min_df: 2}
+lime: {rows: [1, 2], bandwidth: 0.5, words: model, path: [0.1, 1]}
+---  # interactions by a split
+data:
+  csv: table.csv
+  target: y
+  categorical: [city, label]
+  groups: {colour: [red, blue]}
+model: {kind: linear}
+interactions:
+  scheme: {kind: split, test_size: 0.4}
+  sets: [[city, colour], [label, colour]]
+  level: 0.5
+  adjust: holm
+  side: lower
+---  # interactions by minipatches
+data: {csv: table.csv, target: label, categorical: [city]}
+model: {kind: tree, task: classification, min_samples_leaf: 2}
+interactions:
+  scheme:
+    kind: minipatches
+    n_patches: 200
+    rows: 0.5
+    n_features: 2
+    columns: bernoulli
+  order: 2
+  sets: all
+  groups: {both: [red, blue]}
+  against: leak
+""")
 )
 
 NUMBERS = [
@@ -383,28 +331,9 @@ def _inserted(rng: random.Random, text: bytes) -> bytes:
     """Some characters that mean something to YAML."""
     place = rng.randint(0, len(text))
     pieces = [
-        b"\t",
-        b"\0",
-        b"\xff",
-        b"{",
-        b"]",
-        b": ",
-        b"- ",
-        b"&a ",
-        b"*a ",
-        b"!!int ",
-    ]
-    pieces += [
-        b"\n",
-        b"\r",
-        b"\xc2\x85",
-        b"\xe2\x80\xa8",
-        b"#",
-        b"'",
-        b'"',
-        b"? ",
-        b"|\n",
-    ]
+        b"\t", b"\0", b"\xff", b"{", b"]", b": ", b"- ", b"&a ", b"*a ", b"!!int ",
+        b"\n", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"#", b"'", b'"', b"? ", b"|\n",
+    ]  # fmt: skip
     return text[:place] + rng.choice(pieces) + text[place:]
 
 

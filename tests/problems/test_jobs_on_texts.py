@@ -1,9 +1,12 @@
-"""Baselines on documents in problem files: what is made of settings, and refused."""
+"""Documents in problem files: what ``propopt explain`` tells, and baselines."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from command_line import done
 
 import propopt as po
 from propopt.explaining.explainers import (
@@ -27,12 +30,61 @@ no good food here,no
 a good price,yes
 the worst food and price,no
 """
-FILE = """\
+SUBJECT = """\
 data: {csv: notes.csv, text: text, target: label}
 model: {kind: logistic, regularization: 1, output: log_odds, target_class: 'yes'}
-objective: {gradient_matching: 1, shared_robustness: {graph: {kind: complete}}}
-sweep: {shared_robustness: [0.1, 1]}
 """
+FILE = f"""{SUBJECT}\
+objective: {{gradient_matching: 1, shared_robustness: {{graph: {{kind: complete}}}}}}
+sweep: {{shared_robustness: [0.1, 1]}}
+"""
+
+
+# ---- one explanation
+
+
+@pytest.fixture
+def run(tmp_path, write):
+    """What is written and printed, of documents with markup."""
+    write(NOTES.replace("a good price,yes", "a good <i>café</i>,yes"), "notes.csv")
+    return lambda explain: done(tmp_path, f"{SUBJECT}explain: {explain}\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "settings"),
+    [
+        ("{}", {}),
+        ("{law: lime, robustness: 2}", {"law": TextLaw(), "robustness": 2.0}),
+        ("{units: output}", {"units": "output"}),
+    ],
+)
+def test_files_hold_what_the_library_finds(run, said, settings):
+    made = run(said)
+    subject, table = made.subject, made.table("_attributions", index_col=0)
+    best = po.explain(subject.function, subject.points, rng=0, **settings)
+    assert table.columns.tolist() == list(subject.words)
+    assert table.index.tolist() == subject.points.index.tolist()
+    assert table.to_numpy() == pytest.approx(np.asarray(best.attributions), abs=1e-12)
+    assert not table.to_numpy()[subject.table == 0.0].any()
+    assert made.stored["n_features"] == len(table.T)
+    page = (made.folder / "file.html").read_text(encoding="utf-8")
+    assert "&lt;" in page
+    assert "<i>" not in page
+    if not settings:
+        mean = table["good"].mean()
+        assert "6 documents × " in made.printed
+        assert re.search(rf"\n  good +{re.escape(f'{mean:+.3g}')}", made.printed)
+        assert "contribution of each word to the " in made.printed
+        assert "over the words that documents share" in made.printed
+
+
+def test_a_graph_of_the_file_is_of_where_documents_lie(run):
+    said = run("{graph: {kind: threshold, threshold: 0.5}}").printed
+    assert "threshold" in said
+    assert "cosine" not in said
+
+
+# ---- baselines of a sweep
 
 
 @pytest.fixture
