@@ -534,10 +534,7 @@ def _instance(cls: Any, words: str) -> Callable[[Any, str], Any]:
 
 
 def _own_way(cls: Any) -> FieldPart:
-    """An object that says itself how it stands in a file, as schemas of tables do.
-
-    It has ``packed_into(arrays)``, and its class ``unpacked_from(plain, arrays)``.
-    """
+    """An object with ``packed_into(arrays)`` and ``unpacked_from(plain, arrays)``."""
     words = f"what makes a {cls.__name__}"
 
     def packed(value: Any, name: str, arrays: Members) -> Any:
@@ -651,13 +648,7 @@ def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, FieldPart], ...], int]:
 
 
 def part_of(hint: Any, bounds: Bounds) -> FieldPart:
-    """How a value of one type is read.
-
-    Examples
-    --------
-    >>> part_of(float | None, Bounds(low=0.0)).words
-    'a finite number >= 0 or null'
-    """
+    """How a value of one type is read."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin is not None and hasattr(origin, "__value__"):  # NDArray of newer NumPy
         return part_of(origin.__value__[inside], bounds)
@@ -782,10 +773,7 @@ class Declared:
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Header and arrays of an earlier version as this version has them.
-
-        By default what it had not is null, where that is the default.
-        """
+        """Those of an earlier version as of now: what it had not is null, if it may."""
         del version
         parts = parts_of(cls).items()
         own = {f.name for f in dataclasses.fields(cls) if f.default is None}

@@ -312,10 +312,7 @@ def missing_value(column: pd.Series[Any], label: str) -> Hashable:
 
 
 def plain_numbers(table: pd.DataFrame) -> NDArray[Any]:
-    """The cells of a table as NumPy has them, NaN where one is missing.
-
-    Whether they are numbers is for others to check.
-    """
+    """The cells of a table as NumPy has them, NaN where one is missing; not checked."""
     plain = all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes)
     if plain or not table.isna().any(axis=None):
         return table.to_numpy()
