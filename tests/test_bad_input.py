@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
 
 import propopt as po
@@ -220,13 +218,6 @@ def test_faithfulness_may_be_a_bound():
 
 
 # ---- memory
-
-
-@pytest.fixture
-def small_machine(monkeypatch):
-    """A machine with one mebibyte of free memory."""
-    free = SimpleNamespace(available=2**20)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
 
 
 LINE = np.linspace(0, 1, 30_000)[:, None]

@@ -106,6 +106,8 @@ def test_the_schema_of_a_table_is_that_of_pandas(kind):
     assert repr(ours) == "TableSchema(7 columns: 4 numeric, 3 categorical)"
     assert comes_back(pickle.loads(pickle.dumps(ours)), table)
     np.testing.assert_array_equal(ours.encode(table)[0], theirs.encode(MIXED)[0])
+    with pytest.raises(InvalidInput, match=r"fit on data\.to_pandas"):
+        ours.packed_into({})  # which is not saved
     for a, b in zip(ours.columns, theirs.columns, strict=True):
         assert a.name == b.name
         if a.name in ("colour", "size", "smokes"):
@@ -284,15 +286,6 @@ def test_a_booster_of_several_classes_needs_a_target(xgboost):
         po.wrap(booster).value(X)
     values = [po.wrap(booster, target=k).value(X) for k in range(3)]
     np.testing.assert_allclose(sum(values), 1.0, rtol=1e-6)
-
-
-def test_lightgbm_with_spaces_in_its_columns_is_explained():
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=3, verbose=-1)
-    best = po.explain(model.fit(X, Y), X)
-    assert list(best.to_frame().columns) == list(X.columns)
-    kept = model.predict_proba(X)[:, 1]
-    np.testing.assert_allclose(po.wrap(model).value(X), kept, rtol=1e-12)
 
 
 def test_integers_of_128_bits_are_numbers():
