@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -109,24 +110,10 @@ def test_explanations_of_shap_are_read_by_name():
     assert po.GradientMatching(many[..., 1]).n_features == 3
 
 
-BAD = {
-    "columns are not .* 'age' missing, 'size' not known": lambda W: W.rename(
-        columns={"age": "size"}
-    ),
-    "columns are not .* 'weight' missing": lambda W: W[["age", "dose"]],
-    "columns are not .* 'more' not known": lambda W: W.assign(more=0.0),
-    "rows are not .* 'p' missing, 'z' not known": lambda W: W.rename(index={"p": "z"}),
-    "rows are not .* 'v' missing": lambda W: W.iloc[:-1],
-    "rows are not .*, 0, 1, 2 and 4 more not": lambda W: W.reset_index(drop=True),
-    "columns are not told apart": lambda W: W[["age", "age", "weight", "dose"]],
-    "rows are not told apart": lambda W: pd.concat([W.iloc[1:], W]),
-}
-
-
-@pytest.mark.parametrize(("message", "change"), BAD.items())
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "alignment"))
 @each_form
-def test_other_names_are_refused_everywhere(message, change, form):
-    given = form(change(FRAME))
+def test_other_names_are_refused_everywhere(line, message, form):
+    given = form(eval(line))
     for call in (
         lambda: po.certify(OBJECTIVE, given),
         lambda: OBJECTIVE.value(given),
