@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
@@ -37,40 +38,14 @@ def holding(bad):
     return table
 
 
-INFINITE = r"1 of 16 values are (not fin|infin)ite; .*index \(1, 2\)"
 DATES = np.zeros((4, 4), dtype="datetime64[s]")
-ODD = [
-    (holding(np.inf), INFINITE),
-    (holding(-np.inf), INFINITE),
-    (np.zeros((0, 3)), "the array is empty"),
-    (np.zeros((3, 0)), "the array is empty"),
-    (np.zeros((0, 0)), "the array is empty"),
-    (np.ones(3), "expected 2 dimensions"),
-    (np.ones((2, 2, 2)), "expected 2 dimensions"),
-    (1.0, "expected 2 dimensions"),
-    ([["a", "b"], ["c", "d"]], "expected numbers"),
-    (pd.DataFrame({"a": ["x", "y"]}), "expected numbers"),
-    ([[1, 2], [3]], "expected numbers"),
-    ([[1j]], "expected numbers"),
-    (TABLE + 1j, "expected numbers, got complex ones"),
-    (pd.DataFrame(TABLE + 1j), "expected numbers, got complex ones"),
-    ((TABLE + 1j).tolist(), "expected numbers, got complex ones"),
-    (np.ma.masked_less(TABLE, 1.0), "expected numbers, got masked ones; fill them"),
-    (DATES, "expected numbers, got dates"),
-    (pd.DataFrame(DATES), "expected numbers, got dates"),
-    (DATES - DATES, "expected numbers, got lengths of time"),
-    (
-        np.full((4, 4), 10**400, dtype=object),
-        "expected numbers, got int too large to convert to float",
-    ),
-]
 
 
 @pytest.mark.parametrize(("what", "make"), TABLES.values(), ids=TABLES)
 def test_tables_that_are_none_are_refused_by_name(what, make):
-    for table, message in ODD:
-        with pytest.raises(InvalidInput, match=f"^{what}: {message}"):
-            make(table)
+    for line, said in refusals(__file__, "tables"):
+        with pytest.raises(InvalidInput, match=f"^{what}: {said}"):
+            make(eval(line))
 
 
 DISTANCES = {"gaussian_graph", "threshold_graph", "knn_graph", "correlation_graph"}
@@ -102,45 +77,12 @@ WIDE = po.Smoothness(po.chain_graph(D + 1))
 TURNED = [pd.DataFrame(np.eye(3), columns=list(names)) for names in ("abc", "cab")]
 NAMED = po.GradientMatching(TURNED[0]) + po.FunctionMatching(TURNED[1], np.ones(3))
 EMPTY = po.graph_from_matrix(np.zeros((N, N)))
-REFUSED = [
-    (
-        "gradient_matching has 6 points and pairwise_robustness has 7",
-        lambda: po.solve(gradient + LONG),
-    ),
-    (
-        "gradient_matching has 3 features and smoothness has 4",
-        lambda: po.solve(gradient + 0.0 * WIDE),
-    ),
-    ("6 points and .* 7", lambda: po.solve(1.0 * gradient, subject_to=[LONG <= 1])),
-    ("features have other names, or another order", lambda: po.solve(NAMED)),
-    ("no loss of this objective tells", lambda: po.solve(1.0 * sparsity)),
-    ("tells the number of features", lambda: po.solve(1.0 * robustness)),
-    ("lengthscale: all points coincide", lambda: po.gaussian_graph(G[:1])),
-    ("lengthscale: all points coincide", lambda: po.gaussian_graph(SAME)),
-    ("lengthscale", lambda: po.knn_graph(SAME, 1, weights="gaussian")),
-    ("n_neighbors: expected fewer than the 1", lambda: po.knn_graph(G[:1], 1)),
-    ("positive definite", lambda: po.KernelRobustness(TWO)),
-    ("graph: has no edges", lambda: po.MaxDifferenceRobustness(EMPTY)),
-    ("weights: all are zero", lambda: po.solve(0.0 * gradient + 0.0 * sparsity)),
-    *(
-        (f"expected a finite number >= 0, got {w}", lambda w=w: w * sparsity)
-        for w in (-1.0, np.nan, np.inf)
-    ),
-    *(
-        (f"^sparsity: expected a finite number >= 0, got {w}", lambda w=w: swept(w))
-        for w in (-1.0, np.nan, np.inf)
-    ),
-]
 
 
-def swept(weight):
-    po.sweep(gradient + sparsity, {"sparsity": [1.0, weight]})
-
-
-@pytest.mark.parametrize(("message", "call"), REFUSED)
-def test_what_cannot_be_is_refused_by_name(message, call):
-    with pytest.raises(InvalidInput, match=message):
-        call()
+@pytest.mark.parametrize(("line", "said"), refusals(__file__, "programs"))
+def test_what_cannot_be_is_refused_by_name(line, said):
+    with pytest.raises(InvalidInput, match=said):
+        eval(line)
 
 
 # ---- small and degenerate data

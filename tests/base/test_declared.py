@@ -28,6 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as arrays_of
 from numpy.typing import NDArray
+from refusals import refusals
 
 from propopt.base.arrays import Array
 from propopt.base.declared import Declared, Lazy, left, stored
@@ -133,24 +134,10 @@ def test_copies_have_the_fields_and_nobody_writes_to_them(again, path):
     assert again.W is made.W  # sealed: trusted, and not copied
 
 
-REFUSED = {
-    "W: expected 2 dimensions": {"W": np.ones(3)},
-    "W: 6 of 6 values are not finite": {"W": np.full((3, 2), np.nan)},
-    "W: expected numbers, got": {"W": "text"},
-    "errors: expected numbers >= 0, got -1.0": {"errors": -np.ones((3, 2))},
-    r"errors: expected shape \(3, 2\), got \(2, 2\)": {"errors": np.ones((2, 2))},
-    r"orders: expected shape \(3, 1\), got \(3, 2\)": {"orders": np.ones((3, 2))},
-    "signs: expected numbers from -1 to 1, got 2": {
-        "signs": np.full((3, 2), 2, np.int8)
-    },
-    "signs: expected integers": {"signs": np.full((3, 2), 0.5)},
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_arrays_that_are_none_are_refused_at_once(message):
-    with pytest.raises(InvalidInput, match=message):
-        whole(**REFUSED[message])
+@pytest.mark.parametrize(("line", "said"), refusals(__file__, "whole"))
+def test_arrays_that_are_none_are_refused_at_once(line, said):
+    with pytest.raises(InvalidInput, match=said):
+        eval(line)
 
 
 def test_a_lazy_value_is_computed_once_when_read_and_checked_then():
@@ -171,25 +158,10 @@ def test_a_lazy_value_is_computed_once_when_read_and_checked_then():
     assert (vars(pickled)["later"] == 1.0).all()
 
 
-UNSAVED = {
-    "count: expected an integer >= 1, got 0": {"count": 0},
-    "names: expected a list, each text": {"names": ()},
-    "names.*expected text": {"names": ("\ud800",)},
-    "weights.x: expected a finite number >= 0": {"weights": {"x": math.inf}},
-    "parts.0.share: expected a finite number from 0 to 1": {
-        "parts": (Part(share=1.001, numbers=np.ones(1)),)
-    },
-    "names: more than rows": {"names": tuple("abcd")},
-    "setting: expected .*, got": {"setting": [1]},
-    # a number that no float can be
-    "plain.price: expected a number": {"plain": Plain("about", 10**400)},
-}
-
-
-@pytest.mark.parametrize("message", UNSAVED)
-def test_saving_refuses_what_could_not_be_loaded(message, tmp_path):
-    with pytest.raises(InvalidInput, match=f"cannot be saved: {message}"):
-        whole(**UNSAVED[message]).save(tmp_path / "odd.npz")
+@pytest.mark.parametrize(("fields", "said"), refusals(__file__, "saving"))
+def test_saving_refuses_what_could_not_be_loaded(fields, said, tmp_path):
+    with pytest.raises(InvalidInput, match=f"cannot be saved: {said}"):
+        whole(**eval(fields)).save(tmp_path / "odd.npz")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -268,28 +240,10 @@ def without(key):
     return forge
 
 
-ODD = {
-    r"it has no W": without("W"),
-    r"it also has the array 'more'": arrays(more=np.ones(2)),
-    r"W: expected numbers.*got float32": arrays(W=np.ones((3, 2), np.float32)),
-    r"orders: expected shape \(3, 1\)": arrays(orders=np.ones((3, 3))),
-    r"ragged: expected as many": arrays(ragged__sizes=np.array([2, 0, 2])),
-    r"ragged.sizes: expected int.* >= 0": arrays(ragged__sizes=np.array([4, -2, 1])),
-    r"names: more than rows": header(names=list("abcd")),
-    r"its header has no count": without("count"),
-    r"its header has also more": header(more=1),
-    r"plain: expected the fields of Plain": header(plain=[1]),
-    r"plain.kind: expected 'about' or 'at most', got 'x'": header(
-        plain={"kind": "x", "price": 1.0}
-    ),
-    r"its header has no parts.1.share": header(parts=[{"share": 0.1}, {}]),
-}
-
-
-@pytest.mark.parametrize("message", ODD)
-def test_what_no_such_object_has_is_named(message, path):
-    write(path, signed(ODD[message](members_of(path))))
-    with pytest.raises(InvalidInput, match=f"whole.npz: not a saved test: .*{message}"):
+@pytest.mark.parametrize(("forge", "said"), refusals(__file__, "forged"))
+def test_what_no_such_object_has_is_named(forge, said, path):
+    write(path, signed(eval(forge)(members_of(path))))
+    with pytest.raises(InvalidInput, match=f"whole.npz: not a saved test: .*{said}"):
         Whole.load(path)
 
 
@@ -410,21 +364,12 @@ def test_records_are_saved_field_by_field(rows):
     assert len(members_of(path)) == 5  # however many rows there are
 
 
-FORGED_ROWS = {
-    "rows.place.at: expected numbers >= 0": {"at": np.array([0.0, -1.0, 1.0])},
-    "rows.place.at: 1 of 3 values are not finite": {"at": np.array([0.0, np.nan, 1.0])},
-    "rows.place.at.sizes: expected integers >= 0": {"at.sizes": np.array([1, -1, 3])},
-    "rows.place.at: expected as many": {"at.sizes": np.array([1, 1, 2])},
-    "rows.place: expected as many of each field": {"at.sizes": np.array([1, 2])},
-}
-
-
-@pytest.mark.parametrize("message", FORGED_ROWS)
-def test_columns_of_records_are_checked(rows, message):
+@pytest.mark.parametrize(("fields", "said"), refusals(__file__, "rows"))
+def test_columns_of_records_are_checked(rows, fields, said):
     _, path = rows
-    forged = {f"rows.place.{k}.npy": npy(x) for k, x in FORGED_ROWS[message].items()}
+    forged = {f"rows.place.{k}.npy": npy(x) for k, x in eval(fields).items()}
     write(path, signed(members_of(path) | forged))
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises(InvalidInput, match=said):
         Rows.load(path)
 
 
