@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from reproduction import paper
+from reproduction import FILE, paper
 from rich.table import Table
 
 import propopt as po
@@ -163,19 +163,6 @@ def test_pictures_show_names_as_text(explanation, name):
     assert_harmless(shown)
     assert "[bold]:smile: $x$" in shown
     assert name not in ("row", "heatmap", "comparison") or "$b$" in shown
-
-
-FILE = """\
-data: {grid: {low: -5, high: 5, per_dimension: 12, dimensions: 1}}
-function: {name: power, degree: 3}
-objective:
-  gradient_matching: 1
-  pairwise_robustness: {graph: {kind: gaussian, lengthscale: 1}}
-sweep: {pairwise_robustness: [0.1, 1, 10]}
-baselines:
-  - {method: gradient}
-  - {method: smoothgrad, scale: [0.5, 1, 2], n_samples: 50}
-"""
 
 
 def test_panels_are_named_as_text(tmp_path):

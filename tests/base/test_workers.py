@@ -131,7 +131,6 @@ SLEEPERS = """\
 import os, sys, time
 from pathlib import Path
 import numpy as np, propopt as po
-from papers.engine.run import panel_results
 from propopt.solvers import Solver
 
 class Sleeper(Solver):
@@ -143,27 +142,19 @@ class Sleeper(Solver):
     def refusal(self, program):
         return None
 
-    def run(self):
+    def prepare(self, program):
         (self.folder / str(os.getpid())).touch()
         time.sleep(300)
 
-    def prepare(self, program):
-        self.run()
-
-what, folder = sys.argv[1:]
-sleeper = Sleeper(folder)
-if what == "sweep":
-    objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
-    po.sweep(objective, {"sparsity": np.arange(1, 10)}, solver=sleeper, n_jobs=2)
-else:
-    list(panel_results([sleeper, sleeper], 2))
+objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+sleeper = Sleeper(sys.argv[1])
+po.sweep(objective, {"sparsity": np.arange(1, 10)}, solver=sleeper, n_jobs=2)
 """
 
 
 @posix
-@pytest.mark.parametrize("what", ["sweep", "reproduce"])
-def test_workers_end_with_a_parent_that_is_killed(tmp_path, what):
-    with started(SLEEPERS, what, tmp_path) as run:
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    with started(SLEEPERS, tmp_path) as run:
         wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
         workers = [psutil.Process(int(path.name)) for path in tmp_path.iterdir()]
         assert not any(map(gone, workers))

@@ -53,13 +53,6 @@ def optimum(place=1):
 # ---- of every panel
 
 
-@pytest.mark.parametrize("statement", statements.EVERYWHERE)
-def test_invariants_hold_for_a_true_sweep(statement):
-    result = statement(solved())
-    assert result.holds
-    assert isinstance(result, Invariant)
-
-
 def at_optimum(factor=1.0, **losses):
     """A baseline with the losses of an optimum, times a factor, or other ones."""
     return with_baseline(solved(), losses=times(factor, optimum().losses) | losses)

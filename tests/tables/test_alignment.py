@@ -14,7 +14,7 @@ from refusals import refusals
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require
-from propopt.tables.frames import Labels, order_of
+from propopt.tables.frames import Labels
 
 
 NAMES, ROWS = ["age", "dose", "weight"], list("pqrstuv")
@@ -145,12 +145,6 @@ def test_without_names_position_decides(rng):
     names = ["attributions", "labels", "feature_names"]
     own = pd.DataFrame(rng.normal(size=(4, 3)), columns=names)
     assert po.GradientMatching(own).value(own[names[::-1]]) == 0.0
-
-
-def test_the_order_is_where_each_wanted_name_stands():
-    assert list(order_of(("c", "a", "b"), ("a", "b", "c"), "W", "X")) == [1, 2, 0]
-    for given in (("a", "b"), None, ("a", "a")):
-        assert order_of(given, given or ("a", "b"), "W", "X") is None
 
 
 @pytest.mark.parametrize(

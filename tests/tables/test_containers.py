@@ -230,20 +230,6 @@ def xgboost():
     return pytest.importorskip("xgboost")
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_a_native_booster_of_xgboost_is_explained_as_its_estimator(xgboost, named):
-    table = X if named else X.to_numpy()
-    settings = {"max_depth": 2, "learning_rate": 0.3, "base_score": 0.5}
-    estimator = xgboost.XGBRegressor(n_estimators=10, **settings).fit(table, X["age"])
-    booster = xgboost.train(settings, xgboost.DMatrix(table, X["age"]), 10)
-    result, expected = (po.explain(model, table) for model in (booster, estimator))
-    np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-6)
-    assert po.wrap(booster).piecewise_constant
-    assert list(po.explain(booster, X.to_numpy()).to_frame().columns) == (
-        list(X.columns) if named else ["x0", "x1", "x2"]
-    )
-
-
 def test_a_linear_booster_has_slopes(xgboost):
     matrix = xgboost.DMatrix(X, 2 * X["age"] - X["dose"])
     booster = xgboost.train(

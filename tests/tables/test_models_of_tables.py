@@ -24,7 +24,6 @@ from propopt.base.resources import Budget, Calls
 from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
 from propopt.functions import models
 from propopt.functions.jumps import FEWEST
-from propopt.laws import perturbations
 from propopt.tables.frames import Labels
 
 
@@ -515,14 +514,6 @@ def test_categories_that_a_table_never_has_and_those_that_all_rows_have():
     for explainer in (Gradient(), Lime(scale=0.5, n_samples=100), weighted):
         result = explainer.explain(of_small(additive, table), table[:3])
         assert_array_equal(result.attributions[:, 1], 0)
-
-
-@pytest.mark.parametrize("explainer", [IN_A_BALL, RELATIVE])
-def test_points_are_explained_alike_in_small_blocks(explainer, monkeypatch):
-    whole = explainer.explain(SIMPLE, SMALL[:6]).attributions
-    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 50))
-    for n in (6, 2):
-        assert_allclose(explainer.explain(SIMPLE, SMALL[:n]).attributions, whole[:n])
 
 
 def test_shap_replaces_whole_categories_and_leaves_them_in_slopes():
