@@ -101,14 +101,6 @@ def test_one_point_and_one_feature_are_explained_by_their_gradients():
     assert po.correlation_graph(G[:, :1]).n_edges == 0
 
 
-def test_gradients_of_zero_are_explained_by_zero():
-    zero = po.GradientMatching(np.zeros((N, D)))
-    for objective in (zero + robustness, zero + sparsity, zero + robustness + sparsity):
-        best = po.solve(objective)
-        np.testing.assert_array_equal(best.attributions, np.zeros((N, D)))
-        assert best.certificate.holds(0.0)
-
-
 # ---- weights
 
 
@@ -157,9 +149,11 @@ TOO_LARGE = {
 @pytest.mark.usefixtures("small_machine")
 def test_what_is_too_large_is_refused_with_the_figure_before_it_is_made(name):
     figure, call = TOO_LARGE[name]
+    with pytest.raises(Refused, match=rf"about {figure} and 1\.0 MiB are free"):
+        call()  # what is imported is not counted
     tracemalloc.start()
     try:
-        with pytest.raises(Refused, match=rf"about {figure} and 1\.0 MiB are free"):
+        with pytest.raises(Refused):
             call()
         _, peak = tracemalloc.get_traced_memory()
     finally:

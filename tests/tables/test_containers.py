@@ -230,17 +230,6 @@ def xgboost():
     return pytest.importorskip("xgboost")
 
 
-def test_a_linear_booster_has_slopes(xgboost):
-    matrix = xgboost.DMatrix(X, 2 * X["age"] - X["dose"])
-    booster = xgboost.train(
-        {"booster": "gblinear", "lambda": 0.0, "updater": "coord_descent"}, matrix, 300
-    )
-    function = po.wrap(booster)
-    assert not function.piecewise_constant
-    slopes = np.broadcast_to([0, 2, -1], X.shape)
-    np.testing.assert_allclose(function.gradient(X), slopes, atol=2e-3)
-
-
 def test_a_booster_of_several_classes_needs_a_target(xgboost):
     matrix = xgboost.DMatrix(X, np.arange(30) % 3)
     booster = xgboost.train({"objective": "multi:softprob", "num_class": 3}, matrix, 3)
