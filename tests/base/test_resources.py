@@ -145,6 +145,32 @@ def peak_of(make):
         tracemalloc.stop()
 
 
+LINE = np.linspace(0, 1, 30_000)[:, None]
+CHAIN = po.PairwiseRobustness(po.chain_graph(3_000))
+LARGE = po.GradientMatching(np.ones((3_000, 2))) + CHAIN
+TOO_LARGE = {
+    "gaussian": (r"20\.1 GiB", lambda: po.gaussian_graph(LINE, 1.0)),
+    "complete": (r"20\.1 GiB", lambda: po.complete_graph(30_000)),
+    **{
+        solver: (r"\d{2,3}\.\d MiB", lambda solver=solver: po.solve(LARGE, solver))
+        for solver in ("conic", "CLARABEL", "spectral")
+    },
+}
+
+
+@pytest.mark.parametrize(("figure", "call"), TOO_LARGE.values(), ids=TOO_LARGE)
+@pytest.mark.usefixtures("small_machine")
+def test_what_is_too_large_is_refused_before_it_is_made(figure, call):
+    def refuse():
+        with pytest.raises(Refused, match=rf"about {figure} and 1\.0 MiB are free"):
+            call()
+
+    assert peak_of(refuse)[1] < 8 * 3_000**2 / 10
+    points = LINE[::10]  # sparse graphs are made nevertheless
+    assert po.gaussian_graph(points, 1e-4, cutoff=0.1).n_edges < 3_000
+    assert po.knn_graph(points, 2).n_edges < 9_000
+
+
 @pytest.mark.parametrize("dimensions", [63, 10**9])
 def test_a_grid_of_too_many_points_is_refused_before_they_are_counted(dimensions):
     with pytest.raises(InvalidInput, match=f"2\\^{dimensions} points are too many"):
