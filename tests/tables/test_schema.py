@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refusals
+from refusal_lines import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
