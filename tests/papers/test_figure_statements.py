@@ -22,7 +22,6 @@ from reproduction import (
 )
 
 from papers.engine import Claim, Invariant, statements
-from papers.engine.panels import Panel
 from papers.properties import cubic, held_out, induction
 from papers.properties.fig2 import zero_where_theory_says
 from papers.properties.fig3 import matches_where_no_worse
@@ -422,24 +421,6 @@ def test_statements_are_decided_by_medians_and_invariants_by_every_draw():
     counts, gaps, least, most = curves["subset"]
     assert counts.tolist() == list(COUNTS)
     assert (gaps[-1], least[-1], most[-1]) == pytest.approx((0.5, 0.002, 0.5))
-
-
-def test_a_panel_is_drawn_anew_for_each_seed(tmp_path):
-    file = tmp_path / "later.yaml"
-    file.write_text(INDUCTIVE, encoding="utf-8")
-    observed = []
-
-    def statement(result):
-        observed.extend(np.asarray(one.problem.points) for one in result.draws)
-        return induction.falls(result)
-
-    plain = Panel(column="x³", row="", problem=file, statements=(statement,))
-    result = replace(plain, seeds=(1, 0, 2)).run().findings[0]
-    assert result.note.endswith("over 4 draws")
-    first, other, same, another = observed
-    np.testing.assert_array_equal(first, same)
-    assert not np.isclose(first, other).any()
-    assert not np.isclose(other, another).any()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is refused, in files of text: ``line of Python => what is said``, by sections."""
+"""What is refused, in files of text: ``Python => what is said``, by sections."""
 
 from __future__ import annotations
 
