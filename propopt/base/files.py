@@ -38,18 +38,14 @@ from propopt.base.errors import InvalidInput, Unwritten
 
 def writable_folder(folder: str | Path) -> Path:
     """The folder, made; refused before any work if nothing can be written there."""
-    place = Path(folder)
+    place, work = Path(folder), "make"
     try:
         place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(
-            f"output: cannot make the folder {place}: {_reason(error)}"
-        ) from None
-    try:
+        work = "write to"
         _draft(place / "draft").unlink()
     except OSError as error:
         raise InvalidInput(
-            f"output: cannot write to the folder {place}: {_reason(error)}"
+            f"output: cannot {work} the folder {place}: {_reason(error)}"
         ) from None
     return place
 
