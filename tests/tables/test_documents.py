@@ -13,7 +13,7 @@ import pytest
 from odd_texts import MANY_WORDS, ODD_TEXTS
 from refusal_lines import refusals
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-from word_rules import PACKAGE_FILLER, EachOccurrence
+from word_rules import EachOccurrence
 
 import propopt as po
 from propopt.base import resources
@@ -99,13 +99,6 @@ def test_places_are_those_in_the_text_as_it_is_written(text, accents, places):
     rule = VectoriserWords(strip_accents="unicode", token_pattern=r"\w+")
     known = [(0, 1, "a"), (2, 3, "1 2"), (4, 5, "b")]
     assert [tuple(place) for place in rule.find("a ½ b")] == known
-
-
-def test_each_occurrence_is_a_word_of_its_own():
-    document = Document.of("no, No no", EachOccurrence(PatternWords()))
-    assert document.words == ("no", "No", "no[2]")
-    assert document.counts.tolist() == [1, 1, 1]
-    assert document.without([0, 1, 1]) == f"{PACKAGE_FILLER}, No no"
 
 
 @pytest.mark.parametrize("bow", [True, False])
