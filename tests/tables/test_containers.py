@@ -222,23 +222,6 @@ def test_missing_numbers_among_objects_are_missing():
     np.testing.assert_array_equal(result, po.explain(model, X).attributions)
 
 
-# boosters
-
-
-@pytest.fixture
-def xgboost():
-    return pytest.importorskip("xgboost")
-
-
-def test_a_booster_of_several_classes_needs_a_target(xgboost):
-    matrix = xgboost.DMatrix(X, np.arange(30) % 3)
-    booster = xgboost.train({"objective": "multi:softprob", "num_class": 3}, matrix, 3)
-    with pytest.raises(InvalidInput, match="target: the model has 3 outputs"):
-        po.wrap(booster).value(X)
-    values = [po.wrap(booster, target=k).value(X) for k in range(3)]
-    np.testing.assert_allclose(sum(values), 1.0, rtol=1e-6)
-
-
 def test_integers_of_128_bits_are_numbers():
     table = pl.DataFrame({"a": [2, 1], "b": [0.5, 1.5]}).cast({"a": pl.Int128})
     assert po.GradientMatching(table).value([[2, 0.5], [1, 1.5]]) == 0.0
