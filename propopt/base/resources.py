@@ -56,9 +56,8 @@ CHOSEN_BY = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def few_threads(n_points: int) -> AbstractContextManager[object]:
     """One thread of BLAS and OpenMP for small tables and matrices.
 
-    More gain little there, and lose much where the machine is busy: they wait for each
-    other at every product, and at every call of a model (measured: 20 and 300 times
-    slower).
+    On a busy machine more wait for each other at every product, and at every call of a
+    model (measured: 20 and 300 times slower).
     """
     if n_points > ONE_THREAD:
         return nullcontext()

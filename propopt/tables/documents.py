@@ -18,9 +18,6 @@ accents                one written as a character of its own is in no word, and 
 ``İ``, final sigma     lower case as Python has it; places are those in the text
 no blanks              one word, as of Chinese; a rule of one's own may know better
 =====================  =============================================================
-
-A text schema as JSON, and back: its documents as they are, and the rule of words.
-Halves of characters, NUL and all else that a text may hold are escaped by JSON itself.
 """
 
 from __future__ import annotations
