@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # before NumPy loads its BLAS
 
 import numpy as np  # noqa: E402  # the lines above have to come first
+import psutil  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
@@ -29,3 +31,10 @@ def rng() -> np.random.Generator:
 def out(tmp_path):
     """A folder for what a command writes."""
     return tmp_path / "out"
+
+
+@pytest.fixture
+def small_machine(monkeypatch):
+    """A machine with one mebibyte of free memory."""
+    free = SimpleNamespace(available=2**20)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)

@@ -1,17 +1,14 @@
-"""Bad input has one clear error or a documented behaviour, and takes no memory."""
+"""Bad input has one clear error or a documented behaviour."""
 
 from __future__ import annotations
 
-import tracemalloc
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
+from refusal_lines import refusals
 
 import propopt as po
-from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
+from propopt.base.errors import InvalidInput, TrivialObjectiveWarning
 
 
 N, D = 6, 3
@@ -39,40 +36,14 @@ def holding(bad):
     return table
 
 
-INFINITE = r"1 of 16 values are (not fin|infin)ite; .*index \(1, 2\)"
 DATES = np.zeros((4, 4), dtype="datetime64[s]")
-ODD = [
-    (holding(np.inf), INFINITE),
-    (holding(-np.inf), INFINITE),
-    (np.zeros((0, 3)), "the array is empty"),
-    (np.zeros((3, 0)), "the array is empty"),
-    (np.zeros((0, 0)), "the array is empty"),
-    (np.ones(3), "expected 2 dimensions"),
-    (np.ones((2, 2, 2)), "expected 2 dimensions"),
-    (1.0, "expected 2 dimensions"),
-    ([["a", "b"], ["c", "d"]], "expected numbers"),
-    (pd.DataFrame({"a": ["x", "y"]}), "expected numbers"),
-    ([[1, 2], [3]], "expected numbers"),
-    ([[1j]], "expected numbers"),
-    (TABLE + 1j, "expected numbers, got complex ones"),
-    (pd.DataFrame(TABLE + 1j), "expected numbers, got complex ones"),
-    ((TABLE + 1j).tolist(), "expected numbers, got complex ones"),
-    (np.ma.masked_less(TABLE, 1.0), "expected numbers, got masked ones; fill them"),
-    (DATES, "expected numbers, got dates"),
-    (pd.DataFrame(DATES), "expected numbers, got dates"),
-    (DATES - DATES, "expected numbers, got lengths of time"),
-    (
-        np.full((4, 4), 10**400, dtype=object),
-        "expected numbers, got int too large to convert to float",
-    ),
-]
 
 
 @pytest.mark.parametrize(("what", "make"), TABLES.values(), ids=TABLES)
 def test_tables_that_are_none_are_refused_by_name(what, make):
-    for table, message in ODD:
-        with pytest.raises(InvalidInput, match=f"^{what}: {message}"):
-            make(table)
+    for line, said in refusals(__file__, "tables"):
+        with pytest.raises(InvalidInput, match=f"^{what}: {said}"):
+            make(eval(line))
 
 
 DISTANCES = {"gaussian_graph", "threshold_graph", "knn_graph", "correlation_graph"}
@@ -104,45 +75,12 @@ WIDE = po.Smoothness(po.chain_graph(D + 1))
 TURNED = [pd.DataFrame(np.eye(3), columns=list(names)) for names in ("abc", "cab")]
 NAMED = po.GradientMatching(TURNED[0]) + po.FunctionMatching(TURNED[1], np.ones(3))
 EMPTY = po.graph_from_matrix(np.zeros((N, N)))
-REFUSED = [
-    (
-        "gradient_matching has 6 points and pairwise_robustness has 7",
-        lambda: po.solve(gradient + LONG),
-    ),
-    (
-        "gradient_matching has 3 features and smoothness has 4",
-        lambda: po.solve(gradient + 0.0 * WIDE),
-    ),
-    ("6 points and .* 7", lambda: po.solve(1.0 * gradient, subject_to=[LONG <= 1])),
-    ("features have other names, or another order", lambda: po.solve(NAMED)),
-    ("no loss of this objective tells", lambda: po.solve(1.0 * sparsity)),
-    ("tells the number of features", lambda: po.solve(1.0 * robustness)),
-    ("lengthscale: all points coincide", lambda: po.gaussian_graph(G[:1])),
-    ("lengthscale: all points coincide", lambda: po.gaussian_graph(SAME)),
-    ("lengthscale", lambda: po.knn_graph(SAME, 1, weights="gaussian")),
-    ("n_neighbors: expected fewer than the 1", lambda: po.knn_graph(G[:1], 1)),
-    ("positive definite", lambda: po.KernelRobustness(TWO)),
-    ("graph: has no edges", lambda: po.MaxDifferenceRobustness(EMPTY)),
-    ("weights: all are zero", lambda: po.solve(0.0 * gradient + 0.0 * sparsity)),
-    *(
-        (f"expected a finite number >= 0, got {w}", lambda w=w: w * sparsity)
-        for w in (-1.0, np.nan, np.inf)
-    ),
-    *(
-        (f"^sparsity: expected a finite number >= 0, got {w}", lambda w=w: swept(w))
-        for w in (-1.0, np.nan, np.inf)
-    ),
-]
 
 
-def swept(weight):
-    po.sweep(gradient + sparsity, {"sparsity": [1.0, weight]})
-
-
-@pytest.mark.parametrize(("message", "call"), REFUSED)
-def test_what_cannot_be_is_refused_by_name(message, call):
-    with pytest.raises(InvalidInput, match=message):
-        call()
+@pytest.mark.parametrize(("line", "said"), refusals(__file__, "programs"))
+def test_what_cannot_be_is_refused_by_name(line, said):
+    with pytest.raises(InvalidInput, match=said):
+        eval(line)
 
 
 # ---- small and degenerate data
@@ -159,29 +97,6 @@ def test_one_point_and_one_feature_are_explained_by_their_gradients():
         best = po.solve(column + po.Smoothness(graph)).attributions
         np.testing.assert_allclose(best, same, atol=1e-12)
     assert po.correlation_graph(G[:, :1]).n_edges == 0
-
-
-def test_parts_of_a_graph_have_means_of_their_own():
-    assert po.gaussian_graph(SAME, 1.0).n_edges == 3  # of points that coincide
-    near = po.gaussian_graph(np.array([[0.0], [0.0], [1.0]]), 1.0)
-    stiff = po.GradientMatching([[1.0], [3.0], [5.0]]) + 1e6 * po.PairwiseRobustness(
-        near
-    )
-    best = po.solve(stiff).attributions
-    assert best[0, 0] == pytest.approx(best[1, 0], abs=1e-5)
-    apart = po.PairwiseRobustness(po.group_graph([0, 0, 0, 1, 1, 1]))
-    best = po.solve(gradient + 1e6 * apart).attributions
-    for part in (slice(0, 3), slice(3, None)):
-        mean = np.tile(G[part].mean(axis=0), (3, 1))
-        np.testing.assert_allclose(best[part], mean, atol=1e-5)
-
-
-def test_gradients_of_zero_are_explained_by_zero():
-    zero = po.GradientMatching(np.zeros((N, D)))
-    for objective in (zero + robustness, zero + sparsity, zero + robustness + sparsity):
-        best = po.solve(objective)
-        np.testing.assert_array_equal(best.attributions, np.zeros((N, D)))
-        assert best.certificate.holds(0.0)
 
 
 # ---- weights
@@ -210,50 +125,3 @@ def test_objective_without_faithfulness_warns_and_gives_zeros(objective):
         best = po.solve(objective)
     np.testing.assert_array_equal(best.attributions, np.zeros((N, D)))
     assert best.certificate.holds(0.0)
-
-
-def test_faithfulness_may_be_a_bound():
-    bound = gradient <= 0.5 * gradient.value(np.zeros((N, D)))
-    best = po.solve(1.0 * sparsity, subject_to=[bound])
-    assert best.certificate.holds(1e-6)
-    assert np.abs(best.attributions).max() > 0.1
-
-
-# ---- memory
-
-
-@pytest.fixture
-def small_machine(monkeypatch):
-    """A machine with one mebibyte of free memory."""
-    free = SimpleNamespace(available=2**20)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
-
-
-LINE = np.linspace(0, 1, 30_000)[:, None]
-CHAIN = po.PairwiseRobustness(po.chain_graph(3_000))
-LARGE = po.GradientMatching(np.ones((3_000, 2))) + CHAIN
-TOO_LARGE = {
-    "gaussian": (r"20\.1 GiB", lambda: po.gaussian_graph(LINE, 1.0)),
-    "complete": (r"20\.1 GiB", lambda: po.complete_graph(30_000)),
-    **{
-        solver: (r"\d{2,3}\.\d MiB", lambda solver=solver: po.solve(LARGE, solver))
-        for solver in ("conic", "CLARABEL", "spectral")
-    },
-}
-
-
-@pytest.mark.parametrize("name", TOO_LARGE)
-@pytest.mark.usefixtures("small_machine")
-def test_what_is_too_large_is_refused_with_the_figure_before_it_is_made(name):
-    figure, call = TOO_LARGE[name]
-    tracemalloc.start()
-    try:
-        with pytest.raises(Refused, match=rf"about {figure} and 1\.0 MiB are free"):
-            call()
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 8 * 3_000**2 / 10
-    points = LINE[::10]  # sparse graphs are made nevertheless
-    assert po.gaussian_graph(points, 1e-4, cutoff=0.1).n_edges < 3_000
-    assert po.knn_graph(points, 2).n_edges < 9_000

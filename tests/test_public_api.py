@@ -281,17 +281,16 @@ UNUSED = {
 """What explaining a table has no use for: it draws nothing and needs no cones."""
 
 
-@pytest.mark.parametrize("model", ["LogisticRegression()", "RandomForestClassifier(5)"])
-def test_explaining_a_table_imports_what_it_uses(model):
+def test_explaining_a_table_imports_what_it_uses():
     code = (
         "import sys, json, propopt as po\n"
         "from sklearn.datasets import load_iris\n"
         "from sklearn.ensemble import RandomForestClassifier\n"
         "from sklearn.linear_model import LogisticRegression\n"
         "X, y = load_iris(return_X_y=True, as_frame=True)\n"
-        f"model = {model}.fit(X / X.std(), y == 1)\n"
-        "best = po.explain(model, X.iloc[::5] / X.std())\n"
-        "print(json.dumps([best.gap, sorted(sys.modules)]))"
+        "gaps = [po.explain(m.fit(X / X.std(), y == 1), X.iloc[::5] / X.std()).gap\n"
+        "        for m in (LogisticRegression(), RandomForestClassifier(5))]\n"
+        "print(json.dumps([max(gaps), sorted(sys.modules)]))"
     )
     gap, modules = json.loads(_python(code))
     assert gap < 1e-6

@@ -78,10 +78,6 @@ class Bounds:
     halves: bool = False  # text may have half a surrogate pair, as people write it
     by_column: bool = False  # records are saved field by field
 
-    def of_numbers(self) -> Bounds:
-        """The same for each number of a mapping or list."""
-        return dataclasses.replace(self, axes=None, nonempty=False)
-
 
 _SAID: Final = "propopt"
 _LEFT: Final = object()
@@ -332,9 +328,8 @@ def _many(part: FieldPart, length: int | None, bounds: Bounds) -> FieldPart:
         own = part.unpacked
         return tuple([own(x, f"{name}.{k}", arrays) for k, x in enumerate(plain)])
 
-    if part.in_header:
-        return FieldPart(words, unpacked, packed, checked)
-    return _ragged(part, FieldPart(words, unpacked, packed, checked))
+    many = FieldPart(words, unpacked, packed, checked)
+    return many if part.in_header else _ragged(part, many)
 
 
 def _ragged(part: FieldPart, many: FieldPart) -> FieldPart:
@@ -534,10 +529,7 @@ def _instance(cls: Any, words: str) -> Callable[[Any, str], Any]:
 
 
 def _own_way(cls: Any) -> FieldPart:
-    """An object that says itself how it stands in a file, as schemas of tables do.
-
-    It has ``packed_into(arrays)``, and its class ``unpacked_from(plain, arrays)``.
-    """
+    """An object with ``packed_into(arrays)`` and ``unpacked_from(plain, arrays)``."""
     words = f"what makes a {cls.__name__}"
 
     def packed(value: Any, name: str, arrays: Members) -> Any:
@@ -651,13 +643,7 @@ def _arrays_of(cls: Any) -> tuple[tuple[tuple[str, FieldPart], ...], int]:
 
 
 def part_of(hint: Any, bounds: Bounds) -> FieldPart:
-    """How a value of one type is read.
-
-    Examples
-    --------
-    >>> part_of(float | None, Bounds(low=0.0)).words
-    'a finite number >= 0 or null'
-    """
+    """How a value of one type is read."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin is not None and hasattr(origin, "__value__"):  # NDArray of newer NumPy
         return part_of(origin.__value__[inside], bounds)
@@ -668,14 +654,15 @@ def part_of(hint: Any, bounds: Bounds) -> FieldPart:
     if len(hints) > 1:  # one thing and None
         (one,) = [one for one in hints if one is not type(None)]
         return _maybe(part_of(one, bounds))
+    each = dataclasses.replace(bounds, axes=None, nonempty=False)
     if origin is tuple:
         length = None if inside[-1] is Ellipsis else len(inside)
-        part = part_of(inside[0], bounds.of_numbers())
+        part = part_of(inside[0], each)
         if bounds.by_column and part.record:
             return _columns(part.record, bounds)
         return _many(part, length, bounds)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _named(part_of(inside[1], bounds.of_numbers()))
+        return _named(part_of(inside[1], each))
     if origin is np.ndarray:
         return _numbers(get_args(inside[1])[0], bounds)
     if isinstance(hint, type) and hasattr(hint, "unpacked_from"):
@@ -782,10 +769,7 @@ class Declared:
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Header and arrays of an earlier version as this version has them.
-
-        By default what it had not is null, where that is the default.
-        """
+        """Those of an earlier version as of now: what it had not is null, if it may."""
         del version
         parts = parts_of(cls).items()
         own = {f.name for f in dataclasses.fields(cls) if f.default is None}

@@ -38,18 +38,14 @@ from propopt.base.errors import InvalidInput, Unwritten
 
 def writable_folder(folder: str | Path) -> Path:
     """The folder, made; refused before any work if nothing can be written there."""
-    place = Path(folder)
+    place, work = Path(folder), "make"
     try:
         place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(
-            f"output: cannot make the folder {place}: {_reason(error)}"
-        ) from None
-    try:
+        work = "write to"
         _draft(place / "draft").unlink()
     except OSError as error:
         raise InvalidInput(
-            f"output: cannot write to the folder {place}: {_reason(error)}"
+            f"output: cannot {work} the folder {place}: {_reason(error)}"
         ) from None
     return place
 
@@ -221,13 +217,7 @@ def _as_number(value: object) -> object:
 
 
 def digest_of(text: str, arrays: Mapping[str, Any]) -> str:
-    """SHA-256 of a header and arrays: of names, types, shapes and bytes, in order.
-
-    Examples
-    --------
-    >>> digest_of('{"a": 1}', {})[:12]
-    'f9d86028c6e0'
-    """
+    """SHA-256 of a header and arrays: of names, types, shapes and bytes, in order."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -314,11 +304,9 @@ _COMMANDS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_csv(path: str | Path, table: pd.DataFrame, *, names_of_rows: bool) -> None:
-    """Write a table, the whole file or none of it.
+    """Write a table: numbers with the fewest digits that read back to the same value.
 
-    Every number is written with the fewest digits that read back to the same value.
-    Text that a spreadsheet would take for a formula has an apostrophe before it. Names
-    of rows, where they are written, are a first column without a name.
+    Text that a spreadsheet would take for a formula has an apostrophe before it.
     """
     shown = table.copy(deep=False)
     for place in range(table.shape[1]):

@@ -90,11 +90,7 @@ class MarkedText:
 
 
 def _theme(ink: str, above: Sequence[str], below: Sequence[str]) -> dict[str, str]:
-    """Colours by the names that they have in a style sheet.
-
-    That of words on all shades; shades of positive and of negative numbers, from small
-    to large ones.
-    """
+    """Colours by name: of words on all shades, and of shades, the plainest first."""
     shades = [("a", k, colour) for k, colour in enumerate(above, start=1)]
     shades += [("b", k, colour) for k, colour in enumerate(below, start=1)]
     named = {f"--po-{sign}{level}": colour for sign, level, colour in shades}
@@ -149,8 +145,10 @@ def style_sheet(name: str) -> str:
         ";".join(f"{shade}:{colour}" for shade, colour in theme.items())
         for theme in (LIGHT, DARK)
     )
-    said_dark = ",".join(f"{where} .{name}" for where in _SAID_DARK)
-    said_light = ",".join(f"{where} .{name}" for where in _SAID_LIGHT)
+    said_dark, said_light = (
+        ",".join(f"{where.format(theme, is_light)} .{name}" for where in _SAID)
+        for theme, is_light in (("dark", "false"), ("light", "true"))
+    )
     return (
         f".{name}{{{light}}}"
         f"@media (prefers-color-scheme:dark){{.{name}{{{dark}}}}}"
@@ -158,19 +156,12 @@ def style_sheet(name: str) -> str:
     )
 
 
-_SAID_DARK: Final = (
-    'body[data-jp-theme-light="false"]',
-    "body.vscode-dark",
-    "html[theme=dark]",
-    "html[data-theme=dark]",
-    "body[data-theme=dark]",
-)
-_SAID_LIGHT: Final = (
-    'body[data-jp-theme-light="true"]',
-    "body.vscode-light",
-    "html[theme=light]",
-    "html[data-theme=light]",
-    "body[data-theme=light]",
+_SAID: Final = (
+    'body[data-jp-theme-light="{1}"]',
+    "body.vscode-{0}",
+    "html[theme={0}]",
+    "html[data-theme={0}]",
+    "body[data-theme={0}]",
 )
 
 

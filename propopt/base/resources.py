@@ -25,7 +25,6 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral
 from pathlib import Path
-from threading import Lock
 from types import ModuleType
 from typing import Any, Final, TypeAlias, TypeVar, final
 
@@ -57,13 +56,12 @@ CHOSEN_BY = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def few_threads(n_points: int) -> AbstractContextManager[object]:
     """One thread of BLAS and OpenMP for small tables and matrices.
 
-    More gain little there, and lose much where the machine is busy: they wait for each
-    other at every product, and at every call of a model (measured: 20 and 300 times
-    slower).
+    On a busy machine more wait for each other at every product, and at every call of a
+    model (measured: 20 and 300 times slower).
     """
     if n_points > ONE_THREAD:
         return nullcontext()
-    return _controller(len(sys.modules)).limit(limits=1)
+    return _controller().limit(limits=1)
 
 
 @contextmanager
@@ -73,39 +71,22 @@ def one_thread() -> Iterator[None]:
     The limit of BLAS is of the whole process: the last that leaves takes it away. That
     of OpenMP each thread has for itself.
     """
-    with (
-        _BLAS.held(),
-        _controller(len(sys.modules)).limit(limits=1, user_api="openmp"),
-    ):
-        yield
-
-
-class _SharedLimit:
-    """The limit of BLAS, and how many threads want it."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.wanted = 0
-        self.own = ExitStack()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Take the limit, and leave it to others."""
-        with self.lock:
-            self.wanted += 1
-            if self.wanted == 1:
-                controller = _controller(len(sys.modules))
-                self.own.enter_context(controller.limit(limits=1, user_api="blas"))
-        try:
+    with _LOCK:
+        if not _WITHIN:
+            _BLAS.enter_context(_controller().limit(limits=1, user_api="blas"))
+        _WITHIN.append(threading.get_ident())
+    try:
+        with _controller().limit(limits=1, user_api="openmp"):
             yield
-        finally:
-            with self.lock:
-                self.wanted -= 1
-                if not self.wanted:
-                    self.own.close()
+    finally:
+        with _LOCK:
+            _WITHIN.pop()
+            if not _WITHIN:
+                _BLAS.close()
 
 
-_BLAS = _SharedLimit()
+_LOCK, _BLAS = threading.Lock(), ExitStack()
+_WITHIN: list[int] = []
 
 
 def threads_of_run(n_points: int) -> AbstractContextManager[object]:
@@ -137,16 +118,19 @@ def for_each_column(
     workers = min(n_columns, os.cpu_count() or 1)
     # one level of threads: BLAS would start its own under each of ours
     with (
-        _controller(len(sys.modules)).limit(limits=1, user_api="blas"),
+        _controller().limit(limits=1, user_api="blas"),
         ThreadPoolExecutor(workers) as pool,
     ):
         return list(pool.map(work, range(n_columns)))
 
 
-@lru_cache(maxsize=1)
-def _controller(n_modules: int) -> ThreadpoolController:
+def _controller() -> ThreadpoolController:
     """Of the libraries that are there; more of them may come with more modules."""
-    del n_modules
+    return _controller_of(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _controller_of(_: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
@@ -256,8 +240,8 @@ def shown_bytes(n_bytes: float) -> str:
 def free_memory() -> float:
     """Bytes that this process may still take, of the machine and by its own limits."""
     machine = float(psutil.virtual_memory().available)
-    own = min(_below_address_limit(), _below_cgroup_limits())
-    return max(0.0, min(machine, own))
+    groups = map(_left_in, _limited_groups(MEMBERSHIP, CGROUPS))
+    return max(0.0, min(machine, _below_address_limit(), *groups))
 
 
 def _below_address_limit() -> float:
@@ -270,11 +254,6 @@ def _below_address_limit() -> float:
     if limit == resource.RLIM_INFINITY:
         return math.inf
     return float(limit - psutil.Process().memory_info().vms)
-
-
-def _below_cgroup_limits() -> float:
-    """What the least generous control group around this process leaves."""
-    return min(map(_left_in, _limited_groups(MEMBERSHIP, CGROUPS)), default=math.inf)
 
 
 @cache
@@ -361,10 +340,7 @@ MODEL_CALLS: Final = replace(AT_ONCE, n_rows=2**14)
 def row_blocks(
     n_rows: int, n_columns: int, *, copies: int = 1, most: int = MODEL_CALLS.n_rows
 ) -> Iterator[slice]:
-    """Consecutive rows of a float64 table of which ``copies`` go into one call.
-
-    A call has at most ``most`` rows.
-    """
+    """Consecutive rows of which ``copies`` each go into one call, of ``most`` rows."""
     calls = replace(MODEL_CALLS, n_rows=min(MODEL_CALLS.n_rows, most))
     return calls.blocks(n_rows, 8 * n_columns, copies)
 
@@ -436,10 +412,6 @@ class Calls:
         finally:
             self._hearer = before
 
-    def try_out(self, rows: int) -> None:
-        """Count so many rows of a trial."""
-        self.trials += rows
-
 
 # ---- Work in other processes, which end with the one that gave it to them
 
@@ -483,11 +455,7 @@ def results_come_early() -> bool:
 
 
 def _begin(home: int, one_thread: bool) -> None:
-    """Make a worker end with its parent, which alone hears Ctrl-C.
-
-    It has as many threads of BLAS as the parent where these are one, so that both
-    round alike.
-    """
+    """Make a worker round as its parent, which alone hears Ctrl-C, and end with it."""
     if one_thread:
         os.environ.update(dict.fromkeys(CHOSEN_BY, "1"))  # for what is loaded later
         threadpool_limits(1)

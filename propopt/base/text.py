@@ -183,25 +183,7 @@ class Quantity:
     def sum_of(
         cls, parts: Sequence[tuple[float, Quantity]], base: float = 0.0
     ) -> Quantity:
-        """Base + Σ weight · quantity, such as the difference of two models' log-odds.
-
-        Parameters
-        ----------
-        parts : sequence of (float, Quantity)
-            At least one.
-        base : float
-            What is added to them.
-
-        Examples
-        --------
-        >>> from propopt.base.text import Quantity
-        >>> old, new = (
-        ...     Quantity(model=name, kind="log_odds", outcome="churn", label=1)
-        ...     for name in ("LGBMClassifier", "XGBClassifier")
-        ... )
-        >>> str(Quantity.sum_of([(1.0, new), (-1.0, old)]))
-        'difference of log-odds of churn = 1, by XGBClassifier less LGBMClassifier'
-        """
+        """Base + Σ weight · quantity, such as the difference of two predictions."""
         ordered = sorted(parts, key=lambda part: part[0] < 0.0)  # what is added first
         weights, first = [weight for weight, _ in ordered], ordered[0][1]
         names = [quantity.model for _, quantity in ordered]
@@ -270,10 +252,6 @@ class Quantity:
         if self.outcome is not None:
             return f"{self.outcome} = {label}"
         return label if isinstance(label, str) else f"class {label}"
-
-    def as_fields(self) -> dict[str, Any]:
-        """Its fields as plain values, which ``Quantity(**fields)`` takes."""
-        return {k: x for k, x in vars(self).items() if k != "words" or x is not None}
 
 
 MOST_WRITTEN: Final = 4

@@ -348,10 +348,7 @@ def _levels(column: pd.Series[Any]) -> pd.Index[Any]:
 
 
 def _positions(levels: pd.Index[Any], column: pd.Series[Any]) -> Codes:
-    """The position of each value among the levels, behind them where it is missing.
-
-    −1 where it is none of them.
-    """
+    """Where each stands among the levels, behind them if missing, −1 if unknown."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         own = np.append(levels.get_indexer(column.dtype.categories), -1)
         codes = own[column.cat.codes.to_numpy()]

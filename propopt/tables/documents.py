@@ -18,9 +18,6 @@ accents                one written as a character of its own is in no word, and 
 ``İ``, final sigma     lower case as Python has it; places are those in the text
 no blanks              one word, as of Chinese; a rule of one's own may know better
 =====================  =============================================================
-
-A text schema as JSON, and back: its documents as they are, and the rule of words.
-Halves of characters, NUL and all else that a text may hold are escaped by JSON itself.
 """
 
 from __future__ import annotations
@@ -153,13 +150,10 @@ class VectoriserWords:
         return occurrences
 
     def _seen(self, text: str) -> tuple[str, Sequence[int]]:
-        """What the vectoriser sees, and where each character of it comes from.
-
-        Each character becomes what it becomes alone, but for the final sigma, which is
-        of one length too: so lengths of parts add up.
-        """
+        """What the vectoriser sees, and where each character of it comes from."""
         if not self.lowercase and self.strip_accents is None:
             return text, range(len(text))
+        # each becomes what it becomes alone, or the final sigma, of one length too
         lengths = {character: len(self._sees(character)) for character in set(text)}
         indices = (repeat(n, lengths[c]) for n, c in enumerate(text))
         return self._sees(text), list(chain.from_iterable(indices))
@@ -189,11 +183,7 @@ _ACCENTS: Mapping[Accents, Callable[[str], str]] = {
 
 
 def is_documents(X: object) -> bool:
-    """Whether X are documents: strings in a sequence, a Series or an array.
-
-    One string among them is enough, or bytes that were to be strings: the others are
-    then asked for.
-    """
+    """Whether X is a sequence, a Series or an array with a string in it, or bytes."""
     if isinstance(X, pd.DataFrame):
         return False
     if isinstance(X, np.ndarray | pd.Series) and X.dtype.kind in "biufcmM":
@@ -293,10 +283,7 @@ class Document:
         return cls(text, words, starts, ends, indices, rule.filler)
 
     def contradictions(self) -> None:
-        """Refuse words that overlap, stand beyond the text or nowhere.
-
-        Or come twice.
-        """
+        """Refuse words that overlap, come twice, stand beyond the text or nowhere."""
         if not len(self.starts) == len(self.ends) == len(self.places):
             raise InvalidInput("starts, ends, places: expected one for each occurrence")
         edges = np.stack([self.starts, self.ends], axis=1).ravel()
@@ -330,19 +317,14 @@ class Document:
         return np.bincount(self.places, minlength=self.n_words)
 
     def without(self, bits: Any) -> str:
-        """The text in which all occurrences of words with bit 0 are deleted.
-
-        What stands between words stays, as in the package ``lime``.
-
-        bits (d,).
-        """
+        """The text without the words of bit 0 (d,); what stands between words stays."""
         kept = np.asarray(bits, bool)
         if kept.shape != (self.n_words,):
             raise InvalidInput(
                 f"bits: expected one for each of {self.n_words} words, got an array "
                 f"of shape {kept.shape}"
             )
-        chosen = self._chosen.copy()
+        chosen = np.ones(len(self._parts), bool)
         chosen[1::3] = kept[self.places]
         chosen[2::3] = ~chosen[1::3]
         return "".join(compress(self._parts, chosen.tobytes()))
@@ -363,10 +345,6 @@ class Document:
             parts += [self.text[end:start], self.text[start:stop], self.filler]
             end = stop
         return [*parts, self.text[end:]]
-
-    @cached_property
-    def _chosen(self) -> Truths:
-        return np.ones(3 * len(self.occurrences) + 1, bool)
 
 
 # ---- Documents as rows of a table: how often each word of a vocabulary comes
@@ -445,13 +423,7 @@ class TextSchema:
         return self.vocabulary
 
     def difference(self, other: TextSchema) -> str | None:
-        """What encodes a text otherwise in another schema; None where nothing does.
-
-        Parameters
-        ----------
-        other : TextSchema
-            The words of the same documents, or of others.
-        """
+        """What encodes a text otherwise in another schema; None where nothing does."""
         if self.rule != other.rule:
             return "rules of words"
         own, its = ([d.text for d in x.documents] for x in (self, other))
@@ -501,13 +473,7 @@ class TextSchema:
         return np.array([self.places[word] for word in document.words], np.intp)
 
     def counts(self, documents: Sequence[Document]) -> Points:
-        """How often each word comes in documents, (n, D).
-
-        Raises
-        ------
-        Refused
-            If so large a table does not fit into memory.
-        """
+        """How often each word comes in documents, (n, D)."""
         n, d = len(documents), len(self.vocabulary)
         require_memory(
             8.0 * n * d,
@@ -519,15 +485,7 @@ class TextSchema:
     def placed(
         self, documents: Sequence[Document], of_words: Sequence[Array | Positions]
     ) -> Array:
-        """Numbers of the words of each document, in a table of all words (n, D).
-
-        Parameters
-        ----------
-        documents : sequence of Document (n,)
-            Whose words are in the vocabulary.
-        of_words : sequence of arrays (d,)
-            For each document; words that it does not have are 0.
-        """
+        """Numbers (d,) of the words of each document, among those of all (n, D)."""
         table = np.zeros((len(documents), len(self.vocabulary)))
         for row, document, values in zip(table, documents, of_words, strict=True):
             row[self.columns_of(document)] = values
@@ -571,16 +529,7 @@ class TextSchema:
     def known(
         self, points: Points, labels: Labels | None = None
     ) -> Iterator[list[Document]]:
-        """The documents that each row of counts may be.
-
-        Parameters
-        ----------
-        points : array (n, D)
-            Counts.
-        labels : Labels, optional
-            Those that came with the rows. Of a row that still is what it was read as,
-            they tell which document it is.
-        """
+        """The documents that each row of counts may be; labels tell those read last."""
         texts = None if labels is None else labels.texts
         told = texts if texts is not None and len(texts) == len(points) else None
         for n, point in enumerate(points):
@@ -591,13 +540,7 @@ class TextSchema:
                 yield [self.documents[m] for m in self.alike(point)]
 
     def alike(self, point: Points) -> list[int]:
-        """The positions of the documents that have such counts.
-
-        Parameters
-        ----------
-        point : array (D,)
-            Counts.
-        """
+        """The positions of the documents that have such counts (D,)."""
         return self._positions.get(_key_of_row(point), [])
 
     @cached_property
@@ -616,13 +559,7 @@ class TextSchema:
         return _key(columns[order], document.counts[order])
 
     def bag(self, point: Points) -> str:
-        """Words as often as they count, with blanks between.
-
-        Raises
-        ------
-        InvalidInput
-            If the row holds anything but counts.
-        """
+        """Words as often as they count, with blanks between."""
         values = np.asarray(point, float)
         bad = ~((values >= 0.0) & (values == np.floor(values)) & np.isfinite(values))
         if bad.any():
@@ -663,18 +600,14 @@ def _key(columns: Positions, counts: Points | Positions) -> bytes:
 
 
 def word_counts(texts: Any) -> Points:
-    """How often each word comes in each text, (N, V), words as the package has them.
-
-    texts (N,).
-    """
+    """How often each word comes in each text, (N, V), words as the package has them."""
     return TextSchema.of(texts).encode(texts)[0]
 
 
 def document_directions(counts: Sparse) -> Sparse:
-    """Documents as directions, (N, V): near are those that share their rarer words.
+    """Counts (N, V), each times its :func:`rarity`, at length one, or 0 without words.
 
-    Counts of words, each times its :func:`rarity`, at length one; a document without
-    words is at 0.
+    Near are documents that share their rarer words.
     """
     n_documents, n_words = counts.shape
     with_word = np.bincount(counts.indices, minlength=n_words)
@@ -687,12 +620,6 @@ def rarity(n_documents: int, with_word: Positions) -> Array:
 
 
 def document_coordinates(counts: Array) -> Points:
-    """Where documents lie, (N, V): :func:`document_directions`, as a table.
-
-    The squared distance of two is 2 − 2 cos: 0 of the same words, 2 of documents that
-    share none.
-
-    counts (N, V).
-    """
+    """:func:`document_directions` as a table: squared distances are 2 − 2 cos."""
     result = document_directions(sp.csr_array(np.asarray(counts, float)))
     return np.asarray(result.toarray())

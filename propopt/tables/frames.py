@@ -312,10 +312,7 @@ def missing_value(column: pd.Series[Any], label: str) -> Hashable:
 
 
 def plain_numbers(table: pd.DataFrame) -> NDArray[Any]:
-    """The cells of a table as NumPy has them, NaN where one is missing.
-
-    Whether they are numbers is for others to check.
-    """
+    """The cells of a table as NumPy has them, NaN where one is missing; not checked."""
     plain = all(isinstance(t, np.dtype) and t.kind in "biuf" for t in table.dtypes)
     if plain or not table.isna().any(axis=None):
         return table.to_numpy()
@@ -501,11 +498,7 @@ def read_groups(
 
 
 def read_table(table: object, label: str) -> tuple[Array, Labels]:
-    """A finite float64 array (N, D) and the names that came with it.
-
-    Tables of pandas, and of whatever library narwhals knows, have names; arrays have
-    none.
-    """
+    """A finite float64 array (N, D) and the names that came with it."""
     frame = as_frame(table, label)
     if frame is None:
         return read_array(table, label, ndim=2), Labels()
@@ -513,10 +506,7 @@ def read_table(table: object, label: str) -> tuple[Array, Labels]:
 
 
 def read_points(table: object, label: str) -> tuple[Array, Labels]:
-    """As :func:`read_table`, but a value may be missing, and is NaN then.
-
-    Missing are NaN, None and ``pandas.NA``, and the nulls of other libraries.
-    """
+    """As :func:`read_table`, but NaN where it is missing: NaN, None, NA or null."""
     frame = table if isinstance(table, Frame) else as_frame(table, label)
     if frame is not None:
         points = read_with_missing(plain_numbers(frame.table), label, ndim=2)

@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
@@ -189,13 +189,7 @@ class TableSchema:
         return _stacked(columns, self.names, frame)
 
     def missing(self, points: Points) -> NDArray[np.bool_]:
-        """Which numbers and categories are missing, shape (n, D).
-
-        Parameters
-        ----------
-        points : array (n, D)
-            Numbers and codes.
-        """
+        """Which numbers and categories are missing, shape (n, D)."""
         columns = zip(self.columns, points.T, strict=True)
         return np.stack([column.missing(values) for column, values in columns], axis=1)
 
@@ -275,20 +269,7 @@ class TableSchema:
         return self.coordinates_of(self.encode(X)[0], self.scales(scale))
 
     def coordinates_of(self, points: Points, sizes: Array) -> Array:
-        """:meth:`coordinates` of points that are encoded.
-
-        Parameters
-        ----------
-        points : array (n, D)
-            Numbers and codes.
-        sizes : array (D,)
-            What one step of each column is, as :meth:`scales` gives them.
-
-        Raises
-        ------
-        InvalidInput
-            If a categorical column holds anything but codes of its categories.
-        """
+        """:meth:`coordinates` of points that are encoded; sizes (D,) as of `scales`."""
         columns = zip(self.columns, points.T, sizes, strict=True)
         parts = [
             per_scale(x.coordinates(v), np.asarray(size)) for x, v, size in columns
@@ -311,20 +292,11 @@ class TableSchema:
             If a number is negative or a named one 0, their count is not D, or a name is
             unknown.
         """
-
-        def own() -> Array:
-            return np.array([column.spread for column in self.columns])
-
+        own = partial(np.array, [column.spread for column in self.columns])
         return _read_scale(scale, own, len(self.columns), self.names)
 
     def difference(self, other: TableSchema) -> str | None:
-        """What encodes a row otherwise in another schema; None where nothing does.
-
-        Parameters
-        ----------
-        other : TableSchema
-            Frequencies and means may be others.
-        """
+        """What encodes a row otherwise in another schema; None where nothing does."""
         headers = tuple(self.header), tuple(other.header)
         for first, second in (headers, (self.names, other.names)):
             if first != second:
@@ -638,9 +610,9 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
         case pd.MultiIndex():
             raise InvalidInput("data: columns with several levels are not saved")
         case pd.Index():
-            values = [_packed(_plain(one), arrays) for one in value.tolist()]
-            name = _packed(_plain(value.name), arrays)
-            return {"index": [values, _packed(value.dtype, arrays), name]}
+            values = [_packed(one, arrays) for one in value.tolist()]
+            own = _packed(value.dtype, arrays), _packed(value.name, arrays)
+            return {"index": [values, *own]}
         case np.dtype() | pd.api.extensions.ExtensionDtype():
             return _packed_dtype(value, arrays)
     if isinstance(value, float) and math.isnan(value):
@@ -648,13 +620,6 @@ def _packed(value: Any, arrays: ArraysByName) -> Any:
     for name, missing in _MISSING.items():
         if value is missing:
             return {"missing": name}
-    raise InvalidInput(f"data: {value!r} is neither text nor a number: it is not saved")
-
-
-def _plain(value: Hashable) -> Hashable:
-    """Categories of an index as JSON has them; dates and intervals are none."""
-    if isinstance(value, str | bool | int | float | tuple) or pd.isna(value):  # type: ignore[call-overload]
-        return value
     raise InvalidInput(f"data: {value!r} is neither text nor a number: it is not saved")
 
 

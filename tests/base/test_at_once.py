@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,58 +27,41 @@ KERNELS = SVR(C=10.0).fit(X, Y)
 ROWS = X[:7]
 
 
-def similarities() -> Any:
-    graph = po.graphs.cosine_graph(X, 3)
-    return [graph.similarities.toarray()]
+def drawn_orders():
+    rng, plan = np.random.default_rng(1), DrawPlan(20)
+    return perturbations.shapley_orders(TREE.predict, X[7:], ROWS, rng, plan).blocks
 
 
-def drawn_orders() -> Any:
-    rng = np.random.default_rng(1)
-    return list(
-        perturbations.shapley_orders(
-            TREE.predict, X[7:], ROWS, rng, DrawPlan(20)
-        ).blocks
-    )
+def estimated(model):
+    best = po.lime.limits(model.predict, ROWS, data=X)
+    return [best.coefficients, best.intercept, best.standard_errors]
 
 
-def estimated(model: Any) -> Callable[[], Any]:
-    def limits() -> Any:
-        best = po.lime.limits(model.predict, ROWS, data=X)
-        return [best.coefficients, best.intercept, best.standard_errors]
-
-    return limits
-
-
-def variances() -> Any:
+def variances():
     law = po.lime.GaussianLaw.from_data(X)
     return [po.lime.limits(TREE.predict, ROWS, law=law).r2]
 
 
-def scatter_in_cells() -> Any:
+def scatter_in_cells():
     lime = po.lime.limits(TREE, ROWS, data=X)
     return [evidence_of(lime, lime.subject, 1000).cell_sd(np.arange(7))]
 
 
-CASES = [
-    (features, similarities),
-    (perturbations, drawn_orders),
-    (surrogates, estimated(TREE)),
-    (surrogates, estimated(KERNELS)),
-    (surrogates, variances),
-    (evidence, scatter_in_cells),
-]
+CASES = {
+    "features": (features, lambda: [po.graphs.cosine_graph(X, 3).similarities.data]),
+    "orders": (perturbations, drawn_orders),
+    "trees": (surrogates, partial(estimated, TREE)),
+    "kernels": (surrogates, partial(estimated, KERNELS)),
+    "variances": (surrogates, variances),
+    "evidence": (evidence, scatter_in_cells),
+}
 
 
-@pytest.mark.parametrize(
-    ("module", "result"),
-    [pytest.param(*case, id=case[0].__name__.rpartition(".")[2]) for case in CASES],
-)
-def test_parts_of_one_row_change_no_digit(
-    module: ModuleType, result: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, counts = result(), []
+@pytest.mark.parametrize(("module", "result"), CASES.values(), ids=CASES)
+def test_parts_of_one_row_change_no_digit(module, result, monkeypatch):
+    whole, counts = list(result()), []
 
-    def blocks(n_rows: int, row_bytes: int, copies: int = 1) -> Any:
+    def blocks(n_rows, row_bytes, copies=1):
         counts.append(n_rows)
         return Budget(1).blocks(n_rows, row_bytes, copies)
 

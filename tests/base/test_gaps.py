@@ -43,11 +43,6 @@ def curve_of(target):
     return po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, [DRAWN.values])
 
 
-def table_head(card):
-    """The names of the columns of a card's table."""
-    return re.findall(r"<th[^>]*>([^<]*)</th>", card)
-
-
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_what_shows_a_gap_shows_the_target_too(target, tmp_path):
     curve = curve_of(target)
@@ -62,7 +57,7 @@ def test_what_shows_a_gap_shows_the_target_too(target, tmp_path):
         assert columns[columns.index("gap") + 1] == "target_error"
         assert columns.index("target") == columns.index("seconds") + 1
     card = curve._repr_html_()
-    head = table_head(card)
+    head = re.findall(r"<th[^>]*>([^<]*)</th>", card)
     assert head[head.index("gap") + 1] == "target error"
     [fact] = [line for line in re.split("<br>|<div|<table", card) if "gap at" in line]
     assert TARGET.search(fact)

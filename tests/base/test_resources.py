@@ -24,7 +24,7 @@ from threadpoolctl import ThreadpoolController
 
 import propopt as po
 from propopt.base import resources
-from propopt.base.errors import InvalidInput, MissingExtra, ProblemFileError, Refused
+from propopt.base.errors import InvalidInput, MissingExtra, Refused
 from propopt.base.resources import (
     EXTRAS,
     MODEL_CALLS,
@@ -41,13 +41,6 @@ from propopt.problems import problem as problem_module
 
 
 GIB = 2**30
-
-
-@pytest.fixture
-def small_machine(monkeypatch):
-    """A machine with one mebibyte of free memory."""
-    free = SimpleNamespace(available=2**20)
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
 
 
 @pytest.fixture
@@ -132,49 +125,56 @@ MAKERS = {
 
 
 @pytest.mark.parametrize(("make", "n_bytes"), MAKERS.values(), ids=MAKERS)
-@pytest.mark.usefixtures("small_machine")
-def test_large_graphs_and_grids_are_refused_with_the_figure(make, n_bytes):
+def test_large_graphs_and_grids_are_refused_with_the_figure(make, n_bytes, request):
+    made, peak = peak_of(make)
+    assert made is not None
+    assert 0.3 * n_bytes < peak < 1.1 * n_bytes
+    request.getfixturevalue("small_machine")
     figure = f"needs about {n_bytes / 2**20:.1f} MiB and 1.0 MiB are free"
     with pytest.raises(Refused, match=figure):
         make()
 
 
-@pytest.mark.parametrize(("make", "n_bytes"), MAKERS.values(), ids=MAKERS)
-def test_the_figure_is_no_less_than_what_is_taken(make, n_bytes):
+def peak_of(make):
+    """What is made, and the most bytes that it took meanwhile."""
     make()  # what is imported and cached is not counted
     tracemalloc.start()
     try:
-        made = make()
-        _, peak = tracemalloc.get_traced_memory()
+        return make(), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert made is not None
-    assert 0.3 * n_bytes < peak < 1.1 * n_bytes
+
+
+LINE = np.linspace(0, 1, 30_000)[:, None]
+CHAIN = po.PairwiseRobustness(po.chain_graph(3_000))
+LARGE = po.GradientMatching(np.ones((3_000, 2))) + CHAIN
+TOO_LARGE = {
+    "gaussian": (r"20\.1 GiB", lambda: po.gaussian_graph(LINE, 1.0)),
+    "complete": (r"20\.1 GiB", lambda: po.complete_graph(30_000)),
+    **{
+        solver: (r"\d{2,3}\.\d MiB", lambda solver=solver: po.solve(LARGE, solver))
+        for solver in ("conic", "CLARABEL", "spectral")
+    },
+}
+
+
+@pytest.mark.parametrize(("figure", "call"), TOO_LARGE.values(), ids=TOO_LARGE)
+@pytest.mark.usefixtures("small_machine")
+def test_what_is_too_large_is_refused_before_it_is_made(figure, call):
+    def refuse():
+        with pytest.raises(Refused, match=rf"about {figure} and 1\.0 MiB are free"):
+            call()
+
+    assert peak_of(refuse)[1] < 8 * 3_000**2 / 10
+    points = LINE[::10]  # sparse graphs are made nevertheless
+    assert po.gaussian_graph(points, 1e-4, cutoff=0.1).n_edges < 3_000
+    assert po.knn_graph(points, 2).n_edges < 9_000
 
 
 @pytest.mark.parametrize("dimensions", [63, 10**9])
 def test_a_grid_of_too_many_points_is_refused_before_they_are_counted(dimensions):
     with pytest.raises(InvalidInput, match=f"2\\^{dimensions} points are too many"):
         grid(0, 1, 2, dimensions)
-
-
-PROBLEM = """
-data: {sklearn: iris, explain: 5}
-model: {kind: mlp, hidden: [1000, 1000]}
-objective: {gradient_matching: 1}
-"""
-
-
-@pytest.mark.usefixtures("small_machine")
-def test_wide_hidden_layers_are_refused_with_the_figure(tmp_path):
-    file = tmp_path / "wide.yaml"
-    file.write_text(PROBLEM)
-    problem = po.problems.read_problem(file).build()
-    message = (
-        r"wide\.yaml:3: .*a network of this size needs about \d{3}\.\d MiB and 1\."
-    )
-    with pytest.raises(ProblemFileError, match=message):
-        po.problems.run_problem(problem, tmp_path)
 
 
 # ---- batches

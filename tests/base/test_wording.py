@@ -4,14 +4,12 @@ import pytest
 from propopt.base.cards import others_in_words
 from propopt.base.files import as_cell
 from propopt.base.resources import shown_bytes
-from propopt.base.text import Quantity, in_percent, percent, rounded_percent
+from propopt.base.text import in_percent, percent, rounded_percent
 from propopt.functions.cost import in_time
 from propopt.interactions.fitting import changed_parts
 from propopt.interactions.scores import are_counted, level_in_words, two_digits_up
-from propopt.lime import TabularLaw
 from propopt.lime.diagnosis.diagnosis import as_row
 from propopt.lime.laws.binned_columns import interval_words
-from propopt.losses.faithfulness import units_in_words
 from propopt.results.certain import plural
 
 
@@ -34,6 +32,11 @@ from propopt.results.certain import plural
         (are_counted, ([0, 2, 1], [0, 2], ["0"]), (True, False, False)),
         (lambda n: plural(n, "row"), (1, 1200), ("1 row", "1,200 rows")),
         (
+            lambda now: changed_parts({"seed": "0", "table": "sha256:a1"}, now),
+            ({"seed": "1", "table": "sha256:b"},),
+            (["the seed is 1 and was 0", "the table is another"],),
+        ),
+        (
             others_in_words,
             ([0.5, -2.0], [-0.1]),
             ("2 others, at most 2 in size", "1 other, 0.1 in size"),
@@ -50,35 +53,3 @@ from propopt.results.certain import plural
 )
 def test_numbers_and_names_in_words(words, values, expected):
     assert tuple(words(value) for value in values) == expected
-
-
-def test_edges_that_belong_to_the_bin_above():
-    assert interval_words(np.array([0.5]), below=False) == ("< 0.5", "≥ 0.5")
-
-
-def test_bins_of_codes_have_their_shares():
-    codes = np.array([[2.0], [5.0], [2.0], [2.0]])
-    (column,) = TabularLaw.from_data(codes, categorical=[0]).columns
-    assert column.bins == ("= 2", "= 5")
-    assert column.shares.tolist() == [0.75, 0.25]
-
-
-def test_units_of_attributions():
-    churn = Quantity(model="SVC", kind="log_odds", label=1, outcome="churn")
-    assert units_in_words("scaled", churn) == (
-        "change of the log-odds of churn = 1 per standard deviation of each feature"
-    )
-    assert (
-        units_in_words("output", None) == "contribution of each feature to the output"
-    )
-
-
-def test_what_is_another_fit():
-    before, now = (
-        {"seed": "0", "table": "sha256:a1"},
-        {"seed": "1", "table": "sha256:b"},
-    )
-    assert changed_parts(before, now) == [
-        "the seed is 1 and was 0",
-        "the table is another",
-    ]

@@ -131,7 +131,6 @@ SLEEPERS = """\
 import os, sys, time
 from pathlib import Path
 import numpy as np, propopt as po
-from papers.engine.run import panel_results
 from propopt.solvers import Solver
 
 class Sleeper(Solver):
@@ -143,27 +142,19 @@ class Sleeper(Solver):
     def refusal(self, program):
         return None
 
-    def run(self):
+    def prepare(self, program):
         (self.folder / str(os.getpid())).touch()
         time.sleep(300)
 
-    def prepare(self, program):
-        self.run()
-
-what, folder = sys.argv[1:]
-sleeper = Sleeper(folder)
-if what == "sweep":
-    objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
-    po.sweep(objective, {"sparsity": np.arange(1, 10)}, solver=sleeper, n_jobs=2)
-else:
-    list(panel_results([sleeper, sleeper], 2))
+objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+sleeper = Sleeper(sys.argv[1])
+po.sweep(objective, {"sparsity": np.arange(1, 10)}, solver=sleeper, n_jobs=2)
 """
 
 
 @posix
-@pytest.mark.parametrize("what", ["sweep", "reproduce"])
-def test_workers_end_with_a_parent_that_is_killed(tmp_path, what):
-    with started(SLEEPERS, what, tmp_path) as run:
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    with started(SLEEPERS, tmp_path) as run:
         wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
         workers = [psutil.Process(int(path.name)) for path in tmp_path.iterdir()]
         assert not any(map(gone, workers))
@@ -222,22 +213,20 @@ def problem(rng):
     }
 
 
-WITH = {
-    "lasso": "sparsity",
+SOLVERS = ["lasso", "splitting", "normal_equations", "CLARABEL", "OSQP", "SCS"]
+OTHERS = {
     "splitting": "max_difference_robustness",
     "normal_equations": "function_matching",
-    "CLARABEL": "sparsity",
-    "OSQP": "sparsity",
-    "SCS": "sparsity",
 }
+"""What a solver minimises besides, if not sparsity."""
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("solver", WITH)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_every_number_of_workers_gives_the_same_digits(problem, solver):
     objective = problem["gradient_matching"] + problem["pairwise_robustness"]
-    objective += 0.5 * problem[WITH[solver]]
+    objective += 0.5 * problem[OTHERS.get(solver, "sparsity")]
     weights = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 10)}
     curves = [po.sweep(objective, weights, solver=solver, n_jobs=n) for n in (1, 2, 3)]
     one, *others = (curve.to_frame().drop(columns="seconds") for curve in curves)
@@ -247,10 +236,7 @@ def test_every_number_of_workers_gives_the_same_digits(problem, solver):
         assert len({point.attributions.tobytes() for point in points}) == 1
 
 
-FORGETFUL = WITH | {"PIQP": "sparsity", "ECOS": "sparsity", "HIGHS": "sparsity"}
-
-
-@pytest.mark.parametrize("solver", FORGETFUL)
+@pytest.mark.parametrize("solver", [*SOLVERS, "PIQP", "ECOS", "HIGHS"])
 def test_a_solver_without_a_start_has_forgotten_what_it_solved(problem, solver):
     if solver.isupper() and solver not in installed_solvers():
         pytest.skip(f"{solver} is not installed")
@@ -259,8 +245,9 @@ def test_a_solver_without_a_start_has_forgotten_what_it_solved(problem, solver):
         faithful = po.GradientMatching(faithful.G, norm="l1")
     else:
         faithful = faithful + problem["pairwise_robustness"]
-    objective = faithful + 0.5 * problem[FORGETFUL[solver]]
-    other = objective.with_weights({FORGETFUL[solver]: 0.05})
+    besides = OTHERS.get(solver, "sparsity")
+    objective = faithful + 0.5 * problem[besides]
+    other = objective.with_weights({besides: 0.05})
     fresh, used = (Task(Program(objective.losses), solver) for _ in range(2))
     weights = objective.coefficients
     used.solve(weights, 1e-6, used.solve(other.coefficients, 1e-6))

@@ -19,21 +19,6 @@ from papers.properties.paper import PROPERTIES
 DOCS = Path(__file__).parents[2] / "docs" / "paper.md"
 
 
-def test_every_verdict_on_record_stands_in_the_docs():
-    text = DOCS.read_text(encoding="utf-8")
-    sections = dict(
-        re.findall(r"^### (\w+)\n(.*?)(?=^##|\Z)", text, flags=re.DOTALL | re.MULTILINE)
-    )
-    for (name, statement, difference), verdict in PROPERTIES.record.items():
-        row = next(
-            line
-            for line in sections[name].splitlines()
-            if line.startswith(f"| {statement} |")
-            and line.endswith(f"| {difference or '–'} |")
-        )
-        assert f"| {statement} | {verdict} |" in row
-
-
 def test_docs_have_tables_and_the_statement_on_them_from_one_run():
     """Shares are told to a hundredth of a per cent."""
     text = DOCS.read_text(encoding="utf-8")
@@ -103,6 +88,7 @@ def test_docs_tell_the_distances_on_record():
 
 
 PAGES = {
+    "properties": "paper.md",
     "tabular-lime": "lime_papers.md",
     "linear-lime": "lime_papers.md",
     "text-lime": "lime_papers.md",
@@ -111,15 +97,11 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_verdict_on_other_papers_stands_in_the_docs(name):
+def test_every_verdict_on_record_stands_in_the_docs(name):
     text = DOCS.with_name(PAGES[name]).read_text(encoding="utf-8")
-    sections = dict(
-        re.findall(
-            rf"^### {name} (\w+): .*?\n(.*?)(?=^##|\Z)",
-            text,
-            flags=re.DOTALL | re.MULTILINE,
-        )
-    )
+    is_alone = name == "properties"  # on its page
+    head = r"(\w+)" if is_alone else rf"{name} (\w+): .*?"
+    sections = dict(re.findall(rf"(?ms)^### {head}\n(.*?)(?=^##|\Z)", text))
     record = PAPERS[name].record
     for (figure, statement, difference), verdict in record.items():
         told = statement.replace("|", "\\|")
@@ -131,7 +113,7 @@ def test_every_verdict_on_other_papers_stands_in_the_docs(name):
         ]
         assert len(rows) == 1
     n_rows = sum(section.count("\n| ") - 2 for section in sections.values())
-    assert n_rows == len(record)
+    assert is_alone or n_rows == len(record)
 
 
 def test_the_docs_count_the_verdicts_on_iloco():

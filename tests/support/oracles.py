@@ -159,41 +159,11 @@ def normal_equations(objective: po.Objective, shape: tuple[int, int]) -> np.ndar
 def exact_value(loss: po.PropertyLoss, W: np.ndarray) -> np.longdouble:
     """The loss in extended precision; for kernels that of the map, on centred W."""
     V = W.astype(np.longdouble)
-    match loss:
-        case po.GradientMatching(norm="l2"):
-            return ((V - loss.G) ** 2).sum()
-        case po.GradientMatching(norm="l1"):
-            return np.abs(V - loss.G).sum()
-        case po.FunctionMatching():
-            targets = loss.target.reshape(loss.designs.shape[:2])
-            products = (loss.designs.astype(np.longdouble) * V[:, None]).sum(axis=2)
-            return ((targets - products) ** 2).sum()
-        case po.PairwiseRobustness():
-            return _exact_pairs(loss.graph, V)
-        case po.SharedRobustness():
-            return np.longdouble(shared_sum(loss, V))
-        case po.Smoothness():
-            return _exact_pairs(loss.graph, V.T)
-        case po.KernelRobustness():
-            if loss.map.components is not None:
-                V = V - V.mean(axis=0)
-            return ((loss.map.matrix.astype(np.longdouble) @ V) ** 2).sum()
-        case po.MaxDifferenceRobustness():
-            return _max_difference(loss, V)
-        case po.Sparsity():
-            return np.abs(V).sum()
-        case _RowTotals():
-            return (
-                ((V * loss.map.weights).sum(axis=1) - loss.target.ravel()) ** 2
-            ).sum()
-    raise TypeError(f"no formula for {type(loss).__name__}")
-
-
-def _exact_pairs(graph: po.graphs.Graph, V: np.ndarray) -> np.longdouble:
-    """Σ_{n,n'} ‖w_n − w_n'‖² S_nn' without a sum that cancels but for signed S."""
-    S = graph.similarities.toarray().astype(np.longdouble)
-    squares = ((V[:, None] - V[None]) ** 2).sum(axis=2)
-    return (S * squares).sum()
+    if not isinstance(loss, po.KernelRobustness):
+        return np.longdouble(brute_value(loss, V))
+    if loss.map.components is not None:
+        V = V - V.mean(axis=0)
+    return ((loss.map.matrix.astype(np.longdouble) @ V) ** 2).sum()
 
 
 def exact_optimum(

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from refusal_lines import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require
-from propopt.tables.frames import Labels, order_of
+from propopt.tables.frames import Labels
 
 
 NAMES, ROWS = ["age", "dose", "weight"], list("pqrstuv")
@@ -109,24 +110,10 @@ def test_explanations_of_shap_are_read_by_name():
     assert po.GradientMatching(many[..., 1]).n_features == 3
 
 
-BAD = {
-    "columns are not .* 'age' missing, 'size' not known": lambda W: W.rename(
-        columns={"age": "size"}
-    ),
-    "columns are not .* 'weight' missing": lambda W: W[["age", "dose"]],
-    "columns are not .* 'more' not known": lambda W: W.assign(more=0.0),
-    "rows are not .* 'p' missing, 'z' not known": lambda W: W.rename(index={"p": "z"}),
-    "rows are not .* 'v' missing": lambda W: W.iloc[:-1],
-    "rows are not .*, 0, 1, 2 and 4 more not": lambda W: W.reset_index(drop=True),
-    "columns are not told apart": lambda W: W[["age", "age", "weight", "dose"]],
-    "rows are not told apart": lambda W: pd.concat([W.iloc[1:], W]),
-}
-
-
-@pytest.mark.parametrize(("message", "change"), BAD.items())
+@pytest.mark.parametrize(("line", "message"), refusals(__file__, "alignment"))
 @each_form
-def test_other_names_are_refused_everywhere(message, change, form):
-    given = form(change(FRAME))
+def test_other_names_are_refused_everywhere(line, message, form):
+    given = form(eval(line))
     for call in (
         lambda: po.certify(OBJECTIVE, given),
         lambda: OBJECTIVE.value(given),
@@ -158,12 +145,6 @@ def test_without_names_position_decides(rng):
     names = ["attributions", "labels", "feature_names"]
     own = pd.DataFrame(rng.normal(size=(4, 3)), columns=names)
     assert po.GradientMatching(own).value(own[names[::-1]]) == 0.0
-
-
-def test_the_order_is_where_each_wanted_name_stands():
-    assert list(order_of(("c", "a", "b"), ("a", "b", "c"), "W", "X")) == [1, 2, 0]
-    for given in (("a", "b"), None, ("a", "a")):
-        assert order_of(given, given or ("a", "b"), "W", "X") is None
 
 
 @pytest.mark.parametrize(

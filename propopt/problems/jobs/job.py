@@ -303,10 +303,11 @@ def manifest(
 ) -> dict[str, Any]:
     """What is known of a run on a function: its subject, its score, what was picked."""
     quantity, score = subject.function.quantity, subject.score
+    fields = {k: x for k, x in vars(quantity).items() if k != "words" or x is not None}
     told = None if score is None else {**vars(score), "in_words": score.in_words()}
     return {
         "function": repr(subject.function),
-        "quantity": {**quantity.as_fields(), "in_words": quantity.in_words()},
+        "quantity": {**fields, "in_words": quantity.in_words()},
         "gradient": gradient,
         "n_points": len(subject.points),
         "n_features": subject.n_features,
