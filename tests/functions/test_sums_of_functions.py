@@ -86,6 +86,7 @@ def test_sums_are_what_numbers_make_of_them(f, g):
         (f * 2, 2 * a),
         (np.float64(2.0) * f, 2 * a),
         (f / 4, a / 4),
+        ((f + 3.0) / 4, (a + 3.0) / 4),
         (f + 3.0, a + 3.0),
         (3 + f, a + 3.0),
         (3 - f, 3.0 - a),

@@ -168,6 +168,11 @@ def test_a_row_alone_is_diagnosed_as_among_others(rows):
     elsewhere = {item.rule for item in whole.told} - told
     assert elsewhere
     assert all(here[rule] == "nothing found at this row" for rule in elsewhere)
+    for n in range(5):  # where a rule found something once
+        pair = rows.diagnose(rows=[5, n])
+        quiet = {item.rule: item.threshold for item in pair.of_row(5).quiet}
+        for rule in {item.rule for item in pair.told} & quiet.keys():
+            assert quiet[rule] == pair.of(rule)[0].threshold
     for ask in (lambda: rows.diagnose(rows=[99]), lambda: whole.of_row(99)):
         with pytest.raises(InvalidInput, match="no row 99"):
             ask()

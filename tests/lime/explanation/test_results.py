@@ -178,6 +178,15 @@ def test_runs_of_other_samples_are_those_of_an_explanation_of_as_many(either):
         either.required_n(0.0)
 
 
+def test_rows_without_names_keep_their_numbers():
+    rows = exact_rows()
+    nameless = replace(rows, labels=replace(rows.labels, points=None))
+    every = list(range(rows.shape[0]))
+    assert nameless.of_rows(every).labels.points is None
+    assert nameless.of_rows(every[::-1]).labels.points == tuple(every[::-1])
+    assert nameless.of_rows([1]).labels.points == (1,)
+
+
 def test_some_rows_are_those_of_all(either):
     either.noise()
     names = [either.row_names[-1], either.row_names[0]]
