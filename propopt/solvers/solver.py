@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -243,25 +243,21 @@ def left_out_errors(
     start: Solution,
 ) -> Array:
     """Standard errors of the optimal attributions (N, D)."""
-    optima = []
-    for without in _programs_without_a_block(program):
-        with few_threads(program.shape[0]):
-            optima.append(solver.prepare(without).solve(weights, tolerance, start).W)
-    errors: Array = np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
-    return errors
-
-
-def _programs_without_a_block(program: Program) -> Iterator[Program]:
     [loss] = (loss for loss in program.losses if sampled_blocks(loss) is not None)
     assert isinstance(loss, GradientMatching)
     blocks = sampled_blocks(loss)
     assert blocks is not None
+    optima = []
     for block in blocks:
         values = loss.G - (block - loss.G) / (len(blocks) - 1)
         target = Estimate(values=values, source="a block left out", labels=loss.labels)
         other = GradientMatching(target, loss.norm, name=loss.name)
         losses = tuple(other if one is loss else one for one in program.losses)
-        yield Program(losses, program.bounds, program.shape)
+        without = Program(losses, program.bounds, program.shape)
+        with few_threads(program.shape[0]):
+            optima.append(solver.prepare(without).solve(weights, tolerance, start).W)
+    errors: Array = np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
+    return errors
 
 
 # ---- Two solvers that know whole curves: the second where the first gives up
