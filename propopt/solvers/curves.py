@@ -70,7 +70,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 import scipy.linalg as la
@@ -79,8 +79,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.errors import InvalidInput, Refused, SolverFailure
-from propopt.base.resources import few_threads, for_each_column, memory_refusal, require
+from propopt.base.errors import Refused, SolverFailure
+from propopt.base.resources import few_threads, for_each_column, memory_refusal
 from propopt.base.text import Reason
 from propopt.losses import Bound, GradientMatching, Program
 from propopt.losses.linear_algebra import (
@@ -135,9 +135,6 @@ def energy_on_curve(
 # ---- Conjugate gradients for one column: (s + b P) w = a g
 
 
-PreconditionerName: TypeAlias = Literal["jacobi", "multigrid"]
-Preconditioner: TypeAlias = Callable[[Array], Array]
-
 MOST_GRADIENTS = 50_000
 _LOOK_EVERY = 5
 _RESTARTS = 3
@@ -155,15 +152,14 @@ class ShiftedSystem:
     g: Array  # (N,): the target
     most_steps: int = MOST_GRADIENTS  # after which it fails
 
-    def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
+    def solve(self, w: Array, tolerance: float) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
-        precondition = self._preconditioner(name)
         # of w and zero the one with the smaller residual: it leaves less rounding
         w, r = w.copy(), self._residual(w)
         if float(r @ r) > self.a**2 * float(self.g @ self.g):
             w, r = np.zeros_like(w), self.a * self.g
         for _ in range(_RESTARTS):
-            w = self._descend(w, r, 0.1 * tolerance, precondition)
+            w = self._descend(w, r, 0.1 * tolerance)
             r = self._residual(w)  # the one of the recurrence is free of w's rounding
             if self._is_done(w, r, 0.1 * tolerance):
                 break
@@ -173,9 +169,7 @@ class ShiftedSystem:
         r: Array = self.a * self.g - self.s * w - self.b * (self.P @ w)
         return r
 
-    def _descend(
-        self, w: Array, r: Array, tolerance: float, precondition: Preconditioner
-    ) -> Array:
+    def _descend(self, w: Array, r: Array, tolerance: float) -> Array:
         looks = count()
 
         def product(p: Array) -> Array:
@@ -191,14 +185,14 @@ class ShiftedSystem:
             product,
             w,
             r,
-            precondition=precondition,
+            precondition=self._precondition,
             most_steps=self.most_steps,
             is_enough=is_enough,
         ):
             return w
         raise SolverFailure(
             f"conjugate gradients did not converge in {self.most_steps} steps: the "
-            "graph is badly scaled, perhaps; Krylov(preconditioner='multigrid') may do"
+            "graph is badly scaled, perhaps; the spectral solver may do"
         )
 
     def _is_done(self, w: Array, r: Array, tolerance: float) -> bool:
@@ -215,21 +209,12 @@ class ShiftedSystem:
         rounding = (1e-15 * self.a) ** 2 * float(self.g @ self.g)
         return squared <= max(tolerance * self.a * objective, rounding)
 
-    def _preconditioner(self, name: PreconditionerName) -> Preconditioner:
-        if name == "multigrid":
-            return self._multigrid()
+    @cached_property
+    def _precondition(self) -> Callable[[Array], Array]:
         if isinstance(self.P, Operator) or self.b == 0.0:
             return np.copy  # grids have nearly constant diagonals
         inverse = 1.0 / (self.s + self.b * self.P.diagonal())
         return lambda r: inverse * r
-
-    def _multigrid(self) -> Preconditioner:
-        pyamg = require("pyamg")
-        if not sp.issparse(self.P):
-            raise InvalidInput("multigrid needs a stored sparse graph, as knn_graph is")
-        matrix = sp.csr_matrix(self.s * sp.eye_array(len(self.g)) + self.b * self.P)
-        cycle = pyamg.smoothed_aggregation_solver(matrix).aspreconditioner()
-        return lambda r: np.asarray(cycle @ r)
 
 
 # ---- Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν)
@@ -569,10 +554,6 @@ class Krylov(Solver):
 
     Parameters
     ----------
-    preconditioner : {"jacobi", "multigrid"}
-        Of the conjugate gradients. ``"multigrid"`` needs the ``pyamg`` package and a
-        stored graph; up to robustness weights of 1e4 it was not faster, so that it is
-        worth a try only beyond (see ``docs/solvers.md``).
     most_steps : int, optional
         Of Lanczos, and of conjugate gradients, before it gives up; by default 10,000
         and 50,000.
@@ -581,7 +562,6 @@ class Krylov(Solver):
         tolerance.
     """
 
-    preconditioner: PreconditionerName = "jacobi"
     most_steps: int | None = None
     otherwise: Solver | None = None
 
@@ -597,23 +577,17 @@ class Krylov(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        spaces = _KrylovSpaces(quadratic, self.preconditioner, self.most_steps)
+        spaces = _KrylovSpaces(quadratic, self.most_steps)
         if self.otherwise is None:
             return spaces
         return InTurn(program, spaces, self.otherwise)
 
 
 class _KrylovSpaces(Curve):
-    def __init__(
-        self,
-        quadratic: Quadratic,
-        preconditioner: PreconditionerName,
-        most_steps: int | None,
-    ) -> None:
+    def __init__(self, quadratic: Quadratic, most_steps: int | None) -> None:
         self._quadratic = quadratic
         self._most_steps = most_steps or MOST_STEPS
         self._most_gradients = most_steps or MOST_GRADIENTS
-        self._preconditioner = preconditioner
         n_features = quadratic.G.shape[1]
         self._basis = Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features)
         self._nu = self._basis.values
@@ -709,9 +683,7 @@ class _KrylovSpaces(Curve):
                 self._columns[j, batch.nodes],
                 self._most_gradients,
             )
-            W_hat[j, batch.nodes] = system.solve(
-                begin[j, batch.nodes], tolerance, self._preconditioner
-            )
+            W_hat[j, batch.nodes] = system.solve(begin[j, batch.nodes], tolerance)
 
         for_each_column(column, len(self._batches) * len(begin), begin.shape[1])
         W = np.ascontiguousarray(self._basis.backward(W_hat).T)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import scipy.linalg as la
@@ -15,7 +13,6 @@ from oracles import exact_optimum, normal_equations
 import propopt as po
 from propopt.base.errors import (
     InvalidInput,
-    MissingExtra,
     SolverFailure,
     UncertifiedWarning,
 )
@@ -182,32 +179,6 @@ def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2000))
     with pytest.raises(SolverFailure, match=r"Lanczos did not converge in \d+ steps"):
         po.sweep(objective, {"pairwise_robustness": [1e6]}, solver="krylov")
-
-
-@pytest.mark.parametrize("weight", [1.0, 1e4])
-def test_multigrid_gives_the_same_attributions(weight, rng):
-    pytest.importorskip("pyamg")
-    graph = po.pixel_graph(20, 30)
-    G = rng.normal(size=(600, 2))
-    objective = po.GradientMatching(G) + weight * po.PairwiseRobustness(graph)
-    plain, multigrid = (
-        po.solve(objective, po.solvers.Krylov(*name), tolerance=1e-12).attributions
-        for name in ((), ("multigrid",))
-    )
-    np.testing.assert_allclose(multigrid, plain, rtol=1e-4, atol=1e-6)
-    lattice = po.PairwiseRobustness(po.graphs.LatticeGraph((20, 30)))
-    with pytest.raises(InvalidInput, match="stored sparse graph"):
-        po.solve(po.GradientMatching(G) + lattice, po.solvers.Krylov("multigrid"))
-
-
-def test_multigrid_without_its_package_says_what_to_install(monkeypatch, rng):
-    monkeypatch.setitem(sys.modules, "pyamg", None)
-    graph = po.pixel_graph(5, 5)
-    objective = po.GradientMatching(rng.normal(size=(25, 1)))
-    with pytest.raises(MissingExtra, match="pip install"):
-        po.solve(
-            objective + po.PairwiseRobustness(graph), po.solvers.Krylov("multigrid")
-        )
 
 
 # ---- grids
