@@ -82,11 +82,17 @@ def read_targets(
     labels: Labels,
     shape: tuple[int, int],
 ) -> tuple[Attributions, Labels]:
-    """Targets (N, T) from ``y``, ``gradients`` or ``function``, and their names.
-
-    ``shape`` is (N, D): gradients have it, and ``y`` may have other columns.
-    """
-    _require_one(y, gradients, function)
+    """Targets (N, T) from ``y``, ``gradients`` or ``function``, and their names."""
+    n_given = sum(source is not None for source in (y, gradients, function))
+    if n_given == 0:  # the first words are those of scikit-learn
+        raise InvalidInput(
+            "fit: requires y to be passed, but the target y is None; give y, or either "
+            "gradients or function="
+        )
+    if n_given > 1:
+        raise InvalidInput(
+            "fit: give y, or either gradients or function=; only one of them"
+        )
     if y is None:
         source = gradients if function is None else read_function(function)
         values = read_gradients(source, X, labels, shape)
@@ -113,8 +119,7 @@ def read_gradients(
 def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
     """Names of rows and of targets: those of X, unless y is of other things.
 
-    Other things differ in number from the columns of X, and none is called like one.
-    Columns that are only counted have no names.
+    These differ in number from the columns of X, and none is called like one.
     """
     values, own = read_attributions(y, "gradients")
     names = None if own.columns == tuple(range(values.shape[1])) else own.features
@@ -122,19 +127,6 @@ def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
     if values.shape[1] == shape[1] or shared:
         return labels
     return replace(labels, features=names, columns=None)
-
-
-def _require_one(y: object, gradients: object, function: object) -> None:
-    n_given = sum(source is not None for source in (y, gradients, function))
-    if n_given == 0:  # the first words are those of scikit-learn
-        raise InvalidInput(
-            "fit: requires y to be passed, but the target y is None; give y, or either "
-            "gradients or function="
-        )
-    if n_given > 1:
-        raise InvalidInput(
-            "fit: give y, or either gradients or function=; only one of them"
-        )
 
 
 def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:

@@ -63,11 +63,7 @@ class Inputs:
 
 
 def _refuse_missing(points: Points, label: str) -> None:
-    """Refuse what has no place for a kernel.
-
-    Distances with missing numbers are no distances of points, and a kernel of them is
-    not positive definite.
-    """
+    """Distances with missing numbers are none of points: no kernel is definite."""
     absent = np.isnan(points)
     if absent.any():
         raise InvalidInput(
@@ -206,11 +202,7 @@ class PointKernel:
 def read_kernel(
     kernel: object, lengthscale: object, points: Points, jitter: object
 ) -> PointKernel:
-    """``"gaussian"``, ``"matern"`` (ν = 5/2) or a kernel of scikit-learn.
-
-    A lengthscale of None is the median distance of different points, the rule of
-    :func:`propopt.gaussian_graph`.
-    """
+    """``"gaussian"``, ``"matern"`` (ν = 5/2) or a kernel of scikit-learn."""
     extra = read_nonnegative(jitter, "jitter")
     if isinstance(kernel, Kernel):
         own = _own(kernel, lengthscale, points)

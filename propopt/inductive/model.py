@@ -62,10 +62,7 @@ class GaussianProcess:
         weights: Sequence[WeightPair],
         return_std: bool,
     ) -> list[tuple[Attributions, Mapping[str, Array]]]:
-        """Attributions and details of new points under each pair of weights.
-
-        points (m, C); rotated (m, D), their gradients, where these are to be used.
-        """
+        """Attributions and details of new points under each pair of weights."""
         shape = len(points), self.basis.n_features
         W = [np.empty(shape) for _ in weights]
         spread = [np.empty(shape) for _ in weights if return_std]
@@ -185,9 +182,8 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
 def joint(posterior: WeightedPosterior, X: Points) -> Array:
     """Rotated attributions of all of X, appended without gradients, shape (m, D).
 
-    Before smoothness, rotated feature j has the mean m_j and, with its constant held,
-    the covariance C_j; smoothness Λ_j then gives (I + Λ_j C_j)⁻¹m_j, and the constants
-    move by what that leaves unexplained. One factorisation of order m for each Λ_j > 0.
+    From the mean m_j and covariance C_j of kriging, (I + Λ_j C_j)⁻¹m_j; the constants
+    move by what that leaves unexplained.
     """
     require_memory(
         32.0 * len(X) ** 2, f"{len(X)} new inputs at once", "explain fewer together"
@@ -265,8 +261,7 @@ def tuned(
     """The best of searches from a prior and from random places, and its value.
 
     Over log weights, of which one of zero for smoothness stays, and the kernel's log
-    hyper-parameters. L-BFGS-B with slopes by central differences: only a step of the
-    kernel's own parameters costs an eigendecomposition, a step of the weights O(n·D).
+    hyper-parameters, whose steps alone cost an eigendecomposition.
     """
     n_weights = 1 + (prior.weights[1] > 0)
     logs = np.log(prior.weights[:n_weights])
@@ -315,11 +310,8 @@ def read_criterion(optimize: object) -> Criterion | None:
 def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> float:
     """Log density of the gradients under the prior, summed over features.
 
-    A constant that smoothness does not see has the flat prior of density one, which
-    gives the density of the contrasts (restricted likelihood) but for a number that
-    depends on n and D alone.
-
-    pull (D,).
+    A constant that smoothness does not see has the flat prior of density one: that is
+    the restricted likelihood, but for a number that depends on n and D alone.
     """
     kappa = state.eigenvalues[:, None]
     spectrum = (lam + (1.0 + pull) * kappa) / (lam + pull * kappa)
@@ -337,11 +329,7 @@ def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> 
 def log_leave_one_out(
     state: ExactPosterior, pull: Array, lam: float, mean: Mean
 ) -> float:
-    """Σ_n log density of gradient n given the others (Rasmussen and Williams, 5.11).
-
-    All features of a point are left out together. The mean of that density is what
-    ``explain`` gives at x_n from the other points.
-    """
+    """Σ_n log density of gradient n given the others (Rasmussen and Williams, 5.11)."""
     n_points, n_features = state.targets.shape
     if n_points < 2:
         raise InvalidInput("optimize: leaving one out needs at least two points")

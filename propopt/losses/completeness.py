@@ -155,10 +155,7 @@ class Completeness:
 
 @final
 class _RowTotals(PropertyLoss):
-    """‖W v − t‖²: how far attributions are from adding up; zero as a constraint.
-
-    total (N,), weights (D,) or (N, D).
-    """
+    """‖W v − t‖²: how far attributions are from adding up; zero as a constraint."""
 
     map: RowSums
     penalty = Squared()
@@ -366,10 +363,7 @@ class Totals:
                 return None
 
     def dual(self, loss: PropertyLoss, Y: Array) -> Array:
-        """The dual of a loss of W as one of its loss of V.
-
-        Where points are coupled W has B z uᵀ besides B V, which is constant.
-        """
+        """The dual of a loss of W as one of its loss of V."""
         coupled = isinstance(loss.map, OverPoints | ImplicitOverPoints)
         apart = self.is_shared and coupled and not loss.has_target
         if apart and isinstance(loss.penalty, Squared):

@@ -8,14 +8,12 @@ matching, or zero), or what is constant on parts of the points and of the featur
 where column k of J is 1/√n_k on the n_k points of part k, and Ĵ is its like. A squared
 loss of W is one of U: ‖J U Ĵᵀ − G‖² = ‖U − JᵀG Ĵ‖² + a constant, ‖B J U Ĵᵀ‖ = ‖B J U‖.
 
-What is left of W where losses over single entries cost nothing. A loss over features
-that points share is zero where W is constant on each part of its entries, whatever the
-others are. What other losses leave, constants on parts of points
-and of features, are parts of entries too, and of both together those parts are joined.
+A loss over single entries is zero where W is constant on each part of its entries. What
+other losses leave, constants on parts of points and of features, are parts of entries
+too, and of both together those parts are joined.
 
-Losses of single entries and of differences between entries: entries become points. With
-the entries of W that count as the points of another program, each with one feature, a
-loss over entries is one over points, and sums of squares or of absolute
+With the entries of W that count as the points of another program, each with one
+feature, a loss over entries is one over points, and sums of squares or of absolute
 values are what they were. All other entries are zero at the optimum, which costs
 nothing: no loss ties them to another, and no target is there.
 """

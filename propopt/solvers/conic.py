@@ -196,11 +196,7 @@ class _Compiled(Prepared):
         return self._solution(unit)
 
     def _typical_value(self, scaled: Array) -> float:
-        """The largest weight of a loss with a target.
-
-        Zero attributions cost about that and the optimum no more, however large the
-        weights of the other losses are.
-        """
+        """The largest weight of a loss with a target: about what zero costs."""
         losses = self._program.losses
         aims = [c for c, loss in zip(scaled, losses, strict=True) if loss.has_target]
         return float(max(aims, default=0.0) or scaled.max())

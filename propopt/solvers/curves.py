@@ -1,44 +1,27 @@
 """The curve of all weights of two losses: eigenvalues, Krylov spaces, bounds.
 
-⟨E, H⁻¹E⟩ for all weights at once, from the curve of a program whose target is E. The
-optimum for the target E costs F* = a‖E‖² − a² ⟨E, H⁻¹E⟩.
-
-Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν). With G
-= Σ ĝ u vᵀ over eigenvectors u of BᵀB (eigenvalue θ) and v of CᵀC (ν), the optimum keeps
-the share h = a/(a + bθ + cν) of each part, so that with τ = ĝ²
+Gradient matching, one robustness and one smoothness loss: with a‖W − G‖² + b‖B W‖² +
+c‖W Cᵀ‖², eigenvectors u of BᵀB (eigenvalue θ) and v of CᵀC (ν), G = Σ ĝ u vᵀ and
+τ = ĝ², the optimum keeps the share h = a/(a + bθ + cν) of each part (Tadesse et al.
+2024, Eq. 10), so that
 
     ‖W − G‖² = Σ τ (1 − h)²,   ‖B W‖² = Σ τ θ h²,   ‖W Cᵀ‖² = Σ τ ν h²,
 
 and the optimum is Σ τ a (1 − h). A matrix BᵀB that is known to ΔP leaves the optimum to
-within b ⟨W, ΔP W⟩: that is its slope.
+within b ⟨W, ΔP W⟩: that is its slope. Preparing costs O(N³ + D³), the losses for one
+weight vector O(N·D), its attributions O(N·D·(N + D)).
 
-Gradient matching, one robustness and one smoothness loss, in closed form. With a‖W −
-G‖² + b‖B W‖² + c‖W Cᵀ‖², BᵀB = U diag(θ) Uᵀ and CᵀC = V diag(ν) Vᵀ, the optimality
-condition a(W − G) + b BᵀB W + c W CᵀC = 0 is diagonal in U ⊗ V:
-Ŵ_ij = a Ĝ_ij / (a + b θ_i + c ν_j), where Ĝ = Uᵀ G V (Tadesse et al. 2024, Eq. 10).
-Each loss is a sum of N·D terms in that basis (``nodes``). Preparing costs O(N³ + D³),
-the losses for one weight vector O(N·D), its attributions O(N·D·(N + D)).
+The optimum for the target E costs F* = a‖E‖² − a² ⟨E, H⁻¹E⟩: the curve of a program
+whose target is E knows ⟨E, H⁻¹E⟩ for all weights at once.
 
-Gauss and Gauss–Radau quadrature for the spectral measure of a vector. In floating
-point, Lanczos does what it would do exactly with a matrix whose eigenvalues are those
-of P to a small multiple of the unit of rounding at ‖P‖ (Greenbaum, "Behavior
-of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each node is
-known to within that, and no better: what is smaller beside ‖P‖ is not seen.
-
-Components of a graph by the size of their similarities. Lanczos sees eigenvalues to
-within rounding at ‖P‖. Where the similarities of some components are a million times
-those of others, each batch is treated by itself.
-
-The same losses as the closed form, for graphs too large for an eigenbasis. Rotating the
-columns of G by the eigenvectors of CᵀC decouples the features: column j of W solves the
-shifted system (s_j + b P) w = a g with P = BᵀB and s_j = a + c ν_j.
+For graphs too large for an eigenbasis, rotating the columns of G by the eigenvectors of
+CᵀC decouples the features: column j of W solves the shifted system
+(s_j + b P) w = a g with P = BᵀB and s_j = a + c ν_j.
 
 **Curves.** Krylov spaces do not depend on the shift. One Lanczos run with P from g_j
 gives a tridiagonal T with eigenvalues θ_k and weights τ_k (squared first components of
-its eigenvectors) such that, for every a, b and c at once, the losses of the
-conjugate-gradient iterate of that many steps are exactly
-
-    ‖g‖² Σ τ (1 − h)²,   ‖g‖² Σ τ θ h²,   ν_j ‖g‖² Σ τ h²   with h = a/(s_j + b θ).
+its eigenvectors, times ‖g‖²) such that, for every a, b and c at once, the sums above
+are exactly the losses of the conjugate-gradient iterate of that many steps.
 
 With one node moved to zero (Gauss–Radau), the same sum of a − a h bounds the optimum
 from below: P is positive semidefinite and 1/(s + b p) completely monotone in p. Their
@@ -46,7 +29,12 @@ difference, and what rounding may do to nodes, is the certified gap; Lanczos goe
 until it is small enough, or rounding is all that is left of it (Golub and Meurant,
 "Matrices, Moments and Quadrature with Applications", 2010).
 
-Means over connected components are taken out of G first: nodes at θ = 0, exactly.
+In floating point, Lanczos does what it would do exactly with a matrix whose eigenvalues
+are those of P to a small multiple of the unit of rounding at ‖P‖ (Greenbaum, "Behavior
+of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each node is
+known to within that, and no better. So where the similarities of some components are a
+million times those of others, each batch is treated by itself, and means over connected
+components are taken out of G first: nodes at θ = 0, exactly.
 
 **Attributions.** Preconditioned conjugate gradients, for weights that are asked for.
 
@@ -322,18 +310,15 @@ class Spectral(Solver):
     name = "spectral"
 
     def refusal(self, program: Program) -> str | None:
-        return curve_refusal(program) or _memory_refusal(program)
+        # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis
+        n_bytes = sum(32.0 * size**2 for size in program.shape)
+        n_points, n_features = program.shape
+        label = f"the eigenbasis of {n_points} points and {n_features} features"
+        reason = memory_refusal(n_bytes, label, "the krylov solver works without it")
+        return curve_refusal(program) or reason
 
     def prepare(self, program: Program) -> Prepared:
         return Diagonal(Quadratic.of(program.losses, program.shape))
-
-
-def _memory_refusal(program: Program) -> str | None:
-    # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis
-    n_bytes = sum(32.0 * size**2 for size in program.shape)
-    n_points, n_features = program.shape
-    label = f"the eigenbasis of {n_points} points and {n_features} features"
-    return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
 @final
@@ -394,8 +379,6 @@ class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
     ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
-    ``norm`` bounds the eigenvalues of P; ν is that of the turned feature g.
-
     Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
     costs steps and does no harm to the quadrature.
     """
@@ -522,8 +505,7 @@ def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[B
 def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     """A number for each node: by how many factors its component is below the largest.
 
-    No entry of a positive semidefinite matrix is above its largest diagonal one. Minus
-    one where the component is an isolated node.
+    Minus one where the component is an isolated node.
     """
     largest = np.zeros(parts.count)
     np.maximum.at(largest, parts.labels, diagonal)
@@ -709,11 +691,8 @@ FEWEST_STEPS = 200
 def choose_curve_solver(program: Program) -> Solver | Reason:
     """Spectral, Factored or Krylov, or why none of them takes the program.
 
-    By an estimate of seconds from the constants above; none is asked again.
-
-    The precision of a kernel is stored dense and badly conditioned: Lanczos would take
-    many times as many steps as there are points. Factors are made for each weight, and
-    yet chosen only where one costs less than a run of Lanczos for all weights.
+    By an estimate of seconds; Lanczos would take many times as many steps as there are
+    points for the precision of a kernel, which is dense and badly conditioned.
     """
     reason = curve_refusal(program)
     if reason is not None:

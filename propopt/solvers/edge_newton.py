@@ -5,26 +5,21 @@
 where P (N, N) and Q (D, D) are the Gram matrices of a robustness and a smoothness loss.
 For duals Y_i, with the slope ∇ = 2(W − G + P W + W Q) + Σ A_iᵀ Y_i,
 
-    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4,
+    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4.
 
-which is the certificate of :mod:`propopt.results.certificate` for the modulus 2. Where
-rows have given sums, W is V + z uᵀ with V u = 0 (:mod:`propopt.losses.completeness`),
-and ∇
-counts without its part along u.
+Where rows have given sums, W is V + z uᵀ with V u = 0
+(:mod:`propopt.losses.completeness`), and ∇ counts without its part along u.
 
-Linear systems (δ_j I + P) w_j = r_j, one for each feature j, in a rotated basis. With
-W̃ = W V for orthogonal V (D, D), the quadratic losses of structured solvers couple
-points by P (N, N) alone. How the systems are solved depends on their size and on
-how narrow the graph is, that is, on the bandwidth of P in the best order of points:
+Linear systems (δ_j I + P) w_j = r_j, one for each feature j in the eigenbasis V of Q:
 
 * dense, one shift δ: the inverse, from a Cholesky factor;
 * dense, several shifts: the eigenbasis of P, good for all of them at once;
 * larger or narrower (points in two or three dimensions): sparse LU;
 * large and wide: conjugate gradients, all features at once.
 
-Newton's method on edge weights, for max-difference losses in l2. Σ_g c_g max_{e ∈ g}
-‖z_e‖² with z_e = w_t − w_h is the largest Σ s_e ‖z_e‖² over weights s ≥ 0 with Σ_{e ∈
-g} s_e = c_g. Exchanging the two gives the concave program
+Newton's method: Σ_g c_g max_{e ∈ g} ‖z_e‖² with z_e = w_t − w_h is the largest
+Σ s_e ‖z_e‖² over weights s ≥ 0 with Σ_{e ∈ g} s_e = c_g. Exchanging the two gives the
+concave program
 
     max_s  φ(s) = min_W ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_e s_e ‖z_e‖²,
 
@@ -368,8 +363,7 @@ class EdgeNewton:
     def run(self, duals: Sequence[Array], n_steps: int, tolerance: float) -> Point:
         """The best point after Newton steps from the weights s that the duals imply.
 
-        φ rises at each step, but the gap need not fall: it stops early where the gap
-        has not become clearly smaller for ``_PATIENCE`` steps.
+        φ rises at each step, but the gap need not fall: hence ``_PATIENCE``.
         """
         state = self._state(self._weights(duals))
         best = point = self._point(state)
@@ -486,10 +480,9 @@ class EdgeNewton:
         prices = np.zeros(len(totals))
 
         def projected(r: Array) -> Array:
-            """R less its price in each group: over the diagonal it sums to zero there.
+            """R over the diagonal, less its price in each group: sums are zero there.
 
-            Prices are taken out of r itself, and added up: rounding of a large price
-            would stop conjugate gradients early.
+            Prices leave r itself: their rounding would stop conjugate gradients early.
             """
             price = np.bincount(groups, inverses * r, len(totals)) / totals
             r[:] = np.where(free, r - price[groups], 0.0)

@@ -315,10 +315,7 @@ class _Factors(Curve):
     def _duals(
         self, W: Attributions, systems: _Systems, tolerance: float
     ) -> dict[str, Array]:
-        """2bB(W − δ) for the δ by which rounding moved W, where that matters.
-
-        The last digits of W, times a large b, are a slope that would prove nothing.
-        """
+        """2bB(W − δ) for the δ by which rounding moved W, where b makes that matter."""
         _, rest = self._split(W)
         residual = systems.product(rest) - systems.abc[0] * self._G
         enough = 0.1 * tolerance * self._value(rest, systems.abc)

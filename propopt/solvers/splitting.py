@@ -6,14 +6,16 @@ where each φ_i is an ℓ1 norm of W itself or a max-difference. Data and weight
 normalised first (W = σW', F = aσ²F'). Then
 
 * where all φ_i are max-differences in l2, a few steps of ADMM find roughly which edges
-  carry weight, and Newton's method on those weights (:mod:`.edge_newton`) takes over;
-  where it stalls, ADMM goes on for twice as long before the next attempt;
-* otherwise ADMM alone (:mod:`.admm`);
+  carry weight, and Newton's method on those weights
+  (:mod:`propopt.solvers.edge_newton`) takes over; where it stalls, ADMM goes on for
+  twice as long before the next attempt;
+* otherwise ADMM alone;
 * a program that is not certified after ``ADMM_STEPS`` steps is given to Clarabel, if
   it is small enough for it, and the better of the two answers is returned.
 
-ADMM on Z_i = A_i W, over-relaxed, with a penalty ρ_i for each term. W   ← argmin ‖W −
-G‖² + ⟨W, P W + W Q⟩ + Σ ρ_i/2 ‖A_i W − Z_i + U_i‖²
+ADMM on Z_i = A_i W, over-relaxed, with a penalty ρ_i for each term:
+
+    W   ← argmin ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ ρ_i/2 ‖A_i W − Z_i + U_i‖²
     Z_i ← prox_{c_i φ_i/ρ_i}(α A_i W + (1 − α) Z_i + U_i)
     U_i ← U_i + α A_i W + (1 − α) Z_i^{before} − Z_i
 
@@ -71,10 +73,7 @@ _LARGEST = 1e8
 
 
 class Admm:
-    """A run of ADMM that can be continued.
-
-    W (N, D).
-    """
+    """A run of ADMM that can be continued."""
 
     def __init__(
         self, program: Composite, W: Attributions, duals: Sequence[Array]

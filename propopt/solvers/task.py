@@ -197,10 +197,7 @@ def find_solver(name: str | Solver) -> Solver:
 
 
 def chosen_solver(name: str | Solver, program: Program) -> Solver:
-    """The named solver, or :class:`Refused` with its reason.
-
-    Limits of zero are taken out of the program before a solver sees it.
-    """
+    """The named solver, or :class:`Refused` with its reason."""
     solver = find_solver(name)
     if isinstance(solver, Auto):
         return solver.select(program)
@@ -238,10 +235,7 @@ def _without_zeros(
 def _without_totals(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
-    """What takes the program that given row sums leave, :class:`Complete` of it.
-
-    Where there is no such program, what takes the constraint as it is.
-    """
+    """What takes the program that given row sums leave; else the given one."""
     if not any(map(is_complete, program.bounds)):
         return take(program)
     posed = without_totals(program)
