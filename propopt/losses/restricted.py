@@ -161,8 +161,12 @@ class Restriction:
         if not isinstance(loss.penalty, Squared):
             return _Recast(loss, RestrictedMap(loss.map, self._J, self._J_hat))
         match loss.map:
+            case Identity() as same if loss.has_target:
+                T = np.asarray(loss.target)
+                constant = self.least_distance(T)
+                return _Recast(loss, same, self.coordinates(T), constant)
             case Identity() as same:
-                return self._matching(loss, same)
+                return _Recast(loss, same)
             case OverPoints() | ImplicitOverPoints() as coupled:
                 return _Recast(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
@@ -172,13 +176,6 @@ class Restriction:
                 )
             case other:
                 return _Recast(loss, RestrictedMap(other, self._J, self._J_hat))
-
-    def _matching(self, loss: PropertyLoss, same: Identity) -> _Recast:
-        if not loss.has_target:
-            return _Recast(loss, same)
-        T = np.asarray(loss.target)
-        constant = self.least_distance(T)
-        return _Recast(loss, same, self.coordinates(T), constant)
 
     def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
         if self.points.count == len(self.points.labels):

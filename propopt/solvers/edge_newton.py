@@ -420,16 +420,11 @@ class EdgeNewton:
         levels = np.bincount(self._groups, state.s * state.q) / self._totals
         active = np.flatnonzero((state.s > 0) | (state.q > levels[self._groups]))
         x, q = state.s[active], state.q[active]
-        model = _Model.of(
-            state,
-            self._tails[active],
-            self._heads[active],
-            active,
-            _DAMPING * gap**0.5,
-        )
-        right = q + model.product(x)
+        product, diagonal = self._curvature(state, active, _DAMPING * gap**0.5)
+        right = q + product(x)
         groups = self._groups[active]
-        target = self._maximiser(model, right, x, groups, 0.1 * min(gap, 1e-2))
+        accuracy = 0.1 * min(gap, 1e-2)
+        target = self._maximiser(product, diagonal, right, x, groups, accuracy)
         change = target - x
         rise = float(q @ change)
         if not rise > 0.0:
@@ -446,7 +441,8 @@ class EdgeNewton:
 
     def _maximiser(
         self,
-        model: _Model,
+        product: Action,
+        diagonal: Array,
         right: Array,
         x: Array,
         groups: Positions,
@@ -455,9 +451,12 @@ class EdgeNewton:
         """The x ≥ 0 of least ½xᵀHx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
         free = np.ones(len(x), dtype=bool)
         for _ in range(_PIVOTS):
-            x, prices = self._equality(model, right, x, groups, free, accuracy)
+            inverses = np.where(free, 1.0 / diagonal, 0.0)
+            x, prices = self._equality(
+                product, inverses, right, x, groups, free, accuracy
+            )
             negative = free & (x < 0.0)
-            slack = right - model.product(x) - prices[groups]
+            slack = right - product(x) - prices[groups]
             wanted = ~free & (slack > 1e-9 * np.abs(right))
             if not (negative.any() or wanted.any()):
                 break
@@ -467,7 +466,8 @@ class EdgeNewton:
 
     def _equality(
         self,
-        model: _Model,
+        product: Action,
+        inverses: Array,
         right: Array,
         x: Array,
         groups: Positions,
@@ -475,7 +475,6 @@ class EdgeNewton:
         accuracy: float,
     ) -> tuple[Array, Array]:
         """The same without x ≥ 0, on the free edges: (x, multipliers of the sums)."""
-        inverses = np.where(free, 1.0 / model.diagonal, 0.0)
         totals = np.bincount(groups, inverses, len(self._totals)).astype(np.float64)
         prices = np.zeros(len(totals))
 
@@ -491,32 +490,20 @@ class EdgeNewton:
 
         x = x.copy()
         conjugate_gradients(
-            model.product,
+            product,
             x,
-            right - model.product(x),
+            right - product(x),
             precondition=projected,
             most_steps=_INNER_STEPS,
             reduction=accuracy**2,
         )
         return x, prices
 
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """H on the active edges, damped: its product and its diagonal, or nearly."""
-
-    product: Callable[[Array], Array]
-    diagonal: Array
-
-    @classmethod
-    def of(
-        cls,
-        state: State,
-        tails: Positions,
-        heads: Positions,
-        active: Positions,
-        damp: float,
-    ) -> _Model:
+    def _curvature(
+        self, state: State, active: Positions, damp: float
+    ) -> tuple[Action, Array]:
+        """H on the active edges, damped: its product and its diagonal, or nearly."""
+        tails, heads = self._tails[active], self._heads[active]
         system, Z = state.system, state.Z[active]
         shares = system.resistances(tails, heads)
         rotated = system.rotate(Z)
@@ -529,7 +516,7 @@ class _Model:
             )
             couplings = rows[tails] - rows[heads]  # b_eᵀ M⁻¹ b_f
             H = 2.0 * couplings * (rotated @ rotated.T)
-            return cls(lambda x: H @ x + damping * x, diagonal)
+            return lambda x: H @ x + damping * x, diagonal
         edges = incidence(np.column_stack([tails, heads]), len(state.W))
         columns = sp.csr_array(edges.T)
 
@@ -538,7 +525,7 @@ class _Model:
             V = system.solve(columns @ (x[:, None] * Z))
             return 2.0 * np.einsum("ed,ed->e", Z, edges @ V) + damping * x
 
-        return cls(product, diagonal)
+        return product, diagonal
 
 
 def _laplacian(

@@ -345,7 +345,9 @@ class _Factors(Curve):
 
     def _systems(self, abc: _ABC) -> _Systems:
         shifts = abc[0] + abc[2] * self._basis.values
-        return _Systems.of(self._elimination, self._graph, abc, shifts)
+        distinct, groups = np.unique(shifts, return_inverse=True)
+        factors = tuple(self._elimination.factor(float(s), abc[1]) for s in distinct)
+        return _Systems(abc, shifts, self._graph, factors, groups)
 
     def _value(self, W: Array, abc: _ABC) -> float:
         return float(np.dot(abc, self._losses(W, abc)))
@@ -368,21 +370,8 @@ class _Systems:
     abc: _ABC
     shifts: Array
     graph: OverPoints
-    factors: tuple[Factor, ...]
+    factors: tuple[Factor, ...]  # one for each distinct shift
     groups: NDArray[np.intp]
-
-    @classmethod
-    def of(
-        cls,
-        elimination: Elimination,
-        graph: OverPoints,
-        abc: _ABC,
-        shifts: Array,
-    ) -> _Systems:
-        """One factor for each distinct shift."""
-        distinct, groups = np.unique(shifts, return_inverse=True)
-        factors = tuple(elimination.factor(float(s), abc[1]) for s in distinct)
-        return cls(abc, shifts, graph, factors, groups)
 
     def solve(self, R: Array) -> Array:
         return solved_in_groups(self.factors, self.groups, R)

@@ -210,15 +210,6 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     return answer
 
 
-def innermost(solver: Solver) -> Solver | None:
-    """What solves in the end, below those that change the program before."""
-    while isinstance(solver, Posed):
-        if solver.solver is None:
-            return None
-        solver = solver.solver
-    return solver
-
-
 def _without_zeros(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
@@ -319,7 +310,11 @@ class Task:
         shape = self.program.shape
         self._trivial.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
-            if not self._is_faithful(weights):
+            tied = [
+                loss for loss, c in zip(self.program.losses, weights, strict=True) if c
+            ]
+            tied += [bound.loss for bound in self.program.bounds]
+            if not any(isinstance(loss, Faithfulness) for loss in tied):
                 warnings.warn(
                     f"{self.program.weighed(weights)!r} has no faithfulness loss with "
                     "a weight above zero, so its optimum is the zero explanation",
@@ -471,8 +466,11 @@ class Task:
         """Whether one loss was drawn, and the solver is fast enough for that."""
         if self._zero_is_free(weights):
             return False
+        innermost: Solver | None = self.chosen
+        while isinstance(innermost, Posed):
+            innermost = innermost.solver
         sampled = [sampled_blocks(loss) is not None for loss in self._posed.losses]
-        return sum(sampled) == 1 and not isinstance(innermost(self.chosen), Conic)
+        return sum(sampled) == 1 and not isinstance(innermost, Conic)
 
     def _linear_errors(self, weights: Array) -> Array | None:
         return lazily(partial(self._aim.standard_errors, weights))
@@ -592,10 +590,3 @@ class Task:
     def _trivial(self) -> Trivial:
         """The value of each loss for explanations without work."""
         return Trivial.of(self.program.all_losses)
-
-    def _is_faithful(self, weights: Array) -> bool:
-        """True if a loss with a weight above zero, or a bound, ties W to f."""
-        losses = zip(weights, self.program.losses, strict=True)
-        tied = [loss for weight, loss in losses if weight > 0]
-        tied += [bound.loss for bound in self.program.bounds]
-        return any(isinstance(loss, Faithfulness) for loss in tied)
