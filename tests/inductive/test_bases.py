@@ -1,6 +1,5 @@
 """Bases of similar features, stored or by transforms, and images explained by them."""
 
-import dataclasses
 import tracemalloc
 
 import numpy as np
@@ -9,7 +8,6 @@ import scipy.linalg as la
 from hypothesis import given
 from hypothesis import strategies as st
 from inductive_cases import MEANS, similar_features
-from scipy import fft
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
@@ -17,7 +15,6 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.inductive import (
     DenseFeatures,
-    FeatureBasis,
     GaussianProcessExplainer,
     GridFeatures,
     IndependentFeatures,
@@ -35,31 +32,6 @@ def positive(size: int, rng: np.random.Generator) -> np.ndarray:
     return root @ root.T + 0.3 * np.eye(size)
 
 
-@dataclasses.dataclass(frozen=True)
-class Cosines(FeatureBasis):
-    """The chain's basis by fast transforms: V is never formed to rotate."""
-
-    count: int
-
-    @property
-    def eigenvalues(self) -> np.ndarray:
-        return 4 - 4 * np.cos(np.pi * np.arange(self.count) / self.count)
-
-    def rotate(self, rows: np.ndarray) -> np.ndarray:
-        return fft.dct(rows, norm="ortho")
-
-    def unrotate(self, rows: np.ndarray) -> np.ndarray:
-        return fft.idct(rows, norm="ortho")
-
-    def unrotate_variances(self, variances: np.ndarray) -> np.ndarray:
-        # cos² = (1 + cos 2·)/2, evaluated at the middles of cells
-        position = (2 * np.arange(self.count) + 1) / (2 * self.count)
-        wave = np.cos(2 * np.pi * np.outer(np.arange(self.count), position))
-        share = (1 + wave) / self.count
-        share[0] = 1 / self.count
-        return variances @ share
-
-
 def pair_of_bases(kind, rng):
     """A basis, mostly such that forms no V, and its smoothness P."""
     if kind == "grid":
@@ -69,8 +41,6 @@ def pair_of_bases(kind, rng):
         kernel = np.kron(np.eye(2), np.kron(rows, columns))
         basis = KroneckerFeatures.of_kernels(rows, columns, channels=2)
         return basis, DenseFeatures.of_kernel(kernel)
-    if kind == "cosines":
-        return Cosines(6), DenseFeatures.of_graph(po.chain_graph(6))
     similar, P = similar_features(kind, 5, rng)
     of = DenseFeatures.of_kernel if kind == "kernel" else DenseFeatures.of_graph
     return of(similar), P
@@ -83,7 +53,7 @@ def smoothness_matrix(basis):
     return basis.unrotate(basis.rotate(np.eye(basis.n_features)) * basis.eigenvalues)
 
 
-FAST = ["grid", "kronecker", "cosines"]
+FAST = ["grid", "kronecker"]
 
 
 @pytest.mark.parametrize("kind", ["kernel", "chain", "gaussian", "groups", *FAST])

@@ -56,19 +56,6 @@ def objective(G, graph):
     )
 
 
-@pytest.mark.parametrize("solver", ["spectral", "krylov"])
-def test_losses_on_the_curve_are_those_of_the_attributions(solver, X, G):
-    for graph in graphs(X):
-        curve = po.sweep(objective(G, graph), WEIGHTS, solver=solver, tolerance=1e-9)
-        for point in curve.optimized[::5]:
-            assert point.certificate.kind == "curve"
-            losses, value = point.losses, point.objective
-            assert point.attributions.shape == G.shape
-            for name, loss in point.losses.items():
-                assert losses[name] == pytest.approx(loss, rel=1e-4, abs=1e-9)
-            assert value == pytest.approx(point.objective, rel=1e-8)
-
-
 def test_curves_agree_and_their_excess_bounds_the_distance_to_the_optimum(X, G):
     for graph in graphs(X):
         program = Program(objective(G, graph).losses)
@@ -182,15 +169,6 @@ def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
 
 
 # ---- grids
-
-
-def test_grid_gaussian_graph_of_points_is_that_of_their_axes():
-    X = po.graphs.grid(-1, 1, per_dimension=4, dimensions=2)
-    grid, stored = po.grid_gaussian_graph(X), po.gaussian_graph(X)
-    assert grid.parameters == stored.parameters
-    np.testing.assert_allclose(
-        grid.similarities.toarray(), stored.similarities.toarray(), atol=1e-14
-    )
 
 
 def test_points_that_are_no_grid_are_refused():

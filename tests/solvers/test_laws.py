@@ -56,26 +56,6 @@ def slack(best: po.Explanation) -> float:
 THREE = st.tuples(WEIGHTS, WEIGHTS, WEIGHTS)
 
 
-@each_kind
-@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS))
-def test_no_other_explanation_is_below_the_optimum_minus_the_gap(kind, seed, weights):
-    case = Case(seed)
-    objective = case.objective(kind, *weights)
-    best = po.solve(objective, tolerance=1e-3)
-    W, rng = best.attributions, case.rng
-    other = rng.normal(size=W.shape) * np.abs(case.G).max()
-    rivals = [
-        *(W + size * rng.normal(size=W.shape) for size in (1e-6, 1e-3, 1.0)),
-        *(share * W + (1 - share) * rival
-          for share in (0.5, 0.999) for rival in (case.G, other, 0 * W)),
-        case.G,
-        0 * W,
-        case.G.mean(axis=0) + 0 * W,
-    ]  # fmt: skip
-    for rival in rivals:
-        assert objective.value(rival) >= best.objective - slack(best)
-
-
 @pytest.mark.sampled(2)
 @each_kind
 @given(seed=SEEDS, weights=THREE)
@@ -95,16 +75,6 @@ def test_permuted_points_and_features_have_permuted_explanations(kind, seed, wei
         away = np.linalg.norm(permuted.attributions - expected)
         allowed = permuted.certificate.distance + best.certificate.distance
         assert away <= allowed + 1e-9 * np.linalg.norm(expected)
-
-
-@each_kind
-@given(seed=SEEDS, weights=st.tuples(WEIGHTS, WEIGHTS, WEIGHTS), factor=WEIGHTS)
-def test_only_the_ratios_of_weights_matter(kind, seed, weights, factor):
-    objective = Case(seed).objective(kind, *weights)
-    best = po.solve(objective, tolerance=1e-3)
-    other = po.solve(factor * objective, tolerance=1e-3)
-    allowed = factor * slack(best) + slack(other)
-    assert abs(other.objective - factor * best.objective) <= allowed * (1 + 1e-9)
 
 
 @given(seed=SEEDS, weights=THREE, factor=WEIGHTS)
