@@ -11,7 +11,6 @@ from inductive_cases import MEANS, similar_features
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
-from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.inductive import (
     DenseFeatures,
@@ -169,37 +168,3 @@ def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng)
 
 
 # ---- refusals
-
-TWO = np.arange(12.0).reshape(2, 6)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: KernelEigenbasis.of(np.array([[1.0, 2.0], [2.0, 1.0]])),
-            "not positive semidefinite",
-        ),
-        (
-            lambda: GaussianProcessExplainer(features=po.ImageShape(1, 2, 2)).fit(
-                TWO, TWO
-            ),
-            "features: expected 6 features",
-        ),
-        (
-            lambda: KroneckerFeatures.of_kernels(np.zeros((2, 2)), np.eye(3)),
-            "row_kernel: expected a positive definite",
-        ),
-        (
-            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.ones((2, 3))),
-            "column_kernel: expected a symmetric",
-        ),
-        (
-            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.eye(3), 0),
-            "channels: expected an integer >= 1",
-        ),
-    ],
-)
-def test_kernels_and_shapes_that_cannot_be_used_are_named(call, message):
-    with pytest.raises(InvalidInput, match=message):
-        call()

@@ -6,9 +6,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.base import is_regressor
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -17,7 +15,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import propopt as po
-from propopt.base.errors import InvalidInput
 from propopt.functions import Sine
 from propopt.inductive import GaussianProcessExplainer, GreedyVariance
 
@@ -138,28 +135,6 @@ def fit(*arguments, **settings):
 
 X = np.random.default_rng(3).uniform(-2, 2, size=(60, 2))
 FRAME, G = pd.DataFrame(X, columns=["a", "b"]), Sine().gradient(X)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: fit(FRAME, G).predict(FRAME[["b", "a"]]),
-            "feature names should match those that",
-        ),
-        (lambda: fit(X, G).predict(X[:, :1]), "X has 1 features, but Gaussian"),
-        (lambda: GaussianProcessExplainer().predict(X), "fit"),
-        (lambda: fit(sp.csr_array(X), G), "expected a dense table"),
-        (lambda: fit(FRAME, FRAME[["a"]]), "its columns are not those of X: 'b' miss"),
-        (lambda: fit(X, gradients=G[:, :1]), r"gradients: expected shape \(60, 2\)"),
-        (lambda: fit(X, G[:, 0]), "gradients: expected 2 dimensions"),
-        (lambda: fit(X, G, function=Sine()), "only one of them"),
-        (lambda: fit(X, G, gradients=G), "only one of them"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call, message):
-    with pytest.raises((InvalidInput, NotFittedError), match=message):
-        call()
 
 
 # ---- targets that are not those of the columns

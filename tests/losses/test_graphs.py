@@ -96,6 +96,10 @@ FORMULAS = {
         gaussian(0.9, TWO_NEAREST),
     ),
     "grid": (GridGaussianGraph(AXES, 1.3), dense(po.gaussian_graph(AT_GRID, 1.3))),
+    "grid of points": (
+        po.grid_gaussian_graph(AT_GRID),
+        dense(po.gaussian_graph(AT_GRID)),
+    ),
     "complete": (po.complete_graph(N), OFF_DIAGONAL),
     "chain": (po.chain_graph(5), apart(5) == 1),
     **{

@@ -148,19 +148,6 @@ def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
     assert value - measured.excess <= best.objective * (1.0 + 1e-12)
 
 
-def test_auto_factorises_narrow_graphs_and_no_others():
-    n = 20_000
-    for graph, name in (
-        (po.chain_graph(n), "factored"),
-        (po.knn_graph(RNG.normal(size=(n, 1)), 3), "factored"),
-        (po.knn_graph(RNG.normal(size=(n, 3)), 6), "krylov"),
-        (po.chain_graph(20), "spectral"),
-    ):
-        matching = po.GradientMatching(np.ones((graph.n_nodes, 2)))
-        program = Program((matching, po.PairwiseRobustness(graph)))
-        assert po.solvers.Auto().select(program).name == name
-
-
 def test_the_order_of_points_does_not_matter():
     n = 2_000
     order, G = RNG.permutation(n), walk(n)

@@ -8,7 +8,6 @@ import pytest
 from golden_chains import G, objective
 
 import propopt as po
-from propopt.base.errors import InvalidInput, Refused
 from propopt.solvers.solving import WorstCase
 
 
@@ -88,26 +87,6 @@ def test_every_target_within_the_radius_costs_at_most_that():
         assert cost <= best.parameters["worst_case"] * (1 + 1e-12)
     worst = a * np.sum((best.attributions - matching.G + 0.8 * away) ** 2) + rest
     assert worst == pytest.approx(best.parameters["worst_case"], rel=1e-12)
-
-
-SPARSE = po.GradientMatching(G) + po.Sparsity()
-TWICE = po.GradientMatching(G) + po.GradientMatching(G, name="b")
-REFUSED = {
-    "sparsity is not a squared loss": lambda: po.solve(SPARSE, target_radius=1.0),
-    "it takes no bounds": lambda: golden(
-        target_radius=1.0, subject_to=[po.Sparsity() <= 1.0]
-    ),
-    "it takes one gradient-matching loss, not 2": lambda: po.solve(
-        TWICE, target_radius=1.0
-    ),
-    ".*": lambda: golden(target_radius=-1.0),
-}
-
-
-@pytest.mark.parametrize("reason", REFUSED)
-def test_other_objectives_are_refused_with_the_reason(reason):
-    with pytest.raises((Refused, InvalidInput), match=f"target_radius: {reason}"):
-        REFUSED[reason]()
 
 
 def test_the_lower_bound_is_one_from_any_attributions():
