@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg as la
 from hypothesis import given
 from hypothesis import strategies as st
-from inductive_cases import MEANS, similar_features
+from inductive_cases import similar_features
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
@@ -98,29 +98,6 @@ def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
 
 
 # ---- explanations
-
-
-@pytest.mark.parametrize("mean", MEANS)
-@pytest.mark.parametrize("kind", FAST)
-def test_explanation_is_that_of_the_stored_basis(kind, mean, rng):
-    bases = pair_of_bases(kind, rng)
-    D = bases[1].n_features
-    X, G = rng.normal(size=(2, 9, D))
-    new = rng.normal(size=(4, D))
-    weights = [(0.1, 0.0), (0.3, 0.8), (5.0, 20.0)]
-    result, expected = (
-        GaussianProcessExplainer(0.3, 0.8, features=features, mean=mean)
-        .fit(X, G)
-        .explain_path(new, weights, return_std=True)
-        for features in bases
-    )
-    for one, other in zip(result, expected, strict=True):
-        np.testing.assert_allclose(one.attributions, other.attributions, atol=1e-10)
-        np.testing.assert_allclose(
-            one.details["standard_deviation"],
-            other.details["standard_deviation"],
-            rtol=1e-10,
-        )
 
 
 def test_nothing_of_the_square_of_the_pixels_is_formed(rng):

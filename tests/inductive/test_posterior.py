@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import scipy.linalg as la
 from hypothesis import given
 from inductive_cases import (
     MEANS,
@@ -20,7 +19,7 @@ from inductive_cases import (
 from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import propopt as po
 from propopt.base.resources import Budget
@@ -128,14 +127,6 @@ def test_without_smoothness_and_mean_it_is_scikit_learns_regression(kernel, rng)
     np.testing.assert_allclose(result.attributions, mean, rtol=0, atol=1e-10)
     deviations = result.details["standard_deviation"]
     np.testing.assert_allclose(deviations, deviation, rtol=0, atol=1e-10)
-
-
-def test_singular_kernels_are_ridge_regression(rng):
-    X, G = rng.normal(size=(2, 30, 2))
-    new, linear = rng.normal(size=(4, 2)), DotProduct(0.0, "fixed")
-    explainer = GaussianProcessExplainer(0.5, kernel=linear, mean="none").fit(X, G)
-    ridge = new @ la.solve(X.T @ X + np.eye(2), X.T @ G)
-    np.testing.assert_allclose(explainer.explain(new).attributions, ridge, atol=1e-12)
 
 
 # ---- distances, kernels by name, and their default width

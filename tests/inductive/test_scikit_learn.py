@@ -114,21 +114,6 @@ def test_tables_of_other_libraries_are_fitted_and_predicted(library, kind, waves
     np.testing.assert_array_equal(explainer.predict(table), plain.predict(X))
 
 
-def test_tables_of_categories_are_predicted_too(rng):
-    table = pd.DataFrame(
-        {"age": rng.normal(size=20), "town": rng.choice(["Ulm", "Bonn"], size=20)}
-    )
-    function = po.wrap(
-        lambda t: t["age"].to_numpy() * (t["town"].to_numpy() == "Ulm"), data=table
-    )
-    explainer = GaussianProcessExplainer(scale="std").fit(table, function=function)
-    assert list(explainer.feature_names_in_) == ["age", "town"]
-    assert explainer.n_features_in_ == 2
-    np.testing.assert_array_equal(
-        explainer.predict(table), explainer.explain(table).attributions
-    )
-
-
 def fit(*arguments, **settings):
     return GaussianProcessExplainer().fit(*arguments, **settings)
 

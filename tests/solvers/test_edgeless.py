@@ -79,22 +79,6 @@ def test_a_loss_without_edges_changes_nothing(base, nothing):
     assert result.objective == pytest.approx(optimum, rel=2e-7, abs=zero)
 
 
-@each_solver
-def test_every_solver_takes_losses_and_bounds_without_edges(solver):
-    every = NOTHING["no edges"] + 0.5 * NOTHING["chain of one feature"]
-    for base in BASES.values():
-        if (result := solved(base + every, solver)) is not None:
-            best = po.solve(base, tolerance=1e-7)
-            within = best.objective * (1 + 10 * SOLVERS[solver].gap)
-            assert result.objective <= within + 1e-6 * base.value(np.zeros((N, 1)))
-    for nothing in NOTHING.values():
-        bounds = [nothing <= 1.0, sparsity <= 0.5 * np.abs(G).sum()]
-        if (result := solved(1.0 * gradient, solver, subject_to=bounds)) is not None:
-            best = po.solve(1.0 * gradient, subject_to=bounds[1:], tolerance=1e-7)
-            assert result.objective == pytest.approx(best.objective, rel=1e-4)
-            assert result.multipliers[nothing.name] == pytest.approx(0.0, abs=1e-6)
-
-
 @each_nothing
 def test_sweeps_and_expressions_without_edges_are_flat(nothing):
     front = po.sweep(gradient + 0.3 * sparsity + nothing, {nothing.name: [0.1, 1, 10]})

@@ -106,15 +106,6 @@ def test_paths_are_certified_from_warm_starts(graph, swept):
         assert gap(point, start) <= TOLERANCE
 
 
-def test_starts_at_the_optimum_are_returned_and_far_ones_change_nothing(rng):
-    objective = sparse_objective()
-    first = solved(objective, tolerance=1e-10)
-    np.testing.assert_array_equal(solved(objective, start=first).W, first.W)
-    far = Solution(W=1e3 * rng.normal(size=first.W.shape))
-    again = solved(objective, start=far, tolerance=1e-10)
-    np.testing.assert_allclose(again.W, first.W, atol=1e-4)
-
-
 def test_stiffly_tied_features_get_the_second_method():
     rng = np.random.default_rng(0)
     G = rng.normal(size=(6, 4))

@@ -12,7 +12,6 @@ from max_differences import (
     gaussian_data,
     natural_weight,
     path,
-    random_objective,
     solved,
     task_of,
 )
@@ -30,7 +29,6 @@ from propopt.solvers.edge_newton import (
     Term,
     choose_layout,
     edge_weights,
-    factorise,
 )
 from propopt.solvers.splitting import Splitting, minimise
 
@@ -59,9 +57,6 @@ def test_a_loss_of_ones_own_is_taken_by_its_types(weight):
 
 
 def test_tight_tolerances_are_reached():
-    for seed in range(40):
-        best = po.solve(random_objective(seed), Splitting(), tolerance=1e-8)
-        assert best.gap <= 1e-8, seed
     X, G = gaussian_data(1, 60, 4)
     for aggregate in AGGREGATES:
         loss = po.MaxDifferenceRobustness(po.knn_graph(X, 5), aggregate)
@@ -182,12 +177,13 @@ def test_losses_may_have_no_weight():
 
 def test_programs_that_run_out_of_steps_are_given_to_clarabel_or_reported(monkeypatch):
     monkeypatch.setattr(splitting_module, "ADMM_STEPS", 5)
-    assert po.solve(random_objective(17), Splitting()).gap <= 1e-6
-    monkeypatch.setattr(splitting_module, "CLARABEL_ROWS", 0)
     X, G = gaussian_data(12, 20, 3)
     loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), norm="linf")
+    objective = po.GradientMatching(G) + 3.0 * loss
+    assert po.solve(objective, Splitting()).gap <= 1e-6
+    monkeypatch.setattr(splitting_module, "CLARABEL_ROWS", 0)
     with pytest.warns(UncertifiedWarning):
-        po.solve(po.GradientMatching(G) + 3.0 * loss, Splitting())
+        po.solve(objective, Splitting())
 
 
 # ---- systems in each layout
@@ -201,18 +197,6 @@ def test_large_narrow_graphs_are_solved_by_sparse_factors():
     assert choose_layout([loss.map.gram]) == "lu"
     objective = po.GradientMatching(G) + 20.0 * loss
     assert po.solve(objective, Splitting()).gap <= 1e-6
-
-
-SHIFTS = {"one": np.full(3, 1.5), "several": np.array([1.0, 2.5, 2.5])}
-
-
-@pytest.mark.parametrize("shifts", SHIFTS.values(), ids=SHIFTS)
-def test_systems_are_solved_in_every_layout(shifts):
-    X, R = gaussian_data(14, 40, 3)
-    P = po.PairwiseRobustness(po.knn_graph(X, 4)).map.gram
-    for layout in ("dense", "lu", "cg"):
-        W = factorise(P, shifts, layout).solve(R)
-        np.testing.assert_allclose(P @ W + W * shifts, R, atol=1e-9)
 
 
 def newton_program(layout: str, smooth: bool) -> Composite:
