@@ -39,7 +39,7 @@ from propopt.tables.frames import Labels, aligned, is_frame, read_attributions
 from propopt.tables.schema import ColumnScale
 
 
-# ---- Where draws come from, and how often a search starts anew
+# ---- Where draws come from
 
 
 RandomSource: TypeAlias = int | np.random.Generator | np.random.RandomState | None
@@ -56,18 +56,6 @@ def read_random_state(random_state: object) -> np.random.Generator:
         raise InvalidInput(
             "random_state: expected an integer >= 0, a numpy.random.Generator or a "
             f"RandomState, got {random_state!r}"
-        ) from None
-
-
-def read_restarts(n_restarts: object) -> int:
-    """At least zero."""
-    if n_restarts == 0:
-        return 0
-    try:
-        return read_count(n_restarts, "n_restarts")
-    except InvalidInput:
-        raise InvalidInput(
-            f"n_restarts: expected an integer >= 0, got {n_restarts!r}"
         ) from None
 
 
@@ -184,10 +172,8 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     optimize : {"marginal_likelihood", "leave_one_out"} or None
         Fit the kernel's hyper-parameters and the positive weights to the gradients,
         starting from those given; needs ``inducing=None``.
-    n_restarts : int
-        Further searches, from random places.
     random_state : int, numpy.random.Generator, RandomState or None
-        For inducing inputs and restarts; None is seed 0.
+        For inducing inputs; None is seed 0.
 
     Attributes
     ----------
@@ -241,7 +227,6 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         inducing: object = None,
         scale: ColumnScale = None,
         optimize: CriterionName | None = None,
-        n_restarts: int = 0,
         random_state: RandomSource = None,
     ) -> None:
         self.robustness = robustness
@@ -254,7 +239,6 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.inducing = inducing
         self.scale = scale
         self.optimize = optimize
-        self.n_restarts = n_restarts
         self.random_state = random_state
 
     def fit(
@@ -294,7 +278,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         shape = len(points), inputs.n_features
         values, targets = read_targets(y, gradients, function, X, labels, shape)
         rule, rng = read_inducing(self.inducing), read_random_state(self.random_state)
-        prior, self.criterion_ = self._tuned(self._prior(points, values), rule, rng)
+        prior, self.criterion_ = self._tuned(self._prior(points, values), rule)
         self._inputs, self._targets = inputs, targets
         self._process = process = prior.condition(rule, rng)
         self.robustness_, self.smoothness_ = prior.weights
@@ -452,7 +436,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _tuned(
-        self, prior: Prior, rule: InducingRule | None, rng: np.random.Generator
+        self, prior: Prior, rule: InducingRule | None
     ) -> tuple[Prior, float | None]:
         """The prior of ``optimize`` and its value; the same where that is None."""
         criterion = read_criterion(self.optimize)
@@ -463,7 +447,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "optimize: needs inducing=None; optimize on a part of the points, then "
                 "give the result"
             )
-        return tuned(prior, criterion, read_restarts(self.n_restarts), rng)
+        return tuned(prior, criterion)
 
     @property
     def _weights(self) -> WeightPair:

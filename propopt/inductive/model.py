@@ -255,10 +255,8 @@ _WEIGHT_RANGE = (1e-8, 1e8)
 """Weights are sought in this range, widened to hold those to start from."""
 
 
-def tuned(
-    prior: Prior, criterion: Criterion, n_restarts: int, rng: np.random.Generator
-) -> tuple[Prior, float]:
-    """The best of searches from a prior and from random places, and its value.
+def tuned(prior: Prior, criterion: Criterion) -> tuple[Prior, float]:
+    """The best that a search from a prior finds, and its value.
 
     Over log weights, of which one of zero for smoothness stays, and the kernel's log
     hyper-parameters, whose steps alone cost an eigendecomposition.
@@ -284,12 +282,8 @@ def tuned(
         value = criterion(latest[key], own.pull, own.lam, own.mean)
         return -value / own.rotated.size
 
-    random = rng.uniform(bounds[:, 0], bounds[:, 1], (n_restarts, len(bounds)))
-    results = [
-        minimize(cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
-        for start in [np.concatenate([logs, prior.kernel.theta]), *random]
-    ]
-    best = min(results, key=lambda result: result.fun)
+    start = np.concatenate([logs, prior.kernel.theta])
+    best = minimize(cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
     return at(best.x), -float(best.fun) * prior.rotated.size
 
 

@@ -62,7 +62,10 @@ def prepare_centred(
     if parts is None:
         return prepare(program)
     M = _constants(program, parts)
-    return _Centred(prepare(_without(program, M)), program.losses, M)
+    losses = tuple(_shifted(loss, M) for loss in program.losses)
+    bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
+    inner = prepare(Program(losses, bounds, program.shape))
+    return _Centred(inner, program.losses, M)
 
 
 def _free_parts(program: Program) -> Partitions | None:
@@ -105,12 +108,6 @@ def _least_squares(program: Program, features: Components) -> Array:
             gram += Z.T @ Z
             pull += Z.T @ np.asarray(loss.target)
     return np.asarray(np.linalg.lstsq(gram, pull)[0])
-
-
-def _without(program: Program, M: Attributions) -> Program:
-    losses = tuple(_shifted(loss, M) for loss in program.losses)
-    bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
-    return Program(losses, bounds, program.shape)
 
 
 def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:

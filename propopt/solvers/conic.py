@@ -192,7 +192,10 @@ class _Compiled(Prepared):
         # without a start the backend forgets what it solved before
         self._run(tolerance, warm=start is not None and self._backend not in _COLD)
         if self._W.value is None:
-            raise self._failure()
+            status = self._problem.status
+            if "infeasible" in status and self._program.bounds:
+                raise Infeasible(_smallest_attainable(self._program))
+            raise self._stopped(f"status {status!r} and no attributions")
         return self._solution(unit)
 
     def _typical_value(self, scaled: Array) -> float:
@@ -287,12 +290,6 @@ class _Compiled(Prepared):
             return math.inf
         price = max(float(np.sum(constraint.dual_value)), 0.0)
         return unit / self._size**bound.loss.penalty.degree * price
-
-    def _failure(self) -> Exception:
-        status = self._problem.status
-        if "infeasible" in status and self._program.bounds:
-            return Infeasible(_smallest_attainable(self._program))
-        return self._stopped(f"status {status!r} and no attributions")
 
 
 def _smallest_attainable(program: Program) -> str:

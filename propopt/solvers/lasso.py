@@ -214,7 +214,10 @@ class OneSigned(Prepared):
         Y = weight * self._signs
         if apart.all():
             return Solution(W=W, duals={**smooth.duals, name: Y})
-        begin = None if start is None else _columns(start, ~apart, name)
+        begin = None
+        if start is not None:
+            duals = {n: dual[:, ~apart] for n, dual in start.duals.items() if n == name}
+            begin = Solution(W=start.W[:, ~apart], duals=duals)
         rest = self._rest(apart).solve(weights, tolerance, begin)
         W[:, ~apart], Y[:, ~apart] = rest.W, rest.duals[name]
         return Solution(W=W, duals={name: Y})
@@ -245,11 +248,6 @@ def _reach(G: Attributions, parts: Components | None) -> Array:
     return np.where(same, np.abs(G).min(axis=0), 0.0)
 
 
-def _columns(solution: Solution, kept: Columns, name: str) -> Solution:
-    duals = {name: solution.duals[name][:, kept]} if name in solution.duals else {}
-    return Solution(W=solution.W[:, kept], duals=duals)
-
-
 @final
 @dataclass(frozen=True)
 class Lasso(Solver):
@@ -267,9 +265,8 @@ class Lasso(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        place = next(
-            i for i, loss in enumerate(program.losses) if not _is_squared(loss)
-        )
+        squared = [isinstance(loss.penalty, Squared) for loss in program.losses]
+        place = squared.index(False)
         name = program.losses[place].name
 
         def lasso(columns: NDArray[np.bool_]) -> Prepared:
@@ -309,12 +306,8 @@ def _method(quadratic: Quadratic) -> LassoMethod:
 SECOND_METHOD = 2_000  # points or features up to which there is a second method
 
 
-def _is_squared(loss: PropertyLoss) -> bool:
-    return isinstance(loss.penalty, Squared)
-
-
 def _sparsity_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    others = [loss for loss in losses if not _is_squared(loss)]
+    others = [loss for loss in losses if not isinstance(loss.penalty, Squared)]
     for loss in others:
         direct = isinstance(loss.map, Identity) and isinstance(loss.penalty, Absolute)
         if not direct or loss.has_target:

@@ -261,7 +261,10 @@ class NewtonLasso:
         kind = OperatorCurvature if isinstance(self._P, Operator) else Curvature
         H = kind(self._P, self._Q, lasso.beta, lasso.gamma)
         G = H.stored(self._G)
-        W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)
+        W = np.zeros_like(G) if start is None else H.stored(start.W)
+        # at the optimum for λ = 0, if it is at hand, less what λ takes
+        if start is None and (guess := H.guess(2.0 * G)) is not None:
+            W = _soft(guess, np.array(0.5 * lasso.weight))
         objective = _Objective(H, G, lasso.weight)
         # where products with P are sparse BLAS has nothing to share
         with few_threads(len(self._P) if isinstance(self._P, np.ndarray) else 0):
@@ -280,12 +283,6 @@ def _for_products(P: Sparse | Array | Operator | None) -> Any:
         return P
     rows = sp.csr_array(P)  # products write each row once
     return dense_matrix(rows) if rows.nnz > DENSITY * rows.shape[0] ** 2 else rows
-
-
-def _first(H: Curvature, G: Array, weight: float) -> Array:
-    """Where to start: at the optimum for λ = 0, if it is at hand, less what λ takes."""
-    guess = H.guess(2.0 * G)
-    return np.zeros_like(G) if guess is None else _soft(guess, np.array(0.5 * weight))
 
 
 @dataclass(frozen=True, eq=False)

@@ -310,9 +310,7 @@ class Task:
         shape = self.program.shape
         self._trivial.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
-            tied = [
-                loss for loss, c in zip(self.program.losses, weights, strict=True) if c
-            ]
+            tied = [loss for c, loss in self.program.weighed(weights).terms if c > 0]
             tied += [bound.loss for bound in self.program.bounds]
             if not any(isinstance(loss, Faithfulness) for loss in tied):
                 warnings.warn(
