@@ -179,26 +179,18 @@ def test_constrained_optimum_is_within_the_distance(name, rng):
 # ---- the numbers of a certificate, and what a gap is relative to
 
 
-@pytest.mark.parametrize(
-    ("value", "lower_bound", "violation", "gap", "holds"),
-    [
+def test_a_proof_needs_gap_and_violation():
+    for value, lower, violation, gap, holds in (
         (2.0, 1.5, 0.0, 0.25, False),  # relative to the scale
         (0.0, 0.0, 0.0, 0.0, True),
         (1.0, 1.5, 0.0, 0.0, True),  # never negative
         (1.0, 1.0, 1e-3, 0.0, False),
         (1.0, np.nan, 0.0, np.nan, False),  # what is no number is no proof
-    ],
-)
-def test_a_proof_needs_gap_and_violation(value, lower_bound, violation, gap, holds):
-    result = Certificate(
-        value=value,
-        lower_bound=lower_bound,
-        scale=value,
-        kind="dual",
-        violation=violation,
-    )
-    assert np.isnan(gap) or result.gap == gap
-    assert result.holds(1e-6) is holds
+    ):
+        numbers = {"value": value, "lower_bound": lower, "violation": violation}
+        proof = Certificate(**numbers, scale=value, kind="dual")
+        assert np.isnan(gap) or proof.gap == gap
+        assert proof.holds(1e-6) is holds
 
 
 OFFSETS = [0.0, 1e3, 1e6]

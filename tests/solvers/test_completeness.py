@@ -31,17 +31,10 @@ N, D = 16, 5
 class FeatureKernel(PropertyLoss):
     """tr(W CᵀC Wᵀ) for a C that sees constants."""
 
+    penalty, name = Squared(), "feature_kernel"
+
     def __init__(self, C):
-        self.name = "feature_kernel"
-        self._map = OverFeatures(C)
-
-    @property
-    def map(self):
-        return self._map
-
-    @property
-    def penalty(self):
-        return Squared()
+        self.map = OverFeatures(C)
 
 
 def instance(seed):

@@ -22,10 +22,6 @@ from propopt.solvers.curves import Spectral
 
 
 SOLVERS = [Krylov(), Spectral()]
-WEIGHTS = {
-    "pairwise_robustness": np.geomspace(1e-3, 1e3, 7),
-    "smoothness": [0, 0.1, 10],
-}
 each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.name)
 
 
@@ -87,34 +83,6 @@ def test_krylov_meets_limits_too(rng):
     best = po.solve(matching, subject_to=[robustness <= limit])
     assert best.certificate.holds(1e-6)
     assert best.losses["pairwise_robustness"] == pytest.approx(limit, rel=1e-6)
-
-
-def test_even_limits_give_an_even_front(X, G):
-    matching = po.GradientMatching(G)
-    robustness = po.PairwiseRobustness(po.knn_graph(X, 4))
-    limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
-    baseline = po.Explanation(attributions=0.5 * G, method="half")
-    curve = po.sweep(matching, {}, [baseline], limits={robustness: limits})
-    frame = curve.to_frame()
-    result = frame["loss.pairwise_robustness"][:-1]
-    np.testing.assert_allclose(result, limits, rtol=1e-6)
-    assert frame["on_front"][:-1].all()
-    multipliers = frame["weight.pairwise_robustness"][:-1]
-    assert (np.diff(multipliers) < 0).all()
-    assert curve.distances()["excess"][0] > 0
-    for point, weight in zip(curve.optimized, multipliers, strict=True):
-        same = po.solve(matching + weight * robustness)
-        assert same.losses["pairwise_robustness"] == pytest.approx(
-            point.losses["pairwise_robustness"], rel=1e-5
-        )
-
-
-def test_limits_work_for_losses_without_a_curve(G):
-    sparsity = po.Sparsity()
-    limits = np.array([0.2, 0.5]) * sparsity.value(G)
-    curve = po.sweep(po.GradientMatching(G), limits={sparsity: limits})
-    result = curve.to_frame()["loss.sparsity"]
-    np.testing.assert_allclose(result, limits, rtol=1e-6)
 
 
 # ---- the choice, and what does not converge

@@ -54,7 +54,7 @@ each_solver = pytest.mark.parametrize("solver", SOLVERS)
 each_nothing = pytest.mark.parametrize("nothing", NOTHING.values(), ids=NOTHING)
 
 
-def solved(objective: po.Objective, name: str, **others: object):
+def solved(objective: po.Objective, name: str):
     """The solution, or None where a solver refuses, or is not installed."""
     case = SOLVERS[name]
     if isinstance(case.solver, str) and case.solver not in cp.installed_solvers():
@@ -63,7 +63,7 @@ def solved(objective: po.Objective, name: str, **others: object):
         # gaps are judged below, each solver by its own
         warnings.simplefilter("ignore", UncertifiedWarning)
         try:
-            return po.solve(objective, case.solver, **others)
+            return po.solve(objective, case.solver)
         except Refused:
             return None
 
