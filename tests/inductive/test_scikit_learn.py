@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from sklearn.base import is_regressor
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -59,16 +58,8 @@ def test_it_is_a_regressor_of_tables_whose_predictions_are_attributions(waves):
     np.testing.assert_array_equal(explainer.predict(X[40:]), expected)
 
 
-def test_weights_are_chosen_by_cross_validation_and_steps_come_before(waves):
+def test_steps_may_come_before_it(waves):
     X, G = waves
-    grid = {"robustness": [1e-4, 10.0, 1e4]}
-    search = GridSearchCV(GaussianProcessExplainer(), grid, cv=3).fit(X, G)
-    scores = [
-        cross_val_score(GaussianProcessExplainer(weight), X, G, cv=3).mean()
-        for weight in grid["robustness"]
-    ]
-    np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores)
-    assert search.best_params_ == {"robustness": 1e-4}
     pipeline = make_pipeline(StandardScaler(), GaussianProcessExplainer(0.1))
     scaled = GaussianProcessExplainer(0.1, scale="std").fit(X, G).predict(X)
     np.testing.assert_allclose(pipeline.fit(X, G).predict(X), scaled, rtol=1e-9)

@@ -1,7 +1,5 @@
 """The algebra of losses: sums, scalings, bounds, and what is no algebra."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Certificates: a lower bound that is one, and no proof of what is not optimal."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """Similarity graphs: every factory against its definition, and ordered pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

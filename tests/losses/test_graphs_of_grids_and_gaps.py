@@ -1,7 +1,5 @@
 """Graphs of grids, whose energies are exact, and of rows with missing numbers."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

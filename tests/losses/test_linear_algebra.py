@@ -1,7 +1,5 @@
 """Conjugate gradients, components and what LAPACK reports, each by itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg as la

@@ -1,7 +1,5 @@
 """Losses, their maps and penalties: the contract of each that is in the catalogue."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pandas as pd

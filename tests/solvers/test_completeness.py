@@ -1,7 +1,5 @@
 """Rows of given sums, and single entries: every way to solve them, with its proof."""
 
-from __future__ import annotations
-
 import pickle
 
 import cvxpy as cp

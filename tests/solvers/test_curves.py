@@ -1,7 +1,5 @@
 """Exact curves: losses for every weight without attributions, to the last digit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg as la

@@ -3,8 +3,6 @@
 An empty sum is zero, for every solver and every backend.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import cvxpy as cp

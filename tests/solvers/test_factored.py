@@ -1,7 +1,5 @@
 """Factors of the graph: long chains, large weights, and where Lanczos gives up."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

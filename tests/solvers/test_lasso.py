@@ -1,7 +1,5 @@
 """Sparse attributions: Clarabel's optimum, certified, with exact zeros."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

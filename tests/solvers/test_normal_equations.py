@@ -1,7 +1,5 @@
 """Conjugate gradients: the optimum of squared losses of every kind, and its proof."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

@@ -1,7 +1,5 @@
 """What is validated, refused, compiled once and never copied, however many weights."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

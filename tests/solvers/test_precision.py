@@ -4,8 +4,6 @@ Constants cost nothing but in the matching losses, so that the optimum beside an
 is the one without it, shifted; sparsity of attributions of one sign is linear.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla

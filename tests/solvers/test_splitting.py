@@ -1,7 +1,5 @@
 """ADMM with a Newton finish: the conic optimum, with proof, along paths and layouts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

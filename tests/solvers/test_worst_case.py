@@ -1,7 +1,5 @@
 """The worst target within a radius: on the curve, and as cvxpy finds it."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest
