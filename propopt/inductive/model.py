@@ -139,11 +139,6 @@ class WeightedPosterior:
         """How kriging moves with a constant, shape (m, D) or (m, 1)."""
         return self.model.state.slope(queries, self.p, self.lam)
 
-    def covariance(self, X: Points, queries: Queries, feature: int) -> Array:
-        """That of kriging between new points in one rotated feature, (m, m)."""
-        p = float(self.p[min(feature, len(self.p) - 1)])
-        return self.model.state.covariance(X, queries, p, self.lam)
-
     def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
         """The posterior at each new point alone; rotated (m, D)."""
         before = self.before(queries)
@@ -194,7 +189,8 @@ def joint(posterior: WeightedPosterior, X: Points) -> Array:
     pull, moved = np.broadcast_to(posterior.pull, mean.shape[1:]), slope.copy()
     push, information = np.zeros(mean.shape[1]), np.zeros(mean.shape[1])
     for j in np.flatnonzero(pull):
-        system = pull[j] * posterior.covariance(X, queries, int(j))
+        p, state = 1.0 + float(pull[j]), posterior.model.state
+        system = pull[j] * state.covariance(X, queries, p, posterior.lam)
         system[np.diag_indices_from(system)] += 1.0
         both = np.column_stack([mean[:, j], slope[:, j]])
         solved = la.solve(system, both, assume_a="pos")

@@ -39,8 +39,6 @@ from propopt.losses.restricted import is_complete
 from propopt.results.certificate import DENSE_LIMIT, smallest_curvature
 from propopt.results.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.solver import (
-    Curve,
-    CurveElsewhere,
     Elsewhere,
     Posed,
     Prepared,
@@ -130,9 +128,7 @@ class Complete(Posed):
         assert totals is not None, "see without_totals"
         reduced = totals.program(program)
         is_sum = [is_complete(bound) for bound in program.bounds]
-        is_curve = isinstance(inner, Curve) and not reduced.bounds
-        kind = CurveElsewhere if is_curve else Elsewhere
-        return kind(
+        return Elsewhere.of(
             inner,
             lambda start: replace(start, W=totals.coordinates(start.W)),
             lambda solution: replace(

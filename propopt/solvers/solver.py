@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeVar, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import Refused, SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads
 from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program
@@ -166,8 +166,8 @@ class Posed(Dispatcher):
     def inner(self, program: Program) -> Prepared:
         """The other program made ready."""
         posed = self.posed(program)
-        if isinstance(posed, Reason) or self.solver is None:
-            raise Refused(f"{self.name}: it takes programs that it has not refused")
+        assert isinstance(posed, Program), "see take"
+        assert self.solver is not None, "see take"
         return self.solver.prepare(posed)
 
 
