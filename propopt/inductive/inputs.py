@@ -153,11 +153,7 @@ _SEARCH = 100.0
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointKernel:
-    """k(x, x') + jitter · [x and x' are the same point].
-
-    Two rows with equal numbers are still two points: the jitter is that of
-    ``KernelRobustness(K + jitter * np.eye(len(K)))``.
-    """
+    """k(x, x') + jitter · [x and x' are the same point, and not only equal]."""
 
     # k; what it adds on the diagonal of k(X) alone (a WhiteKernel) acts as jitter does
     function: Any

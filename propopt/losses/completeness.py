@@ -214,8 +214,7 @@ def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
     """Columns that a target gives something in some row; None where all count.
 
     Zero is best for the others if each loss is one of W itself or of differences
-    between rows: without the column it is never larger. A target of nothing at all asks
-    for the least W that adds up, in all columns alike.
+    between rows: without the column it is never larger.
     """
     used = np.zeros(n_features, dtype=bool)
     for loss in losses:
@@ -378,8 +377,7 @@ class Totals:
     ) -> Array:
         """Y (N,): how fast the optimum falls as totals rise, −∇F(W) v/‖v‖².
 
-        Where a loss has kinks, its dual stands for its gradient; one that is not given
-        counts as zero.
+        Where a loss has kinks, its dual stands for its gradient.
         """
         slope = np.zeros_like(W)
         for c, loss in terms:

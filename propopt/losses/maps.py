@@ -518,7 +518,7 @@ class Absolute(Penalty):
 class GroupMax(Penalty):
     """Σ_g max_{e ∈ g} h(r_e) over groups of consecutive rows r_e of R (E, D).
 
-    h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1, so that programs stay linear).
+    h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1).
     """
 
     starts: NDArray[np.intp]  # the first row of each group; groups are not empty

@@ -70,10 +70,7 @@ SLAB = 100_000  # entries
 @final
 @dataclass(frozen=True)
 class LatticeLaplacian(Operator):
-    """2L of a box of lattice points in row-major order, neighbours at similarity one.
-
-    The product costs two passes over W per axis; nothing is stored.
-    """
+    """2L of a box of points in row-major order, neighbours at similarity one."""
 
     box: tuple[int, ...]
 

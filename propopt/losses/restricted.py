@@ -347,11 +347,7 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
 
 
 def counted(program: Program) -> Support | None:
-    """The entries that a program is about; None where all are.
-
-    Of documents the words that they have: no explanation says anything of others. Rows
-    may add up over entries of their own, which count too.
-    """
+    """The entries that a program is about, such as words in documents; None: all."""
     sums = [bound.loss for bound in program.bounds if is_complete(bound)]
     losses = [loss for loss in program.all_losses if loss not in sums]
     if entries_refusal(losses) is not None:

@@ -151,11 +151,7 @@ class _Centred(Prepared):
 @final
 @dataclass(frozen=True)
 class Transposed(Posed):
-    """Another solver, given the program with points and features exchanged.
-
-    It takes losses of W itself, over points and over features, squared or absolute, and
-    no bounds. Results are those of the program as it was given.
-    """
+    """Another solver, given the program with points and features exchanged."""
 
     how = "transposed"
 
@@ -210,10 +206,8 @@ def _transposed(solution: Solution) -> Solution:
 class Restricted(Posed):
     """Another solver, given the program on what limits of zero leave of W.
 
-    Robustness of zero leaves one attribution vector for each component of the graph,
-    smoothness of zero one number for each group of features, gradient matching of zero
-    the gradients, sparsity of zero nothing. Their multipliers are infinite. Without
-    ``solver`` one W is left, and nothing is to be solved.
+    Their multipliers are infinite. Without ``solver`` one W is left, and nothing is to
+    be solved.
     """
 
     how = "restricted"

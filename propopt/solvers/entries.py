@@ -163,11 +163,7 @@ class _System(Descent):
 @final
 @dataclass(frozen=True)
 class Entries(Posed):
-    """Another solver, given the program with entries for points.
-
-    It takes losses of W itself, squared or absolute, and squared losses over entries,
-    such as :class:`propopt.SharedRobustness`, and bounds on these.
-    """
+    """Another solver, given the program with entries for points."""
 
     how = "of entries"
 

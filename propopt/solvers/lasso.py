@@ -279,11 +279,7 @@ class Lasso(Solver):
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:
-    """Newton's method; where it stalls, the eigenbasis.
-
-    It stalls where points or features are tied so stiffly that many attributions have
-    to change sign at once: from weights of 1e7 times that of gradient matching.
-    """
+    """Newton's method; where it stalls, from weights of 1e7 on, the eigenbasis."""
     if isinstance(quadratic.P, np.ndarray):
         return DiagonalLasso(quadratic).minimum
     newton = NewtonLasso(quadratic)

@@ -162,8 +162,7 @@ class Curvature:
 class OperatorCurvature(Curvature):
     """The same where P is known by its action on a column: features in rows.
 
-    A lattice is diagonal under the cosine transform, which then is the preconditioner
-    (exact where no attribution is zero); other operators have none but a diagonal.
+    A lattice is diagonal under the cosine transform, which then is the preconditioner.
     """
 
     @property

@@ -436,10 +436,7 @@ def pairs_within(points: Points, radius: float) -> Edges:
 
 
 def median_distance(points: Points) -> float:
-    """The median distance between different points, on at most 2,000 of them.
-
-    More points are thinned evenly, so that the answer does not depend on chance.
-    """
+    """The median distance between different points, of which 2,000, evenly, will do."""
     return typical(all_distances(points[:: -(-len(points) // 2000)]))
 
 
