@@ -140,12 +140,6 @@ Action: TypeAlias = Callable[[Array], Array]
 Number: TypeAlias = "float | Array"
 
 
-def never(x: Array, residual: Array) -> bool:
-    """Go on until the energy is small, or steps run out."""
-    del x, residual
-    return False
-
-
 def conjugate_gradients(
     product: Action,
     x: Array,
@@ -153,7 +147,7 @@ def conjugate_gradients(
     *,
     precondition: Action,
     most_steps: int,
-    is_enough: Callable[[Array, Array], bool] = never,
+    is_enough: Callable[[Array, Array], bool] = lambda _x, _residual: False,
     reduction: float = 0.0,
     per_column: bool = False,
 ) -> bool:

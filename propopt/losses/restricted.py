@@ -92,12 +92,10 @@ class Restriction:
             case Identity():
                 only = np.array(np.broadcast_to(loss.target, shape), dtype=np.float64)
                 return cls(points, features, only)
-            case OverPoints(components=None):
+            case OverPoints(components=None) | OverFeatures(components=None):
                 return cls(points, features, np.zeros(shape))
             case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
                 return cls(parts or points, features)
-            case OverFeatures(components=None):
-                return cls(points, features, np.zeros(shape))
             case OverFeatures(components=parts):
                 return cls(points, parts or features)
             case other:

@@ -55,9 +55,7 @@ from propopt.losses.linear_algebra import (
     positive_inverse,
 )
 from propopt.losses.maps import (
-    Absolute,
     GroupMax,
-    Identity,
     LinearMap,
     OverPoints,
     Penalty,
@@ -206,11 +204,6 @@ class Term:
             case other:
                 return cls(1.0, loss.penalty, other, None, None)
 
-    @property
-    def selects(self) -> bool:
-        """True for an ℓ1 loss of W itself: it wants entries that are exactly zero."""
-        return isinstance(self.map, Identity) and isinstance(self.penalty, Absolute)
-
     def adjoint(self, Y: Array) -> Attributions:
         """AᵀY."""
         return Y if self.transpose is None else np.asarray(self.transpose @ Y)
@@ -272,10 +265,6 @@ class Composite:
     def allowed(self, W: Attributions) -> Attributions:
         """W, or the nearest whose rows have the given sums."""
         return W if self.totals is None else self.totals.expanded(W)
-
-    def supported(self, W: Attributions) -> Attributions:
-        """W, or one near it whose rows have the given sums, with zeros where W has."""
-        return W if self.totals is None else self.totals.on_support(W)
 
     def minimiser(self, system: System, R: Attributions) -> Attributions:
         """The allowed W of least ½⟨W, H W⟩ − ⟨R, W⟩ for a system H."""

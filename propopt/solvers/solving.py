@@ -194,7 +194,6 @@ def solve(
         multipliers (N,), and for each loss what no complete explanation can remove.
     tolerance : float
         The certified relative gap that is wanted; a warning says if it was missed.
-
     target_radius : float, optional
         δ ≥ 0: best for the worst target G with ‖G − Ĝ‖ ≤ δ (Frobenius), Ĝ being the
         given one: min a(‖W − Ĝ‖ + δ)² + the other losses, all squared. That is the

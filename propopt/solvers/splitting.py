@@ -38,6 +38,7 @@ from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.maps import (
+    Absolute,
     Identity,
     ImplicitOverPoints,
     OverPoints,
@@ -132,10 +133,11 @@ class Admm:
             self._U[i] = V - Z
 
     def _check(self) -> None:
-        W = self._W
+        W, totals = self._W, self._program.totals
         for term, Z in zip(self._program.terms, self._Z, strict=True):
-            if term.selects:
-                W = self._program.supported(Z)  # with zeros that are exact
+            # an ℓ1 loss of W itself wants zeros that are exact
+            if isinstance(term.map, Identity) and isinstance(term.penalty, Absolute):
+                W = Z if totals is None else totals.on_support(Z)
         point = self._program.point(W, self.duals)
         if point.excess < self.best.excess:
             self.best = point

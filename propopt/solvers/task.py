@@ -165,11 +165,7 @@ _NAMED: tuple[Solver, ...] = (
     Spectral(),
     Factored(),
     Krylov(),
-    OneBound(),
-    Lasso(),
-    Splitting(),
-    NormalEquations(),
-    Conic(),
+    *_PREFERENCE,
     MinimumNorm(),
 )
 _BY_NAME: dict[str, Solver] = {solver.name: solver for solver in _NAMED}
