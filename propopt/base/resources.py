@@ -143,7 +143,6 @@ EXTRAS: Mapping[str, str] = {
     "ecos": "solvers",
     "piqp": "solvers",
     "highspy": "solvers",
-    "pyamg": "multigrid",
     "torch": "torch",
     "torchvision": "vision",
     "lightgbm": "boosting",

@@ -1,12 +1,11 @@
 """Eigenbases of similar features, and of kernel matrices.
 
-Pixels of images as features: eigenbases that are products of rows and columns. A
-feature is a channel, a row and a column, V = I_C ⊗ V_row ⊗ V_col. An image M (H, W) of
-rotated features is V_rowᵀ M V_col: O(D (H + W)) instead of D², and nothing of
-size D² is formed.
-
 Smoothness is tr(W Q Wᵀ) with a symmetric matrix Q of features. All else knows Q = V
 diag(ς) Vᵀ by its eigenvalues and by three actions of V (:class:`FeatureBasis`).
+
+Pixels of images as features: a feature is a channel, a row and a column, V = I_C ⊗
+V_row ⊗ V_col. An image M (H, W) of rotated features is V_rowᵀ M V_col: O(D (H + W))
+instead of D², and nothing of size D² is formed.
 
 Eigenbases of kernel matrices, that rotate a few columns without being formed. K = Q T
 Qᵀ with T tridiagonal and Q a product of Householder reflectors, and T = S diag(κ) Sᵀ.

@@ -39,7 +39,7 @@ from propopt.tables.frames import Labels, aligned, is_frame, read_attributions
 from propopt.tables.schema import ColumnScale
 
 
-# ---- Where draws come from, and how often a search starts anew
+# ---- Where draws come from
 
 
 RandomSource: TypeAlias = int | np.random.Generator | np.random.RandomState | None
@@ -59,18 +59,6 @@ def read_random_state(random_state: object) -> np.random.Generator:
         ) from None
 
 
-def read_restarts(n_restarts: object) -> int:
-    """At least zero."""
-    if n_restarts == 0:
-        return 0
-    try:
-        return read_count(n_restarts, "n_restarts")
-    except InvalidInput:
-        raise InvalidInput(
-            f"n_restarts: expected an integer >= 0, got {n_restarts!r}"
-        ) from None
-
-
 # ---- What is observed at the inputs: gradients, given or computed, or other targets
 
 
@@ -82,11 +70,17 @@ def read_targets(
     labels: Labels,
     shape: tuple[int, int],
 ) -> tuple[Attributions, Labels]:
-    """Targets (N, T) from ``y``, ``gradients`` or ``function``, and their names.
-
-    ``shape`` is (N, D): gradients have it, and ``y`` may have other columns.
-    """
-    _require_one(y, gradients, function)
+    """Targets (N, T) from ``y``, ``gradients`` or ``function``, and their names."""
+    n_given = sum(source is not None for source in (y, gradients, function))
+    if n_given == 0:  # the first words are those of scikit-learn
+        raise InvalidInput(
+            "fit: requires y to be passed, but the target y is None; give y, or either "
+            "gradients or function="
+        )
+    if n_given > 1:
+        raise InvalidInput(
+            "fit: give y, or either gradients or function=; only one of them"
+        )
     if y is None:
         source = gradients if function is None else read_function(function)
         values = read_gradients(source, X, labels, shape)
@@ -113,8 +107,7 @@ def read_gradients(
 def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
     """Names of rows and of targets: those of X, unless y is of other things.
 
-    Other things differ in number from the columns of X, and none is called like one.
-    Columns that are only counted have no names.
+    These differ in number from the columns of X, and none is called like one.
     """
     values, own = read_attributions(y, "gradients")
     names = None if own.columns == tuple(range(values.shape[1])) else own.features
@@ -122,19 +115,6 @@ def _labels_of(y: object, labels: Labels, shape: tuple[int, int]) -> Labels:
     if values.shape[1] == shape[1] or shared:
         return labels
     return replace(labels, features=names, columns=None)
-
-
-def _require_one(y: object, gradients: object, function: object) -> None:
-    n_given = sum(source is not None for source in (y, gradients, function))
-    if n_given == 0:  # the first words are those of scikit-learn
-        raise InvalidInput(
-            "fit: requires y to be passed, but the target y is None; give y, or either "
-            "gradients or function="
-        )
-    if n_given > 1:
-        raise InvalidInput(
-            "fit: give y, or either gradients or function=; only one of them"
-        )
 
 
 def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
@@ -192,10 +172,8 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     optimize : {"marginal_likelihood", "leave_one_out"} or None
         Fit the kernel's hyper-parameters and the positive weights to the gradients,
         starting from those given; needs ``inducing=None``.
-    n_restarts : int
-        Further searches, from random places.
     random_state : int, numpy.random.Generator, RandomState or None
-        For inducing inputs and restarts; None is seed 0.
+        For inducing inputs; None is seed 0.
 
     Attributes
     ----------
@@ -249,7 +227,6 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         inducing: object = None,
         scale: ColumnScale = None,
         optimize: CriterionName | None = None,
-        n_restarts: int = 0,
         random_state: RandomSource = None,
     ) -> None:
         self.robustness = robustness
@@ -262,7 +239,6 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.inducing = inducing
         self.scale = scale
         self.optimize = optimize
-        self.n_restarts = n_restarts
         self.random_state = random_state
 
     def fit(
@@ -302,7 +278,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         shape = len(points), inputs.n_features
         values, targets = read_targets(y, gradients, function, X, labels, shape)
         rule, rng = read_inducing(self.inducing), read_random_state(self.random_state)
-        prior, self.criterion_ = self._tuned(self._prior(points, values), rule, rng)
+        prior, self.criterion_ = self._tuned(self._prior(points, values), rule)
         self._inputs, self._targets = inputs, targets
         self._process = process = prior.condition(rule, rng)
         self.robustness_, self.smoothness_ = prior.weights
@@ -460,7 +436,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _tuned(
-        self, prior: Prior, rule: InducingRule | None, rng: np.random.Generator
+        self, prior: Prior, rule: InducingRule | None
     ) -> tuple[Prior, float | None]:
         """The prior of ``optimize`` and its value; the same where that is None."""
         criterion = read_criterion(self.optimize)
@@ -471,7 +447,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "optimize: needs inducing=None; optimize on a part of the points, then "
                 "give the result"
             )
-        return tuned(prior, criterion, read_restarts(self.n_restarts), rng)
+        return tuned(prior, criterion)
 
     @property
     def _weights(self) -> WeightPair:

@@ -63,11 +63,7 @@ class Inputs:
 
 
 def _refuse_missing(points: Points, label: str) -> None:
-    """Refuse what has no place for a kernel.
-
-    Distances with missing numbers are no distances of points, and a kernel of them is
-    not positive definite.
-    """
+    """Distances with missing numbers are none of points: no kernel is definite."""
     absent = np.isnan(points)
     if absent.any():
         raise InvalidInput(
@@ -157,11 +153,7 @@ _SEARCH = 100.0
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointKernel:
-    """k(x, x') + jitter · [x and x' are the same point].
-
-    Two rows with equal numbers are still two points: the jitter is that of
-    ``KernelRobustness(K + jitter * np.eye(len(K)))``.
-    """
+    """k(x, x') + jitter · [x and x' are the same point, and not only equal]."""
 
     # k; what it adds on the diagonal of k(X) alone (a WhiteKernel) acts as jitter does
     function: Any
@@ -206,11 +198,7 @@ class PointKernel:
 def read_kernel(
     kernel: object, lengthscale: object, points: Points, jitter: object
 ) -> PointKernel:
-    """``"gaussian"``, ``"matern"`` (ν = 5/2) or a kernel of scikit-learn.
-
-    A lengthscale of None is the median distance of different points, the rule of
-    :func:`propopt.gaussian_graph`.
-    """
+    """``"gaussian"``, ``"matern"`` (ν = 5/2) or a kernel of scikit-learn."""
     extra = read_nonnegative(jitter, "jitter")
     if isinstance(kernel, Kernel):
         own = _own(kernel, lengthscale, points)

@@ -38,8 +38,6 @@ class NormalLaws:
 
         With D = 1 + q v: mean (m + v q y)/D, variance v/D, direction d/D, precision
         s + Σ_j q_j d_j²/D_j, then a step of the shared constant.
-
-        precision (D,), weighted (m, D).
         """
         shrink = 1.0 + precision * self.variance
         direction = self.direction / shrink
@@ -64,10 +62,7 @@ class NormalLaws:
     def draw(
         self, basis: FeatureBasis, n_samples: int, rng: np.random.Generator
     ) -> Array:
-        """Attributions from the law, shape (n_samples, m, D).
-
-        The draws are one stream in the order point, sample, feature.
-        """
+        """(n_samples, m, D); one stream in the order point, sample, feature."""
         n_points, n_features = self.mean.shape
         normal = rng.standard_normal((n_points, n_samples, n_features + 1))
         own = np.sqrt(self.variance)[:, None] * normal[..., 1:]
@@ -92,10 +87,7 @@ class Constants:
 
 
 class Mean:
-    """How the constant of the prior is treated; here there is none.
-
-    Attributions are drawn to zero.
-    """
+    """How the constant of the prior is treated; here there is none."""
 
     def predict(
         self, mean: Array, variance: Array, slope: Array, constants: Constants, /
@@ -124,8 +116,7 @@ class Mean:
     def log_volume(self, constants: Constants, proper: Array, /) -> float:
         """Log determinant that integrating the constants adds to that of T.
 
-        ``proper`` (D,) is what smoothness alone knows of them; where that is zero the
-        prior is flat.
+        ``proper`` (D,) is what smoothness alone knows of them; flat where that is zero.
         """
         del constants, proper
         return 0.0
@@ -140,11 +131,8 @@ class Mean:
     ) -> float:
         """−2 Σ_n log density of observation n given the others, less constants.
 
-        Before a constant is counted the residuals T⁻¹y are (n, D), the leverages, the
-        diagonal of T⁻¹, and slopes z = T⁻¹h, with h the effect of the constant, (n, D)
-        or (n, 1). The inverse covariance C⁻¹ of all observations is that of T less a
-        rank one matrix: C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j for constants per feature; here it
-        is diagonal over features.
+        Of residuals T⁻¹y, leverages diag T⁻¹ and slopes z = T⁻¹h before a constant of
+        effect h is counted; with it C_j⁻¹ = T_j⁻¹ − z_j z_jᵀ/s_j.
         """
         del slope, constants
         return float((residual**2 / leverage - np.log(leverage)).sum())

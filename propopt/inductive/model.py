@@ -62,10 +62,7 @@ class GaussianProcess:
         weights: Sequence[WeightPair],
         return_std: bool,
     ) -> list[tuple[Attributions, Mapping[str, Array]]]:
-        """Attributions and details of new points under each pair of weights.
-
-        points (m, C); rotated (m, D), their gradients, where these are to be used.
-        """
+        """Attributions and details of new points under each pair of weights."""
         shape = len(points), self.basis.n_features
         W = [np.empty(shape) for _ in weights]
         spread = [np.empty(shape) for _ in weights if return_std]
@@ -142,11 +139,6 @@ class WeightedPosterior:
         """How kriging moves with a constant, shape (m, D) or (m, 1)."""
         return self.model.state.slope(queries, self.p, self.lam)
 
-    def covariance(self, X: Points, queries: Queries, feature: int) -> Array:
-        """That of kriging between new points in one rotated feature, (m, m)."""
-        p = float(self.p[min(feature, len(self.p) - 1)])
-        return self.model.state.covariance(X, queries, p, self.lam)
-
     def law(self, queries: Queries, rotated: Array | None) -> NormalLaws:
         """The posterior at each new point alone; rotated (m, D)."""
         before = self.before(queries)
@@ -185,9 +177,8 @@ def read_weights(weights: object, basis: FeatureBasis) -> WeightPair:
 def joint(posterior: WeightedPosterior, X: Points) -> Array:
     """Rotated attributions of all of X, appended without gradients, shape (m, D).
 
-    Before smoothness, rotated feature j has the mean m_j and, with its constant held,
-    the covariance C_j; smoothness Λ_j then gives (I + Λ_j C_j)⁻¹m_j, and the constants
-    move by what that leaves unexplained. One factorisation of order m for each Λ_j > 0.
+    From the mean m_j and covariance C_j of kriging, (I + Λ_j C_j)⁻¹m_j; the constants
+    move by what that leaves unexplained.
     """
     require_memory(
         32.0 * len(X) ** 2, f"{len(X)} new inputs at once", "explain fewer together"
@@ -198,7 +189,8 @@ def joint(posterior: WeightedPosterior, X: Points) -> Array:
     pull, moved = np.broadcast_to(posterior.pull, mean.shape[1:]), slope.copy()
     push, information = np.zeros(mean.shape[1]), np.zeros(mean.shape[1])
     for j in np.flatnonzero(pull):
-        system = pull[j] * posterior.covariance(X, queries, int(j))
+        p, state = 1.0 + float(pull[j]), posterior.model.state
+        system = pull[j] * state.covariance(X, queries, p, posterior.lam)
         system[np.diag_indices_from(system)] += 1.0
         both = np.column_stack([mean[:, j], slope[:, j]])
         solved = la.solve(system, both, assume_a="pos")
@@ -259,14 +251,11 @@ _WEIGHT_RANGE = (1e-8, 1e8)
 """Weights are sought in this range, widened to hold those to start from."""
 
 
-def tuned(
-    prior: Prior, criterion: Criterion, n_restarts: int, rng: np.random.Generator
-) -> tuple[Prior, float]:
-    """The best of searches from a prior and from random places, and its value.
+def tuned(prior: Prior, criterion: Criterion) -> tuple[Prior, float]:
+    """The best that a search from a prior finds, and its value.
 
     Over log weights, of which one of zero for smoothness stays, and the kernel's log
-    hyper-parameters. L-BFGS-B with slopes by central differences: only a step of the
-    kernel's own parameters costs an eigendecomposition, a step of the weights O(n·D).
+    hyper-parameters, whose steps alone cost an eigendecomposition.
     """
     n_weights = 1 + (prior.weights[1] > 0)
     logs = np.log(prior.weights[:n_weights])
@@ -289,12 +278,8 @@ def tuned(
         value = criterion(latest[key], own.pull, own.lam, own.mean)
         return -value / own.rotated.size
 
-    random = rng.uniform(bounds[:, 0], bounds[:, 1], (n_restarts, len(bounds)))
-    results = [
-        minimize(cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
-        for start in [np.concatenate([logs, prior.kernel.theta]), *random]
-    ]
-    best = min(results, key=lambda result: result.fun)
+    start = np.concatenate([logs, prior.kernel.theta])
+    best = minimize(cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
     return at(best.x), -float(best.fun) * prior.rotated.size
 
 
@@ -315,11 +300,8 @@ def read_criterion(optimize: object) -> Criterion | None:
 def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> float:
     """Log density of the gradients under the prior, summed over features.
 
-    A constant that smoothness does not see has the flat prior of density one, which
-    gives the density of the contrasts (restricted likelihood) but for a number that
-    depends on n and D alone.
-
-    pull (D,).
+    A constant that smoothness does not see has the flat prior of density one: that is
+    the restricted likelihood, but for a number that depends on n and D alone.
     """
     kappa = state.eigenvalues[:, None]
     spectrum = (lam + (1.0 + pull) * kappa) / (lam + pull * kappa)
@@ -337,11 +319,7 @@ def log_evidence(state: ExactPosterior, pull: Array, lam: float, mean: Mean) -> 
 def log_leave_one_out(
     state: ExactPosterior, pull: Array, lam: float, mean: Mean
 ) -> float:
-    """Σ_n log density of gradient n given the others (Rasmussen and Williams, 5.11).
-
-    All features of a point are left out together. The mean of that density is what
-    ``explain`` gives at x_n from the other points.
-    """
+    """Σ_n log density of gradient n given the others (Rasmussen and Williams, 5.11)."""
     n_points, n_features = state.targets.shape
     if n_points < 2:
         raise InvalidInput("optimize: leaving one out needs at least two points")

@@ -22,10 +22,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, Budget, require_memory
-from propopt.inductive.bases import (
-    KernelEigenbasis,
-    eigenbasis,
-)
+from propopt.inductive.bases import KernelEigenbasis, eigenbasis
 from propopt.inductive.inputs import PointKernel
 from propopt.inductive.means import Constants, Mean
 
@@ -82,19 +79,13 @@ class Posterior(ABC):
 
     @final
     def slope(self, queries: Queries, p: Array, lam: float) -> Array:
-        """Of a constant: u = 1 − 1ᵀA⁻¹κ, shape (m, len(p)).
-
-        Equal to 1 − Σ_i t_i o_i p_j/(p_j κ_i + λ).
-        """
+        """Of a constant: u = 1 − 1ᵀA⁻¹κ = 1 − Σ_i t_i o_i p_j/(p_j κ_i + λ)."""
         weighted = queries.coordinates * self.ones
         return 1.0 - self.weigh(weighted, p, lam) * p
 
     @final
     def weigh(self, rows: Array, p: Array, lam: float) -> Array:
-        """Σ_i rows_mi / (p_j κ_i + λ), shape (m, len(p)).
-
-        Features of equal p_j, of which images have many, are computed once.
-        """
+        """Σ_i rows_mi / (p_j κ_i + λ), (m, len(p)); equal p_j, as of images, once."""
         different, place = np.unique(p, return_inverse=True)
         sums = np.empty((len(rows), len(different)))
         for columns in self._columns(len(different)):
@@ -137,11 +128,7 @@ class Posterior(ABC):
 
     @final
     def require_condition(self, p: Array, lam: float) -> None:
-        """Refuse weights for which A_j is singular to rounding in every feature.
-
-        In a feature with more smoothing than another, a larger relative error is the
-        same error beside the gradients.
-        """
+        """Refuse weights for which A_j is singular to rounding in every feature."""
         mildest = float(p.min())
         largest = float(self.eigenvalues[-1]) * mildest + lam
         smallest = float(self.eigenvalues[0]) * mildest + lam
@@ -159,10 +146,7 @@ class Posterior(ABC):
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactPosterior(Posterior):
-    """All observations are inducing inputs: K = U diag(κ) Uᵀ in full.
-
-    ``coordinates`` are Uᵀk(x), ``remainder`` is k(x, x).
-    """
+    """K = U diag(κ) Uᵀ in full: coordinates are Uᵀk(x), the remainder is k(x, x)."""
 
     basis: KernelEigenbasis
 
@@ -285,15 +269,10 @@ class SparsePosterior(Posterior):
         )
 
     def information_loss(self, p: Array, lam: float, mean: Mean, /) -> float:
-        """An upper bound of KL(sparse ‖ exact posterior), in nats, over all features.
-
-        The log evidence of y_j is at least that of N(0, Q/λ + I/p) less t p/2, with
-        t = tr(K − Q)/λ (Titsias 2009, Eq. 9), and at most
-        −½ log det(Q/λ + I/p) − ½ yᵀ(Q/λ + (t + 1/p) I)⁻¹y, up to the same constant
-        (Titsias 2014), because K − Q ≼ tr(K − Q) I. The divergence is the distance of
-        the evidence to its lower bound, hence at most t p/2 plus the difference of the
-        two quadratic forms.
-        """
+        # KL(sparse ‖ exact) is the distance of the evidence to its lower bound, that
+        # of N(0, Q/λ + I/p) less t p/2, t = tr(K − Q)/λ (Titsias 2009, Eq. 9). The
+        # evidence is at most −½ log det(Q/λ + I/p) − ½ yᵀ(Q/λ + (t + 1/p) I)⁻¹y, up to
+        # the same constant (Titsias 2014), because K − Q ≼ tr(K − Q) I
         trace = self.residual / lam
         noisier = p / (1.0 + trace * p)
         change = self._quadratic(p, p, lam, mean)
@@ -313,10 +292,7 @@ class SparsePosterior(Posterior):
 
 
 def inverse_root(matrix: Array) -> Array:
-    """R with R Rᵀ = K⁻¹ on the directions that K knows beyond rounding, (M, r).
-
-    Leaving out the others is to use fewer inducing inputs, and the bounds still hold.
-    """
+    """R with R Rᵀ = K⁻¹ on the directions that K knows beyond rounding, (M, r)."""
     values, vectors = eigenbasis(matrix)
     kept = values > len(values) * np.finfo(float).eps * values[-1]
     if not kept.any():

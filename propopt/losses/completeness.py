@@ -155,10 +155,7 @@ class Completeness:
 
 @final
 class _RowTotals(PropertyLoss):
-    """‖W v − t‖²: how far attributions are from adding up; zero as a constraint.
-
-    total (N,), weights (D,) or (N, D).
-    """
+    """‖W v − t‖²: how far attributions are from adding up; zero as a constraint."""
 
     map: RowSums
     penalty = Squared()
@@ -217,8 +214,7 @@ def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
     """Columns that a target gives something in some row; None where all count.
 
     Zero is best for the others if each loss is one of W itself or of differences
-    between rows: without the column it is never larger. A target of nothing at all asks
-    for the least W that adds up, in all columns alike.
+    between rows: without the column it is never larger.
     """
     used = np.zeros(n_features, dtype=bool)
     for loss in losses:
@@ -366,10 +362,7 @@ class Totals:
                 return None
 
     def dual(self, loss: PropertyLoss, Y: Array) -> Array:
-        """The dual of a loss of W as one of its loss of V.
-
-        Where points are coupled W has B z uᵀ besides B V, which is constant.
-        """
+        """The dual of a loss of W as one of its loss of V."""
         coupled = isinstance(loss.map, OverPoints | ImplicitOverPoints)
         apart = self.is_shared and coupled and not loss.has_target
         if apart and isinstance(loss.penalty, Squared):
@@ -384,8 +377,7 @@ class Totals:
     ) -> Array:
         """Y (N,): how fast the optimum falls as totals rise, −∇F(W) v/‖v‖².
 
-        Where a loss has kinks, its dual stands for its gradient; one that is not given
-        counts as zero.
+        Where a loss has kinks, its dual stands for its gradient.
         """
         slope = np.zeros_like(W)
         for c, loss in terms:

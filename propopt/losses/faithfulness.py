@@ -110,10 +110,7 @@ class Estimate:
 
     @staticmethod
     def blocks_of_left_out(values: Attributions, left_out: Array) -> Array:
-        """Blocks of an estimate that is no mean of blocks, such as least squares.
-
-        values (N, D), left_out (B, N, D), gives (B, N, D).
-        """
+        """Blocks (B, N, D) of an estimate that is no mean of blocks: least squares."""
         apart = left_out - left_out.mean(axis=0)
         return np.asarray(values - (len(left_out) - 1) * apart)
 
@@ -127,10 +124,7 @@ class Estimate:
         return error_of_blocks(self.blocks)
 
     def scaled(self, sizes: Array) -> Estimate:
-        """Slopes times one number per feature (D,), in units ``"scaled"``.
-
-        Effects stay as they are.
-        """
+        """Slopes times one number per feature (D,); effects stay as they are."""
         if self.units != "gradient":
             raise InvalidInput(
                 f"scaled: expected a target in units 'gradient', got {self.units!r}"

@@ -14,11 +14,6 @@ Hx, z = M⁻¹r and the energy ε = ⟨r, z⟩, a step is
 
 where ε' is the energy before it (Hestenes and Stiefel, 1952). The residual of the
 recurrence drifts from b − Hx by rounding: who needs more digits starts again from x.
-
-Products M W that lose nothing to a large mean of W. A row of a sparse matrix of
-differences is scaled after its difference is taken, for differences of floating-point
-numbers are right to their last digit. Where there are no
-such rows, what is constant on components is taken out of W first.
 """
 
 from __future__ import annotations
@@ -145,12 +140,6 @@ Action: TypeAlias = Callable[[Array], Array]
 Number: TypeAlias = "float | Array"
 
 
-def never(x: Array, residual: Array) -> bool:
-    """Go on until the energy is small, or steps run out."""
-    del x, residual
-    return False
-
-
 def conjugate_gradients(
     product: Action,
     x: Array,
@@ -158,7 +147,7 @@ def conjugate_gradients(
     *,
     precondition: Action,
     most_steps: int,
-    is_enough: Callable[[Array, Array], bool] = never,
+    is_enough: Callable[[Array, Array], bool] = lambda _x, _residual: False,
     reduction: float = 0.0,
     per_column: bool = False,
 ) -> bool:
@@ -166,7 +155,10 @@ def conjugate_gradients(
 
     All entries of x are the unknowns of one system; or each column has one of its own.
     """
-    inner = _of_columns if per_column else _of_all
+
+    def inner(U: Array, V: Array) -> Number:
+        return np.einsum("nd,nd->d", U, V) if per_column else float(np.vdot(U, V))
+
     direction, work = np.zeros_like(x), np.empty_like(x)
     energy: Number = 1.0
     goal: Number | None = None
@@ -189,16 +181,6 @@ def conjugate_gradients(
         x += np.multiply(direction, length, out=work)
         residual -= np.multiply(image, length, out=work)
     return False
-
-
-def _of_all(U: Array, V: Array) -> float:
-    """⟨U, V⟩."""
-    return float(np.vdot(U, V))
-
-
-def _of_columns(U: Array, V: Array) -> Array:
-    """⟨u_d, v_d⟩ of each column."""
-    return np.asarray(np.einsum("nd,nd->d", U, V))
 
 
 def _quotient(above: Number, below: Number) -> Number:

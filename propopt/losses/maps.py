@@ -71,10 +71,7 @@ class LinearMap(ABC):
         return self.adjoint(self(W))
 
     def rounding(self, W: Attributions) -> Rounding:
-        """What rounding may do to A(W) and to its gradient, beyond their last digits.
-
-        Nothing where A(W) is a difference of numbers as they are in memory.
-        """
+        """What rounding does to A(W) and to its gradient, beyond their last digits."""
         del W
         return Rounding(0.0, 0.0)
 
@@ -243,11 +240,7 @@ class OverFeatures(Coupling):
 @final
 @dataclass(frozen=True, eq=False)
 class OverEntries(LinearMap):
-    """W ↦ B w with the entries w (P,) of W that are present: couples these alone.
-
-    What W is elsewhere counts nothing. On its entries B is what the matrix of
-    :class:`OverPoints` is on points.
-    """
+    """W ↦ B w with the entries w (P,) of W that are present: couples these alone."""
 
     matrix: Sparse  # (E, P): B, whose rows are differences of entries
     # (P,): where the entries stand in W, row by row, in increasing order
@@ -525,7 +518,7 @@ class Absolute(Penalty):
 class GroupMax(Penalty):
     """Σ_g max_{e ∈ g} h(r_e) over groups of consecutive rows r_e of R (E, D).
 
-    h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1, so that programs stay linear).
+    h is ‖·‖₂² (degree 2), or ‖·‖₁ or ‖·‖_∞ (degree 1).
     """
 
     starts: NDArray[np.intp]  # the first row of each group; groups are not empty
@@ -537,7 +530,8 @@ class GroupMax(Penalty):
         return 2 if self.norm == "l2" else 1
 
     def value(self, R: Array) -> float:
-        return float((self._max(_row_norms(R, self.norm)) ** self.degree).sum())
+        largest = np.maximum.reduceat(_row_norms(R, self.norm), self.starts)
+        return float((largest**self.degree).sum())
 
     def _expression(self, R: CvxpyExpression) -> CvxpyExpression:
         import cvxpy as cp
@@ -630,9 +624,6 @@ class GroupMax(Penalty):
         rank = np.arange(len(sizes)) - starts[groups] + 1
         roots = (totals - before[groups] - offset) / (rank + slack)
         return np.maximum.reduceat(roots, starts)
-
-    def _max(self, rows: Array) -> Array:
-        return np.maximum.reduceat(rows, self.starts)
 
     def _sum(self, rows: Array) -> Array:
         return np.add.reduceat(rows, self.starts)

@@ -37,11 +37,7 @@ class Operator(ABC):
 
     @abstractmethod
     def apply(self, w: Array, out: Array) -> None:
-        """Write the product with one vector (N,) to ``out``.
-
-        Memory that is given costs nothing; new memory of millions of entries costs more
-        than the product itself.
-        """
+        """Write the product with one vector (N,) to ``out``: new memory costs more."""
 
     @abstractmethod
     def energy(self, w: Array) -> float:
@@ -74,10 +70,7 @@ SLAB = 100_000  # entries
 @final
 @dataclass(frozen=True)
 class LatticeLaplacian(Operator):
-    """2L of a box of lattice points in row-major order, neighbours at similarity one.
-
-    The product costs two passes over W per axis; nothing is stored.
-    """
+    """2L of a box of points in row-major order, neighbours at similarity one."""
 
     box: tuple[int, ...]
 
@@ -188,9 +181,9 @@ class ProductKernelLaplacian(Operator):
         With K_d = I + E_d, one axis more takes S to E_d (I + S) + S.
         """
         total, inner = np.zeros(self.size), np.empty(self.size)
-        for axis, kernel in enumerate(self._off_diagonal):
+        for axis, off_diagonal in enumerate(self._off_diagonals):
             np.add(w, total, out=inner)
-            total += self._along(axis, kernel, inner)
+            total += self._along(axis, off_diagonal, inner)
         return total
 
     def energy(self, w: Array) -> float:
@@ -198,10 +191,9 @@ class ProductKernelLaplacian(Operator):
 
         With K = K₁ ⊗ K₂, diagonal D₁ ⊗ D₂ of its row sums, and K₁ = F₁ᵀF₁,
 
-            D₁ ⊗ D₂ − K₁ ⊗ K₂ = (D₁ − K₁) ⊗ D₂ + F₁ᵀF₁ ⊗ (D₂ − K₂):
+            D₁ ⊗ D₂ − K₁ ⊗ K₂ = (D₁ − K₁) ⊗ D₂ + F₁ᵀF₁ ⊗ (D₂ − K₂).
 
-        differences along the first axis, weighed by D₂, and differences of F₁ w along
-        the second. The longest axis comes last: it needs no root.
+        The longest axis comes last: it needs no root.
         """
         parts = []
         for place, axis in enumerate(self._order):
@@ -223,7 +215,6 @@ class ProductKernelLaplacian(Operator):
         return weights
 
     def _along(self, axis: int, matrix: Array, w: Array) -> Array:
-        """The product with a matrix along one axis."""
         after = math.prod(self._box[axis + 1 :])
         if after == 1:  # one product with BLAS
             return np.asarray(w.reshape(-1, len(matrix)) @ matrix.T).ravel()
@@ -239,7 +230,7 @@ class ProductKernelLaplacian(Operator):
         return sorted(range(len(self._box)), key=self._box.__getitem__)
 
     @cached_property
-    def _off_diagonal(self) -> list[Array]:
+    def _off_diagonals(self) -> list[Array]:
         """E_d."""
         return [kernel - np.eye(len(kernel)) for kernel in self.kernels]
 

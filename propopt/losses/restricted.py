@@ -8,14 +8,12 @@ matching, or zero), or what is constant on parts of the points and of the featur
 where column k of J is 1/√n_k on the n_k points of part k, and Ĵ is its like. A squared
 loss of W is one of U: ‖J U Ĵᵀ − G‖² = ‖U − JᵀG Ĵ‖² + a constant, ‖B J U Ĵᵀ‖ = ‖B J U‖.
 
-What is left of W where losses over single entries cost nothing. A loss over features
-that points share is zero where W is constant on each part of its entries, whatever the
-others are. What other losses leave, constants on parts of points
-and of features, are parts of entries too, and of both together those parts are joined.
+A loss over single entries is zero where W is constant on each part of its entries. What
+other losses leave, constants on parts of points and of features, are parts of entries
+too, and of both together those parts are joined.
 
-Losses of single entries and of differences between entries: entries become points. With
-the entries of W that count as the points of another program, each with one feature, a
-loss over entries is one over points, and sums of squares or of absolute
+With the entries of W that count as the points of another program, each with one
+feature, a loss over entries is one over points, and sums of squares or of absolute
 values are what they were. All other entries are zero at the optimum, which costs
 nothing: no loss ties them to another, and no target is there.
 """
@@ -94,12 +92,10 @@ class Restriction:
             case Identity():
                 only = np.array(np.broadcast_to(loss.target, shape), dtype=np.float64)
                 return cls(points, features, only)
-            case OverPoints(components=None):
+            case OverPoints(components=None) | OverFeatures(components=None):
                 return cls(points, features, np.zeros(shape))
             case OverPoints(components=parts) | ImplicitOverPoints(components=parts):
                 return cls(parts or points, features)
-            case OverFeatures(components=None):
-                return cls(points, features, np.zeros(shape))
             case OverFeatures(components=parts):
                 return cls(points, parts or features)
             case other:
@@ -163,8 +159,12 @@ class Restriction:
         if not isinstance(loss.penalty, Squared):
             return _Recast(loss, RestrictedMap(loss.map, self._J, self._J_hat))
         match loss.map:
+            case Identity() as same if loss.has_target:
+                T = np.asarray(loss.target)
+                constant = self.least_distance(T)
+                return _Recast(loss, same, self.coordinates(T), constant)
             case Identity() as same:
-                return self._matching(loss, same)
+                return _Recast(loss, same)
             case OverPoints() | ImplicitOverPoints() as coupled:
                 return _Recast(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
@@ -174,13 +174,6 @@ class Restriction:
                 )
             case other:
                 return _Recast(loss, RestrictedMap(other, self._J, self._J_hat))
-
-    def _matching(self, loss: PropertyLoss, same: Identity) -> _Recast:
-        if not loss.has_target:
-            return _Recast(loss, same)
-        T = np.asarray(loss.target)
-        constant = self.least_distance(T)
-        return _Recast(loss, same, self.coordinates(T), constant)
 
     def _over_points(self, coupled: OverPoints | ImplicitOverPoints) -> LinearMap:
         if self.points.count == len(self.points.labels):
@@ -352,11 +345,7 @@ def entries_refusal(losses: Sequence[PropertyLoss]) -> str | None:
 
 
 def counted(program: Program) -> Support | None:
-    """The entries that a program is about; None where all are.
-
-    Of documents the words that they have: no explanation says anything of others. Rows
-    may add up over entries of their own, which count too.
-    """
+    """The entries that a program is about, such as words in documents; None: all."""
     sums = [bound.loss for bound in program.bounds if is_complete(bound)]
     losses = [loss for loss in program.all_losses if loss not in sums]
     if entries_refusal(losses) is not None:

@@ -62,7 +62,10 @@ def prepare_centred(
     if parts is None:
         return prepare(program)
     M = _constants(program, parts)
-    return _Centred(prepare(_without(program, M)), program.losses, M)
+    losses = tuple(_shifted(loss, M) for loss in program.losses)
+    bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
+    inner = prepare(Program(losses, bounds, program.shape))
+    return _Centred(inner, program.losses, M)
 
 
 def _free_parts(program: Program) -> Partitions | None:
@@ -107,12 +110,6 @@ def _least_squares(program: Program, features: Components) -> Array:
     return np.asarray(np.linalg.lstsq(gram, pull)[0])
 
 
-def _without(program: Program, M: Attributions) -> Program:
-    losses = tuple(_shifted(loss, M) for loss in program.losses)
-    bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
-    return Program(losses, bounds, program.shape)
-
-
 def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
     """φ(A(W + M) − T) as a loss of W."""
     if not loss.has_target:
@@ -154,11 +151,7 @@ class _Centred(Prepared):
 @final
 @dataclass(frozen=True)
 class Transposed(Posed):
-    """Another solver, given the program with points and features exchanged.
-
-    It takes losses of W itself, over points and over features, squared or absolute, and
-    no bounds. Results are those of the program as it was given.
-    """
+    """Another solver, given the program with points and features exchanged."""
 
     how = "transposed"
 
@@ -213,10 +206,8 @@ def _transposed(solution: Solution) -> Solution:
 class Restricted(Posed):
     """Another solver, given the program on what limits of zero leave of W.
 
-    Robustness of zero leaves one attribution vector for each component of the graph,
-    smoothness of zero one number for each group of features, gradient matching of zero
-    the gradients, sparsity of zero nothing. Their multipliers are infinite. Without
-    ``solver`` one W is left, and nothing is to be solved.
+    Their multipliers are infinite. Without ``solver`` one W is left, and nothing is to
+    be solved.
     """
 
     how = "restricted"

@@ -7,33 +7,24 @@ that H is positive definite if and only if on each component Σ_n Z_nᵀZ_n + C�
 
 Rows with given sums: the program of what they leave
 (:mod:`propopt.losses.completeness`). W = V + z uᵀ, and the program of V has no
-constraint: whole curves and sweeps of it cost
-what they cost without. Where a loss over features sees u, it has a target T in V:
-
-    a‖V − G‖² + b‖B V‖² + c‖V Cᵀ − T‖²
-
-is least at the optimum for the target G + (c/a) T C, which is linear in the target: the
-optima for G and for T C, side by side in one program of twice as many features, give it
-for all weights.
+constraint: whole curves and sweeps of it cost what they cost without. Where a loss over
+features sees u, ``splitting`` takes the program with its constraint.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-import scipy.linalg as la
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.errors import SolverFailure
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
-from propopt.losses.algebra import Faithfulness, _Recast
+from propopt.losses.algebra import Faithfulness
 from propopt.losses.completeness import OffAxis, Totals
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
@@ -48,8 +39,6 @@ from propopt.losses.restricted import is_complete
 from propopt.results.certificate import DENSE_LIMIT, smallest_curvature
 from propopt.results.curvature import all_squared_refusal, bounds_refusal
 from propopt.solvers.solver import (
-    Curve,
-    CurveElsewhere,
     Elsewhere,
     Posed,
     Prepared,
@@ -138,12 +127,8 @@ class Complete(Posed):
         inner = self.inner(program)
         assert totals is not None, "see without_totals"
         reduced = totals.program(program)
-        if any(map(_is_pulled, reduced.losses)):
-            return _Pulled(inner, reduced, totals)
         is_sum = [is_complete(bound) for bound in program.bounds]
-        is_curve = isinstance(inner, Curve) and not reduced.bounds
-        kind = CurveElsewhere if is_curve else Elsewhere
-        return kind(
+        return Elsewhere.of(
             inner,
             lambda start: replace(start, W=totals.coordinates(start.W)),
             lambda solution: replace(
@@ -163,88 +148,10 @@ def without_totals(program: Program) -> Program | Reason:
         return Reason("no constraint says what rows add up to")
     reduced = totals.program(program)
     for loss in reduced.all_losses:
-        if isinstance(loss.map, OffAxis):
+        sees_totals = isinstance(loss.map, OverFeatures) and loss.has_target
+        if isinstance(loss.map, OffAxis) or sees_totals:
             return Reason(f"{loss.name} has no closed form where rows have given sums")
-    pulled = [loss for loss in reduced.all_losses if _is_pulled(loss)]
-    return _side_by_side(reduced) if pulled else reduced
-
-
-def _is_pulled(loss: PropertyLoss) -> bool:
-    return isinstance(loss.map, OverFeatures) and loss.has_target
-
-
-def _side_by_side(reduced: Program) -> Program | Reason:
-    """One program for the targets G and κ T C; see :class:`_Pulled`."""
-    own = [loss for loss in reduced.losses if isinstance(loss.map, Identity)]
-    pulled = [loss for loss in reduced.all_losses if _is_pulled(loss)]
-    if reduced.bounds:
-        return Reason(
-            f"{reduced.bounds[0]} stands beside {pulled[0].name}, which sees totals"
-        )
-    if len(own) != 1 or len(pulled) != 1:
-        return Reason(
-            "it takes one gradient-matching and one smoothness loss that sees totals"
-        )
-    G, pull = _targets(own[0], pulled[0], reduced.shape)
-    targets = np.hstack([G, _unit(G, pull) * pull])
-    losses = tuple(_twice(loss, targets) for loss in reduced.losses)
-    return Program(losses, sizes=(reduced.shape[0], 2 * reduced.shape[1]))
-
-
-def _targets(
-    own: PropertyLoss, pulled: PropertyLoss, shape: tuple[int, int]
-) -> tuple[Array, Array]:
-    """G and T C."""
-    pull = pulled.map.adjoint(np.asarray(pulled.target))
-    return np.broadcast_to(own.target, shape), pull
-
-
-def _unit(G: Array, pull: Array) -> float:
-    """κ: the size of G beside that of the pull, so that both are solved as exactly."""
-    size, other = float(np.linalg.norm(G)), float(np.linalg.norm(pull))
-    return size / other if size > 0.0 and other > 0.0 else 1.0
-
-
-def _twice(loss: PropertyLoss, targets: Array) -> _Recast:
-    """A squared loss of two attributions side by side, their targets apart."""
-    match loss.map:
-        case Identity() as same:
-            return _Recast(loss, same, targets)
-        case OverFeatures(matrix=C):
-            return _Recast(loss, OverFeatures(la.block_diag(C, C)), 0.0)
-        case other:
-            return _Recast(loss, other, 0.0)
-
-
-class _Pulled(Prepared):
-    """V for the target G + (c/a) T C, from the optima for G and for κ T C."""
-
-    def __init__(self, inner: Prepared, reduced: Program, totals: Totals) -> None:
-        self._inner = inner
-        self._totals = totals
-        kinds = [loss.map for loss in reduced.losses]
-        self._own = next(k for k, A in enumerate(kinds) if isinstance(A, Identity))
-        self._seen = next(
-            k for k, loss in enumerate(reduced.losses) if _is_pulled(loss)
-        )
-        losses = reduced.losses
-        G, pull = _targets(losses[self._own], losses[self._seen], reduced.shape)
-        self._unit = _unit(G, pull)
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        del start  # that of both optima is not kept
-        if weights[self._own] == 0.0:
-            raise SolverFailure(
-                "without a weight on gradient matching, rows of given sums need "
-                "another solver: solver='conic'"
-            )
-        ratio = float(weights[self._seen] / (weights[self._own] * self._unit))
-        both = self._inner.solve(weights, tolerance / (1.0 + ratio) ** 2).W
-        V, pulled = np.hsplit(both, 2)
-        W = self._totals.expanded(V + ratio * pulled)
-        return Solution(W=W, multipliers=(math.inf,))
+    return reduced
 
 
 # ---- Squared losses that leave W undetermined: the smallest of all minimisers

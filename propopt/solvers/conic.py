@@ -192,15 +192,14 @@ class _Compiled(Prepared):
         # without a start the backend forgets what it solved before
         self._run(tolerance, warm=start is not None and self._backend not in _COLD)
         if self._W.value is None:
-            raise self._failure()
+            status = self._problem.status
+            if "infeasible" in status and self._program.bounds:
+                raise Infeasible(_smallest_attainable(self._program))
+            raise self._stopped(f"status {status!r} and no attributions")
         return self._solution(unit)
 
     def _typical_value(self, scaled: Array) -> float:
-        """The largest weight of a loss with a target.
-
-        Zero attributions cost about that and the optimum no more, however large the
-        weights of the other losses are.
-        """
+        """The largest weight of a loss with a target: about what zero costs."""
         losses = self._program.losses
         aims = [c for c, loss in zip(scaled, losses, strict=True) if loss.has_target]
         return float(max(aims, default=0.0) or scaled.max())
@@ -291,12 +290,6 @@ class _Compiled(Prepared):
             return math.inf
         price = max(float(np.sum(constraint.dual_value)), 0.0)
         return unit / self._size**bound.loss.penalty.degree * price
-
-    def _failure(self) -> Exception:
-        status = self._problem.status
-        if "infeasible" in status and self._program.bounds:
-            return Infeasible(_smallest_attainable(self._program))
-        return self._stopped(f"status {status!r} and no attributions")
 
 
 def _smallest_attainable(program: Program) -> str:

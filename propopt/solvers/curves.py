@@ -1,44 +1,27 @@
 """The curve of all weights of two losses: eigenvalues, Krylov spaces, bounds.
 
-⟨E, H⁻¹E⟩ for all weights at once, from the curve of a program whose target is E. The
-optimum for the target E costs F* = a‖E‖² − a² ⟨E, H⁻¹E⟩.
-
-Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν). With G
-= Σ ĝ u vᵀ over eigenvectors u of BᵀB (eigenvalue θ) and v of CᵀC (ν), the optimum keeps
-the share h = a/(a + bθ + cν) of each part, so that with τ = ĝ²
+Gradient matching, one robustness and one smoothness loss: with a‖W − G‖² + b‖B W‖² +
+c‖W Cᵀ‖², eigenvectors u of BᵀB (eigenvalue θ) and v of CᵀC (ν), G = Σ ĝ u vᵀ and
+τ = ĝ², the optimum keeps the share h = a/(a + bθ + cν) of each part (Tadesse et al.
+2024, Eq. 10), so that
 
     ‖W − G‖² = Σ τ (1 − h)²,   ‖B W‖² = Σ τ θ h²,   ‖W Cᵀ‖² = Σ τ ν h²,
 
 and the optimum is Σ τ a (1 − h). A matrix BᵀB that is known to ΔP leaves the optimum to
-within b ⟨W, ΔP W⟩: that is its slope.
+within b ⟨W, ΔP W⟩: that is its slope. Preparing costs O(N³ + D³), the losses for one
+weight vector O(N·D), its attributions O(N·D·(N + D)).
 
-Gradient matching, one robustness and one smoothness loss, in closed form. With a‖W −
-G‖² + b‖B W‖² + c‖W Cᵀ‖², BᵀB = U diag(θ) Uᵀ and CᵀC = V diag(ν) Vᵀ, the optimality
-condition a(W − G) + b BᵀB W + c W CᵀC = 0 is diagonal in U ⊗ V:
-Ŵ_ij = a Ĝ_ij / (a + b θ_i + c ν_j), where Ĝ = Uᵀ G V (Tadesse et al. 2024, Eq. 10).
-Each loss is a sum of N·D terms in that basis (``nodes``). Preparing costs O(N³ + D³),
-the losses for one weight vector O(N·D), its attributions O(N·D·(N + D)).
+The optimum for the target E costs F* = a‖E‖² − a² ⟨E, H⁻¹E⟩: the curve of a program
+whose target is E knows ⟨E, H⁻¹E⟩ for all weights at once.
 
-Gauss and Gauss–Radau quadrature for the spectral measure of a vector. In floating
-point, Lanczos does what it would do exactly with a matrix whose eigenvalues are those
-of P to a small multiple of the unit of rounding at ‖P‖ (Greenbaum, "Behavior
-of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each node is
-known to within that, and no better: what is smaller beside ‖P‖ is not seen.
-
-Components of a graph by the size of their similarities. Lanczos sees eigenvalues to
-within rounding at ‖P‖. Where the similarities of some components are a million times
-those of others, each batch is treated by itself.
-
-The same losses as the closed form, for graphs too large for an eigenbasis. Rotating the
-columns of G by the eigenvectors of CᵀC decouples the features: column j of W solves the
-shifted system (s_j + b P) w = a g with P = BᵀB and s_j = a + c ν_j.
+For graphs too large for an eigenbasis, rotating the columns of G by the eigenvectors of
+CᵀC decouples the features: column j of W solves the shifted system
+(s_j + b P) w = a g with P = BᵀB and s_j = a + c ν_j.
 
 **Curves.** Krylov spaces do not depend on the shift. One Lanczos run with P from g_j
 gives a tridiagonal T with eigenvalues θ_k and weights τ_k (squared first components of
-its eigenvectors) such that, for every a, b and c at once, the losses of the
-conjugate-gradient iterate of that many steps are exactly
-
-    ‖g‖² Σ τ (1 − h)²,   ‖g‖² Σ τ θ h²,   ν_j ‖g‖² Σ τ h²   with h = a/(s_j + b θ).
+its eigenvectors, times ‖g‖²) such that, for every a, b and c at once, the sums above
+are exactly the losses of the conjugate-gradient iterate of that many steps.
 
 With one node moved to zero (Gauss–Radau), the same sum of a − a h bounds the optimum
 from below: P is positive semidefinite and 1/(s + b p) completely monotone in p. Their
@@ -46,7 +29,12 @@ difference, and what rounding may do to nodes, is the certified gap; Lanczos goe
 until it is small enough, or rounding is all that is left of it (Golub and Meurant,
 "Matrices, Moments and Quadrature with Applications", 2010).
 
-Means over connected components are taken out of G first: nodes at θ = 0, exactly.
+In floating point, Lanczos does what it would do exactly with a matrix whose eigenvalues
+are those of P to a small multiple of the unit of rounding at ‖P‖ (Greenbaum, "Behavior
+of slightly perturbed Lanczos and conjugate-gradient recurrences", 1989). Each node is
+known to within that, and no better. So where the similarities of some components are a
+million times those of others, each batch is treated by itself, and means over connected
+components are taken out of G first: nodes at θ = 0, exactly.
 
 **Attributions.** Preconditioned conjugate gradients, for weights that are asked for.
 
@@ -70,7 +58,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 import scipy.linalg as la
@@ -79,8 +67,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
-from propopt.base.errors import InvalidInput, Refused, SolverFailure
-from propopt.base.resources import few_threads, for_each_column, memory_refusal, require
+from propopt.base.errors import Refused, SolverFailure
+from propopt.base.resources import few_threads, for_each_column, memory_refusal
 from propopt.base.text import Reason
 from propopt.losses import Bound, GradientMatching, Program
 from propopt.losses.linear_algebra import (
@@ -135,9 +123,6 @@ def energy_on_curve(
 # ---- Conjugate gradients for one column: (s + b P) w = a g
 
 
-PreconditionerName: TypeAlias = Literal["jacobi", "multigrid"]
-Preconditioner: TypeAlias = Callable[[Array], Array]
-
 MOST_GRADIENTS = 50_000
 _LOOK_EVERY = 5
 _RESTARTS = 3
@@ -155,15 +140,14 @@ class ShiftedSystem:
     g: Array  # (N,): the target
     most_steps: int = MOST_GRADIENTS  # after which it fails
 
-    def solve(self, w: Array, tolerance: float, name: PreconditionerName) -> Array:
+    def solve(self, w: Array, tolerance: float) -> Array:
         """The minimiser to a relative excess of a tenth of ``tolerance``."""
-        precondition = self._preconditioner(name)
         # of w and zero the one with the smaller residual: it leaves less rounding
         w, r = w.copy(), self._residual(w)
         if float(r @ r) > self.a**2 * float(self.g @ self.g):
             w, r = np.zeros_like(w), self.a * self.g
         for _ in range(_RESTARTS):
-            w = self._descend(w, r, 0.1 * tolerance, precondition)
+            w = self._descend(w, r, 0.1 * tolerance)
             r = self._residual(w)  # the one of the recurrence is free of w's rounding
             if self._is_done(w, r, 0.1 * tolerance):
                 break
@@ -173,9 +157,7 @@ class ShiftedSystem:
         r: Array = self.a * self.g - self.s * w - self.b * (self.P @ w)
         return r
 
-    def _descend(
-        self, w: Array, r: Array, tolerance: float, precondition: Preconditioner
-    ) -> Array:
+    def _descend(self, w: Array, r: Array, tolerance: float) -> Array:
         looks = count()
 
         def product(p: Array) -> Array:
@@ -191,14 +173,14 @@ class ShiftedSystem:
             product,
             w,
             r,
-            precondition=precondition,
+            precondition=self._precondition,
             most_steps=self.most_steps,
             is_enough=is_enough,
         ):
             return w
         raise SolverFailure(
             f"conjugate gradients did not converge in {self.most_steps} steps: the "
-            "graph is badly scaled, perhaps; Krylov(preconditioner='multigrid') may do"
+            "graph is badly scaled, perhaps; the spectral solver may do"
         )
 
     def _is_done(self, w: Array, r: Array, tolerance: float) -> bool:
@@ -215,21 +197,12 @@ class ShiftedSystem:
         rounding = (1e-15 * self.a) ** 2 * float(self.g @ self.g)
         return squared <= max(tolerance * self.a * objective, rounding)
 
-    def _preconditioner(self, name: PreconditionerName) -> Preconditioner:
-        if name == "multigrid":
-            return self._multigrid()
+    @cached_property
+    def _precondition(self) -> Callable[[Array], Array]:
         if isinstance(self.P, Operator) or self.b == 0.0:
             return np.copy  # grids have nearly constant diagonals
         inverse = 1.0 / (self.s + self.b * self.P.diagonal())
         return lambda r: inverse * r
-
-    def _multigrid(self) -> Preconditioner:
-        pyamg = require("pyamg")
-        if not sp.issparse(self.P):
-            raise InvalidInput("multigrid needs a stored sparse graph, as knn_graph is")
-        matrix = sp.csr_matrix(self.s * sp.eye_array(len(self.g)) + self.b * self.P)
-        cycle = pyamg.smoothed_aggregation_solver(matrix).aspreconditioner()
-        return lambda r: np.asarray(cycle @ r)
 
 
 # ---- Losses of the optimum from what the objective sees of G: masses at pairs (θ, ν)
@@ -337,18 +310,15 @@ class Spectral(Solver):
     name = "spectral"
 
     def refusal(self, program: Program) -> str | None:
-        return curve_refusal(program) or _memory_refusal(program)
+        # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis
+        n_bytes = sum(32.0 * size**2 for size in program.shape)
+        n_points, n_features = program.shape
+        label = f"the eigenbasis of {n_points} points and {n_features} features"
+        reason = memory_refusal(n_bytes, label, "the krylov solver works without it")
+        return curve_refusal(program) or reason
 
     def prepare(self, program: Program) -> Prepared:
         return Diagonal(Quadratic.of(program.losses, program.shape))
-
-
-def _memory_refusal(program: Program) -> str | None:
-    # a Gram matrix, its eigenvectors and LAPACK's workspace for each axis
-    n_bytes = sum(32.0 * size**2 for size in program.shape)
-    n_points, n_features = program.shape
-    label = f"the eigenbasis of {n_points} points and {n_features} features"
-    return memory_refusal(n_bytes, label, "the krylov solver works without it")
 
 
 @final
@@ -409,8 +379,6 @@ class Lanczos:
     """A Lanczos run with a matrix P ≥ 0 from a vector g, extended on request.
 
     ``gauss`` and ``radau`` are its rules, ``earlier`` the Gauss rule a while ago.
-    ``norm`` bounds the eigenvalues of P; ν is that of the turned feature g.
-
     Without reorthogonalisation: rounding lets converged eigenvalues appear again, which
     costs steps and does no harm to the quadrature.
     """
@@ -537,8 +505,7 @@ def batches_of(P: Sparse | Array | Operator, parts: Components | None) -> list[B
 def _batches(diagonal: Array, parts: Components) -> NDArray[np.intp]:
     """A number for each node: by how many factors its component is below the largest.
 
-    No entry of a positive semidefinite matrix is above its largest diagonal one. Minus
-    one where the component is an isolated node.
+    Minus one where the component is an isolated node.
     """
     largest = np.zeros(parts.count)
     np.maximum.at(largest, parts.labels, diagonal)
@@ -569,10 +536,6 @@ class Krylov(Solver):
 
     Parameters
     ----------
-    preconditioner : {"jacobi", "multigrid"}
-        Of the conjugate gradients. ``"multigrid"`` needs the ``pyamg`` package and a
-        stored graph; up to robustness weights of 1e4 it was not faster, so that it is
-        worth a try only beyond (see ``docs/solvers.md``).
     most_steps : int, optional
         Of Lanczos, and of conjugate gradients, before it gives up; by default 10,000
         and 50,000.
@@ -581,7 +544,6 @@ class Krylov(Solver):
         tolerance.
     """
 
-    preconditioner: PreconditionerName = "jacobi"
     most_steps: int | None = None
     otherwise: Solver | None = None
 
@@ -597,23 +559,17 @@ class Krylov(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        spaces = _KrylovSpaces(quadratic, self.preconditioner, self.most_steps)
+        spaces = _KrylovSpaces(quadratic, self.most_steps)
         if self.otherwise is None:
             return spaces
         return InTurn(program, spaces, self.otherwise)
 
 
 class _KrylovSpaces(Curve):
-    def __init__(
-        self,
-        quadratic: Quadratic,
-        preconditioner: PreconditionerName,
-        most_steps: int | None,
-    ) -> None:
+    def __init__(self, quadratic: Quadratic, most_steps: int | None) -> None:
         self._quadratic = quadratic
         self._most_steps = most_steps or MOST_STEPS
         self._most_gradients = most_steps or MOST_GRADIENTS
-        self._preconditioner = preconditioner
         n_features = quadratic.G.shape[1]
         self._basis = Eigenbasis(quadratic.Q, quadratic.feature_parts, n_features)
         self._nu = self._basis.values
@@ -709,9 +665,7 @@ class _KrylovSpaces(Curve):
                 self._columns[j, batch.nodes],
                 self._most_gradients,
             )
-            W_hat[j, batch.nodes] = system.solve(
-                begin[j, batch.nodes], tolerance, self._preconditioner
-            )
+            W_hat[j, batch.nodes] = system.solve(begin[j, batch.nodes], tolerance)
 
         for_each_column(column, len(self._batches) * len(begin), begin.shape[1])
         W = np.ascontiguousarray(self._basis.backward(W_hat).T)
@@ -737,11 +691,8 @@ FEWEST_STEPS = 200
 def choose_curve_solver(program: Program) -> Solver | Reason:
     """Spectral, Factored or Krylov, or why none of them takes the program.
 
-    By an estimate of seconds from the constants above; none is asked again.
-
-    The precision of a kernel is stored dense and badly conditioned: Lanczos would take
-    many times as many steps as there are points. Factors are made for each weight, and
-    yet chosen only where one costs less than a run of Lanczos for all weights.
+    By an estimate of seconds; Lanczos would take many times as many steps as there are
+    points for the precision of a kernel, which is dense and badly conditioned.
     """
     reason = curve_refusal(program)
     if reason is not None:

@@ -5,26 +5,21 @@
 where P (N, N) and Q (D, D) are the Gram matrices of a robustness and a smoothness loss.
 For duals Y_i, with the slope ∇ = 2(W − G + P W + W Q) + Σ A_iᵀ Y_i,
 
-    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4,
+    F(W) − min F ≤ Σ_i c_i φ_i(A_i W) + (c_i φ_i)*(Y_i) − ⟨Y_i, A_i W⟩  +  ‖∇‖²/4.
 
-which is the certificate of :mod:`propopt.results.certificate` for the modulus 2. Where
-rows have given sums, W is V + z uᵀ with V u = 0 (:mod:`propopt.losses.completeness`),
-and ∇
-counts without its part along u.
+Where rows have given sums, W is V + z uᵀ with V u = 0
+(:mod:`propopt.losses.completeness`), and ∇ counts without its part along u.
 
-Linear systems (δ_j I + P) w_j = r_j, one for each feature j, in a rotated basis. With
-W̃ = W V for orthogonal V (D, D), the quadratic losses of structured solvers couple
-points by P (N, N) alone. How the systems are solved depends on their size and on
-how narrow the graph is, that is, on the bandwidth of P in the best order of points:
+Linear systems (δ_j I + P) w_j = r_j, one for each feature j in the eigenbasis V of Q:
 
 * dense, one shift δ: the inverse, from a Cholesky factor;
 * dense, several shifts: the eigenbasis of P, good for all of them at once;
 * larger or narrower (points in two or three dimensions): sparse LU;
 * large and wide: conjugate gradients, all features at once.
 
-Newton's method on edge weights, for max-difference losses in l2. Σ_g c_g max_{e ∈ g}
-‖z_e‖² with z_e = w_t − w_h is the largest Σ s_e ‖z_e‖² over weights s ≥ 0 with Σ_{e ∈
-g} s_e = c_g. Exchanging the two gives the concave program
+Newton's method: Σ_g c_g max_{e ∈ g} ‖z_e‖² with z_e = w_t − w_h is the largest
+Σ s_e ‖z_e‖² over weights s ≥ 0 with Σ_{e ∈ g} s_e = c_g. Exchanging the two gives the
+concave program
 
     max_s  φ(s) = min_W ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ_e s_e ‖z_e‖²,
 
@@ -60,9 +55,7 @@ from propopt.losses.linear_algebra import (
     positive_inverse,
 )
 from propopt.losses.maps import (
-    Absolute,
     GroupMax,
-    Identity,
     LinearMap,
     OverPoints,
     Penalty,
@@ -211,11 +204,6 @@ class Term:
             case other:
                 return cls(1.0, loss.penalty, other, None, None)
 
-    @property
-    def selects(self) -> bool:
-        """True for an ℓ1 loss of W itself: it wants entries that are exactly zero."""
-        return isinstance(self.map, Identity) and isinstance(self.penalty, Absolute)
-
     def adjoint(self, Y: Array) -> Attributions:
         """AᵀY."""
         return Y if self.transpose is None else np.asarray(self.transpose @ Y)
@@ -277,10 +265,6 @@ class Composite:
     def allowed(self, W: Attributions) -> Attributions:
         """W, or the nearest whose rows have the given sums."""
         return W if self.totals is None else self.totals.expanded(W)
-
-    def supported(self, W: Attributions) -> Attributions:
-        """W, or one near it whose rows have the given sums, with zeros where W has."""
-        return W if self.totals is None else self.totals.on_support(W)
 
     def minimiser(self, system: System, R: Attributions) -> Attributions:
         """The allowed W of least ½⟨W, H W⟩ − ⟨R, W⟩ for a system H."""
@@ -368,8 +352,7 @@ class EdgeNewton:
     def run(self, duals: Sequence[Array], n_steps: int, tolerance: float) -> Point:
         """The best point after Newton steps from the weights s that the duals imply.
 
-        φ rises at each step, but the gap need not fall: it stops early where the gap
-        has not become clearly smaller for ``_PATIENCE`` steps.
+        φ rises at each step, but the gap need not fall: hence ``_PATIENCE``.
         """
         state = self._state(self._weights(duals))
         best = point = self._point(state)
@@ -426,16 +409,11 @@ class EdgeNewton:
         levels = np.bincount(self._groups, state.s * state.q) / self._totals
         active = np.flatnonzero((state.s > 0) | (state.q > levels[self._groups]))
         x, q = state.s[active], state.q[active]
-        model = _Model.of(
-            state,
-            self._tails[active],
-            self._heads[active],
-            active,
-            _DAMPING * gap**0.5,
-        )
-        right = q + model.product(x)
+        product, diagonal = self._curvature(state, active, _DAMPING * gap**0.5)
+        right = q + product(x)
         groups = self._groups[active]
-        target = self._maximiser(model, right, x, groups, 0.1 * min(gap, 1e-2))
+        accuracy = 0.1 * min(gap, 1e-2)
+        target = self._maximiser(product, diagonal, right, x, groups, accuracy)
         change = target - x
         rise = float(q @ change)
         if not rise > 0.0:
@@ -452,7 +430,8 @@ class EdgeNewton:
 
     def _maximiser(
         self,
-        model: _Model,
+        product: Action,
+        diagonal: Array,
         right: Array,
         x: Array,
         groups: Positions,
@@ -461,9 +440,12 @@ class EdgeNewton:
         """The x ≥ 0 of least ½xᵀHx − rᵀx with Σ_{e ∈ g} x_e = c_g; block pivoting."""
         free = np.ones(len(x), dtype=bool)
         for _ in range(_PIVOTS):
-            x, prices = self._equality(model, right, x, groups, free, accuracy)
+            inverses = np.where(free, 1.0 / diagonal, 0.0)
+            x, prices = self._equality(
+                product, inverses, right, x, groups, free, accuracy
+            )
             negative = free & (x < 0.0)
-            slack = right - model.product(x) - prices[groups]
+            slack = right - product(x) - prices[groups]
             wanted = ~free & (slack > 1e-9 * np.abs(right))
             if not (negative.any() or wanted.any()):
                 break
@@ -473,7 +455,8 @@ class EdgeNewton:
 
     def _equality(
         self,
-        model: _Model,
+        product: Action,
+        inverses: Array,
         right: Array,
         x: Array,
         groups: Positions,
@@ -481,15 +464,13 @@ class EdgeNewton:
         accuracy: float,
     ) -> tuple[Array, Array]:
         """The same without x ≥ 0, on the free edges: (x, multipliers of the sums)."""
-        inverses = np.where(free, 1.0 / model.diagonal, 0.0)
         totals = np.bincount(groups, inverses, len(self._totals)).astype(np.float64)
         prices = np.zeros(len(totals))
 
         def projected(r: Array) -> Array:
-            """R less its price in each group: over the diagonal it sums to zero there.
+            """R over the diagonal, less its price in each group: sums are zero there.
 
-            Prices are taken out of r itself, and added up: rounding of a large price
-            would stop conjugate gradients early.
+            Prices leave r itself: their rounding would stop conjugate gradients early.
             """
             price = np.bincount(groups, inverses * r, len(totals)) / totals
             r[:] = np.where(free, r - price[groups], 0.0)
@@ -498,32 +479,20 @@ class EdgeNewton:
 
         x = x.copy()
         conjugate_gradients(
-            model.product,
+            product,
             x,
-            right - model.product(x),
+            right - product(x),
             precondition=projected,
             most_steps=_INNER_STEPS,
             reduction=accuracy**2,
         )
         return x, prices
 
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """H on the active edges, damped: its product and its diagonal, or nearly."""
-
-    product: Callable[[Array], Array]
-    diagonal: Array
-
-    @classmethod
-    def of(
-        cls,
-        state: State,
-        tails: Positions,
-        heads: Positions,
-        active: Positions,
-        damp: float,
-    ) -> _Model:
+    def _curvature(
+        self, state: State, active: Positions, damp: float
+    ) -> tuple[Action, Array]:
+        """H on the active edges, damped: its product and its diagonal, or nearly."""
+        tails, heads = self._tails[active], self._heads[active]
         system, Z = state.system, state.Z[active]
         shares = system.resistances(tails, heads)
         rotated = system.rotate(Z)
@@ -536,7 +505,7 @@ class _Model:
             )
             couplings = rows[tails] - rows[heads]  # b_eᵀ M⁻¹ b_f
             H = 2.0 * couplings * (rotated @ rotated.T)
-            return cls(lambda x: H @ x + damping * x, diagonal)
+            return lambda x: H @ x + damping * x, diagonal
         edges = incidence(np.column_stack([tails, heads]), len(state.W))
         columns = sp.csr_array(edges.T)
 
@@ -545,7 +514,7 @@ class _Model:
             V = system.solve(columns @ (x[:, None] * Z))
             return 2.0 * np.einsum("ed,ed->e", Z, edges @ V) + damping * x
 
-        return cls(product, diagonal)
+        return product, diagonal
 
 
 def _laplacian(

@@ -1,17 +1,16 @@
-"""Curves of losses over single entries.
+"""Curves of losses over single entries: entries become points.
+
+Whole curves of weights, sparse factors, Newton's method for sparsity and bounds are
+those of the graph of the entries (:mod:`propopt.losses.restricted`). With given sums,
 
     min_w  a‖w − g‖² + c‖B w‖²   subject to   Σ_{p in row n} v_p w_p = t_n
 
-for the entries w (P,) that count. Each entry is in one row, so that what the rows bear
+for the entries w (P,) that count, each entry is in one row, so that what the rows bear
 is known in closed form: with A the sums and D the diagonal of H = aI + cBᵀB,
 
     y = (A D⁻¹ Aᵀ)⁻¹ A D⁻¹ r,   A D⁻¹ Aᵀ diagonal,   r ↦ D⁻¹(r − Aᵀy)
 
 is a preconditioner that never leaves the constraint (Gould, Hribar and Nocedal 2001).
-
-Losses of single entries and of differences between entries: entries become points.
-Whole curves of weights, sparse factors, Newton's method for sparsity and bounds are
-those of the graph of the entries; see :mod:`propopt.losses.restricted`.
 """
 
 from __future__ import annotations
@@ -164,11 +163,7 @@ class _System(Descent):
 @final
 @dataclass(frozen=True)
 class Entries(Posed):
-    """Another solver, given the program with entries for points.
-
-    It takes losses of W itself, squared or absolute, and squared losses over entries,
-    such as :class:`propopt.SharedRobustness`, and bounds on these.
-    """
+    """Another solver, given the program with entries for points."""
 
     how = "of entries"
 

@@ -315,10 +315,7 @@ class _Factors(Curve):
     def _duals(
         self, W: Attributions, systems: _Systems, tolerance: float
     ) -> dict[str, Array]:
-        """2bB(W − δ) for the δ by which rounding moved W, where that matters.
-
-        The last digits of W, times a large b, are a slope that would prove nothing.
-        """
+        """2bB(W − δ) for the δ by which rounding moved W, where b makes that matter."""
         _, rest = self._split(W)
         residual = systems.product(rest) - systems.abc[0] * self._G
         enough = 0.1 * tolerance * self._value(rest, systems.abc)
@@ -348,7 +345,9 @@ class _Factors(Curve):
 
     def _systems(self, abc: _ABC) -> _Systems:
         shifts = abc[0] + abc[2] * self._basis.values
-        return _Systems.of(self._elimination, self._graph, abc, shifts)
+        distinct, groups = np.unique(shifts, return_inverse=True)
+        factors = tuple(self._elimination.factor(float(s), abc[1]) for s in distinct)
+        return _Systems(abc, shifts, self._graph, factors, groups)
 
     def _value(self, W: Array, abc: _ABC) -> float:
         return float(np.dot(abc, self._losses(W, abc)))
@@ -371,21 +370,8 @@ class _Systems:
     abc: _ABC
     shifts: Array
     graph: OverPoints
-    factors: tuple[Factor, ...]
+    factors: tuple[Factor, ...]  # one for each distinct shift
     groups: NDArray[np.intp]
-
-    @classmethod
-    def of(
-        cls,
-        elimination: Elimination,
-        graph: OverPoints,
-        abc: _ABC,
-        shifts: Array,
-    ) -> _Systems:
-        """One factor for each distinct shift."""
-        distinct, groups = np.unique(shifts, return_inverse=True)
-        factors = tuple(elimination.factor(float(s), abc[1]) for s in distinct)
-        return cls(abc, shifts, graph, factors, groups)
 
     def solve(self, R: Array) -> Array:
         return solved_in_groups(self.factors, self.groups, R)

@@ -1,31 +1,18 @@
-"""Sparsity beside quadratic losses: the path, one-signed and in an eigenbasis.
+"""Sparsity beside quadratic losses: Newton's method, an eigenbasis, and one sign.
 
     min_W  a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ) + λ‖W‖₁,   P = BᵀB,  Q = CᵀC.
 
-Two methods, chosen by how P is known:
-
-======================================  ==============================================
-P                                       method
-======================================  ==============================================
-none, sparse (graphs), or an operator   Newton's method on the non-zeros with conjugate
-                                        gradients (``lasso.newton``): no
-                                        factorisation, a dozen products a weight; the
-                                        second method where it stalls and N ≤ 2,000
-a dense array (a kernel's precision)    alternating directions in the eigenbasis
-                                        (``lasso.eigenbasis``): such P have
-                                        eigenvalues of all sizes, on which conjugate
-                                        gradients are slow
-======================================  ==============================================
-
-Features whose attributions cannot change sign, as those beside a large offset, are
-apart (:mod:`propopt.solvers.lasso`).
-
+Where there is no P, or it is sparse (graphs) or an operator: Newton's method on the
+non-zeros with conjugate gradients (:mod:`propopt.solvers.lasso_newton`), without a
+factorisation, a dozen products a weight; where it stalls and N ≤ 2,000, the second
+method. Where P is a dense array (a kernel's precision), which has eigenvalues of all
+sizes, on which conjugate gradients are slow: alternating directions in the eigenbasis.
 Both stop at a proven relative gap and leave exact zeros. The dual of the ℓ1 loss, which
 the certificate needs, comes with the solution.
 
-The alternating direction method for a lasso whose quadratic is diagonal. Minimises ½⟨W,
-HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ where H = 2(I + βP + γQ) has eigenvalues h_ij = 2(1 + βθ_i
-+ γν_j) in the basis U ⊗ V. With hats for coefficients in that basis:
+The alternating direction method minimises ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ where
+H = 2(I + βP + γQ) has eigenvalues h_ij = 2(1 + βθ_i + γν_j) in the basis U ⊗ V. With
+hats for coefficients in that basis:
 
     X̂ = (2Ĝ + ρẐ − Ŷ)/(h + ρ),  X ← 1.7X − 0.7Z,  Z = soft(X + Y/ρ, λ/ρ),
     Y ← Y + ρ(X − Z).
@@ -34,9 +21,8 @@ Two rotations a step, whatever ρ is, and no dependence on the condition of H bu
 the choice of ρ, which keeps the relative changes of both residuals alike. As Y is a
 subgradient of λ‖Z‖₁, the gap at (Z, Y) is at most ‖hẐ − 2Ĝ + Ŷ‖²/4, at no extra cost.
 
-Lassos in features whose attributions cannot change sign. Without smoothness features
-are separate. If the gradients g of one have the same sign s on each component, and all
-|g| > λ/2a, then for similarities ≥ 0
+Without smoothness features are separate. If the gradients g of one have the same sign s
+on each component, and all |g| > λ/2a, then for similarities ≥ 0
 
     argmin a‖w − g‖² + b wᵀP w + λ‖w‖₁ = argmin a‖w − g‖² + b wᵀP w  −  s λ/2a:
 
@@ -228,7 +214,10 @@ class OneSigned(Prepared):
         Y = weight * self._signs
         if apart.all():
             return Solution(W=W, duals={**smooth.duals, name: Y})
-        begin = None if start is None else _columns(start, ~apart, name)
+        begin = None
+        if start is not None:
+            duals = {n: dual[:, ~apart] for n, dual in start.duals.items() if n == name}
+            begin = Solution(W=start.W[:, ~apart], duals=duals)
         rest = self._rest(apart).solve(weights, tolerance, begin)
         W[:, ~apart], Y[:, ~apart] = rest.W, rest.duals[name]
         return Solution(W=W, duals={name: Y})
@@ -259,11 +248,6 @@ def _reach(G: Attributions, parts: Components | None) -> Array:
     return np.where(same, np.abs(G).min(axis=0), 0.0)
 
 
-def _columns(solution: Solution, kept: Columns, name: str) -> Solution:
-    duals = {name: solution.duals[name][:, kept]} if name in solution.duals else {}
-    return Solution(W=solution.W[:, kept], duals=duals)
-
-
 @final
 @dataclass(frozen=True)
 class Lasso(Solver):
@@ -281,9 +265,8 @@ class Lasso(Solver):
 
     def prepare(self, program: Program) -> Prepared:
         quadratic = Quadratic.of(program.losses, program.shape)
-        place = next(
-            i for i, loss in enumerate(program.losses) if not _is_squared(loss)
-        )
+        squared = [isinstance(loss.penalty, Squared) for loss in program.losses]
+        place = squared.index(False)
         name = program.losses[place].name
 
         def lasso(columns: NDArray[np.bool_]) -> Prepared:
@@ -296,11 +279,7 @@ class Lasso(Solver):
 
 
 def _method(quadratic: Quadratic) -> LassoMethod:
-    """Newton's method; where it stalls, the eigenbasis.
-
-    It stalls where points or features are tied so stiffly that many attributions have
-    to change sign at once: from weights of 1e7 times that of gradient matching.
-    """
+    """Newton's method; where it stalls, from weights of 1e7 on, the eigenbasis."""
     if isinstance(quadratic.P, np.ndarray):
         return DiagonalLasso(quadratic).minimum
     newton = NewtonLasso(quadratic)
@@ -323,12 +302,8 @@ def _method(quadratic: Quadratic) -> LassoMethod:
 SECOND_METHOD = 2_000  # points or features up to which there is a second method
 
 
-def _is_squared(loss: PropertyLoss) -> bool:
-    return isinstance(loss.penalty, Squared)
-
-
 def _sparsity_refusal(losses: tuple[PropertyLoss, ...]) -> str | None:
-    others = [loss for loss in losses if not _is_squared(loss)]
+    others = [loss for loss in losses if not isinstance(loss.penalty, Squared)]
     for loss in others:
         direct = isinstance(loss.map, Identity) and isinstance(loss.penalty, Absolute)
         if not direct or loss.has_target:

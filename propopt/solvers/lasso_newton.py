@@ -1,23 +1,18 @@
-"""Newton's method for sparsity, with its gap proved.
+"""Newton's method on the non-zeros of a lasso, with its gap proved.
 
-    F(W) = q(W) + λ‖W‖₁,   q(W) = ‖W − G‖² + β tr(Wᵀ P W) + γ tr(W Q Wᵀ).
+    F(W) = q(W) + λ‖W‖₁,   q(W) = ‖W − G‖² + β tr(Wᵀ P W) + γ tr(W Q Wᵀ),
 
-q is 2-strongly convex. So for any |Y| ≤ λ
+that is, ½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² with H = 2(I + βP + γQ) ≽ 2I: all weights are divided
+by that of gradient matching. So for any |Y| ≤ λ
 
     F(W) − min F ≤ λ‖W‖₁ − ⟨Y, W⟩ + ‖∇q(W) + Y‖²/4,
 
 and the Y for which that is smallest is 2W − ∇q(W), cut to ±λ, entry by entry.
 
-The curvature of squared losses, H = 2(I + βP + γQ), as products and bounds. β = b/a and
-γ = c/a for a‖W − G‖² + b tr(Wᵀ P W) + c tr(W Q Wᵀ), divided by a. Newton's method needs
-products with H, a diagonal bound M ≽ H for its gradient steps, and an
+It needs products with H, a diagonal bound M ≽ H for its gradient steps, and an
 approximate inverse for conjugate gradients. Attributions are stored as the product
 likes them: points in rows for stored matrices, features in rows (columns of W
 contiguous) for operators, which take one column at a time, on two threads.
-
-Newton's method on the non-zeros of a lasso, with conjugate gradients. Minimises F(W) =
-½⟨W, HW⟩ − 2⟨G, W⟩ + ‖G‖² + λ‖W‖₁ for H = 2(I + βP + γQ) ≽ 2I, the form of
-:mod:`propopt.solvers.lasso_newton`:
 
 1. A gradient step in the metric M ≽ H, V = soft(W − M⁻¹∇q(W), λM⁻¹), tells which
    attributions are not zero, A, and their signs s.
@@ -101,10 +96,7 @@ PRECONDITIONED = 30.0  # β‖P‖ from which two cosine transforms a step pay f
 
 
 class Curvature:
-    """H = 2(I + βP + γQ) on attributions in a layout of its own: points in rows.
-
-    P is a matrix, sparse or dense.
-    """
+    """H = 2(I + βP + γQ) on attributions stored with points in rows; P a matrix."""
 
     def __init__(self, P: Any, Q: Array | None, beta: float, gamma: float) -> None:
         self._P = P
@@ -170,8 +162,7 @@ class Curvature:
 class OperatorCurvature(Curvature):
     """The same where P is known by its action on a column: features in rows.
 
-    A lattice is diagonal under the cosine transform, which then is the preconditioner
-    (exact where no attribution is zero); other operators have none but a diagonal.
+    A lattice is diagonal under the cosine transform, which then is the preconditioner.
     """
 
     @property
@@ -238,10 +229,7 @@ def _row_sums(matrix: Sparse | Array | None) -> Array:
 
 
 def diagonal(matrix: Sparse | Array | Operator) -> Array:
-    """The diagonal; of an operator without one, half of its largest eigenvalue.
-
-    A Laplacian of similarities ≥ 0 is at most twice its diagonal.
-    """
+    """The diagonal; of an operator without one, half of its largest eigenvalue."""
     if isinstance(matrix, ProductKernelLaplacian):
         return 2.0 * matrix.degrees
     if isinstance(matrix, Operator):
@@ -272,7 +260,10 @@ class NewtonLasso:
         kind = OperatorCurvature if isinstance(self._P, Operator) else Curvature
         H = kind(self._P, self._Q, lasso.beta, lasso.gamma)
         G = H.stored(self._G)
-        W = _first(H, G, lasso.weight) if start is None else H.stored(start.W)
+        W = np.zeros_like(G) if start is None else H.stored(start.W)
+        # at the optimum for λ = 0, if it is at hand, less what λ takes
+        if start is None and (guess := H.guess(2.0 * G)) is not None:
+            W = _soft(guess, np.array(0.5 * lasso.weight))
         objective = _Objective(H, G, lasso.weight)
         # where products with P are sparse BLAS has nothing to share
         with few_threads(len(self._P) if isinstance(self._P, np.ndarray) else 0):
@@ -291,12 +282,6 @@ def _for_products(P: Sparse | Array | Operator | None) -> Any:
         return P
     rows = sp.csr_array(P)  # products write each row once
     return dense_matrix(rows) if rows.nnz > DENSITY * rows.shape[0] ** 2 else rows
-
-
-def _first(H: Curvature, G: Array, weight: float) -> Array:
-    """Where to start: at the optimum for λ = 0, if it is at hand, less what λ takes."""
-    guess = H.guess(2.0 * G)
-    return np.zeros_like(G) if guess is None else _soft(guess, np.array(0.5 * weight))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeVar, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.errors import Refused, SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.base.resources import few_threads
 from propopt.base.text import Reason
 from propopt.losses import GradientMatching, Program
@@ -166,8 +166,8 @@ class Posed(Dispatcher):
     def inner(self, program: Program) -> Prepared:
         """The other program made ready."""
         posed = self.posed(program)
-        if isinstance(posed, Reason) or self.solver is None:
-            raise Refused(f"{self.name}: it takes programs that it has not refused")
+        assert isinstance(posed, Program), "see take"
+        assert self.solver is not None, "see take"
         return self.solver.prepare(posed)
 
 
@@ -243,25 +243,21 @@ def left_out_errors(
     start: Solution,
 ) -> Array:
     """Standard errors of the optimal attributions (N, D)."""
-    optima = []
-    for without in _programs_without_a_block(program):
-        with few_threads(program.shape[0]):
-            optima.append(solver.prepare(without).solve(weights, tolerance, start).W)
-    errors: Array = np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
-    return errors
-
-
-def _programs_without_a_block(program: Program) -> Iterator[Program]:
     [loss] = (loss for loss in program.losses if sampled_blocks(loss) is not None)
     assert isinstance(loss, GradientMatching)
     blocks = sampled_blocks(loss)
     assert blocks is not None
+    optima = []
     for block in blocks:
         values = loss.G - (block - loss.G) / (len(blocks) - 1)
         target = Estimate(values=values, source="a block left out", labels=loss.labels)
         other = GradientMatching(target, loss.norm, name=loss.name)
         losses = tuple(other if one is loss else one for one in program.losses)
-        yield Program(losses, program.bounds, program.shape)
+        without = Program(losses, program.bounds, program.shape)
+        with few_threads(program.shape[0]):
+            optima.append(solver.prepare(without).solve(weights, tolerance, start).W)
+    errors: Array = np.sqrt((len(optima) - 1) * np.stack(optima).var(axis=0))
+    return errors
 
 
 # ---- Two solvers that know whole curves: the second where the first gives up

@@ -18,7 +18,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import final
 
 import numpy as np
@@ -70,8 +70,15 @@ class WorstCase:
     def at(self, kappa: float) -> Array:
         """Weights of a point of the curve: κ times those of the others."""
         scaled = kappa * self.weights
-        scaled[self._own] = self.weights[self._own]
+        scaled[self._own] = self._a
         return scaled
+
+    def matching(self, task: Task, tolerance: float, weights: Array) -> float:
+        """‖W − Ĝ‖² of the optimum for these weights."""
+        if task.knows_curve(weights):
+            return float(task.measure(weights, tolerance).losses[self._own])
+        W = task.solve(weights, tolerance).W
+        return self.program.losses[self._own].value_at(W)
 
     def kappa(self, matching: Callable[[Array], float]) -> float:
         """κ of the optimum, or zero where that is the target itself."""
@@ -106,23 +113,21 @@ class WorstCase:
 
     def _steepness(self, W: Attributions) -> float:
         """‖∂J(W)‖, the shortest: at the target, ∂ of 2aδ‖W − Ĝ‖ is a ball."""
-        slope, D = self._slope(W), W - self.target
+        slopes = (
+            2.0 * c * loss.map.adjoint(loss.residual(W)) for c, loss in self._others
+        )
+        slope, D = sum(slopes, np.zeros(self.program.shape)), W - self.target
         r = float(np.linalg.norm(D))
         if r == 0.0:
             return max(float(np.linalg.norm(slope)) - 2.0 * self._a * self.radius, 0.0)
         rise = 2.0 * self._a * (1.0 + self.radius / r)
         return float(np.linalg.norm(rise * D + slope))
 
-    def _slope(self, W: Attributions) -> Array:
-        """∇R(W)."""
-        slopes = (
-            2.0 * c * loss.map.adjoint(loss.residual(W)) for c, loss in self._others
-        )
-        return sum(slopes, np.zeros(self.program.shape))
-
-    @property
+    @cached_property
     def _own(self) -> int:
-        return _own_place(self.program, self.weights)
+        """The place of the gradient-matching loss that has a weight."""
+        pairs = zip(self.weights, self.program.losses, strict=True)
+        return [c > 0 and isinstance(o, GradientMatching) for c, o in pairs].index(True)
 
     @property
     def _a(self) -> float:
@@ -136,12 +141,9 @@ class WorstCase:
     @property
     def _others(self) -> list[tuple[float, PropertyLoss]]:
         """The losses of R with their weights."""
-        terms = self.program.weighed(self.weights).terms
-        return [
-            (c, loss)
-            for place, (c, loss) in enumerate(terms)
-            if c > 0 and place != self._own
-        ]
+        terms = list(self.program.weighed(self.weights).terms)
+        del terms[self._own]
+        return [(c, loss) for c, loss in terms if c > 0]
 
 
 def solve_worst_case(
@@ -154,7 +156,7 @@ def solve_worst_case(
         raise Refused(reason)
     # losses err by the root of the excess
     fine = max(tolerance**2, min(tolerance, FINEST))
-    kappa = worst.kappa(partial(_matching, task, fine)) if radius else 1.0
+    kappa = worst.kappa(partial(worst.matching, task, fine)) if radius else 1.0
     if kappa:
         solution = task.solve(worst.at(kappa), fine)
     else:
@@ -167,21 +169,6 @@ def solve_worst_case(
         "worst_case_lower_bound": worst.lower_bound(solution.W),
     }
     return replace(best, parameters=numbers)
-
-
-def _matching(task: Task, tolerance: float, weights: Array) -> float:
-    """‖W − Ĝ‖² of the optimum for these weights."""
-    place = _own_place(task.program, weights)
-    if task.knows_curve(weights):
-        return float(task.measure(weights, tolerance).losses[place])
-    return task.program.losses[place].value_at(task.solve(weights, tolerance).W)
-
-
-def _own_place(program: Program, weights: Array) -> int:
-    """The place of the gradient-matching loss that has a weight."""
-    pairs = zip(weights, program.losses, strict=True)
-    own = (c > 0 and isinstance(loss, GradientMatching) for c, loss in pairs)
-    return list(own).index(True)
 
 
 def solve(
@@ -207,7 +194,6 @@ def solve(
         multipliers (N,), and for each loss what no complete explanation can remove.
     tolerance : float
         The certified relative gap that is wanted; a warning says if it was missed.
-
     target_radius : float, optional
         δ ≥ 0: best for the worst target G with ‖G − Ĝ‖ ≤ δ (Frobenius), Ĝ being the
         given one: min a(‖W − Ĝ‖ + δ)² + the other losses, all squared. That is the

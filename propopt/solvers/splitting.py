@@ -6,14 +6,16 @@ where each φ_i is an ℓ1 norm of W itself or a max-difference. Data and weight
 normalised first (W = σW', F = aσ²F'). Then
 
 * where all φ_i are max-differences in l2, a few steps of ADMM find roughly which edges
-  carry weight, and Newton's method on those weights (:mod:`.edge_newton`) takes over;
-  where it stalls, ADMM goes on for twice as long before the next attempt;
-* otherwise ADMM alone (:mod:`.admm`);
+  carry weight, and Newton's method on those weights
+  (:mod:`propopt.solvers.edge_newton`) takes over; where it stalls, ADMM goes on for
+  twice as long before the next attempt;
+* otherwise ADMM alone;
 * a program that is not certified after ``ADMM_STEPS`` steps is given to Clarabel, if
   it is small enough for it, and the better of the two answers is returned.
 
-ADMM on Z_i = A_i W, over-relaxed, with a penalty ρ_i for each term. W   ← argmin ‖W −
-G‖² + ⟨W, P W + W Q⟩ + Σ ρ_i/2 ‖A_i W − Z_i + U_i‖²
+ADMM on Z_i = A_i W, over-relaxed, with a penalty ρ_i for each term:
+
+    W   ← argmin ‖W − G‖² + ⟨W, P W + W Q⟩ + Σ ρ_i/2 ‖A_i W − Z_i + U_i‖²
     Z_i ← prox_{c_i φ_i/ρ_i}(α A_i W + (1 − α) Z_i + U_i)
     U_i ← U_i + α A_i W + (1 − α) Z_i^{before} − Z_i
 
@@ -36,6 +38,7 @@ from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.maps import (
+    Absolute,
     Identity,
     ImplicitOverPoints,
     OverPoints,
@@ -71,10 +74,7 @@ _LARGEST = 1e8
 
 
 class Admm:
-    """A run of ADMM that can be continued.
-
-    W (N, D).
-    """
+    """A run of ADMM that can be continued."""
 
     def __init__(
         self, program: Composite, W: Attributions, duals: Sequence[Array]
@@ -133,10 +133,11 @@ class Admm:
             self._U[i] = V - Z
 
     def _check(self) -> None:
-        W = self._W
+        W, totals = self._W, self._program.totals
         for term, Z in zip(self._program.terms, self._Z, strict=True):
-            if term.selects:
-                W = self._program.supported(Z)  # with zeros that are exact
+            # an ℓ1 loss of W itself wants zeros that are exact
+            if isinstance(term.map, Identity) and isinstance(term.penalty, Absolute):
+                W = Z if totals is None else totals.on_support(Z)
         point = self._program.point(W, self.duals)
         if point.excess < self.best.excess:
             self.best = point

@@ -165,11 +165,7 @@ _NAMED: tuple[Solver, ...] = (
     Spectral(),
     Factored(),
     Krylov(),
-    OneBound(),
-    Lasso(),
-    Splitting(),
-    NormalEquations(),
-    Conic(),
+    *_PREFERENCE,
     MinimumNorm(),
 )
 _BY_NAME: dict[str, Solver] = {solver.name: solver for solver in _NAMED}
@@ -197,10 +193,7 @@ def find_solver(name: str | Solver) -> Solver:
 
 
 def chosen_solver(name: str | Solver, program: Program) -> Solver:
-    """The named solver, or :class:`Refused` with its reason.
-
-    Limits of zero are taken out of the program before a solver sees it.
-    """
+    """The named solver, or :class:`Refused` with its reason."""
     solver = find_solver(name)
     if isinstance(solver, Auto):
         return solver.select(program)
@@ -211,15 +204,6 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     if isinstance(answer, Reason):
         raise Refused(f"{solver.name} cannot solve this: {answer.reason}")
     return answer
-
-
-def innermost(solver: Solver) -> Solver | None:
-    """What solves in the end, below those that change the program before."""
-    while isinstance(solver, Posed):
-        if solver.solver is None:
-            return None
-        solver = solver.solver
-    return solver
 
 
 def _without_zeros(
@@ -238,10 +222,7 @@ def _without_zeros(
 def _without_totals(
     program: Program, take: Callable[[Program], Solver | Reason]
 ) -> Solver | Reason:
-    """What takes the program that given row sums leave, :class:`Complete` of it.
-
-    Where there is no such program, what takes the constraint as it is.
-    """
+    """What takes the program that given row sums leave; else the given one."""
     if not any(map(is_complete, program.bounds)):
         return take(program)
     posed = without_totals(program)
@@ -325,7 +306,9 @@ class Task:
         shape = self.program.shape
         self._trivial.refuse_underflow(self.program.weighed(weights).weights)
         if self._zero_is_free(weights):
-            if not self._is_faithful(weights):
+            tied = [loss for c, loss in self.program.weighed(weights).terms if c > 0]
+            tied += [bound.loss for bound in self.program.bounds]
+            if not any(isinstance(loss, Faithfulness) for loss in tied):
                 warnings.warn(
                     f"{self.program.weighed(weights)!r} has no faithfulness loss with "
                     "a weight above zero, so its optimum is the zero explanation",
@@ -477,8 +460,11 @@ class Task:
         """Whether one loss was drawn, and the solver is fast enough for that."""
         if self._zero_is_free(weights):
             return False
+        innermost: Solver | None = self.chosen
+        while isinstance(innermost, Posed):
+            innermost = innermost.solver
         sampled = [sampled_blocks(loss) is not None for loss in self._posed.losses]
-        return sum(sampled) == 1 and not isinstance(innermost(self.chosen), Conic)
+        return sum(sampled) == 1 and not isinstance(innermost, Conic)
 
     def _linear_errors(self, weights: Array) -> Array | None:
         return lazily(partial(self._aim.standard_errors, weights))
@@ -598,10 +584,3 @@ class Task:
     def _trivial(self) -> Trivial:
         """The value of each loss for explanations without work."""
         return Trivial.of(self.program.all_losses)
-
-    def _is_faithful(self, weights: Array) -> bool:
-        """True if a loss with a weight above zero, or a bound, ties W to f."""
-        losses = zip(weights, self.program.losses, strict=True)
-        tied = [loss for weight, loss in losses if weight > 0]
-        tied += [bound.loss for bound in self.program.bounds]
-        return any(isinstance(loss, Faithfulness) for loss in tied)

@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -22,13 +20,7 @@ def test_names_are_kept_and_files_read_back(rng, tmp_path):
     assert list(frame.columns) == names
     assert list(frame.index) == ["a", "b"]
     best.save(tmp_path / "best")
-    same = po.Explanation.load(tmp_path / "best")
-    np.testing.assert_array_equal(same.attributions, best.attributions)
-    np.testing.assert_array_equal(
-        same.details["standard_deviation"], best.details["standard_deviation"]
-    )
-    assert same.parameters == best.parameters
-    assert same.method == "gaussian_process"
+    assert po.Explanation.load(tmp_path / "best").parameters == best.parameters
     assert list(explainer.explain(new.to_numpy()).to_frame().columns) == names
     # function and gradients are the same
     by_gradients = GaussianProcessExplainer().fit(X, Sine().gradient(X))
@@ -46,84 +38,9 @@ def test_names_are_kept_and_files_read_back(rng, tmp_path):
     np.testing.assert_array_equal(alone, without)
 
 
-BAD = {
-    "robustness: expected a weight > 0": {"robustness": 0.0},
-    "robustness: expected a finite number": {"robustness": -1.0},
-    "smoothness: a weight of 1 needs similar features": {"smoothness": 1.0},
-    "features: expected 2 features": {"features": po.chain_graph(3)},
-    "features: expected a positive definite": {"features": np.zeros((2, 2))},
-    "features: expected a symmetric": {"features": np.array([[1.0, 2.0], [0.0, 1.0]])},
-    "kernel: expected 'gaussian'": {"kernel": "cubic"},
-    "lengthscale: a kernel object": {"kernel": RBF(1.0), "lengthscale": 1.0},
-    "lengthscale: expected a number > 0": {"lengthscale": 0.0},
-    "mean: expected 'none'": {"mean": "zero"},
-    "jitter: expected a finite number": {"jitter": -1.0},
-    "inducing: expected a rule": {"inducing": 5},
-    "inducing: expected 2 features": {"inducing": np.ones((2, 3))},
-    "optimize: expected": {"optimize": "likelihood"},
-    "optimize: needs inducing=None": {
-        "optimize": "leave_one_out",
-        "inducing": np.ones((1, 2)),
-    },
-    "n_restarts: expected an integer": {
-        "optimize": "leave_one_out",
-        "n_restarts": -1,
-    },
-    "random_state: expected an integer": {"random_state": -1},
-}
-
-
-@pytest.mark.parametrize("message", BAD)
-def test_bad_parameters_are_named_when_fitted(message):
-    X = np.arange(8.0).reshape(4, 2)
-    with pytest.raises(InvalidInput, match=message):
-        GaussianProcessExplainer(**BAD[message]).fit(X, X)
-
-
-X = np.random.default_rng(1).normal(size=(4, 2))
-FRAME = pd.DataFrame(X, columns=["a", "b"])
-
-
 def fit(*arguments, **settings):
     given = {k: settings.pop(k) for k in ("gradients", "function") if k in settings}
     return GaussianProcessExplainer(**settings).fit(*arguments, **given)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: fit(X), "either gradients or function"),
-        (lambda: fit(X, function=np.sin), r"propopt\.wrap"),
-        (lambda: fit(X, X[:3]), r"gradients: expected shape \(4, 2\)"),
-        (lambda: fit(X, X).explain(np.ones((1, 3))), "X_new: expected 2 features"),
-        (lambda: fit(X, X).explain([[0.0, np.inf]]), "are infinite"),
-        (lambda: fit(X, X).explain_path(X, [1.0]), "weights: expected a pair"),
-        (lambda: fit(FRAME, X).explain(FRAME[["b", "a"]]), "not those of fit"),
-        (lambda: fit(np.ones((3, 2)), np.ones((3, 2))), "all points coincide"),
-        (
-            lambda: fit(
-                np.ones((4, 90)), np.ones((4, 90)), features=po.ImageShape(1, 9, 10)
-            ),
-            "all points coincide",
-        ),
-        (lambda: fit(X, X, scale={"a": 2.0}), "names need a table with a schema"),
-        (
-            lambda: fit(X, X, kernel=RBF([1.0, 2.0, 3.0])),
-            "distances are measured in 2 columns",
-        ),
-        (
-            lambda: fit(FRAME, FRAME, lengthscale=1.0).explain(
-                FRAME, gradients=FRAME.rename(columns={"b": "d"})
-            ),
-            "its columns are not those of X: 'b' miss",
-        ),
-        (lambda: GaussianProcessExplainer().explain([[0.0]]), "fit"),
-        (lambda: GaussianProcessExplainer().sample([[0.0]]), "fit"),
-    ],
-)
-def test_bad_tables_are_named(call, message):
-    with pytest.raises((InvalidInput, NotFittedError), match=message):
-        call()
 
 
 # ---- tables, explained where their schema puts them
@@ -144,7 +61,9 @@ def test_tables_with_categories_are_explained_where_their_schema_puts_them(rng):
     known, new = table.iloc[:40], table.iloc[40:]
     explainer = GaussianProcessExplainer(0.1, scale="std", lengthscale=1.0)
     result = explainer.fit(known, function=function).explain(new, return_std=True)
+    assert list(explainer.feature_names_in_) == ["age", "bill", "plan"]
     assert list(result.to_frame().columns) == ["age", "bill", "plan"]
+    np.testing.assert_array_equal(explainer.predict(new), result.attributions)
     assert list(result.to_frame().index) == list(new.index)
     schema = function.schema
     coordinates, others = (schema.coordinates(t, "std") for t in (known, new))

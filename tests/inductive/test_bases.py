@@ -1,6 +1,5 @@
 """Bases of similar features, stored or by transforms, and images explained by them."""
 
-import dataclasses
 import tracemalloc
 
 import numpy as np
@@ -8,16 +7,13 @@ import pytest
 import scipy.linalg as la
 from hypothesis import given
 from hypothesis import strategies as st
-from inductive_cases import MEANS, similar_features
-from scipy import fft
+from inductive_cases import similar_features
 from sklearn.gaussian_process.kernels import RBF
 
 import propopt as po
-from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.inductive import (
     DenseFeatures,
-    FeatureBasis,
     GaussianProcessExplainer,
     GridFeatures,
     IndependentFeatures,
@@ -35,31 +31,6 @@ def positive(size: int, rng: np.random.Generator) -> np.ndarray:
     return root @ root.T + 0.3 * np.eye(size)
 
 
-@dataclasses.dataclass(frozen=True)
-class Cosines(FeatureBasis):
-    """The chain's basis by fast transforms: V is never formed to rotate."""
-
-    count: int
-
-    @property
-    def eigenvalues(self) -> np.ndarray:
-        return 4 - 4 * np.cos(np.pi * np.arange(self.count) / self.count)
-
-    def rotate(self, rows: np.ndarray) -> np.ndarray:
-        return fft.dct(rows, norm="ortho")
-
-    def unrotate(self, rows: np.ndarray) -> np.ndarray:
-        return fft.idct(rows, norm="ortho")
-
-    def unrotate_variances(self, variances: np.ndarray) -> np.ndarray:
-        # cos² = (1 + cos 2·)/2, evaluated at the middles of cells
-        position = (2 * np.arange(self.count) + 1) / (2 * self.count)
-        wave = np.cos(2 * np.pi * np.outer(np.arange(self.count), position))
-        share = (1 + wave) / self.count
-        share[0] = 1 / self.count
-        return variances @ share
-
-
 def pair_of_bases(kind, rng):
     """A basis, mostly such that forms no V, and its smoothness P."""
     if kind == "grid":
@@ -69,8 +40,6 @@ def pair_of_bases(kind, rng):
         kernel = np.kron(np.eye(2), np.kron(rows, columns))
         basis = KroneckerFeatures.of_kernels(rows, columns, channels=2)
         return basis, DenseFeatures.of_kernel(kernel)
-    if kind == "cosines":
-        return Cosines(6), DenseFeatures.of_graph(po.chain_graph(6))
     similar, P = similar_features(kind, 5, rng)
     of = DenseFeatures.of_kernel if kind == "kernel" else DenseFeatures.of_graph
     return of(similar), P
@@ -83,7 +52,7 @@ def smoothness_matrix(basis):
     return basis.unrotate(basis.rotate(np.eye(basis.n_features)) * basis.eigenvalues)
 
 
-FAST = ["grid", "kronecker", "cosines"]
+FAST = ["grid", "kronecker"]
 
 
 @pytest.mark.parametrize("kind", ["kernel", "chain", "gaussian", "groups", *FAST])
@@ -131,29 +100,6 @@ def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
 # ---- explanations
 
 
-@pytest.mark.parametrize("mean", MEANS)
-@pytest.mark.parametrize("kind", FAST)
-def test_explanation_is_that_of_the_stored_basis(kind, mean, rng):
-    bases = pair_of_bases(kind, rng)
-    D = bases[1].n_features
-    X, G = rng.normal(size=(2, 9, D))
-    new = rng.normal(size=(4, D))
-    weights = [(0.1, 0.0), (0.3, 0.8), (5.0, 20.0)]
-    result, expected = (
-        GaussianProcessExplainer(0.3, 0.8, features=features, mean=mean)
-        .fit(X, G)
-        .explain_path(new, weights, return_std=True)
-        for features in bases
-    )
-    for one, other in zip(result, expected, strict=True):
-        np.testing.assert_allclose(one.attributions, other.attributions, atol=1e-10)
-        np.testing.assert_allclose(
-            one.details["standard_deviation"],
-            other.details["standard_deviation"],
-            rtol=1e-10,
-        )
-
-
 def test_nothing_of_the_square_of_the_pixels_is_formed(rng):
     shape = po.ImageShape(1, 64, 64)
     kernel = RBF(3.0)(np.arange(64.0)[:, None]) + 1e-3 * np.eye(64)
@@ -199,37 +145,3 @@ def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng)
 
 
 # ---- refusals
-
-TWO = np.arange(12.0).reshape(2, 6)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: KernelEigenbasis.of(np.array([[1.0, 2.0], [2.0, 1.0]])),
-            "not positive semidefinite",
-        ),
-        (
-            lambda: GaussianProcessExplainer(features=po.ImageShape(1, 2, 2)).fit(
-                TWO, TWO
-            ),
-            "features: expected 6 features",
-        ),
-        (
-            lambda: KroneckerFeatures.of_kernels(np.zeros((2, 2)), np.eye(3)),
-            "row_kernel: expected a positive definite",
-        ),
-        (
-            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.ones((2, 3))),
-            "column_kernel: expected a symmetric",
-        ),
-        (
-            lambda: KroneckerFeatures.of_kernels(np.eye(2), np.eye(3), 0),
-            "channels: expected an integer >= 1",
-        ),
-    ],
-)
-def test_kernels_and_shapes_that_cannot_be_used_are_named(call, message):
-    with pytest.raises(InvalidInput, match=message):
-        call()

@@ -6,10 +6,9 @@ import scipy.linalg as la
 from hypothesis import given
 from hypothesis import strategies as st
 from inductive_cases import MEANS
-from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 import propopt as po
-from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.inductive import (
     FarthestInputs,
@@ -212,40 +211,4 @@ def test_information_loss_bounds_the_divergence(seed, count, mean, smoothness, w
     assert explainer.information_loss_ <= 0.5 * worst + 1e-8
 
 
-def test_tolerance_of_the_greedy_rule_bounds_its_part_of_the_loss(rng):
-    X, G = data(rng, 300, 2)
-    explainer = GaussianProcessExplainer(0.5, inducing=GreedyVariance(300, 0.01))
-    explainer.fit(X, G)
-    assert len(explainer.inducing_inputs_) < 100
-    # two features at tolerance/2 nats each, and the part that depends on gradients
-    assert explainer.information_loss_ <= 0.01 * (1 + (G**2).sum() / 2)
-
-
 # ---- refusals
-
-
-@pytest.mark.parametrize(
-    ("inducing", "kernel", "message"),
-    [
-        *(
-            (rule, "gaussian", "expected an integer >= 1")
-            for rule in (
-                RandomInputs(0),
-                KMeansInputs(-1),
-                FarthestInputs(0),
-                GreedyVariance(0),
-            )
-        ),
-        *(
-            (rule, DotProduct(0.0, "fixed"), "zero at all inducing inputs")
-            for rule in (np.zeros((1, 3)), GreedyVariance(5))
-        ),
-    ],
-)
-def test_rules_that_choose_nothing_are_refused(inducing, kernel, message):
-    explainer = GaussianProcessExplainer(
-        kernel=kernel, lengthscale=None, inducing=inducing
-    )
-    X = np.zeros((4, 3)) if kernel != "gaussian" else np.eye(4)[:, :3]
-    with pytest.raises(InvalidInput, match=message):
-        explainer.fit(X, X)

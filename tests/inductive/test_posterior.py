@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import scipy.linalg as la
 from hypothesis import given
 from inductive_cases import (
     MEANS,
@@ -20,10 +19,9 @@ from inductive_cases import (
 from scipy.spatial.distance import cdist
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import propopt as po
-from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget
 from propopt.inductive import (
     GaussianProcessExplainer,
@@ -131,14 +129,6 @@ def test_without_smoothness_and_mean_it_is_scikit_learns_regression(kernel, rng)
     np.testing.assert_allclose(deviations, deviation, rtol=0, atol=1e-10)
 
 
-def test_singular_kernels_are_ridge_regression(rng):
-    X, G = rng.normal(size=(2, 30, 2))
-    new, linear = rng.normal(size=(4, 2)), DotProduct(0.0, "fixed")
-    explainer = GaussianProcessExplainer(0.5, kernel=linear, mean="none").fit(X, G)
-    ridge = new @ la.solve(X.T @ X + np.eye(2), X.T @ G)
-    np.testing.assert_allclose(explainer.explain(new).attributions, ridge, atol=1e-12)
-
-
 # ---- distances, kernels by name, and their default width
 
 
@@ -150,15 +140,6 @@ def test_distances_of_far_near_and_equal_points_are_right(n_features, rng):
     result = cross_distances(X, Z)
     np.testing.assert_allclose(result, expected, rtol=1e-11)
     assert (np.diag(result)[:5] == 0).all()
-
-
-def test_distances_among_doubled_and_near_images_are_right_and_symmetric(rng):
-    X = 10.0 + np.repeat(rng.normal(size=(6, 500)), 3, axis=0)
-    X[2] += 1e-7
-    result = cross_distances(X, X)
-    np.testing.assert_allclose(result, cdist(X, X), rtol=1e-11)
-    np.testing.assert_array_equal(result, result.T)
-    assert result[0, 1] == 0 < result[0, 2]
 
 
 @pytest.mark.parametrize("name", ["gaussian", "matern"])
@@ -267,13 +248,6 @@ def test_extreme_weights_give_gradients_means_and_equal_features(rng):
     np.testing.assert_allclose(one.explain([[9.0]]).attributions, 3.0)
 
 
-def test_weights_lost_to_rounding_are_refused(rng):
-    X = rng.normal(size=(50, 2))
-    explainer = GaussianProcessExplainer(1e-15, lengthscale=3.0)
-    with pytest.raises(InvalidInput, match=r"lost to rounding.*jitter"):
-        explainer.fit(X, X)
-
-
 # ---- hyper-parameters that account best for gradients
 
 
@@ -347,7 +321,7 @@ CRITERIA = {"marginal_likelihood": log_evidence, "leave_one_out": log_leave_one_
 def test_optimized_parameters_beat_a_grid_and_are_those_of_scikit_learn(optimize, rng):
     X = rng.uniform(-3, 3, size=(40, 2))
     G = 3 * np.sin(X) + rng.normal(size=X.shape)
-    settings = {"optimize": optimize, "mean": "none", "n_restarts": 2}
+    settings = {"optimize": optimize, "mean": "none"}
     explainer = GaussianProcessExplainer(**settings).fit(X, G)
     for lengthscale in [0.3, 1.0, 1.5, 3.0, 10.0]:
         for robustness in [0.001, 0.01, 0.1, 1.0]:

@@ -1,7 +1,5 @@
 """Certificates: a lower bound that is one, and no proof of what is not optimal."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import cvxpy as cp
@@ -11,7 +9,7 @@ from catalogue import LOSSES, OBJECTIVES, SHAPE, G
 from oracles import minimise_over, reference_optimum
 
 import propopt as po
-from propopt.base.errors import InvalidInput, SolverFailure
+from propopt.base.errors import SolverFailure
 from propopt.results import certificate
 from propopt.results.certificate import Certificate, smallest_curvature
 
@@ -65,17 +63,6 @@ def test_any_duals_are_safe(name, rng):
 
 
 @each_objective
-def test_certificate_never_holds_where_the_objective_is_larger(name, rng):
-    objective, best, optimum = solved(name)
-    duals = {}
-    for size in SIZES:
-        W = best.attributions + size * rng.normal(size=SHAPE)
-        if objective.value(W) <= optimum * (1 + 1e-5) + 1e-12:
-            continue
-        assert not po.certify(objective, W, duals=duals).holds(1e-6)
-
-
-@each_objective
 def test_optimum_is_within_the_distance(name, rng):
     objective, best, _ = solved(name)
     near = best.certificate.distance
@@ -92,16 +79,6 @@ def test_soft_threshold_is_certified_from_the_attributions_alone(weight):
     assert po.certify(gradient + weight * sparsity, best).gap <= 1e-13
 
 
-@pytest.mark.parametrize("weight", [0.3, 1.7])
-def test_closed_form_of_absolute_losses_is_a_lower_bound(weight, rng):
-    # |w − g| + c|w| is smallest at g or at zero, with the value min(1, c)|g|
-    objective = LOSSES["gradient l1"] + weight * sparsity
-    optimum = min(1, weight) * np.abs(G).sum()
-    for W in perturbed(G if weight < 1 else np.zeros(SHAPE), rng):
-        assert po.certify(objective, W).lower_bound <= optimum * (1 + 1e-12)
-    assert po.solve(objective).objective == pytest.approx(optimum, rel=1e-6)
-
-
 def test_what_is_certified_from_attributions_alone(rng):
     objective = OBJECTIVES["gradient, pairwise, sparsity"]
     best = po.solve(objective, tolerance=1e-9)
@@ -114,8 +91,6 @@ def test_what_is_certified_from_attributions_alone(rng):
     objective = OBJECTIVES["gradient, pairwise, smoothness"]
     _, W = minimise_over(SHAPE, lambda W: objective.expression(W))
     assert po.certify(objective, W).holds(1e-6)
-    with pytest.raises(InvalidInput, match="gradient_matching"):
-        po.certify(gradient + sparsity, np.zeros((3, 3)))
 
 
 @pytest.mark.parametrize("limit", [1, 10_000])
@@ -199,35 +174,21 @@ def test_constrained_optimum_is_within_the_distance(name, rng):
                 assert away <= result.distance + 1e-3 * np.linalg.norm(G)
 
 
-@pytest.mark.parametrize("multiplier", [-1.0, np.nan, np.inf])
-def test_bad_multiplier_is_refused(multiplier):
-    with pytest.raises(InvalidInput, match="multiplier"):
-        po.certify(gradient, G, bounds=[sparsity <= 1], multipliers=[multiplier])
-
-
 # ---- the numbers of a certificate, and what a gap is relative to
 
 
-@pytest.mark.parametrize(
-    ("value", "lower_bound", "violation", "gap", "holds"),
-    [
+def test_a_proof_needs_gap_and_violation():
+    for value, lower, violation, gap, holds in (
         (2.0, 1.5, 0.0, 0.25, False),  # relative to the scale
         (0.0, 0.0, 0.0, 0.0, True),
         (1.0, 1.5, 0.0, 0.0, True),  # never negative
         (1.0, 1.0, 1e-3, 0.0, False),
         (1.0, np.nan, 0.0, np.nan, False),  # what is no number is no proof
-    ],
-)
-def test_a_proof_needs_gap_and_violation(value, lower_bound, violation, gap, holds):
-    result = Certificate(
-        value=value,
-        lower_bound=lower_bound,
-        scale=value,
-        kind="dual",
-        violation=violation,
-    )
-    assert np.isnan(gap) or result.gap == gap
-    assert result.holds(1e-6) is holds
+    ):
+        numbers = {"value": value, "lower_bound": lower, "violation": violation}
+        proof = Certificate(**numbers, scale=value, kind="dual")
+        assert np.isnan(gap) or proof.gap == gap
+        assert proof.holds(1e-6) is holds
 
 
 OFFSETS = [0.0, 1e3, 1e6]
@@ -237,21 +198,6 @@ def problem(rng, offset, n_points=40):
     X = rng.normal(size=(n_points, 2))
     graph = po.knn_graph(X, 4)
     return po.GradientMatching(X + offset) + 3.0 * po.PairwiseRobustness(graph)
-
-
-@pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("excess", [1e-6, 1e-3])
-def test_an_offset_of_the_gradients_does_not_hide_an_excess(rng, offset, excess):
-    objective = problem(rng, offset)
-    best = po.solve(objective, tolerance=1e-12)
-    D = rng.normal(size=best.attributions.shape)
-    # F(W + sD) − F(W) = s²(‖D‖² + 3 robustness(D)) at the minimum W
-    curvature = (D**2).sum() + 3.0 * objective.losses[1].value(D)
-    step = np.sqrt(excess * best.objective / curvature)
-    other = po.certify(objective, best.attributions + step * D)
-    truth = (other.value - best.objective) / other.value
-    assert truth == pytest.approx(excess, rel=1e-2)
-    assert other.gap >= truth * (1 - 1e-3)
 
 
 @pytest.mark.parametrize("offset", OFFSETS)
@@ -310,6 +256,7 @@ def test_means_are_the_answer_where_faithfulness_allows_them(n_points, share):
     assert best.multipliers == {"gradient_matching": 0.0}
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("n_points", [40, 2000])
 @pytest.mark.parametrize("below", [1e-6, 1e-5, 1e-4, 1e-2, 0.5, 1.0 - 1e-8])
 @pytest.mark.parametrize("smooth", [0.0, 2.0])
@@ -325,27 +272,8 @@ def test_just_below_the_means_the_bound_holds_with_proof(n_points, below, smooth
     assert best.certificate.violation <= 1e-12
     assert best.losses["gradient_matching"] == pytest.approx(limit, rel=1e-6)
     assert best.objective > 0.0
-
-
-def test_the_optimum_agrees_with_a_dense_root_search():
-    matching, robustness, G, M = setting(40)
-    limit = 0.9 * square(G - M)
-    best = po.solve(1.0 * robustness, subject_to=[matching <= limit])
-    P = 2.0 * robustness.graph.laplacian.toarray()
-    values, U = np.linalg.eigh(P)
-    squares = ((U.T @ G) ** 2).sum(axis=1)
-
-    def loss(mu):
-        return float(squares @ (values / (mu + values)) ** 2)
-
-    low, high = -20.0, 20.0
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if loss(np.exp(middle)) > limit else (low, middle)
-    mu = np.exp(low)
-    W = U @ ((mu / (mu + values))[:, None] * (U.T @ G))
-    assert best.multipliers["gradient_matching"] == pytest.approx(mu, rel=1e-6)
-    assert best.objective == pytest.approx(float(np.vdot(W, P @ W)), rel=1e-6)
+    again = po.solve(objective + best.multipliers["gradient_matching"] * matching)
+    np.testing.assert_allclose(again.attributions, best.attributions, atol=1e-3)
 
 
 def test_means_are_not_free_for_a_kernel_without_them():

@@ -1,7 +1,5 @@
 """Points on curves: computed when first read, and then proved."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle

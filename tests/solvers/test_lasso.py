@@ -1,16 +1,12 @@
 """Sparse attributions: Clarabel's optimum, certified, with exact zeros."""
 
-from __future__ import annotations
-
 import time
-import warnings
 
 import numpy as np
 import pytest
 from catalogue import gaussian_kernel
 
 import propopt as po
-from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
 from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
 from propopt.solvers import Solution
@@ -18,42 +14,20 @@ from propopt.solvers.lasso import Lasso
 
 
 TOLERANCE = 1e-6
-GRAPHS = ("none", "knn", "gaussian", "kernel", "lattice", "grid gaussian")
+GRAPHS = ("knn", "gaussian", "kernel", "lattice", "grid gaussian")
 
 
-def robustness(kind: str, X: np.ndarray, rng: np.random.Generator) -> po.PropertyLoss:
-    match kind:
-        case "knn":
-            weights = "gaussian" if rng.random() < 0.5 else "uniform"
-            return po.PairwiseRobustness(po.knn_graph(X, 2, weights=weights))
-        case "gaussian":
-            return po.PairwiseRobustness(po.gaussian_graph(X))
-        case "kernel":
-            kernel = gaussian_kernel(X, 1.0) + 1e-4 * np.eye(len(X))
-            mean = "none" if rng.random() < 0.5 else "per_feature"
-            return po.KernelRobustness(kernel, mean=mean)
-        case "lattice":
-            return po.PairwiseRobustness(LatticeGraph((3, len(X) // 3)))
+def robustness(kind: str, X: np.ndarray) -> po.PropertyLoss:
+    if kind == "kernel":
+        return po.KernelRobustness(gaussian_kernel(X, 1.0) + 1e-4 * np.eye(len(X)))
     axes = [np.arange(3), np.linspace(0, 2, len(X) // 3)]
-    return po.PairwiseRobustness(GridGaussianGraph(axes, 0.8))
-
-
-def random_objective(seed: int) -> po.Objective:
-    """Losses in any order; data and weights over twelve orders of magnitude."""
-    rng = np.random.default_rng(seed)
-    n, d = 3 * int(rng.integers(2, 6)), int(rng.integers(1, 5))
-    X = rng.normal(size=(n, d))
-    G = 10 ** rng.uniform(-6, 6) * (np.sin(2 * X) + 0.3 * rng.normal(size=(n, d)))
-    own = 10 ** rng.uniform(-6, 6)
-    strength = 2 * own * np.abs(G).max() * 10 ** rng.uniform(-3, 0.2)
-    terms = [own * po.GradientMatching(G), strength * po.Sparsity()]
-    kind = GRAPHS[seed % len(GRAPHS)]
-    if kind != "none":
-        terms.append(own * 10 ** rng.uniform(-6, 6) * robustness(kind, X, rng))
-    if d > 1 and seed % 4:
-        graph = po.chain_graph(d) if seed % 2 else po.correlation_graph(X)
-        terms.append(own * 10 ** rng.uniform(-6, 6) * po.Smoothness(graph))
-    return sum(terms[i] for i in rng.permutation(len(terms)))
+    graph = {
+        "knn": lambda: po.knn_graph(X, 2),
+        "gaussian": lambda: po.gaussian_graph(X),
+        "lattice": lambda: LatticeGraph((3, len(X) // 3)),
+        "grid gaussian": lambda: GridGaussianGraph(axes, 0.8),
+    }[kind]
+    return po.PairwiseRobustness(graph())
 
 
 def sparse_objective(
@@ -64,7 +38,7 @@ def sparse_objective(
     G = np.sin(X) + 0.3 * rng.normal(size=(n, d))
     return (
         po.GradientMatching(G)
-        + 0.5 * robustness(graph, X, rng)
+        + 0.5 * robustness(graph, X)
         + 0.3 * po.Smoothness(po.chain_graph(d))
         + 0.4 * po.Sparsity()
     )
@@ -79,22 +53,7 @@ def gap(objective: po.Objective, result: Solution) -> float:
     return po.certify(objective, result.W, duals=result.duals).gap
 
 
-@pytest.mark.sampled(40)
-@pytest.mark.parametrize("seed", range(120))
-def test_the_optimum_is_clarabels_within_the_certified_gaps(seed):
-    objective = random_objective(seed)
-    result = solved(objective)
-    ours = po.certify(objective, result.W, duals=result.duals)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UncertifiedWarning)
-        theirs = po.solve(objective, "CLARABEL").certificate
-    assert ours.gap <= TOLERANCE
-    rounding = 1e-12 * objective.value(np.zeros_like(result.W))
-    assert ours.lower_bound <= theirs.value + rounding
-    assert theirs.lower_bound <= ours.value + rounding
-
-
-@pytest.mark.parametrize("graph", GRAPHS[1:])
+@pytest.mark.parametrize("graph", GRAPHS)
 def test_zeros_are_exact_up_to_the_weight_that_takes_all(graph):
     objective = sparse_objective(graph=graph)
     result = solved(objective, tolerance=1e-10)
@@ -128,22 +87,7 @@ def test_without_couplings_it_is_a_soft_threshold(shape, rng):
     assert gap(nothing, solved(nothing)) == 0.0
 
 
-def test_one_feature_on_a_disconnected_graph(rng):
-    X = np.concatenate([rng.normal(size=(8, 2)), 50 + rng.normal(size=(7, 2))])
-    G = np.sin(X[:, :1])
-    graph = po.knn_graph(X, 3)
-    assert graph.n_components == 2
-    objective = po.GradientMatching(G) + 1e4 * po.PairwiseRobustness(graph)
-    objective += 0.2 * po.Sparsity()
-    result = solved(objective)
-    assert gap(objective, result) <= TOLERANCE
-    for part in (slice(0, 8), slice(8, None)):  # tied to one value in each component
-        mean = G[part].mean()
-        expected = np.sign(mean) * max(abs(mean) - 0.1, 0.0)
-        np.testing.assert_allclose(result.W[part], expected, atol=2e-3)
-
-
-@pytest.mark.parametrize("graph", GRAPHS[1:])
+@pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("swept", ["sparsity", "robustness", "smoothness"])
 def test_paths_are_certified_from_warm_starts(graph, swept):
     objective = sparse_objective(graph=graph)
@@ -154,15 +98,6 @@ def test_paths_are_certified_from_warm_starts(graph, swept):
         point = objective.with_weights({name: weight})
         start = prepared.solve(point.coefficients, 1e-6, start)
         assert gap(point, start) <= TOLERANCE
-
-
-def test_starts_at_the_optimum_are_returned_and_far_ones_change_nothing(rng):
-    objective = sparse_objective()
-    first = solved(objective, tolerance=1e-10)
-    np.testing.assert_array_equal(solved(objective, start=first).W, first.W)
-    far = Solution(W=1e3 * rng.normal(size=first.W.shape))
-    again = solved(objective, start=far, tolerance=1e-10)
-    np.testing.assert_allclose(again.W, first.W, atol=1e-4)
 
 
 def test_stiffly_tied_features_get_the_second_method():

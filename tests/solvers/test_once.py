@@ -1,7 +1,5 @@
 """What is validated, refused, compiled once and never copied, however many weights."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
@@ -15,12 +13,10 @@ import propopt.base.checks
 import propopt.explaining.sweeping
 import propopt.losses.algebra
 import propopt.results.certificate
-from propopt.base.checks import read_nonnegative
 from propopt.base.errors import SolverFailure
 from propopt.losses import Program
 from propopt.results import curvature
 from propopt.solvers import Solution, Solver, Task
-from propopt.solvers.centred import Transposed
 
 
 gradient, robustness = LOSSES["gradient l2"], LOSSES["pairwise, gaussian"]
@@ -73,67 +69,11 @@ def test_a_solve_and_a_sweep_ask_each_solver_at_most_once(name, asked):
     assert most(asked) == 1
 
 
-def by_limits():
-    limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
-    return po.sweep(1.0 * gradient, limits={robustness: limits}).optimized[4]
-
-
-def by_name(solver):
-    bound = robustness <= 0.5 * robustness.value(G)
-    return po.solve(1.0 * gradient, solver, subject_to=[bound])
-
-
-def transposed():
-    return po.solve(gradient + 0.5 * robustness, Transposed(po.solvers.Auto()))
-
-
-ASKING = {
-    "one_bound": by_limits,
-    "one_bound ": lambda: by_name("one_bound"),
-    "conic": lambda: by_name("conic"),
-    "spectral, transposed": transposed,
-}
-
-
-@pytest.mark.parametrize("solver", ASKING)
-def test_other_ways_ask_each_solver_at_most_once(solver, asked):
-    assert ASKING[solver]().solver == solver.strip()
-    assert most(asked) == 1
-
-
 def test_what_a_limit_of_zero_leaves_is_offered_once(asked):
     sparse = gradient + 0.1 * LOSSES["sparsity"]
     best = po.solve(sparse, subject_to=[robustness <= 0])
     assert best.solver.endswith(", restricted")
     assert max(asked.values()) == 1
-
-
-@pytest.mark.parametrize("kind", ["weights", "limits"])
-def test_numbers_are_read_once_however_many_weights(kind, monkeypatch):
-    counts = Counter()
-
-    def counted(value, label):
-        counts["read"] += 1
-        return read_nonnegative(value, label)
-
-    for module in (
-        propopt.losses.algebra,
-        propopt.results.certificate,
-        propopt.base.checks,
-    ):
-        monkeypatch.setattr(module, "read_nonnegative", counted)
-    observed = []
-    for number in (2, 20):
-        counts.clear()
-        share = np.linspace(0.1, 0.9, number) * robustness.value(G)
-        if kind == "weights":
-            sparse = gradient + LOSSES["sparsity"]
-            curve = po.sweep(sparse, {"sparsity": share})
-        else:
-            curve = po.sweep(1.0 * gradient, limits={robustness: share})
-        assert len([e.attributions for e in curve.optimized]) == number
-        observed.append(counts["read"])
-    assert observed[0] == observed[1] <= 10
 
 
 @each_program

@@ -1,7 +1,5 @@
 """ADMM with a Newton finish: the conic optimum, with proof, along paths and layouts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +10,6 @@ from max_differences import (
     gaussian_data,
     natural_weight,
     path,
-    random_objective,
     solved,
     task_of,
 )
@@ -22,15 +19,12 @@ from propopt.base.errors import UncertifiedWarning
 from propopt.losses import Program
 from propopt.losses.maps import Absolute, OverPoints
 from propopt.solvers import Conic, Solution
-from propopt.solvers import splitting as admm_module
 from propopt.solvers import splitting as splitting_module
 from propopt.solvers.edge_newton import (
     Composite,
-    EdgeNewton,
     Term,
     choose_layout,
     edge_weights,
-    factorise,
 )
 from propopt.solvers.splitting import Splitting, minimise
 
@@ -58,25 +52,7 @@ def test_a_loss_of_ones_own_is_taken_by_its_types(weight):
     assert best.objective >= proof.lower_bound - 1e-11 * best.objective
 
 
-@pytest.mark.sampled(7)
-@pytest.mark.parametrize("block", range(21))
-def test_random_programs_have_the_conic_optimum_with_proof(block):
-    for seed in range(10 * block, 10 * block + 10):
-        objective = random_objective(seed)
-        best = po.solve(objective, Splitting())
-        assert best.certificate.kind == "strong convexity"
-        assert best.gap <= 1e-6, seed
-        reference = task_of(objective, Conic()).solve(objective.coefficients, REFERENCE)
-        proof = po.certify(objective, reference.W, duals=reference.duals)
-        rounding = 1e-11 * best.objective
-        assert best.objective >= proof.lower_bound - rounding, seed
-        assert proof.value >= best.certificate.lower_bound - rounding, seed
-
-
 def test_tight_tolerances_are_reached():
-    for seed in range(40):
-        best = po.solve(random_objective(seed), Splitting(), tolerance=1e-8)
-        assert best.gap <= 1e-8, seed
     X, G = gaussian_data(1, 60, 4)
     for aggregate in AGGREGATES:
         loss = po.MaxDifferenceRobustness(po.knn_graph(X, 5), aggregate)
@@ -155,13 +131,13 @@ def test_warm_starts_need_fewer_systems(monkeypatch):
     X, G = gaussian_data(5, 80, 4)
     objectives = path(po.MaxDifferenceRobustness(po.knn_graph(X, 5)), G)
     solved = []
-    original = admm_module.Admm.run
+    original = splitting_module.Admm.run
 
     def counted(self, n_steps, tolerance):
         solved.append(n_steps)
         return original(self, n_steps, tolerance)
 
-    monkeypatch.setattr(admm_module.Admm, "run", counted)
+    monkeypatch.setattr(splitting_module.Admm, "run", counted)
     task = task_of(objectives[0])
     for objective in objectives:
         task.solve(objective.coefficients, 1e-6)
@@ -197,12 +173,13 @@ def test_losses_may_have_no_weight():
 
 def test_programs_that_run_out_of_steps_are_given_to_clarabel_or_reported(monkeypatch):
     monkeypatch.setattr(splitting_module, "ADMM_STEPS", 5)
-    assert po.solve(random_objective(17), Splitting()).gap <= 1e-6
-    monkeypatch.setattr(splitting_module, "CLARABEL_ROWS", 0)
     X, G = gaussian_data(12, 20, 3)
     loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), norm="linf")
+    objective = po.GradientMatching(G) + 3.0 * loss
+    assert po.solve(objective, Splitting()).gap <= 1e-6
+    monkeypatch.setattr(splitting_module, "CLARABEL_ROWS", 0)
     with pytest.warns(UncertifiedWarning):
-        po.solve(po.GradientMatching(G) + 3.0 * loss, Splitting())
+        po.solve(objective, Splitting())
 
 
 # ---- systems in each layout
@@ -218,61 +195,15 @@ def test_large_narrow_graphs_are_solved_by_sparse_factors():
     assert po.solve(objective, Splitting()).gap <= 1e-6
 
 
-SHIFTS = {"one": np.full(3, 1.5), "several": np.array([1.0, 2.5, 2.5])}
-
-
-@pytest.mark.parametrize("shifts", SHIFTS.values(), ids=SHIFTS)
-def test_systems_are_solved_in_every_layout(shifts):
-    X, R = gaussian_data(14, 40, 3)
-    P = po.PairwiseRobustness(po.knn_graph(X, 4)).map.gram
-    for layout in ("dense", "lu", "cg"):
-        W = factorise(P, shifts, layout).solve(R)
-        np.testing.assert_allclose(P @ W + W * shifts, R, atol=1e-9)
-
-
-@pytest.mark.parametrize("shifts", SHIFTS.values(), ids=SHIFTS)
-def test_resistances_are_quadratic_forms_of_the_inverse(shifts):
-    X, _ = gaussian_data(15, 12, 3)
-    P = po.PairwiseRobustness(po.knn_graph(X, 4)).map.gram.toarray()
-    tails, heads = np.array([0, 3, 5]), np.array([4, 1, 2])
-    B = np.eye(12)[tails] - np.eye(12)[heads]
-    system = factorise(P, shifts, "dense")
-    result = np.broadcast_to(system.resistances(tails, heads), (3, 3))
-    for j, shift in enumerate(shifts):
-        exact = np.diag(B @ np.linalg.inv(P + shift * np.eye(12)) @ B.T)
-        np.testing.assert_allclose(result[:, j], exact, rtol=1e-10)
-
-
-def newton_program(layout: str, smooth: bool) -> Composite:
-    X, G = gaussian_data(16, 40, 3)
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
-    features = po.chain_graph(3).laplacian.toarray() if smooth else None
-    return Composite(
-        G=G,
-        P=None,
-        Q=features,
-        terms=(Term.of(loss, as_dense=layout == "dense"),),
-        layout=layout,
-    )
-
-
 @pytest.mark.parametrize("smooth", [False, True])
 def test_every_layout_has_the_same_optimum(smooth):
-    expected = minimise(newton_program("dense", smooth), 1e-10)
+    X, G = gaussian_data(16, 40, 3)
+    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
+    Q = po.chain_graph(3).laplacian.toarray() if smooth else None
+    values = []
     for layout in ("dense", "lu", "cg"):
-        result = minimise(newton_program(layout, smooth), 1e-10)
+        term = Term.of(loss, as_dense=layout == "dense")
+        result = minimise(Composite(G, None, Q, (term,), layout), 1e-10)
         assert result.gap <= 1e-10
-        assert result.value == pytest.approx(expected.value, rel=2e-10)
-
-
-def test_newton_never_lowers_the_dual_value():
-    program = newton_program("dense", smooth=False)
-    newton = EdgeNewton(program)
-    rng = np.random.default_rng(0)
-    Y = rng.normal(size=program.terms[0].map(program.G).shape)
-    bounds = [
-        point.value - point.excess
-        for point in (newton.run([Y], n_steps, 0.0) for n_steps in range(6))
-    ]
-    assert bounds[-1] > bounds[0]
-    assert bounds[-1] == pytest.approx(minimise(program, 1e-10).value, rel=1e-6)
+        values.append(result.value)
+    assert values == pytest.approx(3 * [values[0]], rel=2e-10)

@@ -137,11 +137,6 @@ LOSSES: dict[str, po.PropertyLoss] = {
     "row sums": po.Completeness(VALUES, [1.0, 0.5, 0.0, 2.0]).bound(D).loss,
     "row sums, present": po.Completeness(VALUES, OWN).bound(D).loss,
 }
-ROBUSTNESS = {
-    name: loss
-    for name, loss in LOSSES.items()
-    if name.startswith(("pairwise", "difference", "shared")) or name == "kernel"
-}
 
 MAPS: dict[str, LinearMap] = {
     "identity": Identity(),
@@ -196,8 +191,10 @@ OBJECTIVES: dict[str, po.Objective] = {
     "gradient, grid, sparsity": _gradient + LOSSES["pairwise, grid"] + 0.3 * _sparsity,
     "gradient, pairwise, smoothness": 2.0 * _gradient + 0.4 * _knn + 0.3 * _chain,
     "gradient, disconnected": _gradient + 3.0 * LOSSES["pairwise, disconnected"],
+    "gradient, no edges": _gradient + LOSSES["pairwise, no edges"] + 0.3 * _sparsity,
     "gradient, kernel": _gradient + 0.05 * _kernel,
     "gradient, kernel without mean": _gradient + 0.1 * LOSSES["kernel, no mean"],
+    "gradient, own mean, smoothness": _gradient + LOSSES["kernel, no mean"] + _chain,
     "gradient, pairwise, sparsity": _gradient + 0.4 * _knn + 0.8 * _sparsity,
     "gradient, smoothness, sparsity": _gradient + 0.5 * _chain + 0.3 * _sparsity,
     "gradient, shared": _gradient + 0.7 * _shared,

@@ -5,28 +5,22 @@ pairs, so that each edge counts twice: Σ_{n,n'} ‖w_n − w_n'‖² S_nn' = 2 
 the Laplacian L = diag(S·1) − S. That convention lives here, in
 :attr:`Graph.root`, and nowhere else.
 
-Distances between rows of which some numbers are missing, and are NaN. d(x, x')² = Σ_d
-δ_d,   δ_d = (x_d − x'_d)²   where both have a number,
-                             a²              where one of them has none,
-                             0               where neither has one.
+Distances are euclidean, taken from differences, and points divided by a power of two
+first, which changes no digit: squares neither overflow nor vanish. Where numbers are
+missing (NaN), d(x, x')² = Σ_d δ_d,
 
-With a = 1, in columns divided by their scale, a mismatch counts like another category.
-No points of a plane have such distances: two numbers may be far apart, and both are at
-the distance a from "missing". So they are taken pair by pair, and no tree finds them.
+    δ_d = (x_d − x'_d)²   where both have a number,
+          1               where one of them has none,
+          0               where neither has one:
 
-Who is near whom, whatever the scale of the points and however far they are off.
-Distances are taken from differences, and points divided by a power of two first, which
-changes no digit: squares neither overflow nor vanish. They are euclidean; where numbers
-are missing they are those of :mod:`propopt.losses.graphs.points`.
+in columns divided by their scale a mismatch counts like another category, as in
+:meth:`propopt.TableSchema.coordinates`. No points of a plane have such distances: two
+numbers may be far apart, and both are at the distance 1 from "missing". So they are
+taken pair by pair, and no tree finds them.
 
-Which numbers are missing in which rows, and the edges between rows that differ. In such
-a column one of both rows has a slope and the other an effect, which are numbers of
-different kinds: a graph that has many of these edges makes them alike.
-
-Similar points: graphs made of distances between the rows of a table. ‖x − x'‖² is a sum
-over columns. Where a number is missing in one of both rows, the column adds 1, as
-another category does in :meth:`propopt.TableSchema.coordinates`;
-where it is missing in both it adds 0.
+In a column of which a number is missing one of both rows has a slope and the other an
+effect, which are numbers of different kinds: a graph that has many edges between rows
+that lack other columns makes them alike.
 """
 
 from __future__ import annotations
@@ -204,10 +198,7 @@ class SimilarityGraph(Graph):
 
 
 def canonical(similarities: Sparse) -> Sparse:
-    """Rows without stored zeros, which are no edges, and without entries stored twice.
-
-    Products of scipy store zeros where they store blocks.
-    """
+    """Rows without zeros, which are no edges, and without entries stored twice."""
     matrix = sp.csr_array(similarities, dtype=np.float64)
     if not (matrix.has_canonical_format and matrix.data.all()):
         matrix = matrix.copy()
@@ -313,10 +304,7 @@ def _path(n_nodes: int) -> Sparse:
 
 
 def squared_differences(first: Points, second: Points, mismatch: float) -> Array:
-    """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...).
-
-    first (..., D), second (..., D).
-    """
+    """Σ_d δ_d of rows that stand beside each other, (..., D) and (..., D) to (...)."""
     squares = (first - second) ** 2
     odd = np.isnan(first) != np.isnan(second)
     filled = np.where(np.isnan(squares), odd * mismatch, squares)
@@ -363,10 +351,7 @@ def rounded_squares(
 def nearest_of_incomplete(
     points: Points, count: int, mismatch: float
 ) -> NDArray[np.intp]:
-    """The nearest others of each row, (N, count), in any order.
-
-    From products; by differences where the nearest are so near that these are rounded.
-    """
+    """The nearest others of each row, (N, count), exact where products would round."""
     rounding, blocks = rounded_squares(points, mismatch)
     near = np.empty((len(points), count), dtype=np.intp)
     for rows, squares in blocks:
@@ -382,10 +367,7 @@ def nearest_of_incomplete(
 
 
 def pairs_of_incomplete(points: Points, radius: float, mismatch: float) -> Edges:
-    """Pairs (n, n'), n < n', at most ``radius`` apart, and some that are just beyond.
-
-    Distances are rounded here; those that count are taken from differences.
-    """
+    """Pairs (n, n'), n < n', at most ``radius`` apart, and some just beyond."""
     rounding, blocks = rounded_squares(points, mismatch)
     reach = radius**2 + rounding
     pairs = [np.empty((0, 2), dtype=np.intp)]
@@ -454,10 +436,7 @@ def pairs_within(points: Points, radius: float) -> Edges:
 
 
 def median_distance(points: Points) -> float:
-    """The median distance between different points, on at most 2,000 of them.
-
-    More points are thinned evenly, so that the answer does not depend on chance.
-    """
+    """The median distance between different points, of which 2,000, evenly, will do."""
     return typical(all_distances(points[:: -(-len(points) // 2000)]))
 
 

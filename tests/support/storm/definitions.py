@@ -1,7 +1,5 @@
 """The losses from their definitions, in extended precision, with their slopes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Random graphs with their similarities, which the builders' sentences define."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

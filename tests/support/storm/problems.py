@@ -1,7 +1,5 @@
 """Random problems: an objective, perhaps with a bound, beside its definitions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

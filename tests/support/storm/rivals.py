@@ -1,7 +1,5 @@
 """Explanations found otherwise: none may cost less than a certified lower bound."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Random gradients (N, D): of any scale, offset, zero, constant, and of any storage."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

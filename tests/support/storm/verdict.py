@@ -1,7 +1,5 @@
 """What the library says of a problem, held against definitions and rivals."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
