@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from refusal_lines import refusals
+from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput, TrivialObjectiveWarning

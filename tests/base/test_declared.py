@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as arrays_of
 from numpy.typing import NDArray
-from refusal_lines import refusals
+from refusals import refusals
 
 from propopt.base.arrays import Array
 from propopt.base.declared import Declared, Lazy, left, stored

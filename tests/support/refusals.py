@@ -24,3 +24,10 @@ def refused(test_file: str, names: dict[str, Any]) -> list[Any]:
         elif line and not line.startswith("#"):
             exec(line, names)
     return cases
+
+
+def refusals(module: str, section: str) -> list[list[str]]:
+    """Those of one section of ``refusals.txt`` beside a module of tests."""
+    text = Path(module).with_name("refusals.txt").read_text(encoding="utf-8")
+    part = text.partition(f"\n==== {section}\n")[2].partition("\n==== ")[0]
+    return [line.split(" => ") for line in part.strip().splitlines()]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from refusal_lines import refusals
+from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput

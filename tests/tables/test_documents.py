@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from odd_texts import MANY_WORDS, ODD_TEXTS
-from refusal_lines import refusals
+from refusals import refusals
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from word_rules import EachOccurrence
 

@@ -11,7 +11,7 @@ import pytest
 from baseline_checks import Z, worst_z
 from numpy.testing import assert_allclose, assert_array_equal
 from orders import all_orders
-from refusal_lines import refusals
+from refusals import refusals
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Ridge

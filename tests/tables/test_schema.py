@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusal_lines import refusals
+from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
