@@ -20,6 +20,7 @@ from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import added, additions, require_memory
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
+from propopt.losses.graphs.points import PAIR_BYTES
 from propopt.problems.sections import (
     Finite,
     Label,
@@ -73,7 +74,7 @@ _OF_NODES: Final = ("X", "n_nodes")
 def _check_pairs(section: Any, n_nodes: int) -> None:
     if getattr(section, "cutoff", None) is None:
         gaussian = "gaussian " * (section.kind == "gaussian")
-        require_memory(24.0 * n_nodes**2, f"a complete {gaussian}graph", _FEWER)
+        require_memory(PAIR_BYTES * n_nodes**2, f"a complete {gaussian}graph", _FEWER)
 
 
 _FEWER: Final = "explain fewer points"
@@ -166,7 +167,7 @@ class LossSection(Section):
         if reference is not None:
             require_one_each("reference", extent.n_columns, len(reference))
         if self.makes is losses.KernelRobustness:
-            n_bytes = 24.0 * extent.n_points**2
+            n_bytes = PAIR_BYTES * extent.n_points**2
             require_memory(n_bytes, "a kernel of all points", _FEWER)
 
 

@@ -12,7 +12,7 @@ from propopt.base.arrays import Array, Points, Sparse
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
-from propopt.losses.graphs.points import SimilarityGraph
+from propopt.losses.graphs.points import PAIR_BYTES, SimilarityGraph
 from propopt.losses.linear_algebra import Components
 from propopt.tables.documents import document_directions
 from propopt.tables.frames import directions, named_by, read_points, read_table
@@ -30,7 +30,7 @@ def correlation_graph(X: object) -> SimilarityGraph:
     fewer than three such rows it is zero.
     """
     points, _ = read_points(X, "X")
-    n_bytes = 40.0 * points.shape[1] ** 2
+    n_bytes = PAIR_BYTES * points.shape[1] ** 2
     require_memory(n_bytes, "every pair of features", "use fewer features")
     complete = not np.isnan(points).any()
     correlation = _correlations(points) if complete else _pairwise(points)
@@ -93,7 +93,9 @@ def group_graph(labels: ArrayLike) -> SimilarityGraph:
     names = np.asarray(labels)
     if names.ndim != 1 or len(names) == 0:
         raise InvalidInput(f"labels: expected one label per node, got {names.shape}")
-    require_memory(40.0 * len(names) ** 2, "every pair of nodes", "use fewer nodes")
+    require_memory(
+        PAIR_BYTES * len(names) ** 2, "every pair of nodes", "use fewer nodes"
+    )
     _, codes = np.unique(names, return_inverse=True)
     same = (codes[:, None] == codes[None, :]).astype(float)
     np.fill_diagonal(same, 0.0)

@@ -16,6 +16,7 @@ from propopt.base.checks import read_array, read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.graphs.points import (
+    PAIR_BYTES,
     Graph,
     box_neighbours,
     gaussian,
@@ -135,7 +136,7 @@ class GridGaussianGraph(Graph):
 
     @cached_property
     def similarities(self) -> Sparse:
-        require_memory(24.0 * self.n_nodes**2, "a complete graph", _IMPLICIT)
+        require_memory(PAIR_BYTES * self.n_nodes**2, "a complete graph", _IMPLICIT)
         kernel: Array = np.ones((1, 1), dtype=np.float64)
         for factor in self._laplacian.kernels:
             kernel = np.asarray(np.kron(kernel, factor), dtype=np.float64)

@@ -29,7 +29,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, final
+from typing import Final, Literal, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -207,10 +207,14 @@ def canonical(similarities: Sparse) -> Sparse:
     return matrix
 
 
+PAIR_BYTES: Final = 40
+"""Of each pair, while a graph or a kernel of all pairs is made."""
+
+
 def require_all_pairs(n_nodes: int, label: str) -> None:
     """Refuse a graph of all pairs that does not fit into memory."""
     sparser = "use gaussian_graph(cutoff=...), knn_graph or threshold_graph instead"
-    require_memory(24 * n_nodes**2, label, sparser)
+    require_memory(PAIR_BYTES * n_nodes**2, label, sparser)
 
 
 # ---- Graphs whose similarities are given as a matrix
