@@ -30,17 +30,7 @@ X = np.random.default_rng(0).normal(size=(40, 4))
 
 
 class Clock:
-    """A clock that a model turns on by so many seconds per call and per row.
-
-    Parameters
-    ----------
-    per_call, per_row : float
-        Seconds of a call and of each of its rows.
-    first : float
-        What the first call takes besides.
-    others : iterable of float
-        Factors on the calls, one after the other: what else the machine does.
-    """
+    """A clock that a model turns on, per call and row, and by ``others`` in turn."""
 
     def __init__(self, per_call=0.0, per_row=0.0, first=0.0, others=(1.0,)):
         self.now, self.per_call, self.per_row = 0.0, per_call, per_row
@@ -121,15 +111,6 @@ def test_long_work_is_announced_on_standard_error(capsys):
         out, err = capsys.readouterr()
         assert out == ""
         assert ("draws: 1,000 evaluations, about" in err) == said
-
-
-def test_the_cost_of_sampled_slopes_is_exact():
-    function = po.wrap(lambda P: np.round(P[:, 0]))
-    mean = po.smoothed(function, None, 100, law="data", data=X)
-    result = cost_of(function, X, Labels(), 100 * mean.per_draw_at(X))
-    assert result.evaluations == 100 * 40
-    mean.gradient(X)
-    assert function.calls.rows == result.evaluations
 
 
 # what is announced of real work, beside what it takes by the same clock

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from column_oracle import contrast_at
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingRegressor,
@@ -116,57 +115,6 @@ def test_what_no_threshold_between_values_changes_stays(name, table):
     expected, got = Means(boxes, law).of(table[:20]), Means(other, law).of(table[:20])
     np.testing.assert_array_equal(got[0], expected[0])
     np.testing.assert_array_equal(got[1], expected[1])
-
-
-def scores(function, law, rows, exact, n_draws, rng):
-    """z scores (rows, D) of exact attributions against independent draws."""
-    z = np.zeros(exact.values.shape)
-    means, variances = law.moments(rows)
-    slopes = law.has_slopes(rows)
-    for n, row in enumerate(rows):
-        V = law.draws(rows[n : n + 1], rng.random((n_draws, D)))[0]
-        f = function.value_at(V)
-        for j in range(D):
-            if slopes[n, j]:
-                centered = (V[:, j] - means[n, j]) / variances[n, j]
-                sample = (f - f.mean()) * centered * n_draws / (n_draws - 1)
-            else:
-                sample = differences(function, law.columns[j], row[j], V, j, rng)
-            error = sample.std(ddof=1) / np.sqrt(n_draws)
-            difference = sample.mean() - exact.values[n, j]
-            # what has no scatter is exact, but for sums in single precision
-            z[n, j] = 0.0 if abs(difference) < 2e-5 else difference / error
-    return z
-
-
-def differences(function, column, x, V, j, rng):
-    """Σ_v r_v f(v, V_−j) with one v drawn from the parts of r above and below 0."""
-    values, masses = contrast_at(column, x)
-    total = 0.0
-    for sign in (1.0, -1.0):
-        part = np.clip(sign * masses, 0.0, None)
-        if part.sum() > 0.0:
-            changed = V.copy()
-            changed[:, j] = rng.choice(values, len(V), p=part / part.sum())
-            total = total + sign * part.sum() * function.value_at(changed)
-    return np.zeros(len(V)) + total
-
-
-@pytest.mark.parametrize(
-    ("name", "table", "n_draws"),
-    [(name, GAPS, 3_000) for name in ("lightgbm", "forest")]
-    + [
-        pytest.param(*case.values, 20_000, id=case.id, marks=pytest.mark.slow)
-        for case in CASES
-    ],
-)
-def test_exact_attributions_are_those_of_draws(name, table, n_draws):
-    """|z| ≤ 5 of 52 scores: false alarm 3e-5 for each model."""
-    function, rng, rows = fitted(name, table), np.random.default_rng(7), table[:4]
-    smooth = po.smoothed(function, law="data", data=table)
-    z = scores(function, smooth.law, rows, smooth.estimate(rows), n_draws, rng)
-    assert np.abs(z).max() <= 5.0
-    assert 0.7 <= np.sqrt((z[np.abs(z) > 0] ** 2).mean()) <= 1.35
 
 
 def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_library():

@@ -181,20 +181,6 @@ def test_central_differences_are_exact_for_quadratics_in_any_batches(
         functions.wrap(lambda X: np.maximum(X, 0.0).sum(axis=1)).gradient(points)
 
 
-def test_central_differences_stay_within_their_budget():
-    sizes = []
-
-    def evaluate(points):
-        sizes.append(points.shape)
-        return points.sum(axis=1)
-
-    central_differences(evaluate, np.ones((3, 3000)))
-    rows = np.array([size[0] for size in sizes])
-    assert rows.sum() == 2 * 3 * 3000
-    assert (rows * 3000 * 8 <= resources.MODEL_CALLS.n_bytes).all()
-    assert (rows <= resources.MODEL_CALLS.n_rows).all()
-
-
 def test_the_step_of_central_differences_is_relative_above_one():
     observed = []
 
@@ -206,12 +192,6 @@ def test_the_step_of_central_differences_is_relative_above_one():
     np.testing.assert_array_equal(
         np.concatenate(observed).ravel(), [0.75, -75.0, 0.25, -125.0]
     )
-
-
-def test_a_longer_step_sees_across_the_plateaus_of_a_staircase():
-    X = np.linspace(-2.05, 2.05, 12)[:, None]
-    slope = central_differences(lambda X: np.floor(10 * X[:, 0]) / 10, X, step=1.0)
-    np.testing.assert_allclose(slope, 1.0, atol=0.1)
 
 
 def test_a_grid_has_its_last_coordinate_fastest_and_its_first_rows_are_cheap():

@@ -16,7 +16,6 @@ from sklearn.discriminant_analysis import (
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
-    RandomForestClassifier,
 )
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
@@ -193,16 +192,6 @@ def test_log_odds_of_a_search_and_of_a_nested_pipeline_are_its_scores():
     np.testing.assert_allclose(logit, expected, rtol=1e-12)
 
 
-def test_log_odds_of_quadratic_analysis_are_its_decision():
-    model = behind_columns(QuadraticDiscriminantAnalysis(reg_param=0.1))
-    model.fit(TABLE, LABELS)
-    logit = po.wrap(model, data=TABLE, output="log_odds").value(FAR)
-    np.testing.assert_allclose(logit, model.decision_function(FAR), rtol=1e-12)
-    p = model.predict_proba(TABLE)
-    near = po.wrap(model, data=TABLE, output="log_odds").value(TABLE)
-    np.testing.assert_allclose(near, np.log(p[:, 1] / p[:, 0]), rtol=1e-6)
-
-
 def test_what_is_no_logit_is_taken_from_probabilities():
     """Such as a clipped line: log p − log(1 − p) is all there is."""
     model = behind_columns(SGDClassifier(loss="modified_huber", random_state=0))
@@ -279,16 +268,6 @@ def test_a_margin_of_one_of_three_classes_is_no_log_odds():
     model = LogisticRegression(max_iter=1000).fit(flowers, kinds)
     assert po.wrap(model, target=2, output="margin").quantity.kind == "margin"
     assert po.wrap(model, target=2, output="log_odds").quantity.kind == "log_odds"
-
-
-def test_log_odds_of_a_forest_are_those_of_its_probabilities():
-    model = RandomForestClassifier(30, max_depth=4, random_state=0).fit(TISSUE, SICK)
-    function = po.wrap(model, output="log_odds", data=TISSUE, outcome="cancer")
-    assert function.quantity.in_words() == "log-odds of cancer = 1"
-    p = model.predict_proba(FEW)[:, 1]
-    inside = (p > 0.0) & (p < 1.0)  # of a sum of leaves of one class the logit is ∞
-    odds = np.log(p[inside]) - np.log1p(-p[inside])
-    np.testing.assert_allclose(function.value(FEW[inside]), odds, rtol=1e-9)
 
 
 def test_of_two_labels_the_second_is_explained_and_named():

@@ -12,17 +12,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from differentiated import central_differences
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import boxes_of_trees
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.tree import DecisionTreeRegressor
 from smoothed_formulas import LIMITS
 
 import propopt as po
@@ -31,9 +28,6 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Power
 from propopt.functions.formulas import PaperFormula
-from propopt.laws.data_law import Means, NoiseLaw
-from propopt.losses.faithfulness import Estimate
-from propopt.structures.boxes.sets import Tree
 
 
 Z = 4.5
@@ -51,33 +45,12 @@ def test_gradients_of_smoothed_formulas_are_their_closed_forms(function, limit):
     assert_within_errors(smooth, X, limit(X, 0.4))
 
 
-@pytest.mark.parametrize("scale", [0.1, 1.0])
-def test_the_gradient_of_a_smoothed_stump_is_a_normal_density(scale):
-    stump = DecisionTreeRegressor(max_depth=1).fit([[0.0], [1.0]], [0.0, 1.0])
-    threshold = stump.tree_.threshold[0]
-    points = threshold + scale * np.linspace(-2, 2, 9)[:, None]
-    expected = norm.pdf((points - threshold) / scale) / scale
-    # what is called is sampled, what is read is exact
-    called = po.smoothed(po.wrap(lambda P: stump.predict(P)), scale, n_samples=4000)
-    assert_within_errors(called, points, expected)
-    exact = po.smoothed(po.wrap(stump), scale)
-    # scikit-learn compares in single precision
-    np.testing.assert_allclose(exact.gradient(points), expected, rtol=1e-6)
-
-
 def test_values_are_means_over_the_noise():
     smooth = po.smoothed(Power(3), scale=0.5, n_samples=4000)
     # f_δ = Σ x³ + 3 δ² x; of an antithetic pair 3x δ²(ε² − 1) is left, variance 2·9x²δ⁴
     expected = (X**3 + 3 * 0.25 * X).sum(axis=1)
     error = np.sqrt(2 * 9 * 0.5**4 * (X**2).sum(axis=1) / 4000)
     assert (np.abs(smooth.value(X) - expected) / error).max() < Z
-
-
-@pytest.mark.parametrize("scale", [0.7, np.array([0.1, 0.5, 2.0])])
-def test_each_feature_has_a_scale_of_its_own(scale):
-    """The gradient of a smoothed cube has the variance of the noise in it."""
-    smooth = po.smoothed(Power(3), scale, n_samples=2000)
-    assert_within_errors(smooth, X, 3 * X**2 + 3 * scale**2)
 
 
 def test_the_standard_errors_cover_the_truth():
@@ -99,13 +72,6 @@ def test_linear_functions_have_no_error(seed):
     smooth = po.smoothed(po.wrap(lambda P: P @ w + 2.0), 0.3, 6, rng=seed)
     np.testing.assert_allclose(smooth.gradient(X), np.tile(w, (12, 1)), rtol=1e-9)
     np.testing.assert_allclose(smooth.gradient_error(X), 0.0, atol=1e-12)
-
-
-def test_the_gradient_is_that_of_the_smoothed_values():
-    # in as many pairs as this the two estimates, which share their draws, are one
-    smooth = po.smoothed(PaperFormula("exponential"), 0.3, n_samples=20_000)
-    differences = central_differences(smooth.value, X[:3], 1e-3)
-    np.testing.assert_allclose(smooth.gradient(X[:3]), differences, rtol=0.03)
 
 
 def test_fewer_samples_have_larger_errors_and_the_method_is_named():
@@ -220,21 +186,6 @@ def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-12)
 
 
-def test_effects_of_categories_are_averaged_over_the_noise(mixed):
-    table, _, _ = mixed
-    share = (table["colour"] == "red").mean()
-
-    def model(frame):
-        return (frame["size"] > 0) * (frame["colour"] == "red")
-
-    smooth = po.smoothed(po.wrap(model, data=table), 0.5, n_samples=2000)
-    near = table[table["size"].abs() < 1.0]  # where both outcomes are frequent
-    # E 1[size + δε > 0] = Φ(size/δ)
-    expected = norm.cdf(near["size"] / 0.5) * ((near["colour"] == "red") - share)
-    error = smooth.gradient(near)["colour"] - expected
-    assert (error / smooth.gradient_error(near)["colour"]).abs().max() < Z
-
-
 # ---- columns without noise
 
 
@@ -263,14 +214,6 @@ def test_a_column_without_noise_stays_as_it_is(read):
         z = error / np.hypot(own[:, [0, 2]], other)
         assert np.abs(z).max() < Z
     np.testing.assert_array_equal(result.gradient(X[:5])[:, 1], 0.0)
-
-
-def test_without_noise_the_mean_of_boxes_is_their_value():
-    step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    means = Means(boxes_of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,)))
-    values, slopes = means.of(np.array([[-1.0], [0.0], [1e-300], [2.0]]))
-    np.testing.assert_array_equal(values, [0.0, 0.0, 1.0, 1.0])
-    np.testing.assert_array_equal(slopes, 0.0)
 
 
 # ---- refusals
@@ -344,15 +287,6 @@ def test_blocks_have_the_mean_that_the_gradient_is_and_the_errors_of_the_regress
     assert result.blocks is result.standard_errors is None
 
 
-def test_they_cover_the_exact_slopes():
-    covered = []
-    for seed in range(40):
-        result = drawn(seed)
-        covered.append(np.abs(result.values - EXACT) <= 2.262 * result.standard_errors)
-    # 40 independent draws of 25 rows that share them: 5 σ of 40 is 0.17
-    assert 0.85 <= np.mean(covered) <= 0.995
-
-
 def objective(target):
     return po.GradientMatching(target) + po.PairwiseRobustness(po.knn_graph(TABLE, 4))
 
@@ -389,14 +323,6 @@ def test_effects_of_categories_and_of_missing_numbers_have_blocks_too():
     assert (result.standard_errors[~noisy, 0] > 1e-6).all()
 
 
-@pytest.mark.parametrize("n_blocks", [2, 7])
-def test_left_out_means_give_back_the_blocks(n_blocks):
-    blocks = np.random.default_rng(2).normal(size=(n_blocks, 4, 3))
-    left_out = [np.delete(blocks, b, axis=0).mean(axis=0) for b in range(n_blocks)]
-    result = Estimate.blocks_of_left_out(blocks.mean(axis=0), np.stack(left_out))
-    np.testing.assert_allclose(result, blocks, atol=1e-12)
-
-
 # ---- rows with missing numbers: no noise on them, and effects
 
 
@@ -431,22 +357,6 @@ def test_slopes_and_effects_are_those_of_the_mean_under_noise(form):
     error = np.asarray(smooth.gradient_error(form(GAPS)))
     scores = (result - of_the_mean(GAPS)) / np.maximum(error, 1e-12)
     assert np.abs(scores).max() <= 5.0  # false alarm 7e-5 over 120 scores
-
-
-def test_boxes_have_the_same_effects_without_sampling():
-    y = step(GAPS) + 0.3 * GAPS["age"]
-    model = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5).fit(GAPS, y)
-    function = po.wrap(model, data=GAPS)
-    exact = po.smoothed(function, WIDTH)
-    assert exact.estimate(GAPS).exact
-    sampled = po.smoothed(
-        po.wrap(lambda t: model.predict(t), data=GAPS), WIDTH, n_samples=4000
-    )
-    error = sampled.gradient_error(GAPS)
-    scores = (sampled.gradient(GAPS) - exact.gradient(GAPS)) / np.maximum(error, 1e-12)
-    assert np.abs(scores.to_numpy()).max() <= 5.0  # false alarm 7e-5 over 120 scores
-    absent = GAPS["dose"].isna()
-    assert (exact.gradient(GAPS)["dose"][absent] != 0).any()
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.JumpsWarning")

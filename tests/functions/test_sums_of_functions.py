@@ -21,7 +21,6 @@ from sklearn.svm import SVR
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.functions.function import OfFunction
-from propopt.functions.means import ExactMean
 
 
 RNG = np.random.default_rng(7)
@@ -243,31 +242,6 @@ def test_what_changed_between_two_versions_of_a_table_with_categories():
     assert_same(whole.values, first.values - second.values)
     assert whole.effects[:, 4].all()
     assert not whole.effects[:, :4].any()
-
-
-def test_effects_of_categories_are_summed_with_the_shares_that_each_part_knows():
-    def wrapped(power, table):
-        def model(rows):
-            return (rows["age"] * (rows["job"] == "cook")).to_numpy() ** power
-
-        return po.wrap(model, data=table)
-
-    doubled = pd.concat([FRAME, FRAME[FRAME["job"] == "cook"]])
-    one, other, rows = wrapped(1, FRAME), wrapped(2, doubled), FRAME[:9]
-    made = (one - 2 * other).estimate(rows)
-    gradients = [h.gradient(rows).to_numpy() for h in (one, other)]
-    assert_same(made.values, gradients[0] - 2 * gradients[1])
-    assert (made.effects == one.estimate(rows).effects).all()
-    assert made.effects[:, 4].all()
-
-
-def test_a_mean_of_a_sum_is_the_sum_of_means(f, g):
-    means = [po.smoothed(h, law="data", data=X) for h in (f, g)]
-    estimate = (means[0] - means[1]).estimate(FEW)
-    assert estimate.exact
-    assert isinstance(means[0], ExactMean)
-    assert estimate.source == "exact (boxes); exact (products)"
-    assert_same(estimate.values, slopes(f - g, X, FEW).values, np.ones(1))
 
 
 class InFiveBlocks(OfFunction):

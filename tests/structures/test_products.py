@@ -14,7 +14,6 @@ from propopt.structures.products.families import (
     Curves,
     Exponentials,
     Imputed,
-    Pieces,
     Powers,
     Tables,
 )
@@ -23,7 +22,6 @@ from propopt.structures.products.normals import (
     Quantiles,
     log_mass,
     mean_of_interval,
-    normal_nodes,
     share,
 )
 from propopt.structures.products.seen import Line, Listed, by_table, constant
@@ -172,18 +170,6 @@ def test_quantiles_agree_with_scipy() -> None:
 # ---- families
 
 
-def test_all_moments_of_a_normal_are_known():
-    """E V^k = (k − 1)!! of even k, and 0 of odd ones."""
-    degrees = np.arange(1, 13)
-    zeros = np.zeros(12)
-    moments = Powers(zeros.astype(np.intp), degrees, zeros).under(
-        Normals.of(0.0, 1.0, -np.inf, np.inf)
-    )[:, 0]
-    even = [1.0, 3.0, 15.0, 105.0, 945.0, 10395.0]
-    np.testing.assert_allclose(moments[1::2], even, rtol=1e-12)
-    np.testing.assert_allclose(moments[::2], 0.0, atol=1e-8)
-
-
 def test_tables_know_keys_others_and_missing_values():
     table = Tables(
         np.zeros(2, np.intp),
@@ -212,16 +198,6 @@ def test_imputed_factors_have_a_value_of_nan():
     )
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_nodes_are_between_the_ends_and_weights_add_up(name):
-    law = LAWS[name]
-    x, weights = normal_nodes(Normals.of(*law))
-    assert x.min() >= law[2]
-    assert x.max() <= law[3]
-    assert weights.sum() == pytest.approx(1.0, rel=1e-14)
-    assert x.shape == weights.shape == (1, 64)
-
-
 def test_curves_that_cannot_be_integrated_are_refused():
     fast = Curves(np.zeros(1, np.intp), (lambda x: np.exp(0.6 * x**2),), ([],))
     with pytest.raises(Refused, match=r"column 0 .* between -inf and inf"):
@@ -233,26 +209,6 @@ def test_curves_that_cannot_be_integrated_are_refused():
     jump = Curves(np.zeros(1, np.intp), (lambda x: 1.0 * (x > 0.1234),), ([],))
     with pytest.raises(Refused, match="give its kinks and jumps as knots"):
         jump.under(Normals.of(0.0, 1.0, -1.0, 1.0))
-
-
-def test_single_values_and_codes_are_looked_up_in_pieces():
-    codes = Tables(
-        np.array([3]),
-        np.arange(3.0),
-        np.array([[0.5, 2.0, -1.0]]),
-        np.array([np.nan]),
-        np.array([np.nan]),
-    )
-    pieces = Pieces.of_values(np.array([2.0, 0.0]))
-    np.testing.assert_array_equal(pieces.expect(codes), [[-1.0, 0.5]])
-    curves = Curves(
-        np.array([2, 2]),
-        (lambda x: np.where(np.isnan(x), -1.0, 2 * x), np.square),
-        (np.zeros(0), np.zeros(0)),
-    )
-    pieces = Pieces.of_values(np.array([3.0, np.nan]))
-    np.testing.assert_array_equal(pieces.expect(curves), [[6.0, -1.0], [9.0, np.nan]])
-    np.testing.assert_array_equal(curves.take([1]).at(np.array([[2.0]])), [[[4.0]]])
 
 
 # ---- functions of what a model sees are the same functions of the table
@@ -322,14 +278,6 @@ def test_joint_factors_have_the_means_of_both():
     (family,) = pulled.factors
     mean = family.under(Normals.of(0.5, 2.0, -np.inf, np.inf))[0, 0]
     assert mean == pytest.approx(3.0 * (0.25 + 4.0 - 0.5), rel=1e-12)
-
-
-def test_lines_of_one_column_are_added():
-    added = SumOfProducts.additive(
-        0.0, np.array([1.0, 2.0]), Powers.first(np.array([0, 1])), 2
-    )
-    both = by_table(added, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
-    np.testing.assert_allclose(both.value(np.array([[2.0]])), [2.0 + 2.0 * 3.0])
 
 
 CONSTANT = [Line(0), Line(1), constant(2, 0.4, missing=-1.0), Line(3), Line(4)]

@@ -65,7 +65,7 @@ from propopt.base.text import Reason
 from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
-from propopt.structures.tfidf import text_sums
+from propopt.structures.tfidf import text_models, text_sums
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.text_sums import LinearRow, before
 from propopt.structures.tfidf.vectorisers import (
@@ -173,6 +173,7 @@ REGRESSIONS = [
         for norm in (Normalizer(), TfidfTransformer())  # norms of members
     ),
 ]
+SEARCH = GridSearchCV(tfidf(LOGISTIC), {"logisticregression__C": [1, 9]})
 OF_CLASSES = [
     *(
         (tfidf(model), y, "margin", target)
@@ -215,12 +216,7 @@ OF_CLASSES = [
             [TfidfTransformer(use_idf=False, norm=None), Normalizer()],
         )
     ),
-    (
-        GridSearchCV(tfidf(LOGISTIC), {"logisticregression__C": [1, 9]}),
-        TWO,
-        "log_odds",
-        None,
-    ),
+    (SEARCH, TWO, "log_odds", None),
 ]
 THREE_MEMBERS = [
     VotingRegressor([("a", tfidf(Ridge())), ("b", LASSO)], weights=[1, 3]),
@@ -271,13 +267,9 @@ def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
         check(model, TWO, "log_odds", kind=PlainSum)
     both = np.column_stack([NUMBERS, NUMBERS**2])
     check(tfidf(MultiOutputRegressor(LinearRegression())), both, "value", 1)
-    forests = [
-        (str(k), make_pipeline(CountVectorizer(binary=k > 0), forest))
-        for k, forest in enumerate(
-            RandomForestClassifier(4, random_state=k) for k in (0, 1)
-        )
-    ]
-    vote = VotingClassifier(forests, voting="soft")
+    forest = RandomForestClassifier(4, random_state=0)
+    presence = make_pipeline(CountVectorizer(binary=True), forest)
+    vote = VotingClassifier([("a", counts(forest)), ("b", presence)], voting="soft")
     check(vote, TWO, "probability", kind=object)
 
 
@@ -285,6 +277,9 @@ def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
 
 
 VOTE = VotingClassifier([("a", LOGISTIC)], voting="soft")
+VOTE_OF_PIPELINES = VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft")
+CALIBRATED = CalibratedClassifierCV(LinearSVC())
+SUBLINEAR = TfidfTransformer(norm=None, sublinear_tf=True)
 NORM = "a norm is taken behind"
 REFUSED = [
     (tfidf(LOGISTIC), TWO, "probability", "'log_odds' of two classes"),
@@ -293,37 +288,16 @@ REFUSED = [
     (tfidf(PoissonRegressor()), abs(NUMBERS), "value", "exp of a weighted sum"),
     (tfidf(SVC()), TWO, "margin", "kernel='rbf'"),
     (tfidf(SVC(kernel="linear")), THREE, "margin", "votes between pairs"),
-    (
-        tfidf(CalibratedClassifierCV(LinearSVC())),
-        TWO,
-        "log_odds",
-        "before calibration",
-    ),
+    (tfidf(CALIBRATED), TWO, "log_odds", "before calibration"),
     (tfidf(BernoulliNB(binarize=0.2)), TWO, "log_odds", "norm='l2'"),
     (tfidf(VOTE), TWO, "probability", "probabilities averaged"),
     (counts(VOTE), TWO, "probability", "probabilities averaged"),
-    (
-        VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft"),
-        TWO,
-        "probability",
-        "curve of a weighted sum",
-    ),
+    (VOTE_OF_PIPELINES, TWO, "probability", "curve of a weighted sum"),
     (OneVsRestClassifier(tfidf(LOGISTIC)), THREE, "probability", "'margin' is not"),
     (tfidf(PolynomialFeatures(), LOGISTIC), TWO, "log_odds", "PolynomialFeatures"),
-    (
-        tfidf(TruncatedSVD(4), Normalizer(), LOGISTIC),
-        TWO,
-        "log_odds",
-        f"{NORM} TruncatedSVD",
-    ),
+    (tfidf(SVD, Normalizer(), LOGISTIC), TWO, "log_odds", f"{NORM} TruncatedSVD"),
     (tfidf(Normalizer("max"), LOGISTIC), TWO, "log_odds", f"{NORM} Normalizer"),
-    *(
-        (tfidf(*steps, LOGISTIC), TWO, "log_odds", "TfidfTransformer")
-        for steps in (
-            [MaxAbsScaler(), TfidfTransformer(sublinear_tf=True)],
-            [TfidfTransformer(norm=None, sublinear_tf=True)],
-        )
-    ),
+    (tfidf(SUBLINEAR, LOGISTIC), TWO, "log_odds", "TfidfTransformer"),
     (tfidf(RandomForestClassifier(3)), TWO, "probability", "norm='l2'"),
     (counts(GradientBoostingClassifier()), TWO, "probability", "log_odds"),
     (counts(LOGISTIC), TWO, "probability", "log_odds"),
@@ -350,14 +324,24 @@ def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "most", "told"),
-    [("MOST_SHARED", 1, "'food'"), ("_LONGEST", 1000.0, "norm=None")],
+    ("chapter", "name", "most", "model", "told"),
+    [
+        (text_sums, "MOST_SHARED", 1, tfidf(Ridge()), "'food'"),
+        (text_sums, "_LONGEST", 1000.0, tfidf(Ridge()), "norm=None"),
+        (
+            text_models,
+            "MOST_CONJUNCTIONS",
+            1,
+            counts(FOREST),
+            "one feature ('food",
+        ),
+    ],
 )
 def test_what_takes_too_long_is_refused_with_what_would_not(
-    name, most, told, monkeypatch
+    chapter, name, most, model, told, monkeypatch
 ):
-    monkeypatch.setattr(text_sums, name, most)
-    result, _ = read(tfidf(Ridge()), NUMBERS, "value")
+    monkeypatch.setattr(chapter, name, most)
+    result, _ = read(model, NUMBERS, "value")
     assert told in result.reason
 
 
@@ -389,9 +373,17 @@ def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expe
     ],
     ids=["html", "right to left", "control", "emoji", "one", "unknown", "dotted"],
 )
-@pytest.mark.parametrize("first", [TfidfVectorizer(), TfidfVectorizer(norm=None)])
-def test_any_text_is_read_as_the_model_sees_it(first, text):
-    model = make_pipeline(first, Ridge()).fit(DOCUMENTS, NUMBERS)
+@pytest.mark.parametrize(
+    "model",
+    [
+        tfidf(Ridge()),
+        make_pipeline(TfidfVectorizer(norm=None), Ridge()),
+        make_pipeline(CountVectorizer(strip_accents="unicode"), FOREST),
+    ],
+    ids=["norm", "none", "trees"],
+)
+def test_any_text_is_read_as_the_model_sees_it(model, text):
+    model.fit(DOCUMENTS, NUMBERS)
     document = Document.of(text, PatternWords())
     function = po.wrap(model, data=[text])
     result, bits = function.subsets(document), masks(document.n_words)
@@ -435,82 +427,48 @@ PLAIN = "good food, bad food and bad bad service: slow place!"
 CASES = "Good good food, Food food; BAD bad bad slow"
 
 
-def checked(model, output, text, index=1, atol=1e-10):
+def checked(model, output, text, index=1, atol=1e-10, kind=Conjunctions):
     """What is read at a document, seen to have the values of the model."""
     model.fit(NOTES, LABELS)
     structure = read_text_model(model, output, index)
     assert not isinstance(structure, Reason), structure.reason
     document = Document.of(text, PatternWords())
     result = structure.at(document)
-    assert isinstance(result, Conjunctions), result
+    assert isinstance(result, kind), result
     bits = masks(document.n_words)
     values = said(model, output, document.texts(bits))
     assert np.ptp(values) > 0.0
     assert_means(result, values, bits, atol=atol)
-    return result
 
 
-FIRST = {
-    "presence": CountVectorizer(binary=True),
-    "counts": CountVectorizer(),
-    "as written": CountVectorizer(lowercase=False),
-    "tf-idf": TfidfVectorizer(norm=None, sublinear_tf=True),
-    "single": TfidfVectorizer(norm=None, dtype=np.float32),
-    "in steps": make_pipeline(CountVectorizer(), TfidfTransformer(norm=None)),
-    "hashed": HashingVectorizer(n_features=4, norm=None),
-    "unsigned": HashingVectorizer(n_features=8, norm=None, alternate_sign=False),
-    "letters": CountVectorizer(analyzer="char_wb", ngram_range=(4, 4)),
-    "no stop words": CountVectorizer(stop_words=["good", "slow"]),
-    "selected": make_pipeline(CountVectorizer(), SelectKBest(f_classif, k=5)),
-    "scaled": make_pipeline(TfidfVectorizer(norm=None), MaxAbsScaler()),
-}
+CLASSES = RandomForestClassifier(20, random_state=0)
+EXTRA = ExtraTreesRegressor(15, random_state=0)
+BAG = BaggingRegressor(DecisionTreeRegressor(max_depth=4), 5)
+HIST = HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5)
+DENSE = FunctionTransformer(lambda X: X.toarray(), accept_sparse=True)
+OF_TREES = [
+    ([CountVectorizer(), DecisionTreeClassifier(max_depth=5)], "probability"),
+    ([CountVectorizer(binary=True), DecisionTreeRegressor(max_depth=9)], "value"),
+    ([CountVectorizer(lowercase=False), EXTRA], "value"),
+    ([TfidfVectorizer(norm=None, sublinear_tf=True), BAG], "value"),
+    ([TfidfVectorizer(norm=None, dtype=np.float32), CLASSES], "probability"),
+    ([CountVectorizer(), TfidfTransformer(norm=None), CLASSES], "probability"),
+    ([HashingVectorizer(n_features=4, norm=None), CLASSES], "probability"),
+    ([CountVectorizer(stop_words=["good"]), GradientBoostingClassifier()], "log_odds"),
+    ([CountVectorizer(), SelectKBest(f_classif, k=5), AdaBoostClassifier()], "margin"),
+    ([TfidfVectorizer(norm=None), MaxAbsScaler(), CLASSES], "probability"),
+    ([CountVectorizer(), DENSE, HIST], "value"),
+    ([CountVectorizer(analyzer="char_wb", ngram_range=(4, 4)), CLASSES], "probability"),
+]
 
 
 @pytest.mark.parametrize("text", [PLAIN, CASES])
-@pytest.mark.parametrize("name", FIRST)
-def test_vectorisers(name, text):
-    if name == "letters":
+@pytest.mark.parametrize(("steps", "output"), OF_TREES, ids=lambda part: short(part[0]))
+def test_trees_behind_vectorisers(steps, output, text):
+    if getattr(steps[0], "analyzer", "word") != "word":
         text = text.translate(str.maketrans("", "", ",;:!"))
-    model = RandomForestClassifier(20, random_state=0)
-    checked(make_pipeline(FIRST[name], model), "probability", text)
-
-
-MODELS = {
-    "tree": (DecisionTreeClassifier(max_depth=5), "probability"),
-    "regression tree": (DecisionTreeRegressor(min_samples_leaf=3), "value"),
-    "extra trees": (ExtraTreesRegressor(15, random_state=0), "value"),
-    "boosting": (GradientBoostingClassifier(n_estimators=20), "log_odds"),
-    "votes of trees": (AdaBoostClassifier(n_estimators=15), "margin"),
-    "bag": (BaggingRegressor(DecisionTreeRegressor(max_depth=4), 5), "value"),
-    "votes": (
-        VotingClassifier(
-            [
-                ("tree", DecisionTreeClassifier(max_depth=3)),
-                ("forest", RandomForestClassifier(5, random_state=1)),
-            ],
-            voting="soft",
-        ),
-        "probability",
-    ),
-    "histograms": (
-        make_pipeline(
-            FunctionTransformer(lambda X: X.toarray(), accept_sparse=True),
-            HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5),
-        ),
-        "value",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_models(name):
-    model, output = MODELS[name]
-    checked(
-        make_pipeline(CountVectorizer(), model),
-        output,
-        CASES,
-        None if output == "value" else 1,
-    )
+    index = None if output == "value" else 1
+    checked(make_pipeline(*steps), output, text, index)
 
 
 def booster(package, name, **settings):
@@ -534,8 +492,7 @@ BOOSTERS = {
 @pytest.mark.parametrize("binary", [False, True])
 def test_boosters(name, dense, binary):
     vectoriser = CountVectorizer(binary=binary, dtype=np.float32)
-    array = FunctionTransformer(lambda X: X.toarray(), accept_sparse=True)
-    steps = (vectoriser, array if dense else "passthrough", BOOSTERS[name]())
+    steps = (vectoriser, DENSE if dense else "passthrough", BOOSTERS[name]())
     atol = 1e-10 if name == "lightgbm" else 2e-6  # the others add in float32
     checked(make_pipeline(*steps), "value", CASES, None, atol)
 
@@ -546,22 +503,6 @@ def test_signs_that_cancel_are_no_missing_words_to_xgboost():
     assert "signs cancel" in read_text_model(model, "value", None).reason
     vectoriser.set_params(alternate_sign=False)
     checked(model, "value", PLAIN, None, 2e-6)
-
-
-def test_too_many_conjunctions_are_refused_and_named():
-    # of 24 ways to write three words, any must come: each is 1 − Π (1 − z)
-    texts = [t.lower() for t in NOTES]
-    model = make_pipeline(CountVectorizer(), ExtraTreesRegressor(5, random_state=0))
-    structure = read_text_model(model.fit(texts, LABELS), "value", None)
-    ways = [
-        "".join(c.upper() if i >> k & 1 else c for k, c in enumerate(word))
-        for word in ("good", "food", "slow", "place", "great")
-        for i in range(14)
-    ]
-    result = structure.at(Document.of(" ".join(ways), PatternWords()))
-    assert isinstance(result, Reason)
-    assert "several words" in result.reason
-    assert "good" in result.reason
 
 
 def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
@@ -576,66 +517,9 @@ def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
     assert len(result.values) == 2
 
 
-def test_document_without_known_words_is_constant():
-    model = make_pipeline(CountVectorizer(), DecisionTreeRegressor()).fit(NOTES, LABELS)
-    structure = read_text_model(model, "value", None)
-    result = structure.at(Document.of("nothing known here", PatternWords()))
-    np.testing.assert_allclose(result.mean_by_size(), model.predict([""])[0])
-
-
-ODD = {
-    "emoji": "good 😀 food 👩‍🔬 bad food 😀",
-    "markup": "<b>good</b> &amp; bad<br/>food <script>slow</script>",
-    "right to left": "طعام جيد good food bad שירות",
-    "control characters": "good\x00food\x1b[31m bad\u202eslow\r\nnice",
-    "accents": "naïve good GOOD İstanbul food bad ΟΔΟΣ",
-}
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_odd_texts(name):
-    model = RandomForestClassifier(10, random_state=0)
-    vectoriser = CountVectorizer(strip_accents="unicode")
-    checked(make_pipeline(vectoriser, model), "probability", ODD[name])
-
-
-def test_many_leaves_and_words():
-    rng = np.random.default_rng(0)
-    words = np.array([f"w{k}" for k in range(400)])
-    texts = [" ".join(rng.choice(words, 30)) for _ in range(600)]
-    forest = RandomForestClassifier(60, random_state=0)
-    model = make_pipeline(CountVectorizer(binary=True), forest)
-    model.fit(texts, rng.integers(0, 2, 600))
-    assert sum(tree.get_n_leaves() for tree in forest.estimators_) > 3_000
-    structure = read_text_model(model, "probability", 1)
-    for text in (
-        " ".join(rng.choice(words, 150)),
-        " ".join(f"W{k}" for k in range(5000)),
-    ):
-        document = Document.of(text, PatternWords())
-        result = structure.at(document)
-        bits = rng.random((64, document.n_words)) < rng.random((64, 1))
-        expected = model.predict_proba(document.texts(bits))[:, 1]
-        np.testing.assert_allclose(result.value(bits), expected, rtol=0, atol=1e-12)
-        # means over sets of one size by draws; z below 5 with probability 1 − 6e-7
-        size = document.n_words // 2
-        order = rng.random((2000, document.n_words)).argsort(axis=1)
-        drawn = result.value(order < size)
-        error = drawn.std() / np.sqrt(len(drawn)) + 1e-12
-        assert abs(drawn.mean() - result.mean_by_size()[size]) < 5.0 * error
-
-
-def test_searches_and_votes_of_pipelines():
-    first = make_pipeline(CountVectorizer(), DecisionTreeClassifier(max_depth=3))
-    second = make_pipeline(
-        CountVectorizer(binary=True), RandomForestClassifier(4, random_state=0)
-    )
-    model = VotingClassifier([("one", first), ("two", second)], voting="soft")
-    model.fit(NOTES, LABELS)
-    document = Document.of(CASES, PatternWords())
-    result = read_text_model(model, "probability", 1).at(document)
-    bits = masks(document.n_words)
-    assert_means(result, model.predict_proba(document.texts(bits))[:, 1], bits)
+def test_ways_in_small_parts_are_the_same(monkeypatch):
+    monkeypatch.setattr(text_models, "_AT_ONCE", 5)
+    checked(make_pipeline(CountVectorizer(), CLASSES), "probability", CASES)
 
 
 def test_members_that_see_absent_words_otherwise():
@@ -649,12 +533,7 @@ def test_members_that_see_absent_words_otherwise():
         TransformedTargetRegressor(boosted, transformer=StandardScaler()),
     ):
         model = make_pipeline(CountVectorizer(dtype=np.float32), last)
-        model.fit(NOTES, LABELS)
-        document = Document.of(CASES, PatternWords())
-        result = read_text_model(model, "value", None).at(document)
-        bits = masks(document.n_words)
-        values = model.predict(document.texts(bits)).astype(float)
-        assert_means(result, values, bits, atol=2e-6)
+        checked(model, "value", CASES, None, 2e-6, kind=object)
 
 
 # ---- what vectorisers make of words, against scikit-learn's own transform
@@ -678,6 +557,7 @@ OWN = {
     "hashed presence": HashingVectorizer(n_features=4, norm=None, binary=True),
     "letters": CountVectorizer(analyzer="char_wb", ngram_range=(2, 3)),
 }
+BY_SPACES = CountVectorizer(tokenizer=str.split, token_pattern=None)
 SPACED = "good food is good for bad food"
 
 
@@ -700,39 +580,6 @@ def test_values_are_those_of_scikit(name, text):
     values = vectoriser.values(result.counts(bits)).toarray()
     expected = model[0].transform(document.texts(bits)).toarray()
     np.testing.assert_array_equal(values, expected)  # to the last bit
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("kind", ["inside", "step", "transformer"])
-def test_norms(norm, kind):
-    model = {
-        "inside": TfidfVectorizer(norm=norm),
-        "step": make_pipeline(CountVectorizer(), Normalizer(norm=norm)),
-        "transformer": make_pipeline(CountVectorizer(), TfidfTransformer(norm=norm)),
-    }[kind]
-    whole = make_pipeline(model, MaxAbsScaler(), Ridge()).fit(REVIEWS, [1, 2, 3])
-    vectoriser = Vectoriser.of(whole)
-    assert vectoriser.norm == norm
-    assert vectoriser.sublinear is False
-    values = vectoriser.values(vectoriser.counts(REVIEWS)).toarray()
-    size = abs(values).sum(axis=1) if norm == "l1" else (values**2).sum(axis=1) ** 0.5
-    rest = vectoriser.rest.predict(values / size[:, None])
-    np.testing.assert_allclose(rest, whole.predict(REVIEWS), rtol=1e-12)
-
-
-def test_words_that_share_a_feature():
-    vectoriser = Vectoriser.of(prepared(CountVectorizer()))
-    document = Document.of("Food, food: a good food!", PatternWords())
-    result = document_features(vectoriser, document)
-    food = vectoriser.counter.vocabulary_["food"]
-    whose, words, counts = result.feeding(np.array([food, 0, food]))
-    assert vectoriser.name_of(0) not in document.text
-    assert [document.words[j] for j in words] == 2 * ["Food", "food"]
-    np.testing.assert_array_equal(whose, [0, 0, 2, 2])
-    np.testing.assert_array_equal(counts, [1, 2, 1, 2])
-    np.testing.assert_array_equal(result.shared, [food])
-    assert {*document.words} - {document.words[j] for j in result.word} == {"a"}
-    assert vectoriser.name_of(food) == "food"
 
 
 def test_ngrams_that_the_document_cannot_form_do_no_harm():
@@ -760,11 +607,7 @@ def test_words_that_cross_tokens_are_named():
     ("vectoriser", "text", "rule"),
     [
         (CountVectorizer(token_pattern=r"a\s+b"), "a c d b e f g h i j", r"\w+"),
-        (
-            CountVectorizer(tokenizer=str.split, token_pattern=None),
-            "a-c-d-b e f g h i",
-            r"\w+",
-        ),
+        (BY_SPACES, "a-c-d-b e f g h i", r"\w+"),
         (CountVectorizer(token_pattern=r"\w+"), "acdb e f g h i j k", r"\w"),
         (CountVectorizer(strip_accents="ascii"), "a—c—d—b e f g h i", r"\w+"),
     ],

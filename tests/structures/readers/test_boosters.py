@@ -7,19 +7,15 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
-    RandomForestClassifier,
     RandomForestRegressor,
 )
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tree_cases import (
     CLASSES,
     EXACT,
@@ -37,11 +33,8 @@ from tree_cases import (
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.base.text import Reason
 from propopt.functions import outputs
-from propopt.functions.means import Checked
 from propopt.structures.boosters import as_estimator
-from propopt.tables.frames import Labels
 
 
 HALF = slice(0, 200)
@@ -231,17 +224,6 @@ def test_behind_a_logarithm_only_the_score_is_a_sum(lightgbm, xgboost, catboost)
 
 
 @DATA
-@pytest.mark.parametrize("boosting", ["gbdt", "dart", "rf"])
-def test_native_boosters_of_lightgbm(lightgbm, boosting, data):
-    settings = {"objective": "binary", "verbose": -1, "boosting": boosting}
-    bagging = {"bagging_freq": 1, "bagging_fraction": 0.5}
-    sampled = lightgbm.Dataset(data, CLASSES)
-    booster = lightgbm.train({**settings, **bagging}, sampled, 10)
-    boxes = boxes_of(as_estimator(booster), "margin", None, data)
-    agrees(boxes, booster.predict(data, raw_score=True), data)
-
-
-@DATA
 @pytest.mark.parametrize("kind", ["gbtree", "dart"])
 def test_native_boosters_of_xgboost_predict_by_all_rounds(xgboost, kind, data):
     settings = {"objective": "binary:logistic", "booster": kind, "rate_drop": 0.3}
@@ -408,28 +390,6 @@ def test_margins_of_three_classes(name):
             assert others.margin_boxes is not None
 
 
-@each_classifier
-def test_margins_behind_steps_and_searches(name):
-    model, tolerance = CLASSIFIERS[name]()
-    steps = make_pipeline(StandardScaler(), model)
-    search = GridSearchCV(steps, {"standardscaler__with_mean": [True]}, cv=2)
-    for whole in (steps.fit(X, CLASSES), search.fit(X, CLASSES)):
-        for output in ("margin", "log_odds"):
-            function = po.wrap(whole, output=output)
-            is_read(function, X, tolerance)
-            again = pickle.loads(pickle.dumps(function))
-            np.testing.assert_array_equal(again.value(X), function.value(X))
-
-
-def test_forests_are_read_by_probability():
-    model = RandomForestClassifier(5, random_state=0).fit(X, THREE)
-    function = po.wrap(model, 2)
-    is_read(function, X)
-    assert function.margin_boxes is function.boxes
-    assert po.wrap(model, 2, "log_odds").boxes is None
-    assert po.wrap(model, 2, "log_odds").margin_boxes is None
-
-
 def test_tables_of_numbers_with_names_and_with_gaps():
     frame = pd.DataFrame(X, columns=list("abcdef"))
     model = HistGradientBoostingRegressor(max_iter=5).fit(frame, Y)
@@ -442,27 +402,6 @@ def test_tables_of_numbers_with_names_and_with_gaps():
     is_read(po.wrap(HistGradientBoostingRegressor(max_iter=8).fit(GAPS, Y)), GAPS)
     imputed = make_pipeline(SimpleImputer(add_indicator=True), RandomForestRegressor(4))
     is_read(po.wrap(imputed.fit(GAPS, Y)), GAPS)
-
-
-def test_gaps_in_tables_with_categories():
-    whole = table()
-    frame = with_gaps(whole)
-    numbers = ["size", "count", "weight"]
-    text = make_pipeline(
-        SimpleImputer(strategy="constant", fill_value="none"),
-        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-    )
-    encode = ColumnTransformer(
-        [
-            ("text", text, ["letter", "text"]),
-            ("numbers", SimpleImputer(), numbers),
-            ("hot", OneHotEncoder(sparse_output=False), ["number", "flag"]),
-        ]
-    )
-    plain = frame.astype({"count": float})
-    model = make_pipeline(encode, RandomForestRegressor(4, random_state=0))
-    model.fit(plain, table_response(whole))
-    is_read(po.wrap(model, data=plain), plain)
 
 
 def test_gaps_in_categories_that_the_model_takes_itself():
@@ -553,19 +492,6 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
 # ---- boxes are read once, checked, and kept
 
 
-def test_other_functions_have_no_boxes():
-    linear = LinearRegression().fit(X, Y)
-    forest = RandomForestRegressor(2).fit(X, Y)
-    for function in (
-        po.wrap(linear),
-        po.wrap(linear, step=1e-3),
-        po.wrap(forest.predict),
-        po.functions.Sine(),
-    ):
-        assert function.boxes is None
-        assert function.margin_boxes is None
-
-
 def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     read, real = [], outputs.exact_products
     monkeypatch.setattr(
@@ -593,15 +519,3 @@ def test_trees_that_are_kept_in_another_way_are_sampled_with_a_warning():
     with pytest.warns(InexactBoxesWarning, match=r"cannot be read.*IndexError"):
         assert function.boxes is None
     assert function.boxes is None
-
-
-def test_a_leaf_with_another_value_is_found():
-    """The model is another than what was read: 10⁻³ more in one of its leaves."""
-    model = HistGradientBoostingRegressor(max_iter=8).fit(X, Y)
-    function = po.wrap(model)
-    assert Checked.boxes_of(function).at(X, Labels()) is function.boxes
-    nodes = model._predictors[3][0].nodes  # noqa: SLF001
-    leaf = np.flatnonzero(nodes["is_leaf"])[2]
-    nodes["value"][leaf] += 1e-3
-    with pytest.warns(InexactBoxesWarning, match=r"differs .* 0\.000\d* of the range"):
-        assert isinstance(Checked.boxes_of(function).at(X, Labels()), Reason)

@@ -311,42 +311,6 @@ def test_histograms_with_categories_of_numbers():
     agrees(boxes_of(model), model.predict(others), others)
 
 
-def test_categories_of_a_table():
-    frame = table().drop(columns="text")
-    trees = HistGradientBoostingRegressor(
-        max_iter=15, categorical_features="from_dtype"
-    )
-    less = clone(trees).set_params(max_iter=3)
-    for model in (trees, VotingRegressor([("a", trees), ("b", less)])):
-        model = clone(model).fit(frame, table_response(frame))
-        boxes = boxes_of(model, data=frame)
-        agrees(boxes, model.predict(frame), frame)
-        assert boxes.sets.coded.any()
-
-
-def test_what_is_kept_by_private_names_is_there():
-    """Readers use them: another version of scikit-learn may have renamed them."""
-    histogram = HistGradientBoostingRegressor(max_iter=1).fit(X, Y)
-    assert histogram._preprocessor is None  # noqa: SLF001
-    assert np.shape(histogram._baseline_prediction) == (1, 1)  # noqa: SLF001
-    predictor = histogram._predictors[0][0]  # noqa: SLF001
-    assert predictor.raw_left_cat_bitsets.dtype == np.uint32
-    assert {
-        "bitset_idx",
-        "feature_idx",
-        "is_categorical",
-        "is_leaf",
-        "left",
-        "missing_go_to_left",
-        "num_threshold",
-        "right",
-        "value",
-    } <= set(predictor.nodes.dtype.names)
-    boosting = GradientBoostingRegressor(n_estimators=1).fit(X, Y)
-    start = boosting._raw_predict_init(X[:1].astype(np.float32))  # noqa: SLF001
-    assert start.shape == (1, 1)
-
-
 NO_SUMS = [
     (few(GradientBoostingRegressor, init=LinearRegression()), Y, "value"),
     (VotingRegressor([("a", FOREST), ("b", LinearRegression())]), Y, "value"),
