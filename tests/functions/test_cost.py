@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier, StackingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 import propopt as po
 from propopt.explaining.explainers import Lime, Shap
@@ -241,32 +231,3 @@ def test_trials_are_no_part_of_the_work():
         function.value_at(X)
     function.value_at(X)
     assert heard == [0, 40]
-
-
-def slow(table):
-    time.sleep(0.02 + 1e-5 * len(table))
-    return np.tanh(table[:, 0]) * table[:, 1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["pipeline", "stacking", "calibrated", "slow"])
-def test_real_models_take_what_was_announced(name, monkeypatch):
-    """By the processor's clock, which other work on the machine does not turn."""
-    now = time.perf_counter if name == "slow" else time.process_time
-    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=now))
-    rows, y = make_classification(600, 10, random_state=0)
-    neighbours = KNeighborsClassifier()
-    forest = RandomForestClassifier(20, random_state=0)
-    models = {
-        "pipeline": make_pipeline(StandardScaler(), neighbours),
-        "stacking": StackingClassifier(
-            [("forest", forest), ("neighbours", neighbours)], LogisticRegression(), cv=3
-        ),
-        "calibrated": CalibratedClassifierCV(SVC(), cv=3),
-    }
-    model = slow if name == "slow" else models[name].fit(rows, y)
-    function, lime = po.wrap(model), Lime(scale=0.5, n_samples=1000)
-    result = cost_of(function, rows, Labels(), 300 * 1000)
-    start = now()
-    lime.explain(function, rows[:300])
-    assert 1 / 3 < result.seconds / (now() - start) < 3

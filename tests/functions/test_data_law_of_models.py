@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from quiet_boosters import booster
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingRegressor,
@@ -45,19 +47,10 @@ GAPS = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 GAPS[:, 12] = X[:, 12]
 
 
-def of_library(package, name, **settings):
-    return lambda: getattr(pytest.importorskip(package), name)(**settings)
-
-
-QUIET = {"verbose": 0, "thread_count": 1, "allow_writing_files": False}
 MODELS = {
-    "lightgbm": of_library(
-        "lightgbm", "LGBMRegressor", n_estimators=30, verbose=-1, n_jobs=1
-    ),
-    "xgboost": of_library("xgboost", "XGBRegressor", n_estimators=30, n_jobs=1),
-    "catboost": of_library(
-        "catboost", "CatBoostRegressor", iterations=30, depth=4, **QUIET
-    ),
+    "lightgbm": partial(booster, "lightgbm", n_estimators=30),
+    "xgboost": partial(booster, "xgboost", n_estimators=30),
+    "catboost": partial(booster, "catboost", n_estimators=30, depth=4),
     "hist gradient boosting": lambda: HistGradientBoostingRegressor(max_iter=30),
     "forest": lambda: RandomForestRegressor(20, max_depth=6, random_state=0),
     "extra trees": lambda: ExtraTreesRegressor(20, max_depth=6, random_state=0),
@@ -140,11 +133,10 @@ def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_libra
 
 @pytest.mark.slow
 def test_a_hundred_trees_of_31_leaves_take_five_milliseconds_a_row():
-    module = pytest.importorskip("lightgbm")
     rng = np.random.default_rng(0)
     table = rng.normal(size=(3000, D))
     target = table[:, 0] * table[:, 1] + table[:, 2:] @ rng.normal(size=D - 2)
-    model = module.LGBMRegressor(n_estimators=100, num_leaves=31, verbose=-1, n_jobs=1)
+    model = booster("lightgbm", n_estimators=100, num_leaves=31)
     smooth = po.smoothed(po.wrap(model.fit(table, target)), law="data", data=table)
     smooth.gradient(table[:1])
     began = time.process_time()

@@ -149,22 +149,6 @@ def mixed():
     return BoxFunction(trees, boxes, schema), BoxFunction(trees, None, schema), table
 
 
-def test_tables_with_categories_and_missing_numbers_have_effects(mixed):
-    function, _, table = mixed
-    smooth = po.smoothed(function, law="data", data=table)
-    estimate = smooth.estimate(table)
-    assert estimate.effects[:, 1].all()
-    np.testing.assert_array_equal(estimate.effects[:, 2], table["age"].isna())
-    sizes = function.schema.scales("std")
-    scaled = estimate.scaled(sizes).values
-    effects = table["age"].isna().to_numpy()
-    np.testing.assert_array_equal(scaled[effects, 2], estimate.values[effects, 2])
-    np.testing.assert_array_equal(
-        scaled[~effects, 2], estimate.values[~effects, 2] * sizes[2]
-    )
-    assert isinstance(smooth.gradient(table), pd.DataFrame)
-
-
 def test_what_a_reader_has_to_know_is_noted():
     table = pd.DataFrame(X, columns=list("abcd"))
     table["b"] = 2.0
@@ -187,21 +171,6 @@ def test_large_tables_are_thinned_and_it_is_said():
     other = po.smoothed(FUNCTION, law="data", data=table, rng=2)
     digests = [smooth.law.reference.digest for smooth in (one, same, other)]
     assert digests[0] == digests[1] != digests[2]
-
-
-def test_models_that_take_no_missing_values_say_so_themselves():
-    """Though boxes would know a side for them."""
-    model = GradientBoostingRegressor(n_estimators=3).fit(X, X[:, 0])
-    rows = X[:5].copy()
-    rows[2, 1] = np.nan
-    function = po.wrap(model)
-    by_data = po.smoothed(function, law="data", data=X)
-    by_noise = po.smoothed(function, 0.5, data=X)
-    assert by_data.estimate(X).exact
-    for smooth in (by_data, by_noise):
-        with pytest.raises(InvalidInput, match="missing values in 'x1'"):
-            smooth.value(rows)
-        assert smooth.value(X[:5]).shape == (5,)
 
 
 def test_boxes_that_differ_where_values_are_missing_are_not_believed():

@@ -17,7 +17,6 @@ from propopt import functions
 from propopt.base import resources
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import Budget, Calls
-from propopt.explaining.explainers import Gradient
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine
 from propopt.functions.formulas import Interactions, PaperFormula
 from propopt.functions.jumps import FEWEST
@@ -270,18 +269,6 @@ def test_answers_that_change_between_identical_calls_are_named(use, settings):
     assert np.isfinite(ask(counting(1e-15), use)).all()  # by rounding they may
 
 
-@each_use
-def test_a_torch_module_with_chance_in_it_is_named(use):
-    torch = pytest.importorskip("torch")
-
-    class Chance(torch.nn.Module):
-        def forward(self, points):
-            return torch.nn.functional.dropout(points, 0.5, training=True).sum(axis=1)
-
-    with pytest.raises(InvalidInput, match="asked twice for the same row"):
-        ask(Chance(), use)
-
-
 def test_a_model_is_tried_with_few_rows_and_once():
     sizes = []
 
@@ -298,12 +285,6 @@ def test_a_model_is_tried_with_few_rows_and_once():
         function.gradient(X)
     assert function.calls.trials == 12 + FEWEST
     assert function.calls.rows + function.calls.trials == sum(sizes)
-
-
-def test_the_first_explanation_counts_as_many_evaluations_as_the_second():
-    function = po.wrap(lambda P: P[:, 0] * P[:, 1])
-    first, second = (Gradient().explain(function, X).evaluations for _ in range(2))
-    assert first == second == 2 * X.size
 
 
 # ---- precision
@@ -453,12 +434,6 @@ def test_weights_that_make_squares_vanish_are_named():
     learner = po.interactions.ILOCO(Ridge(), po.interactions.DataSplit())
     with pytest.raises(InvalidInput, match=r"y: sums of squares of numbers .* vanish"):
         learner.fit(UNDER, 1e-170 * UNDER[:, 0])
-
-
-def test_gradients_of_zero_are_explained_by_zero():
-    result = po.solve(po.GradientMatching(0.0 * UNDER) + po.Sparsity())
-    np.testing.assert_array_equal(result.attributions, 0.0)
-    assert result.gap == 0.0
 
 
 @pytest.mark.parametrize("scale", [1e145, 1e155, 1e200, 1e300])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
+from quiet_boosters import booster
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
@@ -119,41 +122,21 @@ def test_log_odds_behind_columns_are_those_by_hand(name, sparse):
     np.testing.assert_array_equal(other, -logit)
 
 
-def of_library(package, name, **settings):
-    return lambda: getattr(pytest.importorskip(package), name)(**settings)
-
-
 FAST = {"n_estimators": 400, "learning_rate": 0.5}
+SETTINGS = {
+    "lightgbm": {"min_child_samples": 2},
+    "xgboost": {"learning_rate": 1.0, "reg_lambda": 0.0, "min_child_weight": 0.0},
+    "catboost": {"learning_rate": 1.0, "l2_leaf_reg": 1e-6},
+}
 BOOSTED = {
     "hist": lambda: HistGradientBoostingClassifier(
         learning_rate=0.5, max_iter=400, min_samples_leaf=2
     ),
     "gradient": lambda: GradientBoostingClassifier(**FAST),
-    "lightgbm": of_library(
-        "lightgbm",
-        "LGBMClassifier",
-        **FAST,
-        min_child_samples=2,
-        verbose=-1,
-        n_jobs=1,
-    ),
-    "xgboost": of_library(
-        "xgboost",
-        "XGBClassifier",
-        n_estimators=400,
-        learning_rate=1.0,
-        reg_lambda=0.0,
-        min_child_weight=0.0,
-    ),
-    "catboost": of_library(
-        "catboost",
-        "CatBoostClassifier",
-        iterations=400,
-        learning_rate=1.0,
-        l2_leaf_reg=1e-6,
-        verbose=0,
-        allow_writing_files=False,
-    ),
+    **{
+        library: partial(booster, library, "Classifier", **{**FAST, **settings})
+        for library, settings in SETTINGS.items()
+    },
 }
 SCORES = {
     "lightgbm": {"raw_score": True},
@@ -201,16 +184,6 @@ def test_what_is_no_logit_is_taken_from_probabilities():
     logit = po.wrap(model, data=TABLE, output="log_odds").value(TABLE[inside])
     odds = p[inside, 1] / p[inside, 0]
     np.testing.assert_allclose(logit, np.log(odds), rtol=1e-12, atol=1e-12)
-
-
-def test_three_classes_have_the_log_odds_of_each():
-    labels = np.where(TABLE["b"] > 1.0, "perhaps", LABELS)
-    model = behind_columns(LogisticRegression(C=1e3, max_iter=10_000))
-    model.fit(TABLE, labels)
-    scores = model.decision_function(FAR)
-    others = np.logaddexp(scores[:, 0], scores[:, 1])
-    logit = po.wrap(model, "yes", output="log_odds", data=TABLE).value(FAR)
-    np.testing.assert_allclose(logit, scores[:, 2] - others, rtol=1e-9, atol=1e-9)
 
 
 # ---- names of quantities

@@ -74,10 +74,7 @@ def test_linear_functions_have_no_error(seed):
     np.testing.assert_allclose(smooth.gradient_error(X), 0.0, atol=1e-12)
 
 
-def test_fewer_samples_have_larger_errors_and_the_method_is_named():
-    few = po.smoothed(Power(3), 0.5, 100).gradient_error(X).mean()
-    many = po.smoothed(Power(3), 0.5, 10_000).gradient_error(X).mean()
-    assert 7 < few / many < 14
+def test_the_method_is_named():
     smooth = po.smoothed(Power(3), 0.5)
     method = "Stein's identity over antithetic pairs, scale=0.5, n_samples=500"
     assert smooth.gradient_method == method
@@ -86,10 +83,8 @@ def test_fewer_samples_have_larger_errors_and_the_method_is_named():
 
 def test_results_depend_on_the_seed_and_on_nothing_else():
     smooth = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
-    again = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
     other = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=4)
     np.testing.assert_array_equal(smooth.gradient(X), smooth.gradient(X))
-    np.testing.assert_array_equal(smooth.gradient(X), again.gradient(X))
     np.testing.assert_allclose(smooth.gradient(X)[3:5], smooth.gradient(X[3:5]))
     assert (smooth.gradient(X) != other.gradient(X)).all()
     generator = np.random.default_rng(0)
@@ -116,18 +111,6 @@ def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
     np.testing.assert_allclose(smooth.value(X), value)
     assert max(rows) <= 100
     assert sum(rows) == 4 * 30 * 12
-
-
-def test_names_are_kept_and_seen_by_the_model():
-    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=list("pqrstuvwxyzä"))
-    smooth = po.smoothed(po.wrap(lambda table: table["a"] * table["c"]), 0.1)
-    gradient, error = smooth.gradient(frame), smooth.gradient_error(frame)
-    for table in (gradient, error):
-        assert table.index.equals(frame.index)
-        assert table.columns.equals(frame.columns)
-    # the odd part of a product is linear, so that nothing is left to chance
-    expected = np.stack([X[:, 2], np.zeros(12), X[:, 0]], axis=1)
-    np.testing.assert_allclose(gradient, expected, atol=1e-9)
 
 
 def test_matching_the_changes_is_matching_the_smoothed_gradient():
@@ -189,16 +172,14 @@ def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
 # ---- columns without noise
 
 
-@pytest.mark.parametrize("read", [True, False])
-def test_a_column_without_noise_stays_as_it_is(read):
+def test_a_column_without_noise_stays_as_it_is():
     """Then the others have the law of the table without it, at that value."""
     X = np.random.default_rng(0).uniform(-1, 1, (80, 3))
     X[:, 1] = X[:, 1] > 0.0
     forest = RandomForestRegressor(5, random_state=0, max_depth=4)
     forest.fit(X, X[:, 0] * X[:, 1] + X[:, 2])
     still = np.array([0.5, 0.0, 0.3])
-    model = forest if read else lambda Z: forest.predict(Z)
-    result = po.smoothed(po.wrap(model), still)
+    result = po.smoothed(po.wrap(forest), still)
     for value in (0.0, 0.5, 1.0):  # on the split between both, too
         rows = X[:5].copy()
         rows[:, 1] = value
@@ -208,11 +189,7 @@ def test_a_column_without_noise_stays_as_it_is(read):
 
         alone = po.smoothed(po.wrap(without), still[[0, 2]], n_samples=40_000)
         error = result.gradient(rows)[:, [0, 2]] - alone.gradient(rows[:, [0, 2]])
-        own, other = (
-            f.gradient_error(x) for f, x in ((result, rows), (alone, rows[:, [0, 2]]))
-        )
-        z = error / np.hypot(own[:, [0, 2]], other)
-        assert np.abs(z).max() < Z
+        assert np.abs(error / alone.gradient_error(rows[:, [0, 2]])).max() < Z
     np.testing.assert_array_equal(result.gradient(X[:5])[:, 1], 0.0)
 
 
@@ -220,6 +197,7 @@ def test_a_column_without_noise_stays_as_it_is(read):
 
 
 ONES = {"scale": 1.0}
+FAR = po.wrap(lambda P: np.where(abs(P[:, 0]) > 5, np.inf, P[:, 0]))
 REFUSED = [
     ({"scale": 0.0}, "scale: expected numbers > 0"),
     ({"scale": [0.0, 0.0]}, "scale: expected numbers > 0"),
@@ -233,14 +211,7 @@ REFUSED = [
     ({**ONES, "rng": -1}, "rng"),
     ({**ONES, "rng": True}, "rng"),
     ({**ONES, "function": np.sin}, r"propopt\.wrap"),
-    (
-        {
-            "function": po.wrap(lambda P: np.where(abs(P[:, 0]) > 5, np.inf, P[:, 0])),
-            "scale": 10.0,
-            "n_samples": 20,
-        },
-        r"at perturbed points.*not finite",
-    ),
+    ({"function": FAR, "scale": 10.0}, r"at perturbed points.*not finite"),
 ]
 
 
@@ -367,13 +338,9 @@ def test_effects_are_told_from_slopes():
         po.smoothed(function, WIDTH).estimate(GAPS),
     ):
         np.testing.assert_array_equal(estimate.effects, GAPS.isna())
-        scaled = estimate.scaled(np.array([1.0, 10.0]))
-        absent = GAPS.isna().to_numpy()
-        np.testing.assert_array_equal(scaled.values[absent], estimate.values[absent])
-        np.testing.assert_array_equal(
-            scaled.values[:, 1][~absent[:, 1]],
-            10 * estimate.values[:, 1][~absent[:, 1]],
-        )
+        scaled = estimate.scaled(np.array([1.0, 10.0])).values
+        expected = np.where(GAPS.isna(), 1.0, [1.0, 10.0]) * estimate.values
+        np.testing.assert_array_equal(scaled, expected)
     assert po.wrap(step).estimate(GAPS.dropna()).effects is None
 
 

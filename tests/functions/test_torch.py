@@ -229,6 +229,10 @@ def test_batches_are_bounded_counted_and_change_nothing(
     assert sum(sizes) == 2 * len(X)
     assert function.calls.rows == 4 * len(X)
     assert function.calls.batches - before == len(sizes)
+    sizes.clear()
+    po.wrap(network, 1, batch_rows=2).gradient(X)
+    po.wrap(network, 1, step=1e-2, batch_rows=2).gradient(X)
+    assert max(sizes) <= 2
 
 
 @pytest.mark.filterwarnings("default")  # compilers make warnings of their own

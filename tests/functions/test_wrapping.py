@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from differentiated import central_differences, jump_test
-from scipy.special import logit
 from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -229,18 +228,6 @@ def test_a_step_asks_for_numerical_gradients_and_is_stated():
     assert method == "central differences, step 6.1e-06 · max(1, |x|)"
 
 
-@pytest.mark.parametrize("target", ["a", "b", "c"])
-@pytest.mark.parametrize("output", ["probability", "log_odds"])
-def test_numerical_probabilities_are_the_models_own(output, target):
-    final = GaussianNB(var_smoothing=0.5)
-    model = CalibratedClassifierCV(final, cv=2).fit(UNIT, THREE)
-    probability = model.predict_proba(UNIT)[:, list(model.classes_).index(target)]
-    expected = probability if output == "probability" else logit(probability)
-    function = wrap(model, target, output)
-    assert "differences" in function.gradient_method
-    same(function.value(UNIT), expected, 1e-9)
-
-
 def test_values_of_numerical_models_are_their_own():
     boosted = GradientBoostingClassifier(n_estimators=3).fit(UNIT, BINARY)
     margin = boosted.decision_function(UNIT)
@@ -249,6 +236,8 @@ def test_values_of_numerical_models_are_their_own():
     tree = DecisionTreeRegressor(max_depth=2).fit(UNIT, TWO)
     calibrated = CalibratedClassifierCV(LinearSVC(), cv=2).fit(UNIT, BINARY)
     mixture = GaussianMixture(2, random_state=0).fit(UNIT)
+    bayes = CalibratedClassifierCV(GaussianNB(var_smoothing=0.5), cv=2)
+    p = bayes.fit(UNIT, THREE).predict_proba(UNIT)[:, 1]
     for function, expected in (
         (wrap(boosted, None, "margin"), margin),
         (wrap(boosted, "yes", "margin"), margin),
@@ -260,9 +249,11 @@ def test_values_of_numerical_models_are_their_own():
         (wrap(calibrated), calibrated.predict_proba(UNIT)[:, 1]),
         (wrap(mixture, target=1), mixture.predict_proba(UNIT)[:, 1]),
         (wrap(lambda X: X**2, target=2), UNIT[:, 2] ** 2),
+        (wrap(bayes, "b"), p),
     ):
         assert "differences" in function.gradient_method
         same(function.value(UNIT), expected, 1e-15)
+    same(wrap(bayes, "b", "log_odds").value(UNIT), np.log(p / (1.0 - p)), 1e-9)
 
 
 def test_callables_get_the_kind_of_table_that_was_given(monkeypatch):
@@ -572,24 +563,6 @@ def test_estimators_baselines_and_tests_keep_to_it():
     Lime(scale=0.5, n_samples=30).explain(function, POINTS)
     jump_test(function, POINTS)
     assert max(sizes) == MOST
-
-
-def test_torch_modules_keep_to_it():
-    torch = pytest.importorskip("torch")
-    sizes = []
-
-    class Sum(torch.nn.Module):
-        def forward(self, points):
-            sizes.append(len(points))
-            return (points**2).sum(axis=1)
-
-    function = po.wrap(Sum(), batch_rows=2)
-    np.testing.assert_allclose(
-        function.value(POINTS), (POINTS**2).sum(axis=1), rtol=1e-5
-    )
-    np.testing.assert_allclose(function.gradient(POINTS), 2 * POINTS, rtol=1e-5)
-    po.wrap(Sum(), step=1e-2, batch_rows=2).gradient(POINTS)
-    assert max(sizes) == 2
 
 
 def test_gradients_that_are_given_are_asked_for_in_batches_too():

@@ -89,32 +89,6 @@ def _mean(mp, a, b):  # type: ignore[no-untyped-def]
     return (mp.npdf(a) - mp.npdf(b)) / _mass(mp, a, b)
 
 
-def test_means_and_shares_of_narrow_far_and_infinite_bins() -> None:
-    normals = Normals.of(1.0, 1e-11, 0.5, 1.0)  # of almost one value
-    half_normal = 1.0 - 1e-11 * np.sqrt(2 / np.pi)
-    assert normals.means[0] == pytest.approx(half_normal, abs=2e-16)
-    assert normals.shares(np.array([0.5]), np.array([0.9]))[0] == 0.0
-    assert normals.shares(np.array([0.9]), np.array([1.0]))[0] == 1.0
-    normals = Normals.of(0.3, 2.0, 1.0, 1.0 + 1e-9)  # as a uniform law
-    cut = np.array([1.0 + 2.5e-10])
-    width = (cut - normals.low) / (normals.high - normals.low)
-    result = normals.shares(normals.low, cut)
-    np.testing.assert_allclose(result, width, rtol=1e-8)
-    result = result + normals.shares(cut, normals.high)
-    np.testing.assert_allclose(result, 1.0, rtol=1e-14)
-    normals = Normals.of(0.0, 1e-4, 1.0, 2.0)  # ten thousand deviations away
-    cuts = 1.0 + 1e-8 * np.array([0.5, 1.0, 3.0])
-    expected = -np.expm1(-(cuts - 1.0) * (cuts + 1.0) / (2 * 1e-8))
-    result = normals.shares(np.full(3, 1.0), cuts)
-    np.testing.assert_allclose(result, expected, rtol=3e-8)
-    assert (normals.means[0] - 1.0) == pytest.approx(1e-8, rel=3e-8)
-    normals = Normals.of([2.0, 2.0, 2.0], 3.0, [-np.inf, -np.inf, 2.0], np.inf)
-    np.testing.assert_allclose(normals.means[:2], 2.0)
-    assert normals.means[2] == pytest.approx(2.0 + 3.0 * np.sqrt(2 / np.pi))
-    shares = normals.shares(np.full(3, 2.0), np.full(3, np.inf))
-    np.testing.assert_allclose(shares, [0.5, 0.5, 1.0])
-
-
 # ---- quantiles are the inverse of distribution functions, wherever the law is
 
 

@@ -229,6 +229,7 @@ def test_values_add_up_to_the_text_less_the_empty_text(d):
     assert total == pytest.approx(ends[0] - ends[1], abs=1e-10)
 
 
+@pytest.mark.slow  # to import it takes seconds
 def test_values_are_those_of_the_package():
     shap = pytest.importorskip("shap")
     f = random_trees(8, 20, seed=5)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from quiet_boosters import booster
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import TruncatedSVD
@@ -471,19 +472,10 @@ def test_trees_behind_vectorisers(steps, output, text):
     checked(make_pipeline(*steps), output, text, index)
 
 
-def booster(package, name, **settings):
-    library = pytest.importorskip(package)
-    return getattr(library, name)(n_estimators=15, **settings)
-
-
 BOOSTERS = {
-    "lightgbm": lambda: booster(
-        "lightgbm", "LGBMRegressor", min_child_samples=5, verbose=-1, n_jobs=1
-    ),
-    "xgboost": lambda: booster("xgboost", "XGBRegressor", max_depth=4),
-    "catboost": lambda: booster(
-        "catboost", "CatBoostRegressor", verbose=0, allow_writing_files=False
-    ),
+    "lightgbm": lambda: booster("lightgbm", n_estimators=15, min_child_samples=5),
+    "xgboost": lambda: booster("xgboost", n_estimators=15, max_depth=4),
+    "catboost": lambda: booster("catboost", n_estimators=15),
 }
 
 
