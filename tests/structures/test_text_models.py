@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from odd_texts import ODD_TEXTS
 from quiet_boosters import booster
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -68,7 +69,6 @@ from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
 from propopt.structures.tfidf import text_models, text_sums
 from propopt.structures.tfidf.text_models import read_text_model
-from propopt.structures.tfidf.text_sums import LinearRow, before
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
@@ -104,16 +104,6 @@ VECTORISERS = {
 }
 
 
-def said(model, output, texts):
-    """What the model itself says of texts."""
-    if output == "value":
-        return np.asarray(model.predict(texts), float)
-    if output == "margin":
-        return model.decision_function(texts)
-    p = model.predict_proba(texts)
-    return p[:, 1] if output == "probability" else np.log(p[:, 1] / p[:, 0])
-
-
 def fitted(model, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that do not converge
@@ -126,10 +116,11 @@ def read(model, y, output, target=None):
     return function.subsets(DOCUMENT), function.texts_value(TEXTS)
 
 
-def check(model, y, output, target=None, kind=NormalisedSum):
+def check(model, y, output, target=None, kind=NormalisedSum, atol=1e-10):
     result, values = read(model, y, output, target)
     assert isinstance(result, kind), result
-    assert_means(result, values, BITS, atol=1e-10)
+    assert np.ptp(values) > 0.0
+    assert_means(result, values, BITS, atol=atol)
 
 
 def tfidf(*steps):
@@ -150,6 +141,7 @@ def short(part):
 SVD = TruncatedSVD(5, random_state=0)
 LOGISTIC = LogisticRegression()
 FOREST = RandomForestRegressor(4, random_state=0)
+ACCENTS = make_pipeline(CountVectorizer(strip_accents="unicode"), FOREST)
 LASSO = counts(Lasso(0.01))
 REGRESSIONS = [
     *(
@@ -329,13 +321,7 @@ def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
     [
         (text_sums, "MOST_SHARED", 1, tfidf(Ridge()), "'food'"),
         (text_sums, "_LONGEST", 1000.0, tfidf(Ridge()), "norm=None"),
-        (
-            text_models,
-            "MOST_CONJUNCTIONS",
-            1,
-            counts(FOREST),
-            "one feature ('food",
-        ),
+        (text_models, "MOST_CONJUNCTIONS", 1, counts(FOREST), "one feature ('food"),
     ],
 )
 def test_what_takes_too_long_is_refused_with_what_would_not(
@@ -362,84 +348,22 @@ def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expe
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "food <b>w1</b> & w2",
-        "\u202bfood \u05e9\u05dc\u05d5\u05dd w1\u202c",
-        "food \x00 w1\x1b w2",
-        "\U0001f35f food \U0001f469\u200d\U0001f373 w1",
-        "w1 w1 w1",
-        "unseen words only",
-        "I\u0307stanbul \u0130stanbul food",
-    ],
-    ids=["html", "right to left", "control", "emoji", "one", "unknown", "dotted"],
-)
-@pytest.mark.parametrize(
     "model",
-    [
-        tfidf(Ridge()),
-        make_pipeline(TfidfVectorizer(norm=None), Ridge()),
-        make_pipeline(CountVectorizer(strip_accents="unicode"), FOREST),
-    ],
+    [tfidf(Ridge()), make_pipeline(TfidfVectorizer(norm=None), Ridge()), ACCENTS],
     ids=["norm", "none", "trees"],
 )
-def test_any_text_is_read_as_the_model_sees_it(model, text):
+def test_any_text_is_read_as_the_model_sees_it(model):
     model.fit(DOCUMENTS, NUMBERS)
-    document = Document.of(text, PatternWords())
-    function = po.wrap(model, data=[text])
-    result, bits = function.subsets(document), masks(document.n_words)
-    assert not isinstance(result, Reason), result.reason
-    values = function.texts_value(document.texts(bits))
-    assert_means(result, values, bits, atol=1e-12)
-
-
-def test_thresholds_behind_a_scaler_are_those_of_what_it_is_given(rng):
-    X = rng.normal(size=(50, 3))
-    scaler = StandardScaler().fit(X + np.array([1.0, -2.0, 0.5]))
-    behind = LinearRow(np.array([1.0, 2.0, 4.0]), 0.3, np.array([0.1, -0.2, 0.3]))
-    row = before(scaler, behind)
-    seen = scaler.transform(X) > behind.thresholds
-    assert ((row.thresholds < X) == seen).all()
-    assert 0 < seen.sum() < seen.size
-    assert (row.intercept, *row.coefficients) == (0.3, 1.0, 2.0, 4.0)
+    for odd in ODD_TEXTS.values():
+        document = Document.of(f"w1 {odd} food", PatternWords())
+        function = po.wrap(model, data=[document.text])
+        result, bits = function.subsets(document), masks(document.n_words)
+        assert not isinstance(result, Reason), result.reason
+        values = function.texts_value(document.texts(bits))
+        assert_means(result, values, bits, atol=1e-12)
 
 
 # ---- trees on words
-
-
-KINDS = ["good", "bad", "food", "service", "place", "nice", "slow", "great"]
-
-
-def tree_corpus(n=150, seed=0):
-    """Documents in both cases, with labels that words interact in."""
-    rng = np.random.default_rng(seed)
-    samples = [rng.choice(KINDS, rng.integers(3, 12)) for _ in range(n)]
-    texts = [
-        " ".join(w.title() if rng.random() < 0.3 else w for w in words)
-        for words in samples
-    ]
-    count = np.array([[list(words).count(w) for w in KINDS] for words in samples])
-    score = count[:, 0] - 1.5 * (count[:, 1] > 1) * (count[:, 2] > 0) + count[:, 6]
-    return texts, (score + rng.normal(size=n) > 0.5).astype(int)
-
-
-NOTES, LABELS = tree_corpus()
-PLAIN = "good food, bad food and bad bad service: slow place!"
-CASES = "Good good food, Food food; BAD bad bad slow"
-
-
-def checked(model, output, text, index=1, atol=1e-10, kind=Conjunctions):
-    """What is read at a document, seen to have the values of the model."""
-    model.fit(NOTES, LABELS)
-    structure = read_text_model(model, output, index)
-    assert not isinstance(structure, Reason), structure.reason
-    document = Document.of(text, PatternWords())
-    result = structure.at(document)
-    assert isinstance(result, kind), result
-    bits = masks(document.n_words)
-    values = said(model, output, document.texts(bits))
-    assert np.ptp(values) > 0.0
-    assert_means(result, values, bits, atol=atol)
 
 
 CLASSES = RandomForestClassifier(20, random_state=0)
@@ -455,27 +379,24 @@ OF_TREES = [
     ([TfidfVectorizer(norm=None, dtype=np.float32), CLASSES], "probability"),
     ([CountVectorizer(), TfidfTransformer(norm=None), CLASSES], "probability"),
     ([HashingVectorizer(n_features=4, norm=None), CLASSES], "probability"),
-    ([CountVectorizer(stop_words=["good"]), GradientBoostingClassifier()], "log_odds"),
+    ([CountVectorizer(stop_words=["w1"]), GradientBoostingClassifier()], "log_odds"),
     ([CountVectorizer(), SelectKBest(f_classif, k=5), AdaBoostClassifier()], "margin"),
     ([TfidfVectorizer(norm=None), MaxAbsScaler(), CLASSES], "probability"),
     ([CountVectorizer(), DENSE, HIST], "value"),
-    ([CountVectorizer(analyzer="char_wb", ngram_range=(4, 4)), CLASSES], "probability"),
+    ([CountVectorizer(analyzer="char_wb", ngram_range=(3, 3)), CLASSES], "probability"),
 ]
 
 
-@pytest.mark.parametrize("text", [PLAIN, CASES])
 @pytest.mark.parametrize(("steps", "output"), OF_TREES, ids=lambda part: short(part[0]))
-def test_trees_behind_vectorisers(steps, output, text):
-    if getattr(steps[0], "analyzer", "word") != "word":
-        text = text.translate(str.maketrans("", "", ",;:!"))
-    index = None if output == "value" else 1
-    checked(make_pipeline(*steps), output, text, index)
+def test_trees_behind_vectorisers(steps, output):
+    y = NUMBERS if output == "value" else TWO
+    check(make_pipeline(*steps), y, output, kind=Conjunctions)
 
 
 BOOSTERS = {
-    "lightgbm": lambda: booster("lightgbm", n_estimators=15, min_child_samples=5),
-    "xgboost": lambda: booster("xgboost", n_estimators=15, max_depth=4),
-    "catboost": lambda: booster("catboost", n_estimators=15),
+    "lightgbm": {"n_estimators": 15, "min_child_samples": 5},
+    "xgboost": {"n_estimators": 15, "max_depth": 4},
+    "catboost": {"n_estimators": 15},
 }
 
 
@@ -484,22 +405,23 @@ BOOSTERS = {
 @pytest.mark.parametrize("binary", [False, True])
 def test_boosters(name, dense, binary):
     vectoriser = CountVectorizer(binary=binary, dtype=np.float32)
-    steps = (vectoriser, DENSE if dense else "passthrough", BOOSTERS[name]())
+    model = booster(name, **BOOSTERS[name])
+    model = make_pipeline(vectoriser, DENSE if dense else "passthrough", model)
     atol = 1e-10 if name == "lightgbm" else 2e-6  # the others add in float32
-    checked(make_pipeline(*steps), "value", CASES, None, atol)
+    check(model, NUMBERS, "value", kind=Conjunctions, atol=atol)
 
 
 def test_signs_that_cancel_are_no_missing_words_to_xgboost():
     vectoriser = HashingVectorizer(n_features=3, norm=None, dtype=np.float32)
-    model = make_pipeline(vectoriser, BOOSTERS["xgboost"]()).fit(NOTES, LABELS)
-    assert "signs cancel" in read_text_model(model, "value", None).reason
+    model = make_pipeline(vectoriser, booster("xgboost", **BOOSTERS["xgboost"]))
+    assert "signs cancel" in read(model, NUMBERS, "value")[0].reason
     vectoriser.set_params(alternate_sign=False)
-    checked(model, "value", PLAIN, None, 2e-6)
+    check(model, NUMBERS, "value", kind=Conjunctions, atol=2e-6)
 
 
 def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
-    texts = [t.lower() for t in NOTES]
-    y = np.array([("good" in t) + 3.0 * (t.count("bad") > 0) for t in texts])
+    texts = ["good", "bad", "good bad", "neither"]
+    y = np.array([("good" in t) + 3.0 * ("bad" in t) for t in texts])
     model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())
     structure = read_text_model(model.fit(texts, y), "value", None)
     text = "good Good gOod goOd gooD bad Bad bAd baD"
@@ -511,13 +433,12 @@ def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
 
 def test_ways_in_small_parts_are_the_same(monkeypatch):
     monkeypatch.setattr(text_models, "_AT_ONCE", 5)
-    checked(make_pipeline(CountVectorizer(), CLASSES), "probability", CASES)
+    check(counts(CLASSES), TWO, "probability", kind=Conjunctions)
 
 
 def test_members_that_see_absent_words_otherwise():
     # for XGBoost what a sparse table does not hold is missing, for forests it is 0
-    pytest.importorskip("xgboost")
-    boosted = BOOSTERS["xgboost"]()
+    boosted = booster("xgboost", **BOOSTERS["xgboost"])
     members = [("one", boosted), ("two", ExtraTreesRegressor(3, random_state=0))]
     for last in (
         VotingRegressor(members),
@@ -525,7 +446,7 @@ def test_members_that_see_absent_words_otherwise():
         TransformedTargetRegressor(boosted, transformer=StandardScaler()),
     ):
         model = make_pipeline(CountVectorizer(dtype=np.float32), last)
-        checked(model, "value", CASES, None, 2e-6, kind=object)
+        check(model, NUMBERS, "value", kind=object, atol=2e-6)
 
 
 # ---- what vectorisers make of words, against scikit-learn's own transform

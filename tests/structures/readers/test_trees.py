@@ -78,7 +78,6 @@ from tree_cases import (
 )
 
 
-FEW = {"n_estimators": 8, "random_state": 0}
 INCREASING = [1, 0, 0, 0, 0, 0]
 FOREST = RandomForestRegressor(4, random_state=0)
 BOOSTING = GradientBoostingRegressor(n_estimators=5, random_state=0)
@@ -165,7 +164,7 @@ def test_regressors(model, data):
 
 def test_models_of_several_outputs():
     outputs = np.column_stack([Y, -(Y**2)])
-    for model in (RandomForestRegressor(**FEW), MultiOutputRegressor(BOOSTING)):
+    for model in (few(RandomForestRegressor), MultiOutputRegressor(BOOSTING)):
         model.fit(X, outputs)
         for index in (0, 1):
             agrees(boxes_of(model, index=index), model.predict(X)[:, index])
