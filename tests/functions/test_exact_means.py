@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_functions import BoxFunction
-from column_oracle import contrast_at, law_at
+from column_oracle import enumerated
+from orders import all_orders
 from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -341,22 +342,6 @@ FITTED = {
 each_model = pytest.mark.parametrize("name", MODELS)
 
 
-def enumerated(function, law, point):
-    """E f(V) and all contrasts at an encoded row, by every row that the law knows."""
-    D = len(point)
-    laws = [law_at(law.columns[j], point[j]) for j in range(D)]
-    contrasts = [contrast_at(law.columns[j], point[j]) for j in range(D)]
-
-    def total(measures):
-        grid = np.array(list(itertools.product(*(m.values for m in measures))))
-        products = itertools.product(*(m.masses for m in measures))
-        weights = list(map(math.prod, products))
-        return float(np.array(weights) @ function.value(function.schema.decode(grid)))
-
-    slopes = [total([*laws[:j], contrasts[j], *laws[j + 1 :]]) for j in range(D)]
-    return total(laws), slopes
-
-
 @pytest.mark.sampled(2)
 @each_model
 @pytest.mark.parametrize("table", [MIXED, HOLES], ids=["whole", "with holes"])
@@ -373,7 +358,7 @@ def test_means_and_slopes_are_those_of_enumeration(name, table):
     assert smooth.gradient_method.startswith("exact (products), data law of 40 rows")
     means = smooth.value(table.iloc[some])
     for n, mean in zip(some, means, strict=True):
-        expected, wanted = enumerated(function, law, points[n])
+        expected, wanted = enumerated(function.value_at, law, points[n])
         size = max(abs(expected), np.abs(wanted).max())
         assert abs(mean - expected) <= 1e-12 * size
         np.testing.assert_allclose(
@@ -386,22 +371,9 @@ def test_means_and_slopes_are_those_of_enumeration(name, table):
 @pytest.mark.parametrize("table", [MIXED, HOLES], ids=["whole", "with holes"])
 def test_shapley_values_are_those_of_all_subsets(name, table):
     function = po.wrap(FITTED[name], data=table)
-    structure = function.products
     points, _ = function.schema.encode(table)
-    rows, background = points[[0, 3, 7]], points[5:17]
-    exact = ProductShapley(structure, background).values(rows)
-    D, wanted = rows.shape[1], np.zeros(rows.shape)
-    for n, row in enumerate(rows):
-        value = {}
-        for bits in itertools.product([False, True], repeat=D):
-            mixed = np.where(bits, row, background)
-            value[bits] = function.value(function.schema.decode(mixed)).mean()
-        for bits, j in itertools.product(value, range(D)):
-            if not bits[j]:
-                size = sum(bits)
-                share = math.factorial(size) * math.factorial(D - size - 1)
-                more = value[(*bits[:j], True, *bits[j + 1 :])] - value[bits]
-                wanted[n, j] += share / math.factorial(D) * more
+    exact = ProductShapley(function.products, points[5:17]).values(points[[0, 3, 7]])
+    wanted = all_orders(function, table.iloc[[0, 3, 7]], table.iloc[5:17])
     np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
 
 

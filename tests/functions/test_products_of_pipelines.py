@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from model_answers import is_read
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -41,7 +42,6 @@ from tree_cases import CLASSES, X, Y, table, table_response
 
 import propopt as po
 from propopt.base.text import Reason
-from propopt.structures.products.sums import SumOfProducts
 
 
 TABLE = table()
@@ -74,17 +74,6 @@ def fitted(model, data, target):
 def wrapped(model, data, target, **settings):
     schema = data if isinstance(data, pd.DataFrame) else None
     return po.wrap(fitted(model, data, target), data=schema, **settings)
-
-
-def is_read(function, data, tolerance=1e-12):
-    """Its sum of products is its value, to rounding."""
-    read = function.products
-    assert isinstance(read, SumOfProducts), read.reason
-    points, _ = function.read(data)
-    values = function.value(data)
-    errors = np.abs(read.value(points) - values) / np.maximum(1.0, np.abs(values))
-    assert errors.max() <= tolerance
-    return read
 
 
 PIPELINES = [

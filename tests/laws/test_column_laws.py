@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from itertools import product
-
 import golden_table as golden
 import numpy as np
 import pytest
-from column_oracle import contrast_at, law_at
+from column_oracle import contrast_at, enumerated, law_at
 from family_catalogue import FAMILIES, is_closed, is_of
 from random_trees import boxes_of_trees, random_tree, some_rows
 
@@ -139,21 +136,6 @@ LAW = DataLaw(REFERENCE)
 
 def contrasts(boxes, rows, law=LAW):
     return Means(boxes, law).of(rows)
-
-
-def enumerated(function, law, row):
-    """Mean and contrasts by all combinations of values, none of them left out."""
-    own = [law_at(column, x) for column, x in zip(law.columns, row, strict=True)]
-    points = np.array(list(product(*(measure.values for measure in own))))
-    masses = [math.prod(some) for some in product(*(measure.masses for measure in own))]
-    totals = [np.asarray(masses) @ function(points)]
-    for j, column in enumerate(law.columns):
-        changed = [*own]
-        changed[j] = contrast_at(column, row[j])
-        points = np.array(list(product(*(measure.values for measure in changed))))
-        masses = [math.prod(some) for some in product(*(m.masses for m in changed))]
-        totals.append(np.asarray(masses) @ function(points))
-    return totals[0], np.array(totals[1:])
 
 
 def test_contrasts_are_those_of_all_combinations_of_values():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from itertools import product
 
 import numpy as np
 import pytest
+from orders import all_orders
 from subset_oracle import assert_means, masks
 
+import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets import sets, sums
@@ -201,24 +201,13 @@ def random_trees(d: int, n_leaves: int, seed: int) -> Conjunctions:
     return Conjunctions.of(rng.normal(size=n_leaves).tolist(), present, absent, d, 0.7)
 
 
-def by_all_sets(f: Conjunctions) -> np.ndarray:
-    """Σ_S |S|! (d − |S| − 1)! / d! (f(S ∪ j) − f(S)), term by term."""
-    d, phi = f.n_words, np.zeros(f.n_words)
-    for bits in itertools.product([0, 1], repeat=d):
-        z, m = np.array(bits), sum(bits)
-        for j in np.flatnonzero(z == 0):
-            more = z.copy()
-            more[j] = 1
-            gain = np.diff(f.value(np.array([z, more])))[0]
-            phi[j] += gain * math.factorial(m) * math.factorial(d - m - 1)
-    return phi / math.factorial(d)
-
-
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 9])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_values_are_those_of_all_sets(d, seed):
     f = random_trees(d, 12, seed)
-    np.testing.assert_allclose(word_shapley(f), by_all_sets(f), atol=1e-12)
+    function = po.wrap(lambda bits: f.value(bits > 0.5))
+    expected = all_orders(function, np.ones((1, d)), np.zeros((1, d)))[0]
+    np.testing.assert_allclose(word_shapley(f), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [2, 29, 300, 2000])

@@ -6,6 +6,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from model_answers import of_class
 from quiet_boosters import booster
 from sklearn.base import clone
 from sklearn.compose import (
@@ -173,19 +174,6 @@ def test_models_of_several_outputs():
 # ---- classifiers: what is a sum of trees of each output, of two classes and of three
 
 
-def own(model, output, target, data):
-    """What the model itself says of a class."""
-    if output == "margin":
-        margin = model.decision_function(data)
-        return margin[:, target] if margin.ndim == 2 else (2 * target - 1) * margin
-    p = model.predict_proba(data)
-    return (
-        p[:, target]
-        if output == "probability"
-        else np.log(p[:, target]) - np.log(p.sum(axis=1) - p[:, target])
-    )
-
-
 def held(model, y, read, data=X, weights=None):
     """Outputs are what the model says, to a rounding of each; the others have none."""
     settings = {} if weights is None else {"sample_weight": weights}
@@ -194,7 +182,7 @@ def held(model, y, read, data=X, weights=None):
         for target in range(len(np.unique(y))):
             boxes = boxes_of(model, output, target, data)
             if output in read:
-                truth = own(model, output, target, data)
+                truth = of_class(model, output, target, data)
                 agrees(boxes, truth, data, read[output])
             else:
                 assert boxes is None
@@ -249,7 +237,7 @@ def test_margins_of_histograms_with_gaps_and_weights():
 
 def test_log_odds_of_exponential_loss_are_twice_the_margin():
     model = few(GradientBoostingClassifier, loss="exponential").fit(X, CLASSES)
-    truth = own(model, "log_odds", 1, X)
+    truth = of_class(model, "log_odds", 1, X)
     agrees(boxes_of(model, "log_odds", 1), truth, tolerance=1e-13)
     np.testing.assert_allclose(truth, 2.0 * model.decision_function(X), rtol=1e-9)
 
