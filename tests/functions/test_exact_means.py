@@ -131,25 +131,6 @@ def test_the_gaussian_law_is_exact_for_boxes():
     assert smooth.gradient_method == "exact (boxes), gaussian law, scale=0.5"
 
 
-@pytest.fixture
-def mixed():
-    """A table with a category and missing numbers, and a function of it."""
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame(
-        {
-            "size": rng.normal(size=60).round(1),
-            "colour": rng.choice(["red", "blue", "green"], 60),
-            "age": rng.normal(size=60).round(1),
-        }
-    )
-    table.loc[::7, "age"] = np.nan
-    schema = po.TableSchema.of(table)
-    codes = len(schema.columns[1].frequencies)
-    trees = tuple(random_tree(rng, 3, 4, coded=(1,), n_codes=codes) for _ in range(4))
-    boxes = boxes_of_trees(trees, n_columns=3, n_codes=(None, codes, None))
-    return BoxFunction(trees, boxes, schema), BoxFunction(trees, None, schema), table
-
-
 def test_what_a_reader_has_to_know_is_noted():
     table = pd.DataFrame(X, columns=list("abcd"))
     table["b"] = 2.0

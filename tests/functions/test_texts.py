@@ -458,20 +458,16 @@ def test_the_margin_of_a_boosted_classifier():
 def test_torch_modules_of_texts():
     torch = pytest.importorskip("torch")
 
-    class Counts(torch.nn.Module):
+    class Counts(torch.nn.Sequential):
         """Scores of two classes from numbers of letters."""
-
-        def __init__(self):
-            super().__init__()
-            torch.manual_seed(0)
-            self.layer, self.drop = torch.nn.Linear(2, 2), torch.nn.Dropout(0.5)
 
         def forward(self, texts):
             assert isinstance(texts, list)
             rows = [[len(t), t.count("o")] for t in texts]
-            return self.layer(self.drop(torch.tensor(rows, dtype=torch.float32)))
+            return super().forward(torch.tensor(rows, dtype=torch.float32))
 
-    module = Counts()
+    torch.manual_seed(0)
+    module = Counts(torch.nn.Dropout(0.5), torch.nn.Linear(2, 2))
     f = po.wrap(module, 1, "probability", data=TEXTS)
     module.train()
     values = f.value(TEXTS)
