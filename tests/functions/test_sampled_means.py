@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from quiet_boosters import booster
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 
 import propopt as po
@@ -165,10 +166,8 @@ def test_categories_and_missing_numbers_have_effects(mixed):
 
 
 def boosted():
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(
-        n_estimators=30, num_leaves=8, min_child_samples=5, verbose=-1
-    )
+    settings = {"n_estimators": 30, "num_leaves": 8, "min_child_samples": 5}
+    model = booster("lightgbm", "Classifier", **settings)
     return po.wrap(model.fit(X, Y > 0.5), output="probability")
 
 
@@ -194,6 +193,10 @@ def test_slopes_of_many_columns_need_draws():
     np.testing.assert_allclose(enough.gradient(wide[:2]), 1.0, rtol=1e-6)
 
 
+def growing():
+    return sampled(100).growing(ROWS)
+
+
 JUMPS = po.wrap(lambda P: np.where(P[:, 0] * P[:, 3] > 1.0, np.inf, P[:, 0]))
 REFUSED = [
     (lambda: sampled(55), "n_samples: expected a multiple of 10"),
@@ -202,17 +205,11 @@ REFUSED = [
     (lambda: sampled(10**12).estimate(ROWS), "GiB"),
     (lambda: sampled(500, JUMPS).gradient(X), r"at drawn points: .*not finite"),
     *(
-        (
-            lambda n=n: sampled(100).growing(ROWS).extended(n),
-            r"n_draws: expected a multiple of 10",
-        )
+        (lambda n=n: growing().extended(n), "n_draws: expected a multiple of 10")
         for n in (99, 105, 50)
     ),
-    (lambda: sampled(100).growing(ROWS).until(0.0), "precision"),
-    (
-        lambda: sampled(100).growing(ROWS).until(0.1, max_evaluations=0),
-        "max_evaluations",
-    ),
+    (lambda: growing().until(0.0), "precision"),
+    (lambda: growing().until(0.1, max_evaluations=0), "max_evaluations"),
 ]
 
 

@@ -207,11 +207,12 @@ def test_odd_texts(oddity):
         np.testing.assert_allclose(f.gradient([text]), expected, rtol=0, atol=1e-15)
 
 
-def test_five_thousand_words():
-    f = po.wrap(lambda texts: ["good" in t for t in texts], data=[MANY_WORDS + " good"])
-    effects = f.gradient([MANY_WORDS + " good"])
-    assert effects.shape == (1, 5_001)
-    assert np.flatnonzero(effects).tolist() == [5_000]
+def test_a_thousand_words():
+    text = " ".join([*MANY_WORDS.split()[:1000], "good"])
+    effects = po.wrap(lambda texts: ["good" in t for t in texts], data=[text])
+    effects = effects.gradient([text])
+    assert effects.shape == (1, 1_001)
+    assert np.flatnonzero(effects).tolist() == [1_000]
 
 
 # ---- rows that are no document
@@ -343,32 +344,30 @@ def test_settings_of_the_vectoriser():
     assert "the" in english.stop_words
 
 
-@pytest.mark.parametrize(
-    ("model", "reason"),
-    [
+CASED = pipeline(CountVectorizer(lowercase=False))
+NOT_KNOWN = [
+    (CountVectorizer(analyzer="char"), "counts characters, or in a way"),
+    (CountVectorizer(analyzer=str.split), "counts characters, or in a way"),
+    (
+        CountVectorizer(tokenizer=str.split, token_pattern=None),
+        "a tokenizer of its own",
+    ),
+    (CountVectorizer(preprocessor=str.upper), "a preprocessor of its own"),
+    (CountVectorizer(strip_accents=str.upper), "strips accents in a way"),
+    (Own(), "Own may find words by another rule"),
+]
+
+
+def test_models_whose_words_are_not_known():
+    vote = VotingClassifier([("a", pipeline()), ("b", CASED)]).fit(TEXTS, SIX)
+    for model, reason in (
         (len, "begins with no vectoriser"),
-        (pipeline(CountVectorizer(analyzer="char")), "counts characters, or in a way"),
-        (pipeline(CountVectorizer(analyzer=str.split)), "counts characters, or in a w"),
-        (
-            pipeline(CountVectorizer(tokenizer=str.split, token_pattern=None)),
-            "a tokenizer of its own",
-        ),
-        (pipeline(CountVectorizer(preprocessor=str.upper)), "a preprocessor of its ow"),
-        (pipeline(CountVectorizer(strip_accents=str.upper)), "strips accents in a way"),
-        (pipeline(Own()), "Own may find words by another rule"),
-        (
-            VotingClassifier(
-                [("a", pipeline()), ("b", pipeline(CountVectorizer(lowercase=False)))]
-            ),
-            "vectorisers that see other words",
-        ),
-    ],
-)
-def test_models_whose_words_are_not_known(model, reason):
-    fitted = model if model is len else model.fit(TEXTS, SIX)
-    rule = word_rule_of(fitted)
-    assert isinstance(rule, Reason)
-    assert reason in rule.reason
+        (vote, "vectorisers that see other words"),
+        *((pipeline(first).fit(TEXTS, SIX), reason) for first, reason in NOT_KNOWN),
+    ):
+        rule = word_rule_of(model)
+        assert isinstance(rule, Reason)
+        assert reason in rule.reason
 
 
 def test_models_that_see_more_than_words_or_none():

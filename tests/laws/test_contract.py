@@ -261,7 +261,7 @@ def test_a_thousand_columns_take_no_more_memory_than_blocks_of_rows_may(
 
     What is made once besides is a few tables of the size of the rows.
     """
-    D, U, N = 1000, 10_000, 64
+    D, U, N = 1000, 4_000, 64
     rng = np.random.default_rng(0)
     X, column = rng.normal(size=(N, D)), np.tile(np.arange(D), U // D)
     bumps = Bumps(column, rng.normal(size=U), np.full(U, 2.0))
