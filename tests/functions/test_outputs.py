@@ -20,6 +20,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
 )
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -295,9 +296,8 @@ def test_what_is_explained_goes_with_every_explanation(tmp_path):
 
 
 def test_words_of_documents_say_what_they_change():
-    texts = pytest.importorskip("sklearn.feature_extraction.text")
     documents = ["a good day", "a bad day", "good food", "bad food"] * 3
-    model = make_pipeline(texts.CountVectorizer(), LogisticRegression())
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
     model.fit(documents, ["pos", "neg"] * 6)
     best = po.explain(model, documents, output="log_odds", outcome="mood")
     assert best.quantity.in_words() == "log-odds of mood = pos"

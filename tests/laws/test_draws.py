@@ -46,7 +46,6 @@ def mixed_forest(n_codes=3, n_rows=80):
     reference = Reference.of_points(table)
     codes = (None, None, n_codes, None, None)
     law = DataLaw(replace(reference, n_codes=codes))
-    codes = (None, None, n_codes, None, None)
     trees = [random_tree(rng, 5, 4, coded=(2,), n_codes=n_codes) for _ in range(8)]
     return law, boxes_of_trees(trees, 0.5, n_columns=5, n_codes=codes), table[:12]
 
