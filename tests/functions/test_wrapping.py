@@ -147,6 +147,20 @@ REFUSED = [
             OneVsRestClassifier(linear_model.LogisticRegression()),
         )
     ),
+    *(
+        (
+            model.fit(UNIT),
+            settings,
+            r"number of a cluster, .* wrap\(lambda X: model\.tr",
+        )
+        for model in (
+            Birch(n_clusters=2),
+            make_pipeline(StandardScaler(), KMeans(2, n_init=1, random_state=0)),
+            GridSearchCV(KMeans(n_init=1), {"n_clusters": [2, 3]}, cv=2),
+        )
+        for settings in ({}, {"data": pd.DataFrame(UNIT), "output": "value"})
+    ),
+    (MeanShift().fit(UNIT), {}, "returns one, such as the distance"),
 ]
 
 
@@ -154,26 +168,6 @@ REFUSED = [
 def test_requests_that_cannot_be_met_are_refused_at_once(model, settings, message):
     with pytest.raises(InvalidInput, match=message):
         wrap(model, **settings)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        Birch(n_clusters=2),
-        make_pipeline(StandardScaler(), KMeans(2, n_init=1, random_state=0)),
-        GridSearchCV(KMeans(n_init=1), {"n_clusters": [2, 3]}, cv=2),
-    ],
-    ids=["alone", "pipeline", "search"],
-)
-def test_the_number_of_a_cluster_is_refused_with_what_would_do(model):
-    model.fit(UNIT)
-    with pytest.raises(InvalidInput, match=r"number of a cluster, .* wrap") as caught:
-        wrap(model)
-    assert "wrap(lambda X: model.transform(X)[:, k])" in str(caught.value)
-    with pytest.raises(InvalidInput, match="number of a cluster"):
-        wrap(model, data=pd.DataFrame(UNIT), output="value")
-    with pytest.raises(InvalidInput, match="returns one, such as the distance"):
-        wrap(MeanShift().fit(UNIT))
 
 
 # ---- refused when they answer
