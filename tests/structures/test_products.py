@@ -24,7 +24,7 @@ from propopt.structures.products.normals import (
     mean_of_interval,
     share,
 )
-from propopt.structures.products.seen import Line, Listed, by_table, constant
+from propopt.structures.products.seen import Line, by_table
 from propopt.structures.products.sums import SumOfProducts
 
 
@@ -188,59 +188,15 @@ def test_curves_that_cannot_be_integrated_are_refused():
 # ---- functions of what a model sees are the same functions of the table
 
 
-RNG = np.random.default_rng(0)
-M = 5
-COLORS = Listed(1, np.arange(3.0), np.array([0.0, 1.0, 0.5]))
-SIZES = Listed(1, np.arange(3.0), np.array([2.0, -1.0, 0.0]))
-SEEN = [
-    Line(0, 2.0, 0.3, missing=0.7),
-    COLORS,
-    SIZES,
-    Line(2, -0.5, 1.0),
-    Listed(3, np.array([1.0, 4.0]), np.array([1.0, 0.0]), 0.25, 2.0),
-]
-
-
-def machine(seed=0, n_products=7):
-    """Products of bumps, powers and exponentials of five columns."""
-    rng = np.random.default_rng(seed)
-    families = [
-        Bumps(np.arange(M), rng.normal(size=M), rng.random(M) + 0.5),
-        Powers(np.arange(M), np.array([1, 2, 3, 2, 1]), rng.normal(size=M)),
-        Exponentials(np.arange(M), rng.normal(size=M), rng.normal(size=M)),
-    ]
-    kinds = rng.integers(0, 3, (n_products, M))
-    paths = np.where(rng.random((n_products, M)) < 0.7, kinds * M + np.arange(M), -1)
-    paths = -np.sort(-paths, axis=1)
-    values = rng.normal(size=n_products)
-    return SumOfProducts(0.5, values, paths, tuple(families), M)
-
-
-def rows(n=40):
-    table = np.column_stack(
-        [
-            RNG.normal(size=n),
-            RNG.integers(0, 3, n),
-            RNG.normal(size=n),
-            RNG.choice([1.0, 4.0, 2.5, np.nan], n),
-        ]
-    )
-    table[::5, 0] = np.nan
-    return table
-
-
-def as_seen(table, seen):
-    columns = []
-    for each in seen:
-        x = table[:, each.column]
-        if isinstance(each, Line):
-            label = each.slope * (x - each.center)
-        else:
-            label = np.full(len(x), each.other)
-            for key, value in zip(each.keys, each.seen, strict=True):
-                label[x == key] = value
-        columns.append(np.where(np.isnan(x), each.missing, label))
-    return np.column_stack(columns)
+@pytest.mark.parametrize("family", [Bumps, Powers, Exponentials])
+def test_factors_of_a_line_are_factors_of_its_column(family):
+    """g(s (x − c)), and the value of what is missing."""
+    factor = family(np.zeros(1, np.intp), np.array([3]), np.array([0.7]))
+    function = SumOfProducts.additive(0.5, np.ones(1), factor, 1)
+    pulled = by_table(function, [Line(0, -2.0, 0.3, missing=0.9)], n_columns=1)
+    x = np.array([[-1.0], [0.4], [np.nan]])
+    expected = function.value(np.where(np.isnan(x), 0.9, -2.0 * (x - 0.3)))
+    np.testing.assert_allclose(pulled.value(x), expected, rtol=1e-12)
 
 
 def test_joint_factors_have_the_means_of_both():
@@ -252,31 +208,3 @@ def test_joint_factors_have_the_means_of_both():
     (family,) = pulled.factors
     mean = family.under(Normals.of(0.5, 2.0, -np.inf, np.inf))[0, 0]
     assert mean == pytest.approx(3.0 * (0.25 + 4.0 - 0.5), rel=1e-12)
-
-
-CONSTANT = [Line(0), Line(1), constant(2, 0.4, missing=-1.0), Line(3), Line(4)]
-ONE_COLUMN = [
-    Line(0, 1.5, 0.2, missing=0.3),
-    Line(0, -1.0, 1.0, missing=2.0),
-    constant(0, 0.5, missing=-1.0),
-    Line(1),
-    Line(1, 2.0),
-]
-
-
-@pytest.mark.parametrize(
-    ("seen", "n_columns"), [(SEEN, 4), (CONSTANT, 5), (ONE_COLUMN, 2)]
-)
-def test_values_are_those_of_what_is_seen_with_one_factor_a_column(seen, n_columns):
-    table = rows() if seen is SEEN else RNG.normal(size=(40, n_columns))
-    table[::4, 2 if seen is CONSTANT else 0] = np.nan
-    for seed in range(5):
-        function = machine(seed)
-        pulled = by_table(function, seen, n_columns=n_columns)
-        expected = function.value(as_seen(table, seen))
-        np.testing.assert_allclose(
-            pulled.value(table), expected, rtol=1e-12, atol=1e-12
-        )
-        assert pulled.n_columns == n_columns
-        for path in np.append(pulled.column, -1)[pulled.paths]:
-            assert len(set(path[path >= 0])) == (path >= 0).sum()
