@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
@@ -80,8 +80,10 @@ def check_model(model: Any) -> None:
         return
     _check_fitted(model, f"model: {name_of(model)}")
     for step in working_steps(model)[:-1]:
-        # a vectoriser that was given its words needs no fit
-        told = type(step) is CountVectorizer and step.vocabulary is not None
+        # a vectoriser that was given its words, or keeps none, needs no fit
+        told = type(step) is HashingVectorizer or (
+            type(step) is CountVectorizer and step.vocabulary is not None
+        )
         if type(step).__module__.startswith("sklearn.") and not told:
             _check_fitted(step, f"model: its {name_of(step)}")
 

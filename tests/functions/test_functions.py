@@ -40,7 +40,7 @@ PAPER = [
 @pytest.fixture
 def frame(points):
     index = [f"row {n}" for n in range(len(points))]
-    return pd.DataFrame(points, index=index, columns=["a", "b", "c"])
+    return pd.DataFrame(points.copy(), index=index, columns=["a", "b", "c"])
 
 
 X = np.random.default_rng(2).normal(size=(6, 3))

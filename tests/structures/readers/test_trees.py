@@ -96,11 +96,9 @@ BOTH = pytest.mark.parametrize("data", [X, GAPS], ids=["whole", "gaps"])
 WITH_GAPS = [
     TREE,
     DecisionTreeRegressor(random_state=0),
-    DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
     ExtraTreeRegressor(random_state=0),
     few(RandomForestRegressor),
     few(ExtraTreesRegressor),
-    few(ExtraTreesRegressor, monotonic_cst=INCREASING),
     HistGradientBoostingRegressor(max_iter=10),
     HistGradientBoostingRegressor(max_iter=10, monotonic_cst=INCREASING),
     HistGradientBoostingRegressor(max_iter=200, early_stopping=True, random_state=0),
@@ -109,6 +107,8 @@ WITH_GAPS = [
     BaggingRegressor(TREE, 5, max_features=4, random_state=0),
 ]
 WHOLE = [
+    DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
+    few(ExtraTreesRegressor, monotonic_cst=INCREASING),
     few(GradientBoostingRegressor),
     few(GradientBoostingRegressor, loss="huber"),
     few(GradientBoostingRegressor, init="zero"),
