@@ -49,10 +49,7 @@ FIRST_LOOK: Final = 2.0
 @final
 @dataclass(frozen=True)
 class Cost:
-    """A number of evaluations, and how long they take.
-
-    A call of n rows takes ``overhead`` + n/``rate`` seconds.
-    """
+    """A number of evaluations, and how long they take."""
 
     evaluations: int  # rows that the function is given
     rate: float  # rows per second, as measured, within a call
@@ -66,10 +63,8 @@ class Cost:
 
     def in_words(self) -> str:
         """Both, in one line."""
-        duration = in_time(self.seconds)
-        return (
-            f"{self.evaluations:,} evaluations, about {duration} at the measured speed"
-        )
+        about = f"about {in_time(self.seconds)} at the measured speed"
+        return f"{self.evaluations:,} evaluations, {about}"
 
     def announce(self, label: str, wanted: bool | None = None) -> bool:
         """Say on standard error what work will cost, where it is long."""
@@ -83,12 +78,7 @@ class Cost:
     def announced(
         self, label: str, calls: Calls, wanted: bool | None = None
     ) -> Iterator[None]:
-        """Announce work that is done within, and correct that while it is done.
-
-        What is left is said again where all of it turns out to take more than twice
-        what was said, or less than half; of work that seemed to be short, where it
-        takes longer than 10 s after all.
-        """
+        """Announce work that is done within; say again what is left if it was wrong."""
         said = self.seconds if self.announce(label, wanted) else None
         if wanted is False or (wanted is None and is_silent()):
             yield
@@ -127,11 +117,9 @@ def cost_of(
 ) -> Cost:
     """What so many evaluations of a function cost, by timing calls of two lengths.
 
-    The first call is not timed: what is done once is no part of the speed. Then a few
-    rows are, and where all rows at that speed take long, eight times as many, and so on
-    until a row can be told from a call, or a call is as long as calls will be. Calls
-    below 0.5 s are repeated, and the shortest counts: other work on the machine only
-    makes them longer. All are counted as ``calls.trials``.
+    The first call is not timed. Then a few rows are, and where all rows at that speed
+    take long, eight times as many, and so on until a row can be told from a call, or a
+    call is as long as calls will be. All are counted as ``calls.trials``.
     """
     largest = MODEL_CALLS.rows(8 * max(points.shape[1], 1))
     rows = min(largest, getattr(function, "batch_rows", largest))

@@ -18,9 +18,6 @@ from propopt.tables.columns import DATA_LAW, MOST_ATOMS, Atoms, atoms_of
 from propopt.tables.frames import listed
 
 
-# ---- Central differences of any vectorised function, in batches
-
-
 DEFAULT_STEP = math.cbrt(DOUBLE)
 """Balances the truncation error, ~ step², against the rounding error, ~ ε / step."""
 
@@ -41,8 +38,7 @@ def differences(
     """Central differences by columns that are ``moved``; zero where one is missing.
 
     (f(x + h e_d) − f(x − h e_d)) / 2h with h = ``step`` · max(1, |x_d|), and 2h the
-    distance between the shifted points as they are represented, so that rounding them
-    costs nothing. Both sides are in one call.
+    distance between the shifted points as they are represented.
     """
     gradients = np.zeros(points.size)
     present = np.flatnonzero(moved & ~np.isnan(points))
@@ -111,9 +107,6 @@ def step_for(epsilon: float, name: str) -> float:
     return math.cbrt(max(epsilon, DOUBLE))
 
 
-# ---- What is missing from points: the effect of that on a function, where it has one
-
-
 MISSING_EFFECT = "of a missing number f(x) − Σ_v p_v f(x with v)"
 
 
@@ -123,11 +116,7 @@ def missing_effects(
     values: Values,  # shape (N,)
     observed: Sequence[Atoms | None],  # shape (D,)
 ) -> Attributions:
-    """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere, (N, D).
-
-    The mean is over all values v that were observed in the column, each as often as it
-    was; where none was, the effect is zero.
-    """
+    """f(x) − Σ_v p_v f(x with v) where a number is missing, zero elsewhere, (N, D)."""
     effects = np.zeros(points.shape)
     for j, rows in missing_rows(points):
         known = atoms_of(observed, j)

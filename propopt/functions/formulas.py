@@ -22,9 +22,6 @@ from propopt.structures.readers.kernel_products import quadratic_sum
 from propopt.tables.frames import Labels
 
 
-# ---- Functions that are sums over features, f(x) = Σ_d φ(x_d)
-
-
 class ExactFormula(Function):
     """A function of any number of columns, with its exact gradient."""
 
@@ -58,10 +55,7 @@ class ExactFormula(Function):
 
 
 class Separable(ExactFormula):
-    """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d).
-
-    Subclasses give φ (``_term``) and its derivative (``_slope``), entry by entry.
-    """
+    """A sum over features of one function of one variable, f(x) = Σ_d φ(x_d)."""
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
         """Σ_d φ(x_d) of D columns."""
@@ -124,10 +118,7 @@ class Power(Separable):
 
 @dataclass(frozen=True)
 class Interactions(ExactFormula):
-    """Squares and all products, f(x) = Σ_d x_d² + Σ_{d,d'} x_d x_d'.
-
-    The second sum runs over all ordered pairs, d = d' among them, so it is (Σ_d x_d)².
-    """
+    """Squares and all products, f(x) = Σ_d x_d² + (Σ_d x_d)²."""
 
     def products_in(self, n_columns: int) -> SumOfProducts:
         """Monomials of degree two."""
@@ -326,7 +317,6 @@ class Additive(OfColumns):
 
     @cached_property
     def products(self) -> SumOfProducts:
-        """Its terms, a product each."""
         weights = np.ones(len(self._used))
         return SumOfProducts.additive(self.base, weights, self._curves, len(self.terms))
 
@@ -362,7 +352,6 @@ class Multiplicative(OfColumns):
 
     @cached_property
     def products(self) -> SumOfProducts:
-        """All its terms in one product."""
         paths = np.arange(len(self._used))[None, :]
         scale, n_columns = np.array([self.scale]), len(self.terms)
         return SumOfProducts(0.0, scale, paths, (self._curves,), n_columns)

@@ -28,9 +28,6 @@ from propopt.tables.frames import Labels, as_frame, listed, read_points, text_in
 from propopt.tables.schema import Encoding, TableSchema
 
 
-# ---- What a function under explanation is: values and gradients at points
-
-
 _Told = TypeVar("_Told")
 
 EXACT = "exact"
@@ -240,11 +237,13 @@ class Function(ABC):
 
     def _named(self, values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
         """``values`` (N, D) with the names of X, an array where X is one."""
-        if self.encoding is None or isinstance(X, list | tuple | np.ndarray):
-            return named_like(values, X, labels)
-        if isinstance(X, pd.DataFrame | pd.Series):
-            return self.encoding.frame(values, X.index)
-        return self.encoding.frame(values, pd.RangeIndex(len(values)))
+        if self.encoding is not None and not isinstance(X, list | tuple | np.ndarray):
+            if isinstance(X, pd.DataFrame | pd.Series):
+                return self.encoding.frame(values, X.index)
+            return self.encoding.frame(values, pd.RangeIndex(len(values)))
+        if isinstance(X, pd.DataFrame):
+            return pd.DataFrame(values, index=X.index, columns=X.columns)
+        return values if labels.kind is None else labels.frame(values)
 
     def told(self, points: Points) -> dict[str, Any]:
         """What an explanation of points (N, D) says of them: numbers, and words."""
@@ -528,13 +527,6 @@ class Function(ABC):
             )
 
 
-def named_like(values: Array, X: object, labels: Labels) -> Array | pd.DataFrame:
-    """``values``, with the index and the columns of X where X has names."""
-    if isinstance(X, pd.DataFrame):
-        return pd.DataFrame(values, index=X.index, columns=X.columns)
-    return values if labels.kind is None else labels.frame(values)
-
-
 def read_function(function: object) -> Function:
     """The function, refused if it is a model or a callable that was not wrapped."""
     if not isinstance(function, Function):
@@ -552,22 +544,18 @@ class OfFunction(Function):
 
     @cached_property
     def quantity(self) -> Quantity:
-        """That of the function."""
         return self.function.quantity
 
     @property
     def schema(self) -> TableSchema | None:
-        """That of the function."""
         return self.function.schema
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """Those of the function."""
         return self.function.features
 
     @cached_property
     def calls(self) -> Calls:
-        """Those of the function."""
         return self.function.calls
 
     def _asked_at(self, places: str, labels: Labels) -> Callable[[Points], Values]:
@@ -598,7 +586,6 @@ class OfModel(Function):
 
     @property
     def schema(self) -> TableSchema | None:
-        """The table that it takes, where one was given."""
         return self.table
 
 
@@ -616,11 +603,7 @@ REMEDY: Final = "give wrap the same table for all, po.wrap(model, data=X_train)"
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class SumOfFunctions(Function):
-    """Base + Σ_k weight_k f_k(x), of functions of one and the same table.
-
-    Sums and scalings of functions make it. What is exact of all parts is exact of the
-    sum: gradients, estimates, boxes, products.
-    """
+    """Base + Σ_k weight_k f_k(x), of functions of one table: exact where all are."""
 
     terms: WeightedFunctions  # at least one; each function once
     base: float = 0.0  # what is added to them
@@ -658,17 +641,14 @@ class SumOfFunctions(Function):
 
     @property
     def schema(self) -> TableSchema | None:
-        """That of the first part which has one; others agree with it."""
         return _first(part.schema for part in self.parts)
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """Those of the first part that tells."""
         return _first(part.features for part in self.parts)
 
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:
-        """Those of the first part that was told of a table."""
         return _first(part.observed for part in self.parts)
 
     @property
@@ -678,7 +658,6 @@ class SumOfFunctions(Function):
 
     @property
     def piecewise_constant(self) -> bool:
-        """Whether all parts are."""
         return all(part.piecewise_constant for part in self.parts)
 
     @property
@@ -688,12 +667,10 @@ class SumOfFunctions(Function):
 
     @cached_property
     def boxes(self) -> Boxes | None:
-        """Those of all parts."""
         return self.products if isinstance(self.products, Boxes) else None
 
     @cached_property
     def margin_boxes(self) -> Boxes | None:
-        """Those of all parts."""
         read = [(weight, part.margin_boxes) for weight, part in self.terms]
         scaled = [boxes.scaled(w) for w, boxes in read if boxes is not None]
         if len(scaled) < len(read) or len({part.n_columns for part in scaled}) > 1:
@@ -713,7 +690,6 @@ class SumOfFunctions(Function):
         )
 
     def products_in(self, n_columns: int) -> SumOfProducts | Reason:
-        """Those of all parts."""
         scaled = []
         for weight, part in self.terms:
             read = part.products_in(n_columns)
@@ -725,7 +701,6 @@ class SumOfFunctions(Function):
         return SumOfProducts.sum_of(scaled).plus(self.base)
 
     def effects_at(self, points: Points) -> NDArray[np.bool_] | None:
-        """Where the gradients of parts are."""
         return _either([part.effects_at(points) for part in self.parts])
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:

@@ -32,9 +32,6 @@ from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
-# ---- Smoothed functions: gradients of what has none, such as forests
-
-
 Effects: TypeAlias = tuple[int, slice | NDArray[np.intp], Array]
 """A column, some of the rows, and its effects there over each pair (n, S)."""
 
@@ -299,38 +296,18 @@ class SmoothedFunction(OfFunction):
         pairs = self._pairs(points.shape[1])
         for rows in row_blocks(len(points), self.n_samples, copies=4):
             ahead, behind = pairs.sides(evaluate, points[rows])
-            even = _even(ahead, behind)
-            effects: tuple[Effects, ...] = (
-                *self._effects(evaluate, points[rows], even),
-                *self._missing(evaluate, points[rows], even),
-            )
-            yield rows, PairedValues(pairs, 0.5 * (ahead - behind), effects)
+            effects = self._effects(evaluate, points[rows], _even(ahead, behind), pairs)
+            yield rows, PairedValues(pairs, 0.5 * (ahead - behind), tuple(effects))
 
     def _refuse_missing(self, points: Points, labels: Labels) -> None:
         if self.function.observed is None:
             absent = self.missing_columns(points, labels)
             refuse_missing(points, absent, repr(self))
 
-    def _missing(
-        self, evaluate: Evaluate, points: Points, even: Array
-    ) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
-        """Columns and rows where numbers are missing, and their effects, (n, S)."""
-        pairs = self._pairs(points.shape[1])
-        for j, rows in missing_rows(points):
-            atoms = atoms_of(self.function.observed, j)
-            if len(atoms.values) == 0:
-                yield j, rows, np.zeros((len(rows), self.n_samples))
-                continue
-            rng = np.random.default_rng((self.seed, j))
-            values = rng.choice(atoms.values, self.n_samples, p=atoms.shares)
-            instead = _even(*pairs.sides(evaluate, points[rows], {j: values}))
-            yield j, rows, even[rows] - instead
-
     def _effects(
-        self, evaluate: Evaluate, points: Points, even: Array
-    ) -> Iterator[tuple[int, slice, Array]]:
-        """Each categorical column, all rows, its effects over each pair (n, S)."""
-        pairs = self._pairs(points.shape[1])
+        self, evaluate: Evaluate, points: Points, even: Array, pairs: AntitheticPairs
+    ) -> Iterator[Effects]:
+        """Those of categories, and of numbers where they are missing."""
         columns = () if self.schema is None else self.schema.columns
         for j, column in enumerate(columns):
             if not isinstance(column, Coded):
@@ -344,6 +321,15 @@ class SmoothedFunction(OfFunction):
                 with_code = _even(*pairs.sides(evaluate, changed))
                 effects[others] += share * (even[others] - with_code)
             yield j, slice(None), effects
+        for j, rows in missing_rows(points):
+            atoms = atoms_of(self.function.observed, j)
+            if len(atoms.values) == 0:
+                yield j, rows, np.zeros((len(rows), self.n_samples))
+                continue
+            rng = np.random.default_rng((self.seed, j))
+            values = rng.choice(atoms.values, self.n_samples, p=atoms.shares)
+            instead = _even(*pairs.sides(evaluate, points[rows], {j: values}))
+            yield j, rows, even[rows] - instead
 
     def _exact(self, points: Points, labels: Labels) -> Means | None:
         """Means of what the function is read as, once that is believed."""

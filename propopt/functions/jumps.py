@@ -61,11 +61,7 @@ def as_numbers(answer: object, source: str = "the model") -> Array:
 
 
 def precision_of(answer: object) -> float:
-    """ε of the precision in which numbers were computed.
-
-    It is that of their type; numbers in double precision that single precision holds
-    exactly were computed in that and converted.
-    """
+    """ε of the type of numbers, or single where that holds those of double exactly."""
     array = _plain(answer, "the model")
     if array.dtype.kind != "f":
         return DOUBLE
@@ -92,11 +88,8 @@ def allowed_difference(
 ) -> Values:
     """How far what a model was read as may be from its answers f, (n,).
 
-    tolerance · (max f − min f) + 1024 ε A: of the range of f, so that neither the unit
-    of f nor a constant added to it hides an error, and besides what rounding makes of
-    sums of 1024 terms (Higham 2002, Section 4.2), or 168 in single precision.
-
-    values (n,), terms (n,).
+    tolerance · (max f − min f) + 1024 ε A: of the range of f, and what rounding makes
+    of sums of 1024 terms (Higham 2002, Section 4.2), or 168 in single precision.
     """
     size = np.abs(values) if terms is None else np.maximum(terms, np.abs(values))
     most = MOST_TERMS_SINGLE if epsilon >= SINGLE else MOST_TERMS
@@ -204,11 +197,7 @@ class Segments:
     def between(
         cls, points: Points, numeric: NDArray[np.bool_], rng: np.random.Generator
     ) -> Segments | None:
-        """From rows drawn at random, a quarter of the way to others.
-
-        Only numeric columns of at least three values move, where both rows have one;
-        None if that is nowhere.
-        """
+        """From rows drawn at random, a quarter of the way to others, by numbers."""
         n_rows = len(points)
         if n_rows < 2:
             return None
@@ -242,11 +231,7 @@ class Segments:
 
 
 def jumps_along(evaluate: Along, segments: Segments, name: str) -> Jumps:
-    """The verdict on a function from its values between rows.
-
-    A function is smooth if J ≤ 0.05 with 8 nodes (1152 evaluations), strongly curved if
-    that takes 32 (5376 at most), and jumps otherwise.
-    """
+    """The verdict: smooth if J ≤ 0.05 with 8 nodes, strongly curved if with 32."""
     ends = np.array([0.0, 1.0])
     first = segments.values(evaluate, ends)
     share = _unexplained(first, segments.explained(evaluate, FEW_NODES))

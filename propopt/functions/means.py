@@ -44,8 +44,7 @@ def source_of(structure: SumOfProducts) -> str:
 class Checked:
     """What a function was read as, compared with it at the first rows that are at hand.
 
-    Among them are some of the first rows in which a column is missing that was there
-    before: what a function makes of missing values is its own, and may be an error.
+    Rows in which a column is missing that was there before are compared, too.
     """
 
     function: Function  # f
@@ -67,11 +66,7 @@ class Checked:
         return cls(function, function.products_in(n_columns))
 
     def at(self, points: Points, labels: Labels) -> SumOfProducts | Reason:
-        """What it is, if that is right; compared at up to 1000 of these rows at first.
-
-        Where it is not, a warning names the row of the largest difference, and so does
-        the reason that is returned.
-        """
+        """What it is, if that is right; else a reason, which a warning says, too."""
         rows, known = _not_compared(points, self.known_missing), self.known_missing
         if isinstance(self.read, Reason) or len(rows) == 0:
             return self.read
@@ -139,9 +134,6 @@ def _difference(
     )
 
 
-# ---- Means of sums of products under the data law: nothing is sampled
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactMean(OfFunction):
@@ -166,17 +158,13 @@ class ExactMean(OfFunction):
     @property
     def gradient_method(self) -> str:
         """Exact, and the rows that the law is made of."""
-        return f"{self.source}, data law of {self.law.reference.in_words()}"
-
-    @property
-    def source(self) -> str:
-        """That it is exact, and of what."""
-        return source_of(self.structure)
+        rows = self.law.reference.in_words()
+        return f"{source_of(self.structure)}, data law of {rows}"
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(
             values=self.gradient_at(points, labels),
-            source=self.source,
+            source=source_of(self.structure),
             exact=True,
             labels=labels,
             effects=self.law.has_effects(points),
@@ -201,9 +189,6 @@ class ExactMean(OfFunction):
     @cached_property
     def _means(self) -> Means:
         return Means(self.structure, self.law)
-
-
-# ---- Means of any function under the data law, by draws
 
 
 @final

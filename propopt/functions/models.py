@@ -51,9 +51,6 @@ from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
 
 
-# ---- Functions whose values come from calls of a model, which a first few rows try
-
-
 Said = TypeVar("Said")
 
 
@@ -74,7 +71,6 @@ class CalledModel(OfModel):
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """The columns that the model was fitted on, where it tells."""
         return self.readout.features
 
     def _value(self, points: Points, labels: Labels, /) -> Values:
@@ -150,7 +146,6 @@ class NumericalModel(CalledModel):
 
     @property
     def observed(self) -> tuple[Atoms | None, ...] | None:
-        """Those of the table that was given."""
         return self.atoms if self.table is None else self.table.observed
 
     @property
@@ -169,19 +164,16 @@ class NumericalModel(CalledModel):
 
     @property
     def boxes(self) -> Boxes | None:
-        """Values as a sum of boxes; None if the model is no sum of trees."""
         return None if self.trees is None else self.trees.boxes
 
     @property
     def products(self) -> SumOfProducts | Reason:
-        """Values as a sum of products; the reason where they are none."""
         if self.trees is None:
             return Reason(f"{self.quantity.model} can only be called")
         return self.trees.products
 
     @property
     def margin_boxes(self) -> Boxes | None:
-        """The score that values are made of as a sum of boxes; None if it is none."""
         return None if self.trees is None else self.trees.margin_boxes
 
     @property
@@ -215,10 +207,8 @@ class NumericalModel(CalledModel):
     def _try_near(
         self, points: Points, moved: NDArray[np.bool_], labels: Labels
     ) -> None:
-        """Learn the precision of values where columns that are ``moved`` are moved.
-
-        Of points that are whole numbers the values often are, of any precision.
-        """
+        """Learn the precision of values where columns that are ``moved`` are moved."""
+        # of points that are whole numbers the values often are, of any precision
         if self.trial.epsilon is not None:
             return
         few = points[:TRIAL_ROWS]
@@ -300,9 +290,6 @@ class NumericalModel(CalledModel):
         return np.array(columns, np.intp), np.array(codes), np.array(shares)
 
 
-# ---- Fitted models and plain callables as functions under explanation
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ExactModel(OfModel):
     """A fitted model whose scores and link are known, so its gradient is exact.
@@ -316,12 +303,10 @@ class ExactModel(OfModel):
 
     @property
     def features(self) -> tuple[str, ...] | None:
-        """The columns that the model was fitted on, where it tells."""
         return self.columns.names
 
     @cached_property
     def products(self) -> SumOfProducts | Reason:
-        """Values as a sum of products, where scores and link are one."""
         if self.columns.count is None:
             return Reason("the model does not tell how many columns it takes")
         return network_products(self.network, self.link, self.columns.count)
@@ -357,9 +342,6 @@ class ExactModel(OfModel):
             scores, pullback = self.network.linearized(points[rows])
             gradients[rows] = pullback(self.link.cotangents(scores))
         return gradients
-
-
-# ---- Derivatives without subtraction, from one evaluation at a complex point
 
 
 COMPLEX_STEP: Final = 1e-30
@@ -430,12 +412,9 @@ class ComplexStep(CalledModel):
         return columns[:, read_column(self.index, columns.shape[1])]
 
 
-# ---- A function whose gradient the user knows
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class GivenGradient(CalledModel):
-    """A model, and a callable for its gradient; central differences can check it."""
+    """A model, and a callable for its gradient."""
 
     slopes: Callable[[Any], object]  # the gradient: a table (n, D) to numbers (n, D)
 

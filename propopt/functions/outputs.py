@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
@@ -80,8 +80,10 @@ def check_model(model: Any) -> None:
         return
     _check_fitted(model, f"model: {name_of(model)}")
     for step in working_steps(model)[:-1]:
-        # a vectoriser that was given its words needs no fit
-        told = type(step) is CountVectorizer and step.vocabulary is not None
+        # a vectoriser that was given its words, or keeps none, needs no fit
+        told = type(step) is HashingVectorizer or (
+            type(step) is CountVectorizer and step.vocabulary is not None
+        )
         if type(step).__module__.startswith("sklearn.") and not told:
             _check_fitted(step, f"model: its {name_of(step)}")
 
@@ -370,19 +372,14 @@ class FittedColumns:
 
 
 def _as_kept(got: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    """The columns of X as LightGBM keeps them, if the model has kept them so.
-
-    It writes an underscore for each blank, and refuses two columns of one name.
-    """
+    """The columns of X as LightGBM keeps them, with underscores, if it is its model."""
     kept = tuple(name.replace(" ", "_") for name in got)
     return kept if set(kept) == set(names) else got
 
 
 def check_data(model: Any, columns: Sequence[Hashable], label: str = "data") -> None:
-    """Refuse a ``data`` table that a scikit-learn model was not fitted on.
-
-    Others rename columns, and column transformers pass over those they do not know.
-    """
+    """Refuse a ``data`` table that a scikit-learn model was not fitted on."""
+    # others rename columns, and column transformers pass over those they do not know
     entry = first_step(model)
     ours = type(entry).__module__.startswith("sklearn.")
     if not ours or isinstance(entry, ColumnTransformer):
@@ -435,9 +432,6 @@ def _check_names(got: tuple[str, ...], expected: tuple[str, ...], label: str) ->
         f"or repeated; expected {listed(expected)}, got {listed(got)}; "
         f"{label}[list(model.feature_names_in_)] has them in order"
     )
-
-
-# ---- What is read from a model's own methods: one number per row
 
 
 ALL_ROWS: Final = (
@@ -542,9 +536,6 @@ def _log_odds(probabilities: Array, index: int) -> Values:
     return log_odds
 
 
-# ---- Models that are read as sums of trees
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class ReadTrees:
@@ -578,7 +569,8 @@ class ReadTrees:
         if view is None:
             return Reason(f"{name_of(self.model)} can only be called")
         try:
-            return exact_products(self.model, self._wanted, view)
+            wanted = ModelOutput(self.output, self.index)
+            return exact_products(self.model, wanted, view)
         except UNREADABLE as error:
             # libraries may keep trees in another way in versions to come
             reason = f"cannot be read: {type(error).__name__}: {error}"
@@ -588,10 +580,6 @@ class ReadTrees:
                 stacklevel=1,
             )
             return Reason(f"{name_of(self.model)} {reason}")
-
-    @property
-    def _wanted(self) -> ModelOutput:
-        return ModelOutput(self.output, self.index)
 
     @property
     def _view(self) -> View | None:

@@ -38,9 +38,6 @@ from propopt.tables.schema import TableSchema
 _Said = TypeVar("_Said")
 
 
-# ---- A model of texts at one document: a function of which of its words are kept
-
-
 ABSENT: Final = "absent"
 PRESENT: Final = "present"
 
@@ -48,10 +45,9 @@ PRESENT: Final = "present"
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DocumentFunction(OfFunction):
-    """f of the words of one document that are kept: d columns, each absent or present.
+    """f of the words of one document that are kept: d categories, absent or present.
 
-    Columns are categories, codes 0 and 1, of which the first has the frequency 1: the
-    gradient of a word is f(x) less f of x without it.
+    The first has the frequency 1: the gradient is f(x) less f of x without the word.
     """
 
     function: TextFunction  # f
@@ -62,20 +58,19 @@ class DocumentFunction(OfFunction):
 
     @property
     def n_words(self) -> int:
-        """The number of its distinct words, d."""
         return self.document.n_words
 
     @cached_property
     def schema(self) -> TableSchema:
         """Each word as a category, absent or present."""
+        words, kind = self.document.words, np.dtype(object)
         return TableSchema(
-            pd.Index(self.document.words, dtype=object),
-            tuple(_column(word) for word in self.document.words),
+            pd.Index(words, dtype=object),
+            tuple(Categorical(own, kind, _LEVELS, None, _REFERENCE) for own in words),
         )
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The words."""
         return self.document.words
 
     @property
@@ -123,17 +118,10 @@ def without_each(document: Document, kept: Truths | None = None) -> Iterator[str
         bits[j] = True
 
 
-def _column(word: str) -> Categorical:
-    return Categorical(word, np.dtype(object), _LEVELS, None, _REFERENCE)
-
-
 _LEVELS: Final = pd.Index([ABSENT, PRESENT], dtype=object)
 _REFERENCE: Final = np.array([1.0, 0.0, 0.0])
 """Absent, present, and missing, which no word is."""
 _REFERENCE.setflags(write=False)
-
-
-# ---- A model of texts, which a first few texts try
 
 
 CHARACTER_BYTES = 8

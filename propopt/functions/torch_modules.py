@@ -91,21 +91,20 @@ class TorchModel(OfModel):
         self._try_out(points)
         return values
 
-    def _answers(self, points: Points) -> Values:
-        """Values from one call, without gradients."""
+    def _answers(self, given: Points | list[str]) -> Values:
+        """Values of points, or of texts, from one call, without gradients."""
         import torch
 
         with _evaluating(self.module), torch.no_grad():
-            scores = _numbers(self._scores(self._tensor(points)))
+            if isinstance(given, list):
+                scores = _numbers(_matrix(self.module(given), len(given)))
+            else:
+                scores = _numbers(self._scores(self._tensor(given)))
         return self._link(scores).value(scores)
 
     def __call__(self, texts: list[str], _: Labels) -> Values:
         """Values from one call of a module that takes lists of texts."""
-        import torch
-
-        with _evaluating(self.module), torch.no_grad():
-            scores = _numbers(_matrix(self.module(texts), len(texts)))
-        return self._link(scores).value(scores)
+        return self._answers(texts)
 
     def answers(self, texts: list[str], labels: Labels) -> Answers:
         """The same, with the precision in which the module computed."""

@@ -69,9 +69,6 @@ from propopt.tables.frames import Labels, is_frame, read_points
 from propopt.tables.schema import TableSchema, read_with_schema
 
 
-# ---- From whatever computes numbers to a function under explanation
-
-
 def word_rule_of(model: Any) -> WordRule | Reason:
     """The words that a model sees; the reason where that cannot be told."""
     rules = [_rule_of(vectoriser) for vectoriser in text_vectorisers(model)]
@@ -538,11 +535,7 @@ def wrapped_and_told(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> tuple[Function, KnownTable]:
-    """The function of a model, which knows ``data``, or X if it has names or gaps.
-
-    Documents have words for names. And the table that it was told of. A Function knows
-    what its columns are: ``data`` is a table of reference rows alone.
-    """
+    """The function of a model, and its table: ``data``, or X with names or gaps."""
     if isinstance(model, Function):
         if isinstance(data, TableSchema | TextSchema):
             raise InvalidInput(
@@ -559,7 +552,8 @@ def wrapped_and_told(
                 "file, and [text] is one text"
             )
     known = KnownTable(data)
-    if data is None and (is_documents(X) or is_frame(X, "X") or _has_gaps(X)):
+    gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need what is not missing
+    if data is None and (is_documents(X) or is_frame(X, "X") or gaps):
         known = KnownTable(X, "X")
     return wrapped_by_margin(model, target, output, known, batch_rows, outcome), known
 
@@ -572,10 +566,7 @@ def wrapped_by_margin(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> Function:
-    """The function of a model; of a boosted classifier its margin by default.
-
-    That is a sum of trees, a probability is not.
-    """
+    """The function of a model; of boosted trees by default their sum, the margin."""
     rest = batch_rows, outcome
     function = wrap_told(model, target, output, None, None, None, told, *rest)
     if output != "auto" or not hasattr(model, "predict_proba"):
@@ -594,9 +585,3 @@ def wrapped_by_margin(
     if isinstance(margin, TextFunction) and not margin.is_read:
         return function
     return margin
-
-
-def _has_gaps(X: Any) -> bool:
-    """Whether numbers of an array are missing: effects need those that are not."""
-    is_array = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    return is_array and bool(np.isnan(X).any())

@@ -27,9 +27,6 @@ from propopt.structures.products.sums import Mixing
 from propopt.tables.columns import Atoms, atoms_of
 
 
-# ---- Observed values weighed by how near they are, never by one of them alone
-
-
 LEAST_BESIDE: Final = 0.02
 """The share ρ that stays beside the nearest value; less if nearly all rows have it."""
 
@@ -42,20 +39,11 @@ _FAR: Final = 1e40
 class Tempered(NamedTuple):
     """Weights of m values at n places x, around the value v_k nearest to each."""
 
-    masses: Array
-    """q, but for a factor of each row, (n, m)."""
-
-    totals: Array
-    """Their sums, (n,)."""
-
-    offsets: Array
-    """(v − v_k) / (√2 h₀), (n, m)."""
-
-    widening: Array
-    """h/h₀ ≥ 1, (n,)."""
-
-    nearest: Positions
-    """k, (n,)."""
+    masses: Array  # (n, m): q, but for a factor of each row
+    totals: Array  # (n,): their sums
+    offsets: Array  # (n, m): (v − v_k) / (√2 h₀)
+    widening: Array  # (n,): h/h₀ ≥ 1
+    nearest: Positions  # (n,): k
 
 
 def deviation(values: Array, shares: Array) -> float:
@@ -130,9 +118,8 @@ def of_runs(
 ) -> Mixing:
     """What a law makes of sets of numbers: runs between ends, some with missing.
 
-    Ends are numbers, or positions of values: (U,) and (U,), each set beyond the first
-    and up to the second; whole (2,) are those of all numbers. Tables take places (n,)
-    and ends to law and contrast of what is up to each of these, then of NaN.
+    Tables take places (n,), and ends as numbers or positions of values, to law and
+    contrast of what is up to each of these, then of NaN.
     """
     every = np.unique(np.concatenate([whole, *ends]))
     start, stop = (np.searchsorted(every, end) for end in ends)
@@ -317,11 +304,7 @@ class NumericLaw:
         return law, contrast
 
     def cumulative(self, x: Array, cuts: Positions) -> tuple[Array, Array]:
-        """Law and contrast of the first ``cuts`` values (c,), each of shape (n, c).
-
-        The first cut is 0 and the last m: there the law is 0 and 1, the contrast 0.
-        Where x is missing the law is 0, and the contrast that of no missing values.
-        """
+        """Law and contrast of the first ``cuts`` = 0, ..., m values, (n, c) each."""
         law, contrast = np.zeros((len(x), len(cuts))), np.zeros((len(x), len(cuts)))
         absent = np.isnan(x)
         contrast[absent] = -self._cumulative_shares[cuts]
@@ -388,15 +371,12 @@ class CodedLaw:
         return cls(counts / len(column))
 
     def has_slope(self, x: Array) -> Truths:
-        """Nowhere."""
         return np.zeros(len(x), dtype=bool)
 
     def moments(self, x: Array) -> tuple[Array, Array]:
-        """Codes have no scatter."""
         return x.copy(), np.zeros(len(x))
 
     def quantiles(self, x: Array, uniforms: Array) -> Array:
-        """Draws, all of them x, shape (n, S)."""
         return np.tile(x[:, None], (1, len(uniforms)))
 
     def mixing(self, factors: Factors) -> Mixing:
@@ -415,17 +395,12 @@ class CodedLaw:
 
 
 def _at_codes(law: Array, contrast: Array, x: Array) -> tuple[Array, Array]:
-    """What is known of each code, at codes."""
     codes = x.astype(np.intp)
     return law[:, codes], contrast[:, codes]
 
 
 ColumnLaw: TypeAlias = NumericLaw | CodedLaw
-"""A law on observed values.
-
-As of noise, ``mixing(factors)`` makes ready what takes places to law and contrast of
-factors, and ``told_apart(sets)`` are sets of which those are alike that it holds alike.
-"""
+"""A law on observed values."""
 
 
 # ---- A column of numbers with gaussian noise
@@ -438,10 +413,7 @@ Observed: TypeAlias = tuple[Atoms | None, ...] | None
 @final
 @dataclass(frozen=True, eq=False)
 class NoisyColumn:
-    """V ~ N(x, δ²) of numbers, and the slope of its means by x; V = x if δ = 0.
-
-    A missing number gets no noise, and is held against the observed values.
-    """
+    """V ~ N(x, δ²) of numbers, and the slope of its means by x; V = x if δ = 0."""
 
     scale: float  # δ
     column: int
@@ -479,7 +451,9 @@ class NoisyColumn:
             law[:-1] = x <= ends[:, None]
         else:
             z = (ends[:, None] - x) / self.scale
-            law[:-1], contrast[:-1] = ndtr(z), _density(z) / -self.scale
+            with np.errstate(under="ignore"):
+                density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+            law[:-1], contrast[:-1] = ndtr(z), density / -self.scale
         absent = np.isnan(x)
         law[-1] = absent
         if absent.any():
@@ -496,8 +470,3 @@ class NoisyColumn:
             return None
         atoms = atoms_of(self.observed, self.column)
         return atoms if len(atoms.values) > 0 else None
-
-
-def _density(z: Array) -> Array:
-    with np.errstate(under="ignore"):
-        return np.asarray(np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))

@@ -25,9 +25,6 @@ from propopt.tables.frames import Labels, read_points
 from propopt.tables.schema import TableSchema
 
 
-# ---- The rows that laws are made of
-
-
 MOST_ROWS: Final = 10_000
 """Larger tables are thinned to so many rows."""
 
@@ -119,9 +116,7 @@ class DataLaw:
     attribution_j(x) = Σ_v r_j(v) E f(v, V_−j) with a contrast r_j in each column, see
     :class:`~propopt.laws.column_laws.NumericLaw` and
     :class:`~propopt.laws.column_laws.CodedLaw`. For numbers it is
-    Cov(V_j, f(V)) / Var(V_j), the least squares slope of f on V_j. A function that does
-    not depend on a column gets 0 in it, one that is linear its coefficients, and what a
-    function does between observed values makes no difference.
+    Cov(V_j, f(V)) / Var(V_j), the least squares slope of f on V_j.
     """
 
     reference: Reference  # the rows whose values the law lives on
@@ -145,18 +140,12 @@ class DataLaw:
         )
 
     def has_slopes(self, points: Points) -> Truths:
-        """Where contrasts are slopes over three values or more, (N, D).
-
-        Elsewhere they are differences between a few values, or zero.
-        """
+        """Where contrasts are slopes over three values or more, (N, D)."""
         parts = zip(self.columns, points.T, strict=True)
         return np.stack([column.has_slope(x) for column, x in parts], axis=1)
 
     def has_effects(self, points: Points) -> Truths:
-        """Where contrasts are in units of the output, not per unit, (N, D).
-
-        They are for categories, and for numbers that are missing.
-        """
+        """Where contrasts are in units of the output, not per unit, (N, D)."""
         coded = [isinstance(column, CodedLaw) for column in self.columns]
         return np.isnan(points) | np.array(coded)
 
@@ -167,10 +156,7 @@ class DataLaw:
         return np.stack(means, axis=1), np.stack(variances, axis=1)
 
     def draws(self, points: Points, uniforms: Array) -> Array:
-        """V at each row by the inverse of its cdf, at uniforms common to all rows.
-
-        points (N, D), uniforms (S, D), gives (N, S, D).
-        """
+        """V at each row (N, S, D), at uniforms (S, D) that all rows have in common."""
         samples = np.empty((len(points), *uniforms.shape))
         for j, column in enumerate(self.columns):
             samples[:, :, j] = column.quantiles(points[:, j], uniforms[:, j])
@@ -209,19 +195,13 @@ def _notes(name: str, law: NumericLaw, x: Array, complete: bool) -> list[str]:
     return notes
 
 
-# ---- Gaussian noise on numbers: the law of SmoothGrad
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class NoiseLaw:
     """V ~ N(x, diag(δ²)): means E f(V) and their gradients by x.
 
-    Of a factor g of numbers P = E g(x + δ ε) and R = ∂P/∂x; of a set A = (low, high]
-    P = Φ(b) − Φ(a), with a = (low − x)/δ and b = (high − x)/δ, and
-    R = −(φ(b) − φ(a))/δ. A number that is missing gets no noise, and its contrast is
-    δ_missing − p, with p of the observed values. Categories get no noise, and their
-    contrast is that of the data law, with the frequencies that are given.
+    Of a factor g of numbers P = E g(x + δ ε) and R = ∂P/∂x. Missing numbers and
+    categories get no noise, and have the contrasts of the data law.
     """
 
     # (D,): δ ≥ 0, 0 for numbers that get no noise; not read for categories
@@ -242,9 +222,6 @@ class NoiseLaw:
         )
 
 
-# ---- Means and contrasts of sums of products under a law, exactly
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Means:
@@ -260,10 +237,7 @@ class Means:
     law: DataLaw | NoiseLaw  # of the columns, and their contrasts
 
     def of(self, points: Points) -> tuple[Values, Attributions]:
-        """Means (N,) and contrasts (N, D); points (N, D).
-
-        Of boxes each row is for itself, to the last bit.
-        """
+        """Means (N,) and contrasts (N, D); of boxes each row is for itself."""
         values, attributions = np.empty(len(points)), np.empty(points.shape)
         row_bytes = 32 * self._known.n_factors + self._known.row_bytes
         for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):

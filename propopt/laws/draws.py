@@ -1,9 +1,5 @@
 """Draws under the data law, and slopes from them: cross-fitted in blocks, or by pairs.
 
-- :class:`~propopt.laws.draws.Design`: what is drawn around which rows;
-  :class:`~propopt.laws.draws.Control`: what is taken off.
-- :class:`~propopt.laws.draws.Sample`: draws and values, which can grow.
-
 Slopes of each block of draws, with a line that was fitted to the other blocks. With z_j
 = (V_j − v̄_j)/√Var_j, independent, of mean 0 and variance 1 by the law itself,
 
@@ -45,9 +41,6 @@ from propopt.losses.faithfulness import Estimate, relative_error
 from propopt.tables.frames import Labels
 
 
-# ---- Attributions under a law, estimated from draws, with blocks that tell their error
-
-
 _RIDGE: Final = 1e-10
 """Of the scatter of each term: what makes terms solvable that move together."""
 
@@ -58,11 +51,8 @@ _STILL: Final = 1e-12
 class BlockSlopes(NamedTuple):
     """Estimates from each of B blocks, at n rows."""
 
-    means: Array
-    """Of f, (B, n)."""
-
-    slopes: Array
-    """E f z_j, (B, n, D)."""
+    means: Array  # (B, n): of f
+    slopes: Array  # (B, n, D): E f z_j
 
 
 KnownTerm: TypeAlias = tuple[Array, Array, Array]
@@ -90,10 +80,7 @@ def cross_fitted(z: Array, f: Array, known: KnownTerm | None = None) -> BlockSlo
 
 
 def _fits_of_others(terms: Array, f: Array) -> tuple[Array, Array]:
-    """γ_0 (n, B) and γ (n, B, p) for each block, by least squares over the others.
-
-    A term that never moved in the others has no part in it.
-    """
+    """γ_0 (n, B) and γ (n, B, p) for each block, by least squares over the others."""
     n_blocks, n_draws = f.shape[1:]
     n_others = (n_blocks - 1) * n_draws
     equations = LeastSquares.of(terms, f).of_others()
@@ -207,11 +194,7 @@ class Design:
         return DrawCost(self.per_draw, fewest=fewest, step=N_BLOCKS)
 
     def uniforms(self, stop: int) -> tuple[Array, Array]:
-        """Those of V and those of alternatives, (B · s, D) each, from each block.
-
-        Each block has a stream of its own, which can be drawn on without a change of
-        what was drawn.
-        """
+        """Those of V and of alternatives, (B · s, D) each: a stream for each block."""
         width = self.points.shape[1]
         streams = [np.random.default_rng([self.seed, b]) for b in range(N_BLOCKS)]
         blocks = [rng.random((stop, 2 * width)) for rng in streams]
@@ -235,14 +218,8 @@ def moving_columns(law: DataLaw) -> Truths:
     )
 
 
-# ---- Means and slopes at rows, by cross-fitted least squares on what was drawn there
-
-
 def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
-    """Those of each block, (B, n) and (B, n, D); 0 in columns that do not move.
-
-    V (n, B, s, D), values (K, n, B, s): of f, and of the control.
-    """
+    """Those of each block of V (n, B, s, D) and values (K, n, B, s), f's first."""
     columns = np.flatnonzero(moving_columns(design.law))
     means, variances = design.law.moments(design.points[rows])
     centers, squares = means[:, columns], variances[:, columns]
@@ -260,9 +237,6 @@ def fitted(design: Design, rows: slice, V: Array, values: Array) -> BlockSlopes:
     slopes = np.zeros((*fit.means.shape, V.shape[-1]))
     slopes[..., columns] = fit.slopes / scales
     return BlockSlopes(fit.means, slopes)
-
-
-# ---- Values at draws around rows, and contrasts by pairs there
 
 
 def _values(evaluate: Evaluator, V: Array) -> Array:
@@ -297,11 +271,7 @@ def _contrasts(
 @final
 @dataclass(frozen=True, eq=False)
 class Sample(Sampler):
-    """Draws around rows, and the values of f there; more can be drawn without waste.
-
-    The numbers that are drawn are those of the first ``n_draws`` of streams that never
-    change, so that a sample that has grown is the sample that was large at once.
-    """
+    """Draws around rows, and the values of f there; grown, it is as large at once."""
 
     design: Design  # what is drawn
     evaluate: Evaluator  # f at points (n, D)
@@ -428,10 +398,7 @@ class Sample(Sampler):
         return BlockSlopes(self.fit.means, slopes)
 
     def _paired(self) -> Array:
-        """Attributions by pairs; with γ (m − E m) taken off, γ by the other blocks.
-
-        gives (N, B, D).
-        """
+        """Attributions by pairs (N, B, D), less γ (m − E m), γ by the other blocks."""
         n_draws, control = self.values.shape[3], self.design.control
         own = self.sums / n_draws
         if control is None:

@@ -1,10 +1,9 @@
 """Laws of perturbations: noise, antithetic pairs, replaced values, orders.
 
-Shapley values by drawn orders of the columns, in blocks that tell their error. In an
-order of the columns, those of x take the place of those of a background row b one after
-the other, and the change of f at each step belongs to its column. The mean
-over all orders and background rows is the Shapley value. Each order is walked backwards
-too, with the same b: that leaves out what is odd in the order (Mitchell et al. 2022).
+In an order of the columns, those of x take the place of those of a background row b one
+after the other, and the change of f at each step belongs to its column. The mean over
+all orders and background rows is the Shapley value. Each order is walked backwards too,
+with the same b: that leaves out what is odd in the order (Mitchell et al. 2022).
 """
 
 from __future__ import annotations
@@ -27,9 +26,6 @@ from propopt.laws.regressions import Neighbourhood
 from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
 from propopt.tables.columns import Atoms, Coded, atoms_of
 from propopt.tables.schema import TableSchema
-
-
-# ---- Random perturbations ε of points, drawn in blocks that fit into memory
 
 
 Distribution: TypeAlias = Literal["ball", "gaussian", "uniform"]
@@ -73,9 +69,8 @@ class Perturbations:
     ) -> Iterator[tuple[slice, Array]]:
         """Draws (n, s, D) for consecutive rows of an (N, D) table, and those rows.
 
-        The draws are one stream in the order point, sample, feature: those of point n
-        depend on the seed and on n, neither on later points nor on the block size.
-        Each block is drawn while the last is used, by another thread.
+        One stream in the order point, sample, feature: neither later points nor the
+        size of blocks matter. Each is drawn while the last is used, by another thread.
         """
         if units is not None and bool((units == 1.0).all()):
             units = None
@@ -133,11 +128,7 @@ _Item = TypeVar("_Item")
 
 
 def prefetch(items: Iterator[_Item]) -> Iterator[_Item]:
-    """The same items in the same order, each made by a thread of its own.
-
-    It pays where making an item releases the interpreter, as random draws do. Items are
-    made one after the other, so that what they draw does not change.
-    """
+    """The same items in the same order, each made ahead by a thread, as draws pay."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         following = thread.submit(next, items, None)
         while (item := following.result()) is not None:
@@ -158,7 +149,6 @@ class AntitheticPairs:
 
     @property
     def n_pairs(self) -> int:
-        """The number S of pairs."""
         return len(self.noise)
 
     def sides(
@@ -167,13 +157,7 @@ class AntitheticPairs:
         points: Points,
         instead: Mapping[int, Array] | None = None,
     ) -> tuple[Array, Array]:
-        """Values f(x_n + e_s) and f(x_n − e_s), shape (n, S) each.
-
-        Of columns j that are in ``instead`` both sides have its values (S,).
-
-        Every call of ``evaluate`` has both sides of as many pairs as fit into 32 MiB
-        and 16,384 rows.
-        """
+        """Values f(x_n + e_s) and f(x_n − e_s), (n, S) each; columns ``instead``."""
         shape = len(points), self.n_pairs
         ahead, behind = np.empty(np.prod(shape)), np.empty(np.prod(shape))
         for block in row_blocks(ahead.size, points.shape[1], copies=2):
@@ -236,10 +220,8 @@ class NoisyNeighbourhoods:
     """x + ε for numbers, and other categories and observed values for the rest.
 
     A category is kept with probability 1/2 and drawn from the frequencies p otherwise,
-    each column by itself: so a category that is rare in the table, or not in it at all,
-    is still seen on both sides, as itself and as another. A number that is missing
-    stays missing with probability 1/2, and is drawn from the values of its column
-    otherwise.
+    each column by itself, so that a rare one is still seen as itself and as another. A
+    number that is missing likewise stays so, or is drawn from the values of its column.
 
     Regressors are ε of numbers; of categories 1[c̃ = c] − p_c; of a number that is
     missing 1 where it still is, and else 0. Their origin is x, and zero for categories
@@ -345,11 +327,9 @@ def _apart(rng: np.random.Generator) -> np.random.Generator:
 
 
 def _drawn(shares: Array, uniforms: Array) -> Positions:
-    """Places by shares p, by intervals of [0, 1) of length p_c for each but one.
-
-    The last one with p > 0 has the rest, whatever the sum was rounded to.
-    """
+    """Places by shares p, by intervals of [0, 1) of length p_c for each but one."""
     edges: Array = np.cumsum(shares)
+    # the last one with p > 0 has the rest, whatever the sum was rounded to
     edges[np.flatnonzero(shares)[-1] :] = 1.0
     return np.asarray(np.searchsorted(edges, uniforms, side="right"))
 
@@ -364,13 +344,7 @@ def shapley_orders(
     rng: np.random.Generator,
     draws: DrawPlan,
 ) -> Pooled:
-    """Unbiased estimates (10, N, D) from disjoint blocks of drawn orders.
-
-    Orders and background rows are their own for each point; each order is walked
-    forwards and backwards.
-
-    value: f at points (n, D), background (B, D), points (N, D); D is 2 or more.
-    """
+    """Unbiased estimates (10, N, D) from disjoint blocks of drawn orders; D ≥ 2."""
     ends = value(points), value(background)
     n_points, n_columns = points.shape
     cost = DrawCost(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Truths, Values
+from propopt.base.arrays import Array, Truths
 from propopt.base.resources import Budget
-
-
-# ---- What least squares need to know of samples, which adds up
 
 
 @final
@@ -99,7 +96,7 @@ class Regressions:
         inverse = _inverse_gram(factor)
         slopes = _times(inverse, equations.moments)
         # one step of refinement: H β = Zᵀ diag(π) y
-        rest = _moments(design, targets - _times(design, slopes))
+        rest = ((targets - _times(design, slopes))[:, None] @ design)[:, 0]
         slopes += _times(inverse, rest - self.root_ridge**2 * slopes)
         return factor, slopes
 
@@ -124,7 +121,7 @@ class Regressions:
             scores = self.weights * scores
         influence = self.design * scores[..., None]
         bread = _inverse_gram(self.factor)
-        half = bread @ _gram(influence)
+        half = bread @ (influence.transpose(0, 2, 1) @ influence)
         squares = np.einsum("nde,ned->nd", half, bread)
         errors: Array = np.sqrt(np.maximum(squares, 0.0))
         return errors
@@ -161,16 +158,6 @@ def _qr(design: Array, targets: Array, root_ridge: Array) -> tuple[Array, Array]
     return factor, np.asarray(slopes, float)
 
 
-def _gram(matrices: Array) -> Array:
-    product: Array = matrices.transpose(0, 2, 1) @ matrices
-    return product
-
-
-def _moments(design: Array, values: Values) -> Array:
-    product: Array = (values[:, None] @ design)[:, 0]
-    return product
-
-
 def _times(design: Array, slopes: Array) -> Array:
     product: Array = (design @ slopes[..., None])[..., 0]
     return product
@@ -181,9 +168,6 @@ def _inverse_gram(factor: Array) -> Array:
     inverse = np.linalg.inv(factor)
     product: Array = inverse @ inverse.transpose(0, 2, 1)
     return product
-
-
-# ---- Samples around points, and the regressors of a local linear fit
 
 
 @final
@@ -202,18 +186,10 @@ class Neighbourhood:
     def parts(self, budget: Budget) -> Iterator[tuple[slice, Neighbourhood]]:
         """Some points after the other, with regressors that keep to the budget."""
         row_bytes = self.regressors[0].nbytes
+        own = vars(self).items()
         for rows in budget.blocks(len(self.regressors), row_bytes):
-            yield (
-                rows,
-                Neighbourhood(
-                    self.samples[rows],
-                    self.regressors[rows],
-                    None if self.weights is None else self.weights[rows],
-                    self.origin[rows],
-                    self.contrast[rows],
-                    self.units[rows],
-                ),
-            )
+            some: Any = {k: None if part is None else part[rows] for k, part in own}
+            yield rows, Neighbourhood(**some)
 
     @property
     def is_constant(self) -> Truths:

@@ -1,9 +1,4 @@
-"""One sampler: draws are added until an estimate is precise, or would cost too much.
-
-- :class:`~propopt.laws.sampling.Sampler`: draws that can grow; ``until`` is its own.
-- :class:`~propopt.laws.sampling.Pooled`: one whose batches are independent;
-  :class:`~propopt.laws.sampling.DrawCost`: what draws cost.
-"""
+"""One sampler: draws are added until an estimate is precise, or would cost too much."""
 
 from __future__ import annotations
 
@@ -19,9 +14,6 @@ from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.losses.faithfulness import relative_error
-
-
-# ---- What draws cost
 
 
 @final
@@ -56,9 +48,6 @@ class DrawCost:
                 "allowed; give more, or explain fewer rows"
             )
         return draws
-
-
-# ---- Draws that can grow
 
 
 _MARGIN: Final = 1.2
@@ -120,12 +109,9 @@ class Sampler(ABC):
     ) -> Self:
         """Draw on until the error is small enough, or evaluations would be too many.
 
-        A standard error falls as 1/√draws, and an error that is given, of the sampler,
-        is taken to fall as 1/draws, as that of an objective does. It is looked at again
-        whenever the draws have grown by a factor of 1.5 to 4.
-
-        precision: where to stop, the first time that the error is not larger;
-        max_evaluations: the most, all draws together.
+        A standard error falls as 1/√draws, and an error that is given is taken to fall
+        as 1/draws, as that of an objective does. It is looked at again whenever the
+        draws have grown by a factor of 1.5 to 4.
         """
         goal = read_positive(precision, "precision")
         power = 2.0 if error is None else 1.0
@@ -142,9 +128,6 @@ class Sampler(ABC):
             more = step * -int(-more // step)
             growing = growing.extended(growing.n_draws + int(min(more, room)))
         return growing
-
-
-# ---- Independent batches of draws, pooled
 
 
 _ROUNDING: Final = 1e-13

@@ -1,19 +1,15 @@
 """Which step of a model jumps, and the scores of boosted models.
 
-Scores of boosted models, which some libraries give by no method of their own. Classes
-of other libraries are known by their names, so that none is imported for it.
-
-Models that are piecewise constant: trees, forests, boosting and their like. Classes are
-known by their names and modules, so that no package is imported for it.
+Classes of other libraries are known by their names, so that none is imported for it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -40,7 +36,6 @@ class XGBoostBooster:
 
     @property
     def n_features_in_(self) -> int:
-        """Their number."""
         return int(self.booster.num_features())
 
     @property
@@ -49,20 +44,17 @@ class XGBoostBooster:
         learner = json.loads(self.booster.save_config())["learner"]
         return bool(learner["gradient_booster"]["name"] != "gblinear")
 
-    def predict(self, table: Any) -> Array:
+    def predict(self, table: Any, *, output_margin: bool = False) -> Array:
         """What the booster predicts, in the units of its objective."""
-        return self._predict(table, output_margin=False)
-
-    def scores(self, table: Any) -> Array:
-        """The sums of its trees, before any link."""
-        return self._predict(table, output_margin=True)
-
-    def _predict(self, table: Any, *, output_margin: bool) -> Array:
         import xgboost
 
         matrix = xgboost.DMatrix(table, enable_categorical=True)
         predicted: Array = self.booster.predict(matrix, output_margin=output_margin)
         return predicted
+
+    def scores(self, table: Any) -> Array:
+        """The sums of its trees, before any link."""
+        return self.predict(table, output_margin=True)
 
 
 @final
@@ -74,7 +66,6 @@ class LightGBMBooster:
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns that it was fitted on."""
         return int(self.booster.num_feature())
 
     @property
@@ -160,36 +151,27 @@ def _after(
 def _lightgbm_logit(model: Any) -> float | None:
     booster = model.booster_
     told = booster.dump_model(num_iteration=1)
-    slope = lightgbm_objective(told).logit
+    _, _, slope = lightgbm_objective(told)
     if slope is not None and told["average_output"]:  # the mean of a random forest
         slope /= max(booster.best_iteration, 0) or booster.current_iteration()
     return slope
 
 
-class LightGBMObjective(NamedTuple):
-    """What a model of LightGBM was fitted by; no name of a function of the user's."""
+def lightgbm_objective(
+    dumped: Mapping[str, Any],
+) -> tuple[str, list[str], float | None]:
+    """The name, the settings, and of what is binary the slope of the sigmoid.
 
-    name: str
-    settings: tuple[str, ...]
-    logit: float | None  # the slope of the sigmoid; None of what is not binary
-
-
-def lightgbm_objective(dumped: Mapping[str, Any]) -> LightGBMObjective:
-    """Of a model that was dumped, which tells of it in words: ``binary sigmoid:1``."""
+    Of a model that was dumped, which tells of it in words: ``binary sigmoid:1``.
+    """
     name, *settings = str(dumped.get("objective", "")).split() or [""]
     given = dict(s.split(":") for s in settings if ":" in s)
-    logit = float(given.get("sigmoid", 1.0)) if name == "binary" else None
-    return LightGBMObjective(name, tuple(settings), logit)
+    return name, settings, float(given.get("sigmoid", 1)) if name == "binary" else None
 
 
 def _xgboost_logit(model: Any) -> float | None:
     learner = json.loads(model.get_booster().save_config())["learner"]
-    return 1.0 if learner["objective"]["name"] == "binary:logistic" else None
-
-
-def _catboost_logit(model: Any) -> float | None:
-    loss = model.get_all_params().get("loss_function")
-    return 1.0 if loss in ("CrossEntropy", "Logloss") else None
+    return {"binary:logistic": 1.0}.get(learner["objective"]["name"])
 
 
 _Rule: TypeAlias = tuple[str, Mapping[str, Any], Callable[[Any], float | None]]
@@ -199,7 +181,9 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("catboost", "CatBoostClassifier"): (
         "predict",
         {"prediction_type": "RawFormulaVal"},
-        _catboost_logit,
+        lambda model: {"CrossEntropy": 1.0, "Logloss": 1.0}.get(
+            model.get_all_params().get("loss_function")
+        ),
     ),
     ("lightgbm", "LGBMClassifier"): ("predict", {"raw_score": True}, _lightgbm_logit),
     ("propopt", "LightGBMBooster"): ("scores", {}, lambda _: None),
@@ -239,10 +223,7 @@ def last_step(model: Any) -> Any:
 
 
 def first_step(model: Any) -> Any:
-    """The part of a model that sees the table: the first working step of a pipeline.
-
-    None for a pipeline whose steps all do nothing.
-    """
+    """The first working step of a pipeline, or the model itself; None if none works."""
     while isinstance(model, Pipeline):
         steps = (step for _, step in model.steps)
         model = next((step for step in steps if not is_passthrough(step)), None)
@@ -250,21 +231,14 @@ def first_step(model: Any) -> Any:
 
 
 def working_steps(model: Any) -> list[Any]:
-    """The steps of a pipeline that do something, those of pipelines in it among them.
-
-    A model that is no pipeline is its only step.
-    """
+    """The steps of a pipeline, and of pipelines in it, that do something; or itself."""
     if type(model) is not Pipeline:
         return [] if is_passthrough(model) else [model]
     return [step for _, part in model.steps for step in working_steps(part)]
 
 
 def members_in(model: Any) -> list[Any]:
-    """The models that a model is made of; none where it is made of none.
-
-    Searches, calibrated classifiers, votes, bags, stacks and regressors of transformed
-    targets are opened.
-    """
+    """The models that a model is made of, as votes and searches are; else none."""
     if hasattr(model, "best_estimator_"):
         return [model.best_estimator_]
     if isinstance(model, TransformedTargetRegressor):
@@ -332,11 +306,7 @@ WRAPPERS: Final = frozenset(
 
 
 def is_piecewise_constant(model: Any) -> bool:
-    """Whether a fitted model is constant between jumps, so that its gradient is 0.
-
-    Known are trees, forests, boosted trees and nearest neighbours with equal weights of
-    scikit-learn, LightGBM, XGBoost and CatBoost, ensembles, pipelines and searches.
-    """
+    """Whether a fitted model is known to be constant between jumps, with slopes 0."""
     final = as_estimator(last_step(model))
     kinds = {
         (kind.__module__.partition(".")[0], kind.__name__)
@@ -352,21 +322,15 @@ def is_piecewise_constant(model: Any) -> bool:
     if names & ENSEMBLES:
         # what combines members sees nothing but their outputs
         passes_features = bool(final.get_params(deep=False).get("passthrough", False))
-        return not passes_features and _are_flat(final.estimators_)
+        return not passes_features and all(
+            map(is_piecewise_constant, final.estimators_)
+        )
     if names & WRAPPERS:
-        return _are_flat(members_in(final))
-    return _is_boosted_elsewhere(final, kinds)
-
-
-def _are_flat(models: Iterable[Any]) -> bool:
-    return all(map(is_piecewise_constant, models))
-
-
-def _is_boosted_elsewhere(model: Any, kinds: set[tuple[str, str]]) -> bool:
+        return all(map(is_piecewise_constant, members_in(final)))
     if ("lightgbm", "LGBMModel") in kinds:
-        return not model.get_params().get("linear_tree", False)
-    if isinstance(model, XGBoostBooster | LightGBMBooster):
-        return model.is_made_of_trees
+        return not final.get_params().get("linear_tree", False)
+    if isinstance(final, XGBoostBooster | LightGBMBooster):
+        return final.is_made_of_trees
     if ("xgboost", "XGBModel") in kinds:
-        return bool(model.get_params().get("booster") != "gblinear")
+        return bool(final.get_params().get("booster") != "gblinear")
     return False

@@ -19,8 +19,7 @@ from propopt.base.arrays import Array, Points
 from propopt.structures.networks import Network, Pullback
 
 
-# ---- Scores that are weighted sums of a kernel at centers, z(x) = Σ_m k(x, z_m) a_m +
-# b
+# ---- Weighted sums of a kernel at centers, z(x) = Σ_m k(x, z_m) a_m + b
 
 
 class Kernel(ABC):
@@ -146,45 +145,26 @@ class Constant(Kernel):
 
 
 @dataclass(frozen=True)
-class KernelSum(Kernel):
-    """The sum of two kernels."""
+class KernelPair(Kernel):
+    """The sum of two kernels, or their product."""
 
     first: Kernel
     second: Kernel
+    is_product: bool
 
     @property
     def n_parts(self) -> int:
         return 1 + self.first.n_parts + self.second.n_parts
 
     def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix, and the sum of both pullbacks."""
+        """The matrix, and the sum of both pullbacks, or the product rule."""
         first, through_first = self.first.linearized(points, centers)
         second, through_second = self.second.linearized(points, centers)
-        return first + second, lambda C: through_first(C) + through_second(C)
-
-
-@dataclass(frozen=True)
-class KernelProduct(Kernel):
-    """The product of two kernels."""
-
-    first: Kernel
-    second: Kernel
-
-    @property
-    def n_parts(self) -> int:
-        return 1 + self.first.n_parts + self.second.n_parts
-
-    def linearized(self, points: Points, centers: Array) -> tuple[Array, Pullback]:
-        """The matrix, and the product rule."""
-        first, through_first = self.first.linearized(points, centers)
-        second, through_second = self.second.linearized(points, centers)
-
-        def pullback(cotangents: Array) -> Array:
-            return through_first(cotangents * second) + through_second(
-                cotangents * first
-            )
-
-        return first * second, pullback
+        if not self.is_product:
+            return first + second, lambda C: through_first(C) + through_second(C)
+        return first * second, (
+            lambda C: through_first(C * second) + through_second(C * first)
+        )
 
 
 @dataclass(frozen=True)
@@ -245,7 +225,6 @@ class GaussianClasses(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number K of classes."""
         return len(self.offsets)
 
     @property
@@ -280,7 +259,6 @@ class IndependentGaussians(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number K of classes."""
         return len(self.offsets)
 
     @property

@@ -110,10 +110,7 @@ class Exponentiated(Link):
 
 
 def class_link(output: str, index: int, n_scores: int) -> Link:
-    """What gives ``output`` for class ``index`` from logits.
-
-    Two classes share one score, which is the log-odds of the second.
-    """
+    """``output`` of a class from logits; the one of two is that of the second."""
     sign = 1.0 if index == 1 else -1.0
     match output, n_scores:
         case "probability", 1:
@@ -215,7 +212,6 @@ class Layers(Network):
 
     @property
     def width(self) -> int:
-        """All units."""
         return sum(len(biases) for biases in self.biases)
 
     def scores(self, points: Points) -> Array:
@@ -260,7 +256,6 @@ class Scaling(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number D of features."""
         return len(self.factor)
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:
@@ -278,12 +273,10 @@ class Chain(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number K of scores of the outer network."""
         return self.outer.n_scores
 
     @property
     def width(self) -> int:
-        """What both hold."""
         return self.inner.width + self.outer.width
 
     def scores(self, points: Points) -> Array:
@@ -326,7 +319,6 @@ class Monomials(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number F of monomials."""
         return self.features.shape[1]
 
     @property
@@ -376,7 +368,6 @@ class Cosines(Network):
 
     @property
     def n_scores(self) -> int:
-        """The number Q of waves."""
         return len(self.phases)
 
     @property
@@ -385,7 +376,6 @@ class Cosines(Network):
         return 3 * self.n_scores
 
     def scores(self, points: Points) -> Array:
-        """Waves, shape (n, Q)."""
         return self.amplitude * np.cos(points @ self.frequencies + self.phases)
 
     def linearized(self, points: Points) -> tuple[Array, Pullback]:

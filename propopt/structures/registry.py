@@ -15,7 +15,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
-from propopt.structures.boosters import is_passthrough, last_step
+from propopt.structures.boosters import last_step, working_steps
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
@@ -57,7 +57,7 @@ TRANSFORMS: Final[dict[type, Callable[[Any], Network | None]]] = {**SKLEARN_TRAN
 def exact_network(model: Any) -> Network | None:
     """The scores of a fitted model; None if it is none that we differentiate."""
     if type(model) is Pipeline:
-        *before, final = _working_steps(model)
+        *before, final = working_steps(model)
         return _chained([*map(_exact_transform, before), exact_network(final)])
     if type(model) is TransformedTargetRegressor:
         return _in_units_of_target(model)
@@ -76,7 +76,7 @@ def exact_link(model: Any, output: str, index: int, n_scores: int) -> Link | Non
 
 
 def _in_units_of_target(model: Any) -> Network | None:
-    """What was fitted to a scaled target, in units of the target, if that is affine."""
+    """What was fitted to a scaled target, if that is affine."""
     units, inner = scale_of_target(model.transformer_), model.regressor_
     network = exact_network(inner)
     if units is None or network is None or network.n_scores != 1:
@@ -90,10 +90,7 @@ def _in_units_of_target(model: Any) -> Network | None:
 def exact_products(
     model: Any, output: ModelOutput, view: View
 ) -> SumOfProducts | Reason:
-    """An output of a fitted model as a sum of products of functions of columns.
-
-    They are boxes where it is a sum of trees.
-    """
+    """An output of a fitted model as a sum of products; boxes if it is one of trees."""
     trees = read_trees(model, output, view)
     if trees is not None:
         return trees.boxes()
@@ -114,10 +111,7 @@ def exact_products(
 
 
 def _behind_columns(model: Pipeline, view: View) -> tuple[Any, View]:
-    """The rest of a pipeline behind steps that each make columns of one, and its view.
-
-    The last estimator alone is no pipeline.
-    """
+    """The rest of a pipeline behind steps that make columns of one each; its view."""
     for place, (_, step) in enumerate(model.steps[:-1]):
         seen = behind(step, view)
         if seen is None:
@@ -156,14 +150,8 @@ def _added(total: ModelSum | Reason, view: View) -> SumOfProducts | Reason:
 
 def _exact_transform(step: Any) -> Network | None:
     """The map of a fitted transformer; None if it is none that we differentiate."""
-    if type(step) is Pipeline:
-        return _chained([*map(_exact_transform, _working_steps(step))])
     read = TRANSFORMS.get(type(step))
     return None if read is None else read(step)
-
-
-def _working_steps(pipeline: Pipeline) -> list[Any]:
-    return [step for _, step in pipeline.steps if not is_passthrough(step)]
 
 
 def _chained(maps: list[Network | None]) -> Network | None:

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier, StackingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 import propopt as po
 from propopt.explaining.explainers import Lime, Shap
@@ -30,17 +20,7 @@ X = np.random.default_rng(0).normal(size=(40, 4))
 
 
 class Clock:
-    """A clock that a model turns on by so many seconds per call and per row.
-
-    Parameters
-    ----------
-    per_call, per_row : float
-        Seconds of a call and of each of its rows.
-    first : float
-        What the first call takes besides.
-    others : iterable of float
-        Factors on the calls, one after the other: what else the machine does.
-    """
+    """A clock that a model turns on, per call and row, and by ``others`` in turn."""
 
     def __init__(self, per_call=0.0, per_row=0.0, first=0.0, others=(1.0,)):
         self.now, self.per_call, self.per_row = 0.0, per_call, per_row
@@ -121,15 +101,6 @@ def test_long_work_is_announced_on_standard_error(capsys):
         out, err = capsys.readouterr()
         assert out == ""
         assert ("draws: 1,000 evaluations, about" in err) == said
-
-
-def test_the_cost_of_sampled_slopes_is_exact():
-    function = po.wrap(lambda P: np.round(P[:, 0]))
-    mean = po.smoothed(function, None, 100, law="data", data=X)
-    result = cost_of(function, X, Labels(), 100 * mean.per_draw_at(X))
-    assert result.evaluations == 100 * 40
-    mean.gradient(X)
-    assert function.calls.rows == result.evaluations
 
 
 # what is announced of real work, beside what it takes by the same clock
@@ -260,32 +231,3 @@ def test_trials_are_no_part_of_the_work():
         function.value_at(X)
     function.value_at(X)
     assert heard == [0, 40]
-
-
-def slow(table):
-    time.sleep(0.02 + 1e-5 * len(table))
-    return np.tanh(table[:, 0]) * table[:, 1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["pipeline", "stacking", "calibrated", "slow"])
-def test_real_models_take_what_was_announced(name, monkeypatch):
-    """By the processor's clock, which other work on the machine does not turn."""
-    now = time.perf_counter if name == "slow" else time.process_time
-    monkeypatch.setattr(cost, "time", SimpleNamespace(perf_counter=now))
-    rows, y = make_classification(600, 10, random_state=0)
-    neighbours = KNeighborsClassifier()
-    forest = RandomForestClassifier(20, random_state=0)
-    models = {
-        "pipeline": make_pipeline(StandardScaler(), neighbours),
-        "stacking": StackingClassifier(
-            [("forest", forest), ("neighbours", neighbours)], LogisticRegression(), cv=3
-        ),
-        "calibrated": CalibratedClassifierCV(SVC(), cv=3),
-    }
-    model = slow if name == "slow" else models[name].fit(rows, y)
-    function, lime = po.wrap(model), Lime(scale=0.5, n_samples=1000)
-    result = cost_of(function, rows, Labels(), 300 * 1000)
-    start = now()
-    lime.explain(function, rows[:300])
-    assert 1 / 3 < result.seconds / (now() - start) < 3

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from column_oracle import contrast_at
+from quiet_boosters import booster
 from sklearn.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingRegressor,
@@ -46,19 +47,10 @@ GAPS = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 GAPS[:, 12] = X[:, 12]
 
 
-def of_library(package, name, **settings):
-    return lambda: getattr(pytest.importorskip(package), name)(**settings)
-
-
-QUIET = {"verbose": 0, "thread_count": 1, "allow_writing_files": False}
 MODELS = {
-    "lightgbm": of_library(
-        "lightgbm", "LGBMRegressor", n_estimators=30, verbose=-1, n_jobs=1
-    ),
-    "xgboost": of_library("xgboost", "XGBRegressor", n_estimators=30, n_jobs=1),
-    "catboost": of_library(
-        "catboost", "CatBoostRegressor", iterations=30, depth=4, **QUIET
-    ),
+    "lightgbm": partial(booster, "lightgbm", n_estimators=30),
+    "xgboost": partial(booster, "xgboost", n_estimators=30),
+    "catboost": partial(booster, "catboost", n_estimators=30, depth=4),
     "hist gradient boosting": lambda: HistGradientBoostingRegressor(max_iter=30),
     "forest": lambda: RandomForestRegressor(20, max_depth=6, random_state=0),
     "extra trees": lambda: ExtraTreesRegressor(20, max_depth=6, random_state=0),
@@ -118,57 +110,6 @@ def test_what_no_threshold_between_values_changes_stays(name, table):
     np.testing.assert_array_equal(got[1], expected[1])
 
 
-def scores(function, law, rows, exact, n_draws, rng):
-    """z scores (rows, D) of exact attributions against independent draws."""
-    z = np.zeros(exact.values.shape)
-    means, variances = law.moments(rows)
-    slopes = law.has_slopes(rows)
-    for n, row in enumerate(rows):
-        V = law.draws(rows[n : n + 1], rng.random((n_draws, D)))[0]
-        f = function.value_at(V)
-        for j in range(D):
-            if slopes[n, j]:
-                centered = (V[:, j] - means[n, j]) / variances[n, j]
-                sample = (f - f.mean()) * centered * n_draws / (n_draws - 1)
-            else:
-                sample = differences(function, law.columns[j], row[j], V, j, rng)
-            error = sample.std(ddof=1) / np.sqrt(n_draws)
-            difference = sample.mean() - exact.values[n, j]
-            # what has no scatter is exact, but for sums in single precision
-            z[n, j] = 0.0 if abs(difference) < 2e-5 else difference / error
-    return z
-
-
-def differences(function, column, x, V, j, rng):
-    """Σ_v r_v f(v, V_−j) with one v drawn from the parts of r above and below 0."""
-    values, masses = contrast_at(column, x)
-    total = 0.0
-    for sign in (1.0, -1.0):
-        part = np.clip(sign * masses, 0.0, None)
-        if part.sum() > 0.0:
-            changed = V.copy()
-            changed[:, j] = rng.choice(values, len(V), p=part / part.sum())
-            total = total + sign * part.sum() * function.value_at(changed)
-    return np.zeros(len(V)) + total
-
-
-@pytest.mark.parametrize(
-    ("name", "table", "n_draws"),
-    [(name, GAPS, 3_000) for name in ("lightgbm", "forest")]
-    + [
-        pytest.param(*case.values, 20_000, id=case.id, marks=pytest.mark.slow)
-        for case in CASES
-    ],
-)
-def test_exact_attributions_are_those_of_draws(name, table, n_draws):
-    """|z| ≤ 5 of 52 scores: false alarm 3e-5 for each model."""
-    function, rng, rows = fitted(name, table), np.random.default_rng(7), table[:4]
-    smooth = po.smoothed(function, law="data", data=table)
-    z = scores(function, smooth.law, rows, smooth.estimate(rows), n_draws, rng)
-    assert np.abs(z).max() <= 5.0
-    assert 0.7 <= np.sqrt((z[np.abs(z) > 0] ** 2).mean()) <= 1.35
-
-
 def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_library():
     """Largest over smallest mean |slope · sd| of three boosters."""
     rng = np.random.default_rng(3)
@@ -192,11 +133,10 @@ def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_libra
 
 @pytest.mark.slow
 def test_a_hundred_trees_of_31_leaves_take_five_milliseconds_a_row():
-    module = pytest.importorskip("lightgbm")
     rng = np.random.default_rng(0)
     table = rng.normal(size=(3000, D))
     target = table[:, 0] * table[:, 1] + table[:, 2:] @ rng.normal(size=D - 2)
-    model = module.LGBMRegressor(n_estimators=100, num_leaves=31, verbose=-1, n_jobs=1)
+    model = booster("lightgbm", n_estimators=100, num_leaves=31)
     smooth = po.smoothed(po.wrap(model.fit(table, target)), law="data", data=table)
     smooth.gradient(table[:1])
     began = time.process_time()

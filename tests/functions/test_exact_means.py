@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from box_functions import BoxFunction
-from column_oracle import contrast_at, law_at
+from column_oracle import enumerated
+from orders import all_orders
 from random_trees import boxes_of_trees, random_tree, some_rows
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
@@ -29,16 +30,15 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InexactBoxesWarning, InvalidInput, Refused
 from propopt.base.text import Reason
 from propopt.functions import PAPER_FUNCTIONS
-from propopt.functions.formulas import Additive, Interactions, Multiplicative
-from propopt.functions.means import Checked, ExactMean, SampledMean
+from propopt.functions.formulas import Additive, Multiplicative
+from propopt.functions.means import Checked, ExactMean
 from propopt.laws.data_law import DataLaw, Means, Reference
-from propopt.structures.boxes.boxes import Boxes
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import ProductShapley
@@ -118,12 +118,6 @@ def test_rounding_of_sums_in_single_precision_is_allowed_where_boxes_say_so():
     assert isinstance(smooth, ExactMean)
 
 
-def test_the_row_of_the_difference_is_named():
-    frame = pd.DataFrame(X, columns=list("abcd"), index=[f"r{n}" for n in range(80)])
-    with pytest.warns(InexactBoxesWarning, match="in row 'r"):
-        po.smoothed(wrong(0.5), 0.5, data=frame).gradient(frame)
-
-
 def test_the_gaussian_law_is_exact_for_boxes():
     stump = Tree.of([0, -1, -1], [0.3, 0, 0], [1, 0, 0], [2, 0, 0], [0, 0, 2.0])
     boxes = boxes_of_trees([stump], n_columns=1)
@@ -135,59 +129,6 @@ def test_the_gaussian_law_is_exact_for_boxes():
     np.testing.assert_array_equal(smooth.gradient_error(points), 0.0)
     assert smooth.estimate(points).exact
     assert smooth.gradient_method == "exact (boxes), gaussian law, scale=0.5"
-
-
-def test_exact_and_sampled_gaussian_gradients_agree():
-    scale = np.array([0.3, 0.6, 1.0, 0.2])
-    exact = po.smoothed(FUNCTION, scale).gradient(X[:10])
-    sampled = po.smoothed(BoxFunction(TREES, None), scale, 3000)
-    z = (sampled.gradient(X[:10]) - exact) / sampled.gradient_error(X[:10])
-    assert np.abs(z).max() < 5  # of 40 scores: 2e-5 by chance
-
-
-@pytest.fixture
-def mixed():
-    """A table with a category and missing numbers, and a function of it."""
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame(
-        {
-            "size": rng.normal(size=60).round(1),
-            "colour": rng.choice(["red", "blue", "green"], 60),
-            "age": rng.normal(size=60).round(1),
-        }
-    )
-    table.loc[::7, "age"] = np.nan
-    schema = po.TableSchema.of(table)
-    codes = len(schema.columns[1].frequencies)
-    trees = tuple(random_tree(rng, 3, 4, coded=(1,), n_codes=codes) for _ in range(4))
-    boxes = boxes_of_trees(trees, n_columns=3, n_codes=(None, codes, None))
-    return BoxFunction(trees, boxes, schema), BoxFunction(trees, None, schema), table
-
-
-def test_tables_with_categories_and_missing_numbers_have_effects(mixed):
-    function, _, table = mixed
-    smooth = po.smoothed(function, law="data", data=table)
-    estimate = smooth.estimate(table)
-    assert estimate.effects[:, 1].all()
-    np.testing.assert_array_equal(estimate.effects[:, 2], table["age"].isna())
-    sizes = function.schema.scales("std")
-    scaled = estimate.scaled(sizes).values
-    effects = table["age"].isna().to_numpy()
-    np.testing.assert_array_equal(scaled[effects, 2], estimate.values[effects, 2])
-    np.testing.assert_array_equal(
-        scaled[~effects, 2], estimate.values[~effects, 2] * sizes[2]
-    )
-    assert isinstance(smooth.gradient(table), pd.DataFrame)
-
-
-def test_categories_have_the_same_effects_sampled_and_exact_under_noise(mixed):
-    exact, sampled, table = mixed
-    present = table[table["age"].notna()].iloc[:10]
-    expected = po.smoothed(exact, 0.5).gradient(present)
-    smooth = po.smoothed(sampled, 0.5, 2000)
-    error = smooth.gradient_error(present)
-    difference = (smooth.gradient(present) - expected).to_numpy()
-    assert (np.abs(difference) <= 5 * error.to_numpy() + 1e-12).all()
 
 
 def test_what_a_reader_has_to_know_is_noted():
@@ -212,21 +153,6 @@ def test_large_tables_are_thinned_and_it_is_said():
     other = po.smoothed(FUNCTION, law="data", data=table, rng=2)
     digests = [smooth.law.reference.digest for smooth in (one, same, other)]
     assert digests[0] == digests[1] != digests[2]
-
-
-def test_models_that_take_no_missing_values_say_so_themselves():
-    """Though boxes would know a side for them."""
-    model = GradientBoostingRegressor(n_estimators=3).fit(X, X[:, 0])
-    rows = X[:5].copy()
-    rows[2, 1] = np.nan
-    function = po.wrap(model)
-    by_data = po.smoothed(function, law="data", data=X)
-    by_noise = po.smoothed(function, 0.5, data=X)
-    assert by_data.estimate(X).exact
-    for smooth in (by_data, by_noise):
-        with pytest.raises(InvalidInput, match="missing values in 'x1'"):
-            smooth.value(rows)
-        assert smooth.value(X[:5]).shape == (5,)
 
 
 def test_boxes_that_differ_where_values_are_missing_are_not_believed():
@@ -286,30 +212,6 @@ def test_what_is_right_is_believed_and_what_is_none_keeps_its_reason():
         believed(function, gaps, Labels())
 
 
-def test_what_is_wrong_is_not_and_the_reason_names_the_row():
-    function = po.wrap(Ridge().fit(POINTS, TARGET))
-    right = function.products
-    wrong = right.scaled(1.001)
-    vars(function)["products"] = wrong
-    labels = Labels(points=tuple(f"p{n}" for n in range(60)))
-    with pytest.warns(InexactBoxesWarning, match=r"sum of products, which differs"):
-        refused = believed(function, POINTS, labels)
-    assert isinstance(refused, Reason)
-    most = 0.001 * np.abs(right.value(POINTS)).max() / np.ptp(right.value(POINTS))
-    told = f"by {most:.2g} of the range of f in row 'p"
-    assert told in refused.reason
-
-
-def test_sums_of_trees_are_compared_as_boxes(monkeypatch):
-    function = po.wrap(RandomForestRegressor(5, random_state=0).fit(POINTS, TARGET))
-    products = believed(function, POINTS, Labels())
-    assert products is function.products
-    assert products.n_factors == len(function.boxes.sets)
-    monkeypatch.setattr(Boxes, "value", lambda _, points: np.zeros(len(points)))
-    with pytest.warns(InexactBoxesWarning, match="its trees were read"):
-        assert isinstance(believed(function, POINTS, Labels()), Reason)
-
-
 def in_units_of(unit, offset):
     """Models of numbers in other units."""
     target = offset + unit * TARGET
@@ -326,40 +228,28 @@ def in_units_of(unit, offset):
     }
 
 
+NAMED = Labels(points=tuple(f"p{n}" for n in range(60)))
 UNITS = [(1e-10, 0.0), (1e-150, 0.0), (1.0, 1e3), (1e-6, 1.0), (1e12, 0.0)]
 
 
 @pytest.mark.parametrize(("unit", "offset"), UNITS)
-@pytest.mark.parametrize("rows", [slice(None), slice(3, 4)], ids=["rows", "one"])
-def test_what_is_right_is_believed_in_any_unit(unit, offset, rows):
+def test_what_is_right_is_believed_and_what_is_wrong_is_found_in_any_unit(unit, offset):
     for model in in_units_of(unit, offset).values():
-        result = believed(po.wrap(model), POINTS[rows], Labels())
-        assert not isinstance(result, Reason)
-
-
-def wronged(read, mean, wrong):
-    """Boxes or products, about the mean of f: of the other sign, and others."""
-    scale = {"sign": -1.0, "a thousandth": 1.001, "zero": 0.0}[wrong]
-    return read.scaled(scale).plus((1.0 - scale) * mean)
-
-
-@pytest.mark.parametrize(("unit", "offset"), UNITS)
-@pytest.mark.parametrize("wrong", ["sign", "a thousandth", "zero"])
-def test_what_is_wrong_is_found_in_any_unit(unit, offset, wrong):
-    for model in in_units_of(unit, offset).values():
-        function = po.wrap(model)
-        mean = float(function.value(POINTS).mean())
-        assert np.ptp(function.value(POINTS)) > 0.5 * unit
-        if function.boxes is None:
-            vars(function)["products"] = wronged(function.products, mean, wrong)
-            with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
-                result = believed(function, POINTS, Labels())
-            assert isinstance(result, Reason)
-            continue
-        checked = Checked.boxes_of(function)
-        checked.read = wronged(function.boxes, mean, wrong)
-        with pytest.warns(InexactBoxesWarning, match="differs from its answer"):
-            assert isinstance(checked.at(POINTS, Labels()), Reason)
+        for rows in (POINTS, POINTS[3:4]):
+            result = believed(po.wrap(model), rows, Labels())
+            assert not isinstance(result, Reason)
+        values = po.wrap(model).value(POINTS)
+        assert np.ptp(values) > 0.5 * unit
+        for scale in (-1.0, 1.001, 0.0):  # about the mean of f
+            function = po.wrap(model)
+            checked = Checked.of(function, 3)
+            offset = (1.0 - scale) * values.mean()
+            checked.read = checked.read.scaled(scale).plus(offset)
+            with pytest.warns(InexactBoxesWarning, match=r"its answer .* in row 'p"):
+                refused = checked.at(POINTS, NAMED)
+            share = abs(scale - 1.0) * np.abs(values - values.mean()).max()
+            told = f"by {share / np.ptp(values):.2g} of the range of f in row"
+            assert told in refused.reason
 
 
 def test_a_single_row_is_held_against_the_terms_that_add_up_to_it():
@@ -423,26 +313,10 @@ FITTED = {
 each_model = pytest.mark.parametrize("name", MODELS)
 
 
-def enumerated(function, law, point):
-    """E f(V) and all contrasts at an encoded row, by every row that the law knows."""
-    D = len(point)
-    laws = [law_at(law.columns[j], point[j]) for j in range(D)]
-    contrasts = [contrast_at(law.columns[j], point[j]) for j in range(D)]
-
-    def total(measures):
-        grid = np.array(list(itertools.product(*(m.values for m in measures))))
-        products = itertools.product(*(m.masses for m in measures))
-        weights = list(map(math.prod, products))
-        return float(np.array(weights) @ function.value(function.schema.decode(grid)))
-
-    slopes = [total([*laws[:j], contrasts[j], *laws[j + 1 :]]) for j in range(D)]
-    return total(laws), slopes
-
-
+@pytest.mark.sampled(2)
 @each_model
 @pytest.mark.parametrize("table", [MIXED, HOLES], ids=["whole", "with holes"])
-def test_means_and_slopes_are_those_of_enumeration_and_of_draws(name, table):
-    """Of draws, |z| < 5 in each of 160 entries: a false alarm in 10⁴ seeds."""
+def test_means_and_slopes_are_those_of_enumeration(name, table):
     function = po.wrap(FITTED[name], data=table)
     smooth = po.smoothed(function, law="data", data=table)
     some = [0, 3, 7, 20]
@@ -455,49 +329,22 @@ def test_means_and_slopes_are_those_of_enumeration_and_of_draws(name, table):
     assert smooth.gradient_method.startswith("exact (products), data law of 40 rows")
     means = smooth.value(table.iloc[some])
     for n, mean in zip(some, means, strict=True):
-        expected, wanted = enumerated(function, law, points[n])
+        expected, wanted = enumerated(function.value_at, law, points[n])
         size = max(abs(expected), np.abs(wanted).max())
         assert abs(mean - expected) <= 1e-12 * size
         np.testing.assert_allclose(
             estimate.values[n], wanted, rtol=0, atol=1e-12 * size
         )
-    if table is MIXED:
-        drawn = SampledMean(function, law, 1000, 1).estimate(table)
-        size = np.abs(estimate.values).max()
-        errors = np.maximum(drawn.standard_errors, 1e-9 * size)
-        assert (np.abs(drawn.values - estimate.values) <= 5.0 * errors).all()
 
 
-def test_a_margin_is_exact_and_what_can_only_be_called_is_sampled():
-    model = pipeline(SVC()).fit(
-        MIXED, np.where(RESPONSE.median() < RESPONSE, "high", "low")
-    )
-    margin = po.smoothed(po.wrap(model, data=MIXED), law="data", data=MIXED)
-    assert margin.estimate(MIXED).exact
-    called = po.wrap(lambda rows: np.sin(rows.few * rows.two), data=MIXED)
-    assert isinstance(po.smoothed(called, law="data", data=MIXED), SampledMean)
-
-
+@pytest.mark.sampled(3)
 @each_model
 @pytest.mark.parametrize("table", [MIXED, HOLES], ids=["whole", "with holes"])
 def test_shapley_values_are_those_of_all_subsets(name, table):
     function = po.wrap(FITTED[name], data=table)
-    structure = function.products
     points, _ = function.schema.encode(table)
-    rows, background = points[[0, 3, 7]], points[5:17]
-    exact = ProductShapley(structure, background).values(rows)
-    D, wanted = rows.shape[1], np.zeros(rows.shape)
-    for n, row in enumerate(rows):
-        value = {}
-        for bits in itertools.product([False, True], repeat=D):
-            mixed = np.where(bits, row, background)
-            value[bits] = function.value(function.schema.decode(mixed)).mean()
-        for bits, j in itertools.product(value, range(D)):
-            if not bits[j]:
-                size = sum(bits)
-                share = math.factorial(size) * math.factorial(D - size - 1)
-                more = value[(*bits[:j], True, *bits[j + 1 :])] - value[bits]
-                wanted[n, j] += share / math.factorial(D) * more
+    exact = ProductShapley(function.products, points[5:17]).values(points[[0, 3, 7]])
+    wanted = all_orders(function, table.iloc[[0, 3, 7]], table.iloc[5:17])
     np.testing.assert_allclose(exact, wanted, rtol=0, atol=1e-12 * abs(wanted).max())
 
 
@@ -604,6 +451,8 @@ def test_knots_are_where_quadrature_stops():
 def test_what_cannot_be_is_refused(kind, arguments, settings, message):
     with pytest.raises(InvalidInput, match=message):
         kind(*arguments, **settings)
+    with pytest.raises(InvalidInput, match="has 4 columns, got 3"):
+        kind(TERMS).value(COLUMNS[:, :3])
 
 
 @pytest.mark.parametrize("name", PAPER_FUNCTIONS)
@@ -624,11 +473,3 @@ def test_functions_of_the_paper_are_sums_of_products_and_have_means(name):
     mean = read.sums(np.concatenate([each.under(laws) for each in read.factors]))[0]
     z = (values.mean() - mean) / (values.std() / np.sqrt(len(values)))
     assert abs(z) < 5
-
-
-def test_interactions_have_all_pairs_and_other_functions_are_the_same_of_any_columns():
-    assert len(Interactions().products_in(3).values) == 6
-    function = po.wrap(lambda data: data[:, 0])
-    assert function.products_in(3).reason == function.products.reason
-    with pytest.raises(InvalidInput, match="has 4 columns, got 3"):
-        Additive(TERMS).value(COLUMNS[:, :3])

@@ -14,7 +14,6 @@ import propopt as po
 from propopt.base import resources
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, JumpsWarning
 from propopt.base.resources import Budget
-from propopt.functions import cost, models
 from propopt.functions.jumps import FEWEST, MOST, Jumps, Segments, jumps_along
 
 
@@ -106,11 +105,7 @@ def test_a_model_that_jumps_is_warned_of_once(data):
     function.gradient(rows)  # warnings are errors
 
 
-def test_verdicts_are_told_at_the_first_gradient_and_before_flatness():
-    function = po.wrap(jumping)
-    assert function.jumps_at(X).kind == "jumps"
-    with pytest.warns(JumpsWarning):
-        function.gradient(X)
+def test_verdicts_are_told_before_flatness():
     function = po.wrap(lambda P: np.round(P).sum(axis=1))  # flat besides
     with pytest.warns(FlatFunctionWarning) as caught:
         function.gradient(X)
@@ -200,21 +195,3 @@ def test_values_and_rows_that_are_not_finite():
     assert not np.isnan(segments.ways).any()
     assert jumps_along(model, segments, "model").kind == "smooth"
     assert po.wrap(model).jumps_at(holes).kind == "smooth"
-
-
-def test_a_test_that_takes_long_is_announced(monkeypatch, capsys):
-    monkeypatch.setattr(cost, "WORTH_SAYING", 0.0)
-    monkeypatch.setattr(models, "WORTH_TIMING", 0.0)
-    po.wrap(smooth).jumps_at(X)
-    assert "whether smooth jumps" in capsys.readouterr().err
-    monkeypatch.undo()
-    po.wrap(smooth).jumps_at(X)
-    assert capsys.readouterr().err == ""
-
-
-def test_the_seed_chooses_the_rows():
-    function = po.wrap(jumping)
-    assert jump_test(function, X, rng=1) == jump_test(function, X, rng=1)
-    assert jump_test(function, X, rng=1).J != jump_test(function, X, rng=2).J
-    generator = np.random.default_rng(1)
-    assert jump_test(function, X, rng=generator) == jump_test(function, X, rng=1)

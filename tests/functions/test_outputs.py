@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
+from quiet_boosters import booster
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
@@ -16,8 +19,8 @@ from sklearn.discriminant_analysis import (
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
-    RandomForestClassifier,
 )
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -120,41 +123,21 @@ def test_log_odds_behind_columns_are_those_by_hand(name, sparse):
     np.testing.assert_array_equal(other, -logit)
 
 
-def of_library(package, name, **settings):
-    return lambda: getattr(pytest.importorskip(package), name)(**settings)
-
-
 FAST = {"n_estimators": 400, "learning_rate": 0.5}
+SETTINGS = {
+    "lightgbm": {"min_child_samples": 2},
+    "xgboost": {"learning_rate": 1.0, "reg_lambda": 0.0, "min_child_weight": 0.0},
+    "catboost": {"learning_rate": 1.0, "l2_leaf_reg": 1e-6},
+}
 BOOSTED = {
     "hist": lambda: HistGradientBoostingClassifier(
         learning_rate=0.5, max_iter=400, min_samples_leaf=2
     ),
     "gradient": lambda: GradientBoostingClassifier(**FAST),
-    "lightgbm": of_library(
-        "lightgbm",
-        "LGBMClassifier",
-        **FAST,
-        min_child_samples=2,
-        verbose=-1,
-        n_jobs=1,
-    ),
-    "xgboost": of_library(
-        "xgboost",
-        "XGBClassifier",
-        n_estimators=400,
-        learning_rate=1.0,
-        reg_lambda=0.0,
-        min_child_weight=0.0,
-    ),
-    "catboost": of_library(
-        "catboost",
-        "CatBoostClassifier",
-        iterations=400,
-        learning_rate=1.0,
-        l2_leaf_reg=1e-6,
-        verbose=0,
-        allow_writing_files=False,
-    ),
+    **{
+        library: partial(booster, library, "Classifier", **{**FAST, **settings})
+        for library, settings in SETTINGS.items()
+    },
 }
 SCORES = {
     "lightgbm": {"raw_score": True},
@@ -193,16 +176,6 @@ def test_log_odds_of_a_search_and_of_a_nested_pipeline_are_its_scores():
     np.testing.assert_allclose(logit, expected, rtol=1e-12)
 
 
-def test_log_odds_of_quadratic_analysis_are_its_decision():
-    model = behind_columns(QuadraticDiscriminantAnalysis(reg_param=0.1))
-    model.fit(TABLE, LABELS)
-    logit = po.wrap(model, data=TABLE, output="log_odds").value(FAR)
-    np.testing.assert_allclose(logit, model.decision_function(FAR), rtol=1e-12)
-    p = model.predict_proba(TABLE)
-    near = po.wrap(model, data=TABLE, output="log_odds").value(TABLE)
-    np.testing.assert_allclose(near, np.log(p[:, 1] / p[:, 0]), rtol=1e-6)
-
-
 def test_what_is_no_logit_is_taken_from_probabilities():
     """Such as a clipped line: log p − log(1 − p) is all there is."""
     model = behind_columns(SGDClassifier(loss="modified_huber", random_state=0))
@@ -212,16 +185,6 @@ def test_what_is_no_logit_is_taken_from_probabilities():
     logit = po.wrap(model, data=TABLE, output="log_odds").value(TABLE[inside])
     odds = p[inside, 1] / p[inside, 0]
     np.testing.assert_allclose(logit, np.log(odds), rtol=1e-12, atol=1e-12)
-
-
-def test_three_classes_have_the_log_odds_of_each():
-    labels = np.where(TABLE["b"] > 1.0, "perhaps", LABELS)
-    model = behind_columns(LogisticRegression(C=1e3, max_iter=10_000))
-    model.fit(TABLE, labels)
-    scores = model.decision_function(FAR)
-    others = np.logaddexp(scores[:, 0], scores[:, 1])
-    logit = po.wrap(model, "yes", output="log_odds", data=TABLE).value(FAR)
-    np.testing.assert_allclose(logit, scores[:, 2] - others, rtol=1e-9, atol=1e-9)
 
 
 # ---- names of quantities
@@ -281,16 +244,6 @@ def test_a_margin_of_one_of_three_classes_is_no_log_odds():
     assert po.wrap(model, target=2, output="log_odds").quantity.kind == "log_odds"
 
 
-def test_log_odds_of_a_forest_are_those_of_its_probabilities():
-    model = RandomForestClassifier(30, max_depth=4, random_state=0).fit(TISSUE, SICK)
-    function = po.wrap(model, output="log_odds", data=TISSUE, outcome="cancer")
-    assert function.quantity.in_words() == "log-odds of cancer = 1"
-    p = model.predict_proba(FEW)[:, 1]
-    inside = (p > 0.0) & (p < 1.0)  # of a sum of leaves of one class the logit is ∞
-    odds = np.log(p[inside]) - np.log1p(-p[inside])
-    np.testing.assert_allclose(function.value(FEW[inside]), odds, rtol=1e-9)
-
-
 def test_of_two_labels_the_second_is_explained_and_named():
     function = po.wrap(SCALED, outcome="cancer")
     assert function.quantity.label == SCALED.classes_[1] == "yes"
@@ -343,9 +296,8 @@ def test_what_is_explained_goes_with_every_explanation(tmp_path):
 
 
 def test_words_of_documents_say_what_they_change():
-    texts = pytest.importorskip("sklearn.feature_extraction.text")
     documents = ["a good day", "a bad day", "good food", "bad food"] * 3
-    model = make_pipeline(texts.CountVectorizer(), LogisticRegression())
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
     model.fit(documents, ["pos", "neg"] * 6)
     best = po.explain(model, documents, output="log_odds", outcome="mood")
     assert best.quantity.in_words() == "log-odds of mood = pos"

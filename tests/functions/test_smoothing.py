@@ -12,17 +12,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from differentiated import central_differences
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import boxes_of_trees
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.tree import DecisionTreeRegressor
 from smoothed_formulas import LIMITS
 
 import propopt as po
@@ -31,9 +28,6 @@ from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.functions import Power
 from propopt.functions.formulas import PaperFormula
-from propopt.laws.data_law import Means, NoiseLaw
-from propopt.losses.faithfulness import Estimate
-from propopt.structures.boxes.sets import Tree
 
 
 Z = 4.5
@@ -51,33 +45,12 @@ def test_gradients_of_smoothed_formulas_are_their_closed_forms(function, limit):
     assert_within_errors(smooth, X, limit(X, 0.4))
 
 
-@pytest.mark.parametrize("scale", [0.1, 1.0])
-def test_the_gradient_of_a_smoothed_stump_is_a_normal_density(scale):
-    stump = DecisionTreeRegressor(max_depth=1).fit([[0.0], [1.0]], [0.0, 1.0])
-    threshold = stump.tree_.threshold[0]
-    points = threshold + scale * np.linspace(-2, 2, 9)[:, None]
-    expected = norm.pdf((points - threshold) / scale) / scale
-    # what is called is sampled, what is read is exact
-    called = po.smoothed(po.wrap(lambda P: stump.predict(P)), scale, n_samples=4000)
-    assert_within_errors(called, points, expected)
-    exact = po.smoothed(po.wrap(stump), scale)
-    # scikit-learn compares in single precision
-    np.testing.assert_allclose(exact.gradient(points), expected, rtol=1e-6)
-
-
 def test_values_are_means_over_the_noise():
     smooth = po.smoothed(Power(3), scale=0.5, n_samples=4000)
     # f_δ = Σ x³ + 3 δ² x; of an antithetic pair 3x δ²(ε² − 1) is left, variance 2·9x²δ⁴
     expected = (X**3 + 3 * 0.25 * X).sum(axis=1)
     error = np.sqrt(2 * 9 * 0.5**4 * (X**2).sum(axis=1) / 4000)
     assert (np.abs(smooth.value(X) - expected) / error).max() < Z
-
-
-@pytest.mark.parametrize("scale", [0.7, np.array([0.1, 0.5, 2.0])])
-def test_each_feature_has_a_scale_of_its_own(scale):
-    """The gradient of a smoothed cube has the variance of the noise in it."""
-    smooth = po.smoothed(Power(3), scale, n_samples=2000)
-    assert_within_errors(smooth, X, 3 * X**2 + 3 * scale**2)
 
 
 def test_the_standard_errors_cover_the_truth():
@@ -101,17 +74,7 @@ def test_linear_functions_have_no_error(seed):
     np.testing.assert_allclose(smooth.gradient_error(X), 0.0, atol=1e-12)
 
 
-def test_the_gradient_is_that_of_the_smoothed_values():
-    # in as many pairs as this the two estimates, which share their draws, are one
-    smooth = po.smoothed(PaperFormula("exponential"), 0.3, n_samples=20_000)
-    differences = central_differences(smooth.value, X[:3], 1e-3)
-    np.testing.assert_allclose(smooth.gradient(X[:3]), differences, rtol=0.03)
-
-
-def test_fewer_samples_have_larger_errors_and_the_method_is_named():
-    few = po.smoothed(Power(3), 0.5, 100).gradient_error(X).mean()
-    many = po.smoothed(Power(3), 0.5, 10_000).gradient_error(X).mean()
-    assert 7 < few / many < 14
+def test_the_method_is_named():
     smooth = po.smoothed(Power(3), 0.5)
     method = "Stein's identity over antithetic pairs, scale=0.5, n_samples=500"
     assert smooth.gradient_method == method
@@ -120,10 +83,8 @@ def test_fewer_samples_have_larger_errors_and_the_method_is_named():
 
 def test_results_depend_on_the_seed_and_on_nothing_else():
     smooth = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
-    again = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
     other = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=4)
     np.testing.assert_array_equal(smooth.gradient(X), smooth.gradient(X))
-    np.testing.assert_array_equal(smooth.gradient(X), again.gradient(X))
     np.testing.assert_allclose(smooth.gradient(X)[3:5], smooth.gradient(X[3:5]))
     assert (smooth.gradient(X) != other.gradient(X)).all()
     generator = np.random.default_rng(0)
@@ -150,18 +111,6 @@ def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
     np.testing.assert_allclose(smooth.value(X), value)
     assert max(rows) <= 100
     assert sum(rows) == 4 * 30 * 12
-
-
-def test_names_are_kept_and_seen_by_the_model():
-    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=list("pqrstuvwxyzä"))
-    smooth = po.smoothed(po.wrap(lambda table: table["a"] * table["c"]), 0.1)
-    gradient, error = smooth.gradient(frame), smooth.gradient_error(frame)
-    for table in (gradient, error):
-        assert table.index.equals(frame.index)
-        assert table.columns.equals(frame.columns)
-    # the odd part of a product is linear, so that nothing is left to chance
-    expected = np.stack([X[:, 2], np.zeros(12), X[:, 0]], axis=1)
-    np.testing.assert_allclose(gradient, expected, atol=1e-9)
 
 
 def test_matching_the_changes_is_matching_the_smoothed_gradient():
@@ -220,34 +169,17 @@ def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-12)
 
 
-def test_effects_of_categories_are_averaged_over_the_noise(mixed):
-    table, _, _ = mixed
-    share = (table["colour"] == "red").mean()
-
-    def model(frame):
-        return (frame["size"] > 0) * (frame["colour"] == "red")
-
-    smooth = po.smoothed(po.wrap(model, data=table), 0.5, n_samples=2000)
-    near = table[table["size"].abs() < 1.0]  # where both outcomes are frequent
-    # E 1[size + δε > 0] = Φ(size/δ)
-    expected = norm.cdf(near["size"] / 0.5) * ((near["colour"] == "red") - share)
-    error = smooth.gradient(near)["colour"] - expected
-    assert (error / smooth.gradient_error(near)["colour"]).abs().max() < Z
-
-
 # ---- columns without noise
 
 
-@pytest.mark.parametrize("read", [True, False])
-def test_a_column_without_noise_stays_as_it_is(read):
+def test_a_column_without_noise_stays_as_it_is():
     """Then the others have the law of the table without it, at that value."""
     X = np.random.default_rng(0).uniform(-1, 1, (80, 3))
     X[:, 1] = X[:, 1] > 0.0
     forest = RandomForestRegressor(5, random_state=0, max_depth=4)
     forest.fit(X, X[:, 0] * X[:, 1] + X[:, 2])
     still = np.array([0.5, 0.0, 0.3])
-    model = forest if read else lambda Z: forest.predict(Z)
-    result = po.smoothed(po.wrap(model), still)
+    result = po.smoothed(po.wrap(forest), still)
     for value in (0.0, 0.5, 1.0):  # on the split between both, too
         rows = X[:5].copy()
         rows[:, 1] = value
@@ -257,26 +189,15 @@ def test_a_column_without_noise_stays_as_it_is(read):
 
         alone = po.smoothed(po.wrap(without), still[[0, 2]], n_samples=40_000)
         error = result.gradient(rows)[:, [0, 2]] - alone.gradient(rows[:, [0, 2]])
-        own, other = (
-            f.gradient_error(x) for f, x in ((result, rows), (alone, rows[:, [0, 2]]))
-        )
-        z = error / np.hypot(own[:, [0, 2]], other)
-        assert np.abs(z).max() < Z
+        assert np.abs(error / alone.gradient_error(rows[:, [0, 2]])).max() < Z
     np.testing.assert_array_equal(result.gradient(X[:5])[:, 1], 0.0)
-
-
-def test_without_noise_the_mean_of_boxes_is_their_value():
-    step = Tree.of([0, -1, -1], [0, 0, 0], [1, -1, -1], [2, -1, -1], [0, 0, 1])
-    means = Means(boxes_of_trees([step], n_columns=1), NoiseLaw(np.zeros(1), (None,)))
-    values, slopes = means.of(np.array([[-1.0], [0.0], [1e-300], [2.0]]))
-    np.testing.assert_array_equal(values, [0.0, 0.0, 1.0, 1.0])
-    np.testing.assert_array_equal(slopes, 0.0)
 
 
 # ---- refusals
 
 
 ONES = {"scale": 1.0}
+FAR = po.wrap(lambda P: np.where(abs(P[:, 0]) > 5, np.inf, P[:, 0]))
 REFUSED = [
     ({"scale": 0.0}, "scale: expected numbers > 0"),
     ({"scale": [0.0, 0.0]}, "scale: expected numbers > 0"),
@@ -290,14 +211,7 @@ REFUSED = [
     ({**ONES, "rng": -1}, "rng"),
     ({**ONES, "rng": True}, "rng"),
     ({**ONES, "function": np.sin}, r"propopt\.wrap"),
-    (
-        {
-            "function": po.wrap(lambda P: np.where(abs(P[:, 0]) > 5, np.inf, P[:, 0])),
-            "scale": 10.0,
-            "n_samples": 20,
-        },
-        r"at perturbed points.*not finite",
-    ),
+    ({"function": FAR, "scale": 10.0}, r"at perturbed points.*not finite"),
 ]
 
 
@@ -344,15 +258,6 @@ def test_blocks_have_the_mean_that_the_gradient_is_and_the_errors_of_the_regress
     assert result.blocks is result.standard_errors is None
 
 
-def test_they_cover_the_exact_slopes():
-    covered = []
-    for seed in range(40):
-        result = drawn(seed)
-        covered.append(np.abs(result.values - EXACT) <= 2.262 * result.standard_errors)
-    # 40 independent draws of 25 rows that share them: 5 σ of 40 is 0.17
-    assert 0.85 <= np.mean(covered) <= 0.995
-
-
 def objective(target):
     return po.GradientMatching(target) + po.PairwiseRobustness(po.knn_graph(TABLE, 4))
 
@@ -387,14 +292,6 @@ def test_effects_of_categories_and_of_missing_numbers_have_blocks_too():
     noisy = table["size"][:10].notna().to_numpy()  # missing numbers get no noise
     assert (result.standard_errors[noisy, 1] > 1e-6).all()
     assert (result.standard_errors[~noisy, 0] > 1e-6).all()
-
-
-@pytest.mark.parametrize("n_blocks", [2, 7])
-def test_left_out_means_give_back_the_blocks(n_blocks):
-    blocks = np.random.default_rng(2).normal(size=(n_blocks, 4, 3))
-    left_out = [np.delete(blocks, b, axis=0).mean(axis=0) for b in range(n_blocks)]
-    result = Estimate.blocks_of_left_out(blocks.mean(axis=0), np.stack(left_out))
-    np.testing.assert_allclose(result, blocks, atol=1e-12)
 
 
 # ---- rows with missing numbers: no noise on them, and effects
@@ -433,22 +330,6 @@ def test_slopes_and_effects_are_those_of_the_mean_under_noise(form):
     assert np.abs(scores).max() <= 5.0  # false alarm 7e-5 over 120 scores
 
 
-def test_boxes_have_the_same_effects_without_sampling():
-    y = step(GAPS) + 0.3 * GAPS["age"]
-    model = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5).fit(GAPS, y)
-    function = po.wrap(model, data=GAPS)
-    exact = po.smoothed(function, WIDTH)
-    assert exact.estimate(GAPS).exact
-    sampled = po.smoothed(
-        po.wrap(lambda t: model.predict(t), data=GAPS), WIDTH, n_samples=4000
-    )
-    error = sampled.gradient_error(GAPS)
-    scores = (sampled.gradient(GAPS) - exact.gradient(GAPS)) / np.maximum(error, 1e-12)
-    assert np.abs(scores.to_numpy()).max() <= 5.0  # false alarm 7e-5 over 120 scores
-    absent = GAPS["dose"].isna()
-    assert (exact.gradient(GAPS)["dose"][absent] != 0).any()
-
-
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.JumpsWarning")
 def test_effects_are_told_from_slopes():
     function = po.wrap(step, data=GAPS)
@@ -457,13 +338,9 @@ def test_effects_are_told_from_slopes():
         po.smoothed(function, WIDTH).estimate(GAPS),
     ):
         np.testing.assert_array_equal(estimate.effects, GAPS.isna())
-        scaled = estimate.scaled(np.array([1.0, 10.0]))
-        absent = GAPS.isna().to_numpy()
-        np.testing.assert_array_equal(scaled.values[absent], estimate.values[absent])
-        np.testing.assert_array_equal(
-            scaled.values[:, 1][~absent[:, 1]],
-            10 * estimate.values[:, 1][~absent[:, 1]],
-        )
+        scaled = estimate.scaled(np.array([1.0, 10.0])).values
+        expected = np.where(GAPS.isna(), 1.0, [1.0, 10.0]) * estimate.values
+        np.testing.assert_array_equal(scaled, expected)
     assert po.wrap(step).estimate(GAPS.dropna()).effects is None
 
 

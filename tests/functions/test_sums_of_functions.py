@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,8 +19,6 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.functions.function import OfFunction
-from propopt.functions.means import ExactMean
 
 
 RNG = np.random.default_rng(7)
@@ -246,51 +243,6 @@ def test_what_changed_between_two_versions_of_a_table_with_categories():
     assert not whole.effects[:, :4].any()
 
 
-def test_effects_of_categories_are_summed_with_the_shares_that_each_part_knows():
-    def wrapped(power, table):
-        def model(rows):
-            return (rows["age"] * (rows["job"] == "cook")).to_numpy() ** power
-
-        return po.wrap(model, data=table)
-
-    doubled = pd.concat([FRAME, FRAME[FRAME["job"] == "cook"]])
-    one, other, rows = wrapped(1, FRAME), wrapped(2, doubled), FRAME[:9]
-    made = (one - 2 * other).estimate(rows)
-    gradients = [h.gradient(rows).to_numpy() for h in (one, other)]
-    assert_same(made.values, gradients[0] - 2 * gradients[1])
-    assert (made.effects == one.estimate(rows).effects).all()
-    assert made.effects[:, 4].all()
-
-
-def test_a_mean_of_a_sum_is_the_sum_of_means(f, g):
-    means = [po.smoothed(h, law="data", data=X) for h in (f, g)]
-    estimate = (means[0] - means[1]).estimate(FEW)
-    assert estimate.exact
-    assert isinstance(means[0], ExactMean)
-    assert estimate.source == "exact (boxes); exact (products)"
-    assert_same(estimate.values, slopes(f - g, X, FEW).values, np.ones(1))
-
-
-class InFiveBlocks(OfFunction):
-    """A sampled mean whose ten blocks of draws are taken by twos."""
-
-    gradient_method = "sampled"
-
-    def __init__(self, function):
-        self.function = function
-
-    def estimate_at(self, points, labels):
-        told = self.function.estimate_at(points, labels)
-        blocks = (told.blocks[::2] + told.blocks[1::2]) / 2
-        return replace(told, blocks=blocks)
-
-    def _value(self, points, labels, /):
-        return self.function.value_at(points, labels)
-
-    def _gradient(self, points, labels, /):
-        return self.function.gradient_at(points, labels)
-
-
 def test_errors_of_sums_are_those_of_blocks(f):
     drawn = po.smoothed(po.wrap(lambda X: X[:, 0] ** 2), law="data", data=X)
     exact = po.smoothed(f, law="data", data=X)
@@ -302,9 +254,6 @@ def test_errors_of_sums_are_those_of_blocks(f):
     unknown = (po.wrap(lambda X: X[:, 0]) + exact).estimate(FEW)
     assert unknown.standard_errors is None
     assert not unknown.exact
-    fewer = InFiveBlocks(drawn)
-    assert len((fewer + exact).estimate(FEW).blocks) == 5
-    assert (fewer + drawn).estimate(FEW).blocks is None
 
 
 def test_jumps_are_those_of_the_sum(f, g):
@@ -332,51 +281,23 @@ def of_table(table):
 
 
 TURNED = pd.Categorical(FRAME["job"], categories=["nurse", "cook", "clerk"])
-OTHERS = {
-    "columns": (
-        of_columns("age", "dose"),
-        of_columns("age", "bmi"),
-        "'dose' only in the first; 'bmi' only in",
-    ),
-    "order": (
-        of_columns("age", "dose"),
-        of_columns("dose", "age"),
-        "columns: in another order",
-    ),
-    "fitted": (
-        of_columns("age", "bmi", read=False),
-        of_columns("age", "dose"),
-        r"'dose'.*'bmi'",
-    ),
-    "both fitted": (
-        of_columns("age", "dose", read=False),
-        of_columns("age", "bmi", read=False),
-        r"'dose'.*'bmi'",
-    ),
-    "categories": (
-        of_table(FRAME),
-        of_table(FRAME[FRAME["job"] != "cook"]),
-        "column 'job': 'cook' only in the first",
-    ),
-    "their order": (
-        of_table(FRAME),
-        of_table(FRAME.assign(job=TURNED)),
-        "column 'job': in another order",
-    ),
-    "kinds": (
-        of_table(FRAME),
-        of_table(FRAME.assign(job=1.0 * (FRAME["job"] == "cook"))),
-        "what column 'job' is",
-    ),
-    "a formula": (
-        of_table(FRAME),
-        po.functions.Power(degree=1),
-        "has categories, of which",
-    ),
-}
+DOSE, BMI = of_columns("age", "dose"), of_columns("age", "bmi")
+DOSE_FITTED = of_columns("age", "dose", read=False)
+BMI_FITTED = of_columns("age", "bmi", read=False)
+JOBS, COOKS = of_table(FRAME), FRAME["job"] == "cook"
+OTHERS = [
+    (DOSE, BMI, "'dose' only in the first; 'bmi' only in"),
+    (DOSE, of_columns("dose", "age"), "columns: in another order"),
+    (BMI_FITTED, DOSE, r"'dose'.*'bmi'"),
+    (DOSE_FITTED, BMI_FITTED, r"'dose'.*'bmi'"),
+    (JOBS, of_table(FRAME[~COOKS]), "column 'job': 'cook' only in the first"),
+    (JOBS, of_table(FRAME.assign(job=TURNED)), "column 'job': in another order"),
+    (JOBS, of_table(FRAME.assign(job=1.0 * COOKS)), "what column 'job' is"),
+    (JOBS, po.functions.Power(degree=1), "has categories, of which"),
+]
 
 
-@pytest.mark.parametrize(("one", "other", "message"), OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(("one", "other", "message"), OTHERS)
 def test_other_tables_are_named(one, other, message):
     for operation in (lambda: one - other, lambda: one + other):
         with pytest.raises(InvalidInput, match=message):
@@ -384,10 +305,9 @@ def test_other_tables_are_named(one, other, message):
 
 
 def test_tables_may_be_told_to_one_and_have_other_frequencies():
-    plain, told = of_columns("age", "bmi", read=False), of_columns("age", "bmi")
-    assert (plain - told).schema is told.schema
-    doubled = pd.concat([FRAME, FRAME[FRAME["job"] == "cook"]])
-    assert (of_table(FRAME) - of_table(doubled)).schema is not None
+    assert (BMI_FITTED - BMI).schema is BMI.schema
+    doubled = pd.concat([FRAME, FRAME[COOKS]])
+    assert (JOBS - of_table(doubled)).schema is not None
 
 
 # ---- Texts

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -55,24 +55,17 @@ def assert_same(first, second, X, tolerance=1e-12):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("activation", ["tanh", "relu", "logistic"])
-def test_copied_regressor_has_the_same_values_and_gradients(X, rng, activation):
-    model = MLPRegressor(
-        hidden_layer_sizes=(6, 5), activation=activation, random_state=0, max_iter=20
-    )
-    model.fit(X, rng.normal(size=len(X)))
-    assert_same(po.wrap(copied(model)), po.wrap(model), X)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("output", ["probability", "log_odds"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_copied_classifier_has_the_same_values_and_gradients(X, output, n_classes):
-    model = MLPClassifier(hidden_layer_sizes=(6,), random_state=0, max_iter=20)
-    model.fit(X, np.arange(len(X)) % n_classes)
-    for target in range(n_classes):
-        ours = po.wrap(copied(model), target, output)
-        assert_same(ours, po.wrap(model, target, output), X)
+def test_copied_perceptrons_have_the_same_values_and_gradients(X, rng):
+    settings = {"hidden_layer_sizes": (6, 5), "random_state": 0, "max_iter": 20}
+    for activation in ("tanh", "relu", "logistic"):
+        model = MLPRegressor(activation=activation, **settings)
+        model.fit(X, rng.normal(size=len(X)))
+        assert_same(po.wrap(copied(model)), po.wrap(model), X)
+    for n_classes in (2, 3):
+        model = MLPClassifier(**settings).fit(X, np.arange(len(X)) % n_classes)
+        for target, output in product(range(n_classes), ("probability", "log_odds")):
+            ours = po.wrap(copied(model), target, output)
+            assert_same(ours, po.wrap(model, target, output), X)
 
 
 def test_gradients_agree_with_central_differences(network, X):
@@ -236,39 +229,20 @@ def test_batches_are_bounded_counted_and_change_nothing(
     assert sum(sizes) == 2 * len(X)
     assert function.calls.rows == 4 * len(X)
     assert function.calls.batches - before == len(sizes)
+    sizes.clear()
+    po.wrap(network, 1, batch_rows=2).gradient(X)
+    po.wrap(network, 1, step=1e-2, batch_rows=2).gradient(X)
+    assert max(sizes) <= 2
 
 
-def test_rows_in_another_order_have_gradients_in_that_order(moody, X, rng):
-    order = rng.permutation(len(X))
-    function = po.wrap(moody)
-    np.testing.assert_allclose(
-        function.gradient(X[order]), function.gradient(X)[order], atol=1e-14
-    )
-
-
-def test_data_parallel_module_works(network, X):
-    assert_same(po.wrap(nn.DataParallel(network), 1), po.wrap(network, 1), X)
-
-
-@pytest.mark.filterwarnings("default")  # the compiler makes warnings of its own
-def test_compiled_module_works(network, X):
-    compiled = torch.compile(network, backend="eager")
-    compiled.train()
-    assert_same(po.wrap(compiled, 1), po.wrap(network, 1), X)
+@pytest.mark.filterwarnings("default")  # compilers make warnings of their own
+@pytest.mark.parametrize("way", ["parallel", "script", "compile"])
+def test_modules_in_other_forms_work(network, X, way):
+    ways = {"parallel": nn.DataParallel, "script": torch.jit.script}
+    other = ways.get(way, lambda own: torch.compile(own, backend="eager"))(network)
+    other.train()
+    assert_same(po.wrap(other, 1), po.wrap(network, 1), X)
     assert all(part.training for part in network.modules())
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_script_module_works(network, X):
-    assert_same(po.wrap(torch.jit.script(network), 1), po.wrap(network, 1), X)
-
-
-def test_torch_is_not_imported_for_other_models():
-    code = (
-        "import sys, propopt as po; po.wrap(lambda X: X[:, 0]).gradient([[1.0]]);"
-        "assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # errors
@@ -282,19 +256,13 @@ WRONG = [
     ({"target": "cat"}, r"got 'cat'"),
     ({"target": 0, "output": "odds"}, r"output: expected one of 'auto', .* got 'odds'"),
 ]
-ANSWERS = {
-    "a tuple": (
-        lambda x, scale: (x, scale),
-        r"returned a tuple; expected one real tensor",
-    ),
-    "complex": (
-        lambda x, _: x.to(torch.complex128),
-        r"a tensor of torch.complex128",
-    ),
-    "one number": (lambda _, scale: scale, r"returned shape \(\) for 9 rows"),
-    "few rows": (lambda x, _: x[:4], r"returned shape \(4, 3\) for 9 rows"),
-    "an axis": (lambda x, _: x[:, :, None], r"returned shape \(9, 3, 1\) for 9 rows"),
-}
+ANSWERS = [
+    (lambda x, scale: (x, scale), r"returned a tuple; expected one real tensor"),
+    (lambda x, _: x.to(torch.complex128), r"a tensor of torch.complex128"),
+    (lambda _, scale: scale, r"returned shape \(\) for 9 rows"),
+    (lambda x, _: x[:4], r"returned shape \(4, 3\) for 9 rows"),
+    (lambda x, _: x[:, :, None], r"returned shape \(9, 3, 1\) for 9 rows"),
+]
 
 
 @pytest.mark.parametrize(("settings", "message"), WRONG)
@@ -312,27 +280,23 @@ def test_classes_and_third_classes_of_one_score_are_refused(moody, X):
         po.wrap(nn.Linear)
 
 
-@pytest.mark.parametrize(("function", "message"), ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize(("function", "message"), ANSWERS)
 def test_modules_that_return_something_else(X, function, message):
     with pytest.raises(InvalidInput, match=message):
         po.wrap(returning(function), 0).value(X)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
+def test_modules_without_a_way_back_are_refused(X):
+    for function in (
         lambda x, scale: x.detach() * scale,
         lambda x, _: x.argmax(dim=1),
         lambda x, _: (x > 0).any(dim=1),
         lambda x, scale: scale.expand(len(x)),
-    ],
-    ids=["detached", "argmax", "boolean", "constant"],
-)
-def test_modules_without_a_way_back_are_refused(X, function):
-    wrapped = po.wrap(returning(function), 0)
-    assert wrapped.value(X).shape == (9,)
-    with pytest.raises(InvalidInput, match="no way from the output back to the input"):
-        wrapped.gradient(X)
+    ):
+        wrapped = po.wrap(returning(function), 0)
+        assert wrapped.value(X).shape == (9,)
+        with pytest.raises(InvalidInput, match="no way from the output back to the in"):
+            wrapped.gradient(X)
 
 
 def test_value_that_is_not_finite_is_named_by_its_row(X):
@@ -401,36 +365,6 @@ def test_rows_reach_the_module_as_images_and_gradients_come_back(cnn, shape, rng
         np.testing.assert_allclose(ours, images.grad.numpy(), atol=1e-14)
 
 
-def test_optimized_maps_are_certified(cnn, shape, rng):
-    rows = rng.normal(size=(4, 60))
-    gradients = po.wrap(cnn, 1, input_shape=shape).gradient(rows)
-    objective = (
-        po.GradientMatching(gradients)
-        + 0.3 * po.PairwiseRobustness(po.gaussian_graph(rows))
-        + 0.2 * po.Smoothness(shape.pixel_graph())
-    )
-    best = po.solve(objective)
-    assert best.certificate.holds(1e-6)
-    assert best.objective < objective.value(gradients)
-
-
-def test_maps_of_large_images_are_found_with_points_and_features_exchanged(shape, rng):
-    G, robust, smooth = rng.normal(size=(4, 60)), po.chain_graph(4), shape.pixel_graph()
-    usual = po.solve(
-        po.GradientMatching(G)
-        + 0.3 * po.PairwiseRobustness(robust)
-        + 0.2 * po.Smoothness(smooth)
-    )
-    exchanged = po.solve(
-        po.GradientMatching(G.T)
-        + 0.3 * po.Smoothness(robust)
-        + 0.2 * po.PairwiseRobustness(smooth),
-        solver="krylov",
-    )
-    assert exchanged.objective == pytest.approx(usual.objective, rel=1e-6)
-    np.testing.assert_allclose(exchanged.attributions.T, usual.attributions, atol=1e-3)
-
-
 def test_normalisation_is_that_of_its_formula(rng):
     pixels = torch.tensor(rng.random(size=(2, 3, 4, 4)), dtype=torch.float32)
     layer = po.functions.normalisation(images.IMAGENET_MEAN, images.IMAGENET_STD)
@@ -438,13 +372,9 @@ def test_normalisation_is_that_of_its_formula(rng):
     std = torch.tensor(images.IMAGENET_STD)[:, None, None]
     torch.testing.assert_close(layer.train()(pixels), (pixels - mean) / std)
     assert not any(p.requires_grad for p in layer.parameters())
-
-
-@pytest.mark.parametrize(("mean", "std"), [([0.1], [0.1, 0.2]), ([0.1], [0.0])])
-def test_normalisation_needs_a_positive_number_for_each_channel(mean, std):
-    pytest.importorskip("torch")
-    with pytest.raises(InvalidInput, match="std: expected one number > 0 for each"):
-        po.functions.normalisation(mean, std)
+    for wrong in ([0.1, 0.2], [0.0]):
+        with pytest.raises(InvalidInput, match="std: expected one number > 0 for each"):
+            po.functions.normalisation([0.1], wrong)
 
 
 def test_weights_are_read_from_a_file(rng, tmp_path):
@@ -472,14 +402,11 @@ class Harmful:
 def test_files_that_are_no_weights_are_refused_and_not_executed(tmp_path, capsys):
     network = three_scores()
     path = tmp_path / "weights.pth"
-    with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
-        po.functions.load_weights(network, path)
-    path.write_text("no weights")
-    with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
-        po.functions.load_weights(network, path)
-    path.write_bytes(pickle.dumps(Harmful(), protocol=2))
-    with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
-        po.functions.load_weights(network, path)
+    for content in (None, b"no weights", pickle.dumps(Harmful(), protocol=2)):
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(InvalidInput, match=r"weights: .* cannot be read"):
+            po.functions.load_weights(network, path)
     torch.save([1, 2], path)
     with pytest.raises(InvalidInput, match=r"holds no state_dict"):
         po.functions.load_weights(network, path)
@@ -499,19 +426,19 @@ def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
         original = models.resnet50(weights=None).eval()
     torch.save(original.state_dict(), tmp_path / "resnet50.pth")
     classifier = po.functions.torchvision_model("resnet50", tmp_path / "resnet50.pth")
-    shape = po.ImageShape(channels=3, height=224, width=224)
-    images = rng.random(size=(2, 3, 224, 224))
+    shape = po.ImageShape(channels=3, height=64, width=64)
+    pictures = rng.random(size=(2, 3, 64, 64))
     function = po.wrap(classifier, target=207, input_shape=shape)
     mean = np.array(images.IMAGENET_MEAN)[:, None, None]
     std = np.array(images.IMAGENET_STD)[:, None, None]
-    normalised = torch.tensor((images - mean) / std, dtype=torch.float32)
+    normalised = torch.tensor((pictures - mean) / std, dtype=torch.float32)
     with torch.no_grad():
         expected = original(normalised)[:, 207].numpy()
-    rows = shape.rows(images)
+    rows = shape.rows(pictures)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(function.value(rows), expected, atol=1e-4 * scale)
     gradient = function.gradient(rows)
-    assert gradient.shape == (2, 150_528)
+    assert gradient.shape == (2, 12_288)
     assert np.abs(gradient).max() > 0
     with pytest.raises(InvalidInput, match="torchvision has no classifier 'resnet0'"):
         po.functions.torchvision_model("resnet0")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from differentiated import central_differences, jump_test
-from scipy.special import logit
+from quiet_boosters import booster
 from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -72,11 +72,6 @@ def test_models_fitted_on_names_take_arrays_and_frames(model):
     np.testing.assert_array_equal(again.gradient(X), function.gradient(X))
 
 
-def test_models_fitted_on_arrays_take_frames_too():
-    model = SVR().fit(X, Y)
-    same(wrap(model).value(FRAME), model.predict(X), 1e-15)
-
-
 @pytest.mark.parametrize("kind", [linear_model.Ridge, SVR])
 @pytest.mark.parametrize(
     ("table", "message"),
@@ -100,6 +95,7 @@ def test_functions_are_themselves_and_models_have_a_short_name():
     function = Sine()
     assert wrap(function) is function
     model = make_pipeline(StandardScaler(), linear_model.LogisticRegression())
+    same(wrap(SVR().fit(X, Y)).value(FRAME), SVR().fit(X, Y).predict(X), 1e-15)
     text = repr(wrap(model.fit(X, BINARY), "yes"))
     assert text == "ExactModel(probability of yes, by LogisticRegression)"
     function = wrap(lambda X: np.sin(X).sum(axis=1))
@@ -113,6 +109,7 @@ def test_functions_are_themselves_and_models_have_a_short_name():
 LABELS = np.column_stack([Y > 0, NOISE > 0]).astype(int)
 TWO = np.column_stack([Y, NOISE])
 VOTERS = [("nb", GaussianNB()), ("svc", LinearSVC())]
+OF_PAIRS = SVC(decision_function_shape="ovo").fit(X, THREE)
 DETECTOR = IsolationForest(n_estimators=5, random_state=0).fit(UNIT)
 REFUSED = [
     (Sine(), {"target": 1}, "already"),
@@ -135,11 +132,7 @@ REFUSED = [
     (LinearSVC().fit(UNIT, THREE), {"output": "value"}, "it has 'margin'"),
     (LinearSVC().fit(UNIT, THREE), {}, "classes 'a', 'b', 'c'"),
     (LinearSVC().fit(UNIT, THREE), {"target": "d"}, "'c', got 'd'"),
-    (
-        SVC(decision_function_shape="ovo").fit(X, THREE),
-        {"target": "a"},
-        "pair of classes",
-    ),
+    (OF_PAIRS, {"target": "a"}, "pair of classes"),
     (linear_model.Ridge().fit(X, TWO), {}, "2 outputs; give the position"),
     (linear_model.Ridge().fit(X, Y), {"target": 1}, "no output at position 1"),
     (linear_model.Ridge().fit(X, Y), {"step": "complex"}, "Ridge is an estimator"),
@@ -154,6 +147,20 @@ REFUSED = [
             OneVsRestClassifier(linear_model.LogisticRegression()),
         )
     ),
+    *(
+        (
+            model.fit(UNIT),
+            settings,
+            r"number of a cluster, .* wrap\(lambda X: model\.tr",
+        )
+        for model in (
+            Birch(n_clusters=2),
+            make_pipeline(StandardScaler(), KMeans(2, n_init=1, random_state=0)),
+            GridSearchCV(KMeans(n_init=1), {"n_clusters": [2, 3]}, cv=2),
+        )
+        for settings in ({}, {"data": pd.DataFrame(UNIT), "output": "value"})
+    ),
+    (MeanShift().fit(UNIT), {}, "returns one, such as the distance"),
 ]
 
 
@@ -161,29 +168,6 @@ REFUSED = [
 def test_requests_that_cannot_be_met_are_refused_at_once(model, settings, message):
     with pytest.raises(InvalidInput, match=message):
         wrap(model, **settings)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        lambda: KMeans(2, n_init=1, random_state=0),
-        lambda: Birch(n_clusters=2),
-        lambda: make_pipeline(StandardScaler(), KMeans(2, n_init=1, random_state=0)),
-        lambda: GridSearchCV(KMeans(n_init=1), {"n_clusters": [2, 3]}, cv=2),
-    ],
-)
-def test_the_number_of_a_cluster_is_refused_and_its_distance_is_not(kind):
-    model = kind().fit(UNIT)
-    with pytest.raises(InvalidInput, match=r"number of a cluster, .* wrap") as caught:
-        wrap(model)
-    with pytest.raises(InvalidInput, match="number of a cluster"):
-        wrap(model, data=pd.DataFrame(UNIT), output="value")
-    assert "wrap(lambda X: model.transform(X)[:, k])" in str(caught.value)
-    k = 1
-    distance = wrap(lambda X: model.transform(X)[:, k])
-    same(distance.value(UNIT), model.transform(UNIT)[:, 1], 1e-15)
-    with pytest.raises(InvalidInput, match="returns one, such as the distance"):
-        wrap(MeanShift().fit(UNIT))
 
 
 # ---- refused when they answer
@@ -196,18 +180,10 @@ ANSWERS = [
     (lambda _: 1.0, {}, r"shape \(\) for"),
     (lambda X: ["?"] * len(X), {}, "no numbers"),
     (lambda X: X, {}, "4 outputs; give the position"),
-    (
-        lambda P: np.where(P[:, 0] >= HIGH, np.nan, P[:, 0]),
-        {},
-        "gradient is not finite in 1 of 60 rows",
-    ),
+    (lambda P: np.where(P[:, 0] >= HIGH, np.nan, P[:, 0]), {}, "not finite in 1 of 60"),
     (DecisionTreeRegressor(max_depth=2).fit(X, TWO), {}, TWO_OUTPUTS),
     (GaussianMixture(2, random_state=0).fit(UNIT), {}, TWO_OUTPUTS),
-    (
-        lambda P: np.array([math.sin(p[0]) for p in P]),
-        COMPLEX,
-        "fails on a complex table",
-    ),
+    (lambda P: [math.sin(p[0]) for p in P], COMPLEX, "fails on a complex table"),
     (lambda P: np.abs(P).sum(axis=1), COMPLEX, "returned float64.*drops the imaginary"),
     (lambda P: P.real[:, 0], COMPLEX, "drops the imaginary"),
     (lambda P: P.sum(), COMPLEX, r"shape \(\) for"),
@@ -247,18 +223,6 @@ def test_a_step_asks_for_numerical_gradients_and_is_stated():
     assert method == "central differences, step 6.1e-06 · max(1, |x|)"
 
 
-@pytest.mark.parametrize("target", ["a", "b", "c"])
-@pytest.mark.parametrize("output", ["probability", "log_odds"])
-def test_numerical_probabilities_are_the_models_own(output, target):
-    final = GaussianNB(var_smoothing=0.5)
-    model = CalibratedClassifierCV(final, cv=2).fit(UNIT, THREE)
-    probability = model.predict_proba(UNIT)[:, list(model.classes_).index(target)]
-    expected = probability if output == "probability" else logit(probability)
-    function = wrap(model, target, output)
-    assert "differences" in function.gradient_method
-    same(function.value(UNIT), expected, 1e-9)
-
-
 def test_values_of_numerical_models_are_their_own():
     boosted = GradientBoostingClassifier(n_estimators=3).fit(UNIT, BINARY)
     margin = boosted.decision_function(UNIT)
@@ -267,6 +231,8 @@ def test_values_of_numerical_models_are_their_own():
     tree = DecisionTreeRegressor(max_depth=2).fit(UNIT, TWO)
     calibrated = CalibratedClassifierCV(LinearSVC(), cv=2).fit(UNIT, BINARY)
     mixture = GaussianMixture(2, random_state=0).fit(UNIT)
+    bayes = CalibratedClassifierCV(GaussianNB(var_smoothing=0.5), cv=2)
+    p = bayes.fit(UNIT, THREE).predict_proba(UNIT)[:, 1]
     for function, expected in (
         (wrap(boosted, None, "margin"), margin),
         (wrap(boosted, "yes", "margin"), margin),
@@ -278,9 +244,11 @@ def test_values_of_numerical_models_are_their_own():
         (wrap(calibrated), calibrated.predict_proba(UNIT)[:, 1]),
         (wrap(mixture, target=1), mixture.predict_proba(UNIT)[:, 1]),
         (wrap(lambda X: X**2, target=2), UNIT[:, 2] ** 2),
+        (wrap(bayes, "b"), p),
     ):
         assert "differences" in function.gradient_method
         same(function.value(UNIT), expected, 1e-15)
+    same(wrap(bayes, "b", "log_odds").value(UNIT), np.log(p / (1.0 - p)), 1e-9)
 
 
 def test_callables_get_the_kind_of_table_that_was_given(monkeypatch):
@@ -328,7 +296,7 @@ def rosenbrock_gradient(points):
     return np.stack([-2 * (1 - x) - 400 * x * (y - x**2), 200 * (y - x**2)], axis=1)
 
 
-def test_the_complex_step_is_exact_to_rounding():
+def test_the_complex_step_is_exact_and_reads_one_output_of_named_columns():
     function = wrap(rosenbrock, step="complex")
     assert function.gradient_method == "complex step"
     points = np.vstack([X[:, :2], 1e8 * X[:5, :2], 1e-8 * X[:5, :2]])
@@ -337,8 +305,6 @@ def test_the_complex_step_is_exact_to_rounding():
         function.gradient(points), rosenbrock_gradient(points), rtol=1e-13
     )
 
-
-def test_the_complex_step_keeps_digits_where_differences_lose_them():
     def bump(points):  # Squire and Trapp's example
         x = points[:, 0]
         return np.exp(x) / (np.sin(x) ** 3 + np.cos(x) ** 3)
@@ -349,9 +315,6 @@ def test_the_complex_step_keeps_digits_where_differences_lose_them():
     )
     assert abs(complex_[0, 0] / exact - 1) < 1e-14
     assert abs(real[0, 0] / exact - 1) > 1e-13
-
-
-def test_the_complex_step_reads_one_output_and_the_names_of_a_dataframe():
     function = wrap(
         lambda table: np.stack([table["w"], table["x"] * table["y"]], axis=1),
         target=1,
@@ -471,34 +434,30 @@ def test_what_is_not_known_to_be_flat_and_what_is_inside_other_models():
     assert wrap(transformed.fit(X, Y)).piecewise_constant
 
 
-def test_lightgbm_is_piecewise_constant_unless_its_trees_are_linear():
-    lightgbm = pytest.importorskip("lightgbm")
-    quiet = {"n_estimators": 3, "min_child_samples": 3, "verbose": -1}
-    model = lightgbm.LGBMRegressor(**quiet).fit(X, Y)
-    assert is_piecewise_constant(model)
-    assert is_piecewise_constant(model.booster_)
-    linear = lightgbm.LGBMRegressor(linear_tree=True, **quiet).fit(X, Y)
-    assert not is_piecewise_constant(linear)
-    assert not is_piecewise_constant(linear.booster_)
+BOOSTERS = [
+    ("lightgbm", "Regressor", {"min_child_samples": 3}, True),
+    ("lightgbm", "Regressor", {"min_child_samples": 3, "linear_tree": True}, False),
+    ("xgboost", "Classifier", {}, True),
+    ("xgboost", "Regressor", {"booster": "dart"}, True),
+    ("xgboost", "Regressor", {"n_estimators": 50, "booster": "gblinear"}, False),
+    ("catboost", "Regressor", {}, True),
+    ("catboost", "Classifier", {}, True),
+]
 
 
-def test_xgboost_is_piecewise_constant_unless_it_is_linear():
-    xgboost = pytest.importorskip("xgboost")
-    model = xgboost.XGBClassifier(n_estimators=3).fit(X, BINARY == "yes")
-    assert is_piecewise_constant(model)
-    dart = xgboost.XGBRegressor(n_estimators=3, booster="dart").fit(X, Y)
-    assert is_piecewise_constant(dart)
-    linear = xgboost.XGBRegressor(n_estimators=50, booster="gblinear").fit(X, Y)
-    assert not is_piecewise_constant(linear)
-    slopes = np.tile(linear.coef_, (60, 1))  # in single precision
-    np.testing.assert_allclose(wrap(linear).gradient(X), slopes, rtol=1e-3, atol=1e-4)
-
-
-def test_catboost_is_piecewise_constant():
-    catboost = pytest.importorskip("catboost")
-    quiet = {"iterations": 3, "verbose": 0, "allow_writing_files": False}
-    assert is_piecewise_constant(catboost.CatBoostRegressor(**quiet).fit(X, Y))
-    assert is_piecewise_constant(catboost.CatBoostClassifier(**quiet).fit(X, BINARY))
+@pytest.mark.parametrize(("package", "kind", "settings", "flat"), BOOSTERS)
+def test_boosters_are_piecewise_constant_unless_they_are_linear(
+    package, kind, settings, flat
+):
+    model = booster(package, kind, **{"n_estimators": 3, **settings})
+    model.fit(X, Y > 0 if kind == "Classifier" else Y)
+    assert is_piecewise_constant(model) == flat
+    if package == "lightgbm":
+        assert is_piecewise_constant(model.booster_) == flat
+    elif not flat:
+        slopes = np.tile(model.coef_, (60, 1))  # in single precision
+        own = wrap(model).gradient(X)
+        np.testing.assert_allclose(own, slopes, rtol=1e-3, atol=1e-4)
 
 
 # ---- tables with categories: told by a DataFrame or by a schema
@@ -518,30 +477,25 @@ def test_a_table_with_text_and_no_schema_is_refused_with_what_would_do():
         po.wrap(age_and_redness).value(PEOPLE)
 
 
-@pytest.mark.parametrize(
-    "data", [PEOPLE, po.TableSchema.of(PEOPLE)], ids=["frame", "schema"]
-)
-def test_a_function_of_a_table_is_told_of_it_by_a_frame_or_a_schema(data):
-    gradient = po.wrap(age_and_redness, data=data).gradient(PEOPLE)
-    np.testing.assert_allclose(gradient["age"], 1.0, rtol=1e-9)
-    np.testing.assert_allclose(gradient["colour"], [5 / 3, -10 / 3, 5 / 3], rtol=1e-9)
-
-
-def test_a_schema_may_declare_that_numbers_are_categories():
+def test_a_function_of_a_table_is_told_of_it_by_a_frame_or_a_schema():
+    for data in (PEOPLE, po.TableSchema.of(PEOPLE)):
+        gradient = po.wrap(age_and_redness, data=data).gradient(PEOPLE)
+        np.testing.assert_allclose(gradient["age"], 1.0, rtol=1e-9)
+        effects = [5 / 3, -10 / 3, 5 / 3]
+        np.testing.assert_allclose(gradient["colour"], effects, rtol=1e-9)
     schema = po.TableSchema.of(PEOPLE, categorical=["age"])
     function = po.wrap(age_and_redness, data=schema)
-    assert function.schema is schema
-    np.testing.assert_allclose(
-        function.gradient(PEOPLE)["age"], [-15, 1, 14], rtol=1e-9
-    )
+    assert function.schema is schema  # which declares that numbers are categories
+    ages = function.gradient(PEOPLE)["age"]
+    np.testing.assert_allclose(ages, [-15, 1, 14], rtol=1e-9)
 
 
 # ---- no call has more rows than was allowed, whoever asks
 
 
-POINTS = np.random.default_rng(4).normal(size=(25, 3))
+POINTS = np.random.default_rng(4).normal(size=(15, 3))
 JOBS = pd.DataFrame(POINTS, columns=list("abc")).assign(
-    job=["x", "y", "x", "z", "y"] * 5
+    job=["x", "y", "x", "z", "y"] * 3
 )
 MOST = 7
 
@@ -573,7 +527,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("most", [1, 2, MOST])
+@pytest.mark.parametrize("most", [1, MOST])
 def test_no_call_has_more_rows(settings, most):
     whole, parts = Spied(), Spied()
     free = po.wrap(whole, **settings)
@@ -604,27 +558,9 @@ def test_estimators_baselines_and_tests_keep_to_it():
     assert max(sizes) == MOST
 
 
-def test_torch_modules_keep_to_it():
-    torch = pytest.importorskip("torch")
-    sizes = []
-
-    class Sum(torch.nn.Module):
-        def forward(self, points):
-            sizes.append(len(points))
-            return (points**2).sum(axis=1)
-
-    function = po.wrap(Sum(), batch_rows=2)
-    np.testing.assert_allclose(
-        function.value(POINTS), (POINTS**2).sum(axis=1), rtol=1e-5
-    )
-    np.testing.assert_allclose(function.gradient(POINTS), 2 * POINTS, rtol=1e-5)
-    po.wrap(Sum(), step=1e-2, batch_rows=2).gradient(POINTS)
-    assert max(sizes) == 2
-
-
 def test_gradients_that_are_given_are_asked_for_in_batches_too():
     spied = Spied()
     function = po.wrap(spied, gradient=spied.slopes, batch_rows=MOST)
     np.testing.assert_array_equal(function.gradient(POINTS), 2.0 * POINTS)
-    assert spied.sizes == [7, 7, 7, 4]
+    assert spied.sizes == [7, 7, 1]
     assert wrap(RIDGE.fit(X, Y), batch_rows=3).gradient_method == "exact"

@@ -14,7 +14,6 @@ from propopt.structures.products.families import (
     Curves,
     Exponentials,
     Imputed,
-    Pieces,
     Powers,
     Tables,
 )
@@ -23,10 +22,9 @@ from propopt.structures.products.normals import (
     Quantiles,
     log_mass,
     mean_of_interval,
-    normal_nodes,
     share,
 )
-from propopt.structures.products.seen import Line, Listed, by_table, constant
+from propopt.structures.products.seen import Line, by_table
 from propopt.structures.products.sums import SumOfProducts
 
 
@@ -91,32 +89,6 @@ def _mean(mp, a, b):  # type: ignore[no-untyped-def]
     return (mp.npdf(a) - mp.npdf(b)) / _mass(mp, a, b)
 
 
-def test_means_and_shares_of_narrow_far_and_infinite_bins() -> None:
-    normals = Normals.of(1.0, 1e-11, 0.5, 1.0)  # of almost one value
-    half_normal = 1.0 - 1e-11 * np.sqrt(2 / np.pi)
-    assert normals.means[0] == pytest.approx(half_normal, abs=2e-16)
-    assert normals.shares(np.array([0.5]), np.array([0.9]))[0] == 0.0
-    assert normals.shares(np.array([0.9]), np.array([1.0]))[0] == 1.0
-    normals = Normals.of(0.3, 2.0, 1.0, 1.0 + 1e-9)  # as a uniform law
-    cut = np.array([1.0 + 2.5e-10])
-    width = (cut - normals.low) / (normals.high - normals.low)
-    result = normals.shares(normals.low, cut)
-    np.testing.assert_allclose(result, width, rtol=1e-8)
-    result = result + normals.shares(cut, normals.high)
-    np.testing.assert_allclose(result, 1.0, rtol=1e-14)
-    normals = Normals.of(0.0, 1e-4, 1.0, 2.0)  # ten thousand deviations away
-    cuts = 1.0 + 1e-8 * np.array([0.5, 1.0, 3.0])
-    expected = -np.expm1(-(cuts - 1.0) * (cuts + 1.0) / (2 * 1e-8))
-    result = normals.shares(np.full(3, 1.0), cuts)
-    np.testing.assert_allclose(result, expected, rtol=3e-8)
-    assert (normals.means[0] - 1.0) == pytest.approx(1e-8, rel=3e-8)
-    normals = Normals.of([2.0, 2.0, 2.0], 3.0, [-np.inf, -np.inf, 2.0], np.inf)
-    np.testing.assert_allclose(normals.means[:2], 2.0)
-    assert normals.means[2] == pytest.approx(2.0 + 3.0 * np.sqrt(2 / np.pi))
-    shares = normals.shares(np.full(3, 2.0), np.full(3, np.inf))
-    np.testing.assert_allclose(shares, [0.5, 0.5, 1.0])
-
-
 # ---- quantiles are the inverse of distribution functions, wherever the law is
 
 
@@ -172,18 +144,6 @@ def test_quantiles_agree_with_scipy() -> None:
 # ---- families
 
 
-def test_all_moments_of_a_normal_are_known():
-    """E V^k = (k − 1)!! of even k, and 0 of odd ones."""
-    degrees = np.arange(1, 13)
-    zeros = np.zeros(12)
-    moments = Powers(zeros.astype(np.intp), degrees, zeros).under(
-        Normals.of(0.0, 1.0, -np.inf, np.inf)
-    )[:, 0]
-    even = [1.0, 3.0, 15.0, 105.0, 945.0, 10395.0]
-    np.testing.assert_allclose(moments[1::2], even, rtol=1e-12)
-    np.testing.assert_allclose(moments[::2], 0.0, atol=1e-8)
-
-
 def test_tables_know_keys_others_and_missing_values():
     table = Tables(
         np.zeros(2, np.intp),
@@ -212,16 +172,6 @@ def test_imputed_factors_have_a_value_of_nan():
     )
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_nodes_are_between_the_ends_and_weights_add_up(name):
-    law = LAWS[name]
-    x, weights = normal_nodes(Normals.of(*law))
-    assert x.min() >= law[2]
-    assert x.max() <= law[3]
-    assert weights.sum() == pytest.approx(1.0, rel=1e-14)
-    assert x.shape == weights.shape == (1, 64)
-
-
 def test_curves_that_cannot_be_integrated_are_refused():
     fast = Curves(np.zeros(1, np.intp), (lambda x: np.exp(0.6 * x**2),), ([],))
     with pytest.raises(Refused, match=r"column 0 .* between -inf and inf"):
@@ -235,82 +185,18 @@ def test_curves_that_cannot_be_integrated_are_refused():
         jump.under(Normals.of(0.0, 1.0, -1.0, 1.0))
 
 
-def test_single_values_and_codes_are_looked_up_in_pieces():
-    codes = Tables(
-        np.array([3]),
-        np.arange(3.0),
-        np.array([[0.5, 2.0, -1.0]]),
-        np.array([np.nan]),
-        np.array([np.nan]),
-    )
-    pieces = Pieces.of_values(np.array([2.0, 0.0]))
-    np.testing.assert_array_equal(pieces.expect(codes), [[-1.0, 0.5]])
-    curves = Curves(
-        np.array([2, 2]),
-        (lambda x: np.where(np.isnan(x), -1.0, 2 * x), np.square),
-        (np.zeros(0), np.zeros(0)),
-    )
-    pieces = Pieces.of_values(np.array([3.0, np.nan]))
-    np.testing.assert_array_equal(pieces.expect(curves), [[6.0, -1.0], [9.0, np.nan]])
-    np.testing.assert_array_equal(curves.take([1]).at(np.array([[2.0]])), [[[4.0]]])
-
-
 # ---- functions of what a model sees are the same functions of the table
 
 
-RNG = np.random.default_rng(0)
-M = 5
-COLORS = Listed(1, np.arange(3.0), np.array([0.0, 1.0, 0.5]))
-SIZES = Listed(1, np.arange(3.0), np.array([2.0, -1.0, 0.0]))
-SEEN = [
-    Line(0, 2.0, 0.3, missing=0.7),
-    COLORS,
-    SIZES,
-    Line(2, -0.5, 1.0),
-    Listed(3, np.array([1.0, 4.0]), np.array([1.0, 0.0]), 0.25, 2.0),
-]
-
-
-def machine(seed=0, n_products=7):
-    """Products of bumps, powers and exponentials of five columns."""
-    rng = np.random.default_rng(seed)
-    families = [
-        Bumps(np.arange(M), rng.normal(size=M), rng.random(M) + 0.5),
-        Powers(np.arange(M), np.array([1, 2, 3, 2, 1]), rng.normal(size=M)),
-        Exponentials(np.arange(M), rng.normal(size=M), rng.normal(size=M)),
-    ]
-    kinds = rng.integers(0, 3, (n_products, M))
-    paths = np.where(rng.random((n_products, M)) < 0.7, kinds * M + np.arange(M), -1)
-    paths = -np.sort(-paths, axis=1)
-    values = rng.normal(size=n_products)
-    return SumOfProducts(0.5, values, paths, tuple(families), M)
-
-
-def rows(n=40):
-    table = np.column_stack(
-        [
-            RNG.normal(size=n),
-            RNG.integers(0, 3, n),
-            RNG.normal(size=n),
-            RNG.choice([1.0, 4.0, 2.5, np.nan], n),
-        ]
-    )
-    table[::5, 0] = np.nan
-    return table
-
-
-def as_seen(table, seen):
-    columns = []
-    for each in seen:
-        x = table[:, each.column]
-        if isinstance(each, Line):
-            label = each.slope * (x - each.center)
-        else:
-            label = np.full(len(x), each.other)
-            for key, value in zip(each.keys, each.seen, strict=True):
-                label[x == key] = value
-        columns.append(np.where(np.isnan(x), each.missing, label))
-    return np.column_stack(columns)
+@pytest.mark.parametrize("family", [Bumps, Powers, Exponentials])
+def test_factors_of_a_line_are_factors_of_its_column(family):
+    """g(s (x − c)), and the value of what is missing."""
+    factor = family(np.zeros(1, np.intp), np.array([3]), np.array([0.7]))
+    function = SumOfProducts.additive(0.5, np.ones(1), factor, 1)
+    pulled = by_table(function, [Line(0, -2.0, 0.3, missing=0.9)], n_columns=1)
+    x = np.array([[-1.0], [0.4], [np.nan]])
+    expected = function.value(np.where(np.isnan(x), 0.9, -2.0 * (x - 0.3)))
+    np.testing.assert_allclose(pulled.value(x), expected, rtol=1e-12)
 
 
 def test_joint_factors_have_the_means_of_both():
@@ -322,39 +208,3 @@ def test_joint_factors_have_the_means_of_both():
     (family,) = pulled.factors
     mean = family.under(Normals.of(0.5, 2.0, -np.inf, np.inf))[0, 0]
     assert mean == pytest.approx(3.0 * (0.25 + 4.0 - 0.5), rel=1e-12)
-
-
-def test_lines_of_one_column_are_added():
-    added = SumOfProducts.additive(
-        0.0, np.array([1.0, 2.0]), Powers.first(np.array([0, 1])), 2
-    )
-    both = by_table(added, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
-    np.testing.assert_allclose(both.value(np.array([[2.0]])), [2.0 + 2.0 * 3.0])
-
-
-CONSTANT = [Line(0), Line(1), constant(2, 0.4, missing=-1.0), Line(3), Line(4)]
-ONE_COLUMN = [
-    Line(0, 1.5, 0.2, missing=0.3),
-    Line(0, -1.0, 1.0, missing=2.0),
-    constant(0, 0.5, missing=-1.0),
-    Line(1),
-    Line(1, 2.0),
-]
-
-
-@pytest.mark.parametrize(
-    ("seen", "n_columns"), [(SEEN, 4), (CONSTANT, 5), (ONE_COLUMN, 2)]
-)
-def test_values_are_those_of_what_is_seen_with_one_factor_a_column(seen, n_columns):
-    table = rows() if seen is SEEN else RNG.normal(size=(40, n_columns))
-    table[::4, 2 if seen is CONSTANT else 0] = np.nan
-    for seed in range(5):
-        function = machine(seed)
-        pulled = by_table(function, seen, n_columns=n_columns)
-        expected = function.value(as_seen(table, seen))
-        np.testing.assert_allclose(
-            pulled.value(table), expected, rtol=1e-12, atol=1e-12
-        )
-        assert pulled.n_columns == n_columns
-        for path in np.append(pulled.column, -1)[pulled.paths]:
-            assert len(set(path[path >= 0])) == (path >= 0).sum()

@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from odd_texts import ODD_TEXTS
+from quiet_boosters import booster
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import TruncatedSVD
@@ -65,9 +67,8 @@ from propopt.base.text import Reason
 from propopt.lime.text.text_reading import WordRegression
 from propopt.structures.subsets.conjunctions import Conjunctions
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
-from propopt.structures.tfidf import text_sums
+from propopt.structures.tfidf import text_models, text_sums
 from propopt.structures.tfidf.text_models import read_text_model
-from propopt.structures.tfidf.text_sums import LinearRow, before
 from propopt.structures.tfidf.vectorisers import (
     DocumentFeatures,
     Vectoriser,
@@ -103,16 +104,6 @@ VECTORISERS = {
 }
 
 
-def said(model, output, texts):
-    """What the model itself says of texts."""
-    if output == "value":
-        return np.asarray(model.predict(texts), float)
-    if output == "margin":
-        return model.decision_function(texts)
-    p = model.predict_proba(texts)
-    return p[:, 1] if output == "probability" else np.log(p[:, 1] / p[:, 0])
-
-
 def fitted(model, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that do not converge
@@ -125,10 +116,11 @@ def read(model, y, output, target=None):
     return function.subsets(DOCUMENT), function.texts_value(TEXTS)
 
 
-def check(model, y, output, target=None, kind=NormalisedSum):
+def check(model, y, output, target=None, kind=NormalisedSum, atol=1e-10):
     result, values = read(model, y, output, target)
     assert isinstance(result, kind), result
-    assert_means(result, values, BITS, atol=1e-10)
+    assert np.ptp(values) > 0.0
+    assert_means(result, values, BITS, atol=atol)
 
 
 def tfidf(*steps):
@@ -149,6 +141,7 @@ def short(part):
 SVD = TruncatedSVD(5, random_state=0)
 LOGISTIC = LogisticRegression()
 FOREST = RandomForestRegressor(4, random_state=0)
+ACCENTS = make_pipeline(CountVectorizer(strip_accents="unicode"), FOREST)
 LASSO = counts(Lasso(0.01))
 REGRESSIONS = [
     *(
@@ -173,6 +166,7 @@ REGRESSIONS = [
         for norm in (Normalizer(), TfidfTransformer())  # norms of members
     ),
 ]
+SEARCH = GridSearchCV(tfidf(LOGISTIC), {"logisticregression__C": [1, 9]})
 OF_CLASSES = [
     *(
         (tfidf(model), y, "margin", target)
@@ -215,12 +209,7 @@ OF_CLASSES = [
             [TfidfTransformer(use_idf=False, norm=None), Normalizer()],
         )
     ),
-    (
-        GridSearchCV(tfidf(LOGISTIC), {"logisticregression__C": [1, 9]}),
-        TWO,
-        "log_odds",
-        None,
-    ),
+    (SEARCH, TWO, "log_odds", None),
 ]
 THREE_MEMBERS = [
     VotingRegressor([("a", tfidf(Ridge())), ("b", LASSO)], weights=[1, 3]),
@@ -271,13 +260,9 @@ def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
         check(model, TWO, "log_odds", kind=PlainSum)
     both = np.column_stack([NUMBERS, NUMBERS**2])
     check(tfidf(MultiOutputRegressor(LinearRegression())), both, "value", 1)
-    forests = [
-        (str(k), make_pipeline(CountVectorizer(binary=k > 0), forest))
-        for k, forest in enumerate(
-            RandomForestClassifier(4, random_state=k) for k in (0, 1)
-        )
-    ]
-    vote = VotingClassifier(forests, voting="soft")
+    forest = RandomForestClassifier(4, random_state=0)
+    presence = make_pipeline(CountVectorizer(binary=True), forest)
+    vote = VotingClassifier([("a", counts(forest)), ("b", presence)], voting="soft")
     check(vote, TWO, "probability", kind=object)
 
 
@@ -285,6 +270,9 @@ def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
 
 
 VOTE = VotingClassifier([("a", LOGISTIC)], voting="soft")
+VOTE_OF_PIPELINES = VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft")
+CALIBRATED = CalibratedClassifierCV(LinearSVC())
+SUBLINEAR = TfidfTransformer(norm=None, sublinear_tf=True)
 NORM = "a norm is taken behind"
 REFUSED = [
     (tfidf(LOGISTIC), TWO, "probability", "'log_odds' of two classes"),
@@ -293,37 +281,16 @@ REFUSED = [
     (tfidf(PoissonRegressor()), abs(NUMBERS), "value", "exp of a weighted sum"),
     (tfidf(SVC()), TWO, "margin", "kernel='rbf'"),
     (tfidf(SVC(kernel="linear")), THREE, "margin", "votes between pairs"),
-    (
-        tfidf(CalibratedClassifierCV(LinearSVC())),
-        TWO,
-        "log_odds",
-        "before calibration",
-    ),
+    (tfidf(CALIBRATED), TWO, "log_odds", "before calibration"),
     (tfidf(BernoulliNB(binarize=0.2)), TWO, "log_odds", "norm='l2'"),
     (tfidf(VOTE), TWO, "probability", "probabilities averaged"),
     (counts(VOTE), TWO, "probability", "probabilities averaged"),
-    (
-        VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft"),
-        TWO,
-        "probability",
-        "curve of a weighted sum",
-    ),
+    (VOTE_OF_PIPELINES, TWO, "probability", "curve of a weighted sum"),
     (OneVsRestClassifier(tfidf(LOGISTIC)), THREE, "probability", "'margin' is not"),
     (tfidf(PolynomialFeatures(), LOGISTIC), TWO, "log_odds", "PolynomialFeatures"),
-    (
-        tfidf(TruncatedSVD(4), Normalizer(), LOGISTIC),
-        TWO,
-        "log_odds",
-        f"{NORM} TruncatedSVD",
-    ),
+    (tfidf(SVD, Normalizer(), LOGISTIC), TWO, "log_odds", f"{NORM} TruncatedSVD"),
     (tfidf(Normalizer("max"), LOGISTIC), TWO, "log_odds", f"{NORM} Normalizer"),
-    *(
-        (tfidf(*steps, LOGISTIC), TWO, "log_odds", "TfidfTransformer")
-        for steps in (
-            [MaxAbsScaler(), TfidfTransformer(sublinear_tf=True)],
-            [TfidfTransformer(norm=None, sublinear_tf=True)],
-        )
-    ),
+    (tfidf(SUBLINEAR, LOGISTIC), TWO, "log_odds", "TfidfTransformer"),
     (tfidf(RandomForestClassifier(3)), TWO, "probability", "norm='l2'"),
     (counts(GradientBoostingClassifier()), TWO, "probability", "log_odds"),
     (counts(LOGISTIC), TWO, "probability", "log_odds"),
@@ -350,14 +317,18 @@ def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "most", "told"),
-    [("MOST_SHARED", 1, "'food'"), ("_LONGEST", 1000.0, "norm=None")],
+    ("chapter", "name", "most", "model", "told"),
+    [
+        (text_sums, "MOST_SHARED", 1, tfidf(Ridge()), "'food'"),
+        (text_sums, "_LONGEST", 1000.0, tfidf(Ridge()), "norm=None"),
+        (text_models, "MOST_CONJUNCTIONS", 1, counts(FOREST), "one feature ('food"),
+    ],
 )
 def test_what_takes_too_long_is_refused_with_what_would_not(
-    name, most, told, monkeypatch
+    chapter, name, most, model, told, monkeypatch
 ):
-    monkeypatch.setattr(text_sums, name, most)
-    result, _ = read(tfidf(Ridge()), NUMBERS, "value")
+    monkeypatch.setattr(chapter, name, most)
+    result, _ = read(model, NUMBERS, "value")
     assert told in result.reason
 
 
@@ -377,155 +348,55 @@ def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expe
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "food <b>w1</b> & w2",
-        "\u202bfood \u05e9\u05dc\u05d5\u05dd w1\u202c",
-        "food \x00 w1\x1b w2",
-        "\U0001f35f food \U0001f469\u200d\U0001f373 w1",
-        "w1 w1 w1",
-        "unseen words only",
-        "I\u0307stanbul \u0130stanbul food",
-    ],
-    ids=["html", "right to left", "control", "emoji", "one", "unknown", "dotted"],
+    "model",
+    [tfidf(Ridge()), make_pipeline(TfidfVectorizer(norm=None), Ridge()), ACCENTS],
+    ids=["norm", "none", "trees"],
 )
-@pytest.mark.parametrize("first", [TfidfVectorizer(), TfidfVectorizer(norm=None)])
-def test_any_text_is_read_as_the_model_sees_it(first, text):
-    model = make_pipeline(first, Ridge()).fit(DOCUMENTS, NUMBERS)
-    document = Document.of(text, PatternWords())
-    function = po.wrap(model, data=[text])
-    result, bits = function.subsets(document), masks(document.n_words)
-    assert not isinstance(result, Reason), result.reason
-    values = function.texts_value(document.texts(bits))
-    assert_means(result, values, bits, atol=1e-12)
-
-
-def test_thresholds_behind_a_scaler_are_those_of_what_it_is_given(rng):
-    X = rng.normal(size=(50, 3))
-    scaler = StandardScaler().fit(X + np.array([1.0, -2.0, 0.5]))
-    behind = LinearRow(np.array([1.0, 2.0, 4.0]), 0.3, np.array([0.1, -0.2, 0.3]))
-    row = before(scaler, behind)
-    seen = scaler.transform(X) > behind.thresholds
-    assert ((row.thresholds < X) == seen).all()
-    assert 0 < seen.sum() < seen.size
-    assert (row.intercept, *row.coefficients) == (0.3, 1.0, 2.0, 4.0)
+def test_any_text_is_read_as_the_model_sees_it(model):
+    model.fit(DOCUMENTS, NUMBERS)
+    for odd in ODD_TEXTS.values():
+        document = Document.of(f"w1 {odd} food", PatternWords())
+        function = po.wrap(model, data=[document.text])
+        result, bits = function.subsets(document), masks(document.n_words)
+        assert not isinstance(result, Reason), result.reason
+        values = function.texts_value(document.texts(bits))
+        assert_means(result, values, bits, atol=1e-12)
 
 
 # ---- trees on words
 
 
-KINDS = ["good", "bad", "food", "service", "place", "nice", "slow", "great"]
+CLASSES = RandomForestClassifier(20, random_state=0)
+EXTRA = ExtraTreesRegressor(15, random_state=0)
+BAG = BaggingRegressor(DecisionTreeRegressor(max_depth=4), 5)
+HIST = HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5)
+DENSE = FunctionTransformer(lambda X: X.toarray(), accept_sparse=True)
+OF_TREES = [
+    ([CountVectorizer(), DecisionTreeClassifier(max_depth=5)], "probability"),
+    ([CountVectorizer(binary=True), DecisionTreeRegressor(max_depth=9)], "value"),
+    ([CountVectorizer(lowercase=False), EXTRA], "value"),
+    ([TfidfVectorizer(norm=None, sublinear_tf=True), BAG], "value"),
+    ([TfidfVectorizer(norm=None, dtype=np.float32), CLASSES], "probability"),
+    ([CountVectorizer(), TfidfTransformer(norm=None), CLASSES], "probability"),
+    ([HashingVectorizer(n_features=4, norm=None), CLASSES], "probability"),
+    ([CountVectorizer(stop_words=["w1"]), GradientBoostingClassifier()], "log_odds"),
+    ([CountVectorizer(), SelectKBest(f_classif, k=5), AdaBoostClassifier()], "margin"),
+    ([TfidfVectorizer(norm=None), MaxAbsScaler(), CLASSES], "probability"),
+    ([CountVectorizer(), DENSE, HIST], "value"),
+    ([CountVectorizer(analyzer="char_wb", ngram_range=(3, 3)), CLASSES], "probability"),
+]
 
 
-def tree_corpus(n=150, seed=0):
-    """Documents in both cases, with labels that words interact in."""
-    rng = np.random.default_rng(seed)
-    samples = [rng.choice(KINDS, rng.integers(3, 12)) for _ in range(n)]
-    texts = [
-        " ".join(w.title() if rng.random() < 0.3 else w for w in words)
-        for words in samples
-    ]
-    count = np.array([[list(words).count(w) for w in KINDS] for words in samples])
-    score = count[:, 0] - 1.5 * (count[:, 1] > 1) * (count[:, 2] > 0) + count[:, 6]
-    return texts, (score + rng.normal(size=n) > 0.5).astype(int)
-
-
-NOTES, LABELS = tree_corpus()
-PLAIN = "good food, bad food and bad bad service: slow place!"
-CASES = "Good good food, Food food; BAD bad bad slow"
-
-
-def checked(model, output, text, index=1, atol=1e-10):
-    """What is read at a document, seen to have the values of the model."""
-    model.fit(NOTES, LABELS)
-    structure = read_text_model(model, output, index)
-    assert not isinstance(structure, Reason), structure.reason
-    document = Document.of(text, PatternWords())
-    result = structure.at(document)
-    assert isinstance(result, Conjunctions), result
-    bits = masks(document.n_words)
-    values = said(model, output, document.texts(bits))
-    assert np.ptp(values) > 0.0
-    assert_means(result, values, bits, atol=atol)
-    return result
-
-
-FIRST = {
-    "presence": CountVectorizer(binary=True),
-    "counts": CountVectorizer(),
-    "as written": CountVectorizer(lowercase=False),
-    "tf-idf": TfidfVectorizer(norm=None, sublinear_tf=True),
-    "single": TfidfVectorizer(norm=None, dtype=np.float32),
-    "in steps": make_pipeline(CountVectorizer(), TfidfTransformer(norm=None)),
-    "hashed": HashingVectorizer(n_features=4, norm=None),
-    "unsigned": HashingVectorizer(n_features=8, norm=None, alternate_sign=False),
-    "letters": CountVectorizer(analyzer="char_wb", ngram_range=(4, 4)),
-    "no stop words": CountVectorizer(stop_words=["good", "slow"]),
-    "selected": make_pipeline(CountVectorizer(), SelectKBest(f_classif, k=5)),
-    "scaled": make_pipeline(TfidfVectorizer(norm=None), MaxAbsScaler()),
-}
-
-
-@pytest.mark.parametrize("text", [PLAIN, CASES])
-@pytest.mark.parametrize("name", FIRST)
-def test_vectorisers(name, text):
-    if name == "letters":
-        text = text.translate(str.maketrans("", "", ",;:!"))
-    model = RandomForestClassifier(20, random_state=0)
-    checked(make_pipeline(FIRST[name], model), "probability", text)
-
-
-MODELS = {
-    "tree": (DecisionTreeClassifier(max_depth=5), "probability"),
-    "regression tree": (DecisionTreeRegressor(min_samples_leaf=3), "value"),
-    "extra trees": (ExtraTreesRegressor(15, random_state=0), "value"),
-    "boosting": (GradientBoostingClassifier(n_estimators=20), "log_odds"),
-    "votes of trees": (AdaBoostClassifier(n_estimators=15), "margin"),
-    "bag": (BaggingRegressor(DecisionTreeRegressor(max_depth=4), 5), "value"),
-    "votes": (
-        VotingClassifier(
-            [
-                ("tree", DecisionTreeClassifier(max_depth=3)),
-                ("forest", RandomForestClassifier(5, random_state=1)),
-            ],
-            voting="soft",
-        ),
-        "probability",
-    ),
-    "histograms": (
-        make_pipeline(
-            FunctionTransformer(lambda X: X.toarray(), accept_sparse=True),
-            HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5),
-        ),
-        "value",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_models(name):
-    model, output = MODELS[name]
-    checked(
-        make_pipeline(CountVectorizer(), model),
-        output,
-        CASES,
-        None if output == "value" else 1,
-    )
-
-
-def booster(package, name, **settings):
-    library = pytest.importorskip(package)
-    return getattr(library, name)(n_estimators=15, **settings)
+@pytest.mark.parametrize(("steps", "output"), OF_TREES, ids=lambda part: short(part[0]))
+def test_trees_behind_vectorisers(steps, output):
+    y = NUMBERS if output == "value" else TWO
+    check(make_pipeline(*steps), y, output, kind=Conjunctions)
 
 
 BOOSTERS = {
-    "lightgbm": lambda: booster(
-        "lightgbm", "LGBMRegressor", min_child_samples=5, verbose=-1, n_jobs=1
-    ),
-    "xgboost": lambda: booster("xgboost", "XGBRegressor", max_depth=4),
-    "catboost": lambda: booster(
-        "catboost", "CatBoostRegressor", verbose=0, allow_writing_files=False
-    ),
+    "lightgbm": {"n_estimators": 15, "min_child_samples": 5},
+    "xgboost": {"n_estimators": 15, "max_depth": 4},
+    "catboost": {"n_estimators": 15},
 }
 
 
@@ -534,39 +405,23 @@ BOOSTERS = {
 @pytest.mark.parametrize("binary", [False, True])
 def test_boosters(name, dense, binary):
     vectoriser = CountVectorizer(binary=binary, dtype=np.float32)
-    array = FunctionTransformer(lambda X: X.toarray(), accept_sparse=True)
-    steps = (vectoriser, array if dense else "passthrough", BOOSTERS[name]())
+    model = booster(name, **BOOSTERS[name])
+    model = make_pipeline(vectoriser, DENSE if dense else "passthrough", model)
     atol = 1e-10 if name == "lightgbm" else 2e-6  # the others add in float32
-    checked(make_pipeline(*steps), "value", CASES, None, atol)
+    check(model, NUMBERS, "value", kind=Conjunctions, atol=atol)
 
 
 def test_signs_that_cancel_are_no_missing_words_to_xgboost():
     vectoriser = HashingVectorizer(n_features=3, norm=None, dtype=np.float32)
-    model = make_pipeline(vectoriser, BOOSTERS["xgboost"]()).fit(NOTES, LABELS)
-    assert "signs cancel" in read_text_model(model, "value", None).reason
+    model = make_pipeline(vectoriser, booster("xgboost", **BOOSTERS["xgboost"]))
+    assert "signs cancel" in read(model, NUMBERS, "value")[0].reason
     vectoriser.set_params(alternate_sign=False)
-    checked(model, "value", PLAIN, None, 2e-6)
-
-
-def test_too_many_conjunctions_are_refused_and_named():
-    # of 24 ways to write three words, any must come: each is 1 − Π (1 − z)
-    texts = [t.lower() for t in NOTES]
-    model = make_pipeline(CountVectorizer(), ExtraTreesRegressor(5, random_state=0))
-    structure = read_text_model(model.fit(texts, LABELS), "value", None)
-    ways = [
-        "".join(c.upper() if i >> k & 1 else c for k, c in enumerate(word))
-        for word in ("good", "food", "slow", "place", "great")
-        for i in range(14)
-    ]
-    result = structure.at(Document.of(" ".join(ways), PatternWords()))
-    assert isinstance(result, Reason)
-    assert "several words" in result.reason
-    assert "good" in result.reason
+    check(model, NUMBERS, "value", kind=Conjunctions, atol=2e-6)
 
 
 def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
-    texts = [t.lower() for t in NOTES]
-    y = np.array([("good" in t) + 3.0 * (t.count("bad") > 0) for t in texts])
+    texts = ["good", "bad", "good bad", "a"]
+    y = np.array([("good" in t) + 3.0 * ("bad" in t) for t in texts])
     model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())
     structure = read_text_model(model.fit(texts, y), "value", None)
     text = "good Good gOod goOd gooD bad Bad bAd baD"
@@ -576,72 +431,14 @@ def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
     assert len(result.values) == 2
 
 
-def test_document_without_known_words_is_constant():
-    model = make_pipeline(CountVectorizer(), DecisionTreeRegressor()).fit(NOTES, LABELS)
-    structure = read_text_model(model, "value", None)
-    result = structure.at(Document.of("nothing known here", PatternWords()))
-    np.testing.assert_allclose(result.mean_by_size(), model.predict([""])[0])
-
-
-ODD = {
-    "emoji": "good 😀 food 👩‍🔬 bad food 😀",
-    "markup": "<b>good</b> &amp; bad<br/>food <script>slow</script>",
-    "right to left": "طعام جيد good food bad שירות",
-    "control characters": "good\x00food\x1b[31m bad\u202eslow\r\nnice",
-    "accents": "naïve good GOOD İstanbul food bad ΟΔΟΣ",
-}
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_odd_texts(name):
-    model = RandomForestClassifier(10, random_state=0)
-    vectoriser = CountVectorizer(strip_accents="unicode")
-    checked(make_pipeline(vectoriser, model), "probability", ODD[name])
-
-
-def test_many_leaves_and_words():
-    rng = np.random.default_rng(0)
-    words = np.array([f"w{k}" for k in range(400)])
-    texts = [" ".join(rng.choice(words, 30)) for _ in range(600)]
-    forest = RandomForestClassifier(60, random_state=0)
-    model = make_pipeline(CountVectorizer(binary=True), forest)
-    model.fit(texts, rng.integers(0, 2, 600))
-    assert sum(tree.get_n_leaves() for tree in forest.estimators_) > 3_000
-    structure = read_text_model(model, "probability", 1)
-    for text in (
-        " ".join(rng.choice(words, 150)),
-        " ".join(f"W{k}" for k in range(5000)),
-    ):
-        document = Document.of(text, PatternWords())
-        result = structure.at(document)
-        bits = rng.random((64, document.n_words)) < rng.random((64, 1))
-        expected = model.predict_proba(document.texts(bits))[:, 1]
-        np.testing.assert_allclose(result.value(bits), expected, rtol=0, atol=1e-12)
-        # means over sets of one size by draws; z below 5 with probability 1 − 6e-7
-        size = document.n_words // 2
-        order = rng.random((2000, document.n_words)).argsort(axis=1)
-        drawn = result.value(order < size)
-        error = drawn.std() / np.sqrt(len(drawn)) + 1e-12
-        assert abs(drawn.mean() - result.mean_by_size()[size]) < 5.0 * error
-
-
-def test_searches_and_votes_of_pipelines():
-    first = make_pipeline(CountVectorizer(), DecisionTreeClassifier(max_depth=3))
-    second = make_pipeline(
-        CountVectorizer(binary=True), RandomForestClassifier(4, random_state=0)
-    )
-    model = VotingClassifier([("one", first), ("two", second)], voting="soft")
-    model.fit(NOTES, LABELS)
-    document = Document.of(CASES, PatternWords())
-    result = read_text_model(model, "probability", 1).at(document)
-    bits = masks(document.n_words)
-    assert_means(result, model.predict_proba(document.texts(bits))[:, 1], bits)
+def test_ways_in_small_parts_are_the_same(monkeypatch):
+    monkeypatch.setattr(text_models, "_AT_ONCE", 5)
+    check(counts(CLASSES), TWO, "probability", kind=Conjunctions)
 
 
 def test_members_that_see_absent_words_otherwise():
     # for XGBoost what a sparse table does not hold is missing, for forests it is 0
-    pytest.importorskip("xgboost")
-    boosted = BOOSTERS["xgboost"]()
+    boosted = booster("xgboost", **BOOSTERS["xgboost"])
     members = [("one", boosted), ("two", ExtraTreesRegressor(3, random_state=0))]
     for last in (
         VotingRegressor(members),
@@ -649,12 +446,7 @@ def test_members_that_see_absent_words_otherwise():
         TransformedTargetRegressor(boosted, transformer=StandardScaler()),
     ):
         model = make_pipeline(CountVectorizer(dtype=np.float32), last)
-        model.fit(NOTES, LABELS)
-        document = Document.of(CASES, PatternWords())
-        result = read_text_model(model, "value", None).at(document)
-        bits = masks(document.n_words)
-        values = model.predict(document.texts(bits)).astype(float)
-        assert_means(result, values, bits, atol=2e-6)
+        check(model, NUMBERS, "value", kind=object, atol=2e-6)
 
 
 # ---- what vectorisers make of words, against scikit-learn's own transform
@@ -678,6 +470,7 @@ OWN = {
     "hashed presence": HashingVectorizer(n_features=4, norm=None, binary=True),
     "letters": CountVectorizer(analyzer="char_wb", ngram_range=(2, 3)),
 }
+BY_SPACES = CountVectorizer(tokenizer=str.split, token_pattern=None)
 SPACED = "good food is good for bad food"
 
 
@@ -700,39 +493,6 @@ def test_values_are_those_of_scikit(name, text):
     values = vectoriser.values(result.counts(bits)).toarray()
     expected = model[0].transform(document.texts(bits)).toarray()
     np.testing.assert_array_equal(values, expected)  # to the last bit
-
-
-@pytest.mark.parametrize("norm", ["l1", "l2"])
-@pytest.mark.parametrize("kind", ["inside", "step", "transformer"])
-def test_norms(norm, kind):
-    model = {
-        "inside": TfidfVectorizer(norm=norm),
-        "step": make_pipeline(CountVectorizer(), Normalizer(norm=norm)),
-        "transformer": make_pipeline(CountVectorizer(), TfidfTransformer(norm=norm)),
-    }[kind]
-    whole = make_pipeline(model, MaxAbsScaler(), Ridge()).fit(REVIEWS, [1, 2, 3])
-    vectoriser = Vectoriser.of(whole)
-    assert vectoriser.norm == norm
-    assert vectoriser.sublinear is False
-    values = vectoriser.values(vectoriser.counts(REVIEWS)).toarray()
-    size = abs(values).sum(axis=1) if norm == "l1" else (values**2).sum(axis=1) ** 0.5
-    rest = vectoriser.rest.predict(values / size[:, None])
-    np.testing.assert_allclose(rest, whole.predict(REVIEWS), rtol=1e-12)
-
-
-def test_words_that_share_a_feature():
-    vectoriser = Vectoriser.of(prepared(CountVectorizer()))
-    document = Document.of("Food, food: a good food!", PatternWords())
-    result = document_features(vectoriser, document)
-    food = vectoriser.counter.vocabulary_["food"]
-    whose, words, counts = result.feeding(np.array([food, 0, food]))
-    assert vectoriser.name_of(0) not in document.text
-    assert [document.words[j] for j in words] == 2 * ["Food", "food"]
-    np.testing.assert_array_equal(whose, [0, 0, 2, 2])
-    np.testing.assert_array_equal(counts, [1, 2, 1, 2])
-    np.testing.assert_array_equal(result.shared, [food])
-    assert {*document.words} - {document.words[j] for j in result.word} == {"a"}
-    assert vectoriser.name_of(food) == "food"
 
 
 def test_ngrams_that_the_document_cannot_form_do_no_harm():
@@ -760,11 +520,7 @@ def test_words_that_cross_tokens_are_named():
     ("vectoriser", "text", "rule"),
     [
         (CountVectorizer(token_pattern=r"a\s+b"), "a c d b e f g h i j", r"\w+"),
-        (
-            CountVectorizer(tokenizer=str.split, token_pattern=None),
-            "a-c-d-b e f g h i",
-            r"\w+",
-        ),
+        (BY_SPACES, "a-c-d-b e f g h i", r"\w+"),
         (CountVectorizer(token_pattern=r"\w+"), "acdb e f g h i j k", r"\w"),
         (CountVectorizer(strip_accents="ascii"), "a—c—d—b e f g h i", r"\w+"),
     ],

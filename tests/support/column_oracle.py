@@ -1,7 +1,9 @@
-"""The law and the contrast of one column at one value, value by value."""
+"""Laws and contrasts of columns at a value, value by value, and of rows of them."""
 
 from __future__ import annotations
 
+import math
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -44,3 +46,17 @@ def contrast_at(law: NumericLaw | CodedLaw, x: float) -> Measure:
     q, z = local.masses[0], local.offsets[0]
     z = z - q @ z / q.sum()
     return Measure(law.values, q * z / ((q * z) @ z * law.unit))
+
+
+def enumerated(function, law, row) -> tuple[float, np.ndarray]:
+    """Mean and contrasts at a row, by all combinations of values of all columns."""
+    own = [law_at(column, x) for column, x in zip(law.columns, row, strict=True)]
+
+    def total(measures):
+        points = np.array(list(product(*(each.values for each in measures))))
+        masses = product(*(each.masses for each in measures))
+        return float(np.array(list(map(math.prod, masses))) @ function(points))
+
+    contrasts = [contrast_at(law.columns[j], row[j]) for j in range(len(row))]
+    slopes = [total([*own[:j], g, *own[j + 1 :]]) for j, g in enumerate(contrasts)]
+    return total(own), np.array(slopes)

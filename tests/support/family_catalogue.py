@@ -8,8 +8,6 @@ oracles cut.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -91,10 +89,3 @@ def is_of(factors: Factors, coded: bool) -> bool:
 def is_closed(factors: Factors) -> bool:
     """Whether their means under noise are exact; those of others are sampled."""
     return isinstance(factors, ClosedFactors | Sets)
-
-
-def in_column(factors: Any, j: int) -> Any:
-    """The same factors, of another column."""
-    if isinstance(factors, Imputed):
-        return replace(factors, factors=in_column(factors.factors, j))
-    return replace(factors, column=np.full(len(factors), j))

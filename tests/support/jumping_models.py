@@ -135,13 +135,13 @@ def boosters():
     try:
         from lightgbm import LGBMClassifier
 
-        results["lightgbm"] = LGBMClassifier(n_estimators=60, verbose=-1)
+        results["lightgbm"] = LGBMClassifier(n_estimators=60, verbose=-1, n_jobs=1)
     except ImportError:
         pass
     try:
         from xgboost import XGBClassifier
 
-        results["xgboost"] = XGBClassifier(n_estimators=60)
+        results["xgboost"] = XGBClassifier(n_estimators=60, n_jobs=1)
     except ImportError:
         pass
     return results

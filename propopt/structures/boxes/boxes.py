@@ -47,11 +47,7 @@ SINGLE_TOLERANCE: Final = 2e-5
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes(SumOfProducts):
-    """f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u]: a sum of boxes.
-
-    The sum of products whose factors are sets, of which a path has one of a column at
-    most. Sets are told apart and merged, and values are found by their bits.
-    """
+    """f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u], one set a column."""
 
     def __repr__(self) -> str:
         return (
@@ -66,23 +62,18 @@ class Boxes(SumOfProducts):
 
     def value(self, points: Points) -> Values:
         """Values of f at points (N, D): sums over the boxes that each is in."""
-        values = np.empty(len(points))
+        values = np.full(len(points), self.base)
         for rows in AT_ONCE.blocks(len(points), max(1, 8 * self.n_factors)):
-            values[rows] = self._values_inside(self.sets.contain(points[rows]))
+            n_points = len(points[rows])
+            # eight points in a byte; the last row is for no set
+            packed = np.packbits(self.sets.contain(points[rows]), axis=1)
+            every = np.full((1, packed.shape[1]), 255, np.uint8)
+            packed = np.concatenate([packed, every])
+            for some in AT_ONCE.blocks(len(self.values), 16 * n_points):
+                held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
+                held = np.unpackbits(held, axis=1, count=n_points)
+                values[rows] += self.values[some] @ held
         return values
-
-    def _values_inside(self, inside: np.ndarray) -> Values:
-        """Sums over boxes all of whose sets hold a point, from (U, n) truths."""
-        n_points = inside.shape[1]
-        # eight points in a byte; the last row is for no set
-        packed = np.packbits(inside, axis=1)
-        packed = np.concatenate([packed, np.full((1, packed.shape[1]), 255, np.uint8)])
-        total = np.full(n_points, self.base)
-        for some in AT_ONCE.blocks(len(self.values), 16 * n_points):
-            held = np.bitwise_and.reduce(packed[self.paths[some]], axis=1)
-            held = np.unpackbits(held, axis=1, count=n_points)
-            total += self.values[some] @ held
-        return total
 
     def merged(self) -> Boxes:
         """With each set once but those that hold everything, and no empty box."""
@@ -93,11 +84,7 @@ class Boxes(SumOfProducts):
         return replace(self, values=self.values[kept], paths=paths, factors=(sets,))
 
     def collected(self) -> Boxes:
-        """The same sum, in which boxes of the same sets are one.
-
-        They are added in the order of their values, so that sums of the same boxes are
-        the same in whatever order they come, to the last bit.
-        """
+        """The same with boxes of the same sets as one, in whatever order they come."""
         place = ranks(self.paths.T) if self.paths.shape[1] > 0 else self.lengths
         order = np.lexsort([self.values, place])
         _, first, where = np.unique(
@@ -143,11 +130,7 @@ _Masks = NDArray[np.unsignedinteger]
 @final
 @dataclass(frozen=True, eq=False)
 class BoxShapley:
-    """Shapley values of a sum of boxes against background rows.
-
-    Leaf by leaf it is counted once which sets of its path hold how many background
-    rows; any row is explained by these counts.
-    """
+    """Shapley values by counts of the background rows that sets of each leaf hold."""
 
     boxes: Boxes  # f
     background: Points  # shape (B, D)
@@ -168,7 +151,8 @@ class BoxShapley:
         phi = np.zeros((len(points), self.boxes.n_columns))
         for place, some in enumerate(self._blocks):
             kept = place < len(self._counted)
-            leaves = self._counted[place] if kept else self._count(some)
+            own = self.boxes, some, self.background
+            leaves = self._counted[place] if kept else _Leaves.of(*own)
             leaves.add_to(phi, points)
         return phi
 
@@ -184,33 +168,27 @@ class BoxShapley:
         kept: list[_Leaves] = []
         size = 0
         for some in self._blocks:
-            leaves = self._count(some)
-            size += leaves.n_bytes
+            leaves = _Leaves.of(self.boxes, some, self.background)
+            size += leaves.leaf.nbytes + leaves.pattern.nbytes + leaves.share.nbytes
             if size > _KEPT:
                 break
             kept.append(leaves)
         return kept
 
-    def _count(self, some: slice) -> _Leaves:
-        return _Leaves.of(self.boxes, some, self.background)
-
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Leaves:
-    """Some leaves, and which sets of their paths hold which background rows.
-
-    ``leaf``, ``pattern`` and ``share`` (M,): of each pattern that is different for one
-    leaf the leaf, the sets as bits, and the share of the background.
-    """
+    """Some leaves, and which sets of their paths hold which background rows."""
 
     sets: Sets
     paths: Positions
     values: Array
     n_columns: int
+    # (M,): of each pattern that is different for one leaf the leaf,
     leaf: NDArray[np.uint32]
-    pattern: _Masks
-    share: NDArray[np.float64]
+    pattern: _Masks  # the sets as bits,
+    share: NDArray[np.float64]  # and the share of the background
 
     @classmethod
     def of(cls, boxes: Boxes, some: slice, background: Points) -> _Leaves:
@@ -237,11 +215,6 @@ class _Leaves:
             pattern=held.ravel()[first],
             share=counts / len(background),
         )
-
-    @property
-    def n_bytes(self) -> int:
-        """Of what is counted."""
-        return self.leaf.nbytes + self.pattern.nbytes + self.share.nbytes
 
     def masks(self, points: Points) -> _Masks:
         """Which sets of each path hold each point, one bit each, shape (l, N)."""
@@ -310,9 +283,6 @@ def _gains() -> Array:
 
 
 _GAINS: Final = _gains()
-
-
-# ---- Sums of trees, before anything is made of them
 
 
 @final

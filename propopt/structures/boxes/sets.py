@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,7 @@ from propopt.structures.products.sums import ranks
 @final
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """U sets of values, each of one column of a table.
-
-    Of a numeric column: the numbers with low < x ≤ high, and NaN where ``missing``. Of
-    a categorical column: codes.
-    """
+    """U sets of one column each: low < x ≤ high, and NaN if ``missing``, or codes."""
 
     column: Positions  # shape (U,)
     low: Array  # (U,): ends of intervals, −∞ and ∞ where there are none
@@ -104,7 +100,10 @@ class Sets:
     def concatenate(cls, parts: Sequence[Sets]) -> Sets:
         """All sets of all parts, one part after the other."""
         width = max((part.members.shape[1] for part in parts), default=0)
-        members = [_widened(part.members, width) for part in parts]
+        members = [
+            np.pad(part.members, ((0, 0), (0, width - part.members.shape[1])))
+            for part in parts
+        ]
         starts = np.cumsum([0, *map(len, members)])
         groups = [
             np.where(part.coded, part.group + start, -1)
@@ -120,36 +119,30 @@ class Sets:
         )
 
     def intersections(self, starts: Positions) -> Sets:
-        """Of each run of consecutive sets of one column what they have in common.
-
-        starts (V,).
-        """
-        coded = self.coded[starts]
+        """Of each run of consecutive sets of one column what they have in common."""
+        coded, members = self.coded[starts], self.members[:0]
         group = np.full(len(starts), -1)
         group[coded] = np.arange(coded.sum())
+        if coded.any():
+            runs = np.repeat(coded, np.diff(starts, append=len(self)))
+            shifted = np.cumsum(runs)[starts[coded]] - 1
+            of_runs = self.members[self.group[runs]]
+            members = np.logical_and.reduceat(of_runs, shifted, axis=0)
         return Sets(
             self.column[starts],
             np.maximum.reduceat(self.low, starts),
             np.minimum.reduceat(self.high, starts),
             np.logical_and.reduceat(self.missing, starts),
             group,
-            self._common_members(starts, coded),
+            members,
         )
 
-    def _common_members(self, starts: Positions, coded: Truths) -> Truths:
-        if not coded.any():
-            return self.members[:0]
-        runs = np.repeat(coded, np.diff(starts, append=len(self)))
-        shifted = np.cumsum(runs)[starts[coded]] - 1
-        members = self.members[self.group[runs]]
-        return np.logical_and.reduceat(members, shifted, axis=0)
-
     def unique(self) -> tuple[Sets, Positions]:
-        """Each set once, in the order of columns and ends; and where each one is now.
-
-        gives (U,).
-        """
-        members, group = _unique_members(self.members, self.group)
+        """Each set once, in the order of columns and ends; and where each is now."""
+        members, group = self.members, self.group
+        if len(members) > 0:
+            members, where = np.unique(members, axis=0, return_inverse=True)
+            group = np.where(group >= 0, where.reshape(-1)[group], -1)
         # −0.0 is 0.0
         parts = (self.column, self.low + 0.0, self.high + 0.0, self.missing, group)
         _, first, place = np.unique(
@@ -187,20 +180,6 @@ def _contain(sets: Sets, values: Array) -> Truths:
     return inside
 
 
-def _widened(members: Truths, width: int) -> Truths:
-    if members.shape[1] == width:
-        return members
-    return np.pad(members, ((0, 0), (0, width - members.shape[1])))
-
-
-def _unique_members(members: Truths, group: Positions) -> tuple[Truths, Positions]:
-    """Each row of members once, and the group of each set among them."""
-    if len(members) == 0:
-        return members, group
-    unique, place = np.unique(members, axis=0, return_inverse=True)
-    return unique, np.where(group >= 0, place.reshape(-1)[group], -1)
-
-
 # ---- Thresholds in what is seen of a column, as thresholds of its numbers
 
 
@@ -214,12 +193,10 @@ It is finite, infinite or constant wherever there is a number, as of scalers.
 def largest_at_most(
     column: ColumnMap, thresholds: Array, between: tuple[Array, Array] | None = None
 ) -> Array:
-    """The largest float64 x with g(x) ≤ t, for each threshold t, shape (n,).
+    """The largest float64 x with g(x) ≤ t, for each threshold t; −∞ where none is.
 
     So x ≤ the result exactly if g(x) ≤ t, whatever the rounding of g, which is
-    nondecreasing: the numbers of float64 are bisected in their order. −∞ stands for
-    thresholds that no number is under. Where it is known to lie is a pair of numbers
-    ``between`` for each threshold, low ≤ x ≤ high.
+    nondecreasing: the numbers of float64 are bisected in their order, ``between`` ends.
     """
     everywhere = np.full(len(thresholds), np.inf)
     low, high = map(_rank, between or (-everywhere, everywhere))
@@ -236,10 +213,7 @@ _SIGN = np.int64(np.iinfo(np.int64).min)
 
 
 def _rank(numbers: Array) -> NDArray[np.int64]:
-    """The place of each number in the order of float64, 0 for 0.0.
-
-    The bits of a float64 are its place among those of its sign.
-    """
+    """The place of each number in the order of float64, by its bits; 0 for 0.0."""
     bits = numbers.view(np.int64)
     return np.where(bits >= 0, bits, _SIGN - bits)
 
@@ -339,18 +313,9 @@ class Tree:
         return np.flatnonzero(self.reached & (self.feature >= 0))
 
 
-class LeafSets(NamedTuple):
-    """What leads to leaves: a leaf is reached if all its sets hold the point."""
-
-    leaf: Positions
-    """The leaf that each set leads to, (E,), increasing; counted from 0."""
-
-    sets: Sets
-    """The sets (E), of each leaf one for each column that is asked for."""
-
-    values: Array
-    """Values of the leaves, (L,)."""
-
+LeafSets: TypeAlias = tuple[Positions, Sets, Array]
+"""Leaves, increasing (E,), the sets (E) that lead to them, one of each column that is
+asked for, and their values (L,); a leaf is reached if all its sets hold the point."""
 
 _NODES_AT_ONCE: Final = 2**13
 """What is made of them stays near the processor."""
@@ -359,16 +324,17 @@ _NODES_AT_ONCE: Final = 2**13
 def leaf_sets(trees: Sequence[Tree], n_codes: Sequence[int | None]) -> LeafSets:
     """The sets that lead to each leaf of trees, as sets of columns of the table."""
     none = Sets.of_numbers([], [], [], [])
-    parts = [LeafSets(np.zeros(0, np.intp), none, np.zeros(0))]
+    parts: list[LeafSets] = [(np.zeros(0, np.intp), none, np.zeros(0))]
     lot = np.cumsum([len(tree.feature) for tree in trees]) // _NODES_AT_ONCE
     for k in np.unique(lot).tolist():
         some = [trees[i] for i in np.flatnonzero(lot == k).tolist()]
         parts.append(_leaf_sets(Tree.beside(some), n_codes))
-    starts = np.cumsum([0, *(len(part.values) for part in parts)])
-    return LeafSets(
-        np.concatenate([p.leaf + n for p, n in zip(parts, starts, strict=False)]),
-        Sets.concatenate([part.sets for part in parts]),
-        np.concatenate([part.values for part in parts]),
+    leaf, sets, values = zip(*parts, strict=True)
+    starts = np.cumsum([0, *map(len, values)])
+    return (
+        np.concatenate([own + n for own, n in zip(leaf, starts, strict=False)]),
+        Sets.concatenate(sets),
+        np.concatenate(values),
     )
 
 
@@ -379,10 +345,10 @@ def _leaf_sets(tree: Tree, n_codes: Sequence[int | None]) -> LeafSets:
     order = np.lexsort([sides.column[side], leaf])
     leaf, sets = leaf[order], sides.take(side[order])
     if len(leaf) == 0:
-        return LeafSets(leaf, sets, tree.value[leaves])
+        return leaf, sets, tree.value[leaves]
     changes = (np.diff(leaf) != 0) | (np.diff(sets.column) != 0)
     starts = np.flatnonzero(np.concatenate([[True], changes]))
-    return LeafSets(leaf[starts], sets.intersections(starts), tree.value[leaves])
+    return leaf[starts], sets.intersections(starts), tree.value[leaves]
 
 
 def _ways_up(

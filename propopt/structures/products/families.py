@@ -19,9 +19,6 @@ from propopt.structures.products.normals import (
 )
 
 
-# ---- Functions of one column, of which products are made
-
-
 class Factors(Protocol):
     """U functions g_u, each of one column of a table."""
 
@@ -35,16 +32,10 @@ class Factors(Protocol):
         """Those that are chosen, in that order."""
 
     def at(self, values: Array, /) -> Array:
-        """g_u of values of any shape S: numbers, NaN or codes; all of one column.
-
-        gives (U, S).
-        """
+        """g_u of values of any shape S, numbers, NaN or codes of one column, (U, S)."""
 
     def under(self, normals: Normals, /) -> Array:
-        """E g_u(V) for truncated normals V of shape S; all of one column.
-
-        gives (U, S).
-        """
+        """E g_u(V) for truncated normals V of shape S, all of one column, (U, S)."""
 
 
 @runtime_checkable
@@ -182,11 +173,7 @@ _FARTHER: Final = 15.0
 @final
 @dataclass(frozen=True, eq=False)
 class Curves(Family):
-    """g(x), a callable each.
-
-    Means under normals are by Gauss-Legendre quadrature between knots, with twice as
-    many nodes, and farther into the tails, until two agree.
-    """
+    """g(x), a callable each, whose means are by quadrature between knots."""
 
     rules: tuple[CurveRule, ...]  # (U,): g
     knots: tuple[Array, ...]  # (U,): where g has kinks or jumps, increasing
@@ -206,7 +193,6 @@ class Curves(Family):
         return result
 
     def under(self, normals: Normals) -> Array:
-        """Means, (U, S)."""
         means = np.empty((len(self), *normals.shape))
         for u, (rule, knots) in enumerate(zip(self.rules, self.knots, strict=True)):
             means[u] = _mean(rule, knots, normals, int(self.column[u]))
@@ -214,7 +200,7 @@ class Curves(Family):
 
 
 def _mean(rule: CurveRule, knots: Array, normals: Normals, column: int) -> Array:
-    """By as many nodes as are needed, the same for all laws."""
+    """By more nodes, and farther into the tails, until two answers agree."""
     n_nodes, log_tail = _FEWEST, LOG_TAIL
     before, _ = _by_nodes(rule, knots, normals, n_nodes, log_tail)
     while n_nodes < _MOST:
@@ -316,8 +302,7 @@ class Imputed:
         return np.where(absent, missing, self.factors.at(values))
 
     def under(self, normals: Normals) -> Array:
-        """Means, (U, S): a normal is never missing."""
-        return self.factors.under(normals)
+        return self.factors.under(normals)  # a normal is never missing
 
     def slopes_under(self, normals: Normals) -> Array:
         return self.factors.slopes_under(normals)
@@ -349,11 +334,7 @@ class Powers(Family):
         return np.asarray((values - center) ** degree)
 
     def under(self, normals: Normals) -> Array:
-        """Means, (U, S): in closed form of the first power, by quadrature of others.
-
-        Gauss-Legendre nodes have all digits in far tails, where the recursion of the
-        moments has none: its terms are of either sign, and large.
-        """
+        # by quadrature: in far tails the recursion of the moments has no digits
         means = np.empty((len(self), *normals.shape))
         first = self.degree == 1
         _, center = self._for(len(normals.shape))
@@ -397,7 +378,7 @@ class Tables(Family):
         return self.whole[:, place]
 
     def under(self, normals: Normals) -> Array:
-        """Means, (U, S): single values have no share of a normal."""
+        # single values have no share of a normal
         shape = (-1, *(1,) * len(normals.shape))
         return np.broadcast_to(self.other.reshape(shape), (len(self), *normals.shape))
 

@@ -1,12 +1,12 @@
-"""Truncated normal laws: masses, means, quantiles, quadrature.
+"""Truncated normal laws: masses, means, quantiles, quadrature, with all their digits.
 
-Masses and means of intervals of the standard normal law, with all their digits.
 Differences of distribution functions lose digits in narrow intervals, and in tails
 logarithms of them lose as many as z² has; each has a form of its own here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final, final
@@ -15,9 +15,6 @@ import numpy as np
 from scipy.special import erfcx, ndtr, ndtri, roots_legendre
 
 from propopt.base.arrays import Array, Positions, Truths
-
-
-# ---- Truncated normal laws, and the logarithms of their masses
 
 
 NARROW_INTERVAL: Final = 0.1
@@ -48,24 +45,17 @@ def log_density(z: Array) -> Array:
 
 
 def share(low: Array, high: Array, start: Array, stop: Array) -> Array:
-    """(Φ(stop) − Φ(start)) / (Φ(high) − Φ(low)), for low ≤ start < stop ≤ high.
-
-    Densities are divided before they are multiplied by what is left, so that tails lose
-    nothing to the squares of where they are.
-    """
-    inner, outer = _nearest(start, stop), _nearest(low, high)
+    """(Φ(stop) − Φ(start)) / (Φ(high) − Φ(low)), for low ≤ start < stop ≤ high."""
+    # densities are divided first: tails lose nothing to the squares of where they are
+    inner, outer = np.clip(0.0, start, stop), np.clip(0.0, low, high)
     log_ratio = 0.5 * (outer - inner) * (outer + inner)
     scaled = _log_scaled(start, stop, inner) - _log_scaled(low, high, outer)
     return np.exp(np.minimum(log_ratio + scaled, 0.0))
 
 
 def mean_of_interval(low: Array, high: Array) -> tuple[Array, Array]:
-    """E[Z | low < Z ≤ high] as a point of reference and what is added to it.
-
-    The reference is an end of the interval where both are on one side of zero, or near
-    each other, so that the second part has digits of its own.
-    """
-    sign = np.where(_is_right(low, high), -1.0, 1.0)
+    """E[Z | low < Z ≤ high] as an end, or 0, and what is added to it, to all digits."""
+    sign = np.where(low > 0.0, -1.0, 1.0)
     a, b = _mirrored(low, high)
     with np.errstate(over="ignore", invalid="ignore"):
         pull = np.exp(log_density(a) - log_mass(a, b)) - np.exp(
@@ -94,20 +84,10 @@ def _length_and_middle(low: Array, high: Array) -> tuple[Array, Array]:
     return high - low, 0.5 * (low + high)
 
 
-def _is_right(low: Array, high: Array) -> Truths:
-    del high
-    return low > 0.0
-
-
 def _mirrored(low: Array, high: Array) -> tuple[Array, Array]:
     """The interval, or its mirror image where it is above zero."""
-    right = _is_right(low, high)
+    right = low > 0.0
     return np.where(right, -high, low), np.where(right, -low, high)
-
-
-def _nearest(low: Array, high: Array) -> Array:
-    """The point of an interval that is nearest to zero."""
-    return np.clip(0.0, low, high)
 
 
 def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
@@ -161,11 +141,9 @@ def _tail(a: Array, b: Array) -> Array:
 
 
 def _below(a: Array, b: Array) -> Array:
-    """How far E[Z | a < Z ≤ b] is below b, for a < b < 0.
-
-    With R = (1 − Φ)/φ, y = −b, y′ = −a and q(y) = 1 − y R(y):
-    [q(y) − φ(a)/φ(b) (q(y′) + (y′ − y) R(y′))] / [R(y) − R(y′) φ(a)/φ(b)].
-    """
+    """How far E[Z | a < Z ≤ b] is below b, for a < b < 0."""
+    # with R = (1 − Φ)/φ, y = −b, y′ = −a and q(y) = 1 − y R(y):
+    # [q(y) − φ(a)/φ(b) (q(y′) + (y′ − y) R(y′))] / [R(y) − R(y′) φ(a)/φ(b)]
     kept = decay(a, b)
     some = kept > 0.0
     far = np.where(some, -a, 1.0)
@@ -221,10 +199,7 @@ class Normals:
         return np.clip(start + self.sd * rest, self.low, self.high)
 
     def shares(self, low: Array, high: Array) -> Array:
-        """P(low < V ≤ high) of the restricted laws; 0 where nothing is between.
-
-        ``low`` and ``high`` broadcast with S.
-        """
+        """P(low < V ≤ high) of the restricted laws; 0 where nothing is between."""
         start, stop = np.maximum(low, self.low), np.minimum(high, self.high)
         some = start < stop
         ends = self.standardised(self.low), self.standardised(self.high)
@@ -303,11 +278,9 @@ class Quantiles:
         return np.asarray(np.clip(low + (high - low) * s, low, high))
 
     def _in_tail(self, which: Positions, u: Array) -> Array:
-        """The end nearer to the mean, and what lies between, by Newton's method.
-
-        With y = |z| at that end and R = (1 − Φ)/φ, the distance t beyond it solves
-        log R(y + t) − log R(y) − t (y + t/2) = log v, v the share beyond.
-        """
+        """From the end nearer to the mean, by Newton's method."""
+        # with y = |z| at that end and R = (1 − Φ)/φ, the distance t beyond it solves
+        # log R(y + t) − log R(y) − t (y + t/2) = log v, v the share beyond
         low, high = (ends[which] for ends in self._ends)
         right = low > 0.0
         near, far = np.where(right, low, -high), np.where(right, high, -low)
@@ -329,20 +302,15 @@ class Quantiles:
 LOG_TAIL: Final = 45.0
 """Densities are followed until they are e^−45 of their largest value."""
 
-_NO_CUTS: Final = np.zeros(0)
-
 
 def normal_nodes(
     normals: Normals,
     n_nodes: int = 64,
     log_tail: float = LOG_TAIL,
-    cuts: Array = _NO_CUTS,  # shape (K,)
+    cuts: Array | Sequence[float] = (),  # (K,)
 ) -> tuple[Array, Array]:
-    """Values x (S, Q) and weights w (S, Q), E g(V) ≈ Σ_q w_q g(x_q), Σ_q w_q = 1.
-
-    They are between the ends, or as far from the most likely value as the density
-    counts; distances from there keep their digits in the farthest tails.
-    """
+    """Values x (S, Q) and weights w (S, Q), E g(V) ≈ Σ_q w_q g(x_q), Σ_q w_q = 1."""
+    # between the ends, or as far from the most likely value as the density counts
     low, high = normals.standardised(normals.low), normals.standardised(normals.high)
     mode = np.clip(0.0, low, high)  # z of the most likely value
     # φ(mode + t) / φ(mode) = exp(−t (2 mode + t) / 2)
@@ -351,7 +319,8 @@ def normal_nodes(
     mode, reach, x0, sd = (v[..., None] for v in (mode, reach, nearest, normals.sd))
     start = np.maximum(low[..., None] - mode, -reach)
     stop = np.minimum(high[..., None] - mode, reach)
-    ends = np.concatenate([start, np.clip((cuts - x0) / sd, start, stop), stop], -1)
+    inner = np.clip((np.asarray(cuts, float) - x0) / sd, start, stop)
+    ends = np.concatenate([start, inner, stop], -1)
     unit, lengths = _legendre(n_nodes)
     parts = np.diff(ends)[..., None]
     t = (ends[..., :-1, None] + parts * unit).reshape(*normals.shape, -1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias, final
 
 import numpy as np
@@ -55,7 +56,6 @@ class Listed:
     missing: float = np.nan
 
     def of(self, values: Array) -> Array:
-        """What is seen of values (n,)."""
         place = np.searchsorted(self.keys, values)
         known = np.append(self.keys, np.nan)[place] == values
         seen = np.append(self.seen, self.other)[np.where(known, place, -1)]
@@ -89,27 +89,20 @@ def constant(column: int, seen: float, missing: float = np.nan) -> Listed:
 # ---- Products of factors of one column
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """The product of factors of columns that come from one column of the table."""
-
-    # factors, one each, and how their columns are seen
-    parts: tuple[tuple[Factors, SeenColumn], ...]
-
-    @property
-    def knots(self) -> Array:
-        """Where maps have kinks, increasing."""
-        bent = [seen.knots for _, seen in self.parts if isinstance(seen, Bent)]
-        return np.unique(np.concatenate([np.zeros(0), *bent]))
-
-    def __call__(self, values: Array) -> Array:
-        """At values (n,) of the table."""
-        factors = [factor.at(seen.of(values))[0] for factor, seen in self.parts]
-        return np.asarray(np.prod(factors, axis=0))
+_Run: TypeAlias = list[tuple[Factors, SeenColumn]]
+"""Factors, one each, of one column of the table, and how their columns are seen."""
 
 
-# ---- Factors of lines, as multiples of factors of the numbers themselves
+def _product(run: _Run, values: Array) -> Array:
+    """At values (n,) of the table."""
+    factors = [factor.at(seen.of(values))[0] for factor, seen in run]
+    return np.asarray(np.prod(factors, axis=0))
+
+
+def _knots(run: _Run) -> Array:
+    """Where maps have kinks, increasing."""
+    bent = [seen.knots for _, seen in run if isinstance(seen, Bent)]
+    return np.unique(np.concatenate([np.zeros(0), *bent]))
 
 
 def _of_x(
@@ -147,12 +140,7 @@ _Part: TypeAlias = tuple[Sequence[Factors], Positions, Positions]
 def by_table(
     function: SumOfProducts, seen: Sequence[SeenColumn], n_columns: int
 ) -> SumOfProducts:
-    """The same function of the D columns of the table.
-
-    Factors of a product that are of the same column of the table are one factor.
-
-    seen (M,).
-    """
+    """The same function of the columns of the table, a factor of a product for each."""
     paths, values = function.paths, function.values
     product, place = np.nonzero(paths >= 0)  # entries: factors, product by product
     factor = paths[product, place]
@@ -231,16 +219,16 @@ def _joint(
     factor: Positions,
 ) -> _Part:
     """One curve for all factors of a column that are in one product."""
-    runs: dict[tuple[int, int], list[tuple[Factors, SeenColumn]]] = {}
+    runs: dict[tuple[int, int], _Run] = {}
     for key, number in zip(
         zip(product.tolist(), column.tolist(), strict=True), factor, strict=True
     ):
         ((_, own),) = function.chosen(np.array([number]))
         how = seen[int(function.column[number])]
         runs.setdefault(key, []).append((own, how))
-    rules = tuple(Joint(tuple(run)) for run in runs.values())
+    rules = tuple(partial(_product, run) for run in runs.values())
     pairs = np.array(list(runs), np.intp).reshape(-1, 2)
-    curves = Curves(pairs[:, 1], rules, tuple(rule.knots for rule in rules))
+    curves = Curves(pairs[:, 1], rules, tuple(map(_knots, runs.values())))
     return [curves] if rules else [], pairs[:, 0], np.arange(len(rules))
 
 

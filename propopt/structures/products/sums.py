@@ -16,14 +16,8 @@ from propopt.base.resources import Budget
 from propopt.structures.products.families import Factors
 
 
-# ---- Paths: which factors each product has, as a padded table
-
-
 def padded_paths(product: Positions, factor: Positions, n_products: int) -> Positions:
-    """One row of factors for each product, padded with −1, (L, K).
-
-    product (E,), factor (E,).
-    """
+    """One row of factors for each product, padded with −1, (L, K)."""
     lengths = np.bincount(product, minlength=n_products)
     paths = np.full((n_products, int(lengths.max(initial=0))), -1)
     starts = np.cumsum(lengths) - lengths
@@ -63,10 +57,7 @@ FactorNumbers: TypeAlias = Positions | slice
 """Some of the factors, by their numbers."""
 
 Mixing: TypeAlias = Callable[[Any], tuple[Array, Array]]
-"""From n places in a column to two measures of its factors there, (U, n) each.
-
-For a law: their means and contrasts.
-"""
+"""From n places in a column to two measures, such as means and contrasts, (U, n)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,20 +207,14 @@ class SumOfProducts:
     def mixed(
         self, mixings: Iterable[Mixing], places: Sequence[Any] | Array, n: int
     ) -> tuple[Array, Array]:
-        """Two measures of each factor at n places of its column, (U, n) each.
-
-        mixings: one for each of :attr:`by_column`; places (D,): what these take.
-        """
+        """Two measures of each factor at n places of its column, (U, n) each."""
         first, second = np.zeros((2, self.n_factors, n))
         for (j, numbers, _), mixing in zip(self.by_column, mixings, strict=True):
             first[numbers], second[numbers] = mixing(places[j])
         return first, second
 
     def contrasts(self, P: Array, R: Array) -> tuple[Values, Attributions]:
-        """The sum (N,) of means P (U, N), and with contrasts R in each column (N, D).
-
-        By products of all factors before and of all behind, so nothing is divided.
-        """
+        """The sum (N,) of means P (U, N); with contrasts R in each column, (N, D)."""
         n_points = P.shape[1]
         # generating functions are measured at complex numbers
         total = np.full(n_points, self.base + self._constant, P.dtype)
@@ -252,11 +237,7 @@ class SumOfProducts:
         return total
 
     def slopes(self, P: Array) -> tuple[Values, Array]:
-        """The sum (N,), and its derivatives by the measure of each factor (U, N).
-
-        With any measure of factors of column j in place of P the sum changes by the
-        derivatives times the difference, as a product has one factor of j at most.
-        """
+        """The sum (N,), and its derivatives by the measure of each factor (U, N)."""
         total = np.full(P.shape[1], self.base + self._constant)
         slopes = np.zeros(P.shape)
         for lot in self.lots:
@@ -278,15 +259,14 @@ class SumOfProducts:
     @cached_property
     def lots(self) -> tuple[SameLength, ...]:
         """All products of at least one factor, in lots of as many factors each."""
-        return tuple(self._of_same_lengths())
-
-    def _of_same_lengths(self) -> Iterator[SameLength]:
+        lots = []
         for length in range(1, self.paths.shape[1] + 1):
             which = np.flatnonzero(self.lengths == length)
             size = max(1, _FACTORS_AT_ONCE // length)
             for start in range(0, len(which), size):
                 some = which[start : start + size]
-                yield self._lot(self.values[some], self.paths[some, :length].T)
+                lots.append(self._lot(self.values[some], self.paths[some, :length].T))
+        return tuple(lots)
 
     def _lot(self, values: Array, paths: Positions) -> SameLength:
         factors, place = np.unique(paths, return_inverse=True)
@@ -306,24 +286,16 @@ class SumOfProducts:
 class SameLength(NamedTuple):
     """L products of K factors each."""
 
-    factors: Positions
-    """Those that occur, (F,)."""
-
-    paths: Positions
-    """Those of each product, as positions among them, (K, L)."""
-
-    sums: Sparse
-    """What sums products, with v, (1, L)."""
-
+    factors: Positions  # (F,): those that occur
+    paths: Positions  # (K, L): those of each product, as positions among them
+    sums: Sparse  # (1, L): what sums products, with v
+    # (F, K L): v_l where factor k of product l is the one of the row
     scatter: Sparse
-    """v_l where factor k of product l is the one of the row, (F, K L)."""
-
-    by_column: Sparse
-    """What sums the factors of each column, (D, F)."""
+    by_column: Sparse  # (D, F): what sums the factors of each column
 
 
 def _products_of_others(P: Array, paths: Positions) -> tuple[Array, Array]:
-    """Π_{i≠k} P of each k and product (K L, N), and Π P (L, N)."""
+    """Π_{i≠k} P of each k and product (K L, N), and Π P (L, N): nothing is divided."""
     own = P[paths]
     others = np.empty(own.shape, own.dtype)
     others[0] = 1.0
@@ -342,9 +314,6 @@ def _run(numbers: Positions) -> FactorNumbers:
     """Consecutive numbers as a slice: what is assigned there is not scattered."""
     first, stop = int(numbers[0]), int(numbers[-1]) + 1
     return slice(first, stop) if stop - first == len(numbers) else numbers
-
-
-# ---- Shapley values of sums of products
 
 
 @final

@@ -1,16 +1,10 @@
 """LightGBM, XGBoost, CatBoost and histogram boosting as trees.
 
-Numbers are compared in float64. Where a column had no missing value in training, one is
-the number 0.0.
-
-CatBoost of numbers: trees that ask the same at each level, and others. Numbers are
-compared in float32, and what is more than a border goes right.
-
-Gradient boosting on histograms of scikit-learn. Its nodes are kept by no public name:
-they are what ``predict`` itself reads.
-
-XGBoost with trees (``gbtree``, ``dart``): estimators, and native boosters. Numbers are
-compared in float32, and what is less than a threshold goes left. Listed categories go
+LightGBM compares numbers in float64; where a column had no missing value in training,
+one is the number 0.0. CatBoost compares them in float32, and what is more than a border
+goes right; its trees may ask the same at each level. Nodes of histograms of
+scikit-learn are kept by no public name: they are what ``predict`` itself reads. XGBoost
+compares in float32, what is less than a threshold goes left, and listed categories go
 right.
 """
 
@@ -51,7 +45,7 @@ from propopt.structures.readers.tree_nodes import (
 from propopt.tables.frames import as_frame
 
 
-# ---- LightGBM: estimators, and boosters of its native interface
+# ---- CatBoost of numbers
 
 
 _CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
@@ -103,11 +97,7 @@ _Columns: TypeAlias = tuple[Positions, Truths]
 def _symmetric(
     tree: Mapping[str, Any], columns: _Columns, weight: float, index: int, count: int
 ) -> Tree:
-    """A tree of d levels with 2^d leaves; level b is bit b of the place of a leaf.
-
-    The nodes are those of a heap: i has the children 2 i + 1 and 2 i + 2, and the
-    highest bit is asked for first.
-    """
+    """A tree of d levels, a heap; bit b of a leaf's place is level b from below."""
     splits = list(reversed(tree["splits"] or []))
     depth, n_inner = len(splits), 2 ** len(splits) - 1
     level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
@@ -155,7 +145,11 @@ CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
 def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
-    score = _histograms_score(model, output)
+    if type(model) is HistGradientBoostingClassifier:
+        score = TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
+    else:  # counts and positive values have a logarithm as their link
+        plain = model.loss not in ("gamma", "poisson")
+        score = TreeScore.of(output, 1, is_value=plain)
     encoder = model._preprocessor  # noqa: SLF001  # codes of categories, then numbers
     seen = view if encoder is None else behind(encoder, view)
     if score is None or seen is None:
@@ -163,13 +157,6 @@ def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     trees = [_histograms_tree(stage[score.place], score.factor) for stage in rounds]
     base = float(np.ravel(model._baseline_prediction)[score.place])  # noqa: SLF001
     return sum_of_trees(trees, score.factor * base, seen)
-
-
-def _histograms_score(model: Any, output: ModelOutput) -> TreeScore | None:
-    """Classes have logits; counts and positive values the logarithm as their link."""
-    if type(model) is HistGradientBoostingClassifier:
-        return TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
-    return TreeScore.of(output, 1, is_value=model.loss not in ("gamma", "poisson"))
 
 
 def _histograms_tree(predictor: Any, factor: float) -> Tree:
@@ -200,14 +187,11 @@ HISTOGRAM_TREES: Final[Mapping[type, TreeRule]] = dict.fromkeys(
 )
 
 
-# ---- What boosters make of tables with categories of pandas: positions of known ones
+# ---- LightGBM: estimators, and boosters of its native interface
 
 
 def coded_numbers(table: Any, categories: Sequence[Sequence[Any] | None]) -> Array:
-    """Numbers, and codes of categories; NaN for missing and unknown ones.
-
-    table (n, M).
-    """
+    """Numbers (n, M), and codes of categories; NaN for missing and unknown ones."""
     frame = as_frame(table, "X")
     if frame is None:
         return table_numbers(table)
@@ -244,13 +228,12 @@ _VALUES: Final = frozenset(
 
 
 def _booster(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
-    """The sum of trees, tree i of score i mod K.
-
-    Of random forests scores are sums, too, but all that is made of them is of the mean.
-    """
+    """The sum of trees, tree i of score i mod K; of forests the margin alone is one."""
     model = booster.dump_model()
     count = model["num_tree_per_iteration"]
-    score = _score(model, output)
+    objective, settings, logit = lightgbm_objective(model)
+    plain = objective in _VALUES and "sqrt" not in settings
+    score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
     own = model["tree_info"][score.place :: count]
@@ -261,12 +244,6 @@ def _booster(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
     return sum_of_trees(
         trees, 0.0, view, lambda table: coded_numbers(table, categories)
     )
-
-
-def _score(model: Mapping[str, Any], output: ModelOutput) -> TreeScore | None:
-    objective, count = lightgbm_objective(model), model["num_tree_per_iteration"]
-    plain = objective.name in _VALUES and "sqrt" not in objective.settings
-    return TreeScore.of(output, count, is_value=plain, logit=objective.logit)
 
 
 def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
@@ -366,10 +343,8 @@ def _xgboost_score(learner: Mapping[str, Any], output: ModelOutput) -> TreeScore
     objective = learner["objective"]["name"]
     parameters = learner["learner_model_param"]
     count = max(int(parameters["num_class"]), int(parameters.get("num_target", 1)), 1)
-    is_value, logit = (
-        objective in _XGBOOST_VALUES,
-        1.0 if objective in _LOGITS else None,
-    )
+    logit = 1.0 if objective in _LOGITS else None
+    is_value = objective in _XGBOOST_VALUES
     return TreeScore.of(output, count, is_value=is_value, logit=logit)
 
 

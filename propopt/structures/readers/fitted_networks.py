@@ -1,8 +1,7 @@
 """Fitted estimators of scikit-learn as networks and links.
 
-Kernel machines of scikit-learn, read from fitted models. None stands for a kernel that
-we do not differentiate: the absolute exponential (Matérn with ν = 1/2, laplacian),
-which has a kink at every center, and those of the user.
+None stands for a kernel that we do not differentiate: the absolute exponential (Matérn
+with ν = 1/2, laplacian), which has a kink at every center, and those of the user.
 """
 
 from __future__ import annotations
@@ -42,9 +41,8 @@ from propopt.structures.kernels import (
     InnerProduct,
     Kernel,
     KernelMachine,
+    KernelPair,
     KernelPower,
-    KernelProduct,
-    KernelSum,
     Radial,
 )
 from propopt.structures.networks import (
@@ -60,9 +58,6 @@ from propopt.structures.networks import (
     Score,
     class_link,
 )
-
-
-# ---- Families of fitted estimators, read into networks and links
 
 
 @final
@@ -107,9 +102,6 @@ class Reader:
     # from a fitted model to its scores; None if its settings give them a kink
     network: Callable[[Any], Network | None]
     link: LinkRule = one_score  # what is read from the scores
-
-
-# ---- Parameters of fitted models, as numbers of our own
 
 
 def floats(values: Any) -> Array:
@@ -162,19 +154,12 @@ _MARGIN_CLASSIFIERS = frozenset(
         linear_model.RidgeClassifierCV,
     }
 )
-_WITH_LOGARITHMIC_LINK = frozenset(
-    {linear_model.GammaRegressor, linear_model.PoissonRegressor}
-)
 
 
 def linear_scores(model: Any) -> Network:
     """A x + b; ``sparsify()`` leaves A sparse."""
     coefficients = np.atleast_2d(dense_floats(model.coef_))
     return Affine(coefficients, np.atleast_1d(floats(model.intercept_)))
-
-
-def _exponential(_model: Any, output: ModelOutput, _n_scores: int) -> Link:
-    return Exponentiated(output.column)
 
 
 def _tweedie(model: Any, output: ModelOutput, _n_scores: int) -> Link:
@@ -185,11 +170,8 @@ def _tweedie(model: Any, output: ModelOutput, _n_scores: int) -> Link:
 
 
 def _logistic(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
-    """Probabilities are mostly the sigmoid or the softmax of the scores.
-
-    Before scikit-learn 1.8 they may also be normalised one-vs-rest sigmoids, or for two
-    classes the sigmoid of twice the score.
-    """
+    # before scikit-learn 1.8 probabilities may also be normalised one-vs-rest sigmoids,
+    # or for two classes the sigmoid of twice the score
     multi_class = model.get_params().get("multi_class", "auto")
     if n_scores == 1:
         has_logits = multi_class != "multinomial"
@@ -207,7 +189,10 @@ def _descended(model: Any, output: ModelOutput, n_scores: int) -> Link | None:
 LINEAR_MODELS: Final[Mapping[type, Reader]] = {
     **dict.fromkeys(LINEAR_REGRESSORS, Reader(linear_scores)),
     **dict.fromkeys(_MARGIN_CLASSIFIERS, Reader(linear_scores, margin_alone)),
-    **dict.fromkeys(_WITH_LOGARITHMIC_LINK, Reader(linear_scores, _exponential)),
+    **dict.fromkeys(
+        (linear_model.GammaRegressor, linear_model.PoissonRegressor),
+        Reader(linear_scores, lambda _, output, _n: Exponentiated(output.column)),
+    ),
     linear_model.LogisticRegression: Reader(linear_scores, _logistic),
     linear_model.LogisticRegressionCV: Reader(linear_scores, _logistic),
     linear_model.SGDClassifier: Reader(linear_scores, _descended),
@@ -280,10 +265,7 @@ MATERN: Final = {1.5: "Matérn 3/2", 2.5: "Matérn 5/2", np.inf: "gaussian"}
 
 
 def _support_vector_machine(model: Any) -> Network | None:
-    """Scores of SVR, SVC (two classes), OneClassSVM and their ν forms.
-
-    More classes are decided by votes between pairs, which are no smooth scores.
-    """
+    """None of three classes or more: votes between pairs are no smooth scores."""
     # the width that gamma="scale" took from the data is kept nowhere else
     gamma = model._gamma  # noqa: SLF001
     settings = {"gamma": gamma, "coef0": model.coef0, "degree": model.degree}
@@ -295,7 +277,6 @@ def _support_vector_machine(model: Any) -> Network | None:
 
 
 def _kernel_ridge(model: Any) -> Network | None:
-    """Scores of KernelRidge."""
     settings = {"gamma": model.gamma, "coef0": model.coef0, "degree": model.degree}
     weights = np.atleast_2d(dense_floats(model.dual_coef_).T)
     centers = dense_floats(model.X_fit_)
@@ -369,7 +350,10 @@ def _process_kernel(kernel: Any) -> Kernel | None:
     """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
     kind = type(kernel)
     if kind in (gp.Sum, gp.Product):
-        return _pair(kernel, KernelSum if kind is gp.Sum else KernelProduct)
+        first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
+        if first is None or second is None:
+            return None
+        return KernelPair(first, second, kind is gp.Product)
     if kind is gp.Exponentiation:
         base = _process_kernel(kernel.kernel)
         return None if base is None else KernelPower(base, kernel.exponent)
@@ -379,16 +363,6 @@ def _process_kernel(kernel: Any) -> Kernel | None:
         return Constant(0.0)
     if kind is gp.DotProduct:
         return InnerProduct("polynomial", (1.0, kernel.sigma_0**2, 1))
-    return _stationary_kernel(kernel)
-
-
-def _pair(kernel: Any, kind: type[KernelSum | KernelProduct]) -> Kernel | None:
-    first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
-    return None if first is None or second is None else kind(first, second)
-
-
-def _stationary_kernel(kernel: Any) -> Kernel | None:
-    kind = type(kernel)
     if kind is gp.RBF:
         return Radial("gaussian", floats(kernel.length_scale))
     if kind is gp.Matern and kernel.nu in MATERN:
@@ -401,16 +375,15 @@ def _stationary_kernel(kernel: Any) -> Kernel | None:
     return None
 
 
-def _novelty(_model: Any, output: ModelOutput, _n_scores: int) -> Link | None:
-    return Score(0) if output.name == "margin" else None
-
-
 KERNEL_MODELS: Final[Mapping[type, Reader]] = {
     GaussianProcessRegressor: Reader(_gaussian_process),
     KernelRidge: Reader(_kernel_ridge),
     **dict.fromkeys((NuSVR, SVR), Reader(_support_vector_machine)),
     **dict.fromkeys((NuSVC, SVC), Reader(_support_vector_machine, margin_alone)),
-    OneClassSVM: Reader(_support_vector_machine, _novelty),
+    OneClassSVM: Reader(
+        _support_vector_machine,
+        lambda _, output, _n: Score(0) if output.name == "margin" else None,
+    ),
 }
 
 
@@ -450,11 +423,6 @@ def _components(pca: Any) -> Network:
     return Affine(components, -components @ mean)
 
 
-def _singular_vectors(svd: Any) -> Network:
-    components = floats(svd.components_)
-    return Affine(components, np.zeros(len(components)))
-
-
 def _fourier(sampler: Any) -> Network:
     frequencies = floats(sampler.random_weights_)
     amplitude = float(np.sqrt(2.0 / frequencies.shape[1]))
@@ -467,6 +435,8 @@ SKLEARN_TRANSFORMS: Final[Mapping[type, Callable[[Any], Network | None]]] = {
     PCA: _components,
     PolynomialFeatures: lambda features: Monomials.of(features.powers_),
     RBFSampler: _fourier,
-    TruncatedSVD: _singular_vectors,
+    TruncatedSVD: lambda svd: Affine(
+        floats(svd.components_), np.zeros(len(svd.components_))
+    ),
     **dict.fromkeys(SCALERS, _scaled),
 }

@@ -20,9 +20,8 @@ from propopt.structures.kernels import (
     InnerProduct,
     Kernel,
     KernelMachine,
+    KernelPair,
     KernelPower,
-    KernelProduct,
-    KernelSum,
     Radial,
 )
 from propopt.structures.products.families import Bumps, Powers
@@ -85,10 +84,13 @@ def _terms(kernel: Kernel, D: int) -> Terms | Reason:
             d = int(degree)
             scales = [comb(d, k) * gamma**k * offset ** (d - k) for k in range(d + 1)]
             return [KernelTerm(scale, none, k) for k, scale in enumerate(scales)]
-        case KernelSum(first, second):
-            return _both(first, second, D, product=False)
-        case KernelProduct(first, second):
-            return _both(first, second, D, product=True)
+        case KernelPair(first, second, is_product):
+            one, other = _terms(first, D), _terms(second, D)
+            if isinstance(one, Reason):
+                return one
+            if isinstance(other, Reason):
+                return other
+            return _product(one, other) if is_product else [*one, *other]
         case KernelPower(base, exponent):
             return _power(_terms(base, D), exponent)
         case Radial(shape) | InnerProduct(shape):
@@ -98,15 +100,6 @@ def _terms(kernel: Kernel, D: int) -> Terms | Reason:
             )
         case _:
             raise TypeError(type(kernel))
-
-
-def _both(first: Kernel, second: Kernel, D: int, *, product: bool) -> Terms | Reason:
-    one, other = _terms(first, D), _terms(second, D)
-    if isinstance(one, Reason):
-        return one
-    if isinstance(other, Reason):
-        return other
-    return _product(one, other) if product else [*one, *other]
 
 
 def _product(one: Terms, other: Terms) -> Terms:
@@ -147,10 +140,7 @@ def monomial_sum(
 def quadratic_sum(
     means: Array, forms: Sequence[Array], weights: Array, base: float
 ) -> SumOfProducts:
-    """Base + Σ_k weights_k (x − μ_k)ᵀ P_k (x − μ_k).
-
-    means (K, D), forms (D, D), weights (K,).
-    """
+    """Base + Σ_k weights_k (x − μ_k)ᵀ P_k (x − μ_k), μ in means and P in forms."""
     n_columns = means.shape[1]
     constant = np.zeros((0, n_columns), np.intp)
     parts = [monomial_sum(constant, np.zeros(0), base)]
@@ -160,18 +150,13 @@ def quadratic_sum(
         # off the diagonal an entry stands for two
         doubled = np.where(i == j, 1.0, 2.0) * form[i, j]
         part = monomial_sum(unit[i] + unit[j], weight * doubled, 0.0)
-        parts.append(_around(part, mean))
+        families = tuple(
+            replace(family, center=mean[family.column])
+            for family in part.factors
+            if isinstance(family, Powers)
+        )
+        parts.append(replace(part, factors=families))
     return SumOfProducts.sum_of(parts)
-
-
-def _around(function: SumOfProducts, center: Array) -> SumOfProducts:
-    """The same function of x − center."""
-    families = tuple(
-        replace(family, center=center[family.column])
-        for family in function.factors
-        if isinstance(family, Powers)
-    )
-    return replace(function, factors=families)
 
 
 MOST_MONOMIALS: Final = 20_000

@@ -56,9 +56,6 @@ from propopt.structures.readers.tree_models import read_trees
 from propopt.structures.readers.tree_nodes import Questions
 
 
-# ---- Sums of products of whatever fitted models are, by the columns of the table
-
-
 SIGMOID: Final = (
     "a probability is the logistic function of a sum; "
     "wrap(model, output='log_odds') is exact"

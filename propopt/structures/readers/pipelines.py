@@ -1,10 +1,5 @@
 """What trees behind steps of pipelines see of each column.
 
-- :class:`~propopt.structures.readers.pipelines.View`: where columns come
-  from.
-- :func:`~propopt.structures.readers.pipelines.behind`: the view behind a
-  step, if each of its columns is made of one column.
-
 The map of a column is never written down: the steps of the model themselves are asked.
 """
 
@@ -30,9 +25,6 @@ from propopt.structures.boosters import is_passthrough
 from propopt.tables.columns import Coded, Numeric, OneHot
 from propopt.tables.frames import Labels, as_frame
 from propopt.tables.schema import TableSchema
-
-
-# ---- What trees behind steps of scikit-learn's pipelines see of each column
 
 
 _Kind: TypeAlias = Literal["same", "straight", "rising", "steps", "curved", "codes"]
@@ -142,22 +134,14 @@ class View:
             self, sees=lambda points: _taken(before(points), columns), sources=sources
         )
 
-    def in_array(self) -> View:
-        """The view of a part that is given an array, without the names of columns."""
-        before = self.sees
-        return replace(self, sees=lambda points: as_array(before(points)))
-
     def ask(
         self,
         numbers: Callable[[Any], Array],
         seen: NDArray[np.intp],
         values: Array,
     ) -> Array:
-        """What is seen in column ``seen[e]`` where its source is ``values[e]``, (E,).
-
-        All are asked in one table: rows differ in all columns, as each column is seen
-        by itself.
-        """
+        """What is seen in column ``seen[e]`` where its source is ``values[e]``."""
+        # in one table: rows differ in all columns, as each column is seen by itself
         column = np.array([self.sources[k].column for k in seen], dtype=np.intp)
         row = _indices_among_equals(column)
         points = np.tile(self.start, (int(row.max(initial=-1)) + 1, 1))
@@ -235,10 +219,12 @@ def _monotone(source: ColumnSource, *, straight: bool) -> ColumnSource:
 
 def powers(step: Any, view: View) -> Sources:
     """Powers of Yeo and Johnson have a kink in their slope at 0."""
-    kinks = (0.0,) if step.method == "yeo-johnson" else ()
-    return tuple(
-        _curved(source, kinks, view, k) for k, source in enumerate(view.sources)
-    )
+    return _all_curved(view, (0.0,) if step.method == "yeo-johnson" else ())
+
+
+def _all_curved(view: View, kinks: Sequence[float] = ()) -> Sources:
+    sources = enumerate(view.sources)
+    return tuple(_curved(source, kinks, view, k) for k, source in sources)
 
 
 def splines(step: Any, view: View) -> Sources | None:
@@ -262,32 +248,20 @@ def _curved(
     match source.kind:
         case "steps" | "codes":
             return source
-        case "straight" if known:
-            known = _in_table(known, column, view, k)
+        case "straight" if known:  # what is seen through scalers, in units of the table
+            points = np.tile(view.start, (2, 1))
+            points[:, column] = 0.0, _FAR
+            zero, far = table_numbers(view.sees(points))[:, k].tolist()
+            slope = (far - zero) / _FAR
+            rises = slope > 0.0
+            known = tuple((knot - zero) / slope for knot in known) if rises else ()
         case "rising" | "curved":
             known = ()  # kinks are not known in units of the table
     return ColumnSource(column, "curved", known)
 
 
-def _in_table(
-    knots: Sequence[float], column: int, view: View, k: int
-) -> tuple[float, ...]:
-    """Kinks in what is seen of a column through scalers, in units of the table."""
-    points = np.tile(view.start, (2, 1))
-    points[:, column] = 0.0, _FAR
-    zero, far = table_numbers(view.sees(points))[:, k].astype(np.float64).tolist()
-    slope = (far - zero) / _FAR
-    return tuple(((np.asarray(knots) - zero) / slope).tolist()) if slope > 0.0 else ()
-
-
 _FAR: Final = 2.0**60
 """A number so large that the slope of a scaler keeps its digits."""
-
-
-def _told_missing(source: ColumnSource) -> ColumnSource:
-    """What tells whether a number is missing: constant of all that are not."""
-    known = source.is_nondecreasing
-    return ColumnSource(source.column, "straight") if known else source
 
 
 def binned(step: Any, view: View) -> Sources | None:
@@ -299,18 +273,18 @@ def imputed(step: Any, view: View) -> Sources | None:
     """Columns that have any number, then those that tell what was missing."""
     if not pd.isna(step.missing_values):
         return None  # another number is replaced
+    if type(step) is MissingIndicator:  # constant of all that are not missing
+        told = [view.sources[k] for k in step.features_]
+        return tuple(
+            ColumnSource(source.column, "straight")
+            if source.is_nondecreasing
+            else source
+            for source in told
+        )
     known = ~pd.isna(np.asarray(step.statistics_, dtype=object))
     kept = known | step.keep_empty_features
-    told = [] if step.indicator_ is None else step.indicator_.features_
-    indicators = (_told_missing(view.sources[k]) for k in told)
-    return (*_chosen(view.sources, kept), *indicators)
-
-
-def indicated(step: Any, view: View) -> Sources | None:
-    """Columns that tell what was missing."""
-    if not pd.isna(step.missing_values):
-        return None
-    return tuple(_told_missing(view.sources[k]) for k in step.features_)
+    behind_them = step.indicator_ and imputed(step.indicator_, view)
+    return (*_chosen(view.sources, kept), *(behind_them or ()))
 
 
 def one_hot(step: Any, view: View) -> Sources | None:
@@ -327,13 +301,13 @@ def one_hot(step: Any, view: View) -> Sources | None:
     return tuple(np.repeat(np.array(encoded, dtype=object), counts).tolist())
 
 
-def target_encoded(step: Any, view: View) -> Sources | None:
-    """A number for each category; of several classes it is not read."""
-    return None if step.target_type_ == "multiclass" else _encoded(step, view)
-
-
 def _encoded(step: Any, view: View) -> Sources | None:
-    """Where each column of an encoder comes from, by the categories that it knows."""
+    """Where each column of an encoder comes from, by the categories that it knows.
+
+    That of targets of several classes makes several columns of each, and is not read.
+    """
+    if getattr(step, "target_type_", None) == "multiclass":
+        return None
     others = getattr(step, "handle_unknown", "ignore") != "error"
     pairs = zip(view.sources, step.categories_, strict=True)
     sources = [_steps_of(source, categories, others) for source, categories in pairs]
@@ -355,9 +329,7 @@ def function(step: Any, view: View) -> Sources | None:
     if step.func is None:
         return view.sources
     if isinstance(step.func, np.ufunc) and not step.kw_args:
-        return tuple(
-            _curved(source, (), view, k) for k, source in enumerate(view.sources)
-        )
+        return _all_curved(view)
     points = np.tile(view.start, (len(_PROBES), 1))
     for source in view.sources:
         if source.is_nondecreasing:
@@ -459,13 +431,13 @@ STEPS: Final[Mapping[type, StepRule]] = {
     FeatureUnion: _in_union,
     preprocessing.FunctionTransformer: function,
     preprocessing.KBinsDiscretizer: binned,
-    MissingIndicator: indicated,
+    MissingIndicator: imputed,
     preprocessing.OneHotEncoder: one_hot,
     preprocessing.OrdinalEncoder: _encoded,
     preprocessing.PowerTransformer: powers,
     preprocessing.SplineTransformer: splines,
     SimpleImputer: imputed,
-    preprocessing.TargetEncoder: target_encoded,
+    preprocessing.TargetEncoder: _encoded,
     **dict.fromkeys(
         (preprocessing.Binarizer, preprocessing.QuantileTransformer), rising
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -15,7 +15,6 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from propopt.base.arrays import Array
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import added, additions, distribution_of
 from propopt.base.text import Reason
@@ -34,7 +33,7 @@ from propopt.structures.readers.fitted_networks import (
     floats,
     scaling_of,
 )
-from propopt.structures.readers.pipelines import View, behind
+from propopt.structures.readers.pipelines import View, as_array, behind
 from propopt.structures.readers.tree_nodes import (
     SCIKIT_TREES,
     TreeRule,
@@ -86,10 +85,6 @@ def _pipeline(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     return ModelSum((Part(1.0, model.steps[-1][1], output, view),))
 
 
-def _searched(model: Any, output: ModelOutput, view: View) -> ModelSum:
-    return ModelSum((Part(1.0, model.best_estimator_, output, view),))
-
-
 def _voting(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The weighted mean of predictions, or of probabilities."""
     classifies = type(model) is ensemble.VotingClassifier
@@ -97,7 +92,9 @@ def _voting(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
         return _none_of(model, output)
     if classifies and model.voting != "soft":
         return Reason("votes are counted; voting='soft' averages probabilities")
-    weights = _weights(model)
+    every = [1.0] * len(model.estimators) if model.weights is None else model.weights
+    named = zip(every, model.estimators, strict=True)
+    weights = floats([w for w, (_, member) in named if not isinstance(member, str)])
     members = zip(weights / weights.sum(), model.estimators_, strict=True)
     return ModelSum(tuple(Part(w, member, output, view) for w, member in members))
 
@@ -108,38 +105,25 @@ def _none_of(model: Any, output: ModelOutput) -> Reason:
     )
 
 
-def _weights(model: Any) -> Array:
-    members = [member for _, member in model.estimators]
-    weights = [1.0] * len(members) if model.weights is None else model.weights
-    pairs = zip(members, weights, strict=True)
-    return floats([weight for member, weight in pairs if not _is_dropped(member)])
-
-
-def _is_dropped(member: Any) -> bool:
-    return isinstance(member, str) and member == "drop"
-
-
 def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
     classifies = type(model) is ensemble.BaggingClassifier
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
-    array = view.in_array()
+    array = replace(view, sees=lambda points: as_array(view.sees(points)))
     share = 1.0 / len(model.estimators_)
     members = zip(model.estimators_, model.estimators_features_, strict=True)
     parts = []
     for member, columns in members:
-        own = _own_class(member, output) if classifies else output
-        if own is not None:
-            seen = array.chosen(np.asarray(columns))
-            parts.append(Part(share, member, own, seen))
+        own = output
+        if classifies:  # the class as a member counts it, which may not have seen all
+            known = np.flatnonzero(np.asarray(member.classes_) == output.index)
+            if len(known) == 0:
+                continue
+            own = ModelOutput(output.name, int(known[0]))
+        seen = array.chosen(np.asarray(columns))
+        parts.append(Part(share, member, own, seen))
     return ModelSum(tuple(parts))
-
-
-def _own_class(member: Any, output: ModelOutput) -> ModelOutput | None:
-    """The class as a member counts it, which may not have seen all."""
-    known = np.flatnonzero(np.asarray(member.classes_) == output.index)
-    return ModelOutput(output.name, int(known[0])) if len(known) > 0 else None
 
 
 def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
@@ -210,7 +194,12 @@ SUMS: Final[Mapping[type, SumRule]] = {
     MultiOutputRegressor: _one_of_several,
     TransformedTargetRegressor: _transformed,
     **dict.fromkeys((ensemble.BaggingClassifier, ensemble.BaggingRegressor), _bagging),
-    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), _searched),
+    **dict.fromkeys(
+        (GridSearchCV, RandomizedSearchCV),
+        lambda model, output, view: ModelSum(
+            (Part(1.0, model.best_estimator_, output, view),)
+        ),
+    ),
     **dict.fromkeys(
         (ensemble.StackingClassifier, ensemble.StackingRegressor), _stacking
     ),
@@ -223,7 +212,6 @@ SUMS: Final[Mapping[type, SumRule]] = {
 
 
 _OF_SCIKIT: Final[Mapping[type, TreeRule]] = {**SCIKIT_TREES, **HISTOGRAM_TREES}
-"""Classes that are trees themselves."""
 
 _OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
     **CATBOOST_TREES,
@@ -252,11 +240,7 @@ model is given, or trees by the columns of the table; or why it is neither."""
 
 
 def read_by_others(model: Any, output: ModelOutput, view: View) -> Read | None:
-    """By the entry point of the model's package and class, such as ``theirs.Steps``.
-
-    None if there is no such entry point. What is claimed is compared with the model
-    before it is believed, as is all that is read.
-    """
+    """By an entry point of its package and class, such as ``theirs.Steps``; or None."""
     kind = type(model)
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     entry = additions("propopt.readers").get(name)

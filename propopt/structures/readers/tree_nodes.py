@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import ensemble
 from sklearn import tree as sklearn_tree
 from sklearn.base import is_classifier
@@ -46,10 +46,7 @@ class Split(NamedTuple):
 def written(
     root: Any, read: Callable[[Any], Split | float | None], most: float = np.inf
 ) -> Tree | None:
-    """The tree of what is read of a root, and of both sides of each node.
-
-    Numbers are leaves. None where one is not read, or more than so many nodes are.
-    """
+    """The tree of what is read; None where a node is not, or there are too many."""
     places, children = [(root, -1)], list[int]()
     rows, listed = list[tuple[int, float, bool, float]](), dict[int, Truths]()
     while places:
@@ -123,10 +120,7 @@ _Came: TypeAlias = tuple[float, float, bool]
 
 
 def _grown(tree: Tree, fans: Mapping[int, Fan]) -> Tree | None:
-    """A chain of nodes for each fan, without branches that none take.
-
-    Each node of a chain sends its first run left.
-    """
+    """A chain of nodes for each fan, which send their first run left."""
 
     def read(place: tuple[int, Mapping[int, _Came], _Runs | None]) -> Split | float:
         """A node, or what is left of its runs, by what comes to it of columns."""
@@ -171,11 +165,8 @@ def _runs(runs: Fan, came: _Came) -> _Runs:
 def at_most_in_single(thresholds: ArrayLike) -> Array:
     """The largest float64 x with float32(x) ≤ t, for each threshold t.
 
-    Numbers are rounded to the nearest float32, of two that are as near to the even one:
-    with s the largest float32 ≤ t, x is the middle of s and the next float32, or the
-    number before it where the middle is rounded up.
-
-    thresholds (n,).
+    With s the largest float32 ≤ t, x is the middle of s and the next float32, or the
+    number before it where the middle is rounded up (to an even one).
     """
     exact = np.asarray(thresholds, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -233,10 +224,7 @@ def ends_asked(trees: Sequence[Tree]) -> dict[int, Array]:
 
 
 def code_runs(listed: Truths) -> tuple[Array, Truths]:
-    """Ends of runs of numbers, and whether each run is listed, as is what follows.
-
-    Numbers are truncated, so that of c > 0 all in [c, c + 1) are.
-    """
+    """Ends of runs of numbers, which are truncated, and whether each run is listed."""
     ends = np.nextafter(np.arange(1.0, len(listed) + 1), 0.0)
     return np.append(-1.0, ends), np.concatenate([[False], listed, [False]])
 
@@ -317,11 +305,7 @@ class Questions:
 
 
 def _near_secants(column: ColumnMap, thresholds: Array) -> tuple[Array, Array]:
-    """Numbers on both sides of where an affine map meets each threshold.
-
-    They are a few roundings apart; infinite where the map is another, as then the two
-    are not on both sides.
-    """
+    """Numbers a few roundings beside where an affine map meets each threshold."""
     zeros, ones = np.zeros(len(thresholds)), np.ones(len(thresholds))
     with np.errstate(all="ignore"):
         at_zero = column(zeros)
@@ -485,11 +469,7 @@ class TreeScore(NamedTuple):
         is_value: bool = False,
         logit: float | None = None,
     ) -> TreeScore | None:
-        """The one of K scores, which are sums of trees, that an output is, or None.
-
-        Scores may be what the model predicts; the log-odds of the second of two classes
-        may be ``logit`` times the only score.
-        """
+        """The one of K scores that an output is; log-odds are ``logit`` times it."""
         if output.name == "value":
             return cls(output.column) if is_value else None
         factor = 1.0 if output.name == "margin" else logit
@@ -541,16 +521,11 @@ def _mean(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     if output.name != ("probability" if is_classifier(model) else "value"):
         return None
     members = getattr(model, "estimators_", [model])
-    values = [_leaf_values(member, output) / len(members) for member in members]
-    trees = trees_of([member.tree_ for member in members], values)
-    return sum_of_trees(trees, 0.0, view)
-
-
-def _leaf_values(member: Any, output: ModelOutput) -> Array:
-    """Of ``value`` (n, outputs, classes) those of a class, or of one of the outputs."""
-    index = output.column
-    values = floats(member.tree_.value)
-    return values[:, 0, index] if output.name == "probability" else values[:, index, 0]
+    # leaves have (outputs, classes)
+    at = (0, output.column) if is_classifier(model) else (output.column, 0)
+    fitted = [member.tree_ for member in members]
+    values = [floats(tree.value)[:, *at] / len(members) for tree in fitted]
+    return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
 def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
@@ -573,50 +548,37 @@ def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
 
 
 def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
-    """Weighted votes of trees: 1 for a class that a leaf is of, −1/(K − 1) for others.
-
-    The margin of two classes is twice the vote for the second.
-    """
+    """Weighted votes: 1 for a class that a leaf is of, −1/(K − 1) for others."""
     n_classes = len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
     score = TreeScore.of(output, n_scores, logit=1.0)
     plain = {sklearn_tree.DecisionTreeClassifier, sklearn_tree.ExtraTreeClassifier}
     if score is None or not {type(member) for member in model.estimators_} <= plain:
         return None
+    # of two classes the margin is twice the vote for the second
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
     shares = floats(model.estimator_weights_) / np.sum(model.estimator_weights_)
     label, other = model.classes_[place], -1.0 / (n_classes - 1)
-    members = model.estimators_
+    members, fitted = model.estimators_, [own.tree_ for own in model.estimators_]
     values = [
-        factor * share * np.where(_is_of(label, member), 1.0, other)
-        for member, share in zip(members, shares, strict=False)
+        factor
+        * share
+        * np.where(member.classes_[tree.value[:, 0].argmax(1)] == label, 1.0, other)
+        for member, tree, share in zip(members, fitted, shares, strict=False)
     ]
-    trees = trees_of([member.tree_ for member in members], values)
-    return sum_of_trees(trees, 0.0, view)
-
-
-def _is_of(label: Any, member: Any) -> NDArray[np.bool_]:
-    """Which nodes predict a class."""
-    winners: NDArray[Any] = member.classes_[member.tree_.value[:, 0, :].argmax(axis=1)]
-    return winners == label
+    return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
 SCIKIT_TREES: Final[Mapping[type, TreeRule]] = {
     ensemble.AdaBoostClassifier: _boosted_votes,
-    **dict.fromkeys(
-        (sklearn_tree.DecisionTreeClassifier, sklearn_tree.DecisionTreeRegressor), _mean
-    ),
-    **dict.fromkeys(
-        (sklearn_tree.ExtraTreeClassifier, sklearn_tree.ExtraTreeRegressor), _mean
-    ),
-    **dict.fromkeys(
-        (ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor), _mean
-    ),
-    **dict.fromkeys(
-        (ensemble.RandomForestClassifier, ensemble.RandomForestRegressor), _mean
-    ),
-    **dict.fromkeys(
-        (ensemble.GradientBoostingClassifier, ensemble.GradientBoostingRegressor),
-        _boosting,
-    ),
+    ensemble.ExtraTreesClassifier: _mean,
+    ensemble.ExtraTreesRegressor: _mean,
+    ensemble.GradientBoostingClassifier: _boosting,
+    ensemble.GradientBoostingRegressor: _boosting,
+    ensemble.RandomForestClassifier: _mean,
+    ensemble.RandomForestRegressor: _mean,
+    sklearn_tree.DecisionTreeClassifier: _mean,
+    sklearn_tree.DecisionTreeRegressor: _mean,
+    sklearn_tree.ExtraTreeClassifier: _mean,
+    sklearn_tree.ExtraTreeRegressor: _mean,
 }

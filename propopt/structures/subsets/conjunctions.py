@@ -15,9 +15,6 @@ from propopt.base.resources import AT_ONCE
 from propopt.structures.subsets.sets import all_sets, shares_keeping
 
 
-# ---- Sums of products of bits: what trees on the presence of words are
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Conjunctions:
@@ -53,10 +50,7 @@ class Conjunctions:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({len(self.values)} conjunctions of "
-            f"{self.n_words} words)"
-        )
+        return f"{type(self).__name__}({self.n_words} words)"
 
     def value(self, bits: Truths, /) -> Values:
         z = np.asarray(bits, bool).T
@@ -76,11 +70,14 @@ class Conjunctions:
         return total
 
     def mean_by_size(self) -> Values:
-        return np.asarray(self.base + self._levels @ self._shares[0])
+        kinds, which = self._kinds
+        levels = np.bincount(which, self.values, len(kinds))  # the sum of v of each
+        return np.asarray(self.base + levels.astype(float) @ self._shares[0])
 
     def kept(self, weights: Array, /) -> Array:
         d = self.n_words
-        of_leaf, with_one = ((weights @ own.T)[:, self._which] for own in self._shares)
+        _, which = self._kinds
+        of_leaf, with_one = ((weights @ own.T)[:, which] for own in self._shares)
         total = self.base * (weights @ (np.arange(d + 1) / d)) + with_one @ self.values
         result = np.repeat(total[:, None], d, axis=1)
         for k, (own, more) in enumerate(zip(of_leaf, with_one, strict=True)):
@@ -91,33 +88,18 @@ class Conjunctions:
     @cached_property
     def _shares(self) -> Array:
         """E_m of the kinds of leaves, and with one more present, (2, kinds, d + 1)."""
-        p, a = self._kinds.T
+        p, a = self._kinds[0].T
         shares = shares_keeping(self.n_words, p.max(initial=0) + 1, a.max(initial=0))
         return np.stack([shares[p, a], shares[p + 1, a]])
 
     @cached_property
-    def _kinds(self) -> Positions:
-        """The different (p, a) of leaves."""
-        return self._sorted[0]
-
-    @cached_property
-    def _which(self) -> Positions:
-        return self._sorted[1]
-
-    @cached_property
-    def _sorted(self) -> tuple[Positions, Positions]:
+    def _kinds(self) -> tuple[Positions, Positions]:
+        """The different (p, a) of leaves, and which each leaf has."""
         sizes = np.column_stack(
             [(self.present >= 0).sum(axis=1), (self.absent >= 0).sum(axis=1)]
         )
         kinds, which = np.unique(sizes, axis=0, return_inverse=True)
         return kinds, which.ravel()
-
-    @cached_property
-    def _levels(self) -> Array:
-        """The sum of v of each kind."""
-        return np.asarray(
-            np.bincount(self._which, self.values, len(self._kinds)), float
-        )
 
 
 def _added(indices: Positions, values: Array, d: int) -> Array:
@@ -166,7 +148,7 @@ class Enumerated:
             )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(all sets of {self.n_words} words)"
+        return f"{type(self).__name__}({self.n_words} words)"
 
     @property
     def n_words(self) -> int:

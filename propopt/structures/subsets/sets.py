@@ -47,10 +47,7 @@ def sets_of_size(n_words: int, size: int) -> Truths:
 
 
 def random_sets(n_words: int, sizes: Positions, rng: np.random.Generator) -> Truths:
-    """Sets of given sizes, all sets of one size alike likely, as bits (n, d).
-
-    sizes (n,).
-    """
+    """Sets of given sizes (n,), all sets of one size alike likely, as bits (n, d)."""
     ranks = rng.random((len(sizes), n_words)).argsort(axis=1).argsort(axis=1)
     return np.asarray(ranks >= (n_words - sizes)[:, None])
 
@@ -59,10 +56,8 @@ def random_sets(n_words: int, sizes: Positions, rng: np.random.Generator) -> Tru
 
 
 def share_keeping(m: Array, d: int, present: int, absent: int) -> Array:
-    """C(d − p − a, m − p) / C(d, m), of the sets of m of d words; 0 where p + a > d.
-
-    It is Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i), without factorials.
-    """
+    """C(d − p − a, m − p) / C(d, m), of the sets of m of d words; 0 where p + a > d."""
+    # Π_{i<p} (m − i)/(d − i) · Π_{i<a} (d − m − i)/(d − p − i)
     if present + absent > d:
         return np.zeros(m.shape)
     result = np.ones(m.shape)
@@ -103,12 +98,7 @@ def shares_keeping(n_words: int, most_present: int, most_absent: int) -> Array:
 
 
 class SizeMeans(Protocol):
-    """Means of a function of d bits over all sets of one size.
-
-    E_m is the mean over the sets of m words that are kept, all alike likely. What LIME
-    on texts tends to, at any bandwidth, and Shapley values are sums over sizes of E_m f
-    and E_m[z_j f].
-    """
+    """Means of a function of d bits over all sets of m words kept, E_m f."""
 
     @property
     def n_words(self) -> int:
@@ -128,20 +118,14 @@ class SetFunction(SizeMeans, Protocol):
         """Values at bits (n, d), (n,)."""
 
 
-# ---- Functions of few words each: what their sum is made of
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Blocks:
-    """G blocks of b words each, with two numbers for each set of words of a block.
-
-    Set s of the 2^b keeps word k of the block where bit k of s is 1; of no word kept
-    both numbers are 0.
-    """
+    """G blocks of b words each, with two numbers for each set of words of a block."""
 
     words: Positions  # (G, b): which words each block has; no word is in two
-    values: Array  # (G, 2^b): what each set adds to the value
+    # (G, 2^b): what each set adds to the value; set s keeps word k if bit k of s is 1
+    values: Array
     sizes: Array  # (G, 2^b): what each set adds to the norm's power, ≥ 0
 
     @classmethod
@@ -173,14 +157,9 @@ class Blocks:
             shares[sizes == i, i] = 1.0 / math.comb(b, i)
         return shares
 
-    def states(self, bits: Truths) -> Positions:
-        """Which set of each block the bits (n, d) keep, (n, G)."""
-        weights = 1 << np.arange(self.n_words)
-        return np.asarray(bits[:, self.words] @ weights, np.intp)
-
     def read(self, table: Array, bits: Truths) -> Array:
         """Σ over blocks of a table (G, 2^b) at bits (n, d), (n,)."""
-        states = self.states(bits)
+        states = np.asarray(bits[:, self.words] @ (1 << np.arange(self.n_words)))
         return np.asarray(table[np.arange(len(table)), states].sum(axis=1))
 
 
@@ -215,10 +194,7 @@ class _Step:
         return result
 
     def owed(self, later: Array, state: Array) -> tuple[Array, Array, Array]:
-        """From what is owed to e and e′ of t + b words (2, K, Q, t + b + 1), to t.
-
-        Also to ā and ã, both (K, Q, b + 1), of which those of no word are not counted.
-        """
+        """From what is owed to e, e′ of t + b words to that of t, and to ā and ã."""
         t, shape = state.shape[2] - 1, (*later.shape[1:3], self.plain.shape[1])
         plain, tilted = np.zeros(shape), np.zeros(shape)
         of_none, *of_some = self._likely(t)
@@ -266,15 +242,9 @@ class SymmetricMeans:
             for step in reversed(steps):
                 later, *debt = step.owed(later, states.pop())
                 debts.append(debt)
-        return self._of_words(debts[::-1], weights)
-
-    def _of_words(self, debts: list[list[Array]], weights: Array) -> Array:
-        """From what is owed to the steps to what is owed to words (K, d)."""
         result = np.zeros((weights.shape[0], weights.shape[2] - 1))
-        start = 0
         for blocks, of_sets in zip(self.blocks, self._of_sets, strict=True):
-            own = debts[start : start + len(blocks.words)]
-            start += len(own)
+            own = [debts.pop() for _ in blocks.words]
             plain, tilted = (
                 np.stack(parts, axis=2) for parts in zip(*own, strict=True)
             )
@@ -285,19 +255,14 @@ class SymmetricMeans:
 
     def _parts(self) -> Iterator[tuple[list[_Step], Array]]:
         """Consecutive steps whose means can be held at once, and where they begin."""
-        state = self._start
-        for start, end in pairwise(self._cuts):
+        sizes = [step.plain.shape[1] - 1 for step in self._steps]
+        n_bytes = 16 * len(self.rates) * (1 + np.cumsum([0, *sizes[:-1]]))
+        part, state = np.cumsum(n_bytes) // _STORED, self._start
+        cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(sizes)]
+        for start, end in pairwise(cuts):
             yield self._steps[start:end], state
             for step in self._steps[start:end] if end < len(self._steps) else ():
                 state = step.grown(state)
-
-    @cached_property
-    def _cuts(self) -> list[int]:
-        """Where parts begin, and the end."""
-        sizes = [step.plain.shape[1] - 1 for step in self._steps]
-        n_bytes = 16 * len(self.rates) * (1 + np.cumsum([0, *sizes[:-1]]))
-        part = np.cumsum(n_bytes) // _STORED
-        return [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), len(sizes)]
 
     @property
     def _start(self) -> Array:

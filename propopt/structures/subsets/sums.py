@@ -65,9 +65,6 @@ class ExponentialSum:
         return cls(np.exp(logs[used]), np.exp(power * logs[used]) * slopes)
 
 
-# ---- Sums of functions of few words each
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class PlainSum:
@@ -105,21 +102,16 @@ class PlainSum:
         base = self.base * (weights @ (np.arange(d + 1) / d))
         result = np.repeat(base[:, None], d, axis=1)
         for blocks in self.blocks:
-            _add_kept(result, blocks, weights, d)
+            b, sizes = blocks.n_words, np.arange(d + 1.0)
+            likely = shares_sampled(d, b)
+            others = np.maximum(sizes - np.arange(b + 1)[:, None], 0.0) / max(d - b, 1)
+            means = blocks.values @ blocks.shares
+            outside = (weights @ (likely * others).T) @ means.T
+            of_sets = (weights @ likely.T) @ blocks.shares.T
+            inside = (of_sets[:, None] * blocks.values) @ blocks.kept
+            result += outside.sum(axis=1, keepdims=True)
+            result[:, blocks.words] += inside - outside[:, :, None]
         return result
-
-
-def _add_kept(result: Array, blocks: Blocks, weights: Array, d: int) -> None:
-    """Adds Σ_m w_m E_m[z_j g] of each block to all words (K, d)."""
-    b, sizes = blocks.n_words, np.arange(d + 1.0)
-    likely = shares_sampled(d, b)
-    others = np.maximum(sizes - np.arange(b + 1)[:, None], 0.0) / max(d - b, 1)
-    means = blocks.values @ blocks.shares
-    outside = (weights @ (likely * others).T) @ means.T
-    of_sets = (weights @ likely.T) @ blocks.shares.T
-    inside = (of_sets[:, None] * blocks.values) @ blocks.kept
-    result += outside.sum(axis=1, keepdims=True)
-    result[:, blocks.words] += inside - outside[:, :, None]
 
 
 # ---- Sums over words that are divided by the norm of what is kept
@@ -137,14 +129,10 @@ _RANK: Final = 1e-15
 class NormalisedSum:
     """f(z) = base + Σ_B v_B(z_B) / (Σ_B r_B(z_B))^s, and the base where r is 0.
 
-    Blocks B are words, but for words that share a feature. With TF-IDF c_j of word j
-    and coefficients λ, it has v = λ_j c_j, and r = c_j² with s = 1/2 of the L2 norm,
-    r = c_j with s = 1 of the L1 norm. All means are exact but for the roundings and for
-    the relative error below 2e-14 of :class:`~propopt.structures.subsets.sums.
-    ExponentialSum`: of f they are off by at most 2e-14 of the largest Σ |v_B| / (Σ r)^s
-    over sets. Q nodes, 66 where words differ by 10^4 in r, need Q d² steps for each row
-    of weights, and hold some MiB whatever d is: of 100 words 10 ms, of 1,000 words 1 s,
-    of 5,000 words 16 s. Documents, and rows of weights, count each by itself.
+    With TF-IDF c_j of word j and coefficients λ, it has v = λ_j c_j, and r = c_j² with
+    s = 1/2 of the L2 norm, r = c_j with s = 1 of the L1 norm. Means are off by at most
+    2e-14 of the largest Σ |v_B| / (Σ r)^s. Q nodes, 66 where words differ by 10^4 in r,
+    need Q d² steps for each row of weights: of 1,000 words 1 s, of 5,000 words 16 s.
     """
 
     base: float  # what is added to all

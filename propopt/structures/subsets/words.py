@@ -12,9 +12,6 @@ from propopt.base.arrays import Array, Truths, Values
 from propopt.structures.subsets.sets import SetFunction
 
 
-# ---- Functions of the number of words, of each word, and of pairs of words
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class WordPairs:
@@ -80,9 +77,6 @@ class WordPairs:
         two = one * np.maximum(m - 1.0, 0.0) / max(d - 1, 1)
         three = two * np.maximum(m - 2.0, 0.0) / max(d - 2, 1)
         return one, two, three
-
-
-# ---- Shapley values of the words of a text, from means over sets of one size
 
 
 def word_shapley(function: SetFunction) -> Values:

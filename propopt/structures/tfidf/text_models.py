@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from propopt.base.arrays import Array, Points, Positions, Truths
+from propopt.base.arrays import Array, Positions, Truths
 from propopt.base.text import Reason
 from propopt.structures.boosters import (
     UNREADABLE,
@@ -91,11 +91,8 @@ class Ways:
         )
 
     def conjunctions(self, values: Array, base: float, n_words: int) -> Conjunctions:
-        """``base`` + Σ sign · value of the node, with each conjunction once.
-
-        Equal rows have equal sums of random numbers of 64 bits; that rows of equal sums
-        are equal is then seen.
-        """
+        """``base`` + Σ sign · value of the node, with each conjunction once."""
+        # equal rows have equal sums of random numbers of 64 bits; the reverse is seen
         asked = np.sort(self.asked, axis=1)
         for seed in count():
             rng = np.random.default_rng(seed)
@@ -124,10 +121,8 @@ class Ways:
 class TextTrees:
     """Sums of trees of the features of a vectoriser, on any text.
 
-    A node asks for one feature, and so for the words that feed it: they are asked of
-    one after the other, the most frequent first, until all counts that are left go to
-    one side. Features that no word of a document feeds are absent, so that most nodes
-    are never reached; for these nothing is done.
+    A node asks for one feature, and so for the words that feed it, one after the other,
+    the most frequent first, until all counts that are left go to one side.
     """
 
     vectoriser: Vectoriser  # what the features are; without norm
@@ -140,7 +135,9 @@ class TextTrees:
         features = document_features(self.vectoriser, document)
         if isinstance(features, Reason):
             return features
-        fed = self._fed(features)
+        fed = np.zeros(self.vectoriser.n_features + 1, bool)  # the last is of leaves
+        fed[features.feature] = True
+        fed = fed[self.trees.feature]
         shown = self._shown(fed)
         alone = self._alone(features, fed) if len(features.shared) == 0 else None
         roots = shown[list(self.trees.roots)]
@@ -157,7 +154,13 @@ class TextTrees:
             done.append(ways.take(at_leaf))
             n_ways += int(at_leaf.sum())
             if n_ways > MOST_CONJUNCTIONS and len(features.shared) > 0:
-                return self._too_many(features)
+                several = features.shared[:3].tolist()
+                names = ", ".join(repr(self.vectoriser.name_of(v)) for v in several)
+                return Reason(
+                    f"several words of the document feed one feature ({names}, ...), "
+                    "and what the model asks of them makes more than "
+                    f"{MOST_CONJUNCTIONS:,} conjunctions"
+                )
             if not at_leaf.all():
                 ways = ways.take(~at_leaf)
                 if alone is None:
@@ -167,12 +170,6 @@ class TextTrees:
                 todo.append(replace(ways, node=shown[ways.node]))
         whole = Ways.together(done)
         return whole.conjunctions(self.trees.value, self.base, features.n_words)
-
-    def _fed(self, features: DocumentFeatures) -> Truths:
-        """Whether each node asks for a feature of the document."""
-        fed = np.zeros(self.vectoriser.n_features + 1, bool)  # the last is of leaves
-        fed[features.feature] = True
-        return np.asarray(fed[self.trees.feature])
 
     def _shown(self, fed: Truths) -> Positions:
         """From each node to the next that asks for a feature of the document."""
@@ -278,30 +275,26 @@ class TextTrees:
         seen[come] = self.vectoriser.weighed(counts[come], features[come])
         return seen
 
-    def _too_many(self, features: DocumentFeatures) -> Reason:
-        shared = features.shared[:3].tolist()
-        names = ", ".join(repr(self.vectoriser.name_of(v)) for v in shared)
-        return Reason(
-            f"several words of the document feed one feature ({names}, ...), and what "
-            f"the model asks of them makes more than {MOST_CONJUNCTIONS:,} conjunctions"
-        )
-
 
 def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | Reason:
     """Trees, forests and boosting on counts, presence or tf-idf that has no norm."""
-    view = View.of_numbers(vectoriser.n_features, sp.csr_array)
+    view, rest = View.of_numbers(vectoriser.n_features, sp.csr_array), vectoriser.rest
     try:
-        trees = read_trees(vectoriser.rest, output, view)
+        trees = read_trees(rest, output, view)
+        products = exact_products(rest, output, view) if trees is None else None
     except UNREADABLE as error:
-        return Reason(unreadable(vectoriser.rest, error))
+        return Reason(unreadable(rest, error))
     if trees is None:
-        return _no_boxes(vectoriser.rest, output, view)
+        name = type(last_step(rest)).__name__
+        if isinstance(products, Reason):
+            return Reason(f"{name}: {products.reason}")
+        return Reason(f"{name} is no sum of trees")
     if vectoriser.norm is not None:
         return Reason(
             f"trees ask for values that norm={vectoriser.norm!r} divides by a sum over "
             "all words at once; with norm=None they are exact"
         )
-    absent = _absent(vectoriser.rest)
+    absent = _absent(rest)
     if absent is None:
         return Reason(
             "a word that is absent is missing for some members and 0 for others"
@@ -315,26 +308,17 @@ def read_text_trees(vectoriser: Vectoriser, output: ModelOutput) -> TextTrees | 
     return TextTrees(vectoriser, trees.base, Tree.beside(trees.trees), absent)
 
 
-def _no_boxes(rest: Any, output: ModelOutput, view: View) -> Reason:
-    """Why the model behind a vectoriser is no sum of trees."""
-    try:
-        result = exact_products(rest, output, view)
-    except UNREADABLE as error:
-        return Reason(unreadable(rest, error))
-    name = type(last_step(rest)).__name__
-    if isinstance(result, Reason):
-        return Reason(f"{name}: {result.reason}")
-    return Reason(f"{name} is no sum of trees")
-
-
 def _absent(rest: Any) -> float | None:
-    """What is seen of a feature that does not come; None where members differ.
-
-    What a sparse table does not hold is missing for XGBoost, and 0 for all others.
-    """
+    """What is seen of a feature that does not come; None where members differ."""
     packages = {type(model).__module__.partition(".")[0] for model in _members(rest)}
-    if "xgboost" not in packages or not sp.issparse(_given(rest)):
+    if "xgboost" not in packages:
         return 0.0
+    given: Any = sp.csr_array((1, getattr(rest, "n_features_in_", 1)))
+    if type(rest) is Pipeline:  # an empty document as the last step is given it
+        given = rest[:-1].transform(given)
+    if not sp.issparse(given):
+        return 0.0
+    # what a sparse table does not hold is missing for XGBoost, and 0 for all others
     return np.nan if packages == {"xgboost"} else None
 
 
@@ -346,15 +330,6 @@ def _members(model: Any) -> Iterator[Any]:
         yield from _members(part)
     if not parts:
         yield last
-
-
-def _given(rest: Any) -> Any:
-    """An empty document as the last step is given it."""
-    if type(rest) is not Pipeline:
-        return sp.csr_array((1, 1))
-    n_features = rest.n_features_in_
-    table: Points | Any = sp.csr_array((1, n_features), dtype=np.float64)
-    return rest[:-1].transform(table)
 
 
 # ---- Which fitted models of texts are read, by what they are made of

@@ -61,17 +61,11 @@ from propopt.structures.tfidf.vectorisers import (
 from propopt.tables.documents import Document
 
 
-# ---- What a fitted model of texts is made of
-
-
 class TextStructure(Protocol):
     """A model of texts that was read: a function of the words of any document."""
 
     def at(self, document: Document, /) -> SetFunction | Reason:
         """The function of which words of a document are kept."""
-
-
-# ---- One linear output of a model: a weight for each feature
 
 
 @final
@@ -142,22 +136,16 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
             f"{type(step).__name__}, which stands between the vectoriser and the "
             "model, is not known to be linear"
         )
-    if row.thresholds is not None:
-        return _scaled(network, row, type(step).__name__)
-    result = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
-    return replace(result, intercept=result.intercept + row.intercept)
-
-
-def _scaled(network: Any, row: LinearRow, name: str) -> LinearRow | Reason:
-    """(x − center) factor + offset > t, where x > (t − offset) / factor + center."""
+    if row.thresholds is None:
+        result = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
+        return replace(result, intercept=result.intercept + row.intercept)
     match network:
         case Scaling(center, factor, offset) if (factor > 0.0).all():
-            assert row.thresholds is not None
             return replace(row, thresholds=(row.thresholds - offset) / factor + center)
         case _:
             return Reason(
-                f"the columns of {name} are sums over words, which are compared with "
-                "a threshold"
+                f"the columns of {type(step).__name__} are sums over words, which are "
+                "compared with a threshold"
             )
 
 
@@ -171,31 +159,27 @@ MOST_SHARED: Final = 12
 def word_blocks(
     vectoriser: Vectoriser, row: LinearRow, features: DocumentFeatures
 ) -> tuple[Blocks, ...] | Reason:
-    """What sets of words add to a linear output, and to the power of the norm.
-
-    Words that share a feature, such as ``Food`` and ``food`` where case is lowered, are
-    in one block.
-    """
+    """What words that share features add to the output, and to the norm's power."""
     entries = (features.count, (features.word, features.feature))
     counts = sp.csr_array(entries, shape=(features.n_words, features.n_features))
-    groups = _groups(counts)
+    # words that share features, directly or through others
+    n_groups, group = connected_components(counts @ counts.T, directed=False)
+    ends = np.cumsum(np.bincount(group, minlength=n_groups))[:-1]
+    groups = np.split(np.argsort(group, kind="stable"), ends)
     largest = max(groups, key=len)
     if len(largest) > MOST_SHARED:
-        return Reason(_too_many(vectoriser, features, largest))
+        own = features.feature[np.isin(features.word, largest)]
+        several = np.intersect1d(features.shared, own)[:3].tolist()
+        names = ", ".join(repr(vectoriser.name_of(v)) for v in several)
+        return Reason(
+            f"{len(largest)} words of the document share features ({names}, ...), more "
+            f"than the {MOST_SHARED} whose sets are enumerated"
+        )
     by_size = sorted({len(group) for group in groups})
     return tuple(
         _blocks(vectoriser, row, counts, np.array([g for g in groups if len(g) == b]))
         for b in by_size
     )
-
-
-def _groups(counts: Sparse) -> list[Positions]:
-    """Words that share features, directly or through others."""
-    joint = counts @ counts.T
-    n_groups, group = connected_components(joint, directed=False)
-    order = np.argsort(group, kind="stable")
-    sizes = np.bincount(group, minlength=n_groups)
-    return np.split(order, np.cumsum(sizes)[:-1])
 
 
 def _blocks(
@@ -224,19 +208,6 @@ def _of_sets(
     return np.asarray(features @ row.coefficients), np.asarray(sizes, np.float64)
 
 
-def _too_many(
-    vectoriser: Vectoriser, features: DocumentFeatures, words: Positions
-) -> str:
-    shared = np.intersect1d(
-        features.shared, features.feature[np.isin(features.word, words)]
-    )
-    names = ", ".join(repr(vectoriser.name_of(v)) for v in shared[:3].tolist())
-    return (
-        f"{len(words)} words of the document share features ({names}, ...), more than "
-        f"the {MOST_SHARED} whose sets are enumerated"
-    )
-
-
 # ---- Models that add up what other models say of a text
 
 
@@ -249,7 +220,6 @@ class AddedTexts:
     base: float  # what is added to them
 
     def at(self, document: Document, /) -> SetFunction | Reason:
-        """The function of which words of a document are kept."""
         parts = []
         for weight, structure in self.parts:
             result = structure.at(document)
@@ -261,11 +231,7 @@ class AddedTexts:
 
 
 def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
-    """What a model adds up; None where it has no members that are given what it is.
-
-    Members of a pipeline are behind the same steps before. Bags give each member
-    columns of its own.
-    """
+    """What a model adds up; None where it has no members that are given what it is."""
     if type(model) is Pipeline:
         result = members_of(model.steps[-1][1], output)
         if not isinstance(result, ModelSum):
@@ -276,7 +242,7 @@ def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
         ]
         return ModelSum(tuple(parts), result.base)
     if type(model) in (BaggingClassifier, BaggingRegressor):
-        return None
+        return None  # members have columns of their own
     rule = {**SUMS, **_SUMS_OF_TEXTS}.get(type(model))
     return None if rule is None else rule(model, output, _NO_TABLE)
 
@@ -453,13 +419,6 @@ def _naive_bayes(model: Any, output: ModelOutput, logs: Array, priors: Array) ->
     return LinearRow(logs[1] - logs[0], float(priors[1] - priors[0])).times(sign)
 
 
-def _calibrated(_model: Any, _output: ModelOutput) -> Found:
-    return Reason(
-        "calibrated probabilities are means of curves of weighted sums of words; the "
-        "margin of the model before calibration is a sum"
-    )
-
-
 def _votes(model: Any, output: ModelOutput) -> Found:
     result = _of_members(model, output)
     if not isinstance(result, Reason) or output.name != "probability":
@@ -474,7 +433,10 @@ _RULES: Final[Mapping[type, RowRule]] = {
     **dict.fromkeys((SVC, NuSVC, SVR, NuSVR), _support_vectors),
     BaggingRegressor: _bagging,
     BernoulliNB: _bernoulli,
-    CalibratedClassifierCV: _calibrated,
+    CalibratedClassifierCV: lambda _model, _output: Reason(
+        "calibrated probabilities are means of curves of weighted sums of words; the "
+        "margin of the model before calibration is a sum"
+    ),
     ComplementNB: _counting,
     KernelRidge: _kernel_ridge,
     MultinomialNB: _counting,
@@ -482,9 +444,6 @@ _RULES: Final[Mapping[type, RowRule]] = {
     VotingClassifier: _votes,
 }
 """Models by their class, never a subclass; others by their members or their scores."""
-
-
-# ---- Linear models of texts, read from fitted pipelines
 
 
 _LONGEST: Final = 4e9
@@ -500,7 +459,6 @@ class TextLinear:
     row: LinearRow  # the output, of its features behind the norm
 
     def at(self, document: Document, /) -> SetFunction | Reason:
-        """The function of which words of a document are kept."""
         if document.n_words == 0:
             return Reason("the document has no word")
         result = document_features(self.vectoriser, document)
@@ -531,11 +489,6 @@ def read_text_linear(
         return Reason(unreadable(vectoriser.rest, error))
     if not isinstance(row, LinearRow):
         return row
-    return _at_features(vectoriser, row)
-
-
-def _at_features(vectoriser: Vectoriser, row: LinearRow) -> TextLinear | Reason:
-    """A row of what is passed on, by the features of the vectoriser."""
     finite = np.isfinite(row.coefficients).all() and np.isfinite(row.intercept)
     if not finite or len(row.coefficients) != len(vectoriser.columns):
         return Reason("a weight of a feature is not finite, or there is none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +25,6 @@ from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
 from propopt.base.text import Reason
 from propopt.structures.boosters import (
     first_step,
-    is_passthrough,
     members_in,
     working_steps,
 )
@@ -38,9 +37,6 @@ from propopt.structures.subsets.sets import (
 from propopt.tables.documents import Document
 
 
-# ---- Fitted vectorisers of scikit-learn: what pipelines make of a text first
-
-
 VECTORISERS: Final = (CountVectorizer, TfidfVectorizer, HashingVectorizer)
 """The classes themselves, never subclasses: those may count by another rule."""
 
@@ -51,8 +47,7 @@ class Vectoriser:
     """From a text to V features: counts n_v, then g_v(n_v), then a norm.
 
     g_v(n) is n, or 1 where ``binary``; its logarithm plus 1 where ``sublinear``; times
-    idf_v; and 0 where n is 0. Steps behind it whose place is before the last norm are
-    its own: idf holds all weights before that, 0 of features that are left out.
+    idf_v, which holds all weights before the last norm; and 0 where n is 0.
     """
 
     counter: Any  # a fitted CountVectorizer, TfidfVectorizer or HashingVectorizer
@@ -69,11 +64,20 @@ class Vectoriser:
         """What vectoriser a fitted pipeline begins with; the reason if none."""
         steps = working_steps(model)
         if not steps or type(steps[0]) not in VECTORISERS:
-            return Reason(_no_vectoriser(model, steps))
+            known = ", ".join(kind.__name__ for kind in VECTORISERS)
+            name = type(model).__name__
+            said = f"{name} is no pipeline of scikit-learn that begins with {known}"
+            if type(model) is Pipeline and steps:
+                name = type(steps[0]).__name__
+                said = f"the pipeline begins with {name}, not with {known}"
+            return Reason(said)
         if steps[0].input != "content":
             name = type(steps[0]).__name__
             return Reason(f"{name}(input={steps[0].input!r}) reads files, not texts")
-        first = _with_vocabulary(steps[0])
+        first = steps[0]
+        if type(first) is CountVectorizer and not hasattr(first, "vocabulary_"):
+            first = copy(first)  # it was given its words, and never fitted
+            first.transform([""])  # which reads them
         result = cls(first, bool(first.binary), False, None, None)
         if type(first) is TfidfVectorizer:
             result = _with_tfidf(result, first)
@@ -99,11 +103,8 @@ class Vectoriser:
         return np.arange(self.n_features) if self.chosen is None else self.chosen
 
     def counts(self, texts: Sequence[str]) -> Sparse:
-        """How often each feature comes in texts, (n, V); hashed ones have signs.
-
-        Where the features are binary they have none: words whose signs cancel are 1 to
-        scikit-learn, as they are there.
-        """
+        """How often each feature comes in texts, (n, V); hashed ones have signs."""
+        # but for binary ones: words whose signs cancel are 1 to scikit-learn
         counter = copy(self.counter)
         counter.binary = False
         if type(counter) is HashingVectorizer:
@@ -164,15 +165,6 @@ class Vectoriser:
         return {int(place): term for term, place in known.items()}
 
 
-def _with_vocabulary(counter: Any) -> Any:
-    """A counter that was given its words, and never fitted, as it counts texts."""
-    if type(counter) is not CountVectorizer or hasattr(counter, "vocabulary_"):
-        return counter
-    own = copy(counter)
-    own.transform([""])  # which reads them
-    return own
-
-
 def _with_tfidf(vectoriser: Vectoriser, tfidf: Any) -> Vectoriser:
     """With the settings of a TfidfTransformer, or of a TfidfVectorizer."""
     idf = np.asarray(tfidf.idf_, np.float64) if tfidf.use_idf else None
@@ -215,11 +207,7 @@ def map_of(step: Any) -> Network | None:
 
 
 def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
-    """With a step whose place is before a norm, or that takes it.
-
-    An earlier norm is forgotten: the later one does not see what all features are
-    divided by.
-    """
+    """With a step before a norm, or that takes it: earlier ones make no difference."""
     columns, norm = vectoriser.columns, vectoriser.norm
     own = vectoriser.idf
     idf = np.ones(vectoriser.n_features) if own is None else own.copy()
@@ -242,14 +230,6 @@ def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
     return replace(vectoriser, idf=idf, norm=norm)
 
 
-def _no_vectoriser(model: Any, steps: list[Any]) -> str:
-    known = ", ".join(kind.__name__ for kind in VECTORISERS)
-    if type(model) is Pipeline and steps:
-        return f"the pipeline begins with {type(steps[0]).__name__}, not with {known}"
-    name = type(model).__name__
-    return f"{name} is no pipeline of scikit-learn that begins with {known}"
-
-
 # ---- What a model of texts does first: the parts of it that are given the texts
 
 
@@ -258,17 +238,16 @@ CountsWords: TypeAlias = CountVectorizer | HashingVectorizer
 
 
 def text_entries(model: Any) -> list[Any]:
-    """The parts of a fitted model that see the texts: one, or one of each member.
-
-    Pipelines, searches, calibrated classifiers, votes, bags, stacks, regressors of a
-    transformed target and unions of features are opened.
-    """
+    """The parts of a fitted model that see the texts: one, or one of each member."""
     entry = first_step(model)
-    if isinstance(entry, FeatureUnion):
-        parts = [part for _, part in entry.transformer_list if part != "drop"]
-        return _entries(part for part in parts if not is_passthrough(part))
     parts = members_in(entry)
-    return _entries(parts) if parts else [entry]
+    if isinstance(entry, FeatureUnion):
+        parts = [
+            part for _, part in entry.transformer_list if not isinstance(part, str)
+        ]
+    elif not parts:
+        return [entry]
+    return [own for part in parts for own in text_entries(part)]
 
 
 def text_vectorisers(model: Any) -> list[CountsWords]:
@@ -276,10 +255,6 @@ def text_vectorisers(model: Any) -> list[CountsWords]:
     entries = text_entries(model)
     vectorisers = [entry for entry in entries if isinstance(entry, CountsWords)]
     return vectorisers if len(vectorisers) == len(entries) else []
-
-
-def _entries(parts: Iterable[Any]) -> list[Any]:
-    return [entry for part in parts for entry in text_entries(part)]
 
 
 # ---- Which features of a vectoriser the words of a document feed
@@ -318,10 +293,7 @@ class DocumentFeatures:
         return np.flatnonzero(np.bincount(self.feature, minlength=1) > 1)
 
     def feeding(self, features: Positions) -> tuple[Positions, Positions, Values]:
-        """The words of features (n,): whose they are, they, and how often each counts.
-
-        gives (E,) each; the first does not decrease.
-        """
+        """Whose the words of features (n,) are, they, and how often each counts."""
         start = np.searchsorted(self.feature, features)
         size = np.searchsorted(self.feature, features, side="right") - start
         whose = np.repeat(np.arange(len(features)), size)
@@ -340,10 +312,9 @@ class DocumentFeatures:
 def document_features(
     vectoriser: Vectoriser, document: Document
 ) -> DocumentFeatures | Reason:
-    """What each word of a document adds to which features, checked on the text.
+    """What each word of a document, as it stands, adds to which features.
 
-    A word is given to the vectoriser as it stands, by itself. That counts add up is
-    then seen on the whole text, on the text without words, and on random sets of words:
+    That counts add up is seen on the whole text, on none and on random sets of words:
     on more, or all, where the tokens may be more than letters that stand together.
     """
     formed = _formed_ngrams(vectoriser, document)
@@ -352,7 +323,11 @@ def document_features(
             f"words of the document form n-grams of the vocabulary ({_some(formed)}), "
             "which depend on what is deleted between them"
         )
-    bits = _some_bits(document, _n_checks(vectoriser, document))
+    n_checks = N_CHECKS
+    if not _has_runs(vectoriser) or _touches(document):
+        most = min(_MOST_CHECKS, _CHARACTERS // max(len(document.text), 1))
+        n_checks = max(N_CHECKS, most)
+    bits = _some_bits(document, n_checks)
     written = [document.text[o.start : o.end] for o in document.occurrences]
     words = list(dict.fromkeys(written))
     counts = vectoriser.counts([*words, *document.texts(bits)])  # a call has its cost
@@ -388,12 +363,6 @@ def _of_words(
     return DocumentFeatures(
         feature[order], word[order], table.data[kept][order], *table.shape[::-1]
     )
-
-
-def _n_checks(vectoriser: Vectoriser, document: Document) -> int:
-    if _has_runs(vectoriser) and not _touches(document):
-        return N_CHECKS
-    return max(N_CHECKS, min(_MOST_CHECKS, _CHARACTERS // max(len(document.text), 1)))
 
 
 def _has_runs(vectoriser: Vectoriser) -> bool:
@@ -440,8 +409,7 @@ def _formed_ngrams(vectoriser: Vectoriser, document: Document) -> list[str]:
     ]
 
 
-def _some(names: list[str], most: int = 3) -> str:
-    """Some of the names, quoted, and how many more there are."""
-    shown = ", ".join(map(repr, names[:most]))
-    more = len(names) - most
-    return f"{shown} and {more} more" if more > 0 else shown
+def _some(names: list[str]) -> str:
+    """Three of the names, quoted, and how many more there are."""
+    shown = ", ".join(map(repr, names[:3]))
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

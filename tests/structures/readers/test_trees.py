@@ -6,6 +6,8 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from model_answers import of_class
+from quiet_boosters import booster
 from sklearn.base import clone
 from sklearn.compose import (
     ColumnTransformer,
@@ -76,10 +78,7 @@ from tree_cases import (
     table_response,
 )
 
-from propopt.structures.registry import MODELS
 
-
-FEW = {"n_estimators": 8, "random_state": 0}
 INCREASING = [1, 0, 0, 0, 0, 0]
 FOREST = RandomForestRegressor(4, random_state=0)
 BOOSTING = GradientBoostingRegressor(n_estimators=5, random_state=0)
@@ -97,11 +96,9 @@ BOTH = pytest.mark.parametrize("data", [X, GAPS], ids=["whole", "gaps"])
 WITH_GAPS = [
     TREE,
     DecisionTreeRegressor(random_state=0),
-    DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
     ExtraTreeRegressor(random_state=0),
     few(RandomForestRegressor),
     few(ExtraTreesRegressor),
-    few(ExtraTreesRegressor, monotonic_cst=INCREASING),
     HistGradientBoostingRegressor(max_iter=10),
     HistGradientBoostingRegressor(max_iter=10, monotonic_cst=INCREASING),
     HistGradientBoostingRegressor(max_iter=200, early_stopping=True, random_state=0),
@@ -110,6 +107,8 @@ WITH_GAPS = [
     BaggingRegressor(TREE, 5, max_features=4, random_state=0),
 ]
 WHOLE = [
+    DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
+    few(ExtraTreesRegressor, monotonic_cst=INCREASING),
     few(GradientBoostingRegressor),
     few(GradientBoostingRegressor, loss="huber"),
     few(GradientBoostingRegressor, init="zero"),
@@ -166,26 +165,13 @@ def test_regressors(model, data):
 
 def test_models_of_several_outputs():
     outputs = np.column_stack([Y, -(Y**2)])
-    for model in (RandomForestRegressor(**FEW), MultiOutputRegressor(BOOSTING)):
+    for model in (few(RandomForestRegressor), MultiOutputRegressor(BOOSTING)):
         model.fit(X, outputs)
         for index in (0, 1):
             agrees(boxes_of(model, index=index), model.predict(X)[:, index])
 
 
 # ---- classifiers: what is a sum of trees of each output, of two classes and of three
-
-
-def own(model, output, target, data):
-    """What the model itself says of a class."""
-    if output == "margin":
-        margin = model.decision_function(data)
-        return margin[:, target] if margin.ndim == 2 else (2 * target - 1) * margin
-    p = model.predict_proba(data)
-    return (
-        p[:, target]
-        if output == "probability"
-        else np.log(p[:, target]) - np.log(p.sum(axis=1) - p[:, target])
-    )
 
 
 def held(model, y, read, data=X, weights=None):
@@ -196,7 +182,7 @@ def held(model, y, read, data=X, weights=None):
         for target in range(len(np.unique(y))):
             boxes = boxes_of(model, output, target, data)
             if output in read:
-                truth = own(model, output, target, data)
+                truth = of_class(model, output, target, data)
                 agrees(boxes, truth, data, read[output])
             else:
                 assert boxes is None
@@ -212,33 +198,15 @@ MEANS = [
 ]
 NAMED = [
     BaggingClassifier(DecisionTreeClassifier(), 6, max_samples=9, random_state=0),
-    VotingClassifier(
-        [
-            ("a", RandomForestClassifier(3, random_state=0)),
-            ("b", ExtraTreesClassifier(3, random_state=0)),
-        ],
-        voting="soft",
-        weights=[1, 3],
-    ),
+    VotingClassifier([("a", MEANS[3]), ("b", MEANS[4])], weights=[1, 3], **SOFT),
     GridSearchCV(DecisionTreeClassifier(), {"max_depth": [3]}, cv=2),
 ]
-STACK = StackingClassifier(
-    [
-        ("forest", RandomForestClassifier(3, random_state=0)),
-        ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
-    ],
-    cv=2,
-)
+STACK = StackingClassifier([("forest", MEANS[3]), ("tree", MEANS[0])], cv=2)
 SCORES = [
     (few(GradientBoostingClassifier), EXACT),
     (HistGradientBoostingClassifier(max_iter=10), EXACT),
     (STACK, 1e-14),
-    (
-        AdaBoostClassifier(
-            DecisionTreeClassifier(max_depth=2), n_estimators=6, random_state=0
-        ),
-        EXACT,
-    ),
+    (AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6), EXACT),
 ]
 
 
@@ -269,7 +237,7 @@ def test_margins_of_histograms_with_gaps_and_weights():
 
 def test_log_odds_of_exponential_loss_are_twice_the_margin():
     model = few(GradientBoostingClassifier, loss="exponential").fit(X, CLASSES)
-    truth = own(model, "log_odds", 1, X)
+    truth = of_class(model, "log_odds", 1, X)
     agrees(boxes_of(model, "log_odds", 1), truth, tolerance=1e-13)
     np.testing.assert_allclose(truth, 2.0 * model.decision_function(X), rtol=1e-9)
 
@@ -311,42 +279,7 @@ def test_histograms_with_categories_of_numbers():
     agrees(boxes_of(model), model.predict(others), others)
 
 
-def test_categories_of_a_table():
-    frame = table().drop(columns="text")
-    trees = HistGradientBoostingRegressor(
-        max_iter=15, categorical_features="from_dtype"
-    )
-    less = clone(trees).set_params(max_iter=3)
-    for model in (trees, VotingRegressor([("a", trees), ("b", less)])):
-        model = clone(model).fit(frame, table_response(frame))
-        boxes = boxes_of(model, data=frame)
-        agrees(boxes, model.predict(frame), frame)
-        assert boxes.sets.coded.any()
-
-
-def test_what_is_kept_by_private_names_is_there():
-    """Readers use them: another version of scikit-learn may have renamed them."""
-    histogram = HistGradientBoostingRegressor(max_iter=1).fit(X, Y)
-    assert histogram._preprocessor is None  # noqa: SLF001
-    assert np.shape(histogram._baseline_prediction) == (1, 1)  # noqa: SLF001
-    predictor = histogram._predictors[0][0]  # noqa: SLF001
-    assert predictor.raw_left_cat_bitsets.dtype == np.uint32
-    assert {
-        "bitset_idx",
-        "feature_idx",
-        "is_categorical",
-        "is_leaf",
-        "left",
-        "missing_go_to_left",
-        "num_threshold",
-        "right",
-        "value",
-    } <= set(predictor.nodes.dtype.names)
-    boosting = GradientBoostingRegressor(n_estimators=1).fit(X, Y)
-    start = boosting._raw_predict_init(X[:1].astype(np.float32))  # noqa: SLF001
-    assert start.shape == (1, 1)
-
-
+QUANTILE = QuantileTransformer(n_quantiles=20)
 NO_SUMS = [
     (few(GradientBoostingRegressor, init=LinearRegression()), Y, "value"),
     (VotingRegressor([("a", FOREST), ("b", LinearRegression())]), Y, "value"),
@@ -358,18 +291,8 @@ NO_SUMS = [
     (StackingRegressor([("a", FOREST)], TREE, cv=2), Y, "value"),
     (StackingRegressor([("a", FOREST)], cv=2, passthrough=True), Y, "value"),
     (AdaBoostRegressor(TREE, n_estimators=3), Y, "value"),
-    (
-        TransformedTargetRegressor(
-            FOREST, transformer=QuantileTransformer(n_quantiles=20)
-        ),
-        Y,
-        "value",
-    ),
-    (
-        TransformedTargetRegressor(FOREST, func=np.log1p, inverse_func=np.expm1),
-        np.exp(Y),
-        "value",
-    ),
+    (TransformedTargetRegressor(FOREST, transformer=QUANTILE), Y, "value"),
+    (TransformedTargetRegressor(FOREST, func=np.exp, inverse_func=np.log), Y, "value"),
     (type("Mine", (RandomForestRegressor,), {})(), Y, "value"),
     (type("Mine", (HistGradientBoostingRegressor,), {})(), Y, "value"),
 ]
@@ -379,7 +302,6 @@ NO_SUMS = [
 def test_what_is_no_sum_of_trees_is_not_read(model, y, output):
     model = model.fit(X, y)
     assert boxes_of(model, output, None if output == "value" else 1) is None
-    assert RandomForestRegressor not in MODELS
 
 
 # ---- trees behind steps that each make a column of one column
@@ -492,20 +414,15 @@ def test_numbers_between_the_categories_of_an_encoder():
         agrees(boxes_of(model), model.predict(moved), moved)
 
 
-def library(package, kind, **settings):
-    return getattr(pytest.importorskip(package), kind)(
-        n_estimators=8, n_jobs=1, **settings
-    )
-
-
 FINALS = {
     "forest": (lambda: FOREST, EXACT),
     "histograms": (lambda: HIST, EXACT),
-    "lightgbm": (lambda: library("lightgbm", "LGBMRegressor", verbose=-1), EXACT),
-    "xgboost": (lambda: library("xgboost", "XGBRegressor"), SINGLE),
+    "lightgbm": (lambda: booster("lightgbm", n_estimators=8), EXACT),
+    "xgboost": (lambda: booster("xgboost", n_estimators=8), SINGLE),
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FINALS)
 def test_tables_behind_encoders(name):
     """Of what is sparse, XGBoost takes for missing what the array does not hold."""
