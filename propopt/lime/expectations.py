@@ -234,12 +234,7 @@ class ExactLimits:
         widths = self.law.widths(points, widths)
         first, which = self._distinct(points, widths)
         x, own = points[first], widths[first]
-        parts = []
-        for some in self.blocks(len(x)):
-            means = self.factor_means(x[some], own[some])
-            mean, slopes = self.function.contrasts(*means.measures)
-            parts.append(Limits(slopes, mean, means.alpha.T, means.log_weight))
-        result = Limits.joined(parts)
+        result = Limits.joined([self._block(x[k], own[k]) for k in self.blocks(len(x))])
         if len(first) == len(points):
             return result
         tilts = self.law.tilts(points, widths)
@@ -262,6 +257,12 @@ class ExactLimits:
         """Situations of which tables are made at once."""
         row_bytes = 8 * 8 * self.function.n_factors + self.function.row_bytes
         return ROWS_AT_ONCE.blocks(n, row_bytes)
+
+    def _block(self, points: Points, widths: Values) -> Limits:
+        """Of so few rows that means of the factors fit; these go with the call."""
+        means = self.factor_means(points, widths)
+        mean, slopes = self.function.contrasts(*means.measures)
+        return Limits(slopes, mean, means.alpha.T, means.log_weight)
 
     def factor_means(self, points: Points, widths: Values) -> FactorMeans:
         """Means of the factors by the bits of their columns, in n situations."""
