@@ -23,9 +23,6 @@ from propopt.base.streams import PatientStream
 from propopt.base.text import printable, printable_lines
 
 
-# ---- What runs print: a console on which names are text, and bars for long work
-
-
 class PlainConsole(Console):
     """A console on which text is text: no markup, no emoji, no control characters.
 

@@ -43,9 +43,6 @@ from propopt.tables.frames import Labels, is_frame
 from propopt.tables.schema import TableSchema
 
 
-# ---- What a fit leaves, of a table or of documents: whoever is asked, an answer
-
-
 _UNSCALED = 1e-9
 """Of what zero costs: an optimum of less than that has no scale of its own."""
 

@@ -24,9 +24,6 @@ from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
 
-# ---- What a function is read as, believed once it is what the function answers
-
-
 MOST_CHECKED: Final = 1000
 """Rows at which it is compared with the function."""
 

@@ -25,9 +25,6 @@ from propopt.results.certain import plural
 from propopt.tables.frames import Labels, is_frame
 
 
-# ---- Scores of pairs as others define them: of a fitted model, without intervals
-
-
 ALL_SUBSETS_OF: Final = 15
 """Features of which all 2^M subsets are evaluated, at most."""
 

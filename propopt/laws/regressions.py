@@ -56,9 +56,6 @@ def of_other_blocks(sums: Array) -> Array:
     return np.asarray(sums.sum(axis=1, keepdims=True) - sums)
 
 
-# ---- Weighted ridge regressions of the same size, many at once
-
-
 SAFE_PIVOTS = 1e-3
 """Pivots this even leave the normal equations ten digits, and refinement the rest."""
 

@@ -37,9 +37,6 @@ from propopt.losses.maps import (
 from propopt.tables.frames import Labels, aligned, differ
 
 
-# ---- Property losses and the algebra that composes them
-
-
 class PropertyLoss(ABC):
     """A convex loss φ(A(W) − T) ≥ 0 of attributions W (N, D).
 

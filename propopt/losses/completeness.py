@@ -43,9 +43,6 @@ from propopt.losses.restricted import is_complete, reduced_bound
 from propopt.tables.frames import Labels, aligned, differ, read_table
 
 
-# ---- Completeness: attributions that add up to what they explain
-
-
 @final
 class Completeness:
     """The constraint W v = t: the attributions of each point add up to its total.

@@ -33,9 +33,6 @@ from propopt.base.arrays import Array, Edges, Positions, Sparse
 from propopt.base.errors import SolverFailure
 
 
-# ---- Linear algebra that loses nothing: components, products, LAPACK with its reports
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Components:

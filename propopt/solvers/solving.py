@@ -36,9 +36,6 @@ from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
 
-# ---- One objective to one certified explanation
-
-
 _DECADES = 300
 """κ below this power of ten is not looked for."""
 

@@ -62,9 +62,6 @@ from propopt.solvers.edge_newton import (
 from propopt.solvers.solver import Prepared, Solution, Solver
 
 
-# ---- Non-smooth losses beside gradient matching: ADMM, and Newton on the edge weights
-
-
 _RELAXATION = 1.7
 _RELAXATION_LINEAR = 1.9
 """Where all terms are max-differences in l1 or linf: half the steps of 1.7 there."""

@@ -62,9 +62,6 @@ from propopt.solvers.solver import (
 from propopt.solvers.splitting import Splitting
 
 
-# ---- From an objective to a certified explanation
-
-
 MANY_FEATURES, WIDE = 1_000, 4
 """Beyond so many features, and so many for each point, an eigenbasis costs too much."""
 

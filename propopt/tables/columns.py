@@ -25,9 +25,6 @@ from propopt.tables.frames import (
 )
 
 
-# ---- The values that a column of numbers takes, and how often
-
-
 MOST_ATOMS: Final = 10_000
 """A column of more different values is known by its mean and deviation alone."""
 

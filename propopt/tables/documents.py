@@ -41,9 +41,6 @@ from propopt.base.resources import require_memory
 from propopt.tables.frames import Labels, as_frame, directions, listed
 
 
-# ---- Texts as tables: words, documents, and the schema of a vocabulary
-
-
 class Occurrence(NamedTuple):
     """A word where it stands: ``text[start:end]``."""
 

@@ -35,9 +35,6 @@ from propopt.tables.frames import (
 from propopt.tables.schema import TableSchema
 
 
-# ---- What a metric is: one number per point; and the kinds, by what they need to know
-
-
 _STREAM = 0x6D657472
 """Sets the draws of metrics apart from those of explainers with the same seed.
 

@@ -130,9 +130,6 @@ class NormalColumn:
         return log_of_distance((values - x) / self.unit, x, values, width)
 
 
-# ---- The law of the linear paper: normal samples, weighted by their distance
-
-
 ForColumns: TypeAlias = "ArrayLike | Mapping[Any, float] | pd.Series[Any]"
 
 

@@ -254,9 +254,6 @@ def _read_rule(words: Any, function: Any) -> WordRule:
     return rule
 
 
-# ---- From a document to what LIME tends to there: looked at first, then asked for
-
-
 Told: TypeAlias = Callable[[int], None]
 """Told how many texts were asked for, or documents read, each time."""
 

@@ -101,9 +101,6 @@ class WordRuns:
         )
 
 
-# ---- What LIME tends to at documents, with what is known of its error
-
-
 @final
 class TextLimeExplanation(
     LimeResult[TextSubject, list[Array]],

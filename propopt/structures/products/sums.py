@@ -35,9 +35,6 @@ def ranks(parts: Iterable[NDArray[Any]]) -> Positions:
     return indices
 
 
-# ---- Sums of products of factors, their means, and their contrasts in each column
-
-
 PRODUCTS_TOLERANCE: Final = 1e-9
 """How far a function may be from what it is read as, over the range of f."""
 
