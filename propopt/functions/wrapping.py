@@ -316,10 +316,11 @@ class KnownTable:
         """Up to 100 rows without gaps, at which a model is asked what it answers."""
         if _is_plain(self.data):
             points = self._numbers
-        elif self._encoded is not None:
-            points = self._encoded[1]
+        elif self.data is None or isinstance(self.data, TableSchema):
+            return np.zeros((0, 0))  # there are no rows
         else:
-            return np.zeros((0, 0))
+            assert self._encoded is not None, "it is a table with names"
+            points = self._encoded[1]
         whole = points[~np.isnan(points).any(axis=1)]
         return whole[:: -(-len(whole) // _COMPARED) or 1]
 
