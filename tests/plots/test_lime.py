@@ -68,7 +68,9 @@ def test_dots_are_coefficients_ticks_means_and_bands_two_deviations(lime, called
     assert len(po.plots.lime_coefficients(called).containers) > 1
 
 
-def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(named):
+def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(
+    named, tmp_path
+):
     axes = po.plots.lime_coefficients(named, "r1", n_features=5)
     first = np.abs(named.coefficients[1]).argmax()
     below = names_below(axes)
@@ -84,12 +86,13 @@ def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(named)
     assert inside.x0 <= legend.x0
     assert legend.x1 <= inside.x1 + 1
     assert not legend.overlaps(axes.xaxis.label.get_window_extent())
-
-
-def test_long_names_keep_their_bins():
     name = shortened("a name of very many words that goes on and on > 0.25 and ≤ 1", 30)
     assert len(name) == 30
     assert name.endswith("> 0.25 and ≤ 1")
+    # a figure of several pictures has one legend
+    write_lime_figure(named, [0.5, 1.0, 2.0], "x", str(tmp_path / "x.svg"))
+    drawing = (tmp_path / "x.svg").read_text()
+    assert drawing.count("mean of runs") == drawing.count("exact limit") == 1
 
 
 def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
@@ -143,13 +146,6 @@ def test_titles_and_axes_say_what_is_explained():
     assert po.plots.lime_map(lime, 0, 1).get_title().startswith("probability of mal")
 
 
-def test_a_figure_has_one_legend(named, tmp_path):
-    write_lime_figure(named, [0.5, 1.0, 2.0], "x", str(tmp_path / "x.svg"))
-    drawing = (tmp_path / "x.svg").read_text()
-    assert drawing.count("mean of runs") == 1
-    assert drawing.count("exact limit") == 1
-
-
 def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
     _, ax = plt.subplots()
     axes = po.plots.lime_profile(lime, "x0", ax=ax)
@@ -168,20 +164,19 @@ def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
 
 
 def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
-    with pytest.raises(InvalidInput, match="no row 7"):
-        po.plots.lime_coefficients(lime, 7)
-    with pytest.raises(InvalidInput, match="no column 'x9'"):
-        po.plots.lime_profile(lime, "x9")
-    with pytest.raises(InvalidInput, match="two columns"):
-        po.plots.lime_map(lime, 1, "x1")
-    with pytest.raises(Refused, match="can only be called"):
-        po.plots.lime_path(called)
-    X = grid(2)
+    plots, X = po.plots, grid(2)
+    for draw, message in (
+        (lambda: plots.lime_coefficients(lime, 7), "no row 7"),
+        (lambda: plots.lime_profile(lime, "x9"), "no column 'x9'"),
+        (lambda: plots.lime_map(lime, 1, "x1"), "two columns"),
+        (lambda: plots.lime_path(called), "can only be called"),
+    ):
+        with pytest.raises((InvalidInput, Refused), match=message):
+            draw()
     flat = explained(linear([0.0, 0.0], X), [0.3, 0.3], X)
-    po.plots.lime_coefficients(flat)
-    po.plots.lime_profile(flat)
-    po.plots.lime_map(flat, 0, 1)
-    po.plots.lime_path(flat)
+    for draw in (plots.lime_coefficients, plots.lime_profile, plots.lime_path):
+        draw(flat)
+    plots.lime_map(flat, 0, 1)
 
 
 TEXTS = pd.Series(
