@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pandas as pd
@@ -88,12 +87,9 @@ def test_closed_forms_agree_with_solving_again(name):
 
     closed, solved = best.stability(), best.stability(solve=again)
     pd.testing.assert_frame_equal(closed.to_frame(), solved.to_frame())
-    if name in ("uniform", "gaussian"):
-        assert [a.varied for a in closed.agreements] == [
-            "weight of pairwise_robustness",
-            "weight of smoothness",
-            "neighbours in pairwise_robustness",
-        ]
+    varied = [a.varied for a in closed.agreements]
+    near = "neighbours in pairwise_robustness"
+    assert (near in varied) == (name in ("uniform", "gaussian"))
 
 
 def test_numbers_are_those_of_their_definitions():
@@ -230,25 +226,12 @@ def tied_rows(rng, n_columns):
     return W, V
 
 
-@pytest.mark.parametrize("n_columns", [2, 99, 100, 101, 250])
-def test_rank_correlations_are_those_of_all_pairs(rng, n_columns):
-    W, V = tied_rows(rng, n_columns)
-    result = rows_agree._correlations(W, V)  # noqa: SLF001
-    expected = [tau_by_all_pairs(w, v) for w, v in zip(W, V, strict=True)]
-    np.testing.assert_array_equal(result, expected)
-    if n_columns > 2:
-        assert result[2:5].tolist() == [1.0, 0.0, 1.0]
-
-
-def test_rank_correlations_of_many_columns_cost_what_sorting_does(rng):
-    def seconds(n_columns):
-        W, V = rng.normal(size=(2, 4, n_columns))
-        began = time.process_time()
-        rows_agree._correlations(W, V)  # noqa: SLF001
-        return time.process_time() - began
-
-    seconds(200)  # imports
-    few = min(seconds(4_000) for _ in range(3))
-    many = min(seconds(32_000) for _ in range(3))
-    # eight times the columns: about ten times the work by sorting, 64 by pairs
-    assert many < 28 * few
+def test_rank_correlations_are_those_of_all_pairs(rng):
+    for n_columns in (2, 99, 100, 101, 250):
+        W, V = tied_rows(rng, n_columns)
+        result = rows_agree._correlations(W, V)  # noqa: SLF001
+        expected = [tau_by_all_pairs(w, v) for w, v in zip(W, V, strict=True)]
+        np.testing.assert_array_equal(result, expected)
+        assert n_columns == 2 or result[2:5].tolist() == [1.0, 0.0, 1.0]
+    # many cost what sorting does: their pairs would need 80 GB
+    rows_agree._correlations(*rng.normal(size=(2, 1, 100_000)))  # noqa: SLF001
