@@ -129,14 +129,7 @@ def test_lime_package_finds_slopes_in_units_of_the_gradient(background):
     result = lime.explain(Power(1), table[:2])
     # The package's ridge of 1 beside a total weight of thousands shrinks a little.
     np.testing.assert_allclose(result.attributions, 1.0, rtol=0.01)
-
-
-@pytest.mark.usefixtures("_lime")
-def test_a_constant_column_gets_no_attribution():
-    table = np.random.default_rng(0).normal(size=(30, 2))
-    table[:, 1] = 5.0
-    result = LimePackage(n_samples=200).explain(Power(2), table[:2])
-    assert np.isfinite(result.attributions).all()
+    table[:, 1] = 5.0  # a constant column gets no attribution
     constant = LimePackage(n_samples=200, background=table).explain(Power(2), table[:2])
     np.testing.assert_allclose(constant.attributions[:, 1], 0.0, atol=1e-8)
 
