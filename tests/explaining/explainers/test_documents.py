@@ -89,36 +89,27 @@ def test_words_of_a_document_are_explained_by_it_alone(method, function):
 NUMBERS = po.functions.Power(2), np.ones((3, 2))
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments", "message"),
-    [
-        *(
-            (method, (), f"^{method.method}: ")
-            for method in (
-                *REFUSED.values(),
-                Lime(scale=0.1),
-                ExactLime(),
-                Shap(background=5),
-                TreeShap(background="mean"),
-                LimePackage(discretize=False),
-            )
-        ),
+def test_what_has_no_meaning_for_documents_is_refused(function):
+    vanishing = Lime(law=po.lime.TextLaw(1e-3), n_samples=200)
+    probability = po.wrap(linear(), data=LONG), LONG
+    tables = LimePackage(discretize=False), TreeShap(background="mean")
+    for method in (
+        *REFUSED.values(),
+        Lime(scale=0.1),
+        ExactLime(),
+        Shap(background=5),
+        *tables,
+    ):
+        with pytest.raises(InvalidInput, match=f"^{method.method}: "):
+            method.explain(function, LONG[:1])
+    for method, arguments, message in (
         (Lime(law=LAW), NUMBERS, "TextLaw deletes words"),
         (ExactLime(law=LAW), NUMBERS, "TextLaw deletes words"),
-        (
-            Lime(law=po.lime.TextLaw(1e-3), n_samples=200),
-            (),
-            "weights of all 200 samples vanish",
-        ),
-        # of probabilities
-        (TREES, (po.wrap(linear(), data=LONG), LONG), r"^tree_shap: .*log_odds"),
-    ],
-)
-def test_what_has_no_meaning_for_documents_is_refused(
-    method, arguments, message, function
-):
-    with pytest.raises(InvalidInput, match=message):
-        method.explain(*(arguments or (function, LONG[:1])))
+        (vanishing, (function, LONG[:1]), "weights of all 200 samples vanish"),
+        (TREES, probability, r"^tree_shap: .*log_odds"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            method.explain(*arguments)
 
 
 @pytest.mark.parametrize("method", [Lime(law=LAW), ExactLime(law=LAW)])

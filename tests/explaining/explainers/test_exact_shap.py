@@ -146,6 +146,9 @@ def test_background_rows_are_drawn_by_the_seed_or_all_or_their_mean():
     np.testing.assert_allclose(explained(10_000), explained(X), atol=1e-14)
     mean = explained(X.mean().to_frame().T)
     np.testing.assert_array_equal(explained("mean"), mean)
+    for background in (0, -1, 1.5, "median", [[np.inf] * 4]):
+        with pytest.raises(InvalidInput, match="background"):
+            TreeShap(background=background)
 
 
 LINE, CLASSES = LinearRegression(), LogisticRegression()
@@ -168,25 +171,13 @@ def test_what_is_no_sum_of_trees_or_products_is_refused(kind, model, reason):
         kind().explain(function, X)
 
 
-@pytest.mark.parametrize("background", [0, -1, 1.5, "median", [[np.inf] * 4]])
-def test_a_background_that_is_none_is_refused(background):
-    with pytest.raises(InvalidInput, match="background"):
-        TreeShap(background=background)
-
-
 def test_paths_of_more_columns_than_bits_are_refused():
     depth = 70  # a chain of splits, each on a column of its own
-    feature = [0] * (2 * depth + 1)
-    left, right = [-1] * len(feature), [-1] * len(feature)
-    for level in range(depth):
-        feature[2 * level] = level
-        left[2 * level], right[2 * level] = 2 * level + 1, 2 * level + 2
-    for node in range(len(feature)):
-        if left[node] < 0:
-            feature[node] = -1
-    tree = Tree.of(
-        feature, [0.0] * len(feature), left, right, np.arange(len(feature), dtype=float)
-    )
+    nodes, leaf = np.arange(2 * depth + 1), -np.ones(2 * depth + 1, int)
+    feature, left, right = leaf.copy(), leaf.copy(), leaf.copy()
+    splits = nodes[: 2 * depth : 2]
+    feature[splits], left[splits], right[splits] = splits // 2, splits + 1, splits + 2
+    tree = Tree.of(feature, 0.0 * nodes, left, right, 1.0 * nodes)
     with pytest.raises(Refused, match="at most 62"):
         BoxShapley.of(boxes_of_trees([tree], n_columns=depth), np.zeros((2, depth)))
 

@@ -153,34 +153,29 @@ def test_the_gaussian_law_is_that_of_the_background():
 # ---- exact limits: settings, and functions that can only be called
 
 
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
-        ({"kernel_width": 0.0}, r"kernel_width: expected a number > 0"),
-        ({"n_bins": 1}, r"n_bins: expected at least 2"),
-        ({"weights": "equal"}, r"weights: expected 'frequency' or 'uniform'"),
-        ({"units": "slopes"}, r"units: expected 'gradient' or 'output'"),
-        ({"law": "normal"}, r"law: expected 'tabular', 'gaussian' or a law of po"),
-        ({"law": "gaussian", "weights": "uniform"}, r"weights: the gaussian law has"),
-        ({"n_samples": 0}, r"n_samples: expected an integer >= 1"),
-        ({"law": three_bins(1.0), "n_bins": 5}, r"law: a law has bins of its own"),
-        ({"law": three_bins(1.0), "weights": "uniform"}, r"leave n_bins, weights"),
-        ({"law": three_bins(1.0), "background": [[1.0]]}, r"background out"),
-    ],
-)
-def test_a_bad_setting_is_refused_at_birth(settings, complaint):
-    with pytest.raises(InvalidInput, match=complaint):
-        ExactLime(**settings)
-
-
-def test_settings_are_plain_values():
+def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
+    own, taken = {"law": three_bins(1.0)}, "law: a law has bins of its own"
+    for settings, complaint in (
+        ({"kernel_width": 0.0}, "kernel_width: expected a number > 0"),
+        ({"n_bins": 1}, "n_bins: expected at least 2"),
+        ({"weights": "equal"}, "weights: expected 'frequency' or 'uniform'"),
+        ({"units": "slopes"}, "units: expected 'gradient' or 'output'"),
+        ({"law": "normal"}, "law: expected 'tabular', 'gaussian' or a law of po"),
+        ({"law": "gaussian", "weights": "uniform"}, "weights: the gaussian law has"),
+        ({"n_samples": 0}, "n_samples: expected an integer >= 1"),
+        ({**own, "n_bins": 5}, taken),
+        ({**own, "weights": "uniform"}, taken),
+        ({**own, "background": [[1.0]]}, "background out"),
+    ):
+        with pytest.raises(InvalidInput, match=complaint):
+            ExactLime(**settings)
+    with pytest.raises(InvalidInput, match="background: expected 3 features"):
+        ExactLime(background=np.zeros((4, 2))).explain(linear(SLOPES), IN_ITS_CELL)
     of_law = ExactLime(law=three_bins(0.5), kernel_width=2.0).parameters
     assert (of_law["law"], of_law["kernel_width"]) == ("TabularLaw", 2.0)
     for one in (of_law, ExactLime(background=[[1.0]]).parameters):
         json.dumps(one)
     assert ExactLime().parameters["kernel_width"] is None
-    with pytest.raises(InvalidInput, match="background: expected 3 features"):
-        ExactLime(background=np.zeros((4, 2))).explain(linear(SLOPES), IN_ITS_CELL)
 
 
 def test_a_function_that_is_not_what_it_was_read_as_is_estimated():
@@ -294,26 +289,21 @@ def test_a_bit_that_no_sample_changes_has_no_coefficient(values):
 ONE = fixture.law(1.0)
 
 
-@pytest.mark.parametrize(
-    ("settings", "points", "label"),
-    [
+def test_what_cannot_be_is_refused():
+    ones = {"law": ONE}
+    narrow = {"law": fixture.law(0.01), "n_samples": 4, "ridge": 1.0}
+    for settings, points, label in (
         ({}, [], "either scale or law"),
-        ({"scale": 1.0, "law": ONE}, [], "either scale or law"),
+        ({"scale": 1.0, **ones}, [], "either scale or law"),
         ({"law": "tabular"}, [], "law: expected a law of propopt.lime"),
-        ({"law": ONE, "relative": True}, [], "only with a scale"),
-        ({"law": ONE, "distribution": "ball"}, [], "only with a scale"),
-        ({"law": ONE, "n_samples": 0}, [], "n_samples"),
-        ({"law": ONE, "n_samples": 1, "first_row": True}, [], "n_samples: expected at"),
+        ({**ones, "relative": True}, [], "only with a scale"),
+        ({**ones, "distribution": "ball"}, [], "only with a scale"),
+        ({**ones, "n_samples": 0}, [], "n_samples"),
+        ({**ones, "n_samples": 1, "first_row": True}, [], "n_samples: expected at"),
         ({"scale": 1.0, "first_row": True}, [], "first_row: only with a law"),
-        ({"law": ONE}, [[0.0, 1.0]], "law: it has 3 columns, and X has 2"),
-        (
-            {"law": fixture.law(0.01), "n_samples": 4, "ridge": 1.0},
-            fixture.ROW,
-            "all weights of a row vanish",
-        ),
-        ({"law": ONE, "n_samples": 4}, fixture.ROW, "do not determine the fit"),
-    ],
-)
-def test_what_cannot_be_is_refused(settings, points, label):
-    with pytest.raises(InvalidInput, match=label):
-        Lime(**settings).explain(CALLED, points, rng=3)
+        (ones, [[0.0, 1.0]], "law: it has 3 columns, and X has 2"),
+        (narrow, fixture.ROW, "all weights of a row vanish"),
+        ({**ones, "n_samples": 4}, fixture.ROW, "do not determine the fit"),
+    ):
+        with pytest.raises(InvalidInput, match=label):
+            Lime(**settings).explain(CALLED, points, rng=3)
