@@ -122,7 +122,7 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
             po.explain(forest, X, **settings)
 
 
-def test_plain_gradients_slopes_and_the_knee(X):
+def test_plain_gradients_slopes_and_the_knee(X, forest):
     cube, sine = po.functions.Power(3), po.functions.Sine()
     rows = X * [1.0, 50.0, 1.0]
     result = po.explain(cube, rows, scale=None, robustness=0.0)
@@ -132,6 +132,10 @@ def test_plain_gradients_slopes_and_the_knee(X):
     slopes = np.tile([1.0, 2.0, 3.0] * X.std(axis=0), (N, 1))
     np.testing.assert_allclose(result.attributions, slopes, rtol=1e-9)
     assert "jump test" not in result.parameters
+    smooth = po.explain(lambda Z: np.sin(Z[:, 0]) * Z[:, 1], X)
+    assert "central differences" in smooth.parameters["gradient"]
+    wide = po.explain(po.wrap(forest.predict, step=0.3), X)
+    assert "central differences, step 0.3" in wide.parameters["gradient"]
     ends = [po.explain(sine, X, robustness=c).losses for c in (0.0, 1e6)]
     for loss, value in po.explain(sine, X).losses.items():
         low, high = sorted(end[loss] for end in ends)
@@ -154,16 +158,6 @@ def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
     many = rng.normal(size=(12, 260))
     wide = RandomForestRegressor(2, random_state=0).fit(many, many[:, 0])
     assert po.explain(wide, many).attributions.shape == (12, 260)
-
-
-class Service:
-    """Bound methods, as of a client of a model elsewhere."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def ask(self, table):
-        return np.asarray(self.model.predict(table))
 
 
 @pytest.fixture(scope="module")
@@ -194,10 +188,9 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
         network = MLPRegressor(hidden_layer_sizes=5, max_iter=50)
         vote = VotingRegressor([("forest", forest), ("network", network)])
         vote.fit(X, X[:, 0])
-    for model in (Service(forest).ask, vote):
-        result = po.explain(model, X[:9], data=X)
-        assert f"data law of {N} rows" in result.parameters["gradient"]
-        assert result.target_error > 0.0
+    result = po.explain(vote, X[:9], data=X)
+    assert f"data law of {N} rows" in result.parameters["gradient"]
+    assert result.target_error > 0.0
 
 
 def test_precision_is_reached_by_more_draws_or_said(sampled, forest, X, capsys):
@@ -219,13 +212,6 @@ def test_precision_is_reached_by_more_draws_or_said(sampled, forest, X, capsys):
     capsys.readouterr()
     po.explain(called, X, robustness=0.1, progress=True)
     assert "evaluations, about" in capsys.readouterr().err
-
-
-def test_smooth_models_and_those_with_a_step_keep_their_gradient(forest, X):
-    smooth = po.explain(lambda Z: np.sin(Z[:, 0]) * Z[:, 1], X)
-    assert "central differences" in smooth.parameters["gradient"]
-    wide = po.explain(po.wrap(forest.predict, step=0.3), X)
-    assert "central differences, step 0.3" in wide.parameters["gradient"]
 
 
 def test_a_function_takes_a_table_of_reference_rows_but_no_schema(forest, X):

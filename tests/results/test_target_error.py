@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import pickle
 
@@ -15,7 +14,7 @@ import propopt as po
 from propopt.losses.faithfulness import Estimate
 from propopt.results import hessian
 from propopt.results.hessian import QuadraticPart
-from propopt.results.target_error import Scatter, TargetError, contrasts, unknown_target
+from propopt.results.target_error import Scatter, TargetError, contrasts
 
 
 # ---- what stands beside a gap
@@ -117,66 +116,54 @@ def test_a_multiplier_counts_as_the_weight_that_it_is():
     assert bounded.target.value == pytest.approx(free.target.value, rel=1e-4)
 
 
-def test_standard_errors_are_those_of_the_optima_for_the_blocks_and_travel(tmp_path):
+def test_standard_errors_are_those_of_the_optima_for_the_blocks():
     best = solved(DRAWN)
     optima = [solved(block).attributions for block in BLOCKS]
     expected = np.std(optima, axis=0, ddof=1) / np.sqrt(B)
     np.testing.assert_allclose(best.standard_errors, expected, rtol=1e-9)
     assert not best.standard_errors.flags.writeable
-    best.save(tmp_path / "best")
-    for same in (
-        copy.copy(best),
-        pickle.loads(pickle.dumps(best)),
-        po.Explanation.load(tmp_path / "best"),
-    ):
-        assert same.target == best.target
-        np.testing.assert_array_equal(same.standard_errors, best.standard_errors)
-    best = solved(DIFFERENCES)
-    best.save(tmp_path / "best")
-    again = po.Explanation.load(tmp_path / "best")
-    unknown = unknown_target("by central differences", best.certificate.scale)
-    # NaN does not equal itself
-    assert repr(again.target) == repr(best.target) == repr(unknown)
+    again = pickle.loads(pickle.dumps(best))
+    assert again.target == best.target
+    np.testing.assert_array_equal(again.standard_errors, best.standard_errors)
 
 
-@pytest.mark.parametrize("solver", ["spectral", "krylov", "factored"])
-def test_points_on_a_curve_have_those_of_a_solve(solver):
+def test_points_on_a_curve_have_those_of_a_solve():
     weights = {"pairwise_robustness": [0.1, 1.0, 10.0]}
     objective = po.GradientMatching(DRAWN) + ROBUST
-    curve = po.sweep(objective, weights, solver=solver)
-    for point in curve.optimized:
-        best = po.solve(objective.with_weights(point.weights))
-        assert point.target_error == pytest.approx(best.target_error, rel=1e-6)
-        _ = point.attributions
-        assert point.target_error == pytest.approx(best.target_error, rel=1e-6)
-        np.testing.assert_allclose(point.standard_errors, best.standard_errors)
+    curves = [
+        po.sweep(objective, weights, solver=s)
+        for s in ("spectral", "krylov", "factored")
+    ]
+    for points in zip(*(curve.optimized for curve in curves), strict=True):
+        best = po.solve(objective.with_weights(points[0].weights))
+        for point in points:
+            error = pytest.approx(best.target_error, rel=1e-6)
+            assert point.target_error == error
+            _ = point.attributions
+            assert point.target_error == error
+            np.testing.assert_allclose(point.standard_errors, best.standard_errors)
 
 
-NONLINEAR = {
-    "sparsity": lambda target: solved(target, 0.2 * po.Sparsity()),
-    "max differences": lambda target: solved(
-        target, 0.2 * po.MaxDifferenceRobustness(CHAIN, norm="l2")
-    ),
-    "a bound": lambda target: po.solve(
+LARGEST = po.MaxDifferenceRobustness(CHAIN, norm="l2")
+TOTAL = po.Completeness(np.arange(9.0))
+NONLINEAR = [
+    lambda target: solved(target, 0.2 * po.Sparsity()),
+    lambda target: solved(target, 0.2 * LARGEST),
+    lambda target: po.solve(
         1.0 * po.GradientMatching(target), subject_to=[ROBUST <= 0.05]
     ),
-    "given sums": lambda target: solved(
-        target, subject_to=[po.Completeness(np.arange(9.0))]
-    ),
-}
+    lambda target: solved(target, subject_to=[TOTAL]),
+]
 
 
-@pytest.mark.parametrize("case", NONLINEAR)
-def test_elsewhere_standard_errors_are_those_of_leaving_out_a_block(case):
-    solve = NONLINEAR[case]
-    optima = []
-    for block in BLOCKS:
-        rest = DRAWN.values - (block - DRAWN.values) / (B - 1)
-        optima.append(solve(rest).attributions)
+@pytest.mark.parametrize("solve", NONLINEAR)
+def test_elsewhere_standard_errors_are_those_of_leaving_out_a_block(solve):
+    rests = [DRAWN.values - (block - DRAWN.values) / (B - 1) for block in BLOCKS]
+    optima = [solve(rest).attributions for rest in rests]
     expected = np.sqrt((B - 1) * np.var(optima, axis=0))
-    result = solve(DRAWN).standard_errors
     # each optimum is known to within the root of its gap
-    np.testing.assert_allclose(result, expected, atol=2e-3 * expected.max())
+    tolerance = {"atol": 2e-3 * expected.max()}
+    np.testing.assert_allclose(solve(DRAWN).standard_errors, expected, **tolerance)
 
 
 def test_no_conic_program_is_solved_again_for_standard_errors():
