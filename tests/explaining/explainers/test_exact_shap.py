@@ -56,11 +56,9 @@ def onehot(last):
     return make_pipeline(columns, last)
 
 
+BOOSTING = GradientBoostingRegressor(n_estimators=8, random_state=0)
 VOTE = VotingRegressor(
-    [
-        ("tree", DecisionTreeRegressor(max_depth=4)),
-        ("boosting", GradientBoostingRegressor(n_estimators=5)),
-    ]
+    [("tree", DecisionTreeRegressor(max_depth=4)), ("boosting", BOOSTING)]
 )
 HOLED_TREES = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5)
 CASES = {
@@ -71,7 +69,7 @@ CASES = {
     "splines": (make_pipeline(SplineTransformer(), LinearRegression()), X),
     "categories": (onehot(SVR(C=10.0)), COLOURED),
     "tree": (TREE, X),
-    "boosting": (GradientBoostingRegressor(n_estimators=8, random_state=0), X),
+    "boosting": (BOOSTING, X),
     "missing": (HOLED_TREES, HOLED),
     "categories, tree": (onehot(DecisionTreeRegressor(max_depth=6)), COLOURED),
     "vote": (VOTE, X),
@@ -151,24 +149,19 @@ def test_background_rows_are_drawn_by_the_seed_or_all_or_their_mean():
             TreeShap(background=background)
 
 
-LINE, CLASSES = LinearRegression(), LogisticRegression()
-RELU = MLPRegressor(hidden_layer_sizes=(3,), max_iter=20)
-
-
-@pytest.mark.parametrize(
-    ("kind", "model", "reason"),
-    [
-        (TreeShap, LINE, "not read as a sum of trees"),
-        (ExactShap, RELU, "exact_shap: .*relu.*permutation"),
-        (ExactShap, CLASSES, "exact_shap: .*log_odds.*permutation"),
-    ],
-)
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_no_sum_of_trees_or_products_is_refused(kind, model, reason):
-    output, y = ("probability", Y > 0) if model is CLASSES else ("auto", Y)
-    function = po.wrap(model.fit(X, y), data=X, output=output)
-    with pytest.raises(InvalidInput, match=reason):
-        kind().explain(function, X)
+def test_what_is_no_sum_of_trees_or_products_is_refused():
+    relu = MLPRegressor(hidden_layer_sizes=(3,), max_iter=20).fit(X, Y)
+    classes = LogisticRegression().fit(X, Y > 0)
+    line = po.wrap(LinearRegression().fit(X, Y), data=X)
+    probability = po.wrap(classes, data=X, output="probability")
+    for kind, function, reason in (
+        (TreeShap, line, "not read as a sum of trees"),
+        (ExactShap, po.wrap(relu, data=X), "exact_shap: .*relu.*permutation"),
+        (ExactShap, probability, "exact_shap: .*log_odds.*permutation"),
+    ):
+        with pytest.raises(InvalidInput, match=reason):
+            kind().explain(function, X)
 
 
 def test_paths_of_more_columns_than_bits_are_refused():
@@ -189,28 +182,26 @@ def deep():
     return po.wrap(model, data=X)
 
 
-@pytest.mark.parametrize("kept", [0, 20_000, 2**28])
-def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
-    whole = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy()).values(X[:6].to_numpy())
+def test_blocks_of_leaves_give_what_all_leaves_do(deep, monkeypatch):
+    background, rows = BACKGROUND.to_numpy(), X[:6].to_numpy()
+    whole = BoxShapley.of(deep.boxes, background).values(rows)
     monkeypatch.setattr(boxes, "AT_ONCE", Budget(20_000))
-    monkeypatch.setattr(boxes, "_KEPT", kept)
-    parts = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy())
-    result = parts.values(X[:6].to_numpy())
-    np.testing.assert_allclose(result, whole, rtol=0, atol=1e-13)
-    np.testing.assert_array_equal(parts.values(X[:6].to_numpy()), result)
-    # and no bit of a row depends on the rows beside it
-    for n in range(6):
-        one = parts.values(X[n : n + 1].to_numpy())
-        np.testing.assert_array_equal(one[0], result[n])
-
-
-def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
+    for kept in (0, 20_000, 2**28):
+        monkeypatch.setattr(boxes, "_KEPT", kept)
+        parts = BoxShapley.of(deep.boxes, background)
+        result = parts.values(rows)
+        np.testing.assert_allclose(result, whole, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(parts.values(rows), result)
+        # and no bit of a row depends on the rows beside it
+        alone = [parts.values(rows[n : n + 1])[0] for n in range(6)]
+        np.testing.assert_array_equal(alone, result)
+    # what is counted takes a bounded share of memory
     monkeypatch.setattr(boxes, "AT_ONCE", Budget(2**18))
     monkeypatch.setattr(boxes, "_KEPT", 2**16)
     exact = BoxShapley.of(deep.boxes, X.to_numpy())
-    exact.values(X[:1].to_numpy())
+    exact.values(rows[:1])
     tracemalloc.start()
-    exact.values(X[:1].to_numpy())
+    exact.values(rows[:1])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     pairs = len(deep.boxes.values) * len(X)

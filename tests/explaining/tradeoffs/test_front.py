@@ -87,11 +87,8 @@ def test_an_optimum_of_nothing_but_rounding_is_beaten_by_none(rng):
     G = rng.normal(size=(20, 3))
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(20))
     near = G * (1.0 + 1e-12)  # as exact as solvers are
-    best = po.Explanation(
-        attributions=near,
-        method="optimized",
-        weights={"gradient_matching": 1.0, ROBUST: 0.0},
-    ).certified(objective.with_weights({ROBUST: 0.0}))
+    best = po.Explanation(attributions=near, method="optimized")
+    best = best.certified(objective.with_weights({ROBUST: 0.0}))
     curve = po.sweep(objective, {ROBUST: [1.0]}, {"gradient": G})
     alone = dataclasses.replace(curve, optimized=(best,))
     assert best.objective > 0.0
