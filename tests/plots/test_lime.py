@@ -266,15 +266,10 @@ def test_highlighted_are_the_rows_asked_for_on_their_own_scale(words):
     assert "document none" not in po.plots.highlight(words, max_rows=2).html
 
 
-def as_attributions(lime):
-    """Coefficients of two documents in a table of all words."""
-    frame = lime.of_rows(["first", "second"]).to_frame()
-    table = frame.pivot(index="document", columns="word", values="coefficient")
-    return table.fillna(0.0)
-
-
 def test_attributions_of_documents_are_highlighted_as_limits_are(words):
-    aligned = as_attributions(words)
+    frame = words.of_rows(["first", "second"]).to_frame()
+    aligned = frame.pivot(index="document", columns="word", values="coefficient")
+    aligned = aligned.fillna(0.0)
     ours = po.plots.highlight(aligned, TEXTS[:2])
     theirs = po.plots.highlight(words, rows=["first", "second"])
     assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
@@ -282,10 +277,6 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(words):
     gradients = f.gradient(TEXTS[:2])
     result = po.plots.highlight(gradients, TEXTS[:2], words=f, rows="second")
     assert {"not", "good"} <= set(shaded(result.html))
-
-
-def test_words_and_documents_have_to_fit(words):
-    aligned = as_attributions(words)
     for arguments, settings, message in (
         ((aligned,), {}, "attributions do not know the texts"),
         ((aligned, TEXTS), {}, "documents: expected 2, as many as rows"),
@@ -294,21 +285,15 @@ def test_words_and_documents_have_to_fit(words):
     ):
         with pytest.raises(InvalidInput, match=message):
             po.plots.highlight(*arguments, **settings)
-    table = pd.DataFrame([[1.0]], columns=["good"])
-    html = po.plots.highlight(table, ["good food"]).html
-    assert "1 word without an attribution" in html
-    assert shaded(html)[-1] == "good"
 
 
-@pytest.mark.parametrize("first", ["good", "Good"])
-def test_words_in_lower_case_are_found_and_others_told_of(first):
-    W = np.array([[1.0, 0.5, 0.125], [0.0, -0.25, -1.0]])
-    if first == "good":
-        W[0, 2] = 0.0
-    labels = Labels(features=(first, "food", "no"))
-    best = po.Explanation(attributions=W, method="mine", labels=labels)
-    html = po.plots.highlight(best, ["Good food", "no Food"]).html
-    lost = "1 attribution of words that are not in the text, up to 0.125" in html
-    assert lost == ("1 word without an attribution" in html) == (first == "Good")
-    assert ("not in the text" in html) == lost
-    assert html.count("<span style=") > 4 or lost
+def test_words_in_lower_case_are_found_and_others_told_of():
+    for first in ("good", "Good"):
+        W = np.array([[1.0, 0.5, 0.125 * (first == "Good")], [0.0, -0.25, -1.0]])
+        labels = Labels(features=(first, "food", "no"))
+        best = po.Explanation(attributions=W, method="mine", labels=labels)
+        html = po.plots.highlight(best, ["Good food", "no Food"]).html
+        lost = "1 attribution of words that are not in the text, up to 0.125" in html
+        assert lost == ("1 word without an attribution" in html) == (first == "Good")
+        assert ("not in the text" in html) == lost
+        assert html.count("<span style=") > 4 or lost

@@ -57,10 +57,10 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
 @pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize("cls", [LimePackage, Shap])
 def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, background):
-    frame = pd.DataFrame(X, columns=list("abc"))
+    frame, other = (pd.DataFrame(X, columns=list(names)) for names in ("abc", "abd"))
     for table, complaint in (
-        (np.zeros((4, 2)), r"expected 3 features as in X, got 2"),
-        (pd.DataFrame(np.zeros((4, 3)), columns=list("abd")), r"columns of X, \('a'"),
+        (X[:, :2], r"expected 3 features as in X, got 2"),
+        (other, r"columns of X, \('a'"),
     ):
         with pytest.raises(InvalidInput, match=complaint):
             cls(background=table).explain(Sine(), frame)
@@ -206,22 +206,18 @@ def test_shap_is_the_definition_whatever_its_blocks(
     np.testing.assert_allclose(again, result.attributions, rtol=1e-10)
 
 
-def test_gradient_units_divide_by_the_distance_to_the_reference(X):
-    output, gradient = (
-        Shap(units=units).explain(PaperFormula("exponential"), X)
-        for units in ("output", "gradient")
-    )
-    steps = X - X.mean(axis=0)
-    np.testing.assert_allclose(gradient.attributions * steps, output.attributions)
-    np.testing.assert_array_equal(gradient.details["undefined"], 0)
+def test_gradient_units_divide_by_the_distance_to_the_reference():
     # features at their reference are set to zero and counted, those close to it are not
-    shap = Shap(background=[[0.0, 1.0, 2.0]], units="gradient")
-    result = shap.explain(Power(2), [[0.0, 1.0, 2.0], [0.0, 3.0, 2.0 + 1e-12]])
-    np.testing.assert_allclose(result.attributions, [[0, 0, 0], [0, 4, 0]])
-    np.testing.assert_array_equal(result.details["undefined"], [3, 2])
-    shap = Shap(background=[[2020.0, 0.0]], units="gradient")
-    result = shap.explain(Power(1), [[2020.01, 1.0]])
-    np.testing.assert_allclose(result.attributions, 1.0, rtol=1e-9)
+    for background, power, rows, expected, undefined in (
+        ([0.0, 1.0, 2.0], 2, [0.0, 1.0, 2.0], [0.0, 0.0, 0.0], 3),
+        ([0.0, 1.0, 2.0], 2, [0.0, 3.0, 2.0 + 1e-12], [0.0, 4.0, 0.0], 2),
+        ([0.0, 1.0, 2.0], 2, [2.0, 3.0, 1.0], [2.0, 4.0, 3.0], 0),
+        ([2020.0, 0.0], 1, [2020.01, 1.0], [1.0, 1.0], 0),
+    ):
+        shap = Shap(background=[background], units="gradient")
+        result = shap.explain(Power(power), [rows])
+        np.testing.assert_allclose(result.attributions, [expected], rtol=1e-9)
+        np.testing.assert_array_equal(result.details["undefined"], [undefined])
 
 
 def test_shap_is_exact_up_to_twelve_features_and_samples_above(capfd):

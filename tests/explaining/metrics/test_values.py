@@ -26,7 +26,6 @@ from propopt.explaining.metrics import (
     PGI,
     PGU,
     AvgSensitivity,
-    BaselineMethod,
     CompletenessGap,
     Complexity,
     EffectiveComplexity,
@@ -160,16 +159,6 @@ def test_complexities_are_those_of_their_definitions():
     np.testing.assert_allclose(Complexity()(W), entropy(np.abs(W), axis=1), **EXACT)
     counted = EffectiveComplexity(threshold=0.5)([[0.5, -0.5, 0.51, -2.0]])
     np.testing.assert_array_equal(counted, [2])
-
-
-def test_the_gradient_of_a_line_is_perfect(X):
-    W = np.tile([1.0, -2.0, 0.5, 3.0], (len(X), 1))
-    constant = BaselineMethod(explainer=Gradient(), function=LINE)
-    assert Infidelity()(W, LINE, X).max() < 1e-25
-    assert MaxSensitivity()(constant, X).max() < 1e-8  # differences of f
-    effects = W * (X - X.mean(axis=0))
-    np.testing.assert_allclose(FaithfulnessCorrelation(k=2)(effects, LINE, X), 1)
-    assert CompletenessGap()(effects, LINE, X).max() < 1e-13
 
 
 ONES = [1.0, 1.0]
