@@ -53,6 +53,10 @@ from propopt.tables.frames import Labels
 # ---- the catalogue
 
 
+def said(text: str) -> Quantity:
+    return Quantity(model=text, kind="log_odds", label=text, outcome=text)
+
+
 @cache
 def explained(text: str) -> po.Explanation:
     """Two features of three rows; whatever has a name has this one."""
@@ -63,8 +67,7 @@ def explained(text: str) -> po.Explanation:
     )
     robust = po.PairwiseRobustness(po.chain_graph(3), name=text)
     best = po.solve(po.GradientMatching(table) + 0.25 * robust)
-    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
-    return dataclasses.replace(best, quantity=quantity)
+    return dataclasses.replace(best, quantity=said(text))
 
 
 def filed(result: Any) -> Any:
@@ -110,7 +113,7 @@ def paired(text: str) -> PairScores:
         method="H",
         units="share",
         n_rows=10,
-        quantity=Quantity(model=text, kind="log_odds", label=text, outcome=text),
+        quantity=said(text),
     )
 
 
@@ -124,8 +127,7 @@ def limits(text: str) -> LimeExplanation:
     rows = X.iloc[:2].set_axis([text, "r"], axis=0)
     found = po.lime.limits(function, rows.to_numpy(), data=X.to_numpy())
     labels = Labels(points=(text, "r"), features=(text, "b"))
-    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
-    return dataclasses.replace(found, labels=labels, quantity=quantity)
+    return dataclasses.replace(found, labels=labels, quantity=said(text))
 
 
 def text_limits(text: str) -> TextLimeExplanation:
@@ -134,8 +136,7 @@ def text_limits(text: str) -> TextLimeExplanation:
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     model.fit(texts, [1, 0, 1, 0])
     found = po.lime.text_limits(model, [f"good {text}", "bad food"])
-    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
-    return dataclasses.replace(found, quantity=quantity)
+    return dataclasses.replace(found, quantity=said(text))
 
 
 CATALOGUE: dict[str, Callable[[str], Result]] = {
@@ -167,7 +168,7 @@ def test_every_class_of_results_is_here():
         todo += (kind := todo.pop()).__subclasses__()
         if hasattr(kind, "form") and kind.__module__.startswith("propopt."):
             kinds.add(kind)
-    assert kinds <= {type(made(name)) for name in CATALOGUE}
+    assert kinds <= set(map(type, map(made, CATALOGUE)))
 
 
 # ---- files, tables, copies

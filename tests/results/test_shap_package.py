@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -44,15 +45,11 @@ def contributions(X, rng):
     )
 
 
-PLOTS = {
-    "bar": lambda e: shap.plots.bar(e, show=False),
-    "beeswarm": lambda e: shap.plots.beeswarm(e, show=False),
-    "violin": lambda e: shap.plots.violin(e, show=False),
-    "heatmap": lambda e: shap.plots.heatmap(e, show=False),
-    "scatter": lambda e: shap.plots.scatter(
-        e[:, "age"], color=e[:, "colour"], show=False
-    ),
-}
+SAME = ("bar", "beeswarm", "violin", "heatmap")
+PLOTS = {name: partial(getattr(shap.plots, name), show=False) for name in SAME}
+PLOTS["scatter"] = lambda e: shap.plots.scatter(
+    e[:, "age"], color=e[:, "colour"], show=False
+)
 SUMS = {
     "waterfall": lambda e: shap.plots.waterfall(e[3], show=False),
     "decision": lambda e: shap.plots.decision(

@@ -130,18 +130,14 @@ def test_half_and_twice_the_neighbours_at_equal_weight_times_degree():
 
 
 def test_few_points_have_no_more_neighbours_than_there_are():
-    rows, signed = X[:3], np.array([[1.0, -9.0], [2.0, 1.0], [-5.0, 0.5]])
-    graph = po.knn_graph(rows, 2)
-    best = po.solve(po.GradientMatching(signed) + 0.5 * po.PairwiseRobustness(graph))
+    signed = np.array([[1.0, -9.0], [2.0, 1.0], [-5.0, 0.5]])
+    robust = po.PairwiseRobustness(po.knn_graph(X[:3], 2))
+    best = po.solve(po.GradientMatching(signed) + 0.5 * robust)
     worst = one(best.stability(), "neighbours").worst
-    assert set(worst.values()) - {"none"} == {
-        "1 neighbour"
-    }  # four would be more than there are
-    only = po.knn_graph(rows[:2], 1)  # neither fewer nor more
-    pair = po.solve(po.GradientMatching(TARGET[:2]) + po.PairwiseRobustness(only))
-    assert [a.varied for a in pair.stability().agreements] == [
-        "weight of pairwise_robustness"
-    ]
+    assert set(worst.values()) - {"none"} == {"1 neighbour"}  # of four there are none
+    only = po.PairwiseRobustness(po.knn_graph(X[:2], 1))  # neither fewer nor more
+    pair = po.solve(po.GradientMatching(TARGET[:2]) + only).stability()
+    assert [a.varied for a in pair.agreements] == ["weight of pairwise_robustness"]
 
 
 def test_other_seeds_are_as_far_apart_as_two_estimates():

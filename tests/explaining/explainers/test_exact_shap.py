@@ -210,34 +210,30 @@ def test_blocks_of_leaves_give_what_all_leaves_do(deep, monkeypatch):
 
 @pytest.mark.parametrize("kind", [TreeShap, ExactShap])
 def test_a_second_call_counts_nothing_and_pickles_keep_nothing(kind, deep, monkeypatch):
-    function = deep if kind is TreeShap else made("kernels")[0]
-    home, name = (
-        (BoxShapley, "_count") if kind is TreeShap else (ProductShapley, "__init__")
-    )
-    explainer = kind(background=BACKGROUND)
-    first = explainer.explain(function, X[:3])
-    fresh = kind(background=BACKGROUND).explain(function, X[3:5])
-    counted, own = [], getattr(home, name)
+    trees, counted = kind is TreeShap, []
+    function = deep if trees else made("kernels")[0]
+    home, name = (BoxShapley, "_count") if trees else (ProductShapley, "__init__")
+    own = getattr(home, name)
+    explainer, fresh = (kind(background=BACKGROUND) for _ in range(2))
+
+    def explained(by, rows):
+        return by.explain(function, rows).attributions
+
+    first, fresh = explained(explainer, X[:3]), explained(fresh, X[3:5])
     monkeypatch.setattr(home, name, lambda *a: counted.append(a) or own(*a))
-    again = explainer.explain(function, X[:3])
-    np.testing.assert_array_equal(again.attributions, first.attributions)
-    others = explainer.explain(function, X[3:5])
-    np.testing.assert_array_equal(others.attributions, fresh.attributions)
+    np.testing.assert_array_equal(explained(explainer, X[:3]), first)
+    np.testing.assert_array_equal(explained(explainer, X[3:5]), fresh)
     assert counted == []
     data = pickle.dumps(explainer)
     assert len(data) < 10_000
     copy = pickle.loads(data)
     assert copy.parameters == explainer.parameters
-    again = copy.explain(function, X[:3])
-    np.testing.assert_array_equal(again.attributions, first.attributions)
+    np.testing.assert_array_equal(explained(copy, X[:3]), first)
     assert counted != []
-
-
-def test_other_functions_and_backgrounds_are_counted_anew(deep):
-    explainer = TreeShap(background=10)
-    small = po.wrap(DecisionTreeRegressor(max_depth=3).fit(X, Y), data=X)
-    for function in (deep, small, deep):
+    # other functions and backgrounds are counted anew
+    few, small = kind(background=10), made("tree" if trees else "splines")[0]
+    for other in (function, small, function):
         for rows in (X[:20], X[20:40]):  # whose background rows are others
-            result = explainer.explain(function, rows, rng=3).attributions
-            fresh = TreeShap(background=10).explain(function, rows, rng=3).attributions
+            result = few.explain(other, rows, rng=3).attributions
+            fresh = kind(background=10).explain(other, rows, rng=3).attributions
             np.testing.assert_array_equal(result, fresh)
