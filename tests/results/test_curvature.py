@@ -9,6 +9,7 @@ import scipy.linalg as la
 
 import propopt as po
 from propopt.base.errors import Refused
+from propopt.losses.linear_algebra import is_symmetric
 from propopt.losses.maps import Squared
 from propopt.results import hessian
 from propopt.results.curvature import Eigenbasis
@@ -51,6 +52,12 @@ def test_a_weak_bridge_between_clusters_keeps_its_digits(rng, monkeypatch):
     monkeypatch.setattr(la, "eigh", lambda P: (1.0001 * eigh(P)[0], eigh(P)[1]))
     assert basis.errors.max() < 1e-12
     assert basis_of(S).errors.max() > 1e-4
+
+
+def test_what_is_symmetric_is_so_to_a_share_of_its_largest_entry():
+    for apart, expected in ((0.9e-8, True), (1.1e-8, False)):
+        matrix = np.array([[5.0, 1.0], [1.0 + 5.0 * apart, 5.0]])
+        assert is_symmetric(matrix) is expected
 
 
 RNG = np.random.default_rng(0)
