@@ -83,7 +83,6 @@ def test_other_notes_are_kept():
     assert with_note(one, two) == {"notes": "one; two", "scale": "std"}
     assert with_note({"scale": "std"}, two) == {"scale": "std", "notes": "two"}
     assert with_note(one, {}) == one
-    assert with_note({}, {}) == {}
 
 
 def test_one_hot_columns_and_groups_are_the_feature_that_is_said(X):

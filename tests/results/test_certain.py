@@ -187,7 +187,7 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
 
 def test_tables_agree_with_what_is_certain():
     values = np.array([[5.0, -4.9, 0.1, 0.0], [3.0, 1.0, -2.0, 0.5]])
-    certain = po.solve(1.0 * po.GradientMatching(values)).certain(objective=None)
+    certain = po.solve(1.0 * po.GradientMatching(values)).certain()
     assert (certain.best_ranks <= certain.worst_ranks).all()
     # an optimum of zero costs nothing: the budget is none, and all orders are certain
     assert certain.top(2).values.tolist() == [["x0", "x1"], ["x0", "x2"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import struct
 import tracemalloc
 import zipfile
@@ -32,17 +33,15 @@ OBJECTIVE = po.GradientMatching(
     pd.DataFrame(G, columns=["age", "dose"], index=["p", "q", "r"])
 ) + 0.2 * po.PairwiseRobustness(po.chain_graph(3))
 BEST = po.solve(OBJECTIVE)
-FULL = po.Explanation(
-    **{
-        **vars(BEST),
-        "parameters": {"scale": 0.1, "fit": True, "kernel": None, "name": "a"},
-        "multipliers": {"sparsity": 0.25},
-        "standard_errors": G / 3,
-        "details": {"r2": np.array([0.1, 0.2, 0.3])},
-        "solver": "conic",
-        "seconds": 0.1,
-    }
-)
+MORE = {
+    "parameters": {"scale": 0.1, "fit": True, "kernel": None, "name": "a"},
+    "multipliers": {"sparsity": 0.25},
+    "standard_errors": G / 3,
+    "details": {"r2": np.array([0.1, 0.2, 0.3])},
+    "solver": "conic",
+    "seconds": 0.1,
+}
+FULL = dataclasses.replace(BEST, **MORE)
 
 
 BARE = po.Explanation(attributions=G, method="gradient")
@@ -82,23 +81,8 @@ def test_names_are_kept_and_completed_and_a_path_without_one_is_refused(tmp_path
                 use(name)
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:200])
-
-
 def of_numpy(**arrays):
     return lambda path: np.savez(path, **arrays)
-
-
-def without(*keys, **items):
-    """The header without keys, with other items, and not signed."""
-
-    def forge(path):
-        members = members_of(path)
-        header = {k: v for k, v in header_of(members).items() if k not in keys}
-        write(path, with_header(members, header | items))
-
-    return forge
 
 
 def members(compression=zipfile.ZIP_STORED, **items):
@@ -129,11 +113,6 @@ def twice(path):
         archive.writestr("attributions.npy", npy(2 * G))
 
 
-def folder(path):
-    path.unlink()
-    path.mkdir()
-
-
 NOT_SAVED = "not a saved explanation"
 OTHER_HEADER = np.array('{"format": "other"}')
 HUGE = struct.pack("<II", 2**30, 2**30)
@@ -142,7 +121,7 @@ OTHERS = [
     (NOT_SAVED, lambda path: path.write_bytes(npy(np.ones(3)))),
     (NOT_SAVED, lambda path: path.write_text("method,loss\n")),
     (NOT_SAVED, lambda path: path.write_bytes(b"")),
-    (NOT_SAVED, cut),
+    (NOT_SAVED, lambda path: path.write_bytes(path.read_bytes()[:200])),
     (NOT_SAVED, lambda path: write(path, {"notes.txt": b"hello"})),
     (NOT_SAVED, of_numpy(header=OTHER_HEADER, attributions=G)),
     (NOT_SAVED, of_numpy(header=np.array("hello"), attributions=G)),
@@ -153,7 +132,6 @@ OTHERS = [
     ("is encrypted", listed(8, struct.pack("<H", 1))),
     ("claim more bytes than the file has", listed(20, HUGE)),
     ("two of its members have one name", twice),
-    ("irectory", folder),
     ("digest", members(attributions__npy=npy(G + 1e-3))),
 ]
 
@@ -182,9 +160,12 @@ def test_nothing_is_allocated_that_the_file_does_not_hold(sound):
 
 
 def test_a_file_of_the_first_version_is_read(sound):
-    labels = header_of(members_of(sound))["shared"][0]
-    later = ("shared", "units", "evaluations", "target", "quantity", "digest")
-    without(*later, version=1, labels=labels)(sound)
+    members = members_of(sound)
+    header = header_of(members)
+    header |= {"version": 1, "labels": header["shared"][0]}
+    for later in ("shared", "units", "evaluations", "target", "quantity", "digest"):
+        del header[later]
+    write(sound, with_header(members, header))
     result = po.Explanation.load(sound)
     assert (result.units, result.evaluations) == ("gradient", 0)
     np.testing.assert_array_equal(result.attributions, FULL.attributions)

@@ -229,10 +229,9 @@ def test_a_table_ends_with_shares_of_baselines_too(chains):
     assert list(table.columns)[-3:] == names
     golden = [KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED]
     np.testing.assert_allclose(table.loc[1, names].astype(float), golden, atol=1e-9)
-    row = table.iloc[-1]
     shares = chains.baselines[0].shares(golden_chains.objective())
-    assert row["kept"] == pytest.approx(shares.kept["gradient_matching"], rel=1e-12)
-    assert row[f"removed.{ROBUST}"] == pytest.approx(0.75, rel=1e-12)
+    assert table["kept"].iloc[-1] == pytest.approx(shares.kept["gradient_matching"])
+    assert table[f"removed.{ROBUST}"].iloc[-1] == pytest.approx(0.75, rel=1e-12)
     # of the first point robustness has no weight, and is removed as far as it is
     assert (table["kept"].iloc[:3].diff().dropna() < 0.0).all()
     assert 0.0 < table[f"removed.{ROBUST}"].iloc[0] < 0.9

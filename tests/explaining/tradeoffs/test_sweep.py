@@ -50,11 +50,15 @@ def test_combinations_in_order_the_last_name_fastest(X):
     assert best.weights == {"gradient_matching": 3.0}
 
 
-def test_a_loss_is_known_by_its_name_and_as_itself(objective):
+def test_a_loss_is_known_by_its_name_and_as_itself(objective, capfd):
     matching, robustness = objective.losses
     limits = np.linspace(0.1, 0.9, 4) * robustness.value(matching.G)
     weighed = po.sweep(objective, {NAME: WEIGHTS})
-    same(weighed, po.sweep(objective, {robustness: WEIGHTS}))
+    assert capfd.readouterr() == ("", "")
+    same(weighed, po.sweep(objective, {robustness: WEIGHTS}, progress=True))
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "5/5" in printed.err
     same(weighed, po.sweep(matching, {robustness: WEIGHTS}))  # need not be in it
     limited = po.sweep(objective, limits={NAME: limits})
     same(limited, po.sweep(objective, limits={robustness: limits}))
@@ -217,22 +221,10 @@ def test_failure_at_one_weight_keeps_the_others(objective):
     with pytest.warns(UnsolvedWarning, match="1 of 5 weights were not solved"):
         curve = po.sweep(objective, EACH, solver=solver)
     assert [e.weights[NAME] for e in curve.optimized] == [0.01, 1.0, 10.0, 100.0]
-    assert curve.failures == (
-        "1 * gradient_matching + 0.1 * pairwise_robustness: the backend gave up",
-    )
+    failure = "1 * gradient_matching + 0.1 * pairwise_robustness: the backend gave up"
+    assert curve.failures == (failure,)
     assert not curve.interrupted
-    failures = {n: SolverFailure(f"failure {n}") for n in range(5)}
-    solver = Scripted(Spectral(), failures)
+    solver = Scripted(Spectral(), {n: SolverFailure(f"failure {n}") for n in range(5)})
     with pytest.raises(SolverFailure, match="failure 0"):
         po.sweep(objective, EACH, solver=solver)
     assert len(solver.solved) == 5
-
-
-def test_progress_goes_to_standard_error(objective, capfd):
-    weights = {"pairwise_robustness": WEIGHTS}
-    po.sweep(objective, weights)
-    assert capfd.readouterr() == ("", "")
-    po.sweep(objective, weights, progress=True)
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    assert "5/5" in printed.err
