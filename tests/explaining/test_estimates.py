@@ -224,30 +224,29 @@ def size(errors, values):
 
 
 def test_limits_are_drawn_until_they_are_precise_or_a_budget_ends():
-    f, how = lost(), {"data": X, "n_samples": 200, "progress": False}
+    def drawn(f, **goal):
+        settings = {"data": X, "n_samples": 200, "progress": False, **goal}
+        return po.lime.limits(f, ROWS, LAW, **settings)
 
-    def drawn(**goal):
-        return po.lime.limits(f, ROWS, LAW, **how, **goal)
-
-    first = drawn()
+    f = lost()
+    first = drawn(f)
     reached = size(first.standard_errors, first.coefficients)
-    found = drawn(precision=reached / 4.0)
+    found = drawn(f, precision=reached / 4.0)
     assert size(found.standard_errors, found.coefficients) <= reached / 4.0
     count = int(found.source.split("(")[1].split(" ")[0].replace(",", ""))
     # errors fall as 1/√n: 3,200 draws, and 1.2 times and half more at most but for luck
     assert 1_600 <= count <= 12_800
-    again = drawn(precision=2 * reached)
+    again = drawn(f, precision=2 * reached)
     np.testing.assert_array_equal(again.coefficients, first.coefficients)
     with pytest.warns(ImpreciseWarning, match=r"of 0.0001 of the coef.*evalu"):
-        found = drawn(precision=1e-4, max_evaluations=1_500)
+        found = drawn(f, precision=1e-4, max_evaluations=1_500)
     assert found.source.startswith("estimate (500 samples")
-    few = drawn(max_evaluations=400)
-    assert few.source.startswith("estimate (120 samples")
+    assert drawn(f, max_evaluations=400).source.startswith("estimate (120 samples")
     with pytest.raises(InvalidInput, match=r"max_evaluations: 40 draws take 1"):
-        drawn(max_evaluations=100)
+        drawn(f, max_evaluations=100)
     # what is zero has no relative error and no draws without end
     flat = po.wrap(lambda rows: np.full(len(rows), 2.0))
-    found = po.lime.limits(flat, ROWS, LAW, data=X, precision=0.01, progress=False)
+    found = drawn(flat, precision=0.01, n_samples=5_000)
     assert found.source.startswith("estimate (5,000")
     assert np.abs(found.coefficients).max() < 1e-12
 

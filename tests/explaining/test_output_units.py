@@ -141,9 +141,8 @@ def test_a_sampled_target_has_the_errors_of_its_blocks(sampled):
 
 def test_slopes_times_steps_are_a_target_that_may_miss_the_total(forest, function):
     best = of(forest, contributions="slopes")
-    smoothed = po.smoothed(function, law="data", data=X)
+    slopes = po.smoothed(function, law="data", data=X).gradient(X[:30]).to_numpy()
     steps = X[:30].to_numpy() - X.to_numpy().mean(axis=0)
-    slopes = smoothed.gradient(X[:30]).to_numpy()
     np.testing.assert_allclose(best.contributions, slopes * steps, atol=1e-12)
     total = best.prediction - best.base_value
     missed = np.linalg.norm(best.contributions.sum(axis=1) - total)
@@ -157,13 +156,8 @@ def test_attributions_made_elsewhere_bring_their_base(forest, function):
     best = of(forest, contributions=shap)
     np.testing.assert_array_equal(best.contributions, shap.attributions)
     np.testing.assert_array_equal(best.base_value, shap.base_value)
-    package = pytest.importorskip("shap")
-    theirs = package.Explanation(
-        values=shap.attributions,
-        base_values=float(shap.base_value[0]),
-        feature_names=list(X.columns),
-    )
-    again = of(forest, contributions=theirs)
+    pytest.importorskip("shap")
+    again = of(forest, contributions=shap.to_shap())
     np.testing.assert_allclose(again.attributions, best.attributions, atol=1e-12)
 
 

@@ -160,9 +160,7 @@ def test_the_card_shows_ends_baselines_and_what_is_missing():
     card = curve._repr_html_()
     assert all(map(is_lazy, curve.optimized))
     assert card.count("<tr ") == 1 + 10 + 1
-    assert "41 optimized, 1 others" in card
-    assert ">0.001<" in card
-    assert ">1000<" in card
-    assert "&lt;b&gt;" in card
+    for shown in ("41 optimized, 1 others", ">0.001<", ">1000<", "&lt;b&gt;"):
+        assert shown in card
     assert "interrupted" not in card
     assert po.TradeOffs(optimized=(), baselines=(), losses=("a",))._repr_html_()
