@@ -176,9 +176,6 @@ def test_errors_are_those_of_the_estimate_and_fall_as_one_over_the_root(name):
     assert (one[0] != other[0]).any()
 
 
-# ---- One sampler: what has grown is as good as its error says, and stops as it is told
-
-
 def grown_words(n, seed):
     """A third of the draws, and then all of them, in batches."""
     asked, third = [], n // 3 // 20 * 20

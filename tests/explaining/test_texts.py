@@ -146,9 +146,6 @@ def test_what_has_no_meaning_for_documents_is_refused(model):
         po.explain(np.sum, np.eye(3), law=po.lime.TextLaw())
 
 
-# ---- fitted once, then asked one by one
-
-
 NEW = [f"{DOCUMENTS[0]} marvellously", DOCUMENTS[1], DOCUMENTS[2], "xylophone"]
 
 
@@ -232,9 +229,6 @@ def test_reference_documents_are_drawn_with_their_names_and_not_saved(model, tmp
     assert explainer.explain(texts[:2], **QUIET).labels.points == ("r0", "r1")
     with pytest.raises(InvalidInput, match="save: an Explainer of documents"):
         explainer.save(tmp_path / "explainer.npz")
-
-
-# ---- near-duplicates: methods beside the best possible
 
 
 PAIRS = [

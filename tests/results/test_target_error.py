@@ -17,8 +17,6 @@ from propopt.results.hessian import QuadraticPart
 from propopt.results.target_error import Scatter, TargetError, contrasts
 
 
-# ---- what stands beside a gap
-
 N, D, B = 9, 2, 10
 BLOCKS = np.random.default_rng(0).normal(1.0, 0.5, (B, N, D))
 DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
@@ -176,9 +174,6 @@ def test_no_conic_program_is_solved_again_for_standard_errors():
     assert sparse is None
 
 
-# ---- the identity
-
-
 WEIGHTS = np.array([1.3, 0.4, 0.7])
 A = WEIGHTS[0]
 RNG = np.random.default_rng(5)
@@ -294,9 +289,6 @@ def test_few_blocks_say_little_and_equal_ones_nothing_is_off():
     assert stats.f(7, 63).cdf(seven.interval) == pytest.approx([0.025, 0.975])
 
 
-# ---- large graphs, and when to stop
-
-
 LARGE = np.random.default_rng(0).standard_normal((300, 2))
 NOISE = np.sin(LARGE[:, :1]) + np.random.default_rng(1).standard_normal((B, 300, 3))
 OF_LARGE = (
@@ -325,9 +317,6 @@ def test_large_graphs_have_the_errors_of_small_ones(monkeypatch):
     points = swept("spectral")
     monkeypatch.setattr(hessian, "eigenbases", None)  # nobody needs another
     assert all(point.target.value > 0.0 for point in points)
-
-
-# ---- estimated errors beside true ones
 
 
 def test_estimates_are_near_the_truth_where_errors_of_rows_go_together():

@@ -28,9 +28,6 @@ BUMP = fixture.FUNCTIONS["bump"]
 CALLED = Answering(BUMP)
 
 
-# ---- exact limits of hand-made laws, of which the numbers are known to ten digits
-
-
 def test_a_product_has_the_coefficients_that_are_known():
     lime = ExactLime(law=three_bins(0.3), kernel_width=1.0)
     function, rows = monomial([0, 1], 3), np.repeat(IN_ITS_CELL, 3, axis=0)
@@ -80,9 +77,6 @@ def test_a_bin_at_the_mean_of_the_others_has_no_slope():
         np.testing.assert_array_equal(result.details["undefined"], unseen)
         expected = np.array([[3.0, 1.0], [3.0 * is_seen, is_seen]])
         np.testing.assert_allclose(result.attributions[[0, 2]], expected, rtol=1e-12)
-
-
-# ---- exact limits of the bins of a table
 
 
 def half_known():
@@ -137,9 +131,6 @@ def test_the_gaussian_law_is_that_of_the_background():
     product = monomial([0, 1], 2)
     one, other = (m.explain(product, X[:5]) for m in (named, ExactLime(law=law)))
     np.testing.assert_array_equal(one.attributions, other.attributions)
-
-
-# ---- exact limits: settings, and functions that can only be called
 
 
 def test_a_bad_setting_is_refused_at_birth_and_others_are_plain_values():
@@ -200,9 +191,6 @@ def test_other_functions_are_estimated_with_their_errors():
     for name, scale in (("standard_errors", np.abs(steps)), ("attributions", steps)):
         one, other = getattr(slopes, name) * scale, getattr(plain, name)
         np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
-# ---- single runs: bits are regressed on, with the law's weights
 
 
 @pytest.mark.parametrize("first_row", [True, False])

@@ -29,19 +29,12 @@ def background():
 
 @pytest.fixture
 def _lime():
-    _skip_without("lime.lime_tabular")
+    pytest.importorskip("lime")
 
 
 @pytest.fixture
 def _shap():
-    _skip_without("shap")
-
-
-def _skip_without(module: str) -> None:
-    try:
-        require(module)
-    except MissingExtra as error:
-        pytest.skip(str(error))
+    pytest.importorskip("shap")
 
 
 PRODUCT = wrap(lambda points: np.asarray(points).prod(axis=1))
