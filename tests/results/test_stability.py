@@ -182,6 +182,8 @@ def test_dust_and_rows_of_zeros_count_as_zero():
     W = [[1.0, 1e-13, 0.5]]
     assert agreement(W, [[1.0, -1e-13, 0.5]]).signs == 1.0
     assert agreement(W, [[1.0, 1e-3, 0.5]]).signs == pytest.approx(2 / 3)
+    large = agreement([[1e6, 1e-7, 5e5]], [[1e6, -1e-7, 5e5]])  # is relative
+    assert large.signs == 1.0
     dust = [[1.0, 2e-14, 1e-14]]  # two that are zero have no order
     assert agreement(dust, [[1.0, 0.0, 0.0]]).ranks == 1.0
     zero, other = [[0.0, 0.0, 0.0]], [[1.0, 2.0, 3.0]]
