@@ -38,11 +38,7 @@ MODEL.fit(X, np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 2)
 SCALE, CUBE = 0.7, po.functions.Power(3)
 SLOPES = 3.0 * ROWS**2 + 3.0 * SCALE**2  # of the mean of x³ under noise
 LAW = po.lime.TabularLaw.from_data(X, kernel_width=1.0)
-OTHER_LAWS = {
-    "smooth": po.lime.SmoothLaw.of(LAW),
-    "gaussian": po.lime.GaussianLaw.from_data(X, kernel_width=1.0),
-    "glime": po.lime.GlimeLaw(LAW),
-}
+GLIME = po.lime.GlimeLaw(LAW)
 BACKGROUND = X[:20]
 N_WORDS = 16
 
@@ -65,13 +61,11 @@ def cubes():
     return po.wrap(lambda rows: (np.asarray(rows) ** 3).sum(axis=1))
 
 
-def curve(bits):
-    slopes = np.random.default_rng(1).normal(size=N_WORDS)
-    return 1.0 / (1.0 + np.exp(0.3 - bits @ slopes))
-
-
 def counting(asked):
-    return lambda bits: asked.append(len(bits)) or curve(bits)
+    slopes = np.random.default_rng(1).normal(size=N_WORDS)
+    return lambda bits: (
+        asked.append(len(bits)) or 1.0 / (1.0 + np.exp(0.3 - bits @ slopes))
+    )
 
 
 def values_of(found, f):
@@ -115,17 +109,13 @@ def limits(law=LAW):
     return po.lime.limits(MODEL, ROWS, law, data=X).coefficients
 
 
-def slopes():
-    return SLOPES
-
-
 def shapley():
     exact = po.explainers.ExactShap(background=BACKGROUND)
     return exact.explain(po.wrap(MODEL, data=X), ROWS).attributions
 
 
 def words():
-    every = Enumerated.of(curve, N_WORDS)
+    every = Enumerated.of(counting([]), N_WORDS)
     return WordRegression(every).at(np.array([0.25])).coefficients
 
 
@@ -141,17 +131,18 @@ NOISE = partial(po.explainers.Lime, scale=SCALE)
 RUN = partial(po.explainers.Lime, law=LAW)
 CASES = {
     "data law": Case(partial(by_smoothing, f=lost, **DATA), data_law, 200),
-    "pairs of noise": Case(partial(by_smoothing, f=cubes, scale=SCALE), slopes, 200),
-    "smoothgrad": Case(partial(by_baseline, method=SMOOTH, f=cubes), slopes, 200),
-    "lime of noise": Case(partial(by_baseline, method=NOISE, f=cubes), slopes, 1000),
+    "pairs of noise": Case(
+        partial(by_smoothing, f=cubes, scale=SCALE), lambda: SLOPES, 200
+    ),
+    "smoothgrad": Case(
+        partial(by_baseline, method=SMOOTH, f=cubes), lambda: SLOPES, 200
+    ),
+    "lime of noise": Case(
+        partial(by_baseline, method=NOISE, f=cubes), lambda: SLOPES, 1000
+    ),
     "lime of a law": Case(partial(by_baseline, method=RUN, f=lost), limits, 1000),
     "surrogates": Case(by_surrogates, limits, 1000),
-    **{
-        f"surrogates, {name}": Case(
-            partial(by_surrogates, law=law), partial(limits, law), 1000
-        )
-        for name, law in OTHER_LAWS.items()
-    },
+    "glime": Case(partial(by_surrogates, law=GLIME), partial(limits, GLIME), 1000),
     "words": Case(by_words, words, 600),
     "orders": Case(by_orders, shapley, 20),
 }
@@ -183,9 +174,6 @@ def test_errors_are_those_of_the_estimate_and_fall_as_one_over_the_root(name):
     for ours, theirs in zip(one, again, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert (one[0] != other[0]).any()
-
-
-# ---- One sampler: what has grown is as good as its error says, and stops as it is told
 
 
 def grown_words(n, seed):
@@ -233,30 +221,29 @@ def size(errors, values):
 
 
 def test_limits_are_drawn_until_they_are_precise_or_a_budget_ends():
-    f, how = lost(), {"data": X, "n_samples": 200, "progress": False}
+    def drawn(f, **goal):
+        settings = {"data": X, "n_samples": 200, "progress": False, **goal}
+        return po.lime.limits(f, ROWS, LAW, **settings)
 
-    def drawn(**goal):
-        return po.lime.limits(f, ROWS, LAW, **how, **goal)
-
-    first = drawn()
+    f = lost()
+    first = drawn(f)
     reached = size(first.standard_errors, first.coefficients)
-    found = drawn(precision=reached / 4.0)
+    found = drawn(f, precision=reached / 4.0)
     assert size(found.standard_errors, found.coefficients) <= reached / 4.0
     count = int(found.source.split("(")[1].split(" ")[0].replace(",", ""))
     # errors fall as 1/√n: 3,200 draws, and 1.2 times and half more at most but for luck
     assert 1_600 <= count <= 12_800
-    again = drawn(precision=2 * reached)
+    again = drawn(f, precision=2 * reached)
     np.testing.assert_array_equal(again.coefficients, first.coefficients)
     with pytest.warns(ImpreciseWarning, match=r"of 0.0001 of the coef.*evalu"):
-        found = drawn(precision=1e-4, max_evaluations=1_500)
+        found = drawn(f, precision=1e-4, max_evaluations=1_500)
     assert found.source.startswith("estimate (500 samples")
-    few = drawn(max_evaluations=400)
-    assert few.source.startswith("estimate (120 samples")
+    assert drawn(f, max_evaluations=400).source.startswith("estimate (120 samples")
     with pytest.raises(InvalidInput, match=r"max_evaluations: 40 draws take 1"):
-        drawn(max_evaluations=100)
+        drawn(f, max_evaluations=100)
     # what is zero has no relative error and no draws without end
     flat = po.wrap(lambda rows: np.full(len(rows), 2.0))
-    found = po.lime.limits(flat, ROWS, LAW, data=X, precision=0.01, progress=False)
+    found = drawn(flat, precision=0.01, n_samples=5_000)
     assert found.source.startswith("estimate (5,000")
     assert np.abs(found.coefficients).max() < 1e-12
 
@@ -297,8 +284,6 @@ def test_texts_are_drawn_until_each_document_is_precise():
 def test_smoothed_gradients_are_drawn_until_they_are_precise():
     found = SMOOTH(precision=0.01).explain(po.functions.Power(3), ROWS)
     assert size(found.standard_errors, found.attributions) <= 0.01
-    z = (found.attributions - SLOPES) / found.standard_errors
-    assert np.abs(z).max() < 5.0  # nine normal numbers: beyond once in 2e5
     with pytest.warns(ImpreciseWarning, match="precision"):
         less = SMOOTH(precision=0.01 / 9.0, max_evaluations=900).explain(cubes(), ROWS)
     # 300 draws of three rows, of six differences each
@@ -360,21 +345,3 @@ def test_batches_are_pooled_by_their_draws():
     # fewer than 20 more are no batch
     assert drawn.until(1e-9, 5 + 7 * 319) is drawn
     assert drawn.until(1e-9, 5 + 7 * 320).n_draws == 320
-
-
-def test_later_batches_have_streams_of_their_own():
-    words = estimate_words(curve, SizePlan.of(N_WORDS, TextLaw(), 300), 0)
-    first, n = words.asked[0][0], len(words.asked[0][0])
-    (more, *_) = words.extended(2 * words.n_draws).asked[0]
-    assert (more[:n] == first).all()
-    assert (more[n:] != first).any()
-    seen = []
-
-    def kept(rows):
-        seen.append(np.asarray(rows)[0])
-        return MODEL.predict(np.asarray(rows))
-
-    goal = DrawPlan(400, 0, 1e-9, 800 * len(ROWS))
-    with pytest.warns(ImpreciseWarning):
-        estimate_limits(po.wrap(kept), LAW, ROWS, draws=goal, progress=False)
-    assert (seen[0] != seen[-1]).any()

@@ -54,30 +54,19 @@ def part(request):
 
 
 @pytest.mark.sampled(5)
-def test_no_bit_depends_on_who_else_is_asked(case):
+def test_rows_are_certified_and_no_bit_depends_on_who_else_is_asked(case):
     explainer, rows, joint = case.explainer, case.rows, case.found
     order = np.random.default_rng(2).permutation(len(rows))
     same(explainer.explain(taken(rows, order)), joint, order)
     for n in range(0, len(rows), 3):
         same(explainer.explain(taken(rows, [n])), joint, [n])
-    for size in (2, min(33, len(rows))):
-        same(explainer.explain(taken(rows, range(size))), joint, list(range(size)))
-
-
-@pytest.mark.sampled(5)
-def test_rows_are_certified_for_the_reference_as_it_is(case):
-    result = case.found
-    assert result.gap < 1e-12
-    assert result.objective == pytest.approx(result.certificate.value, rel=1e-12)
-    assert result.certificate.kind == "strong convexity"
-    assert set(result.losses) == set(result.weights)
-    first = EVERY[case.name]().fit().explain(taken(case.rows, [0, 1]))
-    same(first, result, [0, 1])  # of a second fit
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    return po.Explainer(black_box, data=X, robustness=0.2).fit()
+    again = EVERY[case.name]().fit()  # a second fit
+    for size, fitted in ((2, again), (min(33, len(rows)), explainer)):
+        same(fitted.explain(taken(rows, range(size))), joint, list(range(size)))
+    assert joint.gap < 1e-12
+    assert joint.objective == pytest.approx(joint.certificate.value, rel=1e-12)
+    assert joint.certificate.kind == "strong convexity"
+    assert set(joint.losses) == set(joint.weights)
 
 
 @pytest.fixture(scope="module")
@@ -128,52 +117,55 @@ def test_reference_rows_are_drawn_by_the_seed_or_given_to_fit():
     assert po.Explainer(black_box).fit(X).reference_.shape == (N, D)
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"n_neighbors": 0}, "n_neighbors"),
-        ({"n_reference": 0}, "n_reference"),
-        ({"n_reference": 1}, "at least two reference rows"),
-        ({"robustness": -1.0}, "robustness"),
-        ({"data": None}, "expected reference rows"),
-        ({"scale": [1.0]}, "scale"),
-        ({"metric": "effects"}, "it is of units='output'"),
-        ({"contributions": "slopes"}, "it is of units='output'"),
-        ({"units": "gradient"}, "units"),
-        ({**PARTS, "law": "data"}, "Shapley values take none"),
-        ({**PARTS, "contributions": np.zeros((N, D))}, "those of rows to come are not"),
-        ({**PARTS, "contributions": "lime"}, "contributions"),
-        ({**PARTS, "metric": "euclid"}, "metric"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(settings, sentence):
-    with pytest.raises(InvalidInput, match=sentence):
-        po.Explainer(black_box, **{"data": X, **settings}).fit()
+def of_one_row(**settings):
+    return lambda: po.explain(black_box, X_NEW.iloc[[3]], **settings)
 
 
-@pytest.mark.parametrize("units", ["scaled", "output"])
-def test_one_row_alone_is_refused_with_what_is_of_several(units):
-    row = X_NEW.iloc[[3]]
-    for data in (None, po.TableSchema.of(X)):
-        with pytest.raises(InvalidInput, match="or the table that it comes from as da"):
-            po.explain(black_box, row, data=data, units=units)
-    for name, value in (
-        ("same_pattern", True),
-        ("precision", 0.1),
-        ("max_evaluations", 9),
-    ):
-        with pytest.raises(InvalidInput, match="give two rows or more"):
-            po.explain(black_box, row, data=X, units=units, **{name: value})
+def fitting(**settings):
+    return lambda: po.Explainer(black_box, **{"data": X, **settings}).fit()
 
 
-def test_what_is_not_fitted_or_of_another_table_is_refused(fitted):
-    explainer = po.Explainer(black_box, data=X)
-    with pytest.raises(NotFittedError, match="call fit"):
-        explainer.explain(X_NEW)
-    with pytest.raises(NotFittedError):
-        _ = explainer.reference_
-    with pytest.raises(InvalidInput, match="columns"):
-        fitted.explain(X_NEW.rename(columns={"f0": "g0"}))
+def elsewhere(table):
+    """Of a row alone it differs."""
+    return np.zeros(len(table)) + (1e-3 if len(table) == 1 else 0.0)
+
+
+UNFITTED, ARRAY = po.Explainer(black_box, data=X), X.to_numpy()
+FLAT = {"data": ARRAY, "units": "output", "robustness": 0.1}
+ALONE, SEVERAL = "or the table that it comes from as da", "give two rows or more"
+REFUSED = [
+    (fitting(n_neighbors=0), "n_neighbors"),
+    (fitting(n_reference=0), "n_reference"),
+    (fitting(n_reference=1), "at least two reference rows"),
+    (fitting(robustness=-1.0), "robustness"),
+    (fitting(data=None), "expected reference rows"),
+    (fitting(scale=[1.0]), "scale"),
+    (fitting(metric="effects"), "it is of units='output'"),
+    (fitting(contributions="slopes"), "it is of units='output'"),
+    (fitting(units="gradient"), "units"),
+    (fitting(**PARTS, law="data"), "Shapley values take none"),
+    (fitting(**PARTS, contributions=np.zeros((N, D))), "those of rows to come are not"),
+    (fitting(**PARTS, contributions="lime"), "contributions"),
+    (fitting(**PARTS, metric="euclid"), "metric"),
+    (of_one_row(), ALONE),
+    (of_one_row(data=po.TableSchema.of(X), units="output"), ALONE),
+    (of_one_row(data=X, same_pattern=True), SEVERAL),
+    (of_one_row(data=X, precision=0.1, units="output"), SEVERAL),
+    (of_one_row(data=X, max_evaluations=9), SEVERAL),
+    (lambda: UNFITTED.explain(X_NEW), "call fit"),
+    (lambda: UNFITTED.reference_, "call fit"),
+    (lambda: fitting()().explain(X_NEW.rename(columns={"f0": "g0"})), "columns"),
+    (
+        lambda: po.Explainer(elsewhere, **FLAT).fit().explain(ARRAY[:1]),
+        "row 0: no feature contributes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), REFUSED)
+def test_what_cannot_be_is_refused(call, sentence):
+    with pytest.raises((InvalidInput, NotFittedError), match=sentence):
+        call()
 
 
 GAPS = X.mask(np.random.default_rng(5).random(X.shape) < 0.2)
@@ -195,29 +187,22 @@ def test_missing_numbers_count_in_distances_as_in_graphs():
         np.testing.assert_allclose(squares[near], np.sort(squares)[:8], rtol=1e-12)
 
 
-def test_rows_add_up_to_the_prediction_less_the_base(part):
-    result, explainer = part.found, part.explainer
+def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(part):
+    explainer, result, n = part.explainer, part.found, 4
     predicted = po.wrap(explainer.model, data=part.rows).value(part.rows)
     np.testing.assert_allclose(result.prediction, predicted, rtol=1e-12)
-    base = explainer.reference_.base_value[0]
-    assert (result.base_value == base).all()
-    np.testing.assert_allclose(
-        result.attributions.sum(axis=1), predicted - base, rtol=0, atol=1e-12
-    )
+    reference = explainer.reference_
+    assert (result.base_value == reference.base_value[0]).all()
+    assert np.abs(result.completeness_gap).max() <= 1e-12
     assert result.certificate.violation <= 1e-14
     assert result.units == "output"
-    assert list(result.to_frame().index) == list(part.rows.index)
-
-
-def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(part):
-    reference, result, n = part.explainer.reference_, part.found, 4
     phi = reference.contributions
     omega = np.ones(phi.shape[1])
-    if part.explainer.metric == "effects":
+    if explainer.metric == "effects":
         squares = (phi**2).mean(axis=0)
         omega = np.maximum(squares, 1e-6 * squares.max())
     near = result.details["reference_rows"][n]
-    own, b = result.contributions[n], part.explainer.robustness_
+    own, b = result.contributions[n], explainer.robustness_
     used = (phi != 0).any(axis=0) | (own != 0)
     total = result.prediction[n] - result.base_value[n]
     # h w/ω + y = (Φ + 2b Σ w_j)/ω where used, Σ w = t
@@ -232,35 +217,6 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
     assert (result.attributions[n][~used] == 0.0).all()
 
 
-def test_certain_signs_are_those_of_the_conditional_program(part):
-    if part.explainer.metric == "effects":
-        assert part.found.program is None
-        return
-    certain = part.found.certain()
-    assert certain.signs.shape == part.found.shape
-    h = 1 + 2 * part.explainer.robustness_ * part.found.details["similarity"]
-    used = part.found.attributions.any(axis=0)
-    budget = 0.1 * part.found.certificate.value / len(part.rows)
-    # the diagonal of (I − 11ᵀ/D)/h among used columns
-    widths = np.sqrt(budget * (1 - 1 / used.sum()) / h)
-    if part.found.target.n_blocks == 0:
-        np.testing.assert_allclose(
-            certain.half_widths[:, used],
-            np.tile(widths[:, None], used.sum()),
-            rtol=1e-6,
-        )
-
-
-@pytest.mark.parametrize("name", ["forest", "slopes"])
-def test_contributions_of_a_row_are_those_that_it_has_in_a_table(name):
-    explainer = IN_PARTS[name]().fit()
-    reference = explainer.reference_
-    rows = X.loc[list(reference.labels.points[:4])]
-    result = explainer.explain(rows).contributions
-    wanted = reference.contributions[:4]
-    np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-12)
-
-
 def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
     settings = {**PARTS, "n_reference": 12, "robustness": 0.05}
     explainer = po.Explainer(black_box, **settings).fit()
@@ -269,22 +225,21 @@ def test_sampled_contributions_scatter_about_exact_ones_as_they_say(tmp_path):
     with np.load(tmp_path / "it.npz", allow_pickle=False) as file:
         background = file["background"]
     exact = all_orders(po.wrap(black_box), X_NEW[:20].to_numpy(), background)
-    phi = result.contributions
-    h = 1 + 2 * 0.05 * result.details["similarity"]
+    error = result.contributions - exact
+    h = 1 + 2 * 0.05 * result.details["similarity"][:, None]
     # what W moves by, of errors of Φ that add up to nothing: a/h
-    scores = (phi - exact) / h[:, None] / result.standard_errors
+    scores = error / h / result.standard_errors
     # t of nine degrees: 100 scores beyond 12 once in 13,000 runs
     assert np.abs(scores).max() <= 12.0
     assert 0.7 <= np.sqrt((scores**2).mean()) <= 1.5
     # the excess is Σ ‖error of Φ‖²/h; one draw of it within a factor of four
-    excess = ((phi - exact) ** 2 / h[:, None]).sum()
-    assert 0.25 <= result.target.value / excess <= 4.0
+    assert 0.25 <= result.target.value / (error**2 / h).sum() <= 4.0
     assert "draws" in result.target.in_words()
     # rows of equal values have equal draws, and another seed has others
     twice = explainer.explain(X_NEW.iloc[[3, 3, 4]])
     assert (twice.attributions[0] == twice.attributions[1]).all()
-    other = po.Explainer(black_box, **settings, rng=4).fit()
-    assert (other.explain(X_NEW.iloc[[3]]).contributions[0] != phi[3]).all()
+    other = po.Explainer(black_box, **settings, rng=4).fit().explain(X_NEW.iloc[[3]])
+    assert (other.contributions[0] != result.contributions[3]).all()
 
 
 def switched(table):
@@ -321,21 +276,3 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     with pytest.raises(po.errors.Refused, match="features of their own"):
         result.certain()
     assert explainer.explain(rows[[1]]).certain().signs[0, 2] == 1
-
-
-def test_where_nothing_contributes_a_row_of_another_prediction_is_refused():
-    def flat(table):
-        return np.zeros(len(table))
-
-    explainer = po.Explainer(
-        flat, data=X.to_numpy(), units="output", robustness=0.1
-    ).fit()
-    result = explainer.explain(X_NEW.to_numpy()[:2])
-    assert (result.attributions == 0.0).all()
-
-    def elsewhere(table):
-        return np.zeros(len(table)) + (1e-3 if len(table) == 1 else 0.0)
-
-    odd = po.Explainer(elsewhere, data=X.to_numpy(), units="output", robustness=0.1)
-    with pytest.raises(InvalidInput, match=r"row 0: no feature contributes"):
-        odd.fit().explain(X.to_numpy()[:1])

@@ -94,7 +94,7 @@ COUNTED = {
 }
 
 
-def counted(call):
+def counted(call, *given, **settings):
     """How often each is called; tolerances are no weights."""
     counts = Counter()
 
@@ -106,7 +106,7 @@ def counted(call):
     before = sys.getprofile()
     sys.setprofile(heard)
     try:
-        call()
+        call(*given, **settings)
     finally:
         sys.setprofile(before)
     return tuple(counts[name] for name in dict.fromkeys(COUNTED.values()))
@@ -120,32 +120,25 @@ def data():
     return LogisticRegression().fit(table, y), boosted, table
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
+def test_explain_reads_its_table_once(data):
+    model, boosted, table = data
+    for settings in (
         {},
         {"robustness": 1.0},
         {"units": "output"},
         {"units": "output", "contributions": "slopes"},
         {"law": "none", "same_pattern": True},
-    ],
-    ids=["slopes", "a weight", "shapley", "steps", "no law"],
-)
-def test_explain_reads_its_table_once(data, settings):
-    model, boosted, table = data
-    assert counted(lambda: po.explain(model, table, **settings)) == ONCE
-    found = counted(lambda: po.explain(model, table[:30], data=table, **settings))
-    assert found == TWO_TABLES
-    if not settings:  # where a margin is tried too
-        assert counted(lambda: po.explain(boosted, table)) == ONCE
+    ):
+        assert counted(po.explain, model, table, **settings) == ONCE
+        found = counted(po.explain, model, table[:30], data=table, **settings)
+        assert found == TWO_TABLES
+    assert counted(po.explain, boosted, table) == ONCE  # a margin is tried too
 
 
-@pytest.mark.parametrize("units", ["scaled", "output"])
-def test_an_explainer_reads_its_table_once_and_new_rows_once(data, units):
+def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
     model, _, table = data
-    for n_reference in (50, 500):
+    for units, n_reference in (("scaled", 50), ("output", 500)):
         explainer = po.Explainer(model, table, units=units, n_reference=n_reference)
         assert counted(explainer.fit) == ONCE
-    assert counted(lambda: explainer.explain(table[:30])) == (1, len(COLUMNS), 0)
-    explainer = po.Explainer(model, table, units=units)
-    assert counted(lambda: explainer.fit(table[:30])) == TWO_TABLES
+        assert counted(explainer.explain, table[:30]) == (1, len(COLUMNS), 0)
+        assert counted(explainer.fit, table[:30]) == TWO_TABLES

@@ -84,34 +84,26 @@ def test_contributions_are_steps_from_the_base_to_the_prediction():
 
 
 @pytest.mark.parametrize("errors", [None, ERRORS])
-@pytest.mark.parametrize("row", [0, 1])
-def test_numbers_stand_beside_their_bars_and_inside_the_picture(row, errors):
-    axes = po.plots.plot_row(contributions(standard_errors=errors), row, ax=ax())
+def test_numbers_stand_beside_their_bars_and_inside_the_picture(errors):
+    axes = po.plots.plot_row(contributions(standard_errors=errors), 0, ax=ax())
     axes.figure.canvas.draw()
     frame = axes.get_window_extent()
     for bar, text in zip(axes.patches, axes.texts, strict=False):
         box, own = text.get_window_extent(), bar.get_window_extent()
         assert text.get_text() == f"{bar.get_width():+.2f}".replace("-", "−")
-        if bar.get_width() < 0:
-            assert box.x1 <= own.x0
-        else:
-            assert box.x0 >= own.x1
+        assert box.x1 <= own.x0 if bar.get_width() < 0 else box.x0 >= own.x1
         assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
         assert own.y0 <= (box.y0 + box.y1) / 2 <= own.y1
 
 
-@pytest.mark.parametrize(
-    ("w", "shown"),
-    [
+def test_numbers_have_the_digits_of_the_largest():
+    for w, shown in (
         ([12345.6, -0.4, 0.0], ["+12,346", "0", "0"]),
         ([0.01234, -0.004, 0.00003], ["+0.0123", "−0.0040", "0"]),
         ([1e-9, -5e-10, 0.0], ["+1.00e−09", "−5.00e−10", "0"]),
-    ],
-)
-def test_numbers_have_the_digits_of_the_largest(w, shown):
-    result = po.Explanation(attributions=np.array([w]), method="mine")
-    axes = po.plots.plot_row(result, ax=ax())
-    assert texts(axes.texts) == shown
+    ):
+        result = po.Explanation(attributions=np.array([w]), method="mine")
+        assert texts(po.plots.plot_row(result, ax=ax()).texts) == shown
 
 
 def test_what_is_not_certain_is_faded_or_hatched_and_said():
@@ -194,10 +186,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("draw", "message"), REFUSED)
-def test_what_cannot_be_drawn_is_refused(draw, message):
-    with pytest.raises(InvalidInput, match=message):
-        draw()
+def test_what_cannot_be_drawn_is_refused():
+    for draw, message in REFUSED:
+        with pytest.raises(InvalidInput, match=message):
+            draw()
 
 
 sizes = st.integers(1, 5)
@@ -220,28 +212,17 @@ def test_images_are_rows_and_pixels_are_joined_to_their_neighbours(shape, n_imag
         np.testing.assert_array_equal(similarities, one)
 
 
-def test_pixel_graph_of_a_photograph_is_small():
-    graph = po.ImageShape(channels=3, height=224, width=224).pixel_graph()
-    assert graph.n_nodes == 150_528
-    assert graph.n_edges == 3 * 2 * 224 * 223
-    assert graph.similarities.data.nbytes < 2**23
-
-
-@pytest.mark.parametrize("sizes", [(0, 4, 4), (1, -1, 4), (1, 4, 2.0), (True, 4, 4)])
-def test_sizes_are_whole_numbers_above_zero(sizes):
-    with pytest.raises(InvalidInput, match="expected an integer >= 1"):
-        po.ImageShape(*sizes)
-
-
-def test_arrays_of_another_shape_are_refused():
+def test_shapes_of_images_are_checked_and_graphs_of_photographs_small():
     for images in (np.zeros((5, 4, 5)), np.zeros((5, 1, 5, 4))):
         with pytest.raises(InvalidInput, match=r"expected shape \(N, 1, 4, 5\), got"):
             SHAPE.rows(images)
     with pytest.raises(InvalidInput, match=r"expected shape \(N, 20\), got \(5, 7\)"):
         SHAPE.images(np.zeros((5, 7)))
-
-
-COLOURED = po.ImageShape(channels=3, height=4, width=5)
+    for sizes in ((0, 4, 4), (1, -1, 4), (1, 4, 2.0), (True, 4, 4)):
+        with pytest.raises(InvalidInput, match="expected an integer >= 1"):
+            po.ImageShape(*sizes)
+    graph = po.ImageShape(channels=3, height=224, width=224).pixel_graph()
+    assert graph.similarities.data.nbytes < 2**23
 
 
 def drawn(axes):
@@ -267,24 +248,23 @@ def test_maps_stand_in_columns_and_images_in_rows_on_one_scale(rng):
     assert plt.get_fignums() == before
 
 
-@pytest.mark.parametrize(
-    ("size", "rest", "limit"), [(1e6, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)]
-)
-def test_one_outlier_does_not_drain_the_colours(size, rest, limit, rng):
-    W = rest * rng.uniform(-1, 1, size=(20, 20))
-    W[0, 0] = size
-    low, high = maps(W)()[0, 0].images[0].get_clim()
-    assert low == -high
-    assert 0.9 < high <= limit
+def test_one_outlier_does_not_drain_the_colours(rng):
+    for size, rest in ((1e6, 1.0), (1.0, 0.0), (0.0, 0.0)):
+        W = rest * rng.uniform(-1, 1, size=(20, 20))
+        W[0, 0] = size
+        low, high = maps(W)()[0, 0].images[0].get_clim()
+        assert low == -high
+        assert 0.9 < high <= 1.0
 
 
 def test_channels_are_summed_beside_the_images(rng):
     W, images = rng.normal(size=(2, 60)), rng.random((2, 60))
-    grid = po.plots.plot_image_maps([W], COLOURED, images=images)
+    coloured = po.ImageShape(channels=3, height=4, width=5)
+    grid = po.plots.plot_image_maps([W], coloured, images=images)
     assert grid.shape == (2, 2)
     expected = W.reshape(2, 3, 4, 5).sum(axis=1)
     np.testing.assert_allclose(drawn(grid[1, 1]), expected[1])
     shown = drawn(grid[0, 0])
-    np.testing.assert_allclose(shown, COLOURED.images(images)[0].transpose(1, 2, 0))
+    np.testing.assert_allclose(shown, coloured.images(images)[0].transpose(1, 2, 0))
     grey = maps(images[:, :20], images=16 * images[:, :20])()
     assert drawn(grey[0, 0]).max() == 1.0

@@ -68,7 +68,9 @@ def test_dots_are_coefficients_ticks_means_and_bands_two_deviations(lime, called
     assert len(po.plots.lime_coefficients(called).containers) > 1
 
 
-def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(named):
+def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(
+    named, tmp_path
+):
     axes = po.plots.lime_coefficients(named, "r1", n_features=5)
     first = np.abs(named.coefficients[1]).argmax()
     below = names_below(axes)
@@ -84,12 +86,13 @@ def test_the_largest_features_are_named_with_their_bins_and_none_overlaps(named)
     assert inside.x0 <= legend.x0
     assert legend.x1 <= inside.x1 + 1
     assert not legend.overlaps(axes.xaxis.label.get_window_extent())
-
-
-def test_long_names_keep_their_bins():
     name = shortened("a name of very many words that goes on and on > 0.25 and ≤ 1", 30)
     assert len(name) == 30
     assert name.endswith("> 0.25 and ≤ 1")
+    # a figure of several pictures has one legend
+    write_lime_figure(named, [0.5, 1.0, 2.0], "x", str(tmp_path / "x.svg"))
+    drawing = (tmp_path / "x.svg").read_text()
+    assert drawing.count("mean of runs") == drawing.count("exact limit") == 1
 
 
 def test_a_path_marks_where_the_sign_changes_and_names_its_lines(lime):
@@ -131,23 +134,14 @@ def test_titles_and_axes_say_what_is_explained():
     X = pd.DataFrame(grid(2), columns=["a", "b"])
     y = np.where(X["a"] > 0.5, "malignant", "benign")
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    f = po.wrap(tree, target="malignant", data=X)
+    f, words = po.wrap(tree, target="malignant", data=X), "probability of malignant"
     lime = po.lime.limits(f, X.iloc[[36]], data=X)
     for draw in (po.plots.lime_coefficients, po.plots.lime_path, po.plots.lime_profile):
         axes = draw(lime)
         title = axes.get_title() + axes.get_title(loc="right")
-        assert title.startswith("probability of malignant, row 36\n")
-        words = axes.get_xlabel() + axes.get_ylabel()
-        assert "probability of malignant" in words
-        assert "units of the output" not in words
-    assert po.plots.lime_map(lime, 0, 1).get_title().startswith("probability of mal")
-
-
-def test_a_figure_has_one_legend(named, tmp_path):
-    write_lime_figure(named, [0.5, 1.0, 2.0], "x", str(tmp_path / "x.svg"))
-    drawing = (tmp_path / "x.svg").read_text()
-    assert drawing.count("mean of runs") == 1
-    assert drawing.count("exact limit") == 1
+        assert title.startswith(f"{words}, row 36\n")
+        assert words in axes.get_xlabel() + axes.get_ylabel()
+    assert po.plots.lime_map(lime, 0, 1).get_title().startswith(words)
 
 
 def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
@@ -168,20 +162,19 @@ def test_profiles_and_maps_are_means_of_bins_and_coefficients_of_cells(lime):
 
 
 def test_what_cannot_be_drawn_is_refused_and_flat_functions_can(lime, called):
-    with pytest.raises(InvalidInput, match="no row 7"):
-        po.plots.lime_coefficients(lime, 7)
-    with pytest.raises(InvalidInput, match="no column 'x9'"):
-        po.plots.lime_profile(lime, "x9")
-    with pytest.raises(InvalidInput, match="two columns"):
-        po.plots.lime_map(lime, 1, "x1")
-    with pytest.raises(Refused, match="can only be called"):
-        po.plots.lime_path(called)
-    X = grid(2)
+    plots, X = po.plots, grid(2)
+    for draw, message in (
+        (lambda: plots.lime_coefficients(lime, 7), "no row 7"),
+        (lambda: plots.lime_profile(lime, "x9"), "no column 'x9'"),
+        (lambda: plots.lime_map(lime, 1, "x1"), "two columns"),
+        (lambda: plots.lime_path(called), "can only be called"),
+    ):
+        with pytest.raises((InvalidInput, Refused), match=message):
+            draw()
     flat = explained(linear([0.0, 0.0], X), [0.3, 0.3], X)
-    po.plots.lime_coefficients(flat)
-    po.plots.lime_profile(flat)
-    po.plots.lime_map(flat, 0, 1)
-    po.plots.lime_path(flat)
+    for draw in (plots.lime_coefficients, plots.lime_profile, plots.lime_path):
+        draw(flat)
+    plots.lime_map(flat, 0, 1)
 
 
 TEXTS = pd.Series(
@@ -271,15 +264,10 @@ def test_highlighted_are_the_rows_asked_for_on_their_own_scale(words):
     assert "document none" not in po.plots.highlight(words, max_rows=2).html
 
 
-def as_attributions(lime):
-    """Coefficients of two documents in a table of all words."""
-    frame = lime.of_rows(["first", "second"]).to_frame()
-    table = frame.pivot(index="document", columns="word", values="coefficient")
-    return table.fillna(0.0)
-
-
 def test_attributions_of_documents_are_highlighted_as_limits_are(words):
-    aligned = as_attributions(words)
+    frame = words.of_rows(["first", "second"]).to_frame()
+    aligned = frame.pivot(index="document", columns="word", values="coefficient")
+    aligned = aligned.fillna(0.0)
     ours = po.plots.highlight(aligned, TEXTS[:2])
     theirs = po.plots.highlight(words, rows=["first", "second"])
     assert shaded(ours.html)[-4:] == shaded(theirs.html)[-4:]
@@ -287,10 +275,6 @@ def test_attributions_of_documents_are_highlighted_as_limits_are(words):
     gradients = f.gradient(TEXTS[:2])
     result = po.plots.highlight(gradients, TEXTS[:2], words=f, rows="second")
     assert {"not", "good"} <= set(shaded(result.html))
-
-
-def test_words_and_documents_have_to_fit(words):
-    aligned = as_attributions(words)
     for arguments, settings, message in (
         ((aligned,), {}, "attributions do not know the texts"),
         ((aligned, TEXTS), {}, "documents: expected 2, as many as rows"),
@@ -299,21 +283,15 @@ def test_words_and_documents_have_to_fit(words):
     ):
         with pytest.raises(InvalidInput, match=message):
             po.plots.highlight(*arguments, **settings)
-    table = pd.DataFrame([[1.0]], columns=["good"])
-    html = po.plots.highlight(table, ["good food"]).html
-    assert "1 word without an attribution" in html
-    assert shaded(html)[-1] == "good"
 
 
-@pytest.mark.parametrize("first", ["good", "Good"])
-def test_words_in_lower_case_are_found_and_others_told_of(first):
-    W = np.array([[1.0, 0.5, 0.125], [0.0, -0.25, -1.0]])
-    if first == "good":
-        W[0, 2] = 0.0
-    labels = Labels(features=(first, "food", "no"))
-    best = po.Explanation(attributions=W, method="mine", labels=labels)
-    html = po.plots.highlight(best, ["Good food", "no Food"]).html
-    lost = "1 attribution of words that are not in the text, up to 0.125" in html
-    assert lost == ("1 word without an attribution" in html) == (first == "Good")
-    assert ("not in the text" in html) == lost
-    assert html.count("<span style=") > 4 or lost
+def test_words_in_lower_case_are_found_and_others_told_of():
+    for first in ("good", "Good"):
+        W = np.array([[1.0, 0.5, 0.125 * (first == "Good")], [0.0, -0.25, -1.0]])
+        labels = Labels(features=(first, "food", "no"))
+        best = po.Explanation(attributions=W, method="mine", labels=labels)
+        html = po.plots.highlight(best, ["Good food", "no Food"]).html
+        lost = "1 attribution of words that are not in the text, up to 0.125" in html
+        assert lost == ("1 word without an attribution" in html) == (first == "Good")
+        assert ("not in the text" in html) == lost
+        assert html.count("<span style=") > 4 or lost

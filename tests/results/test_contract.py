@@ -15,6 +15,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,12 +46,15 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores, PairScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
-from propopt.results.explanation_card import certain_share
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
 # ---- the catalogue
+
+
+def said(text: str) -> Quantity:
+    return Quantity(model=text, kind="log_odds", label=text, outcome=text)
 
 
 @cache
@@ -63,22 +67,17 @@ def explained(text: str) -> po.Explanation:
     )
     robust = po.PairwiseRobustness(po.chain_graph(3), name=text)
     best = po.solve(po.GradientMatching(table) + 0.25 * robust)
-    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
-    return dataclasses.replace(best, quantity=quantity)
+    return dataclasses.replace(best, quantity=said(text))
 
 
-def told_by(text: str) -> po.Explanation:
-    """As files and pickles have it: what takes the program to know is told."""
-    best = explained(text)
-    shares, share = best.loss_shares, certain_share(best)
-    return dataclasses.replace(
-        best, program=None, known_shares=shares, certain_share=share
-    )
+def filed(result: Any) -> Any:
+    """As files and pickles have it: what takes program or model to know is told."""
+    return pickle.loads(pickle.dumps(result))
 
 
 def swept(text: str) -> po.TradeOffs:
     """An optimum, and another explanation that is measured on the same losses."""
-    best = told_by(text)
+    best = filed(explained(text))
     other = po.Explanation(
         attributions=0.5 * best.attributions,
         method=text,
@@ -114,7 +113,7 @@ def paired(text: str) -> PairScores:
         method="H",
         units="share",
         n_rows=10,
-        quantity=Quantity(model=text, kind="log_odds", label=text, outcome=text),
+        quantity=said(text),
     )
 
 
@@ -128,8 +127,7 @@ def limits(text: str) -> LimeExplanation:
     rows = X.iloc[:2].set_axis([text, "r"], axis=0)
     found = po.lime.limits(function, rows.to_numpy(), data=X.to_numpy())
     labels = Labels(points=(text, "r"), features=(text, "b"))
-    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
-    return dataclasses.replace(found, labels=labels, quantity=quantity)
+    return dataclasses.replace(found, labels=labels, quantity=said(text))
 
 
 def text_limits(text: str) -> TextLimeExplanation:
@@ -138,17 +136,11 @@ def text_limits(text: str) -> TextLimeExplanation:
     model = make_pipeline(TfidfVectorizer(), LogisticRegression())
     model.fit(texts, [1, 0, 1, 0])
     found = po.lime.text_limits(model, [f"good {text}", "bad food"])
-    quantity = Quantity(model=text, kind="log_odds", label=text, outcome=text)
-    return dataclasses.replace(found, quantity=quantity)
-
-
-def filed(result: Result) -> Any:
-    """As files and pickles have it: what takes the model to know is told."""
-    return pickle.loads(pickle.dumps(result))
+    return dataclasses.replace(found, quantity=said(text))
 
 
 CATALOGUE: dict[str, Callable[[str], Result]] = {
-    "explanation": told_by,
+    "explanation": lambda text: filed(explained(text)),
     "trade_offs": swept,
     "certain": lambda text: explained(text).certain(),
     "shares": lambda text: explained(text).shares(),
@@ -176,7 +168,7 @@ def test_every_class_of_results_is_here():
         todo += (kind := todo.pop()).__subclasses__()
         if hasattr(kind, "form") and kind.__module__.startswith("propopt."):
             kinds.add(kind)
-    assert kinds <= {type(made(name)) for name in CATALOGUE}
+    assert kinds <= set(map(type, map(made, CATALOGUE)))
 
 
 # ---- files, tables, copies
@@ -244,23 +236,36 @@ def test_other_kinds_and_folders_that_are_not_there_are_refused(name, saved, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-WAYS: dict[str, Callable[[Result], Result]] = {
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-    "pickle": filed,
-    "replace": dataclasses.replace,
-}
-
-
 @each_result
 def test_copies_have_the_fields_and_nobody_writes_to_them(name):
     result = made(name)
-    for way in WAYS.values():
+    for way in (copy.copy, copy.deepcopy, filed, dataclasses.replace):
         again = way(result)
         assert same(again, result)
         assert again._repr_html_() == result._repr_html_()
         for value in vars(again).values():
             assert not isinstance(value, np.ndarray) or not value.flags.writeable
+
+
+FOLDER = Path(__file__).parent / "before"  # made once, by version 0.1
+
+
+@pytest.mark.parametrize(
+    "path", sorted(FOLDER.glob("*.csv")), ids=lambda path: path.stem
+)
+def test_a_file_of_before_gives_the_table_of_before(path, tmp_path):
+    name, now = path.stem, tmp_path / "now.csv"
+    kind = type(made("explanation" if name == "contributions" else name))
+    result = kind.load(path.with_suffix(".npz"))
+    result.to_csv(now)
+    if name == "interactions":  # p-values, whose last digits are SciPy's of the day
+        one, other = read_csv(now), read_csv(path)
+        pd.testing.assert_frame_equal(one, other, rtol=1e-12, atol=1e-12)
+    else:
+        assert now.read_bytes() == path.read_bytes()
+    result.save(tmp_path / "now.npz")  # sound: it is what this version saves
+    kind.load(tmp_path / "now.npz").to_csv(tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == now.read_bytes()
 
 
 # ---- forgeries
@@ -399,7 +404,7 @@ def test_what_is_gone_added_or_packed_is_refused(name, saved, tmp_path):
 
 
 ENDS, PLACES = "rows.document.ends", "rows.document.places"
-FIRST, SEVENTH = "optimized.0.attributions", "optimized.7.attributions"
+SEVENTH = "optimized.7.attributions"
 ERRORS, G = "baselines.0.standard_errors", np.ones((3, 2))
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], object]
 
@@ -479,7 +484,6 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("explanation", "its header has no losses", lambda h, _: h.pop("losses")),
     ("explanation", "its header has also more", lambda h, _: h.update(more=1)),
     ("explanation", "the array 'more'", lambda _, a: a.update(more=np.ones(2))),
-    ("explanation", "it has no attributions", lambda _, a: a.pop("attributions")),
     ("trade_offs", "losses: expected each", lambda h, _: h.update(losses=["a", "a"])),
     ("trade_offs", "losses: .* list, each text", lambda h, _: h.update(losses=[])),
     ("trade_offs", "failures.0: expected text", lambda h, _: h.update(failures=[1])),
@@ -488,23 +492,18 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("trade_offs", "baselines.0: .* fields", lambda h, _: h.update(baselines=[1])),
     ("trade_offs", "no optimized.0.labels.f", lambda h, _: h["shared"][0].popitem()),
     ("trade_offs", "shared: expected a place", lambda h, _: first(h).update(labels=1)),
-    ("trade_offs", "shared: exp", lambda h, _: first(h).update(labels=False)),
     ("trade_offs", "optimized.0.units: exp", lambda h, _: first(h).update(units="m")),
     ("trade_offs", "optimized.0: cert.*: it is", lambda h, a: heavier(first(h), a)),
     ("trade_offs", "d.0: losses: there is no", lambda h, _: h["losses"].append("a")),
-    ("trade_offs", "it has no optimized.0.attr", lambda _, a: a.pop(FIRST)),
     ("trade_offs", "the array 'optimized.7.att", lambda _, a: a.update({SEVENTH: G})),
     ("trade_offs", "baselines.0.standard_errors: .* >= 0", filled(ERRORS, -1.0)),
-    ("trade_offs", "standard_errors: .* shape", lambda _, a: a.update({ERRORS: G.T})),
     ("trade_offs", "errors: expected numbers of shape", filled(ERRORS, "a")),
-    ("trade_offs", "its header has also more", lambda h, _: h.update(more=1)),
     ("certain", "signs: not those of", lambda _, a: a.update(signs=-a["signs"])),
     ("certain", "signs: not those of", lambda _, a: a.update(signs=0 * a["signs"])),
     ("certain", "best_ranks: expected", lambda _, a: a["best_ranks"].fill(0)),
     ("certain", "best_ranks: some are", lambda _, a: a["best_ranks"].fill(3)),
     ("certain", "worst_ranks: some are", lambda _, a: a["worst_ranks"].fill(3)),
     ("certain", "attributions: of a feature that is not", is_absent),
-    ("certain", "labels: expected 2 names", less("features")),
     ("certain", "labels: expected 3 names", less("points")),
     ("shares", "n_zero: more than", lambda h, _: h.update(n_zero=7)),
     ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
@@ -540,7 +539,6 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("text_lime", "document 0: places: ", lambda _, a: a[PLACES].fill(0)),
     ("text_lime", "document 0: coefficients: ", words_moved),
     ("text_lime", "names: expected one for", lambda h, _: h.update(names=["a"])),
-    ("text_lime", "scatter: it is that", lambda h, _: h["scatter"].update(n_samples=4)),
     ("diagnosis", "findings: notes are", lambda h, _: worst(h).update(severity=0.2)),
     ("diagnosis", "findings: .*largest", lambda h, _: worst(h).update(severity=0.3)),
     ("diagnosis", "notes: notes are", lambda h, _: h.update(notes=h["findings"])),
@@ -582,18 +580,6 @@ def test_a_mutated_archive_is_refused_in_one_sentence_or_sound(name, saved, tmp_
             assert result._repr_html_().encode()
             loads += 1
     assert 0 < loads < 150  # both kinds come up
-
-
-@each_result
-def test_flipped_bits_never_load_as_something_else(name, saved, tmp_path):
-    data, rng = saved(name).read_bytes(), np.random.default_rng(0)
-    crafted, original = tmp_path / "flipped.npz", made(name)
-    for place in rng.integers(len(data), size=300):
-        flipped = bytearray(data)
-        flipped[place] ^= 1 << int(rng.integers(8))
-        crafted.write_bytes(bytes(flipped))
-        result = outcome(name, crafted)
-        assert result is None or same(result, original)
 
 
 # ---- cards

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +14,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require
 from propopt.explaining.explainers import Shap
 from propopt.functions import Power
+from propopt.tables.frames import Labels
 
 
 N = 30
@@ -34,22 +38,18 @@ def X(rng):
 @pytest.fixture
 def contributions(X, rng):
     """Parts of an output of 0.4 on average, with the names of X."""
-    W = po.GradientMatching(pd.DataFrame(rng.normal(size=X.shape), X.index, X.columns))
-    base = {"base_value": np.full(N, 0.4)}
+    labels = Labels(tuple(X.index), tuple(X.columns))
+    fields = {"labels": labels, "units": "output", "base_value": np.full(N, 0.4)}
     return po.Explanation(
-        attributions=W.G, method="mine", labels=W.labels, units="output", **base
+        attributions=rng.normal(size=X.shape), method="mine", **fields
     )
 
 
-PLOTS = {
-    "bar": lambda e: shap.plots.bar(e, show=False),
-    "beeswarm": lambda e: shap.plots.beeswarm(e, show=False),
-    "violin": lambda e: shap.plots.violin(e, show=False),
-    "heatmap": lambda e: shap.plots.heatmap(e, show=False),
-    "scatter": lambda e: shap.plots.scatter(
-        e[:, "age"], color=e[:, "colour"], show=False
-    ),
-}
+SAME = ("bar", "beeswarm", "violin", "heatmap")
+PLOTS = {name: partial(getattr(shap.plots, name), show=False) for name in SAME}
+PLOTS["scatter"] = lambda e: shap.plots.scatter(
+    e[:, "age"], color=e[:, "colour"], show=False
+)
 SUMS = {
     "waterfall": lambda e: shap.plots.waterfall(e[3], show=False),
     "decision": lambda e: shap.plots.decision(
@@ -60,13 +60,8 @@ SUMS = {
 
 
 @pytest.fixture
-def slopes(contributions):
-    return po.Explanation(
-        attributions=contributions.attributions,
-        method="optimized",
-        labels=contributions.labels,
-        base_value=contributions.base_value,  # theirs would be no base of slopes
-    )
+def slopes(contributions):  # whose base would be none of slopes
+    return dataclasses.replace(contributions, method="optimized", units="gradient")
 
 
 @pytest.mark.parametrize("name", [*PLOTS, *SUMS])
@@ -74,17 +69,15 @@ def test_plots_of_the_package_draw_slopes_and_contributions(
     name, slopes, contributions, X
 ):
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    plot = (PLOTS | SUMS)[name]
-    plot(contributions.to_shap(X))
-    assert pyplot.gcf().axes
-    pyplot.close("all")
-    if name in PLOTS:
-        plot(slopes.to_shap(X))
-        assert pyplot.gcf().axes
-        return
-    assert repr(slopes.to_shap(X).base_values).startswith("None")
-    with pytest.raises(InvalidInput, match=r"these are slopes.*units='output'"):
-        plot(slopes.to_shap(X))
+    for given in (contributions, slopes):
+        if given is slopes and name in SUMS:
+            assert repr(slopes.to_shap(X).base_values).startswith("None")
+            with pytest.raises(InvalidInput, match=r"these are slopes.*units='output'"):
+                SUMS[name](slopes.to_shap(X))
+        else:
+            (PLOTS | SUMS)[name](given.to_shap(X))
+            assert pyplot.gcf().axes
+            pyplot.close("all")
 
 
 def test_there_and_back_again(contributions, slopes, X):

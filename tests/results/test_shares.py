@@ -65,12 +65,12 @@ def test_shares_and_differences_are_the_golden_ones():
 
 
 @pytest.mark.parametrize("sums", [[], SUMS], ids=["free", "complete"])
-@pytest.mark.parametrize("factor", [1e-9, 1e9])
-def test_the_ends_of_the_curve_keep_all_and_nothing(factor, sums):
-    best = po.solve(objective(0.5 * factor, 0.25 * factor), subject_to=sums)
-    shares, least = best.shares(), float(factor > 1.0)
-    assert shares.kept == pytest.approx({MATCHING: 1.0 - least}, abs=1e-6)
-    assert shares.removed == pytest.approx({ROBUST: least, SMOOTH: least}, abs=1e-6)
+def test_the_ends_of_the_curve_keep_all_and_nothing(sums):
+    for factor, least in ((1e-9, 0.0), (1e9, 1.0)):
+        best = po.solve(objective(0.5 * factor, 0.25 * factor), subject_to=sums)
+        kept, removed = best.shares().kept, best.shares().removed
+        assert kept == pytest.approx({MATCHING: 1.0 - least}, abs=1e-6)
+        assert removed == pytest.approx({ROBUST: least, SMOOTH: least}, abs=1e-6)
 
 
 def farthest(faithful, others):
@@ -93,24 +93,20 @@ FAITHFUL = {
 }
 KERNEL = np.exp(-0.5 * (X[:, None] - X[None]).__pow__(2).sum(axis=2))
 PRESENT = np.array([[1, 1, 1], [1, 0, 1], [0, 1, 1], [1, 1, 0]])
+FLAT, SMOOTHING = po.PairwiseRobustness(TWO_PARTS), po.Smoothness(FEATURES)
+SHARED = po.SharedRobustness(POINTS, PRESENT)
 OTHERS = {
     "robustness": [po.PairwiseRobustness(POINTS)],
-    "two components": [po.PairwiseRobustness(TWO_PARTS)],
-    "both": [po.PairwiseRobustness(TWO_PARTS), po.Smoothness(FEATURES)],
+    "two components": [FLAT],
+    "both": [FLAT, SMOOTHING],
     "sparsity": [po.Sparsity()],
     "kernel": [po.KernelRobustness(KERNEL)],
     "kernel, no mean": [po.KernelRobustness(KERNEL, mean="none")],
     "max": [po.MaxDifferenceRobustness(TWO_PARTS)],
-    "shared": [po.SharedRobustness(POINTS, PRESENT)],
-    "shared, and smooth": [
-        po.SharedRobustness(POINTS, PRESENT),
-        po.Smoothness(po.group_graph([0, 0, 1])),
-    ],
-    "shared, and robust": [
-        po.SharedRobustness(POINTS, PRESENT),
-        po.PairwiseRobustness(TWO_PARTS),
-    ],
-    "shared, and sparse": [po.SharedRobustness(POINTS, PRESENT), po.Sparsity()],
+    "shared": [SHARED],
+    "shared, and smooth": [SHARED, po.Smoothness(po.group_graph([0, 0, 1]))],
+    "shared, and robust": [SHARED, FLAT],
+    "shared, and sparse": [SHARED, po.Sparsity()],
 }
 
 
@@ -118,15 +114,15 @@ OTHERS = {
 @pytest.mark.parametrize("others", OTHERS)
 @pytest.mark.parametrize("faithful", FAITHFUL)
 def test_nothing_is_kept_where_the_others_are_zero(faithful, others):
-    terms = [FAITHFUL[faithful], *OTHERS[others]]
-    whole = po.Objective(tuple((1.0, loss) for loss in terms))
-    kept = mine(0.3 * G).shares(whole).kept[terms[0].name]
-    least = farthest(terms[0], terms[1:])
+    loss = FAITHFUL[faithful]
+    whole = sum(OTHERS[others], start=1.0 * loss)
+    kept = mine(0.3 * G).shares(whole).kept[loss.name]
+    least = farthest(loss, OTHERS[others])
     if least < 1e-9:  # two points per part, and three features: nothing is lost
         assert kept == -math.inf
-        return
-    expected = 1.0 - terms[0].value(0.3 * G) / least
-    assert kept == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    else:
+        expected = 1.0 - loss.value(0.3 * G) / least
+        assert kept == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 def test_largest_differences_are_shared_as_differences():

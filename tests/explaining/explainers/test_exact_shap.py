@@ -56,11 +56,9 @@ def onehot(last):
     return make_pipeline(columns, last)
 
 
+BOOSTING = GradientBoostingRegressor(n_estimators=8, random_state=0)
 VOTE = VotingRegressor(
-    [
-        ("tree", DecisionTreeRegressor(max_depth=4)),
-        ("boosting", GradientBoostingRegressor(n_estimators=5)),
-    ]
+    [("tree", DecisionTreeRegressor(max_depth=4)), ("boosting", BOOSTING)]
 )
 HOLED_TREES = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5)
 CASES = {
@@ -71,7 +69,7 @@ CASES = {
     "splines": (make_pipeline(SplineTransformer(), LinearRegression()), X),
     "categories": (onehot(SVR(C=10.0)), COLOURED),
     "tree": (TREE, X),
-    "boosting": (GradientBoostingRegressor(n_estimators=8, random_state=0), X),
+    "boosting": (BOOSTING, X),
     "missing": (HOLED_TREES, HOLED),
     "categories, tree": (onehot(DecisionTreeRegressor(max_depth=6)), COLOURED),
     "vote": (VOTE, X),
@@ -146,47 +144,33 @@ def test_background_rows_are_drawn_by_the_seed_or_all_or_their_mean():
     np.testing.assert_allclose(explained(10_000), explained(X), atol=1e-14)
     mean = explained(X.mean().to_frame().T)
     np.testing.assert_array_equal(explained("mean"), mean)
+    for background in (0, -1, 1.5, "median", [[np.inf] * 4]):
+        with pytest.raises(InvalidInput, match="background"):
+            TreeShap(background=background)
 
 
-LINE, CLASSES = LinearRegression(), LogisticRegression()
-RELU = MLPRegressor(hidden_layer_sizes=(3,), max_iter=20)
-
-
-@pytest.mark.parametrize(
-    ("kind", "model", "reason"),
-    [
-        (TreeShap, LINE, "not read as a sum of trees"),
-        (ExactShap, RELU, "exact_shap: .*relu.*permutation"),
-        (ExactShap, CLASSES, "exact_shap: .*log_odds.*permutation"),
-    ],
-)
 @pytest.mark.filterwarnings("ignore")
-def test_what_is_no_sum_of_trees_or_products_is_refused(kind, model, reason):
-    output, y = ("probability", Y > 0) if model is CLASSES else ("auto", Y)
-    function = po.wrap(model.fit(X, y), data=X, output=output)
-    with pytest.raises(InvalidInput, match=reason):
-        kind().explain(function, X)
-
-
-@pytest.mark.parametrize("background", [0, -1, 1.5, "median", [[np.inf] * 4]])
-def test_a_background_that_is_none_is_refused(background):
-    with pytest.raises(InvalidInput, match="background"):
-        TreeShap(background=background)
+def test_what_is_no_sum_of_trees_or_products_is_refused():
+    relu = MLPRegressor(hidden_layer_sizes=(3,), max_iter=20).fit(X, Y)
+    classes = LogisticRegression().fit(X, Y > 0)
+    line = po.wrap(LinearRegression().fit(X, Y), data=X)
+    probability = po.wrap(classes, data=X, output="probability")
+    for kind, function, reason in (
+        (TreeShap, line, "not read as a sum of trees"),
+        (ExactShap, po.wrap(relu, data=X), "exact_shap: .*relu.*permutation"),
+        (ExactShap, probability, "exact_shap: .*log_odds.*permutation"),
+    ):
+        with pytest.raises(InvalidInput, match=reason):
+            kind().explain(function, X)
 
 
 def test_paths_of_more_columns_than_bits_are_refused():
     depth = 70  # a chain of splits, each on a column of its own
-    feature = [0] * (2 * depth + 1)
-    left, right = [-1] * len(feature), [-1] * len(feature)
-    for level in range(depth):
-        feature[2 * level] = level
-        left[2 * level], right[2 * level] = 2 * level + 1, 2 * level + 2
-    for node in range(len(feature)):
-        if left[node] < 0:
-            feature[node] = -1
-    tree = Tree.of(
-        feature, [0.0] * len(feature), left, right, np.arange(len(feature), dtype=float)
-    )
+    nodes, leaf = np.arange(2 * depth + 1), -np.ones(2 * depth + 1, int)
+    feature, left, right = leaf.copy(), leaf.copy(), leaf.copy()
+    splits = nodes[: 2 * depth : 2]
+    feature[splits], left[splits], right[splits] = splits // 2, splits + 1, splits + 2
+    tree = Tree.of(feature, 0.0 * nodes, left, right, 1.0 * nodes)
     with pytest.raises(Refused, match="at most 62"):
         BoxShapley.of(boxes_of_trees([tree], n_columns=depth), np.zeros((2, depth)))
 
@@ -198,28 +182,26 @@ def deep():
     return po.wrap(model, data=X)
 
 
-@pytest.mark.parametrize("kept", [0, 20_000, 2**28])
-def test_blocks_of_leaves_give_what_all_leaves_do(kept, deep, monkeypatch):
-    whole = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy()).values(X[:6].to_numpy())
+def test_blocks_of_leaves_give_what_all_leaves_do(deep, monkeypatch):
+    background, rows = BACKGROUND.to_numpy(), X[:6].to_numpy()
+    whole = BoxShapley.of(deep.boxes, background).values(rows)
     monkeypatch.setattr(boxes, "AT_ONCE", Budget(20_000))
-    monkeypatch.setattr(boxes, "_KEPT", kept)
-    parts = BoxShapley.of(deep.boxes, BACKGROUND.to_numpy())
-    result = parts.values(X[:6].to_numpy())
-    np.testing.assert_allclose(result, whole, rtol=0, atol=1e-13)
-    np.testing.assert_array_equal(parts.values(X[:6].to_numpy()), result)
-    # and no bit of a row depends on the rows beside it
-    for n in range(6):
-        one = parts.values(X[n : n + 1].to_numpy())
-        np.testing.assert_array_equal(one[0], result[n])
-
-
-def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
+    for kept in (0, 20_000, 2**28):
+        monkeypatch.setattr(boxes, "_KEPT", kept)
+        parts = BoxShapley.of(deep.boxes, background)
+        result = parts.values(rows)
+        np.testing.assert_allclose(result, whole, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(parts.values(rows), result)
+        # and no bit of a row depends on the rows beside it
+        alone = [parts.values(rows[n : n + 1])[0] for n in range(6)]
+        np.testing.assert_array_equal(alone, result)
+    # what is counted takes a bounded share of memory
     monkeypatch.setattr(boxes, "AT_ONCE", Budget(2**18))
     monkeypatch.setattr(boxes, "_KEPT", 2**16)
     exact = BoxShapley.of(deep.boxes, X.to_numpy())
-    exact.values(X[:1].to_numpy())
+    exact.values(rows[:1])
     tracemalloc.start()
-    exact.values(X[:1].to_numpy())
+    exact.values(rows[:1])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     pairs = len(deep.boxes.values) * len(X)
@@ -228,33 +210,31 @@ def test_what_is_counted_takes_a_bounded_share_of_memory(deep, monkeypatch):
 
 @pytest.mark.parametrize("kind", [TreeShap, ExactShap])
 def test_a_second_call_counts_nothing_and_pickles_keep_nothing(kind, deep, monkeypatch):
-    function = deep if kind is TreeShap else made("kernels")[0]
+    trees, counted = kind is TreeShap, []
+    function = deep if trees else made("kernels")[0]
     leaves = vars(boxes)["_Leaves"]
-    home, name = (leaves, "of") if kind is TreeShap else (ProductShapley, "__init__")
-    explainer = kind(background=BACKGROUND)
-    first = explainer.explain(function, X[:3])
-    fresh = kind(background=BACKGROUND).explain(function, X[3:5])
-    counted, own = [], getattr(home, name)
+    home, name = (leaves, "of") if trees else (ProductShapley, "__init__")
+    own = getattr(home, name)
+    explainer, fresh = (kind(background=BACKGROUND) for _ in range(2))
+
+    def explained(by, rows):
+        return by.explain(function, rows).attributions
+
+    first, fresh = explained(explainer, X[:3]), explained(fresh, X[3:5])
     monkeypatch.setattr(home, name, lambda *a: counted.append(a) or own(*a))
-    again = explainer.explain(function, X[:3])
-    np.testing.assert_array_equal(again.attributions, first.attributions)
-    others = explainer.explain(function, X[3:5])
-    np.testing.assert_array_equal(others.attributions, fresh.attributions)
+    np.testing.assert_array_equal(explained(explainer, X[:3]), first)
+    np.testing.assert_array_equal(explained(explainer, X[3:5]), fresh)
     assert counted == []
     data = pickle.dumps(explainer)
     assert len(data) < 10_000
     copy = pickle.loads(data)
     assert copy.parameters == explainer.parameters
-    again = copy.explain(function, X[:3])
-    np.testing.assert_array_equal(again.attributions, first.attributions)
+    np.testing.assert_array_equal(explained(copy, X[:3]), first)
     assert counted != []
-
-
-def test_other_functions_and_backgrounds_are_counted_anew(deep):
-    explainer = TreeShap(background=10)
-    small = po.wrap(DecisionTreeRegressor(max_depth=3).fit(X, Y), data=X)
-    for function in (deep, small, deep):
+    # other functions and backgrounds are counted anew
+    few, small = kind(background=10), made("tree" if trees else "splines")[0]
+    for other in (function, small, function):
         for rows in (X[:20], X[20:40]):  # whose background rows are others
-            result = explainer.explain(function, rows, rng=3).attributions
-            fresh = TreeShap(background=10).explain(function, rows, rng=3).attributions
+            result = few.explain(other, rows, rng=3).attributions
+            fresh = kind(background=10).explain(other, rows, rng=3).attributions
             np.testing.assert_array_equal(result, fresh)

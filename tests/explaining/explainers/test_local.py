@@ -1,5 +1,7 @@
 """SmoothGrad and LIME by noise: loops, limits, errors, blocks and refusals."""
 
+import itertools
+
 import numpy as np
 import pytest
 from baseline_checks import DISTRIBUTIONS, Recorded, Z, worst_z
@@ -34,111 +36,77 @@ def test_lime_equals_scikit_learn_at_every_point(fit_intercept, kernel_width, ri
     lime = Lime(scale=0.5, n_samples=60, fit_intercept=fit_intercept, **settings)
     result = lime.explain(CURVED, X)
     draws = np.random.default_rng(0).standard_normal((len(X), 60, X.shape[1]))
+    model = Ridge(ridge, fit_intercept=fit_intercept)
+    model = model if ridge else LinearRegression(fit_intercept=fit_intercept)
     for n, copies in enumerate(X[:, None] + 0.5 * draws):
         squares = ((copies - X[n]) ** 2).sum(axis=1)
         weights = np.exp(-squares / (2 * (kernel_width or np.inf) ** 2))
         values = CURVED.value(copies)
-        model = (
-            Ridge(alpha=ridge, fit_intercept=fit_intercept)
-            if ridge
-            else LinearRegression(fit_intercept=fit_intercept)
-        ).fit(copies, values, sample_weight=weights)
+        model.fit(copies, values, sample_weight=weights)
         np.testing.assert_allclose(result.attributions[n], model.coef_, rtol=1e-8)
-        assert {name: array[n] for name, array in result.details.items()} == {
-            "intercept": pytest.approx(model.intercept_, rel=1e-8),
-            "r2": pytest.approx(model.score(copies, values, weights), rel=1e-8),
-            "effective_samples": pytest.approx(
-                weights.sum() ** 2 / (weights @ weights)
-            ),
+        expected = {
+            "intercept": model.intercept_,
+            "r2": model.score(copies, values, weights),
+            "effective_samples": weights.sum() ** 2 / (weights @ weights),
         }
+        found = {name: array[n] for name, array in result.details.items()}
+        assert found == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("explainer", "variance"),
-    [
-        (SmoothGrad(scale=0.5, n_samples=4000, distribution="uniform"), 0.25 / 3),
-        (SmoothGrad(scale=0.5, n_samples=4000, distribution="ball"), 0.25 / 5),
-        # N(0, δ²) tilted by exp(−ε²/2κ²) is N(0, δ²κ²/(δ² + κ²))
-        (Lime(scale=0.8, n_samples=10_000, kernel_width=0.6), 0.48**2),
-    ],
-    ids=["uniform", "ball", "kernel"],
-)
-def test_slopes_of_a_cube_have_the_variance_of_the_law(explainer, variance, X):
-    assert worst_z(explainer.explain(Power(3), X), 3 * X**2 + 3 * variance) < Z
-
-
-@pytest.mark.parametrize("scale", [1e-5, 1e-2, 1.0])
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
-def test_lime_finds_the_slopes_of_a_linear_function_at_any_scale(
-    scale, distribution, X
-):
-    lime = Lime(scale=scale, n_samples=50, distribution=distribution)
-    result = lime.explain(Power(1), 100 + X)
-    # f is known to 300 ε, which a step of δ turns into an error of 300 ε / δ.
-    rounding = 300 * np.finfo(float).eps / scale
-    np.testing.assert_allclose(result.attributions, 1.0, rtol=1e-12, atol=10 * rounding)
-
-
-@pytest.mark.parametrize("scale", [0.3, 1.0])
-def test_lime_without_intercept_of_a_cube_has_its_closed_form(scale):
+def test_lime_has_closed_forms_of_lines_and_cubes(X):
+    for distribution, scale in itertools.product(DISTRIBUTIONS, (1e-5, 1e-2, 1.0)):
+        lime = Lime(scale=scale, n_samples=50, distribution=distribution)
+        result = lime.explain(Power(1), 100 + X).attributions
+        # f is known to 300 ε, which a step of δ turns into an error of 300 ε / δ.
+        rounding = 3000 * np.finfo(float).eps / scale
+        np.testing.assert_allclose(result, 1.0, rtol=1e-12, atol=rounding)
     x = np.array([[-2.0], [0.0], [0.5], [3.0]])
-    lime = Lime(scale=scale, n_samples=20_000, fit_intercept=False)
-    truth = (x**4 + 6 * x**2 * scale**2 + 3 * scale**4) / (x**2 + scale**2)
+    lime = Lime(scale=0.3, n_samples=20_000, fit_intercept=False)
+    truth = (x**4 + 6 * x**2 * 0.3**2 + 3 * 0.3**4) / (x**2 + 0.3**2)
     result = lime.explain(Power(3), x)
     assert worst_z(result, truth) < Z
     np.testing.assert_array_equal(result.details["intercept"], 0.0)
 
 
-@pytest.mark.parametrize("height", [0.0, 0.1, -1e9, 1e-300])
-def test_the_r2_of_a_constant_function_is_one(height, X):
-    function = wrap(lambda points: np.full(len(points), height))
-    result = Lime(scale=0.1, kernel_width=0.2).explain(function, X)
-    np.testing.assert_allclose(result.attributions, 0, atol=1e-13 * abs(height))
-    np.testing.assert_array_equal(result.details["r2"], 1.0)
+def test_the_r2_of_a_constant_function_is_one(X):
+    for height in (0.0, 0.1, -1e9, 1e-300):
+        function = wrap(lambda points, h=height: np.full(len(points), h))
+        result = Lime(scale=0.1, kernel_width=0.2).explain(function, X)
+        np.testing.assert_allclose(result.attributions, 0, atol=1e-13 * abs(height))
+        np.testing.assert_array_equal(result.details["r2"], 1.0)
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize(
-    "explainer",
-    [
-        SmoothGrad(scale=0.5, n_samples=40),
-        Lime(scale=0.5, n_samples=40, kernel_width=0.7),
-    ],
-    ids=["smoothgrad", "lime"],
-)
-def test_blocks_stay_within_their_budget_and_change_nothing(explainer, X, monkeypatch):
-    function = Recorded()
-    blocked, _ = explainer.explain(Sine(), X), explainer.explain(function, X)
+def test_blocks_stay_within_their_budget_and_change_nothing(X, monkeypatch):
+    noise, function = {"scale": 0.5, "n_samples": 40}, Recorded()
+    explainers = SmoothGrad(**noise), Lime(**noise, kernel_width=0.7)
+    blocked = [explainer.explain(Sine(), X) for explainer in explainers]
+    explainers[0].explain(function, X)
+    assert max(rows for rows, _ in function.shapes) == 13
+    assert sum(rows for rows, _ in function.shapes) == 6 * 40
     monkeypatch.undo()
-    whole = explainer.explain(Sine(), X)
-    for name in ("attributions", "standard_errors"):
-        np.testing.assert_allclose(
-            getattr(blocked, name), getattr(whole, name), rtol=1e-10
-        )
-    for name, detail in whole.details.items():
-        np.testing.assert_allclose(blocked.details[name], detail, rtol=1e-8)
-    if isinstance(explainer, SmoothGrad):
-        assert max(rows for rows, _ in function.shapes) == 13
-        assert sum(rows for rows, _ in function.shapes) == 6 * 40
+    for explainer, parts in zip(explainers, blocked, strict=True):
+        whole = explainer.explain(Sine(), X)
+        for name in ("attributions", "standard_errors"):
+            one, other = getattr(parts, name), getattr(whole, name)
+            np.testing.assert_allclose(one, other, rtol=1e-10)
+        for name, detail in whole.details.items():
+            np.testing.assert_allclose(parts.details[name], detail, rtol=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"kernel_width": 0.03, "n_samples": 20}, r"lime at point \d: .*do not determ"),
-        ({"kernel_width": 1e-9}, r"kernel_width: 1e-09 is so small"),
-        ({"kernel_width": 1e-9, "fit_intercept": False}, r"1e-09 is so small"),
-        (
-            {"scale": 1e-18, "n_samples": 20, "fit_intercept": False},
-            r"do not determine the fit",
-        ),
-        ({"n_samples": 3}, r"3 samples cannot determine 4 unknowns"),
-        ({"n_samples": 10**10}, r"10000000000 samples x 3 features needs about"),
-    ],
-)
-def test_a_fit_that_is_not_determined_or_too_large_is_refused(settings, sentence, X):
-    with pytest.raises((InvalidInput, Refused), match=sentence):
-        Lime(**{"scale": 1.0, **settings}).explain(Sine(), X)
+def test_a_fit_that_is_not_determined_or_too_large_is_refused(X):
+    few, small = "do not determine the fit", "kernel_width: 1e-09 is so small"
+    own = {"fit_intercept": False}
+    for settings, sentence in (
+        ({"kernel_width": 0.03, "n_samples": 20}, rf"lime at point \d: .*{few[:16]}"),
+        ({"kernel_width": 1e-9}, small),
+        ({"kernel_width": 1e-9, **own}, small),
+        ({"scale": 1e-18, "n_samples": 20, **own}, few),
+        ({"n_samples": 3}, "3 samples cannot determine 4 unknowns"),
+        ({"n_samples": 10**10}, "10000000000 samples x 3 features needs about"),
+    ):
+        with pytest.raises((InvalidInput, Refused), match=sentence):
+            Lime(**{"scale": 1.0, **settings}).explain(Sine(), X)
     Lime(scale=0.1, n_samples=4).explain(Sine(), X)
-    Lime(scale=0.1, n_samples=3, fit_intercept=False).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=3, **own).explain(Sine(), X)
     Lime(scale=0.1, n_samples=1, ridge=1.0).explain(Sine(), X)

@@ -17,7 +17,6 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Gradient
 from propopt.functions import Power
-from propopt.losses.faithfulness import Estimate
 
 
 ROBUST = "pairwise_robustness"
@@ -60,18 +59,13 @@ def test_distances_by_brute_force(objective, rng):
     curve = po.sweep(objective, {ROBUST: WEIGHTS}, baselines)
     distances = curve.distances()
     for n, baseline in enumerate(baselines):
-        excesses = {
-            weight: objective.with_weights({ROBUST: weight}).value(
-                baseline.attributions
-            )
-            / best.objective
-            - 1.0
-            for weight, best in zip(WEIGHTS, curve.optimized, strict=True)
-        }
+        excesses = {}
+        for weight, best in zip(WEIGHTS, curve.optimized, strict=True):
+            value = objective.with_weights({ROBUST: weight}).value(baseline)
+            excesses[weight] = value / best.objective - 1.0
         row = distances.iloc[n]
-        nearest = min(excesses, key=excesses.get)
-        assert row["excess"] == pytest.approx(excesses[nearest])
-        assert row[f"weight.{ROBUST}"] == nearest
+        assert row["excess"] == pytest.approx(min(excesses.values()))
+        assert row[f"weight.{ROBUST}"] == min(excesses, key=excesses.get)
         assert row["parameter.seed"] == n
         assert row["excess"] >= 0.0
     assert distances["parameter.seed"].dtype == "Int64"
@@ -80,16 +74,12 @@ def test_distances_by_brute_force(objective, rng):
     with pytest.raises(InvalidInput, match="'shap'"):
         curve.nearest("shap")
     assert po.sweep(objective, {}).distances().empty
-
-
-def test_distances_where_the_optimum_costs_nothing(X):
-    objective = po.GradientMatching(X)
-    same = po.Explanation(attributions=X, method="same")
-    other = po.Explanation(attributions=X + 1, method="other")
-    curve = po.sweep(objective, {}, [same, other])
+    # where the optimum costs nothing
+    G = objective.losses[0].G
+    curve = po.sweep(po.GradientMatching(G), {}, {"same": G, "other": G + 1})
     table = curve.distances()
     assert table["excess"].tolist() == [0.0, np.inf]
-    assert table["distance"].tolist() == [0.0, X.size]  # absolute: of ones
+    assert table["distance"].tolist() == [0.0, pytest.approx(G.size)]  # of ones
 
 
 def test_an_optimum_of_nothing_but_rounding_is_beaten_by_none(rng):
@@ -97,11 +87,8 @@ def test_an_optimum_of_nothing_but_rounding_is_beaten_by_none(rng):
     G = rng.normal(size=(20, 3))
     objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(20))
     near = G * (1.0 + 1e-12)  # as exact as solvers are
-    best = po.Explanation(
-        attributions=near,
-        method="optimized",
-        weights={"gradient_matching": 1.0, ROBUST: 0.0},
-    ).certified(objective.with_weights({ROBUST: 0.0}))
+    best = po.Explanation(attributions=near, method="optimized")
+    best = best.certified(objective.with_weights({ROBUST: 0.0}))
     curve = po.sweep(objective, {ROBUST: [1.0]}, {"gradient": G})
     alone = dataclasses.replace(curve, optimized=(best,))
     assert best.objective > 0.0
@@ -178,13 +165,12 @@ SLOPES = Gradient().explain(CUBE, POINTS)
 
 def contributions(units="output"):
     """Parts of a cube: its Shapley values against zero."""
-    phi = POINTS**3 if units == "output" else POINTS**2
-    return po.Explanation(attributions=phi, method="shap", units=units)
+    power = 3 if units == "output" else 2
+    return po.Explanation(attributions=POINTS**power, method="shap", units=units)
 
 
 def swept(target, *baselines):
-    matching = po.GradientMatching(target)
-    return po.sweep(matching + GRAPH, FEW, baselines)
+    return po.sweep(po.GradientMatching(target) + GRAPH, FEW, baselines)
 
 
 @pytest.mark.parametrize("target", [SLOPES, CUBE.estimate(POINTS)])
@@ -224,13 +210,8 @@ def test_what_is_of_the_same_units_or_says_none_is_compared():
     assert table["units"].tolist() == ["output", "gradient", "output"]
     words = "it is slopes, and the target parts of the output"
     assert table["not_compared"]["slopes"] == words
-
-
-def test_a_target_says_its_units():
-    scaled = Estimate(values=np.ones((2, 2)), source="made", units="scaled")
-    targets = {"gradient": SLOPES, "scaled": scaled, None: np.ones((2, 2))}
-    for units, target in targets.items():
-        assert po.GradientMatching(target).units == units
+    # targets say theirs
+    assert po.GradientMatching(scaled).units == "scaled"
     with pytest.raises(InvalidInput, match="in units 'gradient', and not 'output'"):
         po.GradientMatching(SLOPES, units="output")
     with pytest.raises(InvalidInput, match="expected 'gradient', 'output' or 'scaled'"):
@@ -248,10 +229,9 @@ def test_a_table_ends_with_shares_of_baselines_too(chains):
     assert list(table.columns)[-3:] == names
     golden = [KEPT, ROUGHNESS_REMOVED, SMOOTHNESS_REMOVED]
     np.testing.assert_allclose(table.loc[1, names].astype(float), golden, atol=1e-9)
-    row = table.iloc[-1]
     shares = chains.baselines[0].shares(golden_chains.objective())
-    assert row["kept"] == pytest.approx(shares.kept["gradient_matching"], rel=1e-12)
-    assert row[f"removed.{ROBUST}"] == pytest.approx(0.75, rel=1e-12)
+    assert table["kept"].iloc[-1] == pytest.approx(shares.kept["gradient_matching"])
+    assert table[f"removed.{ROBUST}"].iloc[-1] == pytest.approx(0.75, rel=1e-12)
     # of the first point robustness has no weight, and is removed as far as it is
     assert (table["kept"].iloc[:3].diff().dropna() < 0.0).all()
     assert 0.0 < table[f"removed.{ROBUST}"].iloc[0] < 0.9
@@ -263,27 +243,26 @@ def test_a_table_ends_with_shares_of_baselines_too(chains):
 ENDS = {"faithful": [], "roots": [], "at_target": {}, "far": {}, "sizes": {}}
 
 
-@pytest.mark.parametrize(
-    "ends",
-    [
-        *(ENDS | {key: ["x"]} for key in ("faithful", "roots")),
-        *(ENDS | {key: {"a": 1.0}} for key in ("at_target", "far")),
-        ENDS | {"faithful": ["a"], "at_target": {"a": 1.0}, "far": {"a": 1.0}},
-        ENDS | {"faithful": "x"},
-        ENDS | {"at_target": {"a": "1"}},
-        [],
-    ],
-)
-def test_shares_are_saved_and_ends_that_mean_nothing_refused(ends, chains, tmp_path):
+def test_shares_are_saved_and_ends_that_mean_nothing_refused(chains, tmp_path):
     path = tmp_path / "curve.npz"
     chains.save(path)
     again = po.TradeOffs.load(path)
     assert again.ends == again.front().ends == chains.ends
     assert "54.0 %" in again._repr_html_()
-    members = members_of(path)
-    write_signed(path, with_header(members, {**header_of(members), "ends": ends}))
-    with pytest.raises(InvalidInput, match="ends"):
-        po.TradeOffs.load(path)
+    members, one = members_of(path), {"a": 1.0}
+    for own in (
+        {"faithful": ["x"]},
+        {"roots": ["x"]},
+        {"at_target": one},
+        {"far": one},
+        {"faithful": ["a"], "at_target": one, "far": one},
+        {"faithful": "x"},
+        {"at_target": {"a": "1"}},
+    ):
+        header = {**header_of(members), "ends": ENDS | own}
+        write_signed(path, with_header(members, header))
+        with pytest.raises(InvalidInput, match="ends"):
+            po.TradeOffs.load(path)
 
 
 def test_without_ends_or_variation_there_are_no_shares(tmp_path):
