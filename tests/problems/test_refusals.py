@@ -27,16 +27,20 @@ PLAIN = dict(part.split("\n", 1) for part in PARTS)
 
 def mistakes():
     """The text of each case, and its complaints."""
+    instead_of_key = r"^= (( *\w+:).*\n)"
+    lines = r"((?:^- .*\n)*)((?:^\+ .*\n)*)"
     for part in TOLD.split("\n==== ")[1:]:
         name, _, rest = part.partition("\n")
-        plain, *changes = rest.rstrip("\n").split("\n\n")
-        for change in changes:
+        plain, _, cases = rest.partition("\n\n")
+        for case in re.findall(r"(?m)((?:^[-+=] .*\n)+(?:^> .*\n)+)", f"{cases}\n"):
             text = f"{plain}\n"
-            for old, new in re.findall(r"((?:- .*\n)*)((?:\+ .*\n)*)", f"{change}\n"):
-                before, after = (re.sub("(?m)^. ", "", lines) for lines in (old, new))
-                assert not before or text.count(before) == 1, change
-                text = text.replace(before, after) if before else text + after
-            told = re.findall("(?m)^> (.*)$", change)
+            for line, key, *both in re.findall(f"(?m){instead_of_key}|{lines}", case):
+                old, new = (re.sub("(?m)^. ", "", own) for own in both)
+                if line:
+                    old, new = re.findall(f"(?m)^{key}.*\n", text)[-1], line
+                assert not old or old in text, case
+                text = new.join(text.rsplit(old, 1)) if old else text + new
+            told = re.findall("(?m)^> (.*)$", case)
             yield pytest.param(text, told, id=f"{name}: {told[0][:50]}")
 
 
