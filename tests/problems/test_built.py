@@ -48,12 +48,24 @@ def test_graphs_of_features_and_of_points(problem):
         assert problem(text).build().objective.losses[4].n_points == 8
 
 
-def test_weights_of_the_sweep(problem):
+def test_weights_and_axes_of_the_sweep(problem):
     text = instead("[0.1, 1]", "{low: 0.01, high: 100, points: 5}")
-    weights = problem(text).build().weights["pairwise_robustness"]
+    built = problem(text).build()
+    weights = built.weights["pairwise_robustness"]
     np.testing.assert_allclose(weights, [0.01, 0.1, 1, 10, 100])
+    assert built.axes == ("gradient_matching", "pairwise_robustness")
     text = instead("[0.1, 1]", "{low: 0, high: 1, points: 3, scale: linear}")
     assert problem(text).build().weights["pairwise_robustness"] == [0, 0.5, 1]
+    one = "data: {sklearn: iris}\nfunction: {name: sine}\n"
+    one += "objective: {gradient_matching: 1}\n"
+    assert problem(one).build().axes == 2 * ("gradient_matching",)
+    built = problem(FILE + "solver: spectral\ntolerance: 1e-8\n").build()
+    curve = built.sweep(built.baselines())
+    assert [e.weights["pairwise_robustness"] for e in curve.optimized] == [0.1, 1]
+    assert {e.solver for e in curve.optimized} == {"spectral"}
+    assert curve.certified(1e-8)
+    with pytest.raises(InvalidInput, match="simplex"):
+        built.sweep(solver="simplex")
 
 
 def test_baselines_of_all_combinations(problem):
@@ -90,23 +102,3 @@ def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
     assert distances.loc[units == "output", "excess"].isna().all()
     assert distances.loc[units == "output", "not_compared"].notna().all()
     assert distances["parameter.kernel_width"].tolist() == [0.5, 0.5, 2.0, 2.0]
-
-
-def test_axes_of_the_plot(problem):
-    assert problem(FILE).build().axes == (
-        "gradient_matching",
-        "pairwise_robustness",
-    )
-    one = "data: {sklearn: iris}\nfunction: {name: sine}\n"
-    one += "objective: {gradient_matching: 1}\n"
-    assert problem(one).build().axes == 2 * ("gradient_matching",)
-
-
-def test_sweep_of_a_file(problem):
-    built = problem(FILE + "solver: spectral\ntolerance: 1e-8\n").build()
-    curve = built.sweep(built.baselines())
-    assert [e.weights["pairwise_robustness"] for e in curve.optimized] == [0.1, 1]
-    assert {e.solver for e in curve.optimized} == {"spectral"}
-    assert curve.certified(1e-8)
-    with pytest.raises(InvalidInput, match="simplex"):
-        built.sweep(solver="simplex")
