@@ -69,14 +69,14 @@ def test_weights_and_axes_of_the_sweep(problem):
 
 
 def test_baselines_of_all_combinations(problem):
-    text = FILE + (
-        "baselines:\n"
-        "  - {method: smoothgrad, scale: [0.1, 0.2], n_samples: 5}\n"
-        "  - {method: shap, units: [output, gradient]}\n"
-        "  - {method: lime_package}\n"
-        "  - {method: lime, scale: [1]}\n"
-    )
-    built = problem(text).build()
+    text = """\
+baselines:
+  - {method: smoothgrad, scale: [0.1, 0.2], n_samples: 5}
+  - {method: shap, units: [output, gradient]}
+  - {method: lime_package}
+  - {method: lime, scale: [1]}
+"""
+    built = problem(FILE + text).build()
     methods = [explainer.method for explainer in built.methods]
     assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
     noisy = next(built.baselines())
@@ -84,19 +84,18 @@ def test_baselines_of_all_combinations(problem):
     assert noisy.attributions.shape == (5, 1)
 
 
+OF_UNITS = """\
+data: {sklearn: iris, explain: 20, standardize: true}
+model: {kind: forest, n_estimators: 3, target_class: setosa}
+objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
+sweep: {pairwise_robustness: [0.1, 1]}
+baselines: [{method: exact_lime, kernel_width: [0.5, 2], units: [gradient, output]}]
+"""
+
+
 def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
-    text = (
-        "data: {sklearn: iris, explain: 20, standardize: true}\n"
-        "model: {kind: forest, n_estimators: 3, target_class: setosa}\n"
-        "objective: {gradient_matching: 1, pairwise_robustness: "
-        "{graph: {kind: chain}}}\n"
-        "sweep: {pairwise_robustness: [0.1, 1]}\n"
-        "baselines: [{method: exact_lime, kernel_width: [0.5, 2], "
-        "units: [gradient, output]}]\n"
-    )
-    built = problem(text).build()
-    curve = built.sweep(built.baselines(), progress=False)
-    distances = curve.distances()
+    built = problem(OF_UNITS).build()
+    distances = built.sweep(built.baselines(), progress=False).distances()
     units = distances["parameter.units"]
     assert (distances.loc[units == "gradient", "excess"] > 0).all()
     assert distances.loc[units == "output", "excess"].isna().all()
