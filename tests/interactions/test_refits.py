@@ -379,16 +379,12 @@ ONE = Y[3] == Y
 SOME = np.where(LABELS == "low", None, LABELS)
 
 
-def of_learner(learner):
-    return lambda: read(learner, X, LABELS)
-
-
-def of_target(learner, y):
-    return lambda: read(learner, X, y)
+of, of_error = partial(partial, read), partial(partial, read_error)
+of_groups = partial(partial, Features.of, ["age", "size"])
 
 
 def of_labels(learner, labels):
-    return of_target(learner, np.array(labels * 40, dtype=object))
+    return of(learner, X, np.array(labels * 40, dtype=object))
 
 
 def of_table(table):
@@ -399,16 +395,8 @@ def of_weights(learner, weights):
     return lambda: read(learner, X, Y, sample_weight=weights)
 
 
-def of_error(choice, classes):
-    return lambda: read_error(choice, classes)
-
-
 def of_user(function):
     return lambda: read_error(function, None).of(TRUE, KNOWN)
-
-
-def of_groups(groups):
-    return lambda: Features.of(["age", "size"], groups)
 
 
 WITHOUT_PROBABILITIES = (
@@ -418,23 +406,23 @@ KIND = "expected a regressor or classifier .* "
 NO_WEIGHTS = "KNeighborsRegressor.fit takes no weights"
 NO_COLUMNS = "'g': expected a list of its columns"
 REFUSED = [
-    (of_learner(LinearSVC()), WITHOUT_PROBABILITIES),
-    (of_learner(KMeans()), KIND + "got KMeans"),
-    (of_learner(Ridge), r"got a class; Ridge\(\) is one"),
-    (of_learner("ridge"), "classifier of scikit-learn's kind, got 'rid"),
-    (of_learner(StandardScaler()), "got StandardScaler, which says of itself"),
-    (of_learner(None), "got None"),
-    (of_target(Ridge(), np.column_stack([Y, Y])), "one target, got 2 columns; fit onc"),
-    (of_target(Ridge(), Y[:79]), "one value for each of the 80 rows of X, got 79"),
-    (of_target(Ridge(), np.where(ONE, np.nan, Y)), "1 of 80 values are missing.*row 3"),
-    (of_target(Ridge(), np.where(ONE, np.inf, Y)), "1 of 80 values are not finite"),
-    (of_target(Ridge(), LABELS), "y: expected numbers"),
-    (of_target(Ridge(), None), "requires y to be passed"),
-    (of_target(Ridge(), np.full(80, 0.1)), "all 80 values are 0.1, so that there is n"),
-    (of_target(Ridge(), 1e160 * Y), "y: sums of squares of numbers up to .*e.160 over"),
-    (of_target(LogisticRegression(), Y), "Unknown label type: continuous"),
-    (of_target(LogisticRegression(), np.zeros(80)), "or more, got 1 class, 0.0"),
-    (of_target(LogisticRegression(), SOME), "are missing"),
+    (of(LinearSVC(), X, LABELS), WITHOUT_PROBABILITIES),
+    (of(KMeans(), X, LABELS), KIND + "got KMeans"),
+    (of(Ridge, X, LABELS), r"got a class; Ridge\(\) is one"),
+    (of("ridge", X, LABELS), "classifier of scikit-learn's kind, got 'rid"),
+    (of(StandardScaler(), X, LABELS), "got StandardScaler, which says of itself"),
+    (of(None, X, LABELS), "got None"),
+    (of(Ridge(), X, np.column_stack([Y, Y])), "one target, got 2 columns; fit onc"),
+    (of(Ridge(), X, Y[:79]), "one value for each of the 80 rows of X, got 79"),
+    (of(Ridge(), X, np.where(ONE, np.nan, Y)), "1 of 80 values are missing.*row 3"),
+    (of(Ridge(), X, np.where(ONE, np.inf, Y)), "1 of 80 values are not finite"),
+    (of(Ridge(), X, LABELS), "y: expected numbers"),
+    (of(Ridge(), X, None), "requires y to be passed"),
+    (of(Ridge(), X, np.full(80, 0.1)), "all 80 values are 0.1, so that there is n"),
+    (of(Ridge(), X, 1e160 * Y), "y: sums of squares of numbers up to .*e.160 over"),
+    (of(LogisticRegression(), X, Y), "Unknown label type: continuous"),
+    (of(LogisticRegression(), X, np.zeros(80)), "or more, got 1 class, 0.0"),
+    (of(LogisticRegression(), X, SOME), "are missing"),
     (of_labels(LinearRegression(), ["yes", "no"]), "got 'yes'; of classes take a clas"),
     (of_labels(GaussianNB(), [1, "a"]), "labels of one type, got 'int', 'str'"),
     (of_labels(GaussianNB(), [b"a", b"b"]), "expected numbers or text, got bytes"),

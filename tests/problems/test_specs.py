@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from command_line import python
@@ -59,26 +61,35 @@ def parameters(section):
     return inspect.signature(section.makes).parameters
 
 
+def choices(annotation):
+    """All words among which a setting is chosen, however it is wrapped."""
+    if get_origin(annotation) is Literal:
+        return set(get_args(annotation))
+    return set().union(*map(choices, get_args(annotation)))
+
+
 @pytest.mark.parametrize("section", MADE, ids=lambda s: s.__name__)
 def test_settings_have_the_defaults_of_what_is_made(section):
     taken = parameters(section)
-    own = [name for name in section.model_fields if name in taken]
-    for name in own:
+    for name in (taken.keys() & section.model_fields.keys()) - OTHER_DEFAULTS:
         field, default = section.model_fields[name], taken[name].default
-        if name in OTHER_DEFAULTS:
-            continue
         assert field.is_required() == (default is inspect.Parameter.empty), name
         same = list(default) if isinstance(default, tuple) else default
         assert field.is_required() or field.default == same, name
 
 
 @pytest.mark.parametrize("section", JOINED, ids=lambda s: s.__name__)
-def test_all_that_is_taken_is_a_key_or_is_of_no_file(section):
-    hidden = NOT_OF_FILES.get(section.makes.__name__, set()) | FROM_ELSEWHERE
+def test_all_that_is_taken_is_a_key_with_the_same_words_or_is_of_no_file(section):
+    made, fields, taken = section.makes, section.model_fields, parameters(section)
+    hidden = NOT_OF_FILES.get(made.__name__, set()) | FROM_ELSEWHERE
     if section is LimeSection:
         hidden = {"background", "units"}
-    assert set(parameters(section)) - section.model_fields.keys() <= hidden
-    assert not section.model_fields.keys() & (hidden - FROM_ELSEWHERE)
+    assert taken.keys() - fields.keys() <= hidden
+    assert not fields.keys() & (hidden - FROM_ELSEWHERE)
+    is_plain = inspect.isclass(made) and not dataclasses.is_dataclass(made)
+    hints = get_type_hints(made.__init__ if is_plain else made)
+    for name in (taken.keys() & fields.keys()) - {"rows"}:  # sizes, of which sqrt is
+        assert choices(fields[name].annotation) == choices(hints[name]), name
 
 
 def test_what_is_said_of_a_setting_is_what_its_docstring_says():
