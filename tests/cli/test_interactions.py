@@ -115,11 +115,15 @@ def test_intervals_are_those_that_are_asked_for(done, settings):
     assert scores.order == (1 if "order" in settings else 2)
 
 
-def test_of_classes_a_constant_answers_how_often_they_come(done):
-    stored = done(SPLIT, "-q").stored
+def test_errors_of_a_constant_and_sets_that_are_chosen_are_told(done):
+    stored = done(SPLIT, "-q").stored  # of classes it answers how often they come
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
     assert 0.0 < stored["mean_error"] < 0.2
     assert stored["n_sets"] == 1
+    text = ALL_SPLIT.replace("kind: split", "kind: split, stratify: false")
+    stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
+    assert stored["n_sets"] == stored["n_candidates"] == 4
+    assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
 
 
 def test_workers_are_those_of_the_command(tmp_path, monkeypatch):
@@ -168,13 +172,6 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
         names_of_lines = [t.get_window_extent() for t in axes.get_yticklabels()]
         assert not any(a.overlaps(b) for a, b in pairwise(names_of_lines))
         assert all(box.x0 >= 0 and box.x1 <= edge.x1 for box in names_of_lines)
-
-
-def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(done):
-    text = ALL_SPLIT.replace("kind: split", "kind: split, stratify: false")
-    stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
-    assert stored["n_sets"] == stored["n_candidates"] == 4
-    assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
 
 
 def test_categories_and_groups_are_features(tmp_path):

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +10,7 @@ from threading import Lock
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import ROOT, python
 from minipatch_cases import Once, fitted, many, small_table
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -101,10 +100,8 @@ def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     place, marks, monkeypatch
 ):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
-    tests = Path(__file__).parents[2]
-    paths = [place, marks, tests / "support", tests.parent]
-    command = [sys.executable, "-W", "ignore", "-c", KILLED, *map(str, paths)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    run = python("-W", "ignore", "-c", KILLED, place, marks, ROOT / "tests" / "support")
+    assert run.returncode == -signal.SIGKILL
     kept = finished(place)
     assert kept == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
     assert n_fits(marks) == 151
@@ -119,9 +116,9 @@ def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
 
 KILLED = """
 import sys
-folder, marks = sys.argv[1:3]
-sys.path[:0] = sys.argv[3:]
+sys.path.insert(0, sys.argv[3])
 from minipatch_cases import Once, fitted, many, small_table
+folder, marks = sys.argv[1:3]
 fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
 """
 
@@ -272,18 +269,13 @@ print([hash_of(make()) for make in SAME])
 
 
 @pytest.mark.slow
-def test_learners_are_the_same_in_every_process():
-    tests = Path(__file__).parents[2]
-    paths = [Path(__file__).parent, tests / "support", tests.parent]
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", DIGESTS, *map(str, paths)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
+def test_learners_are_the_same_in_every_process(monkeypatch):
+    said = []
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        run = python("-c", DIGESTS, Path(__file__).parent, ROOT / "tests" / "support")
+        assert run.returncode == 0, run.stderr
+        said.append(run.stdout)
     assert said[0] == said[1]
 
 

@@ -80,33 +80,22 @@ def test_a_model_that_beats_no_constant_is_told_so_and_no_other():
     assert good.in_words().endswith("on 142 held-out rows")
 
 
-@pytest.fixture
-def explained(tmp_path):
-    def of(target):
-        file = tmp_path / "table.csv"
-        X.assign(y=target).to_csv(file, index=False)
-        own = sections_of_table(file, "y")
-        return po.problems.read_sections(own | {"explain": {}}, "t").subject
+def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(tmp_path):
+    def sections(table):
+        table.to_csv(tmp_path / "own.csv", index=False)
+        return sections_of_table(tmp_path / "own.csv", "y")
 
-    return of
+    def explained(target):
+        own = sections(X.assign(y=target)) | {"explain": {}}
+        return po.problems.read_sections(own, "t").subject
 
-
-def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(explained):
     # a power of two and no offset: standardized targets are the same to the last bit
     plain, other = explained(Y), explained(1024.0 * Y)
-    np.testing.assert_allclose(
-        other.function.value(other.points),
-        1024.0 * plain.function.value(plain.points),
-        rtol=1e-12,
-    )
+    values = 1024.0 * plain.function.value(plain.points)
+    np.testing.assert_allclose(other.function.value(other.points), values, rtol=1e-12)
     # least squares has R² 0.48 on such rows; four standard errors of R² are below 0.3
     assert plain.score.value > 0.2
-
-
-def test_the_columns_of_a_table_of_text_are_categories(tmp_path):
-    table = pd.DataFrame({"job": ["a", "b", "c"] * 20, "x": range(60)})
-    file = tmp_path / "jobs.csv"
-    table.assign(y=table["x"] % 7).to_csv(file, index=False)
-    sections = sections_of_table(file, "y")
-    assert sections["data"]["categorical"] == ["job"]
-    assert sections["model"]["target"] == "standardized"
+    # columns of text are categories
+    own = sections(pd.DataFrame({"job": ["a", "b", "c"] * 20, "y": np.arange(60) % 7}))
+    assert own["data"]["categorical"] == ["job"]
+    assert own["model"]["target"] == "standardized"
