@@ -41,8 +41,8 @@ def logistic():
 
 def network():
     X, y = DIABETES
-    settings = {"activation": "tanh", "alpha": 30, "solver": "lbfgs"}
-    model = MLPRegressor([3], max_iter=20_000, random_state=0, **settings)
+    sizes = {"hidden_layer_sizes": [3], "max_iter": 20_000, "random_state": 0}
+    model = MLPRegressor(activation="tanh", alpha=30, solver="lbfgs", **sizes)
     return model.fit(StandardScaler().fit_transform(X), y)
 
 
