@@ -61,9 +61,17 @@ def test_version(capsys):
 
 
 HEAVY = ("numpy", "scipy", "cvxpy", "sklearn", "pandas", "matplotlib", "pydantic")
+UNUSED = ("PIL", "shap", "lime", "torch", "propopt.plots")
 
 
-def test_check_imports_neither_pictures_nor_solvers_nor_baselines(tmp_path):
+@pytest.mark.parametrize(
+    ("command", "said", "unused"),
+    [
+        (["check"], "problem.yaml: valid", [*UNUSED, "matplotlib", "cvxpy"]),
+        (["sweep", "--help"], "--solver NAME", HEAVY),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(tmp_path, command, said, unused):
     path = tmp_path / "problem.yaml"
     path.write_text(
         "data: {sklearn: diabetes}\nmodel: {kind: mlp}\n"
@@ -71,48 +79,37 @@ def test_check_imports_neither_pictures_nor_solvers_nor_baselines(tmp_path):
     )
     code = (
         "import sys\nfrom propopt.cli import main\n"
-        f"try: main(['check', {str(path)!r}])\nexcept SystemExit: pass\n"
-        "print(*sys.modules, sep='\\n')"
-    )
-    first, *modules = python("-c", code).stdout.splitlines()
-    assert first.endswith("problem.yaml: valid")
-    assert "propopt.problems" in modules
-    unused = {"matplotlib", "PIL", "cvxpy", "shap", "lime", "torch", "propopt.plots"}
-    assert not unused & set(modules)
-
-
-def test_help_imports_nothing_heavy():
-    code = (
-        "import sys\nfrom propopt.cli import main\n"
-        "try: main(['sweep', '--help'])\nexcept SystemExit: pass\n"
+        f"try: main([*{command}, {str(path)!r}])\nexcept SystemExit: pass\n"
         "print(*sys.modules, sep='\\n')"
     )
     run = python("-c", code)
     assert run.returncode == 0
-    assert "--solver NAME" in run.stdout
-    assert not set(HEAVY) & set(run.stdout.split())
+    assert said in run.stdout
+    modules = set(run.stdout.split())
+    assert "propopt.cli" in modules
+    assert not set(unused) & modules
 
 
 # ---- what is refused before any work
 
 
 @pytest.mark.usefixtures("no_work")
-def test_unknown_solver(file, out, capsys):
-    assert sweep(file, "-o", out, "--solver", "simplex") == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith(f"{file}:1: solver: 'simplex' is not known")
-    assert printed.err.count("\n") == 1
-
-
-@pytest.mark.usefixtures("no_work")
-def test_bad_file_stops_all(file, tmp_path, out, capsys):
+def test_what_is_wrong_stops_all_files_before_any_work(file, tmp_path, out, capsys):
     bad = write(tmp_path, "bad", FILE + "seed: -1\n")
-    assert sweep(file, bad, "-o", out) == 2
-    assert capsys.readouterr() == (
-        "",
-        f"{bad}:12: seed: expected a number >= 0, got -1\n",
-    )
+    other = write(tmp_path, "other", FILE + "name: cubic\n")
+    table = write(tmp_path, "cubic_attributions", FILE)
+    same = f"would write the same files as {file}; give one of them another name:\n"
+    for arguments, told in [
+        (["--solver", "simplex"], f"{file}:1: solver: 'simplex' is not known"),
+        ([bad], f"{bad}:12: seed: expected a number >= 0, got -1\n"),
+        ([other], f"{other}:12: name: {same}"),
+        ([table], f"{table}:1: {same}"),
+    ]:
+        assert sweep(file, *arguments, "-o", out) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith(told)
+        assert printed.err.count("\n") == 1
 
 
 @pytest.mark.usefixtures("no_work")
@@ -124,16 +121,6 @@ def test_output_without_permission(file, out, capsys, monkeypatch):
     monkeypatch.setattr(tempfile, "mkstemp", refused)
     assert sweep(file, "-o", out) == 2
     assert "output: cannot write to the folder" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("no_work")
-def test_two_files_that_would_write_the_same(file, tmp_path, out, capsys):
-    other = write(tmp_path, "other", FILE + "name: cubic\n")
-    assert sweep(file, other, "-o", out) == 2
-    assert capsys.readouterr().err == (
-        f"{other}:12: name: would write the same files as {file}; give one of them "
-        "another name:\n"
-    )
 
 
 def test_refusal_of_a_solver_comes_before_the_baselines(
@@ -158,19 +145,11 @@ def test_a_bad_problem_does_not_stop_the_next(tmp_path, out, capsys):
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        [],
-        ["explode"],
-        ["sweep"],
-        ["sweep", "a.yaml", "--jobs", "many"],
-        ["sweep", "a.yaml", "--jobs", "0"],
-        ["sweep", "a.yaml", "--colour"],
-        ["check"],
-    ],
+    ["", "explode", "sweep", "sweep a --jobs many", "sweep a --jobs 0", "check"],
 )
 def test_bad_arguments(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
-        main(arguments)
+        main(arguments.split())
     assert caught.value.code == 2
     assert capsys.readouterr().err.startswith("usage: propopt")
 
@@ -178,19 +157,29 @@ def test_bad_arguments(arguments, capsys):
 # ---- failures and interruptions: exit codes, and what is written all the same
 
 
-def test_solver_failure_at_one_weight(file, out, capsys, stop_at):
-    stop_at({1: SolverFailure("gave up")})
-    assert sweep(file, "-o", out) == 3
-    assert len(pd.read_csv(out / "cubic.csv")) == 5
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("warning: 1 of 3 weights were not solved; the first: ")
+GAVE_UP = SolverFailure("gave up")
+OF_ONE = "warning: 1 of 3 weights were not solved; the first: "
+INTERRUPTED = "warning: interrupted: 2 of 3 weights are done\n"
 
 
-def test_solver_failure_at_all_weights(file, out, capsys, stop_at):
-    stop_at({n: SolverFailure("gave up") for n in range(3)})
-    assert sweep(file, "-o", out, "-q") == 3
-    assert capsys.readouterr().err.startswith("propopt: ")
-    assert names(out) == []
+@pytest.mark.parametrize(
+    ("errors", "n_files", "code", "rows", "told"),
+    [
+        ({1: GAVE_UP}, 1, 3, {"cubic": 5}, OF_ONE),
+        ({0: GAVE_UP}, 2, 3, {"cubic": 5, "other": 6}, OF_ONE),
+        (dict.fromkeys(range(3), GAVE_UP), 1, 3, {}, "propopt: "),
+        ({2: KeyboardInterrupt()}, 2, 130, {"cubic": 5}, INTERRUPTED),
+    ],
+)
+def test_what_is_done_is_written_and_the_gravest_code_returned(
+    file, tmp_path, out, capsys, stop_at, errors, n_files, code, rows, told
+):
+    stop_at(errors)
+    files = [file, write(tmp_path, "other", FILE)][:n_files]
+    assert sweep(*files, "-o", out, "-q") == code
+    assert capsys.readouterr().err.startswith(told)
+    assert names(out) == swept(*rows)
+    assert {name: len(pd.read_csv(out / f"{name}.csv")) for name in rows} == rows
 
 
 def test_missed_tolerance(file, out, capsys, monkeypatch):
@@ -209,17 +198,6 @@ def test_missed_tolerance(file, out, capsys, monkeypatch):
     assert len(pd.read_csv(out / "cubic.csv")) == 6
 
 
-def test_interruption_writes_what_is_done_and_ends_the_run(
-    file, tmp_path, out, capsys, stop_at
-):
-    stop_at({2: KeyboardInterrupt()})
-    other = write(tmp_path, "other", FILE)
-    assert sweep(file, other, "-o", out, "-q") == 130
-    assert names(out) == swept("cubic")
-    assert len(pd.read_csv(out / "cubic.csv")) == 5
-    assert capsys.readouterr().err == "warning: interrupted: 2 of 3 weights are done\n"
-
-
 def test_interruption_before_anything_is_done(file, out, capsys, monkeypatch):
     def interrupted(problem):
         del problem
@@ -233,35 +211,24 @@ def test_interruption_before_anything_is_done(file, out, capsys, monkeypatch):
     )
 
 
-def test_gravest_code_of_several_files(file, tmp_path, out, stop_at):
-    stop_at({0: SolverFailure("gave up")})
-    assert sweep(file, write(tmp_path, "other", FILE), "-o", out, "-q") == 3
-    assert names(out) == swept("cubic", "other")
-
-
-def test_each_warning_of_users_is_printed_once(file, out, capsys, monkeypatch):
+@pytest.mark.parametrize("fails", [False, True])
+def test_each_warning_of_users_is_printed_once_and_before_an_error(
+    file, out, capsys, monkeypatch, fails
+):
     run = po.problems.Problem.sweep
 
     def warning(problem, *arguments, **settings):
         for _ in range(3):
             warnings.warn("mind the gap", stacklevel=1)
             warnings.warn("not for users", DeprecationWarning, stacklevel=1)
+        if fails:
+            raise InvalidInput("the gap")
         return run(problem, *arguments, **settings)
 
     monkeypatch.setattr(po.problems.Problem, "sweep", warning)
-    assert sweep(file, "-o", out, "-q") == 0
-    assert capsys.readouterr().err == "warning: mind the gap\n"
-
-
-def test_warnings_are_printed_before_an_error(file, out, capsys, monkeypatch):
-    def failing(problem, *arguments, **settings):
-        del problem, arguments, settings
-        warnings.warn("mind the gap", stacklevel=1)
-        raise InvalidInput("the gap")
-
-    monkeypatch.setattr(po.problems.Problem, "sweep", failing)
-    assert sweep(file, "-o", out, "-q") == 2
-    assert capsys.readouterr().err == f"warning: mind the gap\n{file}:1: the gap\n"
+    assert sweep(file, "-o", out, "-q") == 2 * fails
+    said = "warning: mind the gap\n" + fails * f"{file}:1: the gap\n"
+    assert capsys.readouterr().err == said
 
 
 KILLED = """\

@@ -49,36 +49,32 @@ def explain(*arguments):
 def test_a_file_is_explained_as_the_library_would(done):
     look = done(LOOK)
     assert names(look.folder) == ["file.json", "file.npz", "file_attributions.csv"]
-    subject = look.subject
-    best = po.explain(
-        subject.function,
-        subject.points,
-        data=subject.others,
-        robustness=0.5,
-        scale=None,
-    )
+    subject, stored, printed = look.subject, look.stored, look.printed
+    points, settings = subject.points, {"robustness": 0.5, "scale": None}
+    best = po.explain(subject.function, points, data=subject.others, **settings)
     np.testing.assert_array_equal(look.load().attributions, best.attributions)
     csv = look.table("_attributions", index_col=0)
     np.testing.assert_array_equal(csv, best.attributions)
-    assert list(csv) == list(subject.points)
-    assert list(csv.index) == list(subject.points.index)
-
-
-def test_the_score_of_the_model_is_printed_and_stored(done):
-    look = done(LOOK)
+    assert list(csv) == list(points)
+    assert list(csv.index) == list(points.index)
     X, y = load_iris(return_X_y=True, as_frame=True)
-    rows = look.subject.points.index
-    names_of_classes = load_iris().target_names[y[rows]]
-    right = look.subject.estimator.predict(X.loc[rows]) == names_of_classes
-    assert look.stored["score"]["value"] == right.mean()
-    told = f"the model: accuracy {right.mean():.3f} on 30 held-out rows"
-    assert told in look.printed
-    assert " matter most to the " in look.printed
-    assert "weight rule: given" in look.printed
+    classes = load_iris().target_names[y[points.index]]
+    right = (subject.estimator.predict(X.loc[points.index]) == classes).mean()
+    assert stored["score"]["value"] == right
+    assert f"the model: accuracy {right:.3f} on 30 held-out rows" in printed
+    assert " matter most to the " in printed
+    assert "weight rule: given" in printed
+    picked = stored["picked"]
+    assert picked["shares"].keys() == picked["losses"].keys()
+    assert f"; {100 * picked['shares']['gradient_matching']:.1f} % kept\n" in printed
 
 
 def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
-    assert explain("--csv", table, "--target", "y", "-o", out) == 0
+    asked = ("--csv", table, "-o", out, "--target")
+    explain(*asked, "plan", "--task", "regression")
+    assert "a regression needs numbers, and some are text" in capsys.readouterr().err
+    assert not out.exists() or names(out) == []
+    assert explain(*asked, "y") == 0
     printed = capsys.readouterr().out
     assert "20 points × 3 features" in printed
     assert "model: mlp, output auto, task regression, hidden [32, 16]" in printed
@@ -89,24 +85,21 @@ def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
     assert json.loads((out / "patients.json").read_text())["job"] == "explain"
 
 
-def test_the_task_can_be_said(table, out, capsys):
-    explain("--csv", table, "--target", "plan", "--task", "regression", "-o", out)
-    assert "a regression needs numbers, and some are text" in capsys.readouterr().err
-    assert not out.exists() or names(out) == []
+TOGETHER = "explain: --csv and --target belong together\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "explain: give a problem file, or --csv and --target\n"),
-        (["--csv", "a.csv"], "explain: --csv and --target belong together\n"),
-        (["--target", "y"], "explain: --csv and --target belong together\n"),
-        (["--text", "note"], "explain: --csv and --target belong together\n"),
-        (["--csv", "a.csv", "--target", "y"], "--csv: there is no file a.csv\n"),
+        ("", "explain: give a problem file, or --csv and --target\n"),
+        ("--csv a.csv", TOGETHER),
+        ("--target y", TOGETHER),
+        ("--text note", TOGETHER),
+        ("--csv a.csv --target y", "--csv: there is no file a.csv\n"),
     ],
 )
 def test_what_is_missing_is_said(arguments, message, capsys):
-    assert explain(*arguments) == 2
+    assert explain(*arguments.split()) == 2
     assert capsys.readouterr().err == message
 
 
@@ -132,20 +125,6 @@ def test_the_graph_and_the_units_are_those_of_the_file(done):
     assert parameters["scale"] == "std"
 
 
-def test_shares_stand_beside_losses(done):
-    picked = done(LOOK).stored["picked"]
-    assert picked["shares"].keys() == picked["losses"].keys()
-    kept = picked["shares"]["gradient_matching"]
-    assert f"; {100 * kept:.1f} % kept\n" in done(LOOK).printed
-
-
-def alone(done, n, **settings):
-    """A row as the explainer of the library explains it without others."""
-    subject = done.subject
-    explainer = po.Explainer(subject.function, subject.others, **settings).fit()
-    return explainer.explain(subject.points.iloc[[n]]).attributions[0]
-
-
 TREES = """\
 data: {sklearn: breast_cancer, explain: 40}
 model: {kind: hist_gradient_boosting, target_class: malignant, max_iter: 20}
@@ -161,14 +140,8 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     np.testing.assert_allclose(W.sum(axis=1), totals, atol=1e-9)
     margins = subject.estimator.decision_function(subject.points)
     np.testing.assert_allclose(np.abs(stored["prediction"]), np.abs(margins))
-    best = po.explain(
-        subject.function,
-        subject.points,
-        data=subject.others,
-        units="output",
-        metric="effects",
-        rng=0,
-    )
+    settings = {"data": subject.others, "units": "output", "metric": "effects"}
+    best = po.explain(subject.function, subject.points, rng=0, **settings)
     np.testing.assert_array_equal(W, best.attributions)
     assert stored["units"].startswith("contribution of each feature to the log-odds of")
     assert stored["units"].endswith("; every row adds up to f(x) − base")
@@ -190,33 +163,33 @@ def test_rows_by_themselves_add_up_to_what_is_written(done, rows, reference):
     total = subject.function.value(subject.points) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
     settings = {"units": "output", "metric": "effects"}
-    expected = alone(trees, 0, n_reference=60 if reference else 500, **settings)
-    np.testing.assert_array_equal(result.attributions[0], expected)
+    settings["n_reference"] = 60 if reference else 500
+    explainer = po.Explainer(subject.function, subject.others, **settings).fit()
+    alone = explainer.explain(subject.points.iloc[[0]]).attributions[0]
+    np.testing.assert_array_equal(result.attributions[0], alone)
 
 
-def test_trees_are_explained_by_the_data_law_of_the_fitted_rows(done):
-    trees = done(TREES)
-    stored = trees.stored
+def test_the_law_and_the_precision_are_those_of_the_file(done):
+    text = TREES.replace("max_iter: 20", "max_iter: 5, output: probability")
+    precision = "{precision: 0.5, max_evaluations: 200000}"
+    of_data, gaussian, precise = (
+        done(own, *quiet)
+        for own, *quiet in (
+            (TREES,),
+            (text.replace("{}", "{law: gaussian}"), "-q"),
+            (text.replace("{}", precision), "-q"),
+        )
+    )
+    stored = of_data.stored
     assert stored["picked"]["target_error"]["relative"] == 0
     assert stored["picked"]["parameters"]["reference"].startswith("529 rows")
     assert stored["units"] == (
         "change of the log-odds of malignant per standard deviation of each feature"
     )
-    assert "gap" in trees.printed
-    assert "target exact (boxes)" in trees.printed
-
-
-def test_the_law_and_the_precision_are_those_of_the_file(done):
-    text = TREES.replace("max_iter: 20", "max_iter: 5, output: probability")
-    gaussian, precise = (
-        done(text.replace("{}", settings), "-q").stored["picked"]["target_error"]
-        for settings in (
-            "{law: gaussian}",
-            "{precision: 0.5, max_evaluations: 200000}",
-        )
-    )
-    assert "pairs" in gaussian["in_words"]
-    assert 0 < precise["relative"] <= 0.5
+    assert "gap" in of_data.printed
+    assert "target exact (boxes)" in of_data.printed
+    assert "pairs" in gaussian.stored["picked"]["target_error"]["in_words"]
+    assert 0 < precise.stored["picked"]["target_error"]["relative"] <= 0.5
 
 
 def test_smooth_chooses_the_slopes_of_an_explanation(done):
@@ -232,25 +205,17 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
 # ---- with scores of interactions: what matters jointly
 
 
-JOINTLY = """\
-data: {sklearn: iris, explain: 30}
-model: {kind: logistic, target_class: setosa}
-explain:
-  interactions: found/scores.npz
-"""
-IRIS = (
-    "sepal length (cm)",
-    "sepal width (cm)",
-    "petal length (cm)",
-    "petal width (cm)",
+JOINTLY = (
+    LOOK.partition("explain: {")[0] + "explain:\n  interactions: found/scores.npz\n"
 )
 
 
 def scores(**fields):
     """Of the columns of iris, of which the last two clearly matter jointly."""
     estimates = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 9.0])
-    own = {"names": IRIS, "estimates": estimates, **fields}
-    return made_up_scores(np.random.default_rng(0), len(own["names"]), **own)
+    columns = tuple(load_iris().feature_names)
+    own = {"names": columns, "estimates": estimates, **fields}
+    return made_up_scores(np.random.default_rng(0), 4, **own)
 
 
 @pytest.fixture
@@ -264,7 +229,8 @@ def jointly(tmp_path):
 def test_a_sentence_names_what_matters_jointly(
     tmp_path, jointly, out, capsys, settings
 ):
-    write(tmp_path, "jointly", JOINTLY + f"  {settings}\n")
+    text = JOINTLY + f"  {settings}\n"
+    write(tmp_path, "jointly", text)
     assert main(["check", jointly]) == 0
     assert explain(jointly, "-o", out) == 0
     told = "petal length (cm) × petal width (cm) (9) matter jointly, which no additive"
@@ -273,28 +239,19 @@ def test_a_sentence_names_what_matters_jointly(
     saved = po.Explanation.load(out / "jointly.npz")
     assert told in saved.parameters["notes"]
     assert stored["picked"]["parameters"]["notes"] == saved.parameters["notes"]
-
-
-def test_without_the_file_nothing_is_said_and_numbers_are_the_same(
-    tmp_path, jointly, out
-):
-    assert explain(jointly, "-o", out, "-q") == 0
-    plain = write(tmp_path, "plain", JOINTLY.replace("found/scores.npz", "null"))
+    # without the file nothing is said, and numbers are the same
+    plain = write(tmp_path, "plain", text.replace("found/scores.npz", "null"))
     assert explain(plain, "-o", out, "-q") == 0
-    one, other = (po.Explanation.load(out / f"{n}.npz") for n in ("jointly", "plain"))
-    np.testing.assert_array_equal(one.attributions, other.attributions)
+    other = po.Explanation.load(out / "plain.npz")
+    np.testing.assert_array_equal(saved.attributions, other.attributions)
     assert "notes" not in other.parameters
 
 
+ONES = dict.fromkeys(("estimates", "standard_errors", "monte_carlo", "counts"))
+SINGLE = {name: np.ones(4) for name in ONES} | {"sets": np.arange(4)[:, None]}
 OTHERS = {
     "interactions: their columns": {"names": ("a", "b", "c", "d")},
-    "interactions: expected scores of pairs or larger sets, got those of single": {
-        "sets": np.arange(4)[:, None],
-        "estimates": np.ones(4),
-        "standard_errors": np.ones(4),
-        "monte_carlo": np.ones(4),
-        "counts": np.ones(4),
-    },
+    "interactions: expected scores of pairs or larger sets, got those of si": SINGLE,
 }
 
 
@@ -311,24 +268,19 @@ def test_scores_of_something_else_are_refused_before_anything_is_fitted(
     assert capsys.readouterr().err.startswith(place + told)
 
 
-FILES = {
-    "nowhere.npz": "there is no file ",
-    "jointly.yaml": "path: expected the ",
-    "odd.npz": "",
-    "..": "path: expected the name of a file, got ",
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_what_is_no_file_of_scores_is_refused(tmp_path, jointly, capsys, name):
+def test_what_is_no_file_of_scores_is_refused(tmp_path, jointly, capsys):
     (tmp_path / "odd.npz").write_bytes(b"PK\x03\x04")
-    write(tmp_path, "jointly", JOINTLY.replace("found/scores.npz", name))
-    assert main(["check", jointly]) == 2
-    place = f"{jointly}:4: explain.interactions: "
-    assert capsys.readouterr().err.startswith(place + FILES[name])
-
-
-def test_what_is_read_is_not_written_over(tmp_path, jointly, capsys):
+    for name, told in [
+        ("nowhere.npz", "there is no file "),
+        ("jointly.yaml", "path: expected the "),
+        ("odd.npz", ""),
+        ("..", "path: expected the name of a file, got "),
+    ]:
+        write(tmp_path, "jointly", JOINTLY.replace("found/scores.npz", name))
+        assert main(["check", jointly]) == 2
+        place = f"{jointly}:4: explain.interactions: "
+        assert capsys.readouterr().err.startswith(place + told)
+    # nor is what is read written over
     (tmp_path / "found" / "scores.npz").rename(tmp_path / "jointly.npz")
     write(tmp_path, "jointly", JOINTLY.replace("found/scores", "jointly"))
     assert explain(jointly, "-o", tmp_path) == 2
@@ -338,8 +290,10 @@ def test_what_is_read_is_not_written_over(tmp_path, jointly, capsys):
 # ---- a table of one's own that holds documents
 
 
-GOOD = ["a good meal with good wine", "we liked the warm bread", "a lovely warm place"]
-BAD = [
+TEXTS = [
+    "a good meal with good wine",
+    "we liked the warm bread",
+    "a lovely warm place",
     "the soup was cold and bad",
     "a rude waiter and bad wine",
     "never again, so cold",
@@ -349,7 +303,7 @@ BAD = [
 @pytest.fixture
 def notes(tmp_path):
     """Twelve texts, none of them twice."""
-    texts = [f"{text} on day {k}" for k in range(2) for text in (*GOOD, *BAD)]
+    texts = [f"{text} on day {k}" for k in range(2) for text in TEXTS]
     table = pd.DataFrame({"note": texts, "mood": (["good"] * 3 + ["bad"] * 3) * 2})
     path = tmp_path / "notes.csv"
     table.to_csv(path, index=False)
@@ -360,12 +314,13 @@ def with_column(path, name, values):
     pd.read_csv(path).assign(**{name: values}).to_csv(path, index=False)
 
 
-def sections(path, target, **settings):
-    return sections_of_table(path, target, **settings)
+def subject_of(sections):
+    return po.problems.read_sections(sections | {"explain": {}}).subject
 
 
-def test_documents_alone_are_explained_word_by_word(notes, out, capsys):
-    assert explain("--csv", notes, "--target", "mood", "-o", out) == 0
+def test_documents_are_explained_word_by_word(notes, out, capsys):
+    asked = ("--csv", notes, "-o", out, "--target", "mood")
+    assert explain(*asked) == 0
     said = capsys.readouterr().out
     assert "4 documents × " in said
     assert "vectorizer (tfidf, " in said
@@ -373,38 +328,24 @@ def test_documents_alone_are_explained_word_by_word(notes, out, capsys):
     table = pd.read_csv(out / "notes_attributions.csv", index_col=0)
     assert {"wine", "cold"} < set(table)
     assert json.loads((out / "notes.json").read_text())["n_features"] == len(table.T)
-
-
-def test_beside_other_columns_they_have_to_be_asked_for(notes, out, capsys):
+    # beside other columns they have to be asked for
     with_column(notes, "stars", range(12))
-    assert explain("--csv", notes, "--target", "mood", "-o", out) == 2
-    assert capsys.readouterr().err == (
-        "--csv: column 'note' holds documents, which are no categories; explain their "
-        "words by --text note, or leave the column out\n"
-    )
-    asked = ("--target", "mood", "--text", "note")
-    assert explain("--csv", notes, *asked, "-o", out, "-q") == 0
-    table = pd.read_csv(out / "notes_attributions.csv", index_col=0)
-    assert "stars" not in table
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--text", "notes"], "--text: notes.csv has no column 'notes' (did you mean "),
-        (["--text", "mood"], "--text: notes.csv has no column 'mood'; it has note"),
-    ],
-)
-def test_a_column_that_is_not_there_is_named(notes, capsys, arguments, said):
-    assert explain("--csv", notes, "--target", "mood", *arguments) == 2
-    assert capsys.readouterr().err.startswith(said)
+    no_column = "--text: notes.csv has no column '{}'"
+    for other, told in [
+        ((), "--csv: column 'note' holds documents, which are no categories; explain "),
+        (("--text", "notes"), no_column.format("notes") + " (did you mean "),
+        (("--text", "mood"), no_column.format("mood") + "; it has note"),
+    ]:
+        assert explain(*asked, *other) == 2
+        assert capsys.readouterr().err.startswith(told)
+    assert explain(*asked, "--text", "note", "-q") == 0
+    assert "stars" not in pd.read_csv(out / "notes_attributions.csv", index_col=0)
 
 
 def test_what_is_said_of_words_is_exact(notes):
     with_column(notes, "stars", np.arange(12.0))
     for target in ("mood", "stars"):
-        own = sections(notes, target, text="note")
-        subject = po.problems.read_sections(own | {"explain": {}}).subject
+        subject = subject_of(sections_of_table(notes, target, text="note"))
         for document in subject.function.documents_of(subject.points):
             read = subject.function.subsets(document)
             assert not isinstance(read, Reason), read.reason
@@ -415,11 +356,11 @@ def test_short_texts_and_repeated_ones_are_categories(notes):
     with_column(notes, "name", [f"Ann {k}" for k in range(12)])
     table = pd.read_csv(notes).drop(columns="note")
     table.to_csv(notes, index=False)
-    data = sections(notes, "mood")["data"]
-    assert data["categorical"] == ["plan", "name"]
-    assert not data["standardize"]  # there is no number
-    subject = po.problems.read_sections(sections(notes, "mood") | {"explain": {}})
-    assert np.isfinite(subject.subject.function.value(subject.subject.points)).all()
+    sections = sections_of_table(notes, "mood")
+    assert sections["data"]["categorical"] == ["plan", "name"]
+    assert not sections["data"]["standardize"]  # there is no number
+    subject = subject_of(sections)
+    assert np.isfinite(subject.function.value(subject.points)).all()
 
 
 def test_a_paper_about_tables_refuses_documents(notes, tmp_path, capsys):

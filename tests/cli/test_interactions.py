@@ -43,28 +43,17 @@ interactions:
 """
 
 
-WHOLE = ["file.json", "file.npz", "file.svg"]
-WHOLE += ["file_interactions.csv", "file_main_effects.csv"]
+WHOLE = ["file_interactions.csv", "file_main_effects.csv"]
+WHOLE = ["file.json", "file.npz", "file.svg", *WHOLE]
 
 
-@pytest.fixture(scope="module")
-def patches(done):
-    return done(PATCHES)
-
-
-@pytest.fixture(scope="module")
-def fitted(patches):
-    """What the library finds with the settings of the file."""
-    scheme = po.interactions.Minipatches(
-        n_patches=420, n_features=5, columns="bernoulli"
-    )
-    subject = patches.subject
-    library = po.interactions.ILOCO(subject.learner, scheme, random_state=3)
-    return library.fit(subject.points, subject.target)
-
-
-def test_files_hold_what_the_library_finds(patches, fitted):
+def test_files_and_print_hold_what_the_library_finds(done):
+    patches = done(PATCHES)
     assert names(patches.folder) == WHOLE
+    settings = {"n_patches": 420, "n_features": 5, "columns": "bernoulli"}
+    subject, scheme = patches.subject, po.interactions.Minipatches(**settings)
+    fitted = po.interactions.ILOCO(subject.learner, scheme, random_state=3)
+    fitted.fit(subject.points, subject.target)
     result, main_effects = fitted.result_, fitted.main_effects_
     saved = patches.load(po.interactions.InteractionScores)
     np.testing.assert_array_equal(saved.estimates, result.estimates)
@@ -76,34 +65,29 @@ def test_files_hold_what_the_library_finds(patches, fitted):
     assert pairs["feature_1"].tolist()[:2] == ["age", "age"]
     single = patches.table("_main_effects")
     np.testing.assert_array_equal(single["estimate"], main_effects.estimates)
-    stored = patches.stored
+    stored, printed = patches.stored, patches.printed
     assert stored["job"] == "interactions"
     assert stored["n_sets"] == stored["n_candidates"] == 45
     assert stored["settings"]["scheme"]["n_patches"] == 420
-
-
-def test_how_well_it_predicts_is_told_beside_a_constant(patches, fitted):
-    stored, printed = patches.stored, patches.printed
-    y = load_diabetes().target
-    np.testing.assert_allclose(stored["mean_error_of_a_constant"], np.var(y))
-    nothing = np.zeros((1, 0), dtype=int)
-    mean = fitted.left_out_.errors(nothing).rows.mean()
+    # how well it predicts is told beside a constant
+    np.testing.assert_allclose(stored["mean_error_of_a_constant"], np.var(TARGET))
+    mean = fitted.left_out_.errors(np.zeros((1, 0), dtype=int)).rows.mean()
     np.testing.assert_allclose(stored["mean_error"], mean)
-    assert f"mean squared error with all features: {mean:.4g}, at" in printed
-    assert "; of a constant 5930\n" in printed
-    assert "intervals: 90 %, all 45 together · for new rows and any" in printed
+    for told in (
+        f"mean squared error with all features: {mean:.4g}, at",
+        "; of a constant 5930\n",
+        "intervals: 90 %, all 45 together · for new rows and any",
+        "442 rows × 10 columns",
+        "model: linear",
+        "models without features, by minipatches, n_patches 420",
+        f"\n\n{result.card().text()}\n",
+        f"\n\n{main_effects.card().text()}\n",
+        f"wrote {patches.folder}/file_interactions.csv, _main_effects.csv, .svg, .npz",
+    ):
+        assert told in printed
 
 
-def test_what_is_read_first(patches, fitted):
-    assert "442 rows × 10 columns" in patches.printed
-    assert "model: linear" in patches.printed
-    assert "models without features, by minipatches, n_patches 420" in patches.printed
-    for scores in (fitted.result_, fitted.main_effects_):
-        assert f"\n\n{scores.card().text()}\n" in patches.printed
-    files = "_interactions.csv, _main_effects.csv, .svg, .npz and .json"
-    assert f"wrote {patches.folder}/file{files} in" in patches.printed
-
-
+TARGET = load_diabetes().target
 ALL_SPLIT = """\
 data: {sklearn: diabetes}
 model: {kind: linear}
@@ -131,11 +115,15 @@ def test_intervals_are_those_that_are_asked_for(done, settings):
     assert scores.order == (1 if "order" in settings else 2)
 
 
-def test_of_classes_a_constant_answers_how_often_they_come(done):
-    stored = done(SPLIT, "-q").stored
+def test_errors_of_a_constant_and_sets_that_are_chosen_are_told(done):
+    stored = done(SPLIT, "-q").stored  # of classes it answers how often they come
     np.testing.assert_allclose(stored["mean_error_of_a_constant"], 2 / 3)
     assert 0.0 < stored["mean_error"] < 0.2
     assert stored["n_sets"] == 1
+    text = ALL_SPLIT.replace("kind: split", "kind: split, stratify: false")
+    stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
+    assert stored["n_sets"] == stored["n_candidates"] == 4
+    assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
 
 
 def test_workers_are_those_of_the_command(tmp_path, monkeypatch):
@@ -146,17 +134,14 @@ def test_workers_are_those_of_the_command(tmp_path, monkeypatch):
     assert [file.n_jobs for file in files] == [2, None]
 
 
-def test_columns_of_a_group_are_one_feature(done):
-    groups = "  groups: {lipids: [s1, s2, s3, s4], blood: [bp, s6]}\n"
-    stored = done(ALL_SPLIT.replace("seed", f"{groups}seed"), "-q").stored
-    assert stored["features"] == ["age", "sex", "bmi", "blood", "lipids", "s5"]
-
-
 @pytest.mark.parametrize(("order", "n_panels"), [(1, 1), (2, 4), (3, 2)])
 def test_the_picture_has_pairs_sets_and_features(done, order, n_panels):
-    drawn = done(ALL_SPLIT.replace("seed", f"  order: {order}\nseed"), "-q")
+    groups = "  groups: {lipids: [s1, s2, s3, s4], blood: [bp, s6]}\n"
+    drawn = done(ALL_SPLIT.replace("seed", f"  order: {order}\n{groups}seed"), "-q")
     svg = (drawn.folder / "file.svg").read_text()
     assert svg.count('<g id="axes_') == n_panels  # cells have a bar
+    names_of_groups = ["age", "sex", "bmi", "blood", "lipids", "s5"]
+    assert drawn.stored["features"] == names_of_groups
 
 
 @pytest.mark.sampled(3)
@@ -168,17 +153,9 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
     drawn = []
     monkeypatch.setattr(written, "write_svg", lambda own, *_, **__: drawn.append(own))
     rng = np.random.default_rng(0)
-    names = [f"the feature {j}" for j in range(max(n_features, order))]
-    many = [
-        made_up_scores(
-            rng,
-            len(names),
-            size,
-            names=tuple(names),
-            quantity=Quantity(model="Ridge", outcome="price"),
-        )
-        for size in (order, 1)
-    ]
+    names = tuple(f"the feature {j}" for j in range(max(n_features, order)))
+    settings = {"names": names, "quantity": Quantity(model="Ridge", outcome="price")}
+    many = [made_up_scores(rng, len(names), size, **settings) for size in (order, 1)]
     drawing.write_interactions_figure(*many, InteractionsSection(), "x", "unused.svg")
     (own,) = drawn
     own.canvas.draw()
@@ -195,13 +172,6 @@ def test_the_picture_is_read_at_the_size_in_which_it_opens(
         names_of_lines = [t.get_window_extent() for t in axes.get_yticklabels()]
         assert not any(a.overlaps(b) for a, b in pairwise(names_of_lines))
         assert all(box.x0 >= 0 and box.x1 <= edge.x1 for box in names_of_lines)
-
-
-def test_sets_are_chosen_on_training_rows_where_few_are_asked_for(done):
-    text = ALL_SPLIT.replace("kind: split", "kind: split, stratify: false")
-    stored = done(text.replace("seed", "  sets: {n_sets: 4}\nseed"), "-q").stored
-    assert stored["n_sets"] == stored["n_candidates"] == 4
-    assert any("4 of 45 sets were chosen" in note for note in stored["notes"])
 
 
 def test_categories_and_groups_are_features(tmp_path):
@@ -221,13 +191,8 @@ def test_the_file_that_is_shipped_runs(done):
 # ---- ``--resume``: what was finished is not fitted again
 
 
-RESUMED = """\
-data: {sklearn: diabetes}
-model: {kind: linear}
-interactions:
-  scheme: {kind: minipatches, n_patches: 420, n_features: 6}
-  sets: [[bmi, s5]]
-"""
+RESUMED = ALL_SPLIT.replace("kind: split", "kind: minipatches, n_patches: 420")
+RESUMED = RESUMED.replace("seed: 3", "  sets: [[bmi, s5]]")
 N_CHUNKS = 12
 
 
@@ -258,49 +223,47 @@ def resumed(tmp_path):
     return write(tmp_path, "patches", RESUMED)
 
 
-def interactions(*arguments):
-    return main(["interactions", *map(str, arguments)])
-
-
 def test_a_run_that_was_interrupted_goes_on_from_there(
     tmp_path, resumed, out, stop_after, capsys
 ):
     kept = tmp_path / "kept"
-    assert stop_after() == []
-    assert interactions(resumed, "-o", tmp_path / "whole", "-q") == 0
-    whole = po.interactions.InteractionScores.load(tmp_path / "whole" / "patches.npz")
+
+    def interactions(output=out):
+        asked = ["interactions", resumed, "-o", str(output), "--resume", str(kept)]
+        return main(asked)
+
+    def scores(folder):
+        saved = po.interactions.InteractionScores.load(folder / "patches.npz")
+        interrupted = json.loads((folder / "patches.json").read_text())["interrupted"]
+        return saved, interrupted
+
+    stop_after(0)  # too little to say anything
+    assert interactions() == 130
+    assert "propopt: interrupted" in capsys.readouterr().err
+    assert names(out) == []
     stop_after(9)
-    assert interactions(resumed, "-o", out, "--resume", kept) == 130
+    assert interactions() == 130
     said = capsys.readouterr()
     told = "interrupted: 243 of 420 patches are fitted; the same call goes on from"
     assert told in said.err
     assert "propopt: interrupted; files that were written are whole" in said.err
     assert "patches_interactions.csv" in said.out.replace("/patches_", " patches_")
-    assert json.loads((out / "patches.json").read_text())["interrupted"]
+    assert scores(out)[1]
     assert names(kept) == ["patches"]
     fitted = stop_after()
-    assert interactions(resumed, "-o", out, "--resume", kept, "-q") == 0
+    assert interactions() == 0
     assert fitted == [243, 244, 246, 250, 258, 274, 306, 366]
-    assert not json.loads((out / "patches.json").read_text())["interrupted"]
-    again = po.interactions.InteractionScores.load(out / "patches.npz")
-    np.testing.assert_array_equal(again.estimates, whole.estimates)
-    np.testing.assert_array_equal(again.standard_errors, whole.standard_errors)
-
-
-def test_too_little_to_say_anything_is_told_and_kept(
-    tmp_path, resumed, out, stop_after, capsys
-):
-    stop_after(0)
-    assert interactions(resumed, "-o", out, "--resume", tmp_path / "kept") == 130
-    assert "propopt: interrupted" in capsys.readouterr().err
-    assert names(out) == []
-
-
-def test_another_problem_is_refused_with_its_line(tmp_path, resumed, out, capsys):
-    kept = tmp_path / "kept"
-    assert interactions(resumed, "-o", out, "-q", "--resume", kept) == 0
+    again, interrupted = scores(out)
+    assert not interrupted
     write(tmp_path, "patches", RESUMED.replace("linear", "tree"))
-    assert interactions(resumed, "-o", out, "-q", "--resume", kept) == 2
+    assert interactions() == 2
     complaint = capsys.readouterr().err
     assert f"{resumed}:3: interactions: folder: {kept}/patches holds" in complaint
     assert "the learner is Pipeline(" in complaint
+    write(tmp_path, "patches", RESUMED)
+    kept = tmp_path / "other"
+    stop_after()
+    assert interactions(tmp_path / "whole") == 0
+    whole, _ = scores(tmp_path / "whole")
+    np.testing.assert_array_equal(again.estimates, whole.estimates)
+    np.testing.assert_array_equal(again.standard_errors, whole.standard_errors)

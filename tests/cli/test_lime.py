@@ -17,6 +17,7 @@ lime: {rows: 3, n_samples: 200, path: [0.5, 2]}
 """
 NO_PATH = FOREST.replace(", path: [0.5, 2]", "")
 WHOLE = ["file_diagnosis.csv", "file_lime.csv", "file_path.csv"]
+WHOLE = ["file_diagnosis.csv", "file_lime.csv", "file_path.csv"]
 WHOLE = ["file.json", "file.npz", "file.svg", *WHOLE]
 CUBE = """\
 data: {grid: {low: -1, high: 1, per_dimension: 9, dimensions: 2}}
@@ -30,64 +31,46 @@ def forest(done):
     return done(FOREST)
 
 
-def limits(forest, **settings):
-    """What the library finds at the three rows."""
-    subject = forest.subject
-    law = po.lime.TabularLaw.from_data(subject.others, **settings)
-    return po.lime.limits(
-        subject.function, subject.points[:3], law, data=subject.others, n_samples=200
-    )
+def test_files_and_print_hold_what_the_library_finds(forest):
+    def limits(**settings):
+        law = po.lime.TabularLaw.from_data(subject.others, **settings)
+        data = {"data": subject.others, "n_samples": 200}
+        return po.lime.limits(subject.function, rows, law, **data).coefficients
 
-
-def test_files_hold_what_the_library_finds(forest):
     assert names(forest.folder) == WHOLE
-    rows, best = forest.subject.points[:3], limits(forest)
-    saved = forest.load(po.lime.LimeExplanation)
-    np.testing.assert_array_equal(saved.coefficients, best.coefficients)
-    table = forest.table("_lime")
-    np.testing.assert_array_equal(table["coefficient"], best.coefficients.ravel())
+    subject, stored, printed = forest.subject, forest.stored, forest.printed
+    rows = subject.points[:3]
+    saved, table = forest.load(po.lime.LimeExplanation), forest.table("_lime")
+    np.testing.assert_array_equal(saved.coefficients, limits())
+    np.testing.assert_array_equal(table["coefficient"], limits().ravel())
     assert table["row"].tolist() == [row for row in rows.index for _ in range(4)]
     assert table["single_run_sd"].min() > 0
     assert table["single_run_sd_source"].str.match(r"estimate \([\d,]+ draws").all()
-    assert forest.stored["job"] == "lime"
-    assert forest.stored["lime"]["rows"] == list(rows.index)
-    assert forest.stored["lime"]["source"] == "exact"
-    assert forest.stored["score"]["name"] == "accuracy"
-
-
-def test_the_path_has_the_limits_of_each_width(forest):
-    path = forest.table("_path")
+    assert stored["job"] == "lime"
+    assert stored["lime"]["rows"] == list(rows.index)
+    assert stored["lime"]["source"] == "exact"
+    assert stored["score"]["name"] == "accuracy"
+    path = forest.table("_path")  # the limits of each width
     result = path.loc[path["kernel_width"] == 2.0, "coefficient"]
-    wide = limits(forest, kernel_width=2.0).coefficients.ravel()
+    wide = limits(kernel_width=2.0).ravel()
     np.testing.assert_allclose(result, wide, rtol=1e-12)
     assert len(path) == 3 * 2 * 4
     assert (path["standard_error"] == 0.0).all()
-
-
-def test_a_path_is_written_only_where_one_is_asked_for(done):
-    assert names(done(NO_PATH).folder) == [x for x in WHOLE if "path" not in x]
-
-
-def test_each_row_is_printed_with_its_noise(forest):
-    printed = forest.printed
-    saved = forest.load(po.lime.LimeExplanation)
-    for row in forest.subject.points[:3].index:
-        assert f"\n\n{saved.card(row).text()}\n" in printed
-    assert "exact: no samples, no seed · lines: where 95 % of single runs" in printed
-    assert "petal length (cm)" in printed
-    assert "standard deviation of one run: up to " in printed
-    assert ", estimated from 4,096 samples a row\n" in printed
-    assert "\nridge of one run: 1\n" in printed
-    suffixes = "_lime.csv, _diagnosis.csv, _path.csv, .svg, .npz and .json"
-    assert f"wrote {forest.folder}/file{suffixes} in" in printed
-
-
-def test_what_coefficients_hide_is_told(forest):
-    result, counts = forest.table("_diagnosis"), forest.stored["findings"]
-    assert counts == result.loc[result["found"], "rule"].value_counts().to_dict()
-    assert "What misleads most: " in forest.printed
-    for rule in counts:
-        assert f"\n  {rule}: " in forest.printed
+    found = forest.table("_diagnosis")  # what coefficients hide
+    counts = found.loc[found["found"], "rule"].value_counts().to_dict()
+    assert stored["findings"] == counts
+    for told in (
+        *(f"\n\n{saved.card(row).text()}\n" for row in rows.index),
+        *(f"\n  {rule}: " for rule in counts),
+        "What misleads most: ",
+        "exact: no samples, no seed · lines: where 95 % of single runs",
+        "petal length (cm)",
+        "standard deviation of one run: up to ",
+        ", estimated from 4,096 samples a row\n",
+        "\nridge of one run: 1\n",
+        f"wrote {forest.folder}/file_lime.csv, _diagnosis.csv, _path.csv, .svg, .npz",
+    ):
+        assert told in printed
 
 
 @pytest.mark.parametrize(
@@ -97,6 +80,7 @@ def test_the_picture_has_the_rows_and_their_paths(done, path, n_panels):
     drawn = done(FOREST.replace(", path: [0.5, 2]", f"{path}, diagnose: false"))
     svg = (drawn.folder / "file.svg").read_text()
     assert svg.count('<g id="axes_') == n_panels
+    assert ("file_path.csv" in names(drawn.folder)) == bool(path)
 
 
 def test_rows_are_those_of_the_table_whether_fitted_on_or_not(done, forest):

@@ -15,38 +15,29 @@ from propopt.problems.jobs import sweep as kept
 from propopt.solvers import Task
 
 
-def test_sweep_writes_a_table_and_a_plot(file, out, capsys):
+def test_a_sweep_writes_its_files_and_prints_front_and_excess(file, out, capsys):
     assert sweep(file, "--output", out) == 0
     assert names(out) == swept("cubic")
-    table = read_csv(out / "cubic.csv")
-    assert table["method"].tolist() == [
-        *3 * ["optimized"],
-        "gradient",
-        *2 * ["smoothgrad"],
-    ]
+    methods = [*3 * ["optimized"], "gradient", *2 * ["smoothgrad"]]
+    assert read_csv(out / "cubic.csv")["method"].tolist() == methods
     assert "<svg" in (out / "cubic.svg").read_text()
-    assert capsys.readouterr().err == ""
-
-
-def test_sweep_prints_the_front_and_the_excess_of_baselines(file, out, capsys):
-    sweep(file, "--output", out)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"cubic ({file})"
-    assert lines[1] == "9 points × 1 features, exact gradients, 3 baseline explanations"
-    assert lines[2] == "explained: prediction of Power"
-    curve = po.TradeOffs.load(out / "cubic.npz")
-    title = curve.card().title.replace("1 others", "3 others")  # on the front
-    assert (
-        lines[4]
-        == title
-        == "Explanations of the prediction of Power: " + ("3 optimized, 3 others")
-    )
-    front = [line.split()[0] for line in lines[7:13]]
-    assert front == 3 * ["optimized"] + ["gradient", "smoothgrad", "smoothgrad"]
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[:3] == [
+        f"cubic ({file})",
+        "9 points × 1 features, exact gradients, 3 baseline explanations",
+        "explained: prediction of Power",
+    ]
+    title = "Explanations of the prediction of Power: 3 optimized, "
+    assert lines[4] == f"{title}3 others"
+    on_front = po.TradeOffs.load(out / "cubic.npz").card().title
+    assert on_front == f"{title}1 others"
+    assert [line.split()[0] for line in lines[7:13]] == methods
     start = next(n for n, line in enumerate(lines) if line.startswith("Baselines: "))
     assert "target exact" in lines[start - 2]
     rows = [line.split() for line in lines[start + 2 : start + 5]]
-    assert [row[0] for row in rows] == ["gradient", "smoothgrad", "smoothgrad"]
+    assert [row[0] for row in rows] == methods[3:]
     assert [row[1] for row in rows[1:]] == ["scale=0.25", "scale=0.5"]
     assert all(row[-1].endswith("%") for row in rows)
     assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
@@ -78,13 +69,9 @@ def test_markup_in_names_is_printed_as_it_is(tmp_path, out, capsys):
     assert "[b]/cubic.csv" in printed
 
 
-def test_quiet_prints_nothing(file, out, capsys):
-    assert sweep(file, "--output", out, "--quiet") == 0
-    assert capsys.readouterr() == ("", "")
-    assert names(out) == swept("cubic")
-
-
-def test_solver_of_the_command_line_wins(file, out, monkeypatch):
+def test_quiet_prints_nothing_and_the_solver_of_the_command_line_wins(
+    file, out, capsys, monkeypatch
+):
     used = []
     explain = Task.explain
 
@@ -93,8 +80,9 @@ def test_solver_of_the_command_line_wins(file, out, monkeypatch):
         return explain(task, *arguments)
 
     monkeypatch.setattr(Task, "explain", noting)
-    assert sweep(file, "-o", out, "-q", "--solver", "clarabel") == 0
+    assert sweep(file, "-o", out, "--quiet", "--solver", "clarabel") == 0
     assert set(used) == {"CLARABEL"}
+    assert capsys.readouterr() == ("", "")
 
 
 # ---- attributions: the front, and one table with names
@@ -128,19 +116,13 @@ def read(out, name="iris"):
     return read_csv(out / f"{name}_attributions.csv", index_col=0)
 
 
-def test_the_front_is_saved_with_its_attributions(curve, out):
-    solved = po.problems.run_problem(curve, out, quiet=True)
+def test_the_front_is_saved_and_the_table_is_that_of_the_knee(curve, out, capsys):
+    solved = po.problems.run_problem(curve, out)
     front, saved = solved.front(), po.TradeOffs.load(out / "iris.npz")
-    assert len(saved.explanations) == len(front.explanations)
     assert len(saved.baselines) < len(solved.baselines) == 2
     for mine, same in zip(front.explanations, saved.explanations, strict=True):
         np.testing.assert_array_equal(mine.attributions, same.attributions)
-    csv = read_csv(out / "iris.csv")
-    assert csv["on_front"].sum() == len(saved.explanations)
-
-
-def test_the_table_is_that_of_the_knee_with_names(curve, out, capsys):
-    solved = po.problems.run_problem(curve, out)
+    assert read_csv(out / "iris.csv")["on_front"].sum() == len(saved.explanations)
     knee = solved.knee(*curve.axes)
     said = capsys.readouterr().out
     assert f"\n{knee.card().text()}\n" in said
@@ -151,6 +133,12 @@ def test_the_table_is_that_of_the_knee_with_names(curve, out, capsys):
     assert stored["pick"] == "knee"
     assert stored["picked"]["weights"] == knee.weights
     assert stored["left_out"] == []
+    # reading attributions moves last digits: the losses do not depend on it
+    again = curve.sweep(curve.baselines())
+    again.prove()
+    again.to_csv(out / "again.csv")
+    tables = [pd.read_csv(out / f"{f}.csv", dtype=str) for f in ("iris", "again")]
+    pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))
 
 
 @pytest.mark.parametrize(("value", "weight"), [(0.001, 0.001), (90, 100), (1000, 1000)])
@@ -158,7 +146,7 @@ def test_the_table_is_that_of_the_weights_nearest_to_the_pick(
     tmp_path, out, value, weight
 ):
     pick = f"pick: {{pairwise_robustness: {value}}}\n"
-    path = write(tmp_path, "iris", IRIS + pick)
+    path = write(tmp_path, "iris", IRIS.partition("baselines")[0] + pick)
     assert sweep(path, "-o", out, "-q") == 0
     problem = po.problems.read_problem(path).build()
     best = po.solve(problem.objective.with_weights({"pairwise_robustness": weight}))
@@ -175,41 +163,29 @@ def test_a_limit_can_be_picked(tmp_path, out):
     assert losses["pairwise_robustness"] == pytest.approx(1.0)
 
 
-def test_what_is_very_large_is_left_out_and_told(curve, out, capsys, monkeypatch):
-    monkeypatch.setattr(kept, "_MOST_OF_A_FRONT", 79)
-    monkeypatch.setattr(kept, "_MOST_OF_A_TABLE", 80)
-    po.problems.run_problem(curve, out)
-    assert names(out) == [f"iris{x}" for x in (".csv", ".json", ".svg")] + [
-        "iris_attributions.csv"
-    ]
-    (sentence,) = manifest(out)["left_out"]
-    assert sentence.startswith("attributions of the front are not written (.npz): 1,1")
-    assert sentence in capsys.readouterr().out.replace("\n", " ")
+LARGE = "attributions of the front are not written (.npz): "
+NONE_ASKED = "attributions are not written: none are asked for"
 
 
+@pytest.mark.parametrize(
+    ("asked", "limits", "suffixes", "said"),
+    [
+        ("", (8, 9), [".csv", ".json", ".svg", "_attributions.csv"], LARGE),
+        ("attributions: all\n", (1, 1), None, ""),
+        ("attributions: none\n", (99, 99), [".csv", ".json", ".svg"], NONE_ASKED),
+    ],
+)
 def test_what_is_very_large_is_written_where_it_is_asked_for(
-    tmp_path, out, monkeypatch
+    tmp_path, out, capsys, monkeypatch, asked, limits, suffixes, said
 ):
-    monkeypatch.setattr(kept, "_MOST_OF_A_FRONT", 1)
-    monkeypatch.setattr(kept, "_MOST_OF_A_TABLE", 1)
-    sweep(write(tmp_path, "cubic", f"{FILE}attributions: all\n"), "-o", out, "-q")
-    assert {"cubic.npz", "cubic_attributions.csv"} <= set(names(out))
-
-
-def test_no_attributions_are_computed_where_none_are_asked_for(tmp_path, out, capsys):
-    sweep(write(tmp_path, "cubic", f"{FILE}attributions: none\n"), "-o", out)
-    assert names(out) == ["cubic.csv", "cubic.json", "cubic.svg"]
-    assert "attributions are not written: none are asked for" in capsys.readouterr().out
-
-
-def test_a_table_of_attributions_takes_no_name_of_another_problem(
-    tmp_path, out, capsys
-):
-    files = [write(tmp_path, name, FILE) for name in ("a", "a_attributions")]
-    assert sweep(*files, "-o", out) == 2
-    assert capsys.readouterr().err.startswith(
-        f"{files[1]}:1: would write the same files as {files[0]}"
-    )
+    for name, most in zip(("FRONT", "TABLE"), limits, strict=True):
+        monkeypatch.setattr(kept, f"_MOST_OF_A_{name}", most)
+    sweep(write(tmp_path, "cubic", FILE + asked), "-o", out)
+    assert names(out) == ([f"cubic{x}" for x in suffixes] if said else swept("cubic"))
+    left_out = manifest(out, "cubic")["left_out"]
+    assert len(left_out) == bool(said)
+    printed = capsys.readouterr().out.replace("\n", " ")
+    assert all(own.startswith(said) and own in printed for own in left_out)
 
 
 def test_stopped_while_attributions_are_written_the_losses_stay(
@@ -223,13 +199,3 @@ def test_stopped_while_attributions_are_written_the_losses_stay(
     assert solved.interrupted
     assert names(out) == ["iris.csv", "iris.json", "iris.svg"]
     assert manifest(out)["left_out"] == ["attributions: interrupted"]
-
-
-def test_the_losses_of_the_table_are_those_before_attributions_are_read(curve, out):
-    """Reading attributions moves last digits: the CSV does not depend on it."""
-    po.problems.run_problem(curve, out, quiet=True)
-    solved = curve.sweep(curve.baselines())
-    solved.prove()
-    solved.to_csv(out / "again.csv")
-    tables = [pd.read_csv(out / f"{f}.csv", dtype=str) for f in ("iris", "again")]
-    pd.testing.assert_frame_equal(*(t.drop(columns="seconds") for t in tables))

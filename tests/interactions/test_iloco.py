@@ -30,7 +30,6 @@ from propopt.base.errors import (
 from propopt.interactions import (
     ILOCO,
     DataSplit,
-    InteractionScores,
     Minipatches,
     Screen,
 )
@@ -69,26 +68,18 @@ def friedman(n_samples=80, n_features=6):
 # ---- scores, and further sets without a fit
 
 
-def test_scores_have_names_and_main_effects_and_what_was_done(found, tmp_path):
+def test_scores_have_names_and_main_effects_and_what_was_done(found):
     result = found.result_
-    assert result.names == tuple(NAMES)
+    assert result.names == tuple(NAMES) == tuple(found.feature_names_in_)
     assert len(result) == 6
     assert result.top(1)[["feature_1", "feature_2"]].iloc[0].tolist() == NAMES[:2]
     assert result.main is found.main_effects_
     assert found.main_effects_.order == 1
-    assert result.n_rows == 120
-    assert result.n_groups == 20
+    assert (result.n_rows, result.n_groups) == (120, 20)
     assert result.method.startswith("450 minipatches of 24 rows and ")
-    assert list(found.feature_names_in_) == NAMES
-    result.save(tmp_path / "scores.npz")
-    loaded = InteractionScores.load(tmp_path / "scores.npz")
-    pd.testing.assert_frame_equal(loaded.to_frame(), result.to_frame())
-    assert_array_equal(loaded.main.estimates, found.main_effects_.estimates)
-
-
-def test_further_sets_are_scored_from_the_same_predictors(found):
+    # further sets are scored from the same predictors
     again = found.interactions()
-    assert_array_equal(again.estimates, found.result_.estimates)
+    assert_array_equal(again.estimates, result.estimates)
     some = found.interactions([("weight", "age"), ("height", "income")])
     assert_array_equal(some.sets, [[0, 2], [1, 3]])
     assert_allclose(some.estimates, again.estimates[[1, 4]], rtol=1e-9)
@@ -143,7 +134,7 @@ def test_fixed_columns_leak_what_theory_says_of_the_main_effects(found):
 # ---- targets
 
 
-def test_targets_of_patches_are_those_of_the_mean_of_all(found):
+def test_targets_and_predictions_are_those_of_the_mean_of_all(found):
     target = found.target(X, Y, [("age", "height")])
     source = found.left_out_.judged_on(X, Y)
     errors = source.errors(np.zeros((1, 0), dtype=np.intp))
@@ -152,8 +143,15 @@ def test_targets_of_patches_are_those_of_the_mean_of_all(found):
     assert target.n_rows == 120
     assert target.main is not None
     assert target.method == f"{found.result_.method}, judged on new rows"
-    with pytest.raises(InvalidInput, match="X: expected at least 2 rows, got 1"):
-        found.target(X[:1], Y[:1])
+    assert is_regressor(found)
+    assert found.score(X, Y) == r2_score(Y, found.predict(X))
+    assert not hasattr(found, "predict_proba")
+    plain = ILOCO(DecisionTreeRegressor())  # whose learners are not kept
+    assert not is_regressor(plain)
+    assert not hasattr(plain, "predict")
+    with pytest.raises(AttributeError) as caught:
+        plain.predict  # noqa: B018  # the access is what raises
+    assert "Minipatches(keep=True)" in str(caught.value.__cause__)
 
 
 # ---- features that are not used, rows that are equal
@@ -296,21 +294,6 @@ def test_results_are_corrected_for_the_sets_that_count(scheme, counted):
     assert model.interactions(SCREEN, order=3).order == 3
 
 
-# ---- predictions, where learners were kept
-
-
-def test_predictions_are_there_where_learners_were_kept(found):
-    assert is_regressor(found)
-    assert found.score(X, Y) == r2_score(Y, found.predict(X))
-    plain = ILOCO(DecisionTreeRegressor())
-    assert not is_regressor(plain)
-    assert not hasattr(plain, "predict")
-    with pytest.raises(AttributeError) as caught:
-        plain.predict  # noqa: B018  # the access is what raises
-    assert "Minipatches(keep=True)" in str(caught.value.__cause__)
-    assert not hasattr(found, "predict_proba")
-
-
 @few_patches
 @pytest.mark.parametrize("scheme", [replace(FEW, n_patches=150), DataSplit()])
 def test_classes_are_predicted_as_they_were_given(scheme):
@@ -361,22 +344,19 @@ SETS = [
 ]
 
 
-@pytest.mark.parametrize(("sets", "message"), SETS)
-def test_sets_that_are_not_there_are_refused_before_and_after_the_fit(
-    found, sets, message
-):
-    for ask in (found.interactions, lambda sets: ILOCO(TREE, FEW, sets=sets).fit(X, Y)):
-        with pytest.raises(InvalidInput, match=message):
-            ask(sets)
-
-
 LIKE = r"scheme: expected Minipatches\(\) or DataSplit\(\)"
 CALLS = [
+    *((lambda f, own=own: f.interactions(own), words) for own, words in SETS),
+    *(
+        (lambda _, own=own: ILOCO(TREE, FEW, sets=own).fit(X, Y), words)
+        for own, words in SETS
+    ),
     (lambda f: f.interactions(order=5), "order: expected at most 4, of 4 feat"),
     (lambda f: f.interactions(order=0), "order: expected an integer >= 1, got 0"),
     (lambda f: f.interactions(order=True), "order: expected an integer >= 1, got True"),
     (lambda f: f.predict(X[NAMES[::-1]]), "feature names should match"),
     (lambda f: f.target(X[NAMES[::-1]], Y), "expected the columns of fit"),
+    (lambda f: f.target(X[:1], Y[:1]), "X: expected at least 2 rows, got 1"),
     (lambda _: ILOCO(LINE, DataSplit()).fit(X[:1], Y[:1]), "at least 2 rows, got 1 s"),
     (lambda _: Screen(n_sets=0), "n_sets: expected an integer >= 1, got 0"),
     (lambda _: Screen(scheme=DataSplit()), "scheme: expected Minipatches, got DataSpl"),

@@ -31,36 +31,25 @@ METHODS = get_args(Adjustment)
 # ---- means of rows and their errors, against loops and formulas
 
 
-def test_of_any_weights_means_and_errors_are_those_of_a_ratio_of_means(rng):
-    # the mean and the linearised error of Σ w z/Σ w, row by row
-    z, weights = rng.normal(size=(40, 2)), rng.uniform(0.2, 3.0, size=40)
-    weights *= 40 / weights.sum()
-    means, errors, _ = moments(z, weights)
-    for q in range(2):
-        rows = list(zip(weights, z[:, q], strict=True))
-        mean = sum(w * v for w, v in rows) / sum(weights)
-        spread = sum((w * (v - mean)) ** 2 for w, v in rows)
-        assert means[q] == pytest.approx(mean, rel=1e-13)
-        error = np.sqrt(40 / 39 * spread) / sum(weights)
-        assert errors[q] == pytest.approx(error, rel=1e-13)
-    # of equal weights they are the mean and its standard error
-    means, errors, _ = moments(z, np.ones(40))
-    assert_allclose(means, z.mean(axis=0), rtol=1e-13)
-    assert_allclose(errors, z.std(axis=0, ddof=1) / np.sqrt(40), rtol=1e-13)
-
-
-def test_the_error_of_groups_is_that_of_their_sums_by_hand(rng):
-    z, weights = rng.normal(size=(30, 2)), rng.uniform(0.5, 2.0, size=30)
+def test_means_and_errors_are_those_of_a_ratio_of_means_row_by_row(rng):
+    # the mean and the linearised error of Σ w z/Σ w; of groups that of their sums
+    z, weights = rng.normal(size=(30, 2)), rng.uniform(0.2, 3.0, size=30)
     weights *= 30 / weights.sum()
+    rows = np.arange(30)
     groups = rng.permutation(np.repeat(np.arange(6), [1, 2, 3, 5, 8, 11]))
-    means, errors, _ = moments(z, weights, groups)
-    for k in range(2):
-        mean = weights @ z[:, k] / 30
-        own = weights * (z[:, k] - mean)
-        sums = [sum(own[i] for i in range(30) if groups[i] == c) for c in range(6)]
-        variance = 6 / 5 * sum(one**2 for one in sums) / 30**2
-        assert means[k] == pytest.approx(mean, rel=1e-12)
-        assert errors[k] == pytest.approx(np.sqrt(variance), rel=1e-12)
+    for given, labels, count in [((), rows, 30), ((groups,), groups, 6)]:
+        means, errors, _ = moments(z, weights, *given)
+        for q in range(2):
+            mean = sum(w * v for w, v in zip(weights, z[:, q], strict=True)) / 30
+            own = weights * (z[:, q] - mean)
+            sums = [sum(own[i] for i in rows if labels[i] == c) for c in range(count)]
+            variance = count / (count - 1) * sum(one**2 for one in sums) / 30**2
+            assert means[q] == pytest.approx(mean, rel=1e-12)
+            assert errors[q] == pytest.approx(np.sqrt(variance), rel=1e-12)
+    # of equal weights they are the mean and its standard error
+    means, errors, _ = moments(z, np.ones(30))
+    assert_allclose(means, z.mean(axis=0), rtol=1e-13)
+    assert_allclose(errors, z.std(axis=0, ddof=1) / np.sqrt(30), rtol=1e-13)
 
 
 def test_groups_of_one_row_change_nothing_and_rows_without_weight_are_not_there(rng):
@@ -100,13 +89,9 @@ def test_how_many_rows_carry_the_error(rng):
 # ---- corrections for many sets, against definitions, and scipy where it has them
 
 
-@pytest.fixture
-def p(rng):
-    return rng.uniform(size=9) ** 4
-
-
 @pytest.mark.parametrize("n_others", [0, 3])
-def test_adjusted_p_values_are_those_of_definitions(p, n_others):
+def test_adjusted_p_values_are_those_of_definitions(rng, n_others):
+    p = rng.uniform(size=9) ** 4
     # candidates that were not scored count as p = 1
     every = np.append(p, np.ones(n_others))
     closed = [  # each intersection of null hypotheses that one is part of
@@ -126,31 +111,30 @@ def test_adjusted_p_values_are_those_of_definitions(p, n_others):
         "benjamini-yekutieli": stats.false_discovery_control(every, method="by")[:9],
     }
     assert set(expected) == set(METHODS)
+    order = rng.permutation(9)
     for method, wanted in expected.items():
         result = adjusted_p_values(p, method, len(every))
         assert_allclose(result, wanted, rtol=1e-14)
+        permuted = adjusted_p_values(p[order], method, len(every))
+        assert_array_equal(permuted, result[order])
+        # unknown ones count, and stay unknown
+        with_nan = adjusted_p_values(np.insert(p, 3, np.nan), method, 12)
+        assert np.isnan(with_nan[3])
+        assert_array_equal(np.delete(with_nan, 3), adjusted_p_values(p, method, 12))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_unknown_p_values_count_and_stay_unknown_in_any_order(p, method, rng):
-    with_nan = np.insert(p, 3, np.nan)
-    result = adjusted_p_values(with_nan, method, 12)
-    assert np.isnan(result[3])
-    known = adjusted_p_values(p, method, 12)
-    assert_array_equal(np.delete(result, 3), known)
-    order = rng.permutation(len(p))
-    assert_array_equal(adjusted_p_values(p[order], method, 12), known[order])
-
-
-def test_intervals_of_what_is_found_have_more_of_alpha_the_more_there_is():
+def test_shares_of_alpha_and_ranges_of_scores():
     p = np.array([1e-6, 1e-5, 1e-4, 0.8, 0.9])
     price = 1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5
-    for own, method, alpha in [
+    for own, method, alpha in [  # the more is found the more of alpha there is
         (p, "benjamini-hochberg", 0.06),
         (p, "benjamini-yekutieli", 0.06 / price),
         (np.full(5, 0.7), "benjamini-hochberg", 0.02),
     ]:
         assert interval_alpha(own, method, 5, 0.1) == pytest.approx(alpha)
+    unit = ErrorRange(0.0, 1.0, proved=True)
+    assert [unit.of_score(order) for order in (1, 2, 3)] == [1.0, 2.0, 4.0]
+    assert ErrorRange(-5.0, 3.0, proved=False).rounding(2) == pytest.approx(20e-12)
 
 
 # ---- intervals from rows that are all equal: exact binomial probabilities
@@ -203,12 +187,6 @@ def test_intervals_of_equal_rows_are_no_wider_than_that_needs():
         assert equal_rows([-2.0], 10, null).p_values("greater") == p
 
 
-def test_ranges_and_rounding_of_scores():
-    unit = ErrorRange(0.0, 1.0, proved=True)
-    assert [unit.of_score(order) for order in (1, 2, 3)] == [1.0, 2.0, 4.0]
-    assert ErrorRange(-5.0, 3.0, proved=False).rounding(2) == pytest.approx(20e-12)
-
-
 # ---- intervals and p-values of scores
 
 
@@ -226,12 +204,9 @@ def of_pairs(rng, estimates, errors, **fields):
     return made_up_scores(rng, **{**own, **fields})
 
 
-def test_of_the_worked_example_the_interval_is_that_of_the_paper(rng):
-    ends = of_pairs(rng, [-4.596065], [2.375272]).intervals(level=0.9)
-    assert_allclose(ends, [[-8.503039, -0.689091]], atol=2e-6)
-
-
 def test_tests_of_rows_alone_are_those_of_the_normal_law(rng):
+    ends = of_pairs(rng, [-4.596065], [2.375272]).intervals(level=0.9)
+    assert_allclose(ends, [[-8.503039, -0.689091]], atol=2e-6)  # of the paper
     scores = made_up_scores(rng)
     T = scores.estimates / scores.standard_errors
     for alternative, p in {
@@ -245,9 +220,7 @@ def test_tests_of_rows_alone_are_those_of_the_normal_law(rng):
     ends = scores.intervals(level=0.9, adjust="bonferroni", errors="rows")
     expected = scores.estimates[:, None] + np.stack([-reach, reach], axis=1)
     assert_allclose(ends, expected, rtol=1e-12)
-
-
-def test_tests_of_the_total_error_know_from_how_many_groups_it_is(rng):
+    # tests of the total error know from how many groups it is
     scores = made_up_scores(rng, n_groups=20)
     se, mc = scores.standard_errors, scores.monte_carlo
     total = np.sqrt(se**2 + mc**2)
@@ -293,14 +266,11 @@ def test_one_sided_intervals_are_closer_and_open_at_the_other_side(rng):
     assert_allclose(twice[:, 0], lower[:, 0], rtol=1e-12)
 
 
-def degenerate(rng, proved, **fields):
-    unit = ErrorRange(0.0, 1.0, proved)
-    return of_pairs(rng, [0.0, 0.4, 0.4], [0.0, 1e-17, 0.1], error_range=unit, **fields)
-
-
 @pytest.mark.parametrize("proved", [True, False])
 def test_no_interval_has_no_width_though_all_rows_are_equal(rng, proved):
-    scores = degenerate(rng, proved)
+    unit = {"error_range": ErrorRange(0.0, 1.0, proved)}
+    given = [0.0, 0.4, 0.4], [0.0, 1e-17, 0.1]
+    scores = of_pairs(rng, *given, **unit)
     assert_array_equal(scores.degenerate, [True, True, False])
     ends = scores.intervals(level=0.9, adjust="none")
     share = 1.0 - 0.1 ** (1 / 49)
@@ -316,7 +286,7 @@ def test_no_interval_has_no_width_though_all_rows_are_equal(rng, proved):
     assert_array_equal(frame["stat"][:1], [0.0])
     assert_array_equal(frame["reject"], [False, True, True])
     # the error of patches still counts: the wider interval, and the larger p-value
-    scores = degenerate(rng, proved, monte_carlo=np.full(3, 0.3), n_groups=0)
+    scores = of_pairs(rng, *given, monte_carlo=np.full(3, 0.3), n_groups=0, **unit)
     reach = 0.3 * stats.norm.isf(0.05)
     ends = scores.intervals(adjust="none")
     assert_allclose(ends[1], [0.4 - reach, 0.4 + reach], rtol=1e-12)

@@ -108,20 +108,18 @@ def test_without_features_it_is_the_mean_or_how_often_classes_come():
 @pytest.mark.parametrize("classes", [["a", "b", "c"], [0, 1, 2], [3, 5, 9]])
 def test_classes_that_a_fit_did_not_see_have_no_probability(classes):
     y = np.array(classes)[np.arange(80) % 3]
-    refits = read(DecisionTreeClassifier(random_state=0), X, y)
     rows = np.flatnonzero(y != classes[1])
-    result = refits.fitted(rows, ALL, 0)(X)
-    own = DecisionTreeClassifier(random_state=0).fit(X[rows], y[rows])
-    assert_array_equal(result[:, [0, 2]], own.predict_proba(X))
-    assert not result[:, 1].any()
-    alone = refits.fitted(np.flatnonzero(y == classes[2]), ALL, 0)(X)
-    assert_array_equal(alone, np.tile([0.0, 0.0, 1.0], (80, 1)))
     # weights of classes are of the labels that were given
     weights = dict(zip(classes, (1.0, 1.0, 50.0), strict=True))
-    tree = DecisionTreeClassifier(max_depth=1, class_weight=weights, random_state=0)
-    result = read(tree, X, y).fitted(rows, ALL, 0)(X)
-    own = clone(tree).fit(X[rows], y[rows]).predict_proba(X)
-    assert_array_equal(result[:, [0, 2]], own)
+    for settings in ({}, {"max_depth": 1, "class_weight": weights}):
+        tree = DecisionTreeClassifier(random_state=0, **settings)
+        refits = read(tree, X, y)
+        result = refits.fitted(rows, ALL, 0)(X)
+        own = clone(tree).fit(X[rows], y[rows]).predict_proba(X)
+        assert_array_equal(result[:, [0, 2]], own)
+        assert not result[:, 1].any()
+    alone = refits.fitted(np.flatnonzero(y == classes[2]), ALL, 0)(X)
+    assert_array_equal(alone, np.tile([0.0, 0.0, 1.0], (80, 1)))
 
 
 def test_each_random_state_that_is_free_is_seeded():
@@ -192,13 +190,9 @@ def test_tables_of_any_library_reach_the_learner_as_they_are():
     predict = read(Remembers(), frame, Y).fitted(ROWS, WITHOUT_1, 0)
     assert predict.model.table_.equals(frame[:50].select(*names))
     assert predict(frame).shape == (80,)
-
-
-@pytest.mark.parametrize("rows", [np.arange(80), ROWS])
-def test_without_features_a_table_of_any_library_keeps_its_rows(rows):
-    frame = pl.DataFrame({name: X[:, k] for k, name in enumerate("abcd")})
-    predict = read(Ridge(), frame, Y).fitted(rows, NOTHING, 0)
-    assert_allclose(predict(frame), np.full(80, Y[rows].mean()), rtol=1e-14)
+    for rows in (np.arange(80), ROWS):  # without features it keeps its rows
+        mean = read(Remembers(), frame, Y).fitted(rows, NOTHING, 0)(frame)
+        assert_allclose(mean, np.full(80, Y[rows].mean()), rtol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.FewPatchesWarning")
@@ -225,6 +219,15 @@ def test_learners_with_categories_and_missing_values():
     by_name = clone(learner).set_params(categorical_features=["city"])
     other = read(by_name, PEOPLE, LABELS).fitted(ROWS, ALL, 0)(PEOPLE)
     assert_array_equal(other, result)
+
+
+def test_learners_that_want_classes_without_gaps():
+    package = pytest.importorskip("xgboost")
+    y = np.arange(80) % 3
+    refits = read(package.XGBClassifier(n_estimators=2), X, y)
+    result = refits.fitted(np.flatnonzero(y != 1), ALL, 0)(X)
+    assert not result[:, 1].any()
+    assert_allclose(result.sum(axis=1), 1, rtol=1e-6)
 
 
 QUIET = {"verbose": False, "allow_writing_files": False}
@@ -260,15 +263,6 @@ def test_libraries_of_boosting(library, settings, numbers):
     for left_out in range(4):
         kept = np.arange(4) != left_out
         assert np.isfinite(refits.fitted(ROWS, kept, 0)(table)).all()
-
-
-def test_learners_that_want_classes_without_gaps():
-    package = pytest.importorskip("xgboost")
-    y = np.arange(80) % 3
-    refits = read(package.XGBClassifier(n_estimators=2), X, y)
-    result = refits.fitted(np.flatnonzero(y != 1), ALL, 0)(X)
-    assert not result[:, 1].any()
-    assert_allclose(result.sum(axis=1), 1, rtol=1e-6)
 
 
 # ---- targets, and errors of rows
@@ -314,12 +308,14 @@ def test_formulas_of_errors():
     assert_allclose(PROBABILITY.of(y, known[:, None])[:, 0], np.abs(y - p), rtol=1e-15)
     assert read_error("auto", None) == SQUARED
     assert read_error("auto", LABELS) == PROBABILITY
+    with pytest.warns(AdditiveErrorWarning, match=r"0\.077 of it.*0\.38"):
+        read_error("absolute", None)
+    for effect, said in ((1.0, "0.077"), (2.0, "0.38")):
+        roots = 2 * np.sqrt(1 + effect**2) - 1 - np.sqrt(1 + 2 * effect**2)
+        assert said == f"{np.sqrt(2 / np.pi) * roots:.2g}"
 
 
 def test_errors_of_users_get_what_they_need():
-    twice = read_error(lambda y, p: 2 * (y - p) ** 2, None)
-    assert_allclose(twice.of(TRUE, KNOWN), 2 * SQUARED.of(TRUE, KNOWN), rtol=1e-15)
-
     def wrong(y, p):
         assert p.shape == (len(y), 3)
         return 1 - p[np.arange(len(y)), np.searchsorted(ABC, y)]
@@ -341,15 +337,6 @@ def test_errors_of_users_get_what_they_need():
             .errors(np.array([[0, 1], [1, 2]])).rows for one in (own, ours)
         )  # fmt: skip
         assert_allclose(rows, expected, rtol=1e-13)
-
-
-def test_absolute_errors_warn_with_the_numbers_of_the_closed_form():
-    with pytest.warns(AdditiveErrorWarning, match=r"0\.077 of it.*0\.38"):
-        read_error("absolute", None)
-    for effect, said in ((1.0, "0.077"), (2.0, "0.38")):
-        one, two = 1 + effect**2, 1 + 2 * effect**2
-        score = np.sqrt(2 / np.pi) * (2 * np.sqrt(one) - 1 - np.sqrt(two))
-        assert said == f"{score:.2g}"
 
 
 # ---- what is refused
@@ -392,16 +379,12 @@ ONE = Y[3] == Y
 SOME = np.where(LABELS == "low", None, LABELS)
 
 
-def of_learner(learner):
-    return lambda: read(learner, X, LABELS)
-
-
-def of_target(learner, y):
-    return lambda: read(learner, X, y)
+of, of_error = partial(partial, read), partial(partial, read_error)
+of_groups = partial(partial, Features.of, ["age", "size"])
 
 
 def of_labels(learner, labels):
-    return of_target(learner, np.array(labels * 40, dtype=object))
+    return of(learner, X, np.array(labels * 40, dtype=object))
 
 
 def of_table(table):
@@ -412,16 +395,8 @@ def of_weights(learner, weights):
     return lambda: read(learner, X, Y, sample_weight=weights)
 
 
-def of_error(choice, classes):
-    return lambda: read_error(choice, classes)
-
-
 def of_user(function):
     return lambda: read_error(function, None).of(TRUE, KNOWN)
-
-
-def of_groups(groups):
-    return lambda: Features.of(["age", "size"], groups)
 
 
 WITHOUT_PROBABILITIES = (
@@ -431,23 +406,23 @@ KIND = "expected a regressor or classifier .* "
 NO_WEIGHTS = "KNeighborsRegressor.fit takes no weights"
 NO_COLUMNS = "'g': expected a list of its columns"
 REFUSED = [
-    (of_learner(LinearSVC()), WITHOUT_PROBABILITIES),
-    (of_learner(KMeans()), KIND + "got KMeans"),
-    (of_learner(Ridge), r"got a class; Ridge\(\) is one"),
-    (of_learner("ridge"), "classifier of scikit-learn's kind, got 'rid"),
-    (of_learner(StandardScaler()), "got StandardScaler, which says of itself"),
-    (of_learner(None), "got None"),
-    (of_target(Ridge(), np.column_stack([Y, Y])), "one target, got 2 columns; fit onc"),
-    (of_target(Ridge(), Y[:79]), "one value for each of the 80 rows of X, got 79"),
-    (of_target(Ridge(), np.where(ONE, np.nan, Y)), "1 of 80 values are missing.*row 3"),
-    (of_target(Ridge(), np.where(ONE, np.inf, Y)), "1 of 80 values are not finite"),
-    (of_target(Ridge(), LABELS), "y: expected numbers"),
-    (of_target(Ridge(), None), "requires y to be passed"),
-    (of_target(Ridge(), np.full(80, 0.1)), "all 80 values are 0.1, so that there is n"),
-    (of_target(Ridge(), 1e160 * Y), "y: sums of squares of numbers up to .*e.160 over"),
-    (of_target(LogisticRegression(), Y), "Unknown label type: continuous"),
-    (of_target(LogisticRegression(), np.zeros(80)), "or more, got 1 class, 0.0"),
-    (of_target(LogisticRegression(), SOME), "are missing"),
+    (of(LinearSVC(), X, LABELS), WITHOUT_PROBABILITIES),
+    (of(KMeans(), X, LABELS), KIND + "got KMeans"),
+    (of(Ridge, X, LABELS), r"got a class; Ridge\(\) is one"),
+    (of("ridge", X, LABELS), "classifier of scikit-learn's kind, got 'rid"),
+    (of(StandardScaler(), X, LABELS), "got StandardScaler, which says of itself"),
+    (of(None, X, LABELS), "got None"),
+    (of(Ridge(), X, np.column_stack([Y, Y])), "one target, got 2 columns; fit onc"),
+    (of(Ridge(), X, Y[:79]), "one value for each of the 80 rows of X, got 79"),
+    (of(Ridge(), X, np.where(ONE, np.nan, Y)), "1 of 80 values are missing.*row 3"),
+    (of(Ridge(), X, np.where(ONE, np.inf, Y)), "1 of 80 values are not finite"),
+    (of(Ridge(), X, LABELS), "y: expected numbers"),
+    (of(Ridge(), X, None), "requires y to be passed"),
+    (of(Ridge(), X, np.full(80, 0.1)), "all 80 values are 0.1, so that there is n"),
+    (of(Ridge(), X, 1e160 * Y), "y: sums of squares of numbers up to .*e.160 over"),
+    (of(LogisticRegression(), X, Y), "Unknown label type: continuous"),
+    (of(LogisticRegression(), X, np.zeros(80)), "or more, got 1 class, 0.0"),
+    (of(LogisticRegression(), X, SOME), "are missing"),
     (of_labels(LinearRegression(), ["yes", "no"]), "got 'yes'; of classes take a clas"),
     (of_labels(GaussianNB(), [1, "a"]), "labels of one type, got 'int', 'str'"),
     (of_labels(GaussianNB(), [b"a", b"b"]), "expected numbers or text, got bytes"),

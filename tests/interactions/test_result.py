@@ -209,45 +209,12 @@ def test_what_is_told_to_be_doubtful(rng, estimates, fields, title, told):
     made = sure(rng, estimates, **fields)
     (caution,) = made.cautions
     assert re.fullmatch(told, caution)
+    assert len(caution.split()) <= 25
     assert made.card().title.startswith(title)
     assert ("its error is not known" in str(made)) == np.isnan(made.total_errors).any()
     assert not sure(rng, [0.2, -0.1, 3.0]).cautions
-    assert not sure(
-        rng, SOME, **{**FEW_PATCHES, "monte_carlo": np.full(3, 0.1)}
-    ).cautions
-
-
-def everything_to_say(rng, **fields):
-    """Scores of sets of four features of which each caution is to be told."""
-    made = made_up_scores(
-        rng, n_features=8, order=4, n_patches=1500, not_used=(7,), **fields
-    )
-    count = len(made)
-    errors, patches = np.full(count, 0.01), np.full(count, 0.08)
-    errors[0], patches[1] = 0.0, np.nan
-    own = {"standard_errors": errors, "monte_carlo": patches}
-    vars(made).update(own, effective_rows=np.full(count, 2.5))
-    return made
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"leak": np.array(-0.123456)},
-        {"leak": np.array(np.nan), "error": "absolute"},
-        {"leak": np.array(0.1), "n_row_groups": 12_345},
-        {"leak": np.array(0.1), "error_range": ErrorRange(-1234.5, 1234.5, True)},
-    ],
-)
-def test_each_caution_is_a_verdict_a_number_and_what_to_do_in_25_words(rng, fields):
-    cautions = everything_to_say(rng, **fields).cautions
-    assert len(cautions) == 6
-    for caution in cautions:
-        assert len(caution.split()) <= 25, caution
-        assert caution.endswith(".")
-        assert re.search(r"\b(Draw|Take|Leave|Judge|judge) \S+", caution), caution
-        if "unknown" not in caution:
-            assert re.search(r"\d", caution), caution
+    patches = {**FEW_PATCHES, "monte_carlo": np.full(3, 0.1)}
+    assert not sure(rng, SOME, **patches).cautions
 
 
 def test_features_that_are_not_used_score_zero_with_that_word(rng):

@@ -75,27 +75,19 @@ RANK = {
 }
 
 
-def test_twenty_replicates_stand_behind_every_share_that_is_judged():
-    assert min(REDUCED.n_replicates.values()) >= 20
-    assert min(REDUCED.n_orders, REDUCED.n_coverage, tables.FRIEDMAN_DRAWS) >= 20
-
-
 def test_the_full_scale_has_the_same_figures_and_no_verdicts_on_record():
+    assert min(REDUCED.n_replicates.values()) >= 20  # behind every share
+    assert min(REDUCED.n_orders, REDUCED.n_coverage, tables.FRIEDMAN_DRAWS) >= 20
     full = PAPER.at_full_scale
     assert list(full.figures) == list(PAPER.figures)
     assert full.record == {}
-    n_panels = {name: len(make().panels) for name, make in full.figures.items()}
-    assert n_panels["figA2"] == 6
+    assert len(full.figures["figA2"]().panels) == 6
     assert FULL.n_patches["MLP"] == 10_000
-    report = FigureReport(
-        name="errors", figure=full.figures["errors"](), seconds=0.0,
-        results=tuple(one.run() for one in full.figures["errors"]().panels),
-    )  # fmt: skip
+    made = full.figures["errors"]()
+    results = tuple(one.run() for one in made.panels)
+    report = FigureReport(name="errors", figure=made, seconds=0.0, results=results)
     assert report.complete
     assert report.changed == []
-
-
-def test_a_paper_of_one_scale_says_so():
     with pytest.raises(InvalidInput, match="--full: the paper linear-lime is at its"):
         PAPERS["linear-lime"].at_full_scale  # noqa: B018  # the access is what raises
 
@@ -124,7 +116,7 @@ def test_a_regression_is_slopes_products_and_noise(number, tanh, rng):
     assert (np.abs(result[:5] - 2.0) < 2.5 + 5 * spread).all()  # five of N(2, 0.5²)
 
 
-def test_classes_come_with_their_probability(rng):
+def test_classes_have_their_probability_and_correlations_fall_off(rng):
     simulation = simulations.Simulation(number="i", task="classification", tanh=True)
     X, y = simulation.draw(0.0, 50_000, rng)
     assert set(y) == {0.0, 1.0}
@@ -132,13 +124,7 @@ def test_classes_come_with_their_probability(rng):
     assert X[y == 1, 0].mean() > 0.2
     assert abs(X[y == 1, 9].mean()) < 5 / np.sqrt(25_000)
     assert y.mean() == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(50_000))
-
-
-def test_the_correlated_design_falls_off_with_distance(rng):
-    simulation = simulations.Simulation(
-        number="i", task="regression", tanh=False, correlated=True
-    )
-    X, _ = simulation.draw(0.0, 50_000, rng)
+    X, _ = replace(simulation, correlated=True).draw(0.0, 50_000, rng)
     indices = np.arange(10)
     known = 0.8 ** np.abs(indices[:, None] - indices)
     np.testing.assert_allclose(np.cov(X.T), known, atol=5 * np.sqrt(2 / 50_000))
@@ -171,9 +157,7 @@ def runs(*counts, n=200):
 FOUND = shares.Successes(
     places=np.array([0, 3.0, 8]),
     found={
-        SPLIT: runs(0, 200, 200),
-        FIFTH: runs(0, 200, 200),
-        HALF: runs(0, 200, 200),
+        **dict.fromkeys((SPLIT, FIFTH, HALF), runs(0, 200, 200)),
         H: runs(0, 50, 150),
         FAITH: runs(0, 200, 140),
     },
@@ -198,14 +182,12 @@ COVERED = coverage.Covered(
     excludes={SPLIT: of_pairs(100, 100), FIFTH: of_pairs(100, 100)},
     widths={SPLIT: np.ones((1000, 2)), FIFTH: np.ones((1000, 2))},
 )
-TIMES = pd.DataFrame(
-    [
-        (method, n_rows, n_features, seconds[place])
-        for method, seconds in printed.SECONDS.items()
-        for place, (n_rows, n_features) in enumerate(printed.SIZES[:3])
-    ],
-    columns=["method", "N", "M", "seconds"],
-)
+SECONDS = [
+    (method, *size, seconds[place])
+    for method, seconds in printed.SECONDS.items()
+    for place, size in enumerate(printed.SIZES[:3])
+]
+TIMES = pd.DataFrame(SECONDS, columns=["method", "N", "M", "seconds"])
 
 
 def with_runs(method, place, count):
@@ -223,14 +205,6 @@ def with_pairs(field, method, *counts):
     def changed(one):
         own = {**getattr(one, field), method: of_pairs(*counts)}
         return replace(one, **{field: own})
-
-    return changed
-
-
-def with_column(column, value, **where):
-    def changed(result):
-        rows = np.all([result[name] == one for name, one in where.items()], axis=0)
-        return result.assign(**{column: result[column].where(~rows, value)})
 
     return changed
 
@@ -319,7 +293,11 @@ def test_intervals_of_differences_hold_them(rng):
 
 
 def seconds(value, method):
-    return with_column("seconds", value, method=method)
+    def changed(result):
+        others = result["method"] != method
+        return result.assign(seconds=result["seconds"].where(others, value))
+
+    return changed
 
 
 FIRST, SECOND = (partial(timing.patches_first, place=place) for place in (1, 2))
@@ -361,15 +339,11 @@ def test_what_is_denied_would_hold_of_refits_and_positive_definite_designs():
 
 
 def test_a_small_curve_is_measured_from_end_to_end():
-    tiny = replace(
-        REDUCED, n_patches={"KRBF": 300}, n_replicates={"KRBF": 1}, ratios=(8.0,)
-    )
-    curve = success.SuccessCurve(
-        simulation=simulations.Simulation(number="i", task="regression", tanh=False),
-        learner="KRBF",
-        scale=tiny,
-    )
     pytest.importorskip("shapiq")
+    sizes = {"n_patches": {"KRBF": 300}, "n_replicates": {"KRBF": 1}}
+    scale = replace(REDUCED, ratios=(8.0,), **sizes)
+    simulation = simulations.Simulation(number="i", task="regression", tanh=False)
+    curve = success.SuccessCurve(simulation=simulation, learner="KRBF", scale=scale)
     result = curve.measure()
     assert result.shares[SPLIT].tolist() == [1.0]
     assert set(result.shares) == {SPLIT, FIFTH, HALF, H, FAITH}

@@ -127,15 +127,6 @@ def test_shares_are_ratios_of_binomials(n_features, m):
 # ---- how strong an interaction has to be
 
 
-def squared_threshold(n_features, m):
-    one, two = m / (n_features - 1), m / (n_features - 2)
-    pair = m * (m - 1)
-    first = pair / ((n_features - 1) * (n_features - 2))
-    second = pair / ((n_features - 2) * (n_features - 3))
-    leak = (1 - one) ** 2 - (1 - two) ** 2
-    return leak / (1 - 2 * (1 - first) ** 2 + (1 - second) ** 2)
-
-
 @pytest.mark.parametrize(
     ("n_features", "m", "probability", "squared"),
     [
@@ -150,9 +141,13 @@ def test_thresholds_of_patches(n_features, m, probability, squared):
     result = detectable_ratio(shares, PROBABILITY)
     assert result == pytest.approx(probability, abs=6e-4)
     assert result == pytest.approx((n_features - 3) / ((m - 1) * (n_features - 5)))
+    one, two, three = (n_features - k for k in (1, 2, 3))
+    leak = (1 - m / one) ** 2 - (1 - m / two) ** 2
+    first, second = m * (m - 1) / (one * two), m * (m - 1) / (two * three)
+    expected = leak / (1 - 2 * (1 - first) ** 2 + (1 - second) ** 2)
     result = detectable_ratio(shares, SQUARED)
     assert result == pytest.approx(squared, abs=6e-4)
-    assert result == pytest.approx(squared_threshold(n_features, m), rel=1e-9)
+    assert result == pytest.approx(expected, rel=1e-9)
 
 
 @each_error
@@ -175,16 +170,12 @@ def test_at_the_threshold_both_pairs_have_one_score(error):
 PAIR = np.array([(0, 1)])
 
 
-def correlated(rho):
-    return np.array([[1.0, rho], [rho, 1.0]])
-
-
 @pytest.mark.parametrize(
     ("rho", "b1", "b2", "score"),
     [(0.9, 2, 2, -13.68), (0.5, 2, 2, -6), (-0.5, 2, 2, 2), (0.5, 2, -2, 2)],
 )
 def test_pair_of_correlated_features(rho, b1, b2, score):
-    result = linear_refit_scores([b1, b2], correlated(rho), PAIR)
+    result = linear_refit_scores([b1, b2], np.array([[1, rho], [rho, 1.0]]), PAIR)
     assert result[0] == pytest.approx(score, abs=1e-12)
     assert score == pytest.approx(-2 * rho * b1 * b2 - rho**2 * (b1**2 + b2**2))
 

@@ -48,61 +48,17 @@ def test_graphs_of_features_and_of_points(problem):
         assert problem(text).build().objective.losses[4].n_points == 8
 
 
-def test_weights_of_the_sweep(problem):
+def test_weights_and_axes_of_the_sweep(problem):
     text = instead("[0.1, 1]", "{low: 0.01, high: 100, points: 5}")
-    weights = problem(text).build().weights["pairwise_robustness"]
+    built = problem(text).build()
+    weights = built.weights["pairwise_robustness"]
     np.testing.assert_allclose(weights, [0.01, 0.1, 1, 10, 100])
+    assert built.axes == ("gradient_matching", "pairwise_robustness")
     text = instead("[0.1, 1]", "{low: 0, high: 1, points: 3, scale: linear}")
     assert problem(text).build().weights["pairwise_robustness"] == [0, 0.5, 1]
-
-
-def test_baselines_of_all_combinations(problem):
-    text = FILE + (
-        "baselines:\n"
-        "  - {method: smoothgrad, scale: [0.1, 0.2], n_samples: 5}\n"
-        "  - {method: shap, units: [output, gradient]}\n"
-        "  - {method: lime_package}\n"
-        "  - {method: lime, scale: [1]}\n"
-    )
-    built = problem(text).build()
-    methods = [explainer.method for explainer in built.methods]
-    assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
-    noisy = next(built.baselines())
-    assert noisy.parameters["scale"] == 0.1
-    assert noisy.attributions.shape == (5, 1)
-
-
-def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
-    text = (
-        "data: {sklearn: iris, explain: 20, standardize: true}\n"
-        "model: {kind: forest, n_estimators: 3, target_class: setosa}\n"
-        "objective: {gradient_matching: 1, pairwise_robustness: "
-        "{graph: {kind: chain}}}\n"
-        "sweep: {pairwise_robustness: [0.1, 1]}\n"
-        "baselines: [{method: exact_lime, kernel_width: [0.5, 2], "
-        "units: [gradient, output]}]\n"
-    )
-    built = problem(text).build()
-    curve = built.sweep(built.baselines(), progress=False)
-    distances = curve.distances()
-    units = distances["parameter.units"]
-    assert (distances.loc[units == "gradient", "excess"] > 0).all()
-    assert distances.loc[units == "output", "excess"].isna().all()
-    assert distances.loc[units == "output", "not_compared"].notna().all()
-    assert distances["parameter.kernel_width"].tolist() == [0.5, 0.5, 2.0, 2.0]
-
-
-def test_axes_of_the_plot(problem):
-    assert problem(FILE).build().axes == (
-        "gradient_matching",
-        "pairwise_robustness",
-    )
     one = "data: {sklearn: iris}\nfunction: {name: sine}\n"
     one += "objective: {gradient_matching: 1}\n"
     assert problem(one).build().axes == 2 * ("gradient_matching",)
-
-
-def test_sweep_of_a_file(problem):
     built = problem(FILE + "solver: spectral\ntolerance: 1e-8\n").build()
     curve = built.sweep(built.baselines())
     assert [e.weights["pairwise_robustness"] for e in curve.optimized] == [0.1, 1]
@@ -110,3 +66,38 @@ def test_sweep_of_a_file(problem):
     assert curve.certified(1e-8)
     with pytest.raises(InvalidInput, match="simplex"):
         built.sweep(solver="simplex")
+
+
+def test_baselines_of_all_combinations(problem):
+    text = """\
+baselines:
+  - {method: smoothgrad, scale: [0.1, 0.2], n_samples: 5}
+  - {method: shap, units: [output, gradient]}
+  - {method: lime_package}
+  - {method: lime, scale: [1]}
+"""
+    built = problem(FILE + text).build()
+    methods = [explainer.method for explainer in built.methods]
+    assert methods == [*2 * ["smoothgrad"], *2 * ["shap"], "lime_package", "lime"]
+    noisy = next(built.baselines())
+    assert noisy.parameters["scale"] == 0.1
+    assert noisy.attributions.shape == (5, 1)
+
+
+OF_UNITS = """\
+data: {sklearn: iris, explain: 20, standardize: true}
+model: {kind: forest, n_estimators: 3, target_class: setosa}
+objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
+sweep: {pairwise_robustness: [0.1, 1]}
+baselines: [{method: exact_lime, kernel_width: [0.5, 2], units: [gradient, output]}]
+"""
+
+
+def test_exact_lime_is_compared_with_slopes_in_units_of_slopes_alone(problem):
+    built = problem(OF_UNITS).build()
+    distances = built.sweep(built.baselines(), progress=False).distances()
+    units = distances["parameter.units"]
+    assert (distances.loc[units == "gradient", "excess"] > 0).all()
+    assert distances.loc[units == "output", "excess"].isna().all()
+    assert distances.loc[units == "output", "not_compared"].notna().all()
+    assert distances["parameter.kernel_width"].tolist() == [0.5, 0.5, 2.0, 2.0]

@@ -9,7 +9,7 @@ import resource
 import signal
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -27,13 +27,6 @@ SECONDS, BYTES = 4.0, 2**30
 
 class Hang(BaseException):
     """Not to be caught by what hangs."""
-
-
-@dataclass(frozen=True)
-class Ending:
-    code: int
-    out: str
-    err: str
 
 
 @contextlib.contextmanager
@@ -56,31 +49,23 @@ def _hang(*_: object) -> None:
     raise Hang(f"more than {SECONDS} s")
 
 
-def ending(*arguments: object) -> Ending:
-    out, err = io.StringIO(), io.StringIO()
+def ending(*arguments: object) -> tuple[int, str]:
+    """The exit code of a command and what it complains of."""
+    err = io.StringIO()
     with (
-        contextlib.redirect_stdout(out),
+        contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(),
         limited(),
     ):
         warnings.simplefilter("ignore")
         code = main([str(argument) for argument in arguments])
-    return Ending(code, out.getvalue(), err.getvalue())
+    return code, err.getvalue()
 
 
-def write(folder: Path, made: Case) -> Path:
-    table = folder / made.table_name
-    with contextlib.suppress(OSError):  # names that no file can have
-        table.write_bytes(made.table)
-    path = folder / "file.yaml"
-    path.write_bytes(made.problem)
-    return path
-
-
-def assert_has_places(result: Ending, path: Path) -> None:
+def assert_has_places(complaints: str, path: Path) -> None:
     """Each complaint has file and line, and there are few of them."""
-    lines = [x for x in result.err.splitlines() if not x.startswith("warning: ")]
+    lines = [x for x in complaints.splitlines() if not x.startswith("warning: ")]
     assert len(lines) <= 21
     for line in lines:
         assert re.match(rf"(propopt: )?{re.escape(str(path))}:\d+: \S", line), line
@@ -93,12 +78,21 @@ def valid(seeds: range, folder: Path) -> Iterator[tuple[Case, Path]]:
         made = case(seed)
         path = write(folder, made)
         for deep in ((), ("--deep",)):
-            result = ending("check", *deep, path)
-            assert result.code in (0, 2), (seed, made.changes)
-            assert bool(result.err) == bool(result.code)
-            assert_has_places(result, path)
-        if not result.code:
+            code, complaints = ending("check", *deep, path)
+            assert code in (0, 2), (seed, made.changes)
+            assert bool(complaints) == bool(code)
+            assert_has_places(complaints, path)
+        if not code:
             yield made, path
+
+
+def write(folder: Path, made: Case) -> Path:
+    table = folder / made.table_name
+    with contextlib.suppress(OSError):  # names that no file can have
+        table.write_bytes(made.table)
+    path = folder / "file.yaml"
+    path.write_bytes(made.problem)
+    return path
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,8 +102,7 @@ def few_patches():
 
     def few(section, **others):
         scheme = build(section, **others)
-        n_patches = min(scheme.n_patches, 100)
-        return replace(scheme, n_patches=n_patches)
+        return replace(scheme, n_patches=min(scheme.n_patches, 100))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MinipatchesSection, "make", few)
@@ -136,26 +129,21 @@ def test_five_thousand_files(tmp_path):
     assert len(list(valid(range(1_000_000, 1_005_000), tmp_path))) > 500
 
 
-def command(path: Path) -> str:
-    """What runs the job of a valid file."""
-    return read_problem(path).schema.job.command.removeprefix("propopt ")
+MANY = pytest.param(range(2_000_000, 2_001_000), marks=pytest.mark.slow)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "seeds",
-    [
-        range(300, 340),
-        pytest.param(range(2_000_000, 2_001_000), marks=pytest.mark.slow),
-    ],
-    ids=["some", "many"],
-)
+@pytest.mark.parametrize("seeds", [range(300, 340), MANY], ids=["some", "many"])
 def test_what_is_valid_is_swept_or_refused_with_file_and_line(tmp_path, seeds):
-    out = tmp_path / "out"
+    def job(path):
+        """What runs the job of a valid file, and writes beside it."""
+        command = read_problem(path).schema.job.command.removeprefix("propopt ")
+        return command, "-q", "-o", str(tmp_path / "out"), str(path)
+
     for base in BASES:  # the packages of solvers and baselines, too
         path = write(tmp_path, Case(dump(base), "table.csv", TABLE, ()))
-        assert main([command(path), "-q", "-o", str(out), str(path)]) == 0
+        assert main([*job(path)]) == 0
     for made, path in valid(seeds, tmp_path):
-        result = ending(command(path), "-q", "-o", out, path)
-        assert result.code in (0, 2, 3), made.changes
-        assert_has_places(result, path)
+        code, complaints = ending(*job(path))
+        assert code in (0, 2, 3), made.changes
+        assert_has_places(complaints, path)

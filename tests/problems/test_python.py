@@ -12,35 +12,35 @@ from propopt.functions import Power
 
 X = np.linspace(-1, 1, 5)[:, None]
 CUBE = Power(3)
+GRID = {"low": -1, "high": 1, "per_dimension": 5, "dimensions": 1}
+GAUSSIAN = {"graph": {"kind": "gaussian", "lengthscale": 0.5}}
 SECTIONS = {
-    "data": {"grid": {"low": -1, "high": 1, "per_dimension": 5, "dimensions": 1}},
+    "data": {"grid": GRID},
     "function": {"name": "power", "degree": 3},
-    "objective": {
-        "gradient_matching": 1,
-        "pairwise_robustness": {"graph": {"kind": "gaussian", "lengthscale": 0.5}},
-    },
+    "objective": {"gradient_matching": 1, "pairwise_robustness": GAUSSIAN},
     "sweep": {"pairwise_robustness": [0.1, 1]},
     "baselines": [{"method": "smoothgrad", "scale": [0.5, 1], "n_samples": 5}],
 }
 
 
-def objective():
-    robust = po.PairwiseRobustness(po.gaussian_graph(X, 0.5))
-    return po.GradientMatching(CUBE.estimate(X)) + robust
-
-
 def problem(**settings):
-    made = {"points": X, "function": CUBE, "objective": objective()} | settings
+    robust = po.PairwiseRobustness(po.gaussian_graph(X, 0.5))
+    objective = po.GradientMatching(CUBE.estimate(X)) + robust
+    made = {"points": X, "function": CUBE, "objective": objective} | settings
     return po.problems.Problem(**made)
 
 
-def test_objects_give_what_sections_give():
+def test_objects_give_what_sections_give(tmp_path):
     noisy = [po.explainers.SmoothGrad(scale=s, n_samples=5) for s in (0.5, 1.0)]
-    mine = problem(weights={"pairwise_robustness": [0.1, 1]}, baselines=[noisy])
+    weights = {"pairwise_robustness": [0.1, 1]}
+    mine = problem(weights=weights, baselines=[noisy], name="mine")
     same = po.problems.read_sections(SECTIONS).build()
     tables = [p.sweep(p.baselines()).to_frame() for p in (mine, same)]
     for column in set(tables[0]) - {"seconds"}:
         assert tables[0][column].equals(tables[1][column]), column
+    curve = po.problems.run_problem(mine, tmp_path, quiet=True)  # like a file
+    saved = po.TradeOffs.load(tmp_path / "mine.npz")
+    assert len(curve.optimized) == len(saved.optimized) == 2
 
 
 @pytest.mark.parametrize("values", [0.5, [0.5], np.array([0.5])])
@@ -51,16 +51,6 @@ def test_weights_and_limits_are_numbers_lists_or_arrays(values):
     limited = problem(limits={"pairwise_robustness": values}).sweep()
     (best,) = limited.optimized
     assert best.losses["pairwise_robustness"] == pytest.approx(0.5, rel=1e-6)
-
-
-def test_a_problem_of_objects_is_run_like_a_file(tmp_path):
-    curve = po.problems.run_problem(
-        problem(weights={"pairwise_robustness": [0.1, 1]}, name="mine"),
-        tmp_path,
-        quiet=True,
-    )
-    same = po.TradeOffs.load(tmp_path / "mine.npz")
-    assert len(curve.optimized) == len(same.optimized) == 2
 
 
 def test_nothing_is_computed_before_it_is_asked_for():
@@ -89,14 +79,14 @@ def test_an_error_knows_the_part_of_the_problem():
 
 
 def test_mistakes_in_sections_have_keys_and_no_line():
-    wrong = SECTIONS | {"solver": "clarabell", "objective": {"gradient_matching": -1}}
-    with pytest.raises(ProblemFileError) as caught:
-        po.problems.read_sections(wrong)
-    assert str(caught.value) == (
-        "objective.gradient_matching: expected a number >= 0, got -1"
-    )
-    with pytest.raises(ProblemFileError, match=r"^solver: 'clarabell' is not known"):
-        po.problems.read_sections(SECTIONS | {"solver": "clarabell"})
+    wrong = SECTIONS | {"objective": {"gradient_matching": -1}}
+    for sections, told in [
+        (wrong, "objective.gradient_matching: expected a number >= 0, got -1"),
+        (SECTIONS | {"solver": "clarabell"}, "solver: 'clarabell' is not known"),
+    ]:
+        with pytest.raises(ProblemFileError) as caught:
+            po.problems.read_sections(sections)
+        assert str(caught.value).startswith(told)
 
 
 def test_sections_can_be_named(tmp_path):

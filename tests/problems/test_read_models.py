@@ -19,9 +19,11 @@ from propopt.structures.subsets.conjunctions import Enumerated
 
 FOLDER = Path(__file__).parents[2] / "problems"
 SHORT = "The soup was cold, not good. Never again, the cold soup was bad"
-COUNTS = {"kind": "counts"}
-PLAIN = {"kind": "tfidf", "norm": None}
+COUNTS, PLAIN = {"kind": "counts"}, {"kind": "tfidf", "norm": None}
 LOG_ODDS = {"output": "log_odds", "target_class": "good"}
+LOGISTIC = {"kind": "logistic", **LOG_ODDS}
+PAIRS = {"kind": "counts", "ngram_range": [1, 2]}
+CLASSES = {"task": "classification"}
 OF_WORDS = {
     "forest": {"n_estimators": 40},
     "extra_trees": {"n_estimators": 8},
@@ -72,31 +74,19 @@ def test_trees_on_counts_and_on_tfidf_without_a_norm_are_exact(kind, vectorizer)
 @pytest.mark.parametrize("norm", [None, "l1", "l2"])
 def test_a_logistic_regression_is_exact_in_log_odds(norm):
     vectorizer = {"kind": "tfidf", "norm": norm}
-    assert_exact(
-        function_of({"kind": "logistic", "vectorizer": vectorizer, **LOG_ODDS})
-    )
+    assert_exact(function_of({**LOGISTIC, "vectorizer": vectorizer}))
 
 
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        ({"kind": "logistic", "target_class": "good"}, "output='log_odds'"),
+        ({**LOGISTIC, "output": "probability"}, "output='log_odds'"),
         (
-            {"kind": "forest", "task": "classification", **OF_WORDS["forest"]},
+            {"kind": "forest", **CLASSES, **OF_WORDS["forest"]},
             "norm='l2'.*with norm=None they are exact",
         ),
-        (
-            {
-                "kind": "logistic",
-                "vectorizer": {"kind": "counts", "ngram_range": [1, 2]},
-                **LOG_ODDS,
-            },
-            "n-grams of the vocabulary",
-        ),
-        (
-            {"kind": "mlp", "task": "classification", "hidden": [3], **LOG_ODDS},
-            "layers of tanh units",
-        ),
+        ({**LOGISTIC, "vectorizer": PAIRS}, "n-grams of the vocabulary"),
+        ({"kind": "mlp", **CLASSES, "hidden": [3], **LOG_ODDS}, "layers of tanh units"),
     ],
     ids=["probability", "norm", "n-grams", "network"],
 )

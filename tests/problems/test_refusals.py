@@ -21,23 +21,32 @@ from propopt.problems.subject import subject
 TOLD = Path(__file__).with_name("refusals.txt").read_text(encoding="utf-8")
 
 
-PARTS = [part.partition("\n\n")[0] for part in TOLD.split("\n==== ")[1:]]
-PLAIN = dict(part.split("\n", 1) for part in PARTS)
+def parts():
+    """Each file, with its name and its cases."""
+    for part in TOLD.split("\n==== ")[1:]:
+        name, _, rest = part.partition("\n")
+        plain, _, cases = rest.partition("\n\n")
+        yield name, f"{plain}\n", f"{cases}\n"
 
 
 def mistakes():
     """The text of each case, and its complaints."""
-    for part in TOLD.split("\n==== ")[1:]:
-        name, _, rest = part.partition("\n")
-        plain, *changes = rest.rstrip("\n").split("\n\n")
-        for change in changes:
-            text = f"{plain}\n"
-            for old, new in re.findall(r"((?:- .*\n)*)((?:\+ .*\n)*)", f"{change}\n"):
-                before, after = (re.sub("(?m)^. ", "", lines) for lines in (old, new))
-                assert not before or text.count(before) == 1, change
-                text = text.replace(before, after) if before else text + after
-            told = re.findall("(?m)^> (.*)$", change)
+    instead_of_key = r"^= (( *\w+:).*\n)"
+    lines = r"((?:^- .*\n)*)((?:^\+ .*\n)*)"
+    for name, plain, cases in parts():
+        for case in re.findall(r"(?m)((?:^[-+=] .*\n)+(?:^> .*\n)+)", cases):
+            text = plain
+            for line, key, *both in re.findall(f"(?m){instead_of_key}|{lines}", case):
+                old, new = (re.sub("(?m)^. ", "", own) for own in both)
+                if line:
+                    old, new = re.findall(f"(?m)^{key}.*\n", text)[-1], line
+                assert not old or old in text, case
+                text = new.join(text.rsplit(old, 1)) if old else text + new
+            told = re.findall("(?m)^> (.*)$", case)
             yield pytest.param(text, told, id=f"{name}: {told[0][:50]}")
+
+
+PLAIN = {name: plain for name, plain, _ in parts()}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +87,7 @@ def told(folder, capsys, monkeypatch):
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("depth", [[], ["--deep"]])
 def test_without_mistakes_nothing_is_told_nor_fitted(told, name, depth):
-    assert told(f"{PLAIN[name]}\n", "check", *depth, code=0) == []
+    assert told(PLAIN[name], "check", *depth, code=0) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), list(mistakes()))
@@ -172,11 +181,13 @@ ODD = {
 }
 
 
-@pytest.fixture
-def little_memory():
-    """Less than 64 MiB are taken."""
+ASKS_FOR_MUCH = [case for case in mistakes() if case.id.startswith(("large", "netw"))]
+
+
+@pytest.mark.parametrize(("text", "expected"), ASKS_FOR_MUCH)
+def test_what_asks_for_much_is_refused_before_it_is_made(told, text, expected):
     tracemalloc.start()
-    yield
+    assert told(text, "check") == expected
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2**26
@@ -189,40 +200,25 @@ def test_odd_files_are_refused_at_once(told, text):
     assert len(first) < 1100
 
 
-ASKS_FOR_MUCH = [case for case in mistakes() if case.id.startswith(("large", "netw"))]
-
-
-@pytest.mark.usefixtures("little_memory")
-@pytest.mark.parametrize(("text", "expected"), ASKS_FOR_MUCH)
-def test_what_asks_for_much_is_refused_before_it_is_made(told, text, expected):
-    assert told(text, "check") == expected
-
-
-def test_a_message_has_one_line_and_an_end(told):
+def test_messages_have_an_end_and_so_have_their_lists(told):
     (line,) = told(f"{FILE}name: *{5000 * 'x'}\n", "check")
     assert line.startswith("11: not valid YAML: found undefined alias 'xxx")
     assert line.endswith("x… (5,040 characters)")
     assert len(line) < 1100
-
-
-def test_the_first_mistakes_are_listed_and_the_others_counted(told):
     lines = told(FILE + "\n".join(f"k{n}: 1" for n in range(12_000)), "check")
     assert len(lines) == 21
     assert lines[19].startswith("30: k19: unknown key")
     assert lines[20] == "31: and 11,980 more mistakes, from here on"
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
+def test_what_is_no_file_is_refused():
+    for path, said in [
         ("/dev/zero", r"/dev/zero:1: a problem file has at"),
         ("a\0b", r"'a\\x00b': cannot be read: embedded"),
         ("none.yaml", "none.yaml: cannot be read: No such file or directory"),
-    ],
-)
-def test_what_is_no_file_is_refused(path, said):
-    with pytest.raises(ProblemFileError, match=said):
-        po.problems.read_problem(path)
+    ]:
+        with pytest.raises(ProblemFileError, match=said):
+            po.problems.read_problem(path)
 
 
 def test_code_in_a_file_is_refused_and_not_run(write, tmp_path):

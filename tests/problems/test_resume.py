@@ -34,39 +34,28 @@ def resumed(request, tmp_path, capsys):
     return run
 
 
-def test_what_is_finished_is_left_however_it_is_laid_out(resumed, tmp_path):
-    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "out").glob("one*.*")}
-    path = tmp_path / "one.yaml"
-    path.write_text(f"# a remark\n{path.read_text('utf-8')}", "utf-8")
+def test_what_is_finished_and_whole_is_left_and_all_else_is_run(
+    resumed, tmp_path, capsys
+):
+    table, file, out = (tmp_path / name for name in ("table.csv", "one.yaml", "out"))
+    times = {p: p.stat().st_mtime_ns for p in out.glob("one*.*")}
+    file.write_text(f"# a remark\n{file.read_text('utf-8')}", "utf-8")
     assert not resumed("--resume")
     assert {p: p.stat().st_mtime_ns for p in times} == times
     assert resumed()  # not asked to
-
-
-def test_another_table_seed_or_file_that_is_not_whole_is_run(resumed, tmp_path):
-    table, file = tmp_path / "table.csv", tmp_path / "one.yaml"
     table.write_text(f"{table.read_text('utf-8')}\n1,2,3", "utf-8")
     assert resumed("--resume")
     file.write_text(f"{file.read_text('utf-8')}seed: 1\n", "utf-8")
     assert resumed("--resume")
-    for written in sorted((tmp_path / "out").glob("one*.*")):
+    told = json.loads((out / "one.json").read_text("ascii"))
+    assert told["finished"]["files"]
+    (out / "one.json").write_text(json.dumps(told | {"finished": None}), "ascii")
+    assert resumed("--resume")
+    for written in sorted(out.glob("one*.*")):
         written.write_bytes(written.read_bytes()[:-9])
         assert resumed("--resume"), written
     written.unlink()
     assert resumed("--resume")
     assert not resumed("--resume")
-
-
-def test_what_was_not_finished_is_run(resumed, tmp_path):
-    path = tmp_path / "out" / "one.json"
-    told = json.loads(path.read_text("ascii"))
-    assert told["finished"]["files"]
-    path.write_text(json.dumps(told | {"finished": None}), "ascii")
-    assert resumed("--resume")
-
-
-def test_a_problem_file_is_not_taken_for_the_folder(resumed, tmp_path, capsys):
-    del resumed
-    file = str(tmp_path / "one.yaml")
-    assert main(["explain", "--resume", file]) == 2
+    assert main(["explain", "--resume", str(file)]) == 2
     assert capsys.readouterr().err.startswith(f"--resume: {file} is a file")

@@ -151,7 +151,7 @@ def test_indices_are_their_definitions(package, index, definition, X):
     assert_allclose(result.estimates, expected, rtol=1e-9, atol=1e-11)
 
 
-def test_groups_are_one_feature_and_names_are_kept(X):
+def test_groups_classes_and_seeds_are_those_that_are_given(X, rng):
     def products(table):
         return table["a"] * table["b"] + table["c"] * table["d"]
 
@@ -160,19 +160,13 @@ def test_groups_are_one_feature_and_names_are_kept(X):
     assert result.names == ("a and b", "c", "d")
     assert result.top(1).iloc[0, :2].tolist() == ["c", "d"]
     assert result.matrix()[0, 1:].max() < 1e-20
-
-
-def test_the_class_is_that_which_is_named(rng):
-    X = rng.normal(size=(120, 3))
-    y = np.where(X[:, 0] * X[:, 1] > 0.3, "x", np.where(X[:, 2] > 0, "y", "z"))
-    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
-    result = h_statistic(forest, X, target="x", scaled=False)
-    known = h_statistic(lambda X: forest.predict_proba(X)[:, 0], X, scaled=False)
+    T = rng.normal(size=(120, 3))
+    y = np.where(T[:, 0] * T[:, 1] > 0.3, "x", np.where(T[:, 2] > 0, "y", "z"))
+    forest = RandomForestClassifier(20, random_state=0).fit(T, y)
+    result = h_statistic(forest, T, target="x", scaled=False)
+    known = h_statistic(lambda X: forest.predict_proba(X)[:, 0], T, scaled=False)
     assert_allclose(result.estimates, known.estimates, rtol=1e-12)
     assert result.top(1).iloc[0, :2].tolist() == [0, 1]
-
-
-def test_the_same_seed_draws_the_same_rows(X):
     few = {"n_rows": 7, "n_background": 8}
     first, same, other = (h_statistic(curved, X, rng=k, **few) for k in (3, 3, 4))
     assert_array_equal(first.estimates, same.estimates)

@@ -1,10 +1,7 @@
 """Runs that go on from a folder: nothing finished is lost, nothing else is believed."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +10,7 @@ from threading import Lock
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import ROOT, python
 from minipatch_cases import Once, fitted, many, small_table
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -63,31 +61,23 @@ X, Y = small_table()
 
 
 @pytest.mark.filterwarnings("ignore:error. by absolute")
-def test_a_folder_changes_nothing_and_spares_all_fits_the_second_time(place, marks):
+def test_a_folder_changes_nothing_and_spares_fits_of_the_same_problem(place, marks):
     learner = Once(str(marks))
-    alone = fitted(many(), X, Y, learner)
-    assert n_fits(marks) == 500
-    first = fitted(many(folder=place), X, Y, learner)
-    assert n_fits(marks) == 500
-    second = fitted(many(folder=place), X, Y, learner, order=1, error="absolute")
-    assert n_fits(marks) == 0
-    for other in (first, second):
-        assert predictions(other).tobytes() == predictions(alone).tobytes()
+    alone = predictions(fitted(many(700), X, Y, learner))
+    assert n_fits(marks) == 700
+    in_folder = {"order": 1, "error": "absolute"}
+    for n_patches, n_new, how in [
+        (500, 500, {}),
+        (500, 0, in_folder),
+        (700, 200, {}),
+        (520, 0, {}),
+    ]:
+        model = fitted(many(n_patches, folder=place), X, Y, learner, **how)
+        assert n_fits(marks) == n_new
+        assert predictions(model).tobytes() == alone[:n_patches].tobytes()
     parts = sorted(file.name for file in place.iterdir())
     assert parts[:3] == ["00000000.npz", "00000001.npz", "00000003.npz"]
     assert parts[-1] == "problem.json"
-
-
-def test_more_patches_of_the_same_problem_go_on_from_the_old_ones(place, marks):
-    learner = Once(str(marks))
-    fitted(many(500, folder=place), X, Y, learner)
-    n_fits(marks)
-    more = fitted(many(700, folder=place), X, Y, learner)
-    assert n_fits(marks) == 200
-    alone = fitted(many(700), X, Y, learner)
-    assert predictions(more).tobytes() == predictions(alone).tobytes()
-    fewer = fitted(many(520, folder=place), X, Y, learner)
-    assert predictions(fewer).tobytes() == predictions(alone)[:520].tobytes()
 
 
 def test_an_interrupted_run_goes_on(place, marks):
@@ -110,10 +100,8 @@ def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     place, marks, monkeypatch
 ):
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
-    tests = Path(__file__).parents[2]
-    paths = [place, marks, tests / "support", tests.parent]
-    command = [sys.executable, "-W", "ignore", "-c", KILLED, *map(str, paths)]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    run = python("-W", "ignore", "-c", KILLED, place, marks, ROOT / "tests" / "support")
+    assert run.returncode == -signal.SIGKILL
     kept = finished(place)
     assert kept == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
     assert n_fits(marks) == 151
@@ -128,9 +116,9 @@ def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
 
 KILLED = """
 import sys
-folder, marks = sys.argv[1:3]
-sys.path[:0] = sys.argv[3:]
+sys.path.insert(0, sys.argv[3])
 from minipatch_cases import Once, fitted, many, small_table
+folder, marks = sys.argv[1:3]
 fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
 """
 
@@ -200,31 +188,28 @@ def test_another_problem_is_refused_and_what_differs_is_named(place, other, word
         assert own in str(caught.value)
 
 
-def test_probabilities_of_all_classes_are_another_problem_than_those_of_the_own(place):
-    labels, learner = np.where(Y > 0, "yes", "no"), DecisionTreeClassifier()
-    fitted(many(folder=place), X, labels, learner)
-    with pytest.raises(InvalidInput, match="the error is another"):
-        fitted(many(folder=place), X, labels, learner, error=brier)
-
-
 def brier(labels, probabilities):
     return (probabilities[:, 1] - (labels == "yes")) ** 2
 
 
-def test_tables_with_text_and_missing_values_are_told_apart(place):
+def numbers(table):
+    return table.apply(lambda own: own.cat.codes if own.name == "kind" else own)
+
+
+def test_errors_of_all_classes_and_tables_with_text_are_told_apart(place, tmp_path):
+    labels, learner = np.where(Y > 0, "yes", "no"), DecisionTreeClassifier()
+    fitted(many(folder=place), X, labels, learner)
+    with pytest.raises(InvalidInput, match="the error is another"):
+        fitted(many(folder=place), X, labels, learner, error=brier)
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame["kind"] = pd.Categorical(np.where(X[:, 0] > 0, "x", "z"))
     pipeline = make_pipeline(FunctionTransformer(numbers), Ridge())
-    scheme = many(150, folder=place)
+    scheme = many(150, folder=tmp_path / "frames")
     fitted(scheme, frame, Y, pipeline, order=1)
     fitted(scheme, frame.copy(), Y, pipeline, order=1)
     other = frame.assign(kind=frame["kind"].cat.rename_categories({"z": "y"}))
     with pytest.raises(InvalidInput, match="the table is another"):
         fitted(scheme, other, Y, pipeline, order=1)
-
-
-def numbers(table):
-    return table.apply(lambda own: own.cat.codes if own.name == "kind" else own)
 
 
 def cycle():
@@ -284,36 +269,32 @@ print([hash_of(make()) for make in SAME])
 
 
 @pytest.mark.slow
-def test_learners_are_the_same_in_every_process():
-    tests = Path(__file__).parents[2]
-    paths = [Path(__file__).parent, tests / "support", tests.parent]
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", DIGESTS, *map(str, paths)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
+def test_learners_are_the_same_in_every_process(monkeypatch):
+    said = []
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        run = python("-c", DIGESTS, Path(__file__).parent, ROOT / "tests" / "support")
+        assert run.returncode == 0, run.stderr
+        said.append(run.stdout)
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
-)
-def test_folders_of_something_else_are_refused(place, text):
+HEADS = ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
+
+
+def test_folders_of_something_else_are_refused(place):
     place.mkdir()
     (place / "thesis.tex").touch()
-    with pytest.raises(InvalidInput, match=r"holds other files and no problem\.json"):
-        fitted(many(folder=place), X, Y)
-    (place / fitting.PROBLEM).write_text(text)
-    with pytest.raises(InvalidInput, match="is not what minipatches write there"):
-        fitted(many(folder=place), X, Y)
-    head = {"format": "propopt minipatches", "version": 2, "problem": 3}
-    (place / fitting.PROBLEM).write_text(json.dumps(head))
-    with pytest.raises(InvalidInput, match="does not say whose predictions"):
-        fitted(many(folder=place), X, Y)
+    head = '{"format": "propopt minipatches", "version": 2, "problem": 3}'
+    for text, told in [
+        (None, r"holds other files and no problem\.json"),
+        *((text, "is not what minipatches write there") for text in HEADS),
+        (head, "does not say whose predictions"),
+    ]:
+        if text is not None:
+            (place / fitting.PROBLEM).write_text(text)
+        with pytest.raises(InvalidInput, match=told):
+            fitted(many(folder=place), X, Y)
 
 
 def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypatch):

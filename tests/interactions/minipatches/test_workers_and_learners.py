@@ -40,21 +40,21 @@ LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too
 # ---- any number of workers gives the same digits
 
 
-@pytest.mark.slow
-def test_any_number_of_workers_gives_the_same_digits():
+@pytest.mark.parametrize(
+    "workers", [pytest.param("joblib", marks=pytest.mark.slow), "dask"]
+)
+def test_any_workers_give_the_same_digits(workers):
     alone = fitted(many(), X, Y, LEARNER)
+    if workers == "dask":
+        pytest.importorskip("distributed")
+        with workers_of_dask(processes=False):
+            alike(alone, fitted(many(), X, Y, LEARNER))
+        return
     alike(alone, fitted(many(), X, Y, LEARNER, n_jobs=2))
     with joblib.parallel_config("threading", n_jobs=2):
         alike(alone, fitted(many(), X, Y, LEARNER))
     other = fitted(many(), X, Y, LEARNER, seed=1)
     assert (other.predictions != alone.predictions).any()
-
-
-def test_workers_of_dask_give_the_same_digits():
-    pytest.importorskip("distributed")
-    alone = fitted(many(), X, Y, LEARNER)
-    with workers_of_dask(processes=False):
-        alike(alone, fitted(many(), X, Y, LEARNER))
 
 
 class Threads(Quick):
@@ -165,13 +165,6 @@ def test_judged_on_new_rows_each_mean_is_over_all_patches_without_the_set(kept, 
     assert judged.row_weights.tolist() == [1.0] * 15
 
 
-def test_learners_that_are_not_kept_are_asked_for():
-    source = fitted(many(), X, Y)
-    for ask in (lambda: source.predict(X), lambda: source.judged_on(X, Y)):
-        with pytest.raises(InvalidInput, match=r"fit with Minipatches\(keep=True\)"):
-            ask()
-
-
 def test_patches_without_features_are_fitted_too():
     scheme = many(n_features=1, columns="bernoulli", n_patches=800)
     with pytest.warns(match="patches are few"):
@@ -180,6 +173,9 @@ def test_patches_without_features_are_fitted_too():
     mean = Y[source.patches.rows[b]].mean()
     out = source.patches.out[b]
     assert_allclose(source.predictions[b, out, 0], mean, rtol=1e-13)
+    for ask in (lambda: source.predict(X), lambda: source.judged_on(X, Y)):
+        with pytest.raises(InvalidInput, match=r"fit with Minipatches\(keep=True\)"):
+            ask()
 
 
 def test_classes_that_a_patch_has_not_seen_have_probability_zero():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 
 import numpy as np
@@ -68,13 +69,20 @@ def test_trees_are_fitted_to_empty_cells_and_explained(kind, table, write):
     assert subject.score.value > 0.2
 
 
-def test_losses_graphs_and_baselines_take_empty_cells(table, write):
-    del table
+def test_losses_take_empty_cells_or_say_that_they_need_every_number(
+    table, write, tmp_path
+):
     model = "kind: forest, task: regression, n_estimators: 5, smooth: {n_samples: 20}"
-    problem = read(write(text(model))).build()
-    best = po.solve(problem.objective)
+    best = po.solve(read(write(text(model))).build().objective)
     assert best.gap <= 1e-9
     assert best.attributions.shape == (20, 4)
+    loss = "  kernel_robustness: {lengthscale: 1}\n"
+    message = build(write(text(model).replace("  pairwise", loss + "  pairwise")))
+    assert "no kernel is positive definite for distances between such rows" in message
+    table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
+    numbers = text(model, "categorical: []")
+    path = write(numbers.replace("gradient_matching", "function_matching"))
+    assert "wᵀx, has no value; match gradients" in build(path)
 
 
 def test_missing_categories_suit_every_model(table, write, tmp_path):
@@ -85,16 +93,13 @@ def test_missing_categories_suit_every_model(table, write, tmp_path):
     assert levels.frequencies[-1] > 0
 
 
-@pytest.fixture
-def own_models(monkeypatch):
+def test_imported_pipelines_impute_and_others_say_what_they_need(
+    table, write, tmp_path, monkeypatch
+):
     module = types.ModuleType("own_models")
     module.imputed = make_pipeline(SimpleImputer(add_indicator=True), Ridge())
     module.plain = LinearRegression()
-    monkeypatch.setitem(__import__("sys").modules, "own_models", module)
-
-
-@pytest.mark.usefixtures("own_models")
-def test_imported_pipelines_impute(table, write, tmp_path):
+    monkeypatch.setitem(sys.modules, "own_models", module)
     table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
     path = write(text("import: own_models:imputed", "categorical: []"))
     subject = read(path, Code.ALLOWED).subject
@@ -103,15 +108,9 @@ def test_imported_pipelines_impute(table, write, tmp_path):
     present = subject.points.notna()
     np.testing.assert_allclose(result["b"], weights[1], rtol=1e-6)
     np.testing.assert_allclose(result["a"][present["a"]], weights[0], rtol=1e-6)
-    effect = weights[3] + weights[0] * (
-        subject.estimator[0].statistics_[0] - subject.others["a"].mean()
-    )
+    apart = subject.estimator[0].statistics_[0] - subject.others["a"].mean()
+    effect = weights[3] + weights[0] * apart
     np.testing.assert_allclose(result["a"][~present["a"]], effect, rtol=1e-6)
-
-
-@pytest.mark.usefixtures("own_models")
-def test_what_an_imported_estimator_says_is_passed_on(table, write, tmp_path):
-    table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
     path = write(text("import: own_models:plain", "categorical: []"))
     with pytest.raises(po.errors.ProblemFileError) as caught:
         _ = read(path, Code.ALLOWED).subject.function
@@ -131,15 +130,3 @@ def test_a_table_with_empty_cells_is_explained_by_its_name(task, table, tmp_path
     best = po.Explanation.load(out / "patients.npz")
     assert best.labels.features == ("a", "b", "c", "city")
     assert np.isfinite(best.attributions).all()
-
-
-def test_losses_that_need_every_number_say_so(table, write, tmp_path):
-    model = "kind: forest, task: regression, n_estimators: 5, smooth: {n_samples: 20}"
-    loss = "  kernel_robustness: {lengthscale: 1}\n"
-    path = write(text(model).replace("  pairwise", loss + "  pairwise"))
-    message = build(path)
-    assert "no kernel is positive definite for distances between such rows" in message
-    table.drop(columns="city").to_csv(tmp_path / "table.csv", index=False)
-    numbers = text(model, "categorical: []")
-    path = write(numbers.replace("gradient_matching", "function_matching"))
-    assert "wᵀx, has no value; match gradients" in build(path)

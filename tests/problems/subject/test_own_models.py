@@ -77,24 +77,19 @@ def problem(problem):
     return read
 
 
-@pytest.mark.parametrize("command", [["check"], ["check", "--deep"], ["sweep", "-q"]])
 def test_nothing_is_imported_unless_that_is_allowed(
-    command, on_path, problem, tmp_path, capsys, monkeypatch
+    on_path, problem, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    file = problem("own_models:line", Code.REFUSED)
-    assert main([*command, str(file.source.path)]) == 2
-    assert capsys.readouterr().err.replace(f"{tmp_path}/", "") == (
-        "file.yaml:2: model.import: importing own_models:line runs Python code; add "
-        "--allow-code to the command (code=Code.ALLOWED in Python) if you trust it\n"
-    )
-    assert not (on_path / "imported").exists()
-    assert "own_models" not in sys.modules
-
-
-def test_refusing_is_the_default_everywhere(on_path, problem):
-    file = problem("own_models:line")
-    default = po.problems.read_problem(file.source.path)
+    path = problem("own_models:line").source.path
+    for command in (["check"], ["check", "--deep"], ["sweep", "-q"]):
+        assert main([*command, str(path)]) == 2
+        assert capsys.readouterr().err.replace(f"{tmp_path}/", "") == (
+            "file.yaml:2: model.import: importing own_models:line runs Python code; "
+            "add --allow-code to the command (code=Code.ALLOWED in Python) if you "
+            "trust it\n"
+        )
+    default = po.problems.read_problem(path)
     for refused in (
         default.check_data,
         lambda: default.build().points,
@@ -103,6 +98,7 @@ def test_refusing_is_the_default_everywhere(on_path, problem):
         with pytest.raises(ProblemFileError, match="add --allow-code"):
             refused()
     assert not (on_path / "imported").exists()
+    assert "own_models" not in sys.modules
 
 
 @pytest.mark.usefixtures("on_path")
@@ -129,20 +125,19 @@ def test_an_estimator_that_is_not_fitted_is_copied_seeded_and_fitted(subject):
 
 @pytest.mark.usefixtures("on_path")
 @pytest.mark.parametrize("name", ["product", "models.product"])
-def test_a_callable_needs_no_table(name, subject):
+def test_a_callable_needs_no_table(name, problem, complaint):
     text = FILE.replace("data: {sklearn: diabetes, explain: 20}", GRID)
-    ours = subject(f"own_models:{name}", text=text)
+    file = problem(f"own_models:{name}", text=text)
+    file.check_data()
+    ours = file.subject
     G = ours.gradient(ours.points)
     np.testing.assert_allclose(G, np.asarray(ours.points)[:, ::-1], atol=1e-9)
     assert ours.score.in_words() == "fitted elsewhere, no held-out score"
-
-
-@pytest.mark.usefixtures("on_path")
-def test_a_problem_with_an_own_model_is_solved(problem):
-    text = FILE.replace("data: {sklearn: diabetes, explain: 20}", GRID)
-    file = problem("own_models:product", text=text)
-    file.check_data()
     assert file.build().sweep(progress=False).certified(1e-6)
+    assert complaint("own_models:raw", text=text) == (
+        "file.yaml:2: model: Pipeline is not fitted, and data has no target to fit it "
+        "to; name the column in data.target, or give a fitted one"
+    )
 
 
 @pytest.mark.usefixtures("on_path")
@@ -159,15 +154,6 @@ def test_a_problem_with_an_own_model_is_solved(problem):
 )
 def test_what_is_no_model_is_refused_with_a_reason(model, message, complaint):
     assert complaint(model).startswith(f"file.yaml:2: {message}")
-
-
-@pytest.mark.usefixtures("on_path")
-def test_an_estimator_to_be_fitted_needs_a_target(complaint):
-    text = FILE.replace("data: {sklearn: diabetes, explain: 20}", GRID)
-    assert complaint("own_models:raw", text=text) == (
-        "file.yaml:2: model: Pipeline is not fitted, and data has no target to fit it "
-        "to; name the column in data.target, or give a fitted one"
-    )
 
 
 def test_the_folder_of_the_problem_file_is_not_searched(complaint, tmp_path):

@@ -18,55 +18,44 @@ from propopt.problems.subject.learning import ModelScore
 
 
 @pytest.fixture
-def table(tmp_path):
-    """Complaints raise the chance of churn, which one in four rows has."""
+def told(tmp_path, capsys):
+    """What is told of a table by its name, and the folder of what is written."""
 
-    def of(labels):
-        rng = np.random.default_rng(0)
-        X = pd.DataFrame(
-            {"complains": rng.integers(0, 2, 240), "age": rng.normal(size=240)}
-        )
-        chance = 0.05 + 0.4 * X["complains"]
-        churn = (rng.uniform(size=240) < chance).astype(int)
-        path = tmp_path / "table.csv"
-        X.assign(churn=[labels[c] for c in churn]).to_csv(path, index=False)
-        return path
+    def told_of(table, target):
+        table.to_csv(tmp_path / "table.csv", index=False)
+        out = tmp_path / "out"
+        asked = ("--csv", str(tmp_path / "table.csv"), "--target", target)
+        assert main(["explain", *asked, "-o", str(out)]) == 0
+        return " ".join(capsys.readouterr().out.split()), out
 
-    return of
+    return told_of
 
 
 @pytest.mark.parametrize("labels", [(0, 1), ("no", "yes"), ("stays", "leaves")])
-def test_the_second_of_two_sorted_labels_is_explained_however_rare(table, labels):
-    model = sections_of_table(table(labels), "churn")["model"]
-    assert model["target_class"] == sorted(labels)[1]
-
-
-def test_the_command_explains_what_the_line_of_python_explains(table, tmp_path, capsys):
-    path, out = table((0, 1)), tmp_path / "out"
-    assert (
-        main(["explain", "--csv", str(path), "--target", "churn", "-o", str(out)]) == 0
-    )
-    assert "explained: log-odds of churn = 1, by " in capsys.readouterr().out
+def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, told):
+    rng = np.random.default_rng(0)
+    complains = rng.integers(0, 2, 240)
+    X = pd.DataFrame({"complains": complains, "age": rng.normal(size=240)})
+    # complaints raise the chance of churn, which one in four rows has
+    churns = rng.uniform(size=240) < 0.05 + 0.4 * complains
+    label = sorted(labels)[1]
+    said, out = told(X.assign(churn=[labels[int(c)] for c in churns]), "churn")
+    in_words = f"log-odds of churn = {label}"
+    assert f"explained: {in_words}, by " in said
     attributions = pd.read_csv(out / "table_attributions.csv", index_col=0)
-    assert attributions["complains"].mean() > 0  # complaining raises churn
-    manifest = json.loads((out / "table.json").read_text())
-    assert manifest["quantity"]["label"] == 1
-    assert manifest["quantity"]["in_words"] == "log-odds of churn = 1"
-    assert manifest["units"] == (
-        "change of the log-odds of churn = 1 per standard deviation of each feature"
-    )
-    best = po.Explanation.load(out / "table.npz")
-    assert best.quantity.in_words() == "log-odds of churn = 1"
+    assert (attributions["complains"].mean() > 0) == (label == labels[1])
+    stored = json.loads((out / "table.json").read_text())
+    assert stored["quantity"]["label"] == label
+    assert stored["quantity"]["in_words"] == in_words
+    units = f"change of the {in_words} per standard deviation of each feature"
+    assert stored["units"] == units
+    assert po.Explanation.load(out / "table.npz").quantity.in_words() == in_words
 
 
-def test_of_several_labels_the_commonest_is_explained_and_said_so(tmp_path, capsys):
+def test_of_several_labels_the_commonest_is_explained_and_said_so(told):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a", "b"])
-    path = tmp_path / "kinds.csv"
-    X.assign(kind=["x", "y", "z", "z", "y", "z"] * 15).to_csv(path, index=False)
-    out = str(tmp_path / "out")
-    assert main(["explain", "--csv", str(path), "--target", "kind", "-o", out]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said, _ = told(X.assign(kind=["x", "y", "z", "z", "y", "z"] * 15), "kind")
     assert "kind has 3 labels; 'z', the commonest, is explained" in said
     assert "explained: log-odds of kind = z" in said
 
@@ -91,36 +80,22 @@ def test_a_model_that_beats_no_constant_is_told_so_and_no_other():
     assert good.in_words().endswith("on 142 held-out rows")
 
 
-@pytest.fixture
-def explained(tmp_path):
-    def of(target):
-        file = tmp_path / "table.csv"
-        X.assign(y=target).to_csv(file, index=False)
-        own = sections_of_table(file, "y")
-        return po.problems.read_sections(own | {"explain": {}}, "t").subject
+def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(tmp_path):
+    def sections(table):
+        table.to_csv(tmp_path / "own.csv", index=False)
+        return sections_of_table(tmp_path / "own.csv", "y")
 
-    return of
+    def explained(target):
+        own = sections(X.assign(y=target)) | {"explain": {}}
+        return po.problems.read_sections(own, "t").subject
 
-
-def test_the_network_of_a_table_of_numbers_beats_their_mean(explained):
-    # least squares has R² 0.48 on such rows; four standard errors of R² are below 0.3
-    assert explained(Y).score.value > 0.2
-
-
-def test_the_network_of_a_table_does_not_depend_on_the_units_of_its_target(explained):
     # a power of two and no offset: standardized targets are the same to the last bit
     plain, other = explained(Y), explained(1024.0 * Y)
-    np.testing.assert_allclose(
-        other.function.value(other.points),
-        1024.0 * plain.function.value(plain.points),
-        rtol=1e-12,
-    )
-
-
-def test_the_columns_of_a_table_of_text_are_categories(tmp_path):
-    table = pd.DataFrame({"job": ["a", "b", "c"] * 20, "x": range(60)})
-    file = tmp_path / "jobs.csv"
-    table.assign(y=table["x"] % 7).to_csv(file, index=False)
-    sections = sections_of_table(file, "y")
-    assert sections["data"]["categorical"] == ["job"]
-    assert sections["model"]["target"] == "standardized"
+    values = 1024.0 * plain.function.value(plain.points)
+    np.testing.assert_allclose(other.function.value(other.points), values, rtol=1e-12)
+    # least squares has R² 0.48 on such rows; four standard errors of R² are below 0.3
+    assert plain.score.value > 0.2
+    # columns of text are categories
+    own = sections(pd.DataFrame({"job": ["a", "b", "c"] * 20, "y": np.arange(60) % 7}))
+    assert own["data"]["categorical"] == ["job"]
+    assert own["model"]["target"] == "standardized"

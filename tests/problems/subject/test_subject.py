@@ -27,11 +27,6 @@ seed: 5
 """
 
 
-@pytest.fixture
-def never_fitted(monkeypatch):
-    monkeypatch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
-
-
 def r2(model, points, target):
     """1 − Σ (y − f)² / Σ (y − ȳ)², by hand."""
     y = np.asarray(target)
@@ -42,20 +37,17 @@ def r2(model, points, target):
 # ---- from files
 
 
-@pytest.mark.usefixtures("never_fitted")
-def test_a_file_gives_points_target_and_estimator_and_fits_nothing(subject):
+def test_the_score_is_of_the_rows_that_were_left_out(subject, monkeypatch):
     ours = subject(FILE)
-    assert (len(ours.points), len(ours.others)) == (50, 392)
-    for part, target in ((ours.points, ours.target), (ours.others, ours.others_target)):
-        pd.testing.assert_series_equal(target, Y[part.index])
-
-
-def test_the_score_is_of_the_rows_that_were_left_out(subject):
-    ours = subject(FILE)
-    assert set(ours.points.index).isdisjoint(ours.others.index)
-    assert ours.score.value == pytest.approx(
-        r2(ours.estimator, ours.points, Y[ours.points.index]), rel=1e-12
-    )
+    with monkeypatch.context() as patch:
+        patch.setattr(subjects, "fit", lambda *_: pytest.fail("fitted"))
+        points, others = ours.points, ours.others
+        assert (len(points), len(others)) == (50, 392)
+        for part, y in ((points, ours.target), (others, ours.others_target)):
+            pd.testing.assert_series_equal(y, Y[part.index])
+    assert set(points.index).isdisjoint(others.index)
+    known = r2(ours.estimator, points, Y[points.index])
+    assert ours.score.value == pytest.approx(known, rel=1e-12)
     assert ours.score.in_words() == f"R² {ours.score.value:.3f} on 50 held-out rows"
 
 
@@ -95,13 +87,16 @@ def test_an_estimator_is_fitted_as_a_file_fits_it(subject):
     model = make_pipeline(StandardScaler(), LinearRegression())
     ours = Subject.of_model(model, X, Y, explain=50, seed=5)
     same = subject(FILE.replace(", standardize: true", ""))
-    pd.testing.assert_frame_equal(ours.points, same.points)
-    np.testing.assert_array_equal(
-        ours.gradient(ours.points), same.gradient(same.points)
-    )
+    points = ours.points
+    pd.testing.assert_frame_equal(points, same.points)
+    np.testing.assert_array_equal(ours.gradient(points), same.gradient(points))
     assert ours.score == same.score
     assert not subjects.is_unfitted(ours.estimator)
     assert subjects.is_unfitted(model)
+    table, target = X.to_numpy(), Y.to_numpy()
+    arrays = Subject.of_model(model, table, target, explain=50, seed=5)
+    np.testing.assert_array_equal(arrays.points, points)
+    assert arrays.score.value == pytest.approx(same.score.value, rel=1e-12)
 
 
 def test_a_fitted_estimator_is_not_fitted_again(monkeypatch):
@@ -113,14 +108,6 @@ def test_a_fitted_estimator_is_not_fitted_again(monkeypatch):
     np.testing.assert_array_equal(model.coef_, coefficients)
     assert ours.score.value == pytest.approx(r2(model, X[300:], Y[300:]))
     assert ours.score.rows == "rows that it may have been fitted on"
-
-
-def test_arrays_are_taken_too():
-    table, target = X.to_numpy(), Y.to_numpy()
-    ours = Subject.of_model(LinearRegression(), table, target, explain=40)
-    same = Subject.of_model(LinearRegression(), X, Y, explain=40)
-    np.testing.assert_array_equal(ours.points, same.points)
-    assert ours.score.value == pytest.approx(same.score.value, rel=1e-12)
 
 
 def test_tables_with_text_know_their_columns():

@@ -90,14 +90,17 @@ def test_what_is_no_table(complaint, content, message):
     assert result in (f"table.csv{message}", message.strip())
 
 
-def test_a_line_without_end(complaint, monkeypatch):
-    monkeypatch.setattr(tables, "MOST_OF_A_LINE", 100)
-    assert complaint(f"{GOOD}{200 * '1,'}") == (
-        "table.csv:4: a line of more than 100 bytes"
+def test_lines_without_end_and_tables_without_columns(complaint, monkeypatch):
+    assert complaint("y\n1\n2\n") == "table.csv has no column beside the target"
+    text = FILE.replace("target: y", "target: y, categorical: [a], standardize: true")
+    assert complaint("a,y\nu,1\nv,2\n", text=text) == (
+        "file.yaml:1: data.standardize: there is no numeric column"
     )
-
-
-def test_a_table_that_memory_cannot_hold(complaint, monkeypatch):
+    text = FILE.replace("target: y", "target: y, groups: {g: [a, b]}")
+    assert "data: data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
+    monkeypatch.setattr(tables, "MOST_OF_A_LINE", 100)
+    told = "table.csv:4: a line of more than 100 bytes"
+    assert complaint(f"{GOOD}{200 * '1,'}") == told
     name = "propopt.base.resources.memory_refusal"
     monkeypatch.setattr(name, lambda *_: "needs too much")
     assert complaint(GOOD) == "needs too much"
@@ -145,22 +148,6 @@ def test_what_is_no_file(tmp_path, capsys, name):
 # ---- columns
 
 
-def test_a_table_of_the_target_alone(complaint):
-    assert complaint("y\n1\n2\n") == "table.csv has no column beside the target"
-
-
-def test_nothing_to_standardize(complaint):
-    text = FILE.replace("target: y", "target: y, categorical: [a], standardize: true")
-    assert complaint("a,y\nu,1\nv,2\n", text=text) == (
-        "file.yaml:1: data.standardize: there is no numeric column"
-    )
-
-
-def test_a_group_that_is_not_one_hot(complaint):
-    text = FILE.replace("target: y", "target: y, groups: {g: [a, b]}")
-    assert "data: data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
-
-
 # ---- tables that are explained
 
 
@@ -171,9 +158,7 @@ MODEL = FILE.replace("TABLE", "table.csv")
 def table(tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
     frame["y"] = frame["a"] - 2 * frame["b"]
-    frame["kind"] = np.where(frame["a"] > 0, "up", "down")
-    frame.drop(columns="kind").to_csv(tmp_path / "table.csv", index=False)
-    return frame
+    frame.to_csv(tmp_path / "table.csv", index=False)
 
 
 @pytest.mark.usefixtures("table")
@@ -183,18 +168,9 @@ def test_csv_is_read_beside_the_file(problem):
     assert sorted(built.points.index) == list(range(20))
     best = po.solve(built.objective)
     np.testing.assert_allclose(best.to_frame()["b"], -2.0, atol=1e-8)
-
-
-@pytest.mark.usefixtures("table")
-def test_csv_without_target_suits_a_formula(problem):
-    text = MODEL.replace(", target: y", "").replace(
-        "model: {kind: linear}", "function: {name: sine}"
-    )
-    assert list(problem(text).build().points.columns) == [
-        "a",
-        "b",
-        "y",
-    ]
+    text = MODEL.replace(", target: y", "")
+    text = text.replace("model: {kind: linear}", "function: {name: sine}")
+    assert list(problem(text).build().points.columns) == ["a", "b", "y"]
 
 
 CATEGORIES = """\
@@ -215,62 +191,33 @@ baselines:
 """
 
 
-@pytest.fixture
-def categories(rng, tmp_path):
+def test_categories_and_groups_are_explained_as_one_feature_each(
+    problem, rng, tmp_path
+):
     red = rng.integers(0, 2, 40)
-    table = pd.DataFrame(
-        {
-            "age": rng.normal(40, 10, 40),
-            "city": rng.choice(["Bonn", "Oslo"], 40),
-            "red": red,
-            "blue": 1 - red,
-        }
-    )
+    table = pd.DataFrame({"age": rng.normal(40, 10, 40)})
+    table["city"] = rng.choice(["Bonn", "Oslo"], 40)
+    table = table.assign(red=red, blue=1 - red)
     table["y"] = 2 * table["age"] + 3 * (table["city"] == "Oslo") - 5 * red
     table.to_csv(tmp_path / "table.csv", index=False)
-    return table
-
-
-def test_categories_and_groups_are_explained_as_one_feature_each(problem, categories):
     built = problem(CATEGORIES).build()
-    G = built.function.gradient(built.points)
+    points = built.points
+    G = built.function.gradient(points)
     assert list(G.columns) == ["age", "city", "colour"]
-    table = categories.loc[G.index]
+    table = table.loc[G.index]
     np.testing.assert_allclose(G["age"], 2 * table["age"].std(ddof=0), rtol=1e-6)
+    np.testing.assert_allclose(points["age"].std(ddof=0), 1.0)
+    np.testing.assert_allclose(points["age"].mean(), 0.0, atol=1e-12)
     oslo = table["city"] == "Oslo"
     np.testing.assert_allclose(G["city"], 3 * (oslo - oslo.mean()), atol=1e-8)
     red = table["red"]
     np.testing.assert_allclose(G["colour"], -5 * (red - red.mean()), atol=1e-8)
-
-
-@pytest.mark.usefixtures("categories")
-def test_rows_of_two_cities_are_one_apart(problem):
-    built = problem(CATEGORIES).build()
-    coordinates, points = built.subject.coordinates, built.points
-    first = points.iloc[0]
+    # rows of two cities are one apart
+    coordinates, first = built.subject.coordinates, points.iloc[0]
     other = (points["city"] != first["city"]) & (points["red"] == first["red"])
     age = points["age"] - first["age"]
     squares = ((coordinates - coordinates[0]) ** 2).sum(axis=1)
     np.testing.assert_allclose(squares[other], 1 + age[other] ** 2)
-
-
-@pytest.mark.usefixtures("categories")
-def test_a_file_with_categories_is_swept_with_its_baselines(problem):
-    built = problem(CATEGORIES).build()
     result = built.sweep(built.baselines())
     assert result.certified(1e-6)
     assert [e.attributions.shape for e in result.explanations] == [(40, 3)] * 3
-
-
-SKLEARN = """\
-data: {sklearn: iris, explain: 30}
-model: {kind: logistic, target_class: setosa}
-objective: {gradient_matching: 1}
-"""
-
-
-def test_standardized_columns(problem):
-    text = SKLEARN.replace("explain: 30", "standardize: true")
-    points = problem(text).build().points
-    np.testing.assert_allclose(points.mean(), 0.0, atol=1e-12)
-    np.testing.assert_allclose(points.std(ddof=0), 1.0)

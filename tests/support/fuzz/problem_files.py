@@ -59,13 +59,8 @@ inductive:
     - {rule: given, inputs: [[0, 0], [1, 1]], own_gradients: true}
 sweep: {kernel_robustness: [0.1, 1]}
 ---  # a table
-data:
-  csv: table.csv
-  target: y
-  explain: 8
-  standardize: true
-  categorical: [city, label]
-  groups: {colour: [red, blue]}
+data: {csv: table.csv, target: y, explain: 8, standardize: true,
+  categorical: [city, label], groups: {colour: [red, blue]}}
 model: {kind: linear}
 objective:
   gradient_matching: {norm: l1}
@@ -82,9 +77,7 @@ model: {kind: logistic, regularization: 0.1, output: log_odds, target_class: set
 objective:
   function_matching: {weight: 1, reference: [5, 3, 4, 1]}
   max_difference_robustness:
-    graph: {kind: threshold, threshold: 1}
-    aggregate: sum
-    norm: linf
+    {graph: {kind: threshold, threshold: 1}, aggregate: sum, norm: linf}
   smoothness: {graph: {kind: pixel, height: 2, width: 2}}
 baselines: [{method: shap, units: [output], algorithm: permutation}]
 ---  # a network
@@ -98,23 +91,14 @@ explain: {scale: std, graph: {kind: knn, n_neighbors: 3}, robustness: 0.5}
 ---  # limits of LIME
 data: {csv: table.csv, target: label, categorical: [city]}
 model: {kind: forest, task: classification, n_estimators: 2}
-lime:
-  rows: [0, 3]
-  n_bins: 3
-  weights: uniform
-  kernel_width: 1.5
-  n_samples: 50
-  path: {low: 0.5, high: 2, points: 3}
+lime: {rows: [0, 3], n_bins: 3, weights: uniform, kernel_width: 1.5, n_samples: 50,
+  path: {low: 0.5, high: 2, points: 3}}
 ---  # documents
 data: {csv: table.csv, text: city, target: label, explain: 8}
 model:
   kind: logistic
   vectorizer:
-    kind: tfidf
-    ngram_range: [1, 2]
-    stop_words: [is]
-    norm: l1
-    max_df: 0.9
+    {kind: tfidf, ngram_range: [1, 2], stop_words: [is], norm: l1, max_df: 0.9}
   output: log_odds
 objective:
   gradient_matching: 1
@@ -123,18 +107,12 @@ objective:
 sweep: {shared_robustness: [0.1, 10]}
 ---  # limits of LIME on documents
 data: {csv: table.csv, text: city, target: y}
-model:
-  kind: forest
-  task: regression
-  n_estimators: 2
-  vectorizer: {kind: counts, lowercase: false, min_df: 2}
+model: {kind: forest, task: regression, n_estimators: 2,
+  vectorizer: {kind: counts, lowercase: false, min_df: 2}}
 lime: {rows: [1, 2], bandwidth: 0.5, words: model, path: [0.1, 1]}
 ---  # interactions by a split
-data:
-  csv: table.csv
-  target: y
-  categorical: [city, label]
-  groups: {colour: [red, blue]}
+data: {csv: table.csv, target: y, categorical: [city, label],
+  groups: {colour: [red, blue]}}
 model: {kind: linear}
 interactions:
   scheme: {kind: split, test_size: 0.4}
@@ -147,11 +125,7 @@ data: {csv: table.csv, target: label, categorical: [city]}
 model: {kind: tree, task: classification, min_samples_leaf: 2}
 interactions:
   scheme:
-    kind: minipatches
-    n_patches: 200
-    rows: 0.5
-    n_features: 2
-    columns: bernoulli
+    {kind: minipatches, n_patches: 200, rows: 0.5, n_features: 2, columns: bernoulli}
   order: 2
   sets: all
   groups: {both: [red, blue]}
