@@ -313,7 +313,7 @@ class KnownTable:
 
     @property
     def compared(self) -> Points:
-        """Up to 100 rows without gaps, at which a model is asked what it answers."""
+        """Up to 20 rows without gaps, at which a model is asked what it answers."""
         if _is_plain(self.data):
             points = self._numbers
         elif self.data is None or isinstance(self.data, TableSchema):
@@ -378,7 +378,7 @@ def wrap_told(
     return _told(wrapped, batch_rows, outcome)
 
 
-_COMPARED: Final = 100
+_COMPARED: Final = 20
 
 _OWN: Final = "has its own; leave the argument out"
 
