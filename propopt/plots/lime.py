@@ -473,6 +473,7 @@ def lime_coefficients(
     colours = [RAISES if value >= 0 else LOWERS for value in own[shown]]
     label = "exact limit" if errors is None else "estimated limit, 2 errors"
     axes.scatter(own[shown], positions, s=26, c=colours, zorder=4, label=label)
+    axes.use_sticky_edges = False  # of bars of noise, at which dots would be cut
     axes.axvline(0.0, color="0.3", linewidth=0.8)
     names = [drawn(shortened(name)) for name, _ in explanation.as_list(row)]
     axes.set_yticks(positions, names[: len(shown)])

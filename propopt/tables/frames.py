@@ -248,6 +248,8 @@ _NULLABLE = frozenset(
 # ---- Cells of a DataFrame: numbers, categories, missing ones, and the place of others
 
 
+_LARGEST = int(np.finfo(float).max)
+
 LARGEST_INTEGER = 2.0**53
 """Above it float64 skips integers."""
 
@@ -263,7 +265,7 @@ def is_coded(column: pd.Series[Any], label: str) -> bool:
     if all(map(_is_number, objects)):
         return len(objects) == 0
     if all(isinstance(value, str) or _is_number(value) for value in objects):
-        numbers = pd.to_numeric(pd.Series(objects, dtype=object), errors="coerce")
+        numbers = as_far_as_numbers(pd.Series(objects, dtype=object))
         if numbers.notna().all():
             text = next(value for value in objects if isinstance(value, str))
             raise InvalidInput(
@@ -272,6 +274,19 @@ def is_coded(column: pd.Series[Any], label: str) -> bool:
                 "the column categorical"
             )
     return True
+
+
+def as_far_as_numbers(cells: pd.Series[Any]) -> pd.Series[Any]:
+    """Cells as numbers, NaN where they are none; infinite beyond all floats."""
+    try:
+        return pd.to_numeric(cells, errors="coerce")
+    except OverflowError:  # whole numbers of hundreds of digits, among objects
+        plain = [
+            math.inf if isinstance(cell, int) and abs(cell) > _LARGEST else cell
+            for cell in cells
+        ]
+        finite = pd.Series(plain, index=cells.index, dtype=object)
+        return pd.to_numeric(finite, errors="coerce")
 
 
 def _is_number(value: object) -> bool:
@@ -336,7 +351,7 @@ def text_in(frame: pd.DataFrame) -> str | None:
             continue
         column = frame.iloc[:, j]
         objects = column.astype(object)
-        numbers = pd.to_numeric(objects, errors="coerce")
+        numbers = as_far_as_numbers(objects)
         bad = (numbers.isna() & objects.notna()).to_numpy(dtype=bool)
         if bad.any():
             n = int(bad.argmax())

@@ -33,7 +33,7 @@ from propopt.problems.sections import (
     together,
     wrong,
 )
-from propopt.tables.frames import listed
+from propopt.tables.frames import as_far_as_numbers, listed
 
 
 # ---- CSV files: a cell in each row for each header, or one sentence why not
@@ -340,7 +340,7 @@ def read_columns(table: pd.DataFrame, data: Data) -> pd.DataFrame:
         texts = table[[c for c in numbers if c not in numeric]]
         if len(texts.columns):
             column = texts.iloc[:, 0]
-            known = pd.to_numeric(column, errors="coerce").notna() | column.isna()
+            known = as_far_as_numbers(column).notna() | column.isna()
             strange = column[~known].tolist()[:1]
             example = [f"; {column.name} holds {cell!r:.60}" for cell in strange]
             mistakes.add(
