@@ -212,13 +212,13 @@ def test_numbers_as_text_are_refused_with_the_cure(values, dtype):
     assert po.TableSchema.of(table, categorical=["age"]).categorical.all()
 
 
-@pytest.mark.parametrize("large", [10**400, -(10**400)])
+@pytest.mark.parametrize("large", [10**400, -(10**400)], ids=["large", "negative"])
 def test_whole_numbers_beyond_floats_are_infinite_and_others_as_they_are(large):
     cells = pd.Series([large, "1", None, "no", 2.5], index=list("abcde"), dtype=object)
     numbers = as_far_as_numbers(cells)
     assert list(numbers.index) == list(cells.index)
     np.testing.assert_array_equal(numbers, [np.inf, 1.0, np.nan, np.nan, 2.5])
-    table = pd.DataFrame({"age": [large, 1, "3"]})
+    table = pd.DataFrame({"age": pd.Series([large, 1, "3"], dtype=object)})
     with pytest.raises(InvalidInput, match="'age' holds numbers as text, such as '3'"):
         po.TableSchema.of(table)
 
