@@ -18,9 +18,6 @@ from propopt.tables.frames import listed
 from propopt.tables.schema import TableSchema
 
 
-# ---- What is left out: features, each one or several columns of a table
-
-
 Places: TypeAlias = NDArray[np.intp]
 """Sets of one size r, (Q, r): each row the places of its features, ascending."""
 

@@ -105,9 +105,6 @@ class Reference:
         return content.hexdigest()
 
 
-# ---- The data law: observed values near those of a row, column by column
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DataLaw:

@@ -43,9 +43,6 @@ CvxpyExpression: TypeAlias = "cp.Expression"
 CvxpyConstraint: TypeAlias = "cp.Constraint"
 
 
-# ---- Linear maps W ↦ A(W), typed by the axis on which they act
-
-
 class LinearMap(ABC):
     """A linear map A of attributions W (N, D)."""
 

@@ -32,9 +32,6 @@ from propopt.losses.maps import (
 from propopt.tables.frames import Labels, differ, read_table
 
 
-# ---- Robustness: similar points get similar attributions
-
-
 @final
 class PairwiseRobustness(PropertyLoss):
     """Σ_{n,n'} ‖w_n − w_n'‖² S_nn' over ordered pairs (Tadesse et al. 2024, Eq. 3).

@@ -34,9 +34,6 @@ from propopt.tables.documents import TextSchema
 from propopt.tables.frames import Frame, Kind, Labels, as_frame, is_coded, listed
 
 
-# ---- What a table holds: which columns are numbers, which categories, and how often
-
-
 CategoricalColumns: TypeAlias = Literal["auto"] | Sequence[Hashable]
 Groups: TypeAlias = Mapping[Hashable, Sequence[Hashable]]
 ColumnScale: TypeAlias = Literal["std"] | Mapping[Hashable, float] | ArrayLike | None
