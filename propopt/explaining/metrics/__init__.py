@@ -14,7 +14,6 @@ from propopt.explaining.metrics.faithful import (
     EffectiveComplexity,
     FaithfulnessCorrelation,
     Infidelity,
-    InfidelityParts,
     Sparseness,
 )
 from propopt.explaining.metrics.metric import (
@@ -47,7 +46,6 @@ __all__ = [
     "FaithfulnessCorrelation",
     "FaithfulnessMetric",
     "Infidelity",
-    "InfidelityParts",
     "LocalLipschitz",
     "MaxSensitivity",
     "Metric",

@@ -44,25 +44,6 @@ from propopt.tables.frames import aligned_vector
 Rescaling: TypeAlias = Literal["none", "best"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class InfidelityParts:
-    """Infidelity with and without the scale of the attributions.
-
-    Parameters
-    ----------
-    raw : array (N,)
-        Of the attributions as they are.
-    scale_free : array (N,)
-        Of β·w; at most ``raw``.
-    factor : array (N,)
-        β, one per point.
-    """
-
-    raw: Array
-    scale_free: Array
-    factor: Array
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Infidelity(Noisy, FaithfulnessMetric):
@@ -94,8 +75,9 @@ class Infidelity(Noisy, FaithfulnessMetric):
     >>> import numpy as np, propopt as po
     >>> line = po.wrap(lambda X: X @ [1.0, 2.0])
     >>> parts = Infidelity().parts([[2.0, 4.0]], line, [[0.0, 0.0]])
-    >>> parts.factor.round(6), parts.scale_free.round(6)
-    (array([0.5]), array([0.]))
+    >>> print(parts.round(6))
+             raw  scale_free  factor
+    0  0.039168         0.0     0.5
     """
 
     better: ClassVar[Better] = "lower"
@@ -113,17 +95,21 @@ class Infidelity(Noisy, FaithfulnessMetric):
         X: TableLike,
         *,
         rng: RandomSeed = None,
-    ) -> InfidelityParts:
-        """Both infidelities, and the factor β between them; arguments as for a call."""
+    ) -> pd.DataFrame:
+        """Infidelity of w (``raw``), of β·w (``scale_free``), and β (``factor``).
+
+        A row for each point. Arguments are those of a call.
+        """
         task = read_task(function, X, rng)
         attributions = attributions_of(explanation, task.points, task.labels)
         return self._parts(task, attributions)
 
     def _rows(self, task: Request, attributions: Attributions) -> Array:
         parts = self._parts(task, attributions)
-        return parts.raw if self.rescaling == "none" else parts.scale_free
+        kind = "raw" if self.rescaling == "none" else "scale_free"
+        return parts[kind].to_numpy()
 
-    def _parts(self, task: Request, attributions: Attributions) -> InfidelityParts:
+    def _parts(self, task: Request, attributions: Attributions) -> pd.DataFrame:
         points, values = task.points, task.value(task.points)
 
         def forecasts(rows: slice, noise: Array) -> Array:
@@ -134,8 +120,8 @@ class Infidelity(Noisy, FaithfulnessMetric):
 
         pieces = sampled(self, task.fixed, task.rng, forecasts)
         errors = [_errors(pairs) for _, pairs in pieces]
-        raw, scale_free, factor = np.concatenate(errors, axis=1)
-        return InfidelityParts(raw=raw, scale_free=scale_free, factor=factor)
+        columns, rows = ["raw", "scale_free", "factor"], task.labels.points
+        return pd.DataFrame(np.concatenate(errors, axis=1).T, rows, columns)
 
 
 def _errors(pairs: Array) -> Array:

@@ -1,7 +1,5 @@
 """The points that metrics are tested at."""
 
-from __future__ import annotations
-
 import pytest
 
 

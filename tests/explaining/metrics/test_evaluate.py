@@ -111,9 +111,7 @@ def test_attributions_in_another_order_are_read_by_name(X, rng):
     [SmoothGrad(scale=0.2, n_samples=5), Lime(scale=0.2, n_samples=12)],
     ids=lambda e: e.method,
 )
-def test_a_method_begins_its_draws_afresh_whatever_its_blocks(
-    explainer, X, monkeypatch
-):
+def test_a_method_draws_afresh_whatever_its_blocks(explainer, X, monkeypatch):
     method = BaselineMethod(explainer=explainer, function=FUNCTION, rng=4)
     np.testing.assert_array_equal(method(X), method(X))
     metric = AvgSensitivity(n_samples=S)
@@ -125,11 +123,8 @@ def test_a_method_begins_its_draws_afresh_whatever_its_blocks(
 
 @pytest.fixture
 def explained(X):
-    return [
-        Gradient(),
-        SmoothGrad(scale=0.3, n_samples=7),
-        po.Explanation(attributions=explain(X), method="given"),
-    ]
+    given = po.Explanation(attributions=explain(X), method="given")
+    return [Gradient(), SmoothGrad(scale=0.3, n_samples=7), given]
 
 
 def test_evaluate_is_the_mean_of_each_metric(explained, X):

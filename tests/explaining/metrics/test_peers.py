@@ -83,11 +83,8 @@ def explain(network):
 
 def draws(metric: Noisy) -> np.ndarray:
     """What the metric draws for seed 0, (N, S, D)."""
-    law = Perturbations(
-        scale=metric.scale,
-        n_samples=metric.n_samples,
-        distribution=metric.distribution,
-    )
+    settings = {"scale": metric.scale, "n_samples": metric.n_samples}
+    law = Perturbations(distribution=metric.distribution, **settings)
     return law.draw((N_POINTS, N_SAMPLES, N_FEATURES), metric_rng(0))
 
 
@@ -104,16 +101,10 @@ class Replay:
 def asked_of_quantus(metric, network, X, attributions, explain=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = metric(
-            model=network,
-            x_batch=X,
-            y_batch=np.zeros(len(X), int),
-            a_batch=attributions,
-            explain_func=None
-            if explain is None
-            else lambda inputs, **_: explain(inputs),
-            channel_first=True,
-        )
+        own = None if explain is None else lambda inputs, **_: explain(inputs)
+        given = {"model": network, "x_batch": X, "y_batch": np.zeros(len(X), int)}
+        given |= {"a_batch": attributions, "explain_func": own}
+        result = metric(**given, channel_first=True)
     return np.array(result, float)
 
 
@@ -137,19 +128,13 @@ def zeros(points):
     ("name", "sparse"),
     [*((name, False) for name in ROBUST), ("RelativeInputStability", True)],
 )
-def test_robustness_is_that_of_quantus(
-    name, sparse, quantus, network, function, explain, X
-):
+def test_quantus_finds_the_same(name, sparse, quantus, network, function, explain, X):
     metric = getattr(po.metrics, name.removesuffix("Estimate"))(n_samples=N_SAMPLES)
     method = zeros if sparse else explain
     asked = isinstance(metric, po.metrics.RelativeOutputStability)
     given = [method, function, X] if asked else [method, X]
-    peer = getattr(quantus, name)(
-        nr_samples=N_SAMPLES,
-        perturb_func=Replay(draws(metric)),
-        disable_warnings=True,
-        **ROBUST[name],
-    )
+    settings = {"nr_samples": N_SAMPLES, "disable_warnings": True, **ROBUST[name]}
+    peer = getattr(quantus, name)(perturb_func=Replay(draws(metric)), **settings)
     expected = asked_of_quantus(peer, network, X, method(X), method)
     assert (method(X) == 0).any() == sparse
     np.testing.assert_allclose(metric(*given), expected, **SAME)

@@ -1,13 +1,19 @@
-"""Values of metrics: loops over rows and samples, closed forms, undefined rows."""
+"""Values of metrics: loops, closed forms, undefined rows; what they draw."""
 
 import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from metric_cases import (
+    COMPLEXITIES,
     EXACT,
+    FAITHFUL,
     FUNCTION,
+    ROBUST,
     S,
     asked,
     attribution,
@@ -21,6 +27,7 @@ from metric_cases import (
 from scipy.stats import entropy, pearsonr
 
 import propopt as po
+from propopt.base.resources import Budget
 from propopt.explaining.explainers import Gradient
 from propopt.explaining.metrics import (
     PGI,
@@ -39,6 +46,7 @@ from propopt.explaining.metrics import (
     UndefinedRowsWarning,
 )
 from propopt.explaining.metrics.metric import metric_rng
+from propopt.laws import perturbations
 
 
 LINE = po.wrap(lambda X: X @ np.array([1.0, -2.0, 0.5, 3.0]))
@@ -150,11 +158,9 @@ def test_completeness_gap_is_what_is_missing(X, rng):
 def test_complexities_are_those_of_their_definitions():
     """Gini = Σ_ij ||w_i| − |w_j|| / (2 D Σ_i |w_i|), entropy, and a count."""
     W = np.random.default_rng(1).normal(size=(5, 7))
-    gini = [
-        sum(abs(abs(a) - abs(b)) for a, b in itertools.product(w, w))
-        / (2 * 7 * np.abs(w).sum())
-        for w in W
-    ]
+    pairs = [itertools.product(w, w) for w in W]
+    apart = np.array([sum(abs(abs(a) - abs(b)) for a, b in own) for own in pairs])
+    gini = apart / (2 * 7 * np.abs(W).sum(axis=1))
     np.testing.assert_allclose(Sparseness()(W), gini, **EXACT)
     np.testing.assert_allclose(Complexity()(W), entropy(np.abs(W), axis=1), **EXACT)
     counted = EffectiveComplexity(threshold=0.5)([[0.5, -0.5, 0.51, -2.0]])
@@ -162,11 +168,8 @@ def test_complexities_are_those_of_their_definitions():
 
 
 ONES = [1.0, 1.0]
-AT_BASELINE = (
-    [[0.0, 0.0], [1.0, 0.0], ONES],
-    po.functions.Power(2),
-    [ONES, ONES, [2, 1]],
-)
+POINTS = [[0.0, 0.0], [1.0, 0.0], ONES]
+AT_BASELINE = POINTS, po.functions.Power(2), [ONES, ONES, [2, 1]]
 ROWS = np.array([[1.0, 2.0, 0.3, 0.1], [3.0, 1.1, 2.0, 0.7]])
 FLAT, TWICE = po.wrap(lambda X: np.full(len(X), 0.7)), lambda X: 2 * X
 CORRELATION = FaithfulnessCorrelation(k=2, baseline=np.zeros(4))
@@ -224,8 +227,8 @@ SLOPES = np.array([2.0, -1.0, 0.5])
 def test_noise_leaves_what_is_missing(holed):
     X, absent, function, W = holed
     shifted = W.attributions + 7.0 * absent  # effects of what does not move are free
-    for given in (W, shifted):
-        infidelity = Infidelity(n_samples=20)(given, function, X)
+    for own in (W, shifted):
+        infidelity = Infidelity(n_samples=20)(own, function, X)
         np.testing.assert_allclose(infidelity, 0.0, atol=1e-14)
     effects = np.nan_to_num(X * SLOPES) + 4.0 * absent
     metric = FaithfulnessCorrelation(baseline=np.zeros(3), k=1)
@@ -255,3 +258,74 @@ def test_methods_are_asked_about_rows_that_miss_the_same(holed):
     np.testing.assert_allclose(result, 3.0, rtol=1e-9)
     relative = RelativeInputStability(n_samples=20)(growing, partly)
     np.testing.assert_allclose(relative, 1.0, rtol=1e-9)
+
+
+SAMPLED = [*ROBUST, RelativeOutputStability(n_samples=S), *FAITHFUL[:-1]]
+
+
+@pytest.mark.parametrize("metric", SAMPLED, ids=lambda m: m.name)
+def test_seeds_and_rows_decide_what_is_drawn_and_blocks_do_not(metric, X, monkeypatch):
+    whole = asked(metric, X)
+    np.testing.assert_array_equal(whole, asked(metric, X, rng=0))
+    assert (whole != asked(metric, X, rng=1)).any()
+    generator = np.random.default_rng(0)
+    first, second = (asked(metric, X, rng=generator) for _ in range(2))
+    assert (first != second).any()
+    np.testing.assert_allclose(asked(metric, X[:2]), whole[:2], rtol=1e-12)
+    for n_bytes in (1, 8 * 4 * 4, 8 * 4 * 2 * S):
+        monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(n_bytes))
+        np.testing.assert_allclose(asked(metric, X), whole, rtol=1e-12, atol=1e-16)
+
+
+def test_metrics_do_not_draw_what_explainers_draw():
+    ours, theirs = metric_rng(3).normal(size=8), np.random.default_rng(3).normal(size=8)
+    assert not np.isin(ours, theirs).any()
+
+
+@pytest.mark.parametrize("metric", FAITHFUL[:-1], ids=lambda m: m.name)
+def test_the_model_is_asked_in_blocks(metric, monkeypatch):
+    sizes: list[int] = []
+
+    def spy(points: np.ndarray) -> np.ndarray:
+        sizes.append(len(points))
+        return f(points)
+
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 4 * 10 * S))
+    function = po.wrap(spy)
+    function.value(X[:1])
+    sizes.clear()  # of the trial
+    metric(explain(X), function, X)
+    assert sorted(sizes) == [40] + [10 * S] * 4 or sizes == [40] + [10 * S] * 4
+
+
+ATTRIBUTIONS = arrays(
+    float, (3, 5), elements=st.floats(-10, 10).map(lambda w: round(w, 3))
+).filter(lambda W: (W != 0).any(axis=1).all())
+FIXED = np.random.default_rng(0).normal(size=(3, 5))
+SIGNS = st.sampled_from([-1, 1])
+
+
+@given(
+    W=ATTRIBUTIONS,
+    order=st.permutations(range(5)),
+    exponent=st.integers(-250, 250),
+    sign=SIGNS,
+)
+@pytest.mark.parametrize("metric", COMPLEXITIES, ids=lambda m: m.name)
+def test_order_and_scale_of_parts_do_not_matter(metric, W, order, exponent, sign):
+    np.testing.assert_allclose(metric(W[:, order]), metric(W), atol=1e-14)
+    if metric in COMPLEXITIES[:2]:
+        scaled = sign * 10.0**exponent * W
+        np.testing.assert_allclose(metric(scaled), metric(W), atol=1e-13)
+
+
+@given(W=ATTRIBUTIONS, exponent=st.integers(-150, 150), sign=SIGNS)
+def test_scale_free_infidelity_does_not_depend_on_the_scale(W, exponent, sign):
+    factor = sign * 10.0**exponent
+    metric = Infidelity(n_samples=20)
+    once = metric.parts(W, FUNCTION, FIXED)
+    parts = metric.parts(factor * W, FUNCTION, FIXED)
+    np.testing.assert_allclose(parts.scale_free, once.scale_free, rtol=1e-9)
+    np.testing.assert_allclose(parts.factor * factor, once.factor, rtol=1e-9)
+    assert (once.scale_free <= once.raw * (1 + 1e-12)).all()
