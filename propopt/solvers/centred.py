@@ -40,6 +40,7 @@ from propopt.solvers.solver import (
     Elsewhere,
     Posed,
     Prepared,
+    Ready,
     Solution,
     Solver,
     with_infinite,
@@ -65,7 +66,28 @@ def prepare_centred(
     losses = tuple(_shifted(loss, M) for loss in program.losses)
     bounds = tuple(Bound(_shifted(b.loss, M), b.limit) for b in program.bounds)
     inner = prepare(Program(losses, bounds, program.shape))
-    return _Centred(inner, program.losses, M)
+
+    def answer(weights: Array, tolerance: float, start: Solution | None) -> Solution:
+        begin = None if start is None else replace(start, W=start.W - M)
+        solution = inner.solve(weights, tolerance, begin)
+        duals = _exact_duals(program, solution.W, M, weights)
+        return replace(solution, W=solution.W + M, duals={**duals, **solution.duals})
+
+    return Ready(answer)
+
+
+def _exact_duals(
+    program: Program, W: Attributions, M: Attributions, weights: Array
+) -> dict[str, Array]:
+    """2c A(W) of squared losses, of which W + M forgets the last digits."""
+    if np.abs(M).max() <= LARGE * np.abs(W).max():
+        return {}
+    return {
+        loss.name: 2.0 * c * np.asarray(loss.map(W))
+        for c, loss in zip(weights, program.losses, strict=True)
+        if c > 0 and isinstance(loss.penalty, Squared) and not loss.has_target
+        if isinstance(loss.map, OverPoints | OverFeatures)
+    }
 
 
 def _free_parts(program: Program) -> Partitions | None:
@@ -115,34 +137,6 @@ def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
     if not loss.has_target:
         return loss
     return _Recast(loss, loss.map, np.asarray(loss.target - loss.map(M)))
-
-
-class _Centred(Prepared):
-    def __init__(
-        self, inner: Prepared, losses: tuple[PropertyLoss, ...], M: Attributions
-    ) -> None:
-        self._inner = inner
-        self._losses = losses
-        self._M = M
-
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        begin = None if start is None else replace(start, W=start.W - self._M)
-        solution = self._inner.solve(weights, tolerance, begin)
-        duals = {**self._exact_duals(solution.W, weights), **solution.duals}
-        return replace(solution, W=solution.W + self._M, duals=duals)
-
-    def _exact_duals(self, W: Attributions, weights: Array) -> dict[str, Array]:
-        """2c A(W) of squared losses, of which W + M forgets the last digits."""
-        if np.abs(self._M).max() <= LARGE * np.abs(W).max():
-            return {}
-        return {
-            loss.name: 2.0 * c * np.asarray(loss.map(W))
-            for c, loss in zip(weights, self._losses, strict=True)
-            if c > 0 and isinstance(loss.penalty, Squared) and not loss.has_target
-            if isinstance(loss.map, OverPoints | OverFeatures)
-        }
 
 
 # ---- Few points with very many features, such as images: points and features exchanged
@@ -228,7 +222,7 @@ class Restricted(Posed):
         restriction = Restriction.of(program.bounds, program.shape)
         assert restriction is not None, "see take"
         if restriction.only is not None:
-            return _Only(program, restriction.only)
+            return _prepared_alone(program, restriction.only)
         zero = zeros(program.bounds)
         is_gone = tuple(
             bound in zero or restriction.bound(bound, zero) is None
@@ -246,25 +240,20 @@ class Restricted(Posed):
         )
 
 
-class _Only(Prepared):
-    def __init__(self, program: Program, only: Attributions) -> None:
-        self._program = program
-        self._only = only
+def _prepared_alone(program: Program, only: Attributions) -> Prepared:
+    """The one explanation that is left, whatever the weights."""
+    zero = zeros(program.bounds)
+    prices = tuple(math.inf if bound in zero else 0.0 for bound in program.bounds)
 
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        del weights, start
-        zero = zeros(self._program.bounds)
-        for bound in self._program.bounds:
-            value = bound.loss.value_at(self._only)
+    def answer(_: Array, tolerance: float, __: Solution | None) -> Solution:
+        for bound in program.bounds:
+            value = bound.loss.value_at(only)
             if value > bound.limit * (1.0 + tolerance):
                 named = ", ".join(repr(other) for other in zero if other is not bound)
                 raise Infeasible(
                     f"{bound} cannot hold: under {named} the smallest attainable "
                     f"value of {bound.loss.name} is {value:.6g}"
                 )
-        prices = tuple(
-            math.inf if bound in zero else 0.0 for bound in self._program.bounds
-        )
-        return Solution(W=self._only.copy(), multipliers=prices)
+        return Solution(W=only.copy(), multipliers=prices)
+
+    return Ready(answer)

@@ -42,6 +42,7 @@ from propopt.solvers.solver import (
     Elsewhere,
     Posed,
     Prepared,
+    Ready,
     Solution,
     Solver,
     with_infinite,
@@ -168,25 +169,19 @@ class MinimumNorm(Solver):
         return bounds_refusal(program) or all_squared_refusal(program.losses)
 
     def prepare(self, program: Program) -> Prepared:
-        return _LeastSquares(program)
-
-
-class _LeastSquares(Prepared):
-    def __init__(self, program: Program) -> None:
-        self._shape = program.shape
-        self._flats = [loss.map.flat(program.shape) for loss in program.losses]
-        self._targets = [
+        flats = [loss.map.flat(program.shape) for loss in program.losses]
+        targets = [
             np.broadcast_to(np.ravel(loss.target), flat.shape[0])
-            for loss, flat in zip(program.losses, self._flats, strict=True)
+            for loss, flat in zip(program.losses, flats, strict=True)
         ]
 
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        del tolerance, start  # started at zero, LSMR ends at the smallest solution
-        roots = np.sqrt(weights)
-        A = sp.vstack([r * flat for r, flat in zip(roots, self._flats, strict=True)])
-        b = np.concatenate([r * t for r, t in zip(roots, self._targets, strict=True)])
-        limit = 20 * max(A.shape)
-        w = spla.lsmr(A, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
-        return Solution(W=w.reshape(self._shape))
+        def answer(weights: Array, _: float, __: Solution | None) -> Solution:
+            # started at zero, LSMR ends at the smallest solution
+            roots = np.sqrt(weights)
+            A = sp.vstack([r * flat for r, flat in zip(roots, flats, strict=True)])
+            b = np.concatenate([r * t for r, t in zip(roots, targets, strict=True)])
+            limit = 20 * max(A.shape)
+            w = spla.lsmr(A, b, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=limit)[0]
+            return Solution(W=w.reshape(program.shape))
+
+        return Ready(answer)

@@ -28,7 +28,7 @@ from propopt.losses import Program
 from propopt.losses.maps import Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import Support, counted, entries_refusal, is_complete
 from propopt.solvers.normal_equations import Descent, positive_terms
-from propopt.solvers.solver import Elsewhere, Posed, Prepared, Solution, Solver
+from propopt.solvers.solver import Elsewhere, Posed, Prepared, Ready, Solution, Solver
 
 
 # ---- Losses over entries where rows add up over entries of their own
@@ -55,31 +55,27 @@ class CompleteEntries(Solver):
         return None
 
     def prepare(self, program: Program) -> Prepared:
-        return _CompleteEntries(program)
-
-
-class _CompleteEntries(Prepared):
-    def __init__(self, program: Program) -> None:
         sums = program.bounds[0].loss
         assert isinstance(sums.map, RowSums), "see is_complete"
         v = np.broadcast_to(sums.map.weights, program.shape)
         support = counted(program)
-        assert support is not None, "see CompleteEntries.refusal"
-        self._support = support
-        self._losses = tuple(map(self._support.loss, program.losses))
-        self._rows = GivenSums(
-            of=self._support.places // program.shape[1],
-            weights=self._support.values(v)[:, 0],
+        assert support is not None, "see refusal"
+        losses = tuple(map(support.loss, program.losses))
+        rows = GivenSums(
+            of=support.places // program.shape[1],
+            weights=support.values(v)[:, 0],
             totals=np.asarray(sums.target)[:, 0],
         )
 
-    def solve(
-        self, weights: Array, tolerance: float, start: Solution | None = None
-    ) -> Solution:
-        system = _System(positive_terms(weights, self._losses), self._rows)
-        begin = system.aim if start is None else self._support.values(start.W)
-        w = system.minimum(self._rows.nearest(begin), tolerance)
-        return Solution(W=self._support.expanded(w), multipliers=(math.inf,))
+        def answer(
+            weights: Array, tolerance: float, start: Solution | None
+        ) -> Solution:
+            system = _System(positive_terms(weights, losses), rows)
+            begin = system.aim if start is None else support.values(start.W)
+            w = system.minimum(rows.nearest(begin), tolerance)
+            return Solution(W=support.expanded(w), multipliers=(math.inf,))
+
+        return Ready(answer)
 
 
 @final

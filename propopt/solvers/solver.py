@@ -74,6 +74,19 @@ class Prepared(ABC):
         """
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class Ready(Prepared):
+    """A program that one function solves, which holds what was made ready."""
+
+    answer: Callable[[Array, float, Solution | None], Solution]
+
+    def solve(
+        self, weights: Array, tolerance: float, start: Solution | None = None
+    ) -> Solution:
+        return self.answer(weights, tolerance, start)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Measurement:
     """The losses of the optimum for one vector of weights, known without forming it."""

@@ -90,26 +90,16 @@ W4 = [
 
 @pytest.mark.parametrize("solver", ["auto", "spectral", "factored", "krylov"])
 def test_a_known_instance(solver):
-    best = po.solve(
-        golden_chains.objective(),
-        solver,
-        subject_to=[po.Completeness(T4)],
-        tolerance=1e-13,
-    )
+    settings = {"subject_to": [po.Completeness(T4)], "tolerance": 1e-13}
+    best = po.solve(golden_chains.objective(), solver, **settings)
     np.testing.assert_allclose(best.attributions, W4, atol=1e-9)
     assert best.objective == pytest.approx(6.501799480975892, abs=1e-9)
-    np.testing.assert_allclose(
-        best.details["completeness.multiplier"],
-        [-1 / 2, -1 / 3, 11 / 6, -1 / 3],
-        atol=1e-9,
-    )
+    prices = best.details["completeness.multiplier"]
+    np.testing.assert_allclose(prices, [-1 / 2, -1 / 3, 11 / 6, -1 / 3], atol=1e-9)
     left = best.details["irreducible.pairwise_robustness"]
     assert left == pytest.approx(0.583333333333, abs=1e-9)
     assert best.details["irreducible.smoothness"] == 0.0
     assert best.solver.endswith("complete")
-
-
-# ---- against Clarabel
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["sum", "weighted sum"])
@@ -143,9 +133,7 @@ KINKED = {
 @pytest.mark.parametrize("coupled", [False, True], ids=["", "smooth"])
 @pytest.mark.parametrize("kind", KINKED)
 @pytest.mark.parametrize("weighted", [False, True], ids=["sum", "weighted sum"])
-def test_kinked_losses_are_certified_and_agree_with_clarabel(
-    kind, coupled, weighted, monkeypatch
-):
+def test_kinked_losses_agree_with_clarabel(kind, coupled, weighted, monkeypatch):
     # nothing else is asked where the steps run out
     monkeypatch.setattr("propopt.solvers.splitting.CLARABEL_ROWS", 0)
     rng, _, G, t = instance(1)
@@ -182,9 +170,6 @@ def test_other_losses_are_given_to_a_backend_with_the_equality(matching):
     assert best.objective == pytest.approx(optimum, rel=1e-6)
     np.testing.assert_allclose(best.details["completeness.multiplier"], y, atol=1e-4)
     assert best.certificate.violation <= 1e-14
-
-
-# ---- beside other bounds, and in sweeps
 
 
 def test_a_bound_beside_it_has_a_root_on_the_curve():
@@ -233,9 +218,6 @@ def test_sweeps_equal_single_solves(feature_term):
         assert any("multiplier" in key for key in single.details)
         for key, value in single.details.items():
             np.testing.assert_allclose(point.details[key], value, atol=1e-9)
-
-
-# ---- laws
 
 
 NUMBERS = st.floats(-10, 10).map(lambda x: round(x, 9))
@@ -290,9 +272,6 @@ def test_a_complete_explanation_that_is_not_optimal_is_bounded_by_its_slope(seed
     size = np.abs(off).sum(axis=1).max()
     assert proof.violation == pytest.approx(1e-3 / size, rel=1e-6)
     assert not proof.holds(1e-6)
-
-
-# ---- doors
 
 
 def named(total, index):
@@ -352,16 +331,11 @@ def test_a_column_that_the_target_never_uses_stays_zero(robust):
 def test_explain_has_the_same_rule_and_smoothness_ties_all_columns():
     phi, total, graph = unused()
     robust = po.PairwiseRobustness(graph)
-    objective, constraint = (
-        po.GradientMatching(phi) + 0.5 * robust,
-        po.Completeness(total),
-    )
+    objective = po.GradientMatching(phi) + 0.5 * robust
+    constraint = po.Completeness(total)
     best = po.solve(objective, subject_to=[constraint])
-    known = Targets(
-        estimate=Estimate(values=phi, source="given", units="output"),
-        base=np.zeros(N),
-        prediction=total,
-    )
+    estimate = Estimate(values=phi, source="given", units="output")
+    known = Targets(estimate=estimate, base=np.zeros(N), prediction=total)
     explained = nearest_explanation(known, robust, robustness=0.5)
     np.testing.assert_allclose(explained.attributions, best.attributions, atol=1e-12)
     smooth = po.Smoothness(po.chain_graph(D))  # ties all columns, which then add up
@@ -418,12 +392,9 @@ def test_targets_of_entries_that_are_not_coupled_stay_as_they_are():
     best = po.solve(po.GradientMatching(T) + 5.0 * SHARED, tolerance=1e-10)
     np.testing.assert_array_equal(best.attributions[~PRESENT], T[~PRESENT])
     assert best.certificate.holds(1e-10)
-    best = po.solve(ENTRIES + 0.0 * SHARED, subject_to=targets_themselves())
+    sums = po.Completeness(TARGETS.sum(axis=1), PRESENT.astype(float))
+    best = po.solve(ENTRIES + 0.0 * SHARED, subject_to=[sums])
     np.testing.assert_allclose(best.attributions, TARGETS, atol=1e-12)
-
-
-def targets_themselves():
-    return [po.Completeness(TARGETS.sum(axis=1), PRESENT.astype(float))]
 
 
 def test_a_warm_start_ends_at_the_same_optimum():

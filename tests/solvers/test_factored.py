@@ -92,9 +92,8 @@ def chain_optimum(G, weight):
 
 
 def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
-    objective = po.GradientMatching(walk(500)) + po.PairwiseRobustness(
-        po.chain_graph(500)
-    )
+    robust = po.PairwiseRobustness(po.chain_graph(500))
+    objective = po.GradientMatching(walk(500)) + robust
     best = po.solve(objective.with_weights({"pairwise_robustness": 10.0}))
     whole = Elimination.factor
     monkeypatch.setattr("propopt.solvers.factored.REFINEMENTS", 0)
@@ -106,6 +105,11 @@ def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
     value = measured.losses @ [1.0, 10.0]
     assert value > best.objective
     assert value - measured.excess <= best.objective * (1.0 + 1e-12)
+    # three refinements, each of which leaves a thousandth
+    monkeypatch.setattr("propopt.solvers.factored.REFINEMENTS", 3)
+    refined = Factored().prepare(program).measure(np.array([1.0, 10.0]), 1e-12)
+    assert refined.excess <= 1e-6 * measured.excess
+    assert refined.losses @ [1.0, 10.0] == pytest.approx(best.objective, rel=1e-9)
 
 
 def test_the_order_of_points_does_not_matter():
@@ -133,9 +137,8 @@ def test_one_heavy_edge_is_certified(edge):
 
 def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
     X = RNG.normal(size=(1500, 2))
-    objective = po.GradientMatching(RNG.normal(size=(1500, 1))) + 1e6 * (
-        po.PairwiseRobustness(po.knn_graph(X, 5))
-    )
+    robust = po.PairwiseRobustness(po.knn_graph(X, 5))
+    objective = po.GradientMatching(RNG.normal(size=(1500, 1))) + 1e6 * robust
     monkeypatch.setattr("propopt.solvers.curves.PATIENCE", 0.0)
     monkeypatch.setattr("propopt.solvers.curves.FEWEST_STEPS", 3)
     with pytest.raises(SolverFailure, match="did not converge"):

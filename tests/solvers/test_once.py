@@ -69,6 +69,12 @@ def test_a_solve_and_a_sweep_ask_each_solver_at_most_once(name, asked):
     assert most(asked) == 1
 
 
+def test_a_sweep_of_limits_asks_each_solver_at_most_once(asked):
+    limits = np.linspace(0.1, 0.9, 9) * robustness.value(G)
+    po.sweep(1.0 * gradient, limits={robustness: limits})
+    assert most(asked) == 1
+
+
 def test_what_a_limit_of_zero_leaves_is_offered_once(asked):
     sparse = gradient + 0.1 * LOSSES["sparsity"]
     best = po.solve(sparse, subject_to=[robustness <= 0])
@@ -126,9 +132,6 @@ IMPOSSIBLE = [
 def test_what_no_solver_can_give_is_a_failure(what, solution):
     with pytest.raises(SolverFailure, match=f"wrong gave {what}"):
         po.solve(1.0 * gradient, Wrong(solution), subject_to=[robustness <= 1.0])
-
-
-# ---- compiled and diagonalised once
 
 
 @pytest.fixture

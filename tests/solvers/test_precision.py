@@ -78,18 +78,16 @@ def test_signed_similarities_of_different_scale_keep_the_small_ones(rng):
     loss = po.PairwiseRobustness(po.graph_from_matrix((S + S.T) / 2))
     W = np.zeros((16, 1))
     W[::2] = rng.normal(size=(8, 1))
-    assert loss.value(W) == pytest.approx(
-        2e-8 * ((root @ W[::2]) ** 2).sum(), rel=1e-12
-    )
+    expected = 2e-8 * ((root @ W[::2]) ** 2).sum()
+    assert loss.value(W) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("digits", [1, 3, 5])
 def test_differences_are_taken_before_they_are_scaled(digits):
     graph = po.graph_from_matrix(np.array([[0.0, 0.3], [0.3, 0.0]]))
     W = np.array([[1.1], [1.1 + digits * 2.0**-52]])
-    assert po.PairwiseRobustness(graph).value(W) == pytest.approx(
-        0.6 * digits**2 * 2.0**-104, rel=1e-14, abs=0.0
-    )
+    expected = pytest.approx(0.6 * digits**2 * 2.0**-104, rel=1e-14, abs=0.0)
+    assert po.PairwiseRobustness(graph).value(W) == expected
 
 
 # ---- lower bounds: those of a problem that differs by a constant alone
@@ -136,9 +134,8 @@ def test_bounds_do_not_know_the_mean(name, rng):
         here = po.certify(objective, W, duals=result.duals)
         there = po.certify(moved, W + 2.0**20, duals=result.duals)
         assert there.value == pytest.approx(here.value, rel=1e-13)
-        assert there.lower_bound == pytest.approx(
-            here.lower_bound, rel=1e-9, abs=1e-9 * here.value
-        )
+        bound = pytest.approx(here.lower_bound, rel=1e-9, abs=1e-9 * here.value)
+        assert there.lower_bound == bound
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -149,12 +146,8 @@ def test_bound_of_function_matching_stays_below_the_value_it_rounds(seed):
     residuals = 1e-3 * rng.normal(size=(5, 4))
     changes = np.einsum("nsd,nd->ns", points, slopes) + residuals
     loss = po.FunctionMatching(X[:5, :2], changes, perturbations=points)
-    W = np.stack(
-        [
-            np.linalg.lstsq(Z, f, rcond=None)[0]
-            for Z, f in zip(points, changes, strict=True)
-        ]
-    )
+    pairs = zip(points, changes, strict=True)
+    W = np.stack([np.linalg.lstsq(Z, f, rcond=None)[0] for Z, f in pairs])
     result = po.certify(1.0 * loss, W)
     assert result.lower_bound <= float(exact_value(loss, W))
 
@@ -175,9 +168,7 @@ def test_what_rounding_may_do_is_part_of_the_gap(residual, size, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [-1e-11, -1e-12, 0.0, 1e-12, 1e-11])
-def test_duals_that_are_projected_to_rounding_leave_the_bound_a_bound(
-    error, monkeypatch, rng
-):
+def test_duals_projected_to_rounding_leave_a_bound(error, monkeypatch, rng):
     W = rng.normal(size=SHAPE)
     changes = np.einsum("nsd,nd->ns", NOISE, W) + 1e-2 * rng.normal(size=(N, S))
     local = po.FunctionMatching(X, changes, perturbations=NOISE)

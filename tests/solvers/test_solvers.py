@@ -1,25 +1,18 @@
-"""The contract of a solver: each on every objective that it does not refuse."""
+"""The contract of a solver, each on every objective; losses that cost nothing."""
 
+import warnings
 from functools import cache
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from catalogue import (
-    LOSSES,
-    OBJECTIVES,
-    SHAPE,
-    SOLVERS,
-    SQUARED,
-    VALUES,
-    G,
-    X,
-)
+from catalogue import LOSSES, OBJECTIVES, SHAPE, SOLVERS, SQUARED, VALUES, G, X
 from oracles import normal_equations, reference_optimum, subclasses
 
 import propopt as po
 from propopt.base.errors import Refused, SolverFailure, UncertifiedWarning
 from propopt.losses import Program
+from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.solvers import Solver, Task
 from propopt.solvers import conic as conic_module
 from propopt.solvers.task import find_solver
@@ -59,12 +52,11 @@ OF_EACH_KIND = (
 each_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
-def test_every_solver_is_in_the_catalogue():
-    assert subclasses(Solver) == {
-        type(find_solver(case.solver))
-        for case in SOLVERS.values()
-        if isinstance(case.solver, Solver)
-    }
+def test_every_solver_is_in_the_catalogue_and_found_by_name():
+    solvers = [case.solver for case in SOLVERS.values()]
+    known = {type(find_solver(x)) for x in solvers if isinstance(x, Solver)}
+    assert subclasses(Solver) == known
+    assert find_solver("clarabel").name == "CLARABEL"  # in any case
 
 
 @each_solver
@@ -107,9 +99,8 @@ def test_prepared_once_equals_prepared_afresh(solver, name):
         other = objective.with_weights(weights)
         start = task.solve(other.coefficients, wanted, start)
         afresh = po.solve(other, find(solver), tolerance=wanted)
-        assert other.value(start.W) == pytest.approx(
-            afresh.objective, rel=2 * wanted, abs=1e-12
-        )
+        same = pytest.approx(afresh.objective, rel=2 * wanted, abs=1e-12)
+        assert other.value(start.W) == same
 
 
 def scaled(scale: float) -> dict[str, po.Objective]:
@@ -141,9 +132,6 @@ def test_units_of_data_and_weights_do_not_matter(name, weight, unit):
     assert best.objective == pytest.approx(expected, rel=3e-6)
 
 
-# ---- the choice
-
-
 CHOSEN = {
     "gradient, pairwise, smoothness": "spectral",
     "gradient, kernel": "spectral",
@@ -169,10 +157,6 @@ def test_program_has_the_smallest_class_that_holds_it():
         "gradient l1, max": "SOCP",
     }.items():
         assert conic_module.program_class(Program(OBJECTIVES[name].losses)) == kind
-
-
-def test_solvers_are_found_by_name_in_any_case():
-    assert find_solver("clarabel").name == "CLARABEL"
 
 
 @pytest.mark.parametrize("backend", ["OSQP", "PIQP", "HIGHS"])
@@ -202,9 +186,6 @@ def test_options_reach_the_backend_and_what_it_misses_is_told():
         po.solve(OBJECTIVES["gradient, pairwise, sparsity"], spoilt)
 
 
-# ---- what losses determine
-
-
 def test_function_matching_needs_what_determines_it():
     best = po.solve(1.0 * po.FunctionMatching(X[:, :1], VALUES))
     np.testing.assert_allclose(best.attributions[:, 0], VALUES / X[:, 0], rtol=1e-6)
@@ -215,17 +196,12 @@ def test_minimum_norm_is_the_pseudoinverse():
     expected = X * (VALUES / (X**2).sum(axis=1))[:, None]
     np.testing.assert_allclose(best.attributions, expected, rtol=1e-12)
     objective = function + 0.5 * LOSSES["pairwise, disconnected"]
-    rows = [
-        np.sqrt(weight) * loss.map.flat(SHAPE).toarray()
-        for weight, loss in objective.terms
-    ]
+    terms = [(np.sqrt(c), loss.map.flat(SHAPE)) for c, loss in objective.terms]
+    rows = [root * matrix.toarray() for root, matrix in terms]
     targets = np.concatenate([VALUES, np.zeros(len(rows[1]))])
     expected, *_ = np.linalg.lstsq(np.vstack(rows), targets, rcond=None)
     best = po.solve(objective, "minimum_norm")
     np.testing.assert_allclose(best.attributions.ravel(), expected, atol=1e-10)
-
-
-# ---- few points of very many features: points and features are exchanged
 
 
 IMAGE = po.ImageShape(1, 36, 36)
@@ -234,11 +210,9 @@ IMAGE = po.ImageShape(1, 36, 36)
 @pytest.fixture
 def wide(rng):
     points, target = rng.normal(size=(2, 5, IMAGE.n_features))
-    return (
-        po.GradientMatching(target)
-        + 0.5 * po.PairwiseRobustness(po.knn_graph(points, 2))
-        + 0.3 * po.Smoothness(IMAGE.pixel_graph())
-    )
+    robust = po.PairwiseRobustness(po.knn_graph(points, 2))
+    smooth = po.Smoothness(IMAGE.pixel_graph())
+    return po.GradientMatching(target) + 0.5 * robust + 0.3 * smooth
 
 
 def test_wide_programs_are_exchanged_and_have_the_optimum_of_the_eigenbasis(wide):
@@ -258,9 +232,111 @@ def test_wide_programs_are_exchanged_and_have_the_optimum_of_the_eigenbasis(wide
 def test_no_matrix_over_features_is_formed(rng):
     image = po.ImageShape(3, 112, 112)  # 37,632 features: their square is 11 GiB
     G = rng.normal(size=(2, image.n_features))
-    objective = (
-        po.GradientMatching(G)
-        + po.PairwiseRobustness(po.complete_graph(2))
-        + po.Smoothness(image.pixel_graph())
-    )
+    robust = po.PairwiseRobustness(po.complete_graph(2))
+    objective = po.GradientMatching(G) + robust + po.Smoothness(image.pixel_graph())
     assert po.solve(objective).gap < 1e-6
+
+
+SIX = 6
+_rng = np.random.default_rng(3)
+GIVEN = np.round(_rng.normal(size=(SIX, 1)), 3)
+AT, NOISE = _rng.normal(size=(SIX, 1)), _rng.normal(size=(SIX, 4, 1))
+CHANGES = np.sin(NOISE[:, :, 0])
+plain, absolute = po.GradientMatching(GIVEN), po.GradientMatching(GIVEN, norm="l1")
+local = po.FunctionMatching(AT, CHANGES, perturbations=NOISE)
+isolated = po.graph_from_matrix(np.zeros((SIX, SIX)))
+half = po.group_graph([0, 0, 0, 1, 2, 3])
+NOTHING: dict[str, po.PropertyLoss] = {
+    "no edges": po.PairwiseRobustness(isolated),
+    "empty threshold": po.PairwiseRobustness(
+        po.threshold_graph(np.arange(6.0)[:, None], 0.5)
+    ),
+    "vanished grid": po.PairwiseRobustness(
+        po.graphs.GridGaussianGraph([np.arange(6.0)], 1e-3)
+    ),
+    "chain of one feature": po.Smoothness(po.chain_graph(1)),
+    "lattice of one feature": po.Smoothness(po.graphs.LatticeGraph((1, 1))),
+}
+BASES: dict[str, po.Objective] = {
+    "gradient": 1.0 * plain,
+    "gradient, sparsity": plain + 0.3 * sparsity,
+    "gradient l1": 1.0 * absolute,
+    "gradient l1, sparsity": absolute + 0.3 * sparsity,
+    "gradient, max": plain + 0.3 * po.MaxDifferenceRobustness(half),
+    "gradient, sum": plain + 0.3 * po.MaxDifferenceRobustness(half, "sum"),
+    "gradient, sum l1": plain + 0.3 * po.MaxDifferenceRobustness(half, "sum", "l1"),
+    "function": 1.0 * local,
+    "function, sparsity": local + 0.3 * sparsity,
+    "function, pairwise": local + po.PairwiseRobustness(half, name="others"),
+}
+each_nothing = pytest.mark.parametrize("nothing", NOTHING.values(), ids=NOTHING)
+
+
+def solved(objective: po.Objective, name: str):
+    """The solution, or None where a solver refuses, or is not installed."""
+    case = SOLVERS[name]
+    if isinstance(case.solver, str) and case.solver not in cp.installed_solvers():
+        return None
+    with warnings.catch_warnings():
+        # gaps are judged below, each solver by its own
+        warnings.simplefilter("ignore", UncertifiedWarning)
+        try:
+            return po.solve(objective, case.solver)
+        except Refused:
+            return None
+
+
+@each_nothing
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
+def test_a_loss_without_edges_changes_nothing(base, nothing):
+    result = po.solve(base + 2.0 * nothing, tolerance=1e-7)
+    assert result.losses[nothing.name] == 0.0
+    assert result.gap <= 1e-7
+    optimum = po.solve(base, tolerance=1e-7).objective
+    zero = 1e-6 * base.value(np.zeros((SIX, 1)))
+    assert result.objective == pytest.approx(optimum, rel=2e-7, abs=zero)
+
+
+@each_nothing
+def test_sweeps_and_expressions_without_edges_are_flat(nothing):
+    front = po.sweep(plain + 0.3 * sparsity + nothing, {nothing.name: [0.1, 1, 10]})
+    values = [point.objective for point in front.explanations]
+    assert values == pytest.approx(3 * [values[0]], rel=1e-9)
+    W = cp.Variable((SIX, 1))
+    cost = cp.sum(cp.abs(W - GIVEN)) + nothing.expression(W)
+    problem = cp.Problem(cp.Minimize(cost), [nothing.expression(W) <= 1.0])
+    problem.solve(solver="HIGHS")
+    assert problem.value == pytest.approx(0.0, abs=1e-9)
+    for phi in (Squared(), Absolute(), GroupMax(np.array([0]), 1, "l2")):
+        assert phi.expression(np.zeros((0, SIX)) @ cp.Variable((SIX, 2))).value == 0.0
+
+
+ONE = {
+    "lattice": po.graphs.LatticeGraph((1,)),
+    "grid": po.graphs.GridGaussianGraph([np.zeros(1)], 1.0),
+    "chain": po.chain_graph(1),
+}
+
+
+@each_solver
+@pytest.mark.parametrize("sparse", [0.0, 0.5])
+def test_one_point_and_isolated_ones_keep_their_gradient_or_are_cut(sparse, solver):
+    def cut(own):
+        return np.sign(own) * np.maximum(np.abs(own) - sparse / 2, 0.0)
+
+    def checked(objective):
+        result = solved(objective + sparse * sparsity, solver)
+        assert result is None or result.gap <= SOLVERS[solver].gap
+        return result
+
+    one = np.array([[2.0, -0.1]])
+    for graph in ONE.values():
+        result = checked(po.GradientMatching(one) + po.PairwiseRobustness(graph))
+        if result is not None:
+            np.testing.assert_allclose(result.attributions, cut(one), atol=2e-3)
+    target = np.round(np.random.default_rng(8).normal(size=(SIX, 3)), 3)
+    features = po.Smoothness(po.group_graph(["a", "a", "b"]))
+    robust = po.PairwiseRobustness(half)
+    if (result := checked(po.GradientMatching(target) + robust + features)) is not None:
+        own = result.attributions[3:, 2]
+        np.testing.assert_allclose(own, cut(target[3:, 2]), atol=2e-3)

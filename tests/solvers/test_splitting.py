@@ -20,12 +20,7 @@ from propopt.losses import Program
 from propopt.losses.maps import Absolute, OverPoints
 from propopt.solvers import Conic, Solution
 from propopt.solvers import splitting as splitting_module
-from propopt.solvers.edge_newton import (
-    Composite,
-    Term,
-    choose_layout,
-    edge_weights,
-)
+from propopt.solvers.edge_newton import Composite, Term, choose_layout, edge_weights
 from propopt.solvers.splitting import Splitting, minimise
 
 
@@ -84,9 +79,6 @@ def test_sparsity_gives_zeros_that_are_exact():
     assert 10 < (W == 0.0).sum() < W.size
 
 
-# ---- weights of edges with which pairwise robustness gives the same
-
-
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("smooth", [0.0, 0.4])
 def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
@@ -108,9 +100,6 @@ def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
     graph = po.graph_from_matrix(similarities + similarities.T)
     same = po.solve(base + 1.0 * po.PairwiseRobustness(graph), "spectral")
     np.testing.assert_allclose(same.attributions, result.W, atol=1e-6)
-
-
-# ---- along a path of weights
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -151,13 +140,13 @@ def test_warm_starts_need_fewer_systems(monkeypatch):
 
 def test_losses_may_have_no_weight():
     X, G = gaussian_data(7, 12, 3)
+    robust, largest = po.knn_graph(X, 2), po.knn_graph(X, 3)
     losses = [
         po.GradientMatching(G),
-        po.MaxDifferenceRobustness(po.knn_graph(X, 3)),
+        po.MaxDifferenceRobustness(largest),
         po.Sparsity(),
-        po.PairwiseRobustness(po.knn_graph(X, 2)),
-        po.Smoothness(po.chain_graph(3)),
     ]
+    losses += [po.PairwiseRobustness(robust), po.Smoothness(po.chain_graph(3))]
     start = Solution(W=np.zeros_like(G))  # without duals it is no obstacle
     for kept in np.ndindex(2, 2, 2, 2):
         terms = zip((1.0, *kept), losses, strict=True)
@@ -180,9 +169,6 @@ def test_programs_that_run_out_of_steps_are_given_to_clarabel_or_reported(monkey
     monkeypatch.setattr(splitting_module, "CLARABEL_ROWS", 0)
     with pytest.warns(UncertifiedWarning):
         po.solve(objective, Splitting())
-
-
-# ---- systems in each layout
 
 
 def test_large_narrow_graphs_are_solved_by_sparse_factors():
