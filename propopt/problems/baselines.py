@@ -15,17 +15,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from pydantic import Field
 
 from propopt.base.resources import added, additions
-from propopt.explaining.explainers import (
-    Baseline,
-    ExactLime,
-    ExactShap,
-    Gradient,
-    Lime,
-    LimePackage,
-    Shap,
-    SmoothGrad,
-    TreeShap,
-)
+from propopt.explaining import explainers
 from propopt.lime import TextLaw
 from propopt.lime.laws.named import law_names
 from propopt.problems.sections import (
@@ -64,7 +54,7 @@ class BaselineSection(Section):
 
     of_texts: ClassVar = {"bandwidth": OF_TEXTS, "first_row": OF_TEXTS}
 
-    def build(self, *, is_text: bool = False) -> list[Baseline]:
+    def build(self, *, is_text: bool = False) -> list[explainers.Baseline]:
         """The baselines, the last of the listed settings varying fastest."""
         unused = self.of_tables if is_text else self.of_texts
         fields = self.settings("method", *unused)
@@ -80,7 +70,7 @@ def _with_law(made: Any, settings: dict[str, Any]) -> dict[str, Any]:
     bandwidth = settings.pop("bandwidth", None)
     if bandwidth is None:
         return settings
-    if made is LimePackage:
+    if made is explainers.LimePackage:
         return {**settings, "kernel_width": 100.0 * bandwidth}
     return {**settings, "law": TextLaw(bandwidth)}
 
@@ -118,9 +108,9 @@ _EMPTY_TEXT: Final = {
     "background": "of documents it is the text without any word; leave it out"
 }
 BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
-    _baseline(Gradient),
+    _baseline(explainers.Gradient),
     _baseline(
-        SmoothGrad,
+        explainers.SmoothGrad,
         {
             "method": "words get no noise; take gradient, which is the effect of each, "
             "or exact_lime, for which others are deleted too"
@@ -130,7 +120,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
         relative=_RELATIVE,
     ),
     _baseline(
-        Lime,
+        explainers.Lime,
         {**_no_effect("scale", "distribution", "relative"), "kernel_width": NO_WIDTH},
         without=("law",),
         bandwidth=_BANDWIDTHS,
@@ -142,7 +132,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
         "package",
     ),
     _baseline(
-        LimePackage,
+        explainers.LimePackage,
         {
             **_no_effect("discretize", "units"),
             "kernel_width": NO_WIDTH,
@@ -152,7 +142,7 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
         n_samples=Samples,
     ),
     _baseline(
-        ExactLime,
+        explainers.ExactLime,
         {**_no_effect("n_bins", "weights", "law", "units"), "kernel_width": NO_WIDTH},
         without=("background",),
         bandwidth=_BANDWIDTHS,
@@ -166,14 +156,14 @@ BASELINE_SECTIONS: Final[tuple[type[BaselineSection], ...]] = (
         n_samples=Samples,
     ),
     _baseline(
-        Shap,
+        explainers.Shap,
         {**_EMPTY_TEXT, **_no_effect("units")},
         background=_BACKGROUND,
         units=_UNITS,
         n_permutations=Samples,
     ),
-    _baseline(TreeShap, _EMPTY_TEXT, background=_BACKGROUND),
-    _baseline(ExactShap, _EMPTY_TEXT, background=_BACKGROUND),
+    _baseline(explainers.TreeShap, _EMPTY_TEXT, background=_BACKGROUND),
+    _baseline(explainers.ExactShap, _EMPTY_TEXT, background=_BACKGROUND),
     *(_baseline(added(x)) for x in additions("propopt.baselines").values()),
 )
 AnyBaseline: TypeAlias = Annotated[BaselineSection, OneOf("method", BASELINE_SECTIONS)]

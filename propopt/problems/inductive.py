@@ -79,26 +79,26 @@ class AllInputs(InducingSection):
     rule: Literal["all"]
 
 
-class CountedSection(InducingSection):
-    """One explanation for each of some numbers of inputs."""
-
-    counts: Annotated[list[Count], Field(min_length=1)]
+NumbersOfInputs: TypeAlias = Annotated[list[Count], Field(min_length=1)]
+"""One explanation for each of some numbers of inputs."""
 
 
-class SubsetInputs(CountedSection):
+class SubsetInputs(InducingSection):
     """The first observations alone: other gradients are not known."""
 
     rule: Literal["subset"]
+    counts: NumbersOfInputs
 
 
-def _rule(rule: str, made: Any, **said: Any) -> type[CountedSection]:
+def _rule(rule: str, made: Any, **said: Any) -> type[InducingSection]:
     """A rule of a number of inputs, of the settings of its class."""
     return section_of(
         made,
-        CountedSection,
+        InducingSection,
         f"{made.__name__}Rule",
         without=("count", "max_count"),
         rule=Literal[rule],
+        counts=(NumbersOfInputs, None),
         **said,
     )
 

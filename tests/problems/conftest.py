@@ -1,7 +1,5 @@
 """Files of a test, in a folder of its own, and what is read of them."""
 
-from __future__ import annotations
-
 import pytest
 
 import propopt as po

@@ -1,7 +1,6 @@
-"""``propopt check`` says what ``propopt sweep`` would, in the same words."""
+"""``propopt check`` says what ``propopt sweep`` would; ``--resume`` of all jobs."""
 
-from __future__ import annotations
-
+import json
 import re
 
 import numpy as np
@@ -32,9 +31,7 @@ def said(tmp_path, capsys):
     return run
 
 
-def test_all_rows_are_counted_and_only_deep_checks_read_later_ones(
-    said, tmp_path, rng, monkeypatch
-):
+def test_only_deep_checks_read_later_rows(said, tmp_path, rng, monkeypatch):
     monkeypatch.setattr(subject, "fit", lambda *_: pytest.fail("fitted"))
     table = pd.DataFrame(rng.normal(size=(2000, 2)), columns=list("ab"))
     table["whole"] = (np.arange(2000) > 1900) * 1
@@ -67,21 +64,63 @@ TOO_MANY = "kernel_robustness: {lengthscale: 1}"
         (-1, 1000, 2000, "sparsity: 1", "2: function: .*not finite in 1 of 1001 rows"),
         (-1000, 1e5, 2000, "sparsity: 1", "2: func.*not finite in 967 of 1001 rows"),
         (-1, 1, 9_000_000, TOO_MANY, "3: objective.kernel_robustness: a kernel of a"),
-        (
-            -1,
-            1,
-            2000,
-            NO_EDGES,
-            "3: objective.max_difference_robustness: graph: has",
-        ),
+        (-1, 1, 2000, NO_EDGES, "3: objective.max_difference_robustness: graph: has"),
     ],
 )
-def test_formulas_that_overflow_and_graphs_without_edges(
-    said, low, high, n, loss, told
-):
+def test_overflow_and_graphs_without_edges_are_told(said, low, high, n, loss, told):
     text = FORMULA.format(low=low, high=high, n=n, loss=loss)
     if loss is NO_EDGES:
         assert said(text, "check") == (0, "")
     code, message = said(text, "check", *["--deep"] * (loss is NO_EDGES))
     assert code == 2
     assert re.match(f"file.yaml:{told}", message)
+
+
+DATA = "data: {csv: table.csv, target: y}\nmodel: {kind: linear}\n"
+JOBS = {
+    "explain": DATA + "explain: {}\n",
+    "lime": DATA + "lime: {rows: 1}\n",
+    "interactions": DATA + "interactions: {scheme: {kind: split}}\n",
+    "sweep": DATA + "objective: {gradient_matching: 1, sparsity: 0.1}\n",
+}
+
+
+@pytest.fixture(params=JOBS)
+def resumed(request, tmp_path, capsys):
+    """Runs the job again, which says whether it did anything."""
+    rows = [f"{i % 7},{i * i % 11},{i % 7 - i * i % 11 + i % 3}" for i in range(60)]
+    (tmp_path / "table.csv").write_text("\n".join(["a,b,y", *rows]), "utf-8")
+    (tmp_path / "one.yaml").write_text(JOBS[request.param], "utf-8")
+
+    def run(*arguments):
+        file, out = tmp_path / "one.yaml", tmp_path / "out"
+        assert main([request.param, str(file), "-o", str(out), *arguments]) == 0
+        return "nothing is done" not in capsys.readouterr().out
+
+    assert run("--resume")  # the first
+    return run
+
+
+def test_what_is_finished_and_whole_is_left(resumed, tmp_path, capsys):
+    table, file, out = (tmp_path / name for name in ("table.csv", "one.yaml", "out"))
+    times = {p: p.stat().st_mtime_ns for p in out.glob("one*.*")}
+    file.write_text(f"# a remark\n{file.read_text('utf-8')}", "utf-8")
+    assert not resumed("--resume")
+    assert {p: p.stat().st_mtime_ns for p in times} == times
+    assert resumed()  # not asked to
+    table.write_text(f"{table.read_text('utf-8')}\n1,2,3", "utf-8")
+    assert resumed("--resume")
+    file.write_text(f"{file.read_text('utf-8')}seed: 1\n", "utf-8")
+    assert resumed("--resume")
+    told = json.loads((out / "one.json").read_text("ascii"))
+    assert told["finished"]["files"]
+    (out / "one.json").write_text(json.dumps(told | {"finished": None}), "ascii")
+    assert resumed("--resume")
+    for written in sorted(out.glob("one*.*")):
+        written.write_bytes(written.read_bytes()[:-9])
+        assert resumed("--resume"), written
+    written.unlink()
+    assert resumed("--resume")
+    assert not resumed("--resume")
+    assert main(["explain", "--resume", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"--resume: {file} is a file")

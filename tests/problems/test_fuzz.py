@@ -1,7 +1,5 @@
 """Whatever a problem file holds, what comes back is an answer or a line to look at."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """Problem files in the inductive setting: messages, and what a sweep of one finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from exact_csv import read_csv
@@ -58,9 +56,6 @@ def inductive(trade_offs):
 def instead(old, new, text=FILE):
     assert text.count(old) == 1
     return text.replace(old, new)
-
-
-# what is explained from what
 
 
 def test_rows_that_are_not_explained_are_the_observations(write):
@@ -146,10 +141,8 @@ def test_the_prior_is_that_of_kernel_robustness(write):
 
 
 def test_observations_of_a_table_are_the_fitted_rows(write):
-    text = instead(
-        "uniform: {low: -2, high: 2, points: 40, dimensions: 2}",
-        "sklearn: diabetes\n  standardize: true",
-    )
+    uniform = "uniform: {low: -2, high: 2, points: 40, dimensions: 2}"
+    text = instead(uniform, "sklearn: diabetes\n  standardize: true")
     text = instead("function: {name: sine}", "model: {kind: linear}", text)
     problem, trade_offs = swept(write(text))
     assert problem.points.shape == (15, 10)
@@ -160,13 +153,9 @@ def test_observations_of_a_table_are_the_fitted_rows(write):
             assert result.losses["gradient_matching"] <= 1e-12 * size
 
 
-# interrupted, and written
-
-
 def test_an_interruption_keeps_what_is_done(write, monkeypatch):
-    problem = po.problems.read_problem(
-        write(instead("{rule: all}", "{rule: random, counts: [3, 4, 5]}"))
-    ).build()
+    path = write(instead("{rule: all}", "{rule: random, counts: [3, 4, 5]}"))
+    problem = po.problems.read_problem(path).build()
     path, calls = GaussianProcessExplainer.explain_path, []
 
     def stopping(explainer, *arguments):

@@ -1,7 +1,5 @@
 """What is wrong with a file is told before any work: by checks, and by its job."""
 
-from __future__ import annotations
-
 import re
 import time
 import tracemalloc
@@ -179,8 +177,6 @@ ODD = {
     "hello\n": f"{NO_MAPPING} a single value",
     f"{FILE}solver: clarabell\n": "11: solver: 'clarabell' is not known",
 }
-
-
 ASKS_FOR_MUCH = [case for case in mistakes() if case.id.startswith(("large", "netw"))]
 
 

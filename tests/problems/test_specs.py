@@ -1,7 +1,5 @@
 """What a file may say of a thing is what the thing takes, with the same defaults."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from typing import Literal, get_args, get_origin, get_type_hints
@@ -32,7 +30,6 @@ SCHEMES = (MinipatchesSection, SplitSection, ScreenSection)
 JOINED = (*BASELINE_SECTIONS, *GRAPHS, *loss_sections.LOSSES, *SCHEMES, LimeSection)
 COUNTED = [rule for rule in RULES if rule.makes is not None]
 MADE = [*JOINED, *COUNTED, *TREES[:-1], *VECTORIZERS, ExplainSection]
-
 NOT_OF_FILES = {
     "Lime": {"law"},
     "LimePackage": {"background"},
@@ -95,9 +92,8 @@ def test_all_that_is_taken_is_a_key_with_the_same_words_or_is_of_no_file(section
 def test_what_is_said_of_a_setting_is_what_its_docstring_says():
     lime = po.explainers.Lime
     assert sentences_of(lime)["fit_intercept"] == "Whether b is fitted"
-    assert sentences_of(lime)["n_samples"] == (
-        "S draws per point; at least as many as unknowns, unless ridge > 0"
-    )
+    told = "S draws per point; at least as many as unknowns, unless ridge > 0"
+    assert sentences_of(lime)["n_samples"] == told
     (section,) = (s for s in BASELINE_SECTIONS if s.makes is lime)
     assert section.model_fields["fit_intercept"].description == "Whether b is fitted"
 
@@ -262,9 +258,8 @@ def another(tmp_path, monkeypatch):
     (tmp_path / "of_another.py").write_text(OF_ANOTHER, encoding="utf-8")
     facts = tmp_path / "of_another-1.0.dist-info"
     facts.mkdir()
-    (facts / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: of_another\nVersion: 1.0\n"
-    )
+    known = "Metadata-Version: 2.1\nName: of_another\nVersion: 1.0\n"
+    (facts / "METADATA").write_text(known)
     (facts / "entry_points.txt").write_text(
         "[propopt.losses]\nquietness = of_another:Quietness\n"
         "[propopt.graphs]\nring = of_another:ring_graph\n"
@@ -322,8 +317,6 @@ try:
 except po.errors.MissingExtra as error:
     print(error)
 """
-
-
 LAW = """\
 import numpy as np
 
@@ -349,8 +342,6 @@ for wrong in ({"n_bins": 3}, {"law": "torn"}, {"law": "other"}):
     except po.errors.PropoptError as error:
         print(error)
 """
-
-
 NO_ATTRIBUTE = (
     "(of_another:{name}) raises AttributeError: module 'of_another' has no attribute "
     "'{name}'; upgrade or uninstall it"

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import threads_of_run
+from propopt.base.text import Reason
 from propopt.functions.outputs import (
     check_model,
     has_method,
@@ -184,22 +185,11 @@ class ModelScore:
         return f"{self.name} {self.value:.3f} on {self.n_rows:,} {self.rows}{verdict}"
 
 
-@dataclass(frozen=True)
-class Unscored:
-    """No score, and why."""
-
-    reason: str
-
-    def in_words(self) -> str:
-        """On one line."""
-        return self.reason
-
-
-def score_of(model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore | Unscored:
+def score_of(model: Any, X: Any, y: Any, rows: str = HELD_OUT) -> ModelScore | Reason:
     """The score of an estimator, or why there is none."""
     if not is_classifier(model) and len(y) < 2:
-        return Unscored("one held-out row, too few for R²")
+        return Reason("one held-out row, too few for R²")
     try:
         return ModelScore.of(model, X, y, rows)
     except ValueError as error:  # such as labels of another kind
-        return Unscored(f"no score: {error}")
+        return Reason(f"no score: {error}")

@@ -133,10 +133,6 @@ class OnnxEstimator:
         except _errors() as error:
             raise InvalidInput(f"{self.file} cannot be run: {error}") from error
 
-
-class OnnxValues(OnnxEstimator):
-    """A model whose output are values."""
-
     def predict(self, X: Any) -> Array:
         """Values (n,) or (n, K), in the precision of the file."""
         return self.rounded(self.answer(X))
@@ -185,7 +181,7 @@ def read_onnx(path: Path, tensor: str | None, columns: Sequence[str]) -> OnnxEst
     inputs = _inputs(session.get_inputs(), columns, name)
     own = (name, session, output.name, tuple(columns), inputs, is_flat)
     if not (beside or output.type.startswith(_MAPS)):
-        return OnnxValues(*own)
+        return OnnxEstimator(*own)
     model = OnnxClassifier(*own)
     _ = model.classes_  # a file that cannot be run is refused here
     return model

@@ -15,6 +15,7 @@ from pydantic import Field
 from sklearn.base import BaseEstimator
 
 from propopt.base.errors import FlatFunctionWarning, InvalidInput, PropoptError
+from propopt.base.text import Reason
 from propopt.explaining.targets import jumps, reference_of
 from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
 from propopt.functions.function import EXACT, read_function
@@ -26,7 +27,6 @@ from propopt.problems.sections import Section, wrong
 from propopt.problems.subject.learning import (
     MAYBE_FITTED,
     ModelScore,
-    Unscored,
     fit,
     is_unfitted,
     require_learner,
@@ -256,7 +256,7 @@ class Subject:
         return require_learner(self.make_learner())
 
     @cached_property
-    def score(self) -> ModelScore | Unscored | None:
+    def score(self) -> ModelScore | Reason | None:
         """That of the model on rows that it was not fitted on; None without a model.
 
         Where the model came fitted, it may have been on these rows, and the score says
@@ -267,10 +267,10 @@ class Subject:
             return None
         if n_fitted is None:
             if self.target is None or not isinstance(model, BaseEstimator):
-                return Unscored("fitted elsewhere, no held-out score")
+                return Reason("fitted elsewhere, no held-out score")
             return score_of(model, self.points, self.target, MAYBE_FITTED)
         if self.others is self.points:
-            return Unscored(f"fitted on all {n_fitted:,} rows, no held-out score")
+            return Reason(f"fitted on all {n_fitted:,} rows, no held-out score")
         return score_of(model, self.points, self.target)
 
     @cached_property

@@ -1,7 +1,5 @@
 """Documents in a problem file: what is read, what is refused, what models learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,16 +31,6 @@ def file(write):
 
 def subject_of(path):
     return po.problems.read_problem(path).subject
-
-
-def refused(path):
-    """What a check with all rows says, without the folder."""
-    with pytest.raises(po.errors.ProblemFileError) as caught:
-        po.problems.read_problem(path).check_all_data()
-    return str(caught.value).replace(f"{path.parent}/", "")
-
-
-# ---- what is read
 
 
 def test_documents_and_their_order_are_those_of_the_table(file):
@@ -85,9 +73,7 @@ def test_a_model_learns_texts_behind_its_vectorizer(file):
 )
 @pytest.mark.parametrize("vectorizer", ["counts, binary: true", "tfidf, norm: null"])
 @pytest.mark.sampled(4)
-def test_every_model_that_learns_tables_learns_documents(
-    file, kind, target, vectorizer
-):
+def test_every_model_of_tables_learns_documents(file, kind, target, vectorizer):
     text = FILE.replace("label", target).replace(
         MODEL, f"model: {{kind: {kind}, vectorizer: {{kind: {vectorizer}}}}}\n"
     )
@@ -115,9 +101,6 @@ def test_nothing_is_fitted_by_a_check(file, monkeypatch):
     po.problems.read_problem(path).check_all_data()
 
 
-# ---- where documents lie
-
-
 def test_documents_lie_where_tf_idf_of_their_words_does(file):
     subject = subject_of(file())
     vectorizer = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
@@ -128,12 +111,12 @@ def test_documents_lie_where_tf_idf_of_their_words_does(file):
     assert np.sort(sizes) == pytest.approx([0, *6 * [1]], abs=1e-12)
 
 
-# ---- what is refused
-
-
 def test_an_empty_text_is_refused_with_its_row(file):
     missing = NOTES.replace('"1e3"', "").replace("No good!", "")
-    assert refused(file(notes=missing)) == (
+    path = file(notes=missing)
+    with pytest.raises(po.errors.ProblemFileError) as caught:
+        po.problems.read_problem(path).check_all_data()
+    assert str(caught.value).replace(f"{path.parent}/", "") == (
         "file.yaml:1: data.text: notes.csv: note is empty in row 1 (the first is row "
         "0), and of 1 more; leave such rows out"
     )
@@ -142,9 +125,6 @@ def test_an_empty_text_is_refused_with_its_row(file):
 def test_columns_that_no_one_reads_may_hold_anything(file):
     notes = NOTES.replace('0,"Good', ',"Good').replace("1,No", "x,No")
     assert len(subject_of(file(notes=notes)).points) == 7
-
-
-# ---- a sweep
 
 
 def test_a_sweep_of_documents_gives_absent_words_nothing(file, tmp_path):

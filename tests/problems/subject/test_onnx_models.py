@@ -1,7 +1,5 @@
 """Models in files of ONNX, against the estimators that they were written from."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -21,7 +19,6 @@ from propopt.base.errors import ProblemFileError
 pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")
 skl2onnx = pytest.importorskip("skl2onnx")
-
 FILE = """\
 data: {sklearn: TABLE, explain: 20, standardize: true}
 model: {onnx: model.onnx, SETTINGS}
@@ -80,9 +77,7 @@ def complaint(problem, tmp_path):
     ("output", "error"), [("probability", 1e-3), ("log_odds", 2e-2)]
 )
 @pytest.mark.parametrize("zipmap", [True, False])
-def test_probabilities_are_those_of_the_classifier(
-    zipmap, output, error, write, subject
-):
+def test_probabilities_are_the_classifiers(zipmap, output, error, write, subject):
     model = logistic()
     write(model, 30, options={"zipmap": zipmap})
     label = "malignant" if zipmap else 1
@@ -101,9 +96,8 @@ def test_values_are_those_of_the_regression(dtype, digits, write, subject):
     write(model, 10, dtype)
     ours, exact = subject("diabetes"), po.wrap(model)
     X = ours.points
-    np.testing.assert_allclose(
-        ours.function.value(X), exact.value(X.to_numpy()), rtol=digits / 100
-    )
+    values = exact.value(X.to_numpy())
+    np.testing.assert_allclose(ours.function.value(X), values, rtol=digits / 100)
     G = exact.gradient(X.to_numpy())
     np.testing.assert_allclose(ours.gradient(X), G, atol=digits * np.abs(G).max())
     assert ours.score.in_words() == "fitted elsewhere, no held-out score"
@@ -136,9 +130,8 @@ def test_a_problem_with_a_file_is_solved_where_its_precision_resolves(write, pro
 
 def test_slopes_of_trees_are_sampled_here(write, subject):
     X, y = DIABETES
-    write(
-        RandomForestRegressor(3, max_depth=3, random_state=0).fit(X.to_numpy(), y), 10
-    )
+    forest = RandomForestRegressor(3, max_depth=3, random_state=0)
+    write(forest.fit(X.to_numpy(), y), 10)
     for settings in ("smooth: {n_samples: 100}", ""):
         ours = subject("diabetes", settings)
         estimate = ours.estimate(ours.points)
@@ -173,9 +166,7 @@ def test_what_does_not_fit_is_refused(write, complaint, tmp_path):
         ("FLOAT", [None, 1, 10], "expected (rows, columns)"),
     ],
 )
-def test_inputs_that_are_no_tables_are_refused(
-    kind, shape, message, complaint, tmp_path
-):
+def test_what_is_no_table_is_refused(kind, shape, message, complaint, tmp_path):
     helper, proto = onnx.helper, onnx.TensorProto
     ends = [
         helper.make_tensor_value_info(name, getattr(proto, kind_), shape)
@@ -189,9 +180,7 @@ def test_inputs_that_are_no_tables_are_refused(
     assert message in complaint("diabetes")
 
 
-def test_without_onnxruntime_a_sentence_says_how_to_install_it(
-    write, complaint, monkeypatch
-):
+def test_without_onnxruntime_its_extra_is_named(write, complaint, monkeypatch):
     write(network(), 10)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     told = 'install it with: pip install "propopt[onnx]"'

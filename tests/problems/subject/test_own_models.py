@@ -1,7 +1,5 @@
 """Models of one's own: objects of Python modules, imported only where allowed."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -77,9 +75,7 @@ def problem(problem):
     return read
 
 
-def test_nothing_is_imported_unless_that_is_allowed(
-    on_path, problem, tmp_path, capsys, monkeypatch
-):
+def test_no_code_runs_unasked(on_path, problem, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = problem("own_models:line").source.path
     for command in (["check"], ["check", "--deep"], ["sweep", "-q"]):
@@ -90,11 +86,8 @@ def test_nothing_is_imported_unless_that_is_allowed(
             "trust it\n"
         )
     default = po.problems.read_problem(path)
-    for refused in (
-        default.check_data,
-        lambda: default.build().points,
-        lambda: default.subject,
-    ):
+    ways = default.check_data, lambda: default.build().points, lambda: default.subject
+    for refused in ways:
         with pytest.raises(ProblemFileError, match="add --allow-code"):
             refused()
     assert not (on_path / "imported").exists()
@@ -158,7 +151,6 @@ def test_what_is_no_model_is_refused_with_a_reason(model, message, complaint):
 
 def test_the_folder_of_the_problem_file_is_not_searched(complaint, tmp_path):
     (tmp_path / "beside.py").write_text(MODULE)
-    assert complaint("beside:line").startswith(
-        "file.yaml:2: model.import: beside could not be imported"
-    )
+    told = "file.yaml:2: model.import: beside could not be imported"
+    assert complaint("beside:line").startswith(told)
     assert not (tmp_path / "imported").exists()

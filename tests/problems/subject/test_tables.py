@@ -1,7 +1,5 @@
 """Tables of problem files: CSV files, columns, categories, targets, rows."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -41,9 +39,6 @@ def complaint(tmp_path, capsys):
         return result.rstrip().removeprefix("file.yaml:1: data.csv: ")
 
     return check
-
-
-# ---- rows and headers
 
 
 @pytest.mark.parametrize(
@@ -97,9 +92,8 @@ def test_whole_numbers_beyond_floats_are_told_of(complaint):
 def test_lines_without_end_and_tables_without_columns(complaint, monkeypatch):
     assert complaint("y\n1\n2\n") == "table.csv has no column beside the target"
     text = FILE.replace("target: y", "target: y, categorical: [a], standardize: true")
-    assert complaint("a,y\nu,1\nv,2\n", text=text) == (
-        "file.yaml:1: data.standardize: there is no numeric column"
-    )
+    told = "file.yaml:1: data.standardize: there is no numeric column"
+    assert complaint("a,y\nu,1\nv,2\n", text=text) == told
     text = FILE.replace("target: y", "target: y, groups: {g: [a, b]}")
     assert "data: data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
     monkeypatch.setattr(tables, "MOST_OF_A_LINE", 100)
@@ -132,12 +126,8 @@ def test_marks_ends_of_lines_and_blank_lines_do_not_matter(tmp_path, text):
 def test_quoted_cells_are_those_of_pandas(tmp_path):
     frame = pd.DataFrame({"a": ['x,"y"', "two\nlines", ""], "b, c": [1.5, 2, 3]})
     frame.to_csv(tmp_path / "table.csv", index=False)
-    pd.testing.assert_frame_equal(
-        CsvTable.of(tmp_path / "table.csv").read().fillna(""), frame
-    )
-
-
-# ---- files
+    result = CsvTable.of(tmp_path / "table.csv").read().fillna("")
+    pd.testing.assert_frame_equal(result, frame)
 
 
 @pytest.mark.parametrize("name", [".", "none.csv", f"{300 * 'n'}.csv", "a.csv/", "\\0"])
@@ -147,12 +137,6 @@ def test_what_is_no_file(tmp_path, capsys, name):
     assert main(["check", str(path)]) == 2
     pattern = rf"{re.escape(str(path))}:1: data\.csv: there is no file \S+"
     assert re.match(pattern, capsys.readouterr().err)
-
-
-# ---- columns
-
-
-# ---- tables that are explained
 
 
 MODEL = FILE.replace("TABLE", "table.csv")
@@ -195,9 +179,7 @@ baselines:
 """
 
 
-def test_categories_and_groups_are_explained_as_one_feature_each(
-    problem, rng, tmp_path
-):
+def test_categories_and_groups_are_one_feature_each(problem, rng, tmp_path):
     red = rng.integers(0, 2, 40)
     table = pd.DataFrame({"age": rng.normal(40, 10, 40)})
     table["city"] = rng.choice(["Bonn", "Oslo"], 40)
