@@ -92,6 +92,10 @@ class Reason:
 
     reason: str  # half a sentence, which names what would do where something would
 
+    def in_words(self) -> str:
+        """As what is had says itself."""
+        return self.reason
+
 
 # ---- What is proved of an explanation, and what is estimated: one is not said alone
 

@@ -28,18 +28,10 @@ from numpy.typing import NDArray
 from pandas.util import hash_pandas_object
 from sklearn import config_context
 
+from propopt.base import resources
 from propopt.base.arrays import Array, Truths
 from propopt.base.errors import InvalidInput, Refused, Unwritten
 from propopt.base.files import as_json, writable_folder, written_whole
-from propopt.base.resources import (
-    Budget,
-    in_workers,
-    one_thread,
-    read_workers,
-    require_memory,
-    results_come_early,
-    shown_bytes,
-)
 from propopt.base.terminal import progress_bar
 from propopt.interactions.learning import Predictor
 from propopt.interactions.left_out import Refits
@@ -49,7 +41,7 @@ from propopt.tables.frames import as_frame
 # ---- Planned fits, a part by each call of a worker, as many as take two seconds
 
 
-CHUNKS: Final = Budget(2**25, n_rows=200)
+CHUNKS: Final = resources.Budget(2**25, n_rows=200)
 """What one call of a worker makes at most, by the size of what is known of it."""
 
 CALL_SECONDS: Final = 2.0
@@ -99,7 +91,7 @@ def fit_part(
         return fresh[-1][0]
 
     start = perf_counter()
-    with one_thread():
+    with resources.one_thread():
         for k in range(len(plan)):
             # all have the parameters that scikit-learn has looked at once
             with config_context(skip_parameter_validation=seen):
@@ -147,11 +139,11 @@ def fitted_parts(
     progress: bool | None,
 ) -> Iterator[tuple[slice, Fitted]]:
     """What each call fits, in order; of a feature in use no later call asks it."""
-    n_workers = min(read_workers(n_jobs), int(missing.sum()))
+    n_workers = min(resources.read_workers(n_jobs), int(missing.sum()))
     most = CHUNKS.rows(row_bytes)
     if spread:
         most = min(most, math.ceil(missing.sum() / (8 * max(n_workers, 1))))
-    size = 1 if results_come_early() else most
+    size = 1 if resources.results_come_early() else most
     left = set(range(len(refits.features))) - used
     sent: deque[slice] = deque()
 
@@ -163,7 +155,7 @@ def fitted_parts(
     with progress_bar(label, len(missing), progress) as bar:
         task = bar.task_ids[0]
         bar.advance(task, len(missing) - int(missing.sum()))
-        for fitted in in_workers(calls(), n_workers) if n_workers else ():
+        for fitted in resources.in_workers(calls(), n_workers) if n_workers else ():
             own = sent.popleft()
             size = paced(size, most, own.stop - own.start, fitted.seconds)
             left -= fitted.used
@@ -286,7 +278,7 @@ def room_for(shape: Shape, folder: Path | None = None) -> Array:
     """Zeros in memory, or above :data:`IN_MEMORY` in a mapped file that nobody sees."""
     n_bytes = 8 * math.prod(shape)
     if n_bytes <= IN_MEMORY:
-        require_memory(n_bytes, _label(shape), "fewer patches need less")
+        resources.require_memory(n_bytes, _label(shape), "fewer patches need less")
         return np.zeros(shape)
     require_disk(shape, Path(tempfile.gettempdir()) if folder is None else folder)
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -306,9 +298,9 @@ def require_disk(shape: Shape, folder: Path) -> None:
     free, n_bytes = shutil.disk_usage(folder).free, 8 * math.prod(shape) - there
     if n_bytes > free:
         raise Refused(
-            f"{_label(shape)} needs about {shown_bytes(n_bytes)} in {folder} and "
-            f"{shown_bytes(free)} are free; give Minipatches a folder on another "
-            "disk, or fewer patches"
+            f"{_label(shape)} needs about {resources.shown_bytes(n_bytes)} in {folder} "
+            f"and {resources.shown_bytes(free)} are free; give Minipatches a folder on "
+            "another disk, or fewer patches"
         )
 
 

@@ -1,7 +1,5 @@
 """Objects that are their fields: what goes in comes out of a file, and nothing else."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import math
@@ -11,14 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from crafted_archives import (
-    header_of,
-    members_of,
-    npy,
-    signed,
-    with_header,
-    write,
-)
+from crafted_archives import header_of, members_of, npy, signed, with_header, write
 from exact_values import same
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,8 +153,6 @@ def test_saving_refuses_what_could_not_be_loaded(fields, said, tmp_path):
 
 
 # ---- forged files
-
-
 def arrays(**items):
     own = {
         f"{name.replace('__', '.')}.npy": npy(array) for name, array in items.items()
@@ -193,8 +182,6 @@ def test_what_no_such_object_has_is_named(forge, said, path):
 
 
 # ---- versions and kinds
-
-
 def test_an_earlier_version_is_upgraded_and_a_later_one_refused(path):
     members = members_of(path)
     before = header_of(members)
@@ -243,8 +230,6 @@ def test_other_kinds_are_refused_and_what_was_not_there_is_null_by_default(tmp_p
 
 
 # ---- names, which are text or numbers in a file
-
-
 class Names(Declared, kind="propopt names", noun="saved names"):
     names: tuple[Hashable, ...] = stored()
     one: Hashable | None = stored(default=None)
@@ -266,8 +251,6 @@ def test_names_of_rows_are_numbers_or_text_after_loading(tmp_path):
 
 
 # ---- records, field by field
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Place:
     word: str = stored(halves=True)

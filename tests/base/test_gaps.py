@@ -1,7 +1,5 @@
 """No gap is shown without the error of the target beside it, wherever it is shown."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

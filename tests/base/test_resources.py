@@ -1,13 +1,12 @@
 """Memory, batches, threads and extras: refused with a figure, kept to, told by name."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import tomllib
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -20,6 +19,8 @@ from command_line import python
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
 from threadpoolctl import ThreadpoolController
 
 import propopt as po
@@ -31,12 +32,17 @@ from propopt.base.resources import (
     ONE_THREAD,
     SERIAL_BELOW,
     Budget,
+    DrawPlan,
     for_each_column,
     require,
     row_blocks,
 )
 from propopt.cli import main
-from propopt.losses.graphs import grid
+from propopt.laws import perturbations
+from propopt.lime import surrogates
+from propopt.lime.diagnosis import evidence
+from propopt.lime.explanation import evidence_of
+from propopt.losses.graphs import features, grid
 from propopt.problems import problem as problem_module
 
 
@@ -186,8 +192,6 @@ def test_a_grid_of_too_many_points_is_refused_before_they_are_counted(dimensions
 
 
 # ---- batches
-
-
 COUNTS = st.integers(1, 200)
 
 
@@ -213,8 +217,6 @@ def test_calls_of_models_have_32_mib_and_16384_rows(n_columns, copies, expected)
 
 
 # ---- threads: small work keeps to one, large work keeps those that it was given
-
-
 def n_threads():
     """The most that a library would take now."""
     return max(info["num_threads"] for info in ThreadpoolController().info())
@@ -325,8 +327,6 @@ def test_libraries_that_are_loaded_later_are_limited_too(monkeypatch):
 
 
 # ---- what is not installed is named together with the extra that installs it
-
-
 BACKENDS = ["ECOS", "ECOS_BB", "HIGHS", "PIQP"]
 REMEDY = re.escape('install it with: pip install "propopt[solvers]"')
 
@@ -389,3 +389,56 @@ def test_interactions_need_no_extra():
     )
     ran = python("-W", "error", "-c", code)
     assert ran.returncode == 0, ran.stderr
+
+
+# ---- one default budget for what is made in parts: its size changes no digit
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(30, 4))
+Y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2]
+TREE = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, Y)
+KERNELS = SVR(C=10.0).fit(X, Y)
+ROWS = X[:7]
+
+
+def drawn_orders():
+    rng, plan = np.random.default_rng(1), DrawPlan(20)
+    return perturbations.shapley_orders(TREE.predict, X[7:], ROWS, rng, plan).blocks
+
+
+def estimated(model):
+    best = po.lime.limits(model.predict, ROWS, data=X)
+    return [best.coefficients, best.intercept, best.standard_errors]
+
+
+def variances():
+    law = po.lime.GaussianLaw.from_data(X)
+    return [po.lime.limits(TREE.predict, ROWS, law=law).r2]
+
+
+def scatter_in_cells():
+    lime = po.lime.limits(TREE, ROWS, data=X)
+    return [evidence_of(lime, lime.subject, 1000).cell_sd(np.arange(7))]
+
+
+CASES = {
+    "features": (features, lambda: [po.graphs.cosine_graph(X, 3).similarities.data]),
+    "orders": (perturbations, drawn_orders),
+    "trees": (surrogates, partial(estimated, TREE)),
+    "kernels": (surrogates, partial(estimated, KERNELS)),
+    "variances": (surrogates, variances),
+    "evidence": (evidence, scatter_in_cells),
+}
+
+
+@pytest.mark.parametrize(("module", "result"), CASES.values(), ids=CASES)
+def test_parts_of_one_row_change_no_digit(module, result, monkeypatch):
+    whole, counts = list(result()), []
+
+    def blocks(n_rows, row_bytes, copies=1):
+        counts.append(n_rows)
+        return Budget(1).blocks(n_rows, row_bytes, copies)
+
+    monkeypatch.setattr(module, "AT_ONCE", SimpleNamespace(blocks=blocks))
+    for own, expected in zip(result(), whole, strict=True):
+        np.testing.assert_array_equal(own, expected)
+    assert max(counts) > 1

@@ -1,7 +1,5 @@
 """Interruptions, and workers: they end with their parent, and change no result."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -72,8 +70,6 @@ def gone(process):
 
 
 # ---- termination
-
-
 def terminate(*_, **__):
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(5)
@@ -126,7 +122,6 @@ def test_termination_ends_workers(tmp_path, out):
 
 
 # ---- workers without a parent
-
 SLEEPERS = """\
 import os, sys, time
 from pathlib import Path
@@ -198,8 +193,6 @@ def test_results_come_in_the_order_of_the_calls_and_workers_have_one_thread(
 
 
 # ---- workers change nothing
-
-
 @pytest.fixture
 def problem(rng):
     X = rng.normal(size=(40, 4))

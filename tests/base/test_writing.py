@@ -1,7 +1,5 @@
 """What a run writes is tried first, appears whole, and loses no sweep if it fails."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os
@@ -49,8 +47,6 @@ WHOLE = swept("cubic")
 
 
 # ---- streams
-
-
 UTF8 = {"PYTHONIOENCODING": "", "PYTHONUTF8": ""}
 NO_UTF8 = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 FULL = "propopt: cannot print: No space left on device\n"
@@ -123,16 +119,6 @@ def test_a_stream_that_was_closed_before_is_silent():
 
 
 # ---- names that cannot be written, before any work
-
-
-@pytest.fixture
-def no_work(monkeypatch):
-    def fail(problem):
-        pytest.fail(f"{problem.name} was worked on")
-
-    monkeypatch.setattr(po.problems.Problem, "points", property(fail))
-
-
 @pytest.mark.usefixtures("no_work")
 def test_a_name_that_a_folder_has_costs_no_work(file, out, capsys):
     for suffix in (".csv", ".svg", ".npz", "_attributions.csv", ".json"):
@@ -188,8 +174,6 @@ def test_the_longest_name_is_written_over_a_link_to_nothing(file, out):
 
 
 # ---- writing that fails after all
-
-
 LIMITED = """\
 import resource, sys
 from propopt.cli import main
@@ -249,8 +233,6 @@ def test_a_folder_that_is_gone_loses_no_front(file, out, capsys, monkeypatch):
 
 
 # ---- whole files
-
-
 def test_what_was_written_takes_the_name_where_there_is_a_folder(tmp_path):
     target = tmp_path / "table.svg"
     with written_whole(target) as draft:

@@ -1,7 +1,5 @@
 """Means of rows, their intervals and p-values, and corrections for many sets."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from typing import get_args
 
@@ -26,9 +24,6 @@ from propopt.interactions.inference import (
 
 
 METHODS = get_args(Adjustment)
-
-
-# ---- means of rows and their errors, against loops and formulas
 
 
 def test_means_and_errors_are_those_of_a_ratio_of_means_row_by_row(rng):
@@ -84,9 +79,6 @@ def test_how_many_rows_carry_the_error(rng):
     means, errors, rows = moments(np.full((10, 1), 0.25), np.ones(10))
     assert (means, errors) == (0.25, 0.0)
     assert np.isnan(rows)
-
-
-# ---- corrections for many sets, against definitions, and scipy where it has them
 
 
 @pytest.mark.parametrize("n_others", [0, 3])
@@ -185,9 +177,6 @@ def test_intervals_of_equal_rows_are_no_wider_than_that_needs():
     assert equal_rows([-2.0], 10).intervals(0.1, "lower")[0, 0] == -2.0
     for null, p in ((-3.0, 0.0), (-2.0, 1.0)):  # it cannot be as low
         assert equal_rows([-2.0], 10, null).p_values("greater") == p
-
-
-# ---- intervals and p-values of scores
 
 
 def of_pairs(rng, estimates, errors, **fields):

@@ -1,7 +1,5 @@
 """Learners on tables without some columns: pipelines that name them, and numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -37,13 +35,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeRegressor
 
 from propopt.base.errors import InvalidInput
-from propopt.interactions.learning import (
-    SomeColumns,
-    array_of,
-    array_of_numbers,
-    restricted,
-    sees_numbers_alone,
-)
+from propopt.interactions import learning
 
 
 NAMES = ("age", "size", "colour", "shape")
@@ -62,7 +54,7 @@ Y = np.random.default_rng(1).normal(size=40) + X["age"] + (X["colour"] == "red")
 def without(model, *dropped, counted=False, table=X):
     kept = np.array([name not in dropped for name in NAMES])
     names, left = None if counted else NAMES, table.loc[:, kept]
-    return restricted(clone(model), SomeColumns(names, kept, left))
+    return learning.restricted(clone(model), learning.SomeColumns(names, kept, left))
 
 
 def predicted(model, *dropped, table=X):
@@ -78,9 +70,6 @@ def prep(numbers, texts, **settings):
 
 def choices(transformer):
     return [choice for *_, choice in transformer.transformers]
-
-
-# ---- transformers of columns
 
 
 @pytest.mark.parametrize(
@@ -108,7 +97,9 @@ def test_column_transformers_in_all_ways_of_naming_columns(numbers, texts):
     frame = pl.DataFrame(X.drop(columns=["size", "colour"]).to_dict("list"))
     kept = np.array([True, False, False, True])
     by_name = make_pipeline(prep(["age", "size"], ["colour", "shape"]), Ridge())
-    result = restricted(by_name, SomeColumns(NAMES, kept, frame)).fit(frame, Y)
+    result = learning.restricted(by_name, learning.SomeColumns(NAMES, kept, frame)).fit(
+        frame, Y
+    )
     expected = predicted(by_name, "size", "colour")
     assert_array_equal(result.predict(frame), expected)
 
@@ -118,7 +109,7 @@ def test_columns_that_are_counted_or_given_alone():
     array = np.column_stack([array, array[:, 0] ** 2])
     model = ColumnTransformer([("a", "passthrough", [2, 0]), ("b", "drop", [1])])
     kept = np.array([True, False, True])
-    left = restricted(model, SomeColumns(None, kept, array[:, kept]))
+    left = learning.restricted(model, learning.SomeColumns(None, kept, array[:, kept]))
     assert_array_equal(left.fit_transform(array[:, kept]), array[:, [2, 0]])
     steps = Pipeline([("none", None), ("p", "passthrough"), ("r", prep([0], [2, 3]))])
     left = without(steps, "colour", counted=True)
@@ -190,9 +181,6 @@ def test_settings_of_what_is_left_are_kept():
     imputed = SimpleImputer(strategy="most_frequent").set_output(transform="pandas")
     model = make_pipeline(imputed, prep(["age"], ["colour", "shape"]), Ridge())
     assert predicted(model, "shape").shape == (40,)
-
-
-# ---- parameters that speak of columns
 
 
 def boosted(**settings):
@@ -268,16 +256,6 @@ def test_what_is_refused_says_why(make, words):
         without(make(), "age")
 
 
-# ---- tables of numbers are arrays for learners that see nothing else of them
-
-
-TABLE, TARGET = product_table(60)
-FRAME = pd.DataFrame(TABLE, columns=list("abcd")).assign(
-    b=(10 * TABLE[:, 1]).astype(int), c=TABLE[:, 2] > 0
-)
-ROWS, KEPT = np.arange(40), np.array([True, True, False, True])
-
-
 class Own(Ridge):
     """Whatever a user wrote may look at names."""
 
@@ -292,7 +270,7 @@ class Own(Ridge):
         (GridSearchCV(make_pipeline(Ridge()), {"ridge": [Own()]}), False),
         (make_pipeline(FunctionTransformer(), Ridge()), False),
         (make_pipeline(FunctionTransformer(np.log1p), Ridge()), False),
-        (make_pipeline(FunctionTransformer(array_of), Ridge()), True),
+        (make_pipeline(FunctionTransformer(learning.array_of), Ridge()), True),
         (make_pipeline(make_column_transformer(("drop", [0])), Ridge()), False),
         (HistGradientBoostingRegressor(), True),
         (HistGradientBoostingRegressor(categorical_features=["a"]), False),
@@ -302,9 +280,14 @@ class Own(Ridge):
     ],
 )
 def test_learners_that_see_numbers_alone(learner, alone):
-    assert sees_numbers_alone(learner) is alone
+    assert learning.sees_numbers_alone(learner) is alone
 
 
+TABLE, TARGET = product_table(60)
+FRAME = pd.DataFrame(TABLE, columns=list("abcd")).assign(
+    b=(10 * TABLE[:, 1]).astype(int), c=TABLE[:, 2] > 0
+)
+ROWS, KEPT = np.arange(40), np.array([True, True, False, True])
 DRAWING = DecisionTreeRegressor(max_features=1)
 
 
@@ -350,9 +333,9 @@ def test_new_rows_may_have_other_dtypes_and_learners_of_users_are_never_changed(
     ],
 )
 def test_columns_that_are_numbers(column, dtype):
-    result = array_of_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
+    result = learning.array_of_numbers(pd.DataFrame({"a": [0.5, np.nan], "b": column}))
     assert (None if result is None else result.dtype) == dtype
     for own in (np.float32, np.int64, bool):  # columns of one dtype keep it
         alike = pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=own)
-        assert array_of_numbers(alike).dtype == own
-    assert array_of_numbers(TABLE) is None
+        assert learning.array_of_numbers(alike).dtype == own
+    assert learning.array_of_numbers(TABLE) is None

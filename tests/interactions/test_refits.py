@@ -1,7 +1,5 @@
 """Learners of any library, tables and targets of any kind, fitted without features."""
 
-from __future__ import annotations
-
 import pickle
 from functools import partial
 
@@ -29,13 +27,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from propopt.base.errors import AdditiveErrorWarning, InvalidInput
-from propopt.interactions import ILOCO, DataSplit, Minipatches
-from propopt.interactions.errors_of_rows import (
-    ABSOLUTE,
-    PROBABILITY,
-    SQUARED,
-    read_error,
-)
+from propopt.interactions import ILOCO, DataSplit, Minipatches, errors_of_rows
 from propopt.interactions.features import Features
 from propopt.tables.schema import TableSchema
 
@@ -48,21 +40,16 @@ WITHOUT_1 = np.array([True, False, True, True])
 WEIGHTS = np.random.default_rng(0).uniform(0.1, 3, 80)
 
 
-def people():
-    rng = np.random.default_rng(2)
-    age = rng.integers(18, 80, 80).astype(float)
-    age[::7] = np.nan
-    return pd.DataFrame(
-        {
-            "age": age,
-            "city": pd.Categorical(rng.choice(["A", "B", "C"], 80)),
-            "score": rng.normal(size=80).astype(np.float32),
-            "ok": rng.random(80) < 0.5,
-        }
-    )
-
-
-PEOPLE = people()
+RNG = np.random.default_rng(2)
+AGE = RNG.integers(18, 80, 80).astype(float)
+PEOPLE = pd.DataFrame(
+    {
+        "age": np.where(np.arange(80) % 7 == 0, np.nan, AGE),
+        "city": pd.Categorical(RNG.choice(["A", "B", "C"], 80)),
+        "score": RNG.normal(size=80).astype(np.float32),
+        "ok": RNG.random(80) < 0.5,
+    }
+)
 BY_NAME = make_pipeline(
     make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["city", "ok"]),
@@ -71,9 +58,6 @@ BY_NAME = make_pipeline(
     ),
     Ridge(),
 )
-
-
-# ---- what is fitted
 
 
 def test_a_fit_sees_the_rows_and_columns_that_are_kept():
@@ -161,9 +145,6 @@ def test_weights_reach_the_last_step(learner, expected):
     assert np.abs(result - unweighted).max() > 1e-4
 
 
-# ---- tables
-
-
 class Remembers(RegressorMixin, BaseEstimator):
     """Keeps the table that it was fitted on."""
 
@@ -207,9 +188,6 @@ def test_a_pipeline_by_names_gives_the_same_with_any_library(scheme):
     assert_allclose(result, other, rtol=1e-9, atol=1e-12)
 
 
-# ---- learners of other libraries
-
-
 def test_learners_with_categories_and_missing_values():
     learner = HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=3)
     refits = read(learner, PEOPLE, LABELS)
@@ -230,11 +208,10 @@ def test_learners_that_want_classes_without_gaps():
     assert_allclose(result.sum(axis=1), 1, rtol=1e-6)
 
 
-QUIET = {"verbose": False, "allow_writing_files": False}
 BOOSTERS = {
     "lightgbm": ("LGBMRegressor", {"min_child_samples": 3, "verbose": -1}),
     "xgboost": ("XGBRegressor", {}),
-    "catboost": ("CatBoostRegressor", QUIET),
+    "catboost": ("CatBoostRegressor", {"verbose": 0, "allow_writing_files": False}),
 }
 
 
@@ -263,9 +240,6 @@ def test_libraries_of_boosting(library, settings, numbers):
     for left_out in range(4):
         kept = np.arange(4) != left_out
         assert np.isfinite(refits.fitted(ROWS, kept, 0)(table)).all()
-
-
-# ---- targets, and errors of rows
 
 
 @pytest.mark.parametrize(
@@ -299,17 +273,21 @@ def of_shares(error):
 
 def test_formulas_of_errors():
     apart = TRUE[:, None] - KNOWN[:, :, 0]
-    assert_allclose(SQUARED.of(TRUE, KNOWN), apart**2, rtol=1e-15)
-    assert_allclose(ABSOLUTE.of(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
-    assert_allclose(of_shares(PROBABILITY), OF_PLACES, rtol=1e-15)
+    assert_allclose(errors_of_rows.SQUARED.of(TRUE, KNOWN), apart**2, rtol=1e-15)
+    assert_allclose(errors_of_rows.ABSOLUTE.of(TRUE, KNOWN), np.abs(apart), rtol=1e-15)
+    assert_allclose(of_shares(errors_of_rows.PROBABILITY), OF_PLACES, rtol=1e-15)
     # of two classes it is the distance to the probability of one
     p, y = RNG.uniform(size=6), np.array([0, 1, 1, 0, 1, 0])
-    known = PROBABILITY.known(np.column_stack([1 - p, p]), y)
-    assert_allclose(PROBABILITY.of(y, known[:, None])[:, 0], np.abs(y - p), rtol=1e-15)
-    assert read_error("auto", None) == SQUARED
-    assert read_error("auto", LABELS) == PROBABILITY
+    known = errors_of_rows.PROBABILITY.known(np.column_stack([1 - p, p]), y)
+    assert_allclose(
+        errors_of_rows.PROBABILITY.of(y, known[:, None])[:, 0],
+        np.abs(y - p),
+        rtol=1e-15,
+    )
+    assert errors_of_rows.read_error("auto", None) == errors_of_rows.SQUARED
+    assert errors_of_rows.read_error("auto", LABELS) == errors_of_rows.PROBABILITY
     with pytest.warns(AdditiveErrorWarning, match=r"0\.077 of it.*0\.38"):
-        read_error("absolute", None)
+        errors_of_rows.read_error("absolute", None)
     for effect, said in ((1.0, "0.077"), (2.0, "0.38")):
         roots = 2 * np.sqrt(1 + effect**2) - 1 - np.sqrt(1 + 2 * effect**2)
         assert said == f"{np.sqrt(2 / np.pi) * roots:.2g}"
@@ -320,7 +298,7 @@ def test_errors_of_users_get_what_they_need():
         assert p.shape == (len(y), 3)
         return 1 - p[np.arange(len(y)), np.searchsorted(ABC, y)]
 
-    error = read_error(wrong, ABC)
+    error = errors_of_rows.read_error(wrong, ABC)
     assert_allclose(of_shares(error), OF_PLACES, rtol=1e-15)
     assert error.name == "wrong"
 
@@ -337,9 +315,6 @@ def test_errors_of_users_get_what_they_need():
             .errors(np.array([[0, 1], [1, 2]])).rows for one in (own, ours)
         )  # fmt: skip
         assert_allclose(rows, expected, rtol=1e-13)
-
-
-# ---- what is refused
 
 
 class Wrong(RegressorMixin, BaseEstimator):
@@ -374,15 +349,6 @@ def test_predictions_and_errors_of_learners():
     assert read(calibrated, X, LABELS).classes is not None
 
 
-NEAR = KNeighborsRegressor()
-ONE = Y[3] == Y
-SOME = np.where(LABELS == "low", None, LABELS)
-
-
-of, of_error = partial(partial, read), partial(partial, read_error)
-of_groups = partial(partial, Features.of, ["age", "size"])
-
-
 def of_labels(learner, labels):
     return of(learner, X, np.array(labels * 40, dtype=object))
 
@@ -396,9 +362,14 @@ def of_weights(learner, weights):
 
 
 def of_user(function):
-    return lambda: read_error(function, None).of(TRUE, KNOWN)
+    return lambda: errors_of_rows.read_error(function, None).of(TRUE, KNOWN)
 
 
+NEAR = KNeighborsRegressor()
+ONE = Y[3] == Y
+SOME = np.where(LABELS == "low", None, LABELS)
+of, of_error = partial(partial, read), partial(partial, errors_of_rows.read_error)
+of_groups = partial(partial, Features.of, ["age", "size"])
 WITHOUT_PROBABILITIES = (
     r"LinearSVC has no predict_proba.*CalibratedClassifierCV\(Linear"
 )

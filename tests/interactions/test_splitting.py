@@ -1,7 +1,5 @@
 """Learners without features on held-out rows: exact values, folds, groups, workers."""
 
-from __future__ import annotations
-
 import pickle
 from importlib.util import find_spec
 
@@ -43,21 +41,14 @@ def split(scheme, estimator=TREE, **settings):
     return scheme.fit(read(estimator, X, Y), seed=7, **settings)
 
 
-def parts(scheme):
-    """What is fitted and what is judged, by the same seed."""
-    (fold,) = scheme.drawn_folds(len(Y), 7)
-    return (X[fold.training], Y[fold.training]), (X[fold.test], Y[fold.test])
-
-
-# ---- exact values
-
-
 @pytest.mark.parametrize(
     "estimator", [TREE, LinearRegression(), KNeighborsRegressor(3)]
 )
 def test_scores_are_the_co_moebius_transform_of_refits(estimator):
     scheme = DataSplit(test_size=0.4)
-    source, game = split(scheme, estimator), worth(estimator, *parts(scheme))
+    source, (fold,) = split(scheme, estimator), scheme.drawn_folds(len(Y), 7)
+    parts = [(X[rows], Y[rows]) for rows in (fold.training, fold.test)]
+    game = worth(estimator, *parts)
 
     def play(coalitions):
         sets = [frozenset(np.flatnonzero(own).tolist()) for own in coalitions]
@@ -128,9 +119,6 @@ def test_weights_of_rows_are_for_fits_and_for_means():
         weights[fold.test] = np.arange(30) < counted
         with pytest.raises(InvalidInput, match="of the 30 rows that are held out it"):
             DataSplit().fit(read(Ridge(), X, Y, sample_weight=weights), seed=7)
-
-
-# ---- which rows are judged
 
 
 def test_rows_that_are_judged():
@@ -243,9 +231,6 @@ def test_splitters_see_seeds_classes_and_groups():
     assert_array_equal(rows, scores.intervals(adjust="none"))
 
 
-# ---- workers, and what was asked before
-
-
 FOREST = RandomForestRegressor(n_estimators=3, max_depth=3)
 
 
@@ -292,9 +277,6 @@ def test_what_was_finished_before_an_interruption_is_not_fitted_again(monkeypatc
     begun.clear()
     set_scores(source, pairs)
     assert not begun
-
-
-# ---- what is refused
 
 
 @pytest.mark.parametrize(

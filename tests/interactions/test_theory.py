@@ -1,7 +1,5 @@
 """What theory says of scores: oracles, leaks, rejections, and coverage of intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -20,12 +18,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from studies import study
 
-from papers.iloco.theory import (
-    BernoulliColumns,
-    FixedColumns,
-    Refitted,
-    ideal_scores,
-)
+from papers.iloco.theory import BernoulliColumns, FixedColumns, Refitted, ideal_scores
 from propopt.interactions import ILOCO, DataSplit, InteractionScores, Minipatches
 from propopt.interactions.errors_of_rows import ABSOLUTE, PROBABILITY, SQUARED
 from propopt.interactions.features import Features
@@ -34,20 +27,16 @@ from propopt.interactions.patch_draws import additive_leak
 
 
 at_once, null_rejections = study("patches_at_once"), study("null_rejections")
+REGRESSION = {
+    (): 1.0, (0,): 2.0, (1,): 1.5, (2,): -1.0, (0, 1): 0.8, (0, 1, 2): 0.5,
+}  # fmt: skip
+CLASSES = {(): 0.5, (0,): 0.15, (1,): 0.1, (0, 1): 0.1, (0, 1, 2): 0.05}
+PAPER = {(0, 1): 3.0, **{(j,): 2.0 for j in range(5)}}
 
 
 def by_splitting(learner, table, seed=0, **settings):
     model = ILOCO(learner, DataSplit(), random_state=seed, progress=False, **settings)
     return model.fit(*table)
-
-
-# ---- ideal learners through the whole package
-
-
-REGRESSION = {
-    (): 1.0, (0,): 2.0, (1,): 1.5, (2,): -1.0, (0, 1): 0.8, (0, 1, 2): 0.5,
-}  # fmt: skip
-CLASSES = {(): 0.5, (0,): 0.15, (1,): 0.1, (0, 1): 0.1, (0, 1, 2): 0.05}
 
 
 def z_scores(result, expected):
@@ -84,9 +73,6 @@ def test_ideal_learners_by_splitting(terms, order, expected):
     assert (result.estimates > 8 * result.standard_errors).all()
 
 
-PAPER = {(0, 1): 3.0, **{(j,): 2.0 for j in range(5)}}
-
-
 @pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
 def test_ideal_learners_by_patches(columns):
     """|t| < 7 for 45 pairs, with 19 degrees at least: a false alarm in 2e4 runs."""
@@ -106,9 +92,6 @@ def test_ideal_learners_by_patches(columns):
     # what is not shared by chance: the mean over ten null pairs is told from zero
     assert (result.estimates[null].mean() > 0.12) == (columns == "fixed")
     assert own[null] == pytest.approx(0.2755 if columns == "fixed" else 0.0, abs=5e-5)
-
-
-# ---- simulations of the paper
 
 
 class Simulation:
@@ -132,9 +115,6 @@ def has(result: InteractionScores, target: np.ndarray) -> np.ndarray:
     """Whether intervals, as the paper has them, contain a target: at 90 %, (Q,)."""
     low, high = result.intervals(level=0.9, adjust="none", errors="rows").T
     return (low <= target) & (target <= high)
-
-
-# ---- what main effects leak: the closed form of targets, and least squares
 
 
 def all_sets(n_features, order):
@@ -198,10 +178,6 @@ def test_of_a_single_feature_it_is_what_the_others_make_of_one_without_effect():
 # ---- 10 %; tables of ``benchmarks/null_rejections.py``
 
 
-ROWS, TOTAL, LEAK = range(3)
-NO_EFFECT, BOTH = range(2)
-
-
 def rejected(learner, columns, n_patches, n_tables, m=2):
     """Shares (2, 3): of no effect and of both; by se alone, total, and leak."""
     sizes = {"n_patches": n_patches, "n_features": m, "columns": columns}
@@ -209,6 +185,8 @@ def rejected(learner, columns, n_patches, n_tables, m=2):
     return np.mean([own.rejected(seed) for seed in range(n_tables)], axis=0)
 
 
+ROWS, TOTAL, LEAK = range(3)
+NO_EFFECT, BOTH = range(2)
 LEARNERS = ("known effects", "least squares", "kernel ridge", "trees")
 many = pytest.mark.slow  # a few tables are tested every day, many are what is stated
 INDEPENDENT = [
@@ -266,9 +244,6 @@ def test_coverage_of_splits():
     assert np.abs(np.mean(held, axis=0) - 0.895).max() <= 0.055
 
 
-"""One that has a product, or two main effects, and one without any effect."""
-
-
 # ---- intervals of minipatches have what the same patches score on many new rows: at
 # ---- 90 % somewhat less, as n is not small beside √N; means over pairs are above 0.82
 
@@ -310,29 +285,25 @@ def test_fits_in_blocks_are_those_of_the_package(estimator, learner, columns):
         assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-def coverage(learner, scheme, n_rows, n_runs, n_new):
-    """Mean share of all 45 pairs, of what the same patches score on new rows.
+@pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
+def test_coverage_of_small_tables(columns):
+    """0.8 to 0.96: means of 20 tables near 0.88 have sd 0.02, out in 10,000 tests.
 
-    As it is, and with the error of finitely many new rows as a part of the intervals:
-    without it the shares are lower, of trees and 500 rows 0.81 and not 0.86.
+    Of all 45 pairs, as it is, and with the error of finitely many new rows as a part
+    of the intervals: without it the shares are lower.
     """
+    scheme = Minipatches(n_patches=400, rows="sqrt", n_features=2, columns=columns)
     result = []
-    for run in range(n_runs):
-        simulation = Simulation(np.random.default_rng([run, n_rows]), 0.0)
-        ensemble = at_once.Ensemble(learner, scheme, *simulation.rows(n_rows), run)
+    for run in range(20):
+        simulation = Simulation(np.random.default_rng([run, 100]), 0.0)
+        table = simulation.rows(100)
+        ensemble = at_once.Ensemble(at_once.least_squares, scheme, *table, run)
         scores = ensemble.scores()
-        new = simulation.rows_without_noise(n_new)
+        new = simulation.rows_without_noise(1000)
         target = ensemble.judged(*new, scores.sets)
         both = np.hypot(scores.standard_errors, target["standard_errors"])
         apart = np.abs(scores.estimates - target["estimates"])
         wide = apart <= norm.ppf(0.95) * both
         result.append([has(scores, target["estimates"]), wide])
-    return np.mean(result, axis=(0, 2))
-
-
-@pytest.mark.parametrize("columns", ["fixed", "bernoulli"])
-def test_coverage_of_small_tables(columns):
-    """0.8 to 0.96: means of 20 tables near 0.88 have sd 0.02, out in 10,000 tests."""
-    scheme = Minipatches(n_patches=400, rows="sqrt", n_features=2, columns=columns)
-    plain, wider = coverage(at_once.least_squares, scheme, 100, 20, 1000)
+    plain, wider = np.mean(result, axis=(0, 2))
     assert 0.8 <= plain <= wider <= 0.96

@@ -1,7 +1,5 @@
 """Sums of boxes are the trees that they were made of, with fans and rounded cuts."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from itertools import count
@@ -142,8 +140,6 @@ def test_what_no_value_reaches_is_no_part_of_a_tree():
 
 
 # ---- nodes that send several intervals to a side, as trees with one cut a node
-
-
 CODES = 3
 VALUES = np.append(np.arange(-1.0, 8.0, 0.5), np.nan)
 
@@ -194,11 +190,7 @@ def test_trees_with_fans_are_what_their_fans_say(seed):
     rng = np.random.default_rng(seed)
     tree, fan_of = some_tree(rng, depth=5)
     points = np.column_stack(
-        [
-            rng.choice(VALUES, 300),
-            rng.choice(VALUES, 300),
-            rng.integers(0, CODES, 300),
-        ]
+        [rng.choice(VALUES, 300), rng.choice(VALUES, 300), rng.integers(0, CODES, 300)]
     )
     truth = [walk(tree, fan_of, point) for point in points]
     result = fanned(tree, fan_of)
@@ -224,8 +216,6 @@ def test_trees_that_would_be_too_large_are_not_made(monkeypatch):
 
 
 # ---- thresholds in float64 of comparisons in float32
-
-
 LARGEST = float(np.finfo(np.float32).max)
 
 

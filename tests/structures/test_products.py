@@ -1,7 +1,5 @@
 """Factors and normals have the means of quadrature and many digits, in far tails."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -9,14 +7,7 @@ from scipy.special import ndtri
 from scipy.stats import truncnorm
 
 from propopt.base.errors import Refused
-from propopt.structures.products.families import (
-    Bumps,
-    Curves,
-    Exponentials,
-    Imputed,
-    Powers,
-    Tables,
-)
+from propopt.structures.products import families
 from propopt.structures.products.normals import (
     Normals,
     Quantiles,
@@ -29,8 +20,6 @@ from propopt.structures.products.sums import SumOfProducts
 
 
 # ---- intervals of the standard normal law, against many digits
-
-
 KNOWN = [
     (-1.0, 0.5, -0.62959563255286351, 0.706631218061533),
     (-0.001, 0.002, -6.7280820235185501, 0.0015000003749998875),
@@ -48,9 +37,7 @@ KNOWN = [
 
 @pytest.mark.parametrize("mirror", [1.0, -1.0])
 @pytest.mark.parametrize(("low", "high", "log", "below"), KNOWN)
-def test_masses_and_means_have_all_digits(
-    low: float, high: float, log: float, below: float, mirror: float
-) -> None:
+def test_masses_and_means_have_all_digits(low, high, log, below, mirror):
     a, b = (np.array([x]) for x in sorted([mirror * low, mirror * high]))
     assert log_mass(a, b)[0] == pytest.approx(log, rel=4e-15, abs=4e-15)
     reference, rest = mean_of_interval(a, b)
@@ -59,7 +46,7 @@ def test_masses_and_means_have_all_digits(
     assert result == pytest.approx(below, rel=1e-11)
 
 
-def test_masses_and_means_agree_with_many_digits_everywhere() -> None:
+def test_masses_and_means_agree_with_many_digits_everywhere():
     mp = pytest.importorskip("mpmath")
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -90,8 +77,6 @@ def _mean(mp, a, b):  # type: ignore[no-untyped-def]
 
 
 # ---- quantiles are the inverse of distribution functions, wherever the law is
-
-
 LAWS = {
     "middle": (0.3, 1.2, -1.0, 2.0),
     "half": (0.0, 1.0, 0.0, np.inf),
@@ -109,7 +94,7 @@ TOLERANCES = {"far right": 1e-9, "narrow": 1e-9, "narrow and far": 1e-2}
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_the_share_below_a_quantile_is_its_level(name: str) -> None:
+def test_the_share_below_a_quantile_is_its_level(name):
     normals = Normals.of(*LAWS[name])
     u = np.array([1e-6, 0.01, 0.2, 0.5, 0.77, 0.99, 1 - 1e-6])
     x = Quantiles(normals).at(np.zeros(len(u), np.intp), u)
@@ -122,7 +107,7 @@ def test_the_share_below_a_quantile_is_its_level(name: str) -> None:
     np.testing.assert_allclose(shares, u, rtol=1e-9, atol=TOLERANCES.get(name, 1e-12))
 
 
-def test_quantiles_of_many_laws_are_those_of_each() -> None:
+def test_quantiles_of_many_laws_are_those_of_each():
     parts = np.array([LAWS[name] for name in LAWS]).T
     joint = Quantiles(Normals(*parts))
     which = np.repeat(np.arange(len(LAWS)), 3)
@@ -133,7 +118,7 @@ def test_quantiles_of_many_laws_are_those_of_each() -> None:
         np.testing.assert_array_equal(row, alone)
 
 
-def test_quantiles_agree_with_scipy() -> None:
+def test_quantiles_agree_with_scipy():
     mean, sd, low, high = LAWS["middle"]
     u = np.linspace(0.001, 0.999, 50)
     law = truncnorm((low - mean) / sd, (high - mean) / sd, loc=mean, scale=sd)
@@ -142,10 +127,8 @@ def test_quantiles_agree_with_scipy() -> None:
 
 
 # ---- families
-
-
 def test_tables_know_keys_others_and_missing_values():
-    table = Tables(
+    table = families.Tables(
         np.zeros(2, np.intp),
         np.array([1.0, 4.0]),
         np.array([[10.0, 20.0], [1.0, 2.0]]),
@@ -163,7 +146,9 @@ def test_tables_know_keys_others_and_missing_values():
 
 
 def test_imputed_factors_have_a_value_of_nan():
-    factors = Imputed(Powers.first(np.array([0, 0])), np.array([5.0, 6.0]))
+    factors = families.Imputed(
+        families.Powers.first(np.array([0, 0])), np.array([5.0, 6.0])
+    )
     values = np.array([1.0, np.nan])
     np.testing.assert_array_equal(factors.at(values), [[1.0, 5.0], [1.0, 6.0]])
     np.testing.assert_array_equal(factors.take([1]).at(values), [[1.0, 6.0]])
@@ -173,22 +158,22 @@ def test_imputed_factors_have_a_value_of_nan():
 
 
 def test_curves_that_cannot_be_integrated_are_refused():
-    fast = Curves(np.zeros(1, np.intp), (lambda x: np.exp(0.6 * x**2),), ([],))
+    fast = families.Curves(np.zeros(1, np.intp), (lambda x: np.exp(0.6 * x**2),), ([],))
     with pytest.raises(Refused, match=r"column 0 .* between -inf and inf"):
         fast.under(Normals.of(0.0, 1.0, -np.inf, np.inf))
     inside = fast.under(Normals.of(0.0, 1.0, -1.0, 1.0))[0, 0]
     total, _ = quad(lambda x: np.exp(0.1 * x**2), -1.0, 1.0, epsrel=1e-13)
     mass, _ = quad(lambda x: np.exp(-0.5 * x**2), -1.0, 1.0, epsrel=1e-13)
     assert inside == pytest.approx(total / mass, rel=1e-12)
-    jump = Curves(np.zeros(1, np.intp), (lambda x: 1.0 * (x > 0.1234),), ([],))
+    jump = families.Curves(np.zeros(1, np.intp), (lambda x: 1.0 * (x > 0.1234),), ([],))
     with pytest.raises(Refused, match="give its kinks and jumps as knots"):
         jump.under(Normals.of(0.0, 1.0, -1.0, 1.0))
 
 
 # ---- functions of what a model sees are the same functions of the table
-
-
-@pytest.mark.parametrize("family", [Bumps, Powers, Exponentials])
+@pytest.mark.parametrize(
+    "family", [families.Bumps, families.Powers, families.Exponentials]
+)
 def test_factors_of_a_line_are_factors_of_its_column(family):
     """g(s (x − c)), and the value of what is missing."""
     factor = family(np.zeros(1, np.intp), np.array([3]), np.array([0.7]))
@@ -202,7 +187,7 @@ def test_factors_of_a_line_are_factors_of_its_column(family):
 def test_joint_factors_have_the_means_of_both():
     """x² under a normal, from a product of two lines x."""
     function = SumOfProducts(
-        0.0, np.ones(1), np.array([[0, 1]]), (Powers.first(np.arange(2)),), 2
+        0.0, np.ones(1), np.array([[0, 1]]), (families.Powers.first(np.arange(2)),), 2
     )
     pulled = by_table(function, [Line(0), Line(0, 3.0, 1.0)], n_columns=1)
     (family,) = pulled.factors

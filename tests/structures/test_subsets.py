@@ -1,7 +1,5 @@
 """Functions of sets of words against sums over all sets, and what is made of them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -40,8 +38,6 @@ def test_nodes_are_as_few_as_stated(smallest, n_nodes):
 
 
 # ---- normalised sums, and plain ones
-
-
 ATOL = 1e-12
 
 
@@ -143,8 +139,6 @@ def test_nothing_that_is_known_has_the_base():
 
 
 # ---- conjunctions, and what is enumerated
-
-
 def drawn(d: int, n: int = 12, seed: int = 0) -> Conjunctions:
     """Random leaves, of none up to nine of d words."""
     rng = np.random.default_rng(seed)
@@ -188,8 +182,6 @@ def test_enumerated_added_and_none():
 
 
 # ---- Shapley values from means over sizes, against all orders, all sets and ``shap``
-
-
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 9])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_values_are_those_of_all_sets(d, seed):
@@ -220,8 +212,6 @@ def test_values_are_those_of_the_package():
 
 
 # ---- pairs of words, and sets of one size
-
-
 def test_value_counts_each_pair_once():
     pairs = np.array([[0.0, 5.0], [5.0, 0.0]])
     f = WordPairs(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0]), pairs)

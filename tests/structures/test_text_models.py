@@ -1,65 +1,13 @@
 """Models of texts against the values of the fitted models, for all sets of words."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
 import pytest
+from estimators import sk
 from odd_texts import ODD_TEXTS
 from quiet_boosters import booster
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.decomposition import TruncatedSVD
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingRegressor,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
-from sklearn.feature_extraction.text import (
-    CountVectorizer,
-    HashingVectorizer,
-    TfidfTransformer,
-    TfidfVectorizer,
-)
-from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_classif
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import (
-    HuberRegressor,
-    Lasso,
-    LinearRegression,
-    LogisticRegression,
-    Perceptron,
-    PoissonRegressor,
-    RANSACRegressor,
-    Ridge,
-    RidgeClassifier,
-    SGDClassifier,
-    SGDRegressor,
-)
-from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
-from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    MaxAbsScaler,
-    Normalizer,
-    PolynomialFeatures,
-    StandardScaler,
-)
-from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from subset_oracle import assert_means, masks
 
 import propopt as po
@@ -85,6 +33,14 @@ BITS = masks(DOCUMENT.n_words)
 TEXTS = DOCUMENT.texts(BITS)
 
 
+def tfidf(*steps):
+    return make_pipeline(sk.TfidfVectorizer(), *steps)
+
+
+def counts(*steps):
+    return make_pipeline(sk.CountVectorizer(), *steps)
+
+
 def corpus(n=60):
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(WORDS, rng.integers(4, 20))) for _ in range(n)]
@@ -94,13 +50,13 @@ def corpus(n=60):
 DOCUMENTS, NUMBERS = corpus()
 TWO, THREE = (NUMBERS > 0).astype(int), np.digitize(NUMBERS, [-0.5, 0.5])
 VECTORISERS = {
-    "l2": TfidfVectorizer(),
-    "l1": TfidfVectorizer(norm="l1", sublinear_tf=True, lowercase=False),
-    "plain": TfidfVectorizer(norm=None),
-    "counts": CountVectorizer(),
-    "presence": CountVectorizer(binary=True, token_pattern=r"\b\w+\b"),
-    "after counts": make_pipeline(CountVectorizer(), TfidfTransformer(use_idf=False)),
-    "hashed": HashingVectorizer(n_features=16),
+    "l2": sk.TfidfVectorizer(),
+    "l1": sk.TfidfVectorizer(norm="l1", sublinear_tf=True, lowercase=False),
+    "plain": sk.TfidfVectorizer(norm=None),
+    "counts": sk.CountVectorizer(),
+    "presence": sk.CountVectorizer(binary=True, token_pattern=r"\b\w+\b"),
+    "after counts": counts(sk.TfidfTransformer(use_idf=False)),
+    "hashed": sk.HashingVectorizer(n_features=16),
 }
 
 
@@ -123,99 +79,90 @@ def check(model, y, output, target=None, kind=NormalisedSum, atol=1e-10):
     assert_means(result, values, BITS, atol=atol)
 
 
-def tfidf(*steps):
-    return make_pipeline(TfidfVectorizer(), *steps)
-
-
-def counts(*steps):
-    return make_pipeline(CountVectorizer(), *steps)
-
-
 def short(part):
     return type(part).__name__ if hasattr(part, "fit") else ""
 
 
 # ---- linear models of words
-
-
-SVD = TruncatedSVD(5, random_state=0)
-LOGISTIC = LogisticRegression()
-FOREST = RandomForestRegressor(4, random_state=0)
-ACCENTS = make_pipeline(CountVectorizer(strip_accents="unicode"), FOREST)
-LASSO = counts(Lasso(0.01))
+LARGEST, UNIT = sk.MaxAbsScaler(), sk.StandardScaler(with_mean=False)
+SVD = sk.TruncatedSVD(5, random_state=0)
+LOGISTIC = sk.LogisticRegression()
+FOREST = sk.RandomForestRegressor(4, random_state=0)
+ACCENTS = make_pipeline(sk.CountVectorizer(strip_accents="unicode"), FOREST)
+LASSO = counts(sk.Lasso(0.01))
 REGRESSIONS = [
     *(
         tfidf(model)
         for model in (
-            BaggingRegressor(Ridge(), 3, max_features=0.5, random_state=0),
-            HuberRegressor(),
-            KernelRidge(),
-            Lasso(alpha=1e-3),
-            LinearSVR(random_state=0),
-            RANSACRegressor(LinearRegression(), min_samples=40, random_state=0),
-            Ridge(),
-            SGDRegressor(random_state=0),
-            SVR(kernel="linear"),
-            VotingRegressor(
-                [("a", Ridge()), ("b", LinearRegression())], weights=[1, 3]
+            sk.BaggingRegressor(sk.Ridge(), 3, max_features=0.5, random_state=0),
+            sk.HuberRegressor(),
+            sk.KernelRidge(),
+            sk.Lasso(alpha=1e-3),
+            sk.LinearSVR(random_state=0),
+            sk.RANSACRegressor(sk.LinearRegression(), min_samples=40, random_state=0),
+            sk.Ridge(),
+            sk.SGDRegressor(random_state=0),
+            sk.SVR(kernel="linear"),
+            sk.VotingRegressor(
+                [("a", sk.Ridge()), ("b", sk.LinearRegression())], weights=[1, 3]
             ),
         )
     ),
     *(
-        counts(MaxAbsScaler(), VotingRegressor([("a", make_pipeline(norm, Ridge()))]))
-        for norm in (Normalizer(), TfidfTransformer())  # norms of members
+        counts(LARGEST, sk.VotingRegressor([("a", make_pipeline(norm, sk.Ridge()))]))
+        for norm in (sk.Normalizer(), sk.TfidfTransformer())  # norms of members
     ),
 ]
-SEARCH = GridSearchCV(tfidf(LOGISTIC), {"logisticregression__C": [1, 9]})
+SEARCH = sk.GridSearchCV(tfidf(LOGISTIC), {"logisticregression__C": [1, 9]})
 OF_CLASSES = [
     *(
         (tfidf(model), y, "margin", target)
         for model in (
-            LinearSVC(),
-            OneVsRestClassifier(LinearSVC()),
-            Perceptron(),
-            RidgeClassifier(),
-            SGDClassifier(random_state=0),
+            sk.LinearSVC(),
+            sk.OneVsRestClassifier(sk.LinearSVC()),
+            sk.Perceptron(),
+            sk.RidgeClassifier(),
+            sk.SGDClassifier(random_state=0),
         )
         for y, target in ((TWO, 0), (TWO, 1), (THREE, 1))
     ),
     *(
-        (tfidf(SVD, LinearDiscriminantAnalysis()), y, output, target)
+        (tfidf(SVD, sk.LinearDiscriminantAnalysis()), y, output, target)
         for y, output, target in (
             (TWO, "margin", 0),
             (TWO, "log_odds", 1),
             (THREE, "margin", 1),
         )
     ),
-    (tfidf(SVC(kernel="linear")), TWO, "margin", 0),
+    (tfidf(sk.SVC(kernel="linear")), TWO, "margin", 0),
     *(
         (tfidf(*steps, LOGISTIC), TWO, "log_odds", None)
         for steps in (
-            [MaxAbsScaler()],
-            [SelectKBest(k=8)],
-            [StandardScaler(with_mean=False)],
-            [SVD, StandardScaler()],
-            [VarianceThreshold(1e-3), SelectKBest(k=9), "passthrough", MaxAbsScaler()],
+            [LARGEST],
+            [sk.SelectKBest(k=8)],
+            [UNIT],
+            [SVD, sk.StandardScaler()],
+            [sk.VarianceThreshold(1e-3), sk.SelectKBest(k=9), "passthrough", LARGEST],
         )
     ),
     *(
         (make_pipeline(first, *steps, LOGISTIC), TWO, "log_odds", None)
-        for first in (CountVectorizer(), TfidfVectorizer())
+        for first in (sk.CountVectorizer(), sk.TfidfVectorizer())
         for steps in (  # norms behind other steps
-            [Normalizer("l1")],
-            [MaxAbsScaler(), Normalizer("l2"), SelectKBest(k=8)],
-            [SelectKBest(k=8), Normalizer("l1"), "passthrough", MaxAbsScaler()],
-            [SelectKBest(k=9), TfidfTransformer(), StandardScaler(with_mean=False)],
-            [TfidfTransformer(use_idf=False, norm=None), Normalizer()],
+            [sk.Normalizer("l1")],
+            [sk.MaxAbsScaler(), sk.Normalizer("l2"), sk.SelectKBest(k=8)],
+            [sk.SelectKBest(k=8), sk.Normalizer("l1"), "passthrough", LARGEST],
+            [sk.SelectKBest(k=9), sk.TfidfTransformer(), UNIT],
+            [sk.TfidfTransformer(use_idf=False, norm=None), sk.Normalizer()],
         )
     ),
     (SEARCH, TWO, "log_odds", None),
 ]
 THREE_MEMBERS = [
-    VotingRegressor([("a", tfidf(Ridge())), ("b", LASSO)], weights=[1, 3]),
-    StackingRegressor([("a", tfidf(Ridge())), ("b", counts(FOREST))], Ridge()),
-    counts(VotingRegressor([("a", Ridge()), ("b", FOREST)])),
-    TransformedTargetRegressor(tfidf(Ridge()), transformer=StandardScaler()),
+    sk.VotingRegressor([("a", tfidf(sk.Ridge())), ("b", LASSO)], weights=[1, 3]),
+    sk.StackingRegressor([("a", tfidf(sk.Ridge())), ("b", counts(FOREST))], sk.Ridge()),
+    counts(sk.VotingRegressor([("a", sk.Ridge()), ("b", FOREST)])),
+    sk.TransformedTargetRegressor(tfidf(sk.Ridge()), transformer=sk.StandardScaler()),
 ]
 
 
@@ -227,14 +174,14 @@ def test_vectorisers_of_linear_models(name):
     check(make_pipeline(first, LOGISTIC), TWO, "log_odds", 0, kind)
     check(make_pipeline(first, LOGISTIC), THREE, "margin", 2, kind)
     for bayes in (
-        BernoulliNB(),
-        BernoulliNB(fit_prior=False),
-        ComplementNB(norm=True),
-        MultinomialNB(),
+        sk.BernoulliNB(),
+        sk.BernoulliNB(fit_prior=False),
+        sk.ComplementNB(norm=True),
+        sk.MultinomialNB(),
     ):
         if name == "hashed":  # counts with signs have no logarithm
             continue
-        own = PlainSum if isinstance(bayes, BernoulliNB) else kind
+        own = PlainSum if isinstance(bayes, sk.BernoulliNB) else kind
         check(make_pipeline(first, bayes), TWO, "log_odds", 0, own)
 
 
@@ -254,45 +201,44 @@ def test_sums_of_models(model):
 
 
 def test_comparisons_with_thresholds_outputs_and_mean_probabilities():
-    above = counts(BernoulliNB(binarize=1.0))
-    scaled = counts(MaxAbsScaler(), Binarizer(threshold=0.2), LOGISTIC)
-    for model in (above, scaled, tfidf(Binarizer(), LOGISTIC)):
+    above = counts(sk.BernoulliNB(binarize=1.0))
+    scaled = counts(sk.MaxAbsScaler(), sk.Binarizer(threshold=0.2), LOGISTIC)
+    for model in (above, scaled, tfidf(sk.Binarizer(), LOGISTIC)):
         check(model, TWO, "log_odds", kind=PlainSum)
     both = np.column_stack([NUMBERS, NUMBERS**2])
-    check(tfidf(MultiOutputRegressor(LinearRegression())), both, "value", 1)
-    forest = RandomForestClassifier(4, random_state=0)
-    presence = make_pipeline(CountVectorizer(binary=True), forest)
-    vote = VotingClassifier([("a", counts(forest)), ("b", presence)], voting="soft")
+    check(tfidf(sk.MultiOutputRegressor(sk.LinearRegression())), both, "value", 1)
+    forest = sk.RandomForestClassifier(4, random_state=0)
+    presence = make_pipeline(sk.CountVectorizer(binary=True), forest)
+    vote = sk.VotingClassifier([("a", counts(forest)), ("b", presence)], voting="soft")
     check(vote, TWO, "probability", kind=object)
 
 
 # ---- refusals, with what would do
-
-
-VOTE = VotingClassifier([("a", LOGISTIC)], voting="soft")
-VOTE_OF_PIPELINES = VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft")
-CALIBRATED = CalibratedClassifierCV(LinearSVC())
-SUBLINEAR = TfidfTransformer(norm=None, sublinear_tf=True)
+BOOSTED = sk.GradientBoostingClassifier()
+VOTE = sk.VotingClassifier([("a", LOGISTIC)], voting="soft")
+VOTE_OF_PIPELINES = sk.VotingClassifier([("a", tfidf(LOGISTIC))], voting="soft")
+CALIBRATED = sk.CalibratedClassifierCV(sk.LinearSVC())
+SUBLINEAR = sk.TfidfTransformer(norm=None, sublinear_tf=True)
 NORM = "a norm is taken behind"
 REFUSED = [
     (tfidf(LOGISTIC), TWO, "probability", "'log_odds' of two classes"),
     (tfidf(LOGISTIC), THREE, "log_odds", "'margin' is"),
-    (tfidf(MultinomialNB()), THREE, "log_odds", "'log_odds' of two classes is"),
-    (tfidf(PoissonRegressor()), abs(NUMBERS), "value", "exp of a weighted sum"),
-    (tfidf(SVC()), TWO, "margin", "kernel='rbf'"),
-    (tfidf(SVC(kernel="linear")), THREE, "margin", "votes between pairs"),
+    (tfidf(sk.MultinomialNB()), THREE, "log_odds", "'log_odds' of two classes is"),
+    (tfidf(sk.PoissonRegressor()), abs(NUMBERS), "value", "exp of a weighted sum"),
+    (tfidf(sk.SVC()), TWO, "margin", "kernel='rbf'"),
+    (tfidf(sk.SVC(kernel="linear")), THREE, "margin", "votes between pairs"),
     (tfidf(CALIBRATED), TWO, "log_odds", "before calibration"),
-    (tfidf(BernoulliNB(binarize=0.2)), TWO, "log_odds", "norm='l2'"),
+    (tfidf(sk.BernoulliNB(binarize=0.2)), TWO, "log_odds", "norm='l2'"),
     (tfidf(VOTE), TWO, "probability", "probabilities averaged"),
     (counts(VOTE), TWO, "probability", "probabilities averaged"),
     (VOTE_OF_PIPELINES, TWO, "probability", "curve of a weighted sum"),
-    (OneVsRestClassifier(tfidf(LOGISTIC)), THREE, "probability", "'margin' is not"),
-    (tfidf(PolynomialFeatures(), LOGISTIC), TWO, "log_odds", "PolynomialFeatures"),
-    (tfidf(SVD, Normalizer(), LOGISTIC), TWO, "log_odds", f"{NORM} TruncatedSVD"),
-    (tfidf(Normalizer("max"), LOGISTIC), TWO, "log_odds", f"{NORM} Normalizer"),
+    (sk.OneVsRestClassifier(tfidf(LOGISTIC)), THREE, "probability", "'margin' is not"),
+    (tfidf(sk.PolynomialFeatures(), LOGISTIC), TWO, "log_odds", "PolynomialFeatures"),
+    (tfidf(SVD, sk.Normalizer(), LOGISTIC), TWO, "log_odds", f"{NORM} TruncatedSVD"),
+    (tfidf(sk.Normalizer("max"), LOGISTIC), TWO, "log_odds", f"{NORM} Normalizer"),
     (tfidf(SUBLINEAR, LOGISTIC), TWO, "log_odds", "TfidfTransformer"),
-    (tfidf(RandomForestClassifier(3)), TWO, "probability", "norm='l2'"),
-    (counts(GradientBoostingClassifier()), TWO, "probability", "log_odds"),
+    (tfidf(sk.RandomForestClassifier(3)), TWO, "probability", "norm='l2'"),
+    (counts(BOOSTED), TWO, "probability", "log_odds"),
     (counts(LOGISTIC), TWO, "probability", "log_odds"),
 ]
 
@@ -305,11 +251,11 @@ def test_what_is_no_sum_is_refused_with_what_is(model, y, output, what):
 
 
 def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
-    model = counts(MultinomialNB()).fit(DOCUMENTS, TWO)
+    model = counts(sk.MultinomialNB()).fit(DOCUMENTS, TWO)
     model[-1].feature_log_prob_[0, 3] = -np.inf
     function = po.wrap(model, output="log_odds", data=[TEXT])
     assert "not finite" in function.subsets(DOCUMENT).reason
-    ridge = tfidf(Ridge()).fit(DOCUMENTS, NUMBERS)
+    ridge = tfidf(sk.Ridge()).fit(DOCUMENTS, NUMBERS)
     result = po.wrap(ridge, data=[TEXT]).subsets(Document.of("...", PatternWords()))
     assert result == Reason("the document has no word")
     none = counts("passthrough").fit(DOCUMENTS, TWO)
@@ -319,8 +265,8 @@ def test_a_weight_that_is_not_finite_and_texts_without_a_number_are_refused():
 @pytest.mark.parametrize(
     ("chapter", "name", "most", "model", "told"),
     [
-        (text_sums, "MOST_SHARED", 1, tfidf(Ridge()), "'food'"),
-        (text_sums, "_LONGEST", 1000.0, tfidf(Ridge()), "norm=None"),
+        (text_sums, "MOST_SHARED", 1, tfidf(sk.Ridge()), "'food'"),
+        (text_sums, "_LONGEST", 1000.0, tfidf(sk.Ridge()), "norm=None"),
         (text_models, "MOST_CONJUNCTIONS", 1, counts(FOREST), "one feature ('food"),
     ],
 )
@@ -337,9 +283,9 @@ def test_what_takes_too_long_is_refused_with_what_would_not(
 )
 def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expected):
     """The trap of lowered case, f = 1{food}: each of both has .353, and not 1 or .5."""
-    first = CountVectorizer(binary=True, lowercase=lowercase)
+    first = sk.CountVectorizer(binary=True, lowercase=lowercase)
     words = ["food", *(f"v{k}" for k in range(17))]
-    model = make_pipeline(first, LinearRegression(fit_intercept=False))
+    model = make_pipeline(first, sk.LinearRegression(fit_intercept=False))
     model.fit(words, np.eye(18)[0])
     document = Document.of(" ".join(["Food", *words]), PatternWords())
     limits = WordRegression(po.wrap(model, data=words).subsets(document)).at([0.25])
@@ -349,7 +295,7 @@ def test_a_word_in_two_cases_counts_for_both_unless_case_is_kept(lowercase, expe
 
 @pytest.mark.parametrize(
     "model",
-    [tfidf(Ridge()), make_pipeline(TfidfVectorizer(norm=None), Ridge()), ACCENTS],
+    [tfidf(sk.Ridge()), make_pipeline(VECTORISERS["plain"], sk.Ridge()), ACCENTS],
     ids=["norm", "none", "trees"],
 )
 def test_any_text_is_read_as_the_model_sees_it(model):
@@ -364,26 +310,25 @@ def test_any_text_is_read_as_the_model_sees_it(model):
 
 
 # ---- trees on words
-
-
-CLASSES = RandomForestClassifier(20, random_state=0)
-EXTRA = ExtraTreesRegressor(15, random_state=0)
-BAG = BaggingRegressor(DecisionTreeRegressor(max_depth=4), 5)
-HIST = HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5)
-DENSE = FunctionTransformer(lambda X: X.toarray(), accept_sparse=True)
+CLASSES = sk.RandomForestClassifier(20, random_state=0)
+EXTRA = sk.ExtraTreesRegressor(15, random_state=0)
+BAG = sk.BaggingRegressor(sk.DecisionTreeRegressor(max_depth=4), 5)
+HIST = sk.HistGradientBoostingRegressor(max_iter=15, min_samples_leaf=5)
+DENSE = sk.FunctionTransformer(lambda X: X.toarray(), accept_sparse=True)
+LETTERS = sk.CountVectorizer(analyzer="char_wb", ngram_range=(3, 3))
 OF_TREES = [
-    ([CountVectorizer(), DecisionTreeClassifier(max_depth=5)], "probability"),
-    ([CountVectorizer(binary=True), DecisionTreeRegressor(max_depth=9)], "value"),
-    ([CountVectorizer(lowercase=False), EXTRA], "value"),
-    ([TfidfVectorizer(norm=None, sublinear_tf=True), BAG], "value"),
-    ([TfidfVectorizer(norm=None, dtype=np.float32), CLASSES], "probability"),
-    ([CountVectorizer(), TfidfTransformer(norm=None), CLASSES], "probability"),
-    ([HashingVectorizer(n_features=4, norm=None), CLASSES], "probability"),
-    ([CountVectorizer(stop_words=["w1"]), GradientBoostingClassifier()], "log_odds"),
-    ([CountVectorizer(), SelectKBest(f_classif, k=5), AdaBoostClassifier()], "margin"),
-    ([TfidfVectorizer(norm=None), MaxAbsScaler(), CLASSES], "probability"),
-    ([CountVectorizer(), DENSE, HIST], "value"),
-    ([CountVectorizer(analyzer="char_wb", ngram_range=(3, 3)), CLASSES], "probability"),
+    ([sk.CountVectorizer(), sk.DecisionTreeClassifier(max_depth=5)], "probability"),
+    ([sk.CountVectorizer(binary=True), sk.DecisionTreeRegressor(max_depth=9)], "value"),
+    ([sk.CountVectorizer(lowercase=False), EXTRA], "value"),
+    ([sk.TfidfVectorizer(norm=None, sublinear_tf=True), BAG], "value"),
+    ([sk.TfidfVectorizer(norm=None, dtype=np.float32), CLASSES], "probability"),
+    ([sk.CountVectorizer(), sk.TfidfTransformer(norm=None), CLASSES], "probability"),
+    ([sk.HashingVectorizer(n_features=4, norm=None), CLASSES], "probability"),
+    ([sk.CountVectorizer(stop_words=["w1"]), BOOSTED], "log_odds"),
+    ([sk.CountVectorizer(), sk.SelectKBest(k=5), sk.AdaBoostClassifier()], "margin"),
+    ([sk.TfidfVectorizer(norm=None), sk.MaxAbsScaler(), CLASSES], "probability"),
+    ([sk.CountVectorizer(), DENSE, HIST], "value"),
+    ([LETTERS, CLASSES], "probability"),
 ]
 
 
@@ -404,7 +349,7 @@ BOOSTERS = {
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("binary", [False, True])
 def test_boosters(name, dense, binary):
-    vectoriser = CountVectorizer(binary=binary, dtype=np.float32)
+    vectoriser = sk.CountVectorizer(binary=binary, dtype=np.float32)
     model = booster(name, **BOOSTERS[name])
     model = make_pipeline(vectoriser, DENSE if dense else "passthrough", model)
     atol = 1e-10 if name == "lightgbm" else 2e-6  # the others add in float32
@@ -412,7 +357,7 @@ def test_boosters(name, dense, binary):
 
 
 def test_signs_that_cancel_are_no_missing_words_to_xgboost():
-    vectoriser = HashingVectorizer(n_features=3, norm=None, dtype=np.float32)
+    vectoriser = sk.HashingVectorizer(n_features=3, norm=None, dtype=np.float32)
     model = make_pipeline(vectoriser, booster("xgboost", **BOOSTERS["xgboost"]))
     assert "signs cancel" in read(model, NUMBERS, "value")[0].reason
     vectoriser.set_params(alternate_sign=False)
@@ -422,7 +367,7 @@ def test_signs_that_cancel_are_no_missing_words_to_xgboost():
 def test_one_of_many_ways_to_write_a_word_is_that_not_all_are_deleted():
     texts = ["good", "bad", "good bad", "a"]
     y = np.array([("good" in t) + 3.0 * ("bad" in t) for t in texts])
-    model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())
+    model = make_pipeline(sk.CountVectorizer(binary=True), sk.DecisionTreeRegressor())
     structure = read_text_model(model.fit(texts, y), "value", None)
     text = "good Good gOod goOd gooD bad Bad bAd baD"
     result = structure.at(Document.of(text, PatternWords()))
@@ -439,38 +384,37 @@ def test_ways_in_small_parts_are_the_same(monkeypatch):
 def test_members_that_see_absent_words_otherwise():
     # for XGBoost what a sparse table does not hold is missing, for forests it is 0
     boosted = booster("xgboost", **BOOSTERS["xgboost"])
-    members = [("one", boosted), ("two", ExtraTreesRegressor(3, random_state=0))]
+    members = [("one", boosted), ("two", sk.ExtraTreesRegressor(3, random_state=0))]
     for last in (
-        VotingRegressor(members),
-        GridSearchCV(boosted, {"max_depth": [2, 4]}, cv=2),
-        TransformedTargetRegressor(boosted, transformer=StandardScaler()),
+        sk.VotingRegressor(members),
+        sk.GridSearchCV(boosted, {"max_depth": [2, 4]}, cv=2),
+        sk.TransformedTargetRegressor(boosted, transformer=sk.StandardScaler()),
     ):
-        model = make_pipeline(CountVectorizer(dtype=np.float32), last)
+        model = make_pipeline(sk.CountVectorizer(dtype=np.float32), last)
         check(model, NUMBERS, "value", kind=object, atol=2e-6)
 
 
 # ---- what vectorisers make of words, against scikit-learn's own transform
-
-
 REVIEWS = [
     "The food was good, the Food was not bad at all!",
     "Bad food; bad service. It's a pity?",
     "good service (really good) and no pity",
 ]
 OWN = {
-    "counts": CountVectorizer(),
-    "presence": CountVectorizer(binary=True, lowercase=False),
-    "stop words": CountVectorizer(stop_words=["the", "was"]),
-    "single floats": TfidfVectorizer(dtype=np.float32, norm=None),
-    "tf-idf": TfidfVectorizer(norm=None),
-    "sublinear": TfidfVectorizer(norm=None, sublinear_tf=True),
-    "no idf": TfidfVectorizer(norm=None, use_idf=False, binary=True),
-    "steps": make_pipeline(CountVectorizer(), TfidfTransformer(norm=None)),
-    "hashed": HashingVectorizer(n_features=16, norm=None),
-    "hashed presence": HashingVectorizer(n_features=4, norm=None, binary=True),
-    "letters": CountVectorizer(analyzer="char_wb", ngram_range=(2, 3)),
+    "counts": sk.CountVectorizer(),
+    "presence": sk.CountVectorizer(binary=True, lowercase=False),
+    "stop words": sk.CountVectorizer(stop_words=["the", "was"]),
+    "single floats": sk.TfidfVectorizer(dtype=np.float32, norm=None),
+    "tf-idf": sk.TfidfVectorizer(norm=None),
+    "sublinear": sk.TfidfVectorizer(norm=None, sublinear_tf=True),
+    "no idf": sk.TfidfVectorizer(norm=None, use_idf=False, binary=True),
+    "steps": make_pipeline(sk.CountVectorizer(), sk.TfidfTransformer(norm=None)),
+    "hashed": sk.HashingVectorizer(n_features=16, norm=None),
+    "hashed presence": sk.HashingVectorizer(n_features=4, norm=None, binary=True),
+    "letters": sk.CountVectorizer(analyzer="char_wb", ngram_range=(2, 3)),
 }
-BY_SPACES = CountVectorizer(tokenizer=str.split, token_pattern=None)
+BY_SPACES = sk.CountVectorizer(tokenizer=str.split, token_pattern=None)
+OF_FILES = sk.CountVectorizer(input="filename")
 SPACED = "good food is good for bad food"
 
 
@@ -496,7 +440,7 @@ def test_values_are_those_of_scikit(name, text):
 
 
 def test_ngrams_that_the_document_cannot_form_do_no_harm():
-    vectoriser = Vectoriser.of(prepared(CountVectorizer(ngram_range=(1, 2))))
+    vectoriser = Vectoriser.of(prepared(sk.CountVectorizer(ngram_range=(1, 2))))
     fine = document_features(vectoriser, Document.of("pity food", PatternWords()))
     assert isinstance(fine, DocumentFeatures)
     for text in ("was good", "was not good", "bad was not food"):
@@ -506,7 +450,7 @@ def test_ngrams_that_the_document_cannot_form_do_no_harm():
 
 
 def test_words_that_cross_tokens_are_named():
-    apart = CountVectorizer(token_pattern=r"[\w']+")
+    apart = sk.CountVectorizer(token_pattern=r"[\w']+")
     vectoriser = Vectoriser.of(prepared(apart))
     result = document_features(vectoriser, Document.of(REVIEWS[1], PatternWords()))
     assert "it's" in result.reason
@@ -519,10 +463,10 @@ def test_words_that_cross_tokens_are_named():
 @pytest.mark.parametrize(
     ("vectoriser", "text", "rule"),
     [
-        (CountVectorizer(token_pattern=r"a\s+b"), "a c d b e f g h i j", r"\w+"),
+        (sk.CountVectorizer(token_pattern=r"a\s+b"), "a c d b e f g h i j", r"\w+"),
         (BY_SPACES, "a-c-d-b e f g h i", r"\w+"),
-        (CountVectorizer(token_pattern=r"\w+"), "acdb e f g h i j k", r"\w"),
-        (CountVectorizer(strip_accents="ascii"), "a—c—d—b e f g h i", r"\w+"),
+        (sk.CountVectorizer(token_pattern=r"\w+"), "acdb e f g h i j k", r"\w"),
+        (sk.CountVectorizer(strip_accents="ascii"), "a—c—d—b e f g h i", r"\w+"),
     ],
 )
 def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
@@ -539,8 +483,8 @@ def test_tokens_that_deleting_words_makes_are_seen(vectoriser, text, rule):
     ("model", "reason"),
     [
         (len, "builtin_function_or_method is no pipeline"),
-        (make_pipeline(MaxAbsScaler(), Ridge()), "begins with MaxAbsScaler"),
-        (make_pipeline(CountVectorizer(input="filename"), Ridge()), "reads files"),
+        (make_pipeline(sk.MaxAbsScaler(), sk.Ridge()), "begins with MaxAbsScaler"),
+        (make_pipeline(OF_FILES, sk.Ridge()), "reads files"),
     ],
 )
 def test_reasons(model, reason):

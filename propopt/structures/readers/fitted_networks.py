@@ -34,17 +34,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 from propopt.base.arrays import Array
-from propopt.structures.kernels import (
-    Constant,
-    GaussianClasses,
-    IndependentGaussians,
-    InnerProduct,
-    Kernel,
-    KernelMachine,
-    KernelPair,
-    KernelPower,
-    Radial,
-)
+from propopt.structures import kernels
 from propopt.structures.networks import (
     Affine,
     Chain,
@@ -208,7 +198,7 @@ def _naive_bayes(model: Any) -> Network | None:
     if len(model.classes_) < 2:
         return None
     offsets = np.log(model.class_prior_) - 0.5 * np.log(model.var_).sum(axis=1)
-    return IndependentGaussians(floats(model.theta_), 1.0 / model.var_, offsets)
+    return kernels.IndependentGaussians(floats(model.theta_), 1.0 / model.var_, offsets)
 
 
 def _quadratic(model: Any) -> Network:
@@ -219,7 +209,7 @@ def _quadratic(model: Any) -> Network:
     )
     determinants = [np.log(scaling).sum() for scaling in model.scalings_]
     offsets = np.log(model.priors_) - 0.5 * np.array(determinants)
-    return GaussianClasses(floats(model.means_), whitenings, offsets)
+    return kernels.GaussianClasses(floats(model.means_), whitenings, offsets)
 
 
 def _of_densities(model: Any, output: ModelOutput, n_scores: int) -> Link:
@@ -305,7 +295,7 @@ def _gaussian_process(model: Any) -> Network | None:
         return None
     weights = np.atleast_2d(floats(model.alpha_).T)
     centers = floats(model.X_train_)
-    machine = KernelMachine(kernel, centers, weights, np.zeros(len(weights)))
+    machine = kernels.KernelMachine(kernel, centers, weights, np.zeros(len(weights)))
     # what normalize_y took from the data is kept nowhere else
     mean, std = model._y_train_mean, model._y_train_std  # noqa: SLF001
     factor, offset = (np.broadcast_to(v, (len(weights),)) for v in (std, mean))
@@ -325,53 +315,55 @@ def _machine(
     kernel = _named_kernel(name, settings, centers.shape[1])
     if kernel is None:
         return None
-    return KernelMachine(kernel, centers, weights, intercepts)
+    return kernels.KernelMachine(kernel, centers, weights, intercepts)
 
 
 def _named_kernel(
     name: object, settings: Mapping[str, Any], n_features: int
-) -> Kernel | None:
+) -> kernels.Kernel | None:
     """A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels` or of libsvm."""
     gamma = settings["gamma"]
     rate = 1.0 / n_features if gamma is None else float(gamma)
     match name:
         case "rbf" if rate > 0.0:
-            return Radial("gaussian", 1.0 / np.sqrt(2.0 * rate))  # exp(−γ r²)
+            return kernels.Radial("gaussian", 1.0 / np.sqrt(2.0 * rate))  # exp(−γ r²)
         case "poly" | "polynomial" if settings["degree"] >= 1:
             constants = rate, settings["coef0"], settings["degree"]
-            return InnerProduct("polynomial", constants)
+            return kernels.InnerProduct("polynomial", constants)
         case "sigmoid":
-            return InnerProduct("sigmoid", (rate, settings["coef0"]))
+            return kernels.InnerProduct("sigmoid", (rate, settings["coef0"]))
         case _:
             return None
 
 
-def _process_kernel(kernel: Any) -> Kernel | None:
+def _process_kernel(kernel: Any) -> kernels.Kernel | None:
     """A kernel of :mod:`sklearn.gaussian_process.kernels`; never a subclass."""
     kind = type(kernel)
     if kind in (gp.Sum, gp.Product):
         first, second = _process_kernel(kernel.k1), _process_kernel(kernel.k2)
         if first is None or second is None:
             return None
-        return KernelPair(first, second, kind is gp.Product)
+        return kernels.KernelPair(first, second, kind is gp.Product)
     if kind is gp.Exponentiation:
         base = _process_kernel(kernel.kernel)
-        return None if base is None else KernelPower(base, kernel.exponent)
+        return None if base is None else kernels.KernelPower(base, kernel.exponent)
     if kind is gp.ConstantKernel:
-        return Constant(kernel.constant_value)
+        return kernels.Constant(kernel.constant_value)
     if kind is gp.WhiteKernel:  # between the data and other points it is zero
-        return Constant(0.0)
+        return kernels.Constant(0.0)
     if kind is gp.DotProduct:
-        return InnerProduct("polynomial", (1.0, kernel.sigma_0**2, 1))
+        return kernels.InnerProduct("polynomial", (1.0, kernel.sigma_0**2, 1))
     if kind is gp.RBF:
-        return Radial("gaussian", floats(kernel.length_scale))
+        return kernels.Radial("gaussian", floats(kernel.length_scale))
     if kind is gp.Matern and kernel.nu in MATERN:
-        return Radial(MATERN[kernel.nu], floats(kernel.length_scale))
+        return kernels.Radial(MATERN[kernel.nu], floats(kernel.length_scale))
     if kind is gp.RationalQuadratic:
-        return Radial("rational quadratic", kernel.length_scale, (kernel.alpha,))
+        return kernels.Radial(
+            "rational quadratic", kernel.length_scale, (kernel.alpha,)
+        )
     if kind is gp.ExpSineSquared:
         constants = kernel.length_scale, kernel.periodicity
-        return Radial("periodic", 1.0, constants)
+        return kernels.Radial("periodic", 1.0, constants)
     return None
 
 

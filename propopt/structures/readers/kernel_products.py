@@ -15,15 +15,7 @@ from scipy.special import gammaln
 
 from propopt.base.arrays import Array
 from propopt.base.text import Reason
-from propopt.structures.kernels import (
-    Constant,
-    InnerProduct,
-    Kernel,
-    KernelMachine,
-    KernelPair,
-    KernelPower,
-    Radial,
-)
+from propopt.structures import kernels
 from propopt.structures.products.families import Bumps, Powers
 from propopt.structures.products.sums import SumOfProducts, padded_paths
 
@@ -57,7 +49,7 @@ class KernelTerm:
 Terms: TypeAlias = Sequence[KernelTerm]
 
 
-def kernel_terms(kernel: Kernel, n_columns: int) -> Terms | Reason:
+def kernel_terms(kernel: kernels.Kernel, n_columns: int) -> Terms | Reason:
     """The terms that a kernel is the sum of."""
     terms = _terms(kernel, n_columns)
     if isinstance(terms, Reason):
@@ -71,29 +63,29 @@ def kernel_terms(kernel: Kernel, n_columns: int) -> Terms | Reason:
     return kept
 
 
-def _terms(kernel: Kernel, D: int) -> Terms | Reason:
+def _terms(kernel: kernels.Kernel, D: int) -> Terms | Reason:
     none = np.zeros(D)
     match kernel:
-        case Radial("gaussian", lengthscale):
+        case kernels.Radial("gaussian", lengthscale):
             return [KernelTerm(1.0, np.broadcast_to(1.0 / lengthscale**2, (D,)), 0)]
-        case Constant(constant):
+        case kernels.Constant(constant):
             return [KernelTerm(constant, none, 0)]
-        case InnerProduct("polynomial", (gamma, offset, degree)) if float(
+        case kernels.InnerProduct("polynomial", (gamma, offset, degree)) if float(
             degree
         ).is_integer():
             d = int(degree)
             scales = [comb(d, k) * gamma**k * offset ** (d - k) for k in range(d + 1)]
             return [KernelTerm(scale, none, k) for k, scale in enumerate(scales)]
-        case KernelPair(first, second, is_product):
+        case kernels.KernelPair(first, second, is_product):
             one, other = _terms(first, D), _terms(second, D)
             if isinstance(one, Reason):
                 return one
             if isinstance(other, Reason):
                 return other
             return _product(one, other) if is_product else [*one, *other]
-        case KernelPower(base, exponent):
+        case kernels.KernelPower(base, exponent):
             return _power(_terms(base, D), exponent)
-        case Radial(shape) | InnerProduct(shape):
+        case kernels.Radial(shape) | kernels.InnerProduct(shape):
             return Reason(
                 f"a {shape} kernel is no product of functions of one column each; the "
                 "gaussian (RBF) kernel is"
@@ -164,7 +156,7 @@ MOST_MONOMIALS: Final = 20_000
 
 
 def machine_products(
-    machine: KernelMachine, row: Array, base: float
+    machine: kernels.KernelMachine, row: Array, base: float
 ) -> SumOfProducts | Reason:
     """Base + row · z, of the scores z of a kernel machine; row (K,)."""
     D = machine.centers.shape[1]

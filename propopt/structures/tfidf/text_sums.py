@@ -26,17 +26,8 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 from propopt.base.arrays import Array, Positions, Sparse, Values
 from propopt.base.text import Reason
+from propopt.structures import networks
 from propopt.structures.boosters import UNREADABLE, is_passthrough, unreadable
-from propopt.structures.networks import (
-    Affine,
-    Chain,
-    Exponentiated,
-    Link,
-    LogOdds,
-    Network,
-    Scaling,
-    Score,
-)
 from propopt.structures.readers.fitted_networks import (
     ModelOutput,
     dense_floats,
@@ -79,7 +70,7 @@ class LinearRow:
 
     @classmethod
     def of_network(
-        cls, network: Network, cotangents: Array, n_inputs: int
+        cls, network: networks.Network, cotangents: Array, n_inputs: int
     ) -> LinearRow:
         """Σ_k c_k times score k of an affine network."""
         at_zero, pullback = network.linearized(np.zeros((1, n_inputs)))
@@ -104,12 +95,12 @@ class LinearRow:
         return LinearRow(wide, self.intercept, thresholds)
 
 
-def is_affine(network: Network) -> bool:
+def is_affine(network: networks.Network) -> bool:
     """Whether its scores are sums of weighted features, and nothing else."""
     match network:
-        case Affine() | Scaling():
+        case networks.Affine() | networks.Scaling():
             return True
-        case Chain(inner, outer):
+        case networks.Chain(inner, outer):
             return is_affine(inner) and is_affine(outer)
         case _:
             return False
@@ -140,7 +131,7 @@ def before(step: Any, row: LinearRow) -> LinearRow | Reason:
         result = LinearRow.of_network(network, row.coefficients, step.n_features_in_)
         return replace(result, intercept=result.intercept + row.intercept)
     match network:
-        case Scaling(center, factor, offset) if (factor > 0.0).all():
+        case networks.Scaling(center, factor, offset) if (factor > 0.0).all():
             return replace(row, thresholds=(row.thresholds - offset) / factor + center)
         case _:
             return Reason(
@@ -295,22 +286,22 @@ def _of_scores(model: Any, output: ModelOutput) -> Found:
     if output.index is None and network.n_scores > 1:
         return Reason(f"{type(model).__name__} has {network.n_scores} outputs")
     link = exact_link(model, output.name, output.column, network.n_scores)
-    if not isinstance(link, Score):
+    if not isinstance(link, networks.Score):
         return Reason(_curved(model, link))
     cotangents = np.zeros(network.n_scores)
     cotangents[link.index] = link.sign
     return LinearRow.of_network(network, cotangents, model.n_features_in_)
 
 
-def _curved(model: Any, link: Link | None) -> str:
+def _curved(model: Any, link: networks.Link | None) -> str:
     """Why what is made of scores is no sum over words."""
     name = type(model).__name__
     match link:
         case None:
             return f"what {name} makes of its weighted sums is not known"
-        case Exponentiated():
+        case networks.Exponentiated():
             return f"{name} predicts exp of a weighted sum of words, which is none"
-        case LogOdds():
+        case networks.LogOdds():
             return (
                 "the log-odds of one of several classes hold a log of sums over the "
                 "others, and are no sum of words; output='margin' is"

@@ -1,7 +1,5 @@
 """Scores of other methods: formulas by loops, closed forms, and other libraries."""
 
-from __future__ import annotations
-
 from inspect import signature
 from itertools import combinations
 from math import comb
@@ -180,9 +178,6 @@ def test_too_many_features_are_refused_with_what_would_do(rng):
     pytest.importorskip("shapiq")
     with pytest.raises(InvalidInput, match=r"2\^16 .* at most 15 .* groups"):
         faith_shap(lambda X: X[:, 0], rng.normal(size=(4, 16)))
-
-
-# ---- their result
 
 
 def pair_scores(**fields):

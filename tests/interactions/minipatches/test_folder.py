@@ -58,6 +58,13 @@ def predictions(model):
 
 
 X, Y = small_table()
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[3])
+from minipatch_cases import Once, fitted, many, small_table
+folder, marks = sys.argv[1:3]
+fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
+"""
 
 
 @pytest.mark.filterwarnings("ignore:error. by absolute")
@@ -102,7 +109,8 @@ def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     monkeypatch.setattr(fitting, "CHUNKS", Budget(2**25, n_rows=200))
     run = python("-W", "ignore", "-c", KILLED, place, marks, ROOT / "tests" / "support")
     assert run.returncode == -signal.SIGKILL
-    kept = finished(place)
+    # a draft that a kill left is none of them
+    kept = sum(len(np.load(part)["known"]) for part in place.glob("[0-9]*.npz"))
     assert kept == 127  # calls of 1, 2, 4, ..., 64 patches, and one of 128 was lost
     assert n_fits(marks) == 151
     for number in range(151):
@@ -114,15 +122,6 @@ def test_a_run_that_is_killed_at_patch_150_of_600_keeps_those_before(
     assert model.used == alone.used == frozenset(range(6))
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[3])
-from minipatch_cases import Once, fitted, many, small_table
-folder, marks = sys.argv[1:3]
-fitted(many(600, folder=folder), *small_table(), Once(marks, "kill", 150))
-"""
-
-
 def test_a_call_fits_as_many_patches_as_take_two_seconds():
     sizes = [1]
     for seconds in (0.1, 0.1, 0.1, 0.1, 0.1, 0.5, 3.0):  # of a patch
@@ -132,11 +131,6 @@ def test_a_call_fits_as_many_patches_as_take_two_seconds():
     missing = np.array([1, 1, 0, 1, 1, 1, 0, 1], dtype=bool)
     parts = fitting.chunks(missing, lambda: 2)
     assert [(own.start, own.stop) for own in parts] == [(0, 2), (3, 5), (5, 6), (7, 8)]
-
-
-def finished(place):
-    """How many patches a folder has; a draft that a kill left is none of them."""
-    return sum(len(np.load(part)["known"]) for part in place.glob("[0-9]*.npz"))
 
 
 def test_what_was_damaged_is_fitted_again(place, marks):
@@ -251,6 +245,13 @@ OTHER = [
     lambda: {"a": {"x", "yy"}, "b": np.array([1, "a"], dtype=object)},
     lambda: {"a": {"x", "yy", "zzz"}, "b": np.array(["a", 1], dtype=object)},
 ]
+DIGESTS = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from test_folder import SAME, hash_of
+print([hash_of(make()) for make in SAME])
+"""
+HEADS = ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
 
 
 def test_learners_are_told_apart_by_what_they_are_made_of():
@@ -258,14 +259,6 @@ def test_learners_are_told_apart_by_what_they_are_made_of():
     assert first == again
     everything = [*first, *(hash_of(make()) for make in OTHER)]
     assert len(set(everything)) == len(SAME) + len(OTHER)
-
-
-DIGESTS = """
-import sys
-sys.path[:0] = sys.argv[1:]
-from test_folder import SAME, hash_of
-print([hash_of(make()) for make in SAME])
-"""
 
 
 @pytest.mark.slow
@@ -277,9 +270,6 @@ def test_learners_are_the_same_in_every_process(monkeypatch):
         assert run.returncode == 0, run.stderr
         said.append(run.stdout)
     assert said[0] == said[1]
-
-
-HEADS = ["", "[]", "{}", '{"format": "propopt minipatches", "version": 1}']
 
 
 def test_folders_of_something_else_are_refused(place):
@@ -313,9 +303,6 @@ def test_a_full_disk_is_told_and_keeps_what_was_finished(place, marks, monkeypat
     n_fits(marks)
     fitted(many(folder=place), X, Y, learner)
     assert n_fits(marks) == 500 - 191
-
-
-# ---- predictions that do not fit into memory
 
 
 def test_above_the_stated_size_predictions_are_mapped(place, monkeypatch):

@@ -1,7 +1,5 @@
 """Patches: what is drawn, how many are enough, and their means by loops and by hand."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 import warnings
@@ -18,45 +16,26 @@ from scipy.stats import binom
 from propopt.base.errors import FewPatchesWarning, InvalidInput
 from propopt.base.resources import Budget
 from propopt.interactions import minipatches, patch_draws
-from propopt.interactions.errors_of_rows import (
-    ABSOLUTE,
-    SQUARED,
-    RowError,
-    read_error,
-)
+from propopt.interactions.errors_of_rows import ABSOLUTE, SQUARED, RowError, read_error
 from propopt.interactions.features import Features
 from propopt.interactions.left_out import inclusion_exclusion, set_scores
-from propopt.interactions.minipatches import (
-    PatchErrors,
-)
-from propopt.interactions.patch_draws import (
-    Strata,
-    Usable,
-    check_counts,
-    check_order,
-    draw_patches,
-    features_in_patch,
-    fewest_usable,
-    rounded_up,
-    rows_in_patch,
-)
+from propopt.interactions.minipatches import PatchErrors
 
 
-EMPTY = np.zeros((1, 0), dtype=np.intp)
-
-
-# ---- what is drawn: sizes, probabilities, streams; classes by their share
+# Each of the checks of frequencies is wrong in 1 of 10^6 seeds: |z| < 5.6 of at most
+# 1000 frequencies, P(|z| > 5.6) = 2e-8; half a part is added for the lattice.
+BOUND = 5.6
 
 
 def drawn(n_patches=4000, *, columns="fixed", seed=0, labels=None):
-    return draw_patches(n_patches, 40, 10, 8, 3, columns, seed, labels)
+    return patch_draws.draw_patches(n_patches, 40, 10, 8, 3, columns, seed, labels)
 
 
 def test_sizes_of_patches():
-    assert [rows_in_patch(0.2, n) for n in (10, 60, 500)] == [5, 20, 100]
-    assert rows_in_patch("sqrt", 250) == 16
-    assert [features_in_patch(None, n) for n in (5, 20, 50)] == [3, 10, 10]
-    assert [rounded_up(m) for m in (0.2 * 15, 2.1)] == [3, 3]
+    assert [patch_draws.rows_in_patch(0.2, n) for n in (10, 60, 500)] == [5, 20, 100]
+    assert patch_draws.rows_in_patch("sqrt", 250) == 16
+    assert [patch_draws.features_in_patch(None, n) for n in (5, 20, 50)] == [3, 10, 10]
+    assert [patch_draws.rounded_up(m) for m in (0.2 * 15, 2.1)] == [3, 3]
     patches = drawn()
     assert patches.rows.shape == (4000, 10)
     assert (np.diff(patches.rows, axis=1) > 0).all()
@@ -66,11 +45,6 @@ def test_sizes_of_patches():
     new = patches.part(slice(5)).seen_by_none(7).out
     assert new.shape == (5, 7)
     assert new.all()
-
-
-# Each of the checks of frequencies is wrong in 1 of 10^6 seeds: |z| < 5.6 of at most
-# 1000 frequencies, P(|z| > 5.6) = 2e-8; half a part is added for the lattice.
-BOUND = 5.6
 
 
 def far(result, p, n_patches):
@@ -135,19 +109,16 @@ def test_shares_of_classes(counts, n_rows, sizes):
     labels = np.repeat(np.arange(len(counts)), counts)
     if sizes is None:
         with pytest.raises(InvalidInput, match="'stratified' needs rows of each"):
-            Strata.of(len(labels), n_rows, labels)
+            patch_draws.Strata.of(len(labels), n_rows, labels)
         return
-    assert Strata.of(len(labels), n_rows, labels).sizes == sizes
-
-
-# ---- how many are enough: formulas, counting, messages
+    assert patch_draws.Strata.of(len(labels), n_rows, labels).sizes == sizes
 
 
 NAMES = list("abcdefgh")
 
 
 def usable(columns="fixed", n_kept=3, n_features=8):
-    return Usable(
+    return patch_draws.Usable(
         row_share=10 / 40, n_features=n_features, n_kept=n_kept, columns=columns
     )
 
@@ -175,7 +146,7 @@ def test_the_fewest_are_counted_where_they_are_few(n_patches, monkeypatch):
         sets = sets_of(size)
         counts = counted(patches, sets)
         brute = counts.min(axis=1)
-        fewest, place = fewest_usable(patches, sets, usable())
+        fewest, place = patch_draws.fewest_usable(patches, sets, usable())
         assert min(fewest, 30) == min(brute.min(), 30)
         assert fewest >= 30 or brute[place] == fewest
         # each patch has 10 of 40 rows and 3 of 8 features, so that means over rows and
@@ -185,7 +156,7 @@ def test_the_fewest_are_counted_where_they_are_few(n_patches, monkeypatch):
         assert size > 2 or share == pytest.approx(shares[size], rel=1e-14)
     # where they are many nothing is counted
     monkeypatch.setattr(patch_draws, "_counts", None)
-    assert fewest_usable(drawn(1000), sets_of(2), usable()) == (30, 0)
+    assert patch_draws.fewest_usable(drawn(1000), sets_of(2), usable()) == (30, 0)
 
 
 def test_the_number_of_patches_that_is_named_is_the_least():
@@ -200,13 +171,13 @@ def test_the_number_of_patches_that_is_named_is_the_least():
 
 def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     with pytest.raises(InvalidInput) as caught:
-        check_counts(drawn(10), sets_of(2), usable(), NAMES)
+        patch_draws.check_counts(drawn(10), sets_of(2), usable(), NAMES)
     told = str(caught.value)
     assert told.startswith("n_patches: of 10 patches none is without '")
     needed = usable().patches_needed(2, 28 * 40)
     assert f"with {needed} each set is left out at each row in 99% of draws" in told
     with pytest.warns(FewPatchesWarning) as warned:
-        check_counts(drawn(100), sets_of(2), usable(), NAMES)
+        patch_draws.check_counts(drawn(100), sets_of(2), usable(), NAMES)
     (told,) = [str(warning.message) for warning in warned]
     brute = counted(drawn(100), sets_of(2)).min()
     assert f"means of only {brute} patches" in told
@@ -214,18 +185,18 @@ def test_few_patches_are_refused_or_warned_of_with_what_would_do():
     assert "seen whole by about 11 patches (by 100 with n_patches=934)" in told
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_counts(drawn(1000), sets_of(2), usable(), NAMES)
-        check_counts(drawn(300), sets_of(1), usable(), NAMES)
+        patch_draws.check_counts(drawn(1000), sets_of(2), usable(), NAMES)
+        patch_draws.check_counts(drawn(300), sets_of(1), usable(), NAMES)
 
 
 @pytest.mark.parametrize(("m", "order"), [(1, 2), (2, 3), (7, 2), (6, 3)])
 def test_sizes_that_learn_nothing_of_a_set_are_refused(m, order):
     words = "never co-occur" if m < order else f"never leaves out {order}"
     with pytest.raises(InvalidInput, match=words):
-        check_order(usable(n_kept=m), order)
-    check_order(usable("bernoulli", n_kept=m), order)
+        patch_draws.check_order(usable(n_kept=m), order)
+    patch_draws.check_order(usable("bernoulli", n_kept=m), order)
     with pytest.raises(InvalidInput, match="3 features are too few for that: take Da"):
-        check_order(usable(n_kept=2, n_features=3), 2)
+        patch_draws.check_order(usable(n_kept=2, n_features=3), 2)
 
 
 SETTINGS = [  # of no scheme, and of one that fits no table
@@ -282,7 +253,7 @@ def random_source(
 ) -> PatchErrors:
     """Patches with random predictions; what must not be read is not a number."""
     rng = np.random.default_rng(seed)
-    patches = draw_patches(
+    patches = patch_draws.draw_patches(
         n_patches, n_table, n_rows, n_features, n_kept, columns, seed
     )
     predictions = 100.0 + rng.normal(size=(n_patches, n_table, n_known))
@@ -369,7 +340,8 @@ def again(source, **changes):
 
 
 def some_sets(source, order, most=500):
-    every = EMPTY if order == 0 else source.features.all_sets(order)
+    empty = np.zeros((1, 0), dtype=np.intp)
+    every = empty if order == 0 else source.features.all_sets(order)
     rng = np.random.default_rng(order)
     return every[np.sort(rng.permutation(len(every))[:most])]
 
@@ -425,7 +397,7 @@ def test_a_group_without_which_nothing_is_left_has_no_replicate():
     assert_array_equal(np.isfinite(scores["monte_carlo"]), whole)
     # a set that no patch leaves out is named with what would do
     source = random_source(12, 14, 7, n_kept=4)
-    needed = Usable.of(source.patches).patches_needed(3, 35 * 14)
+    needed = patch_draws.Usable.of(source.patches).patches_needed(3, 35 * 14)
     told = rf"of 12 patches none is without .*; with {needed} each set is left out"
     with pytest.raises(InvalidInput, match=told):
         source.errors(source.features.all_sets(3))
@@ -466,7 +438,7 @@ def test_blocks_never_change_a_result(order, monkeypatch):
 def test_memory_is_as_stated(n_patches, n_table, n_features, n_kept, n_known):
     sizes = n_patches, n_table, n_table // 5, n_features, n_kept
     source = PatchErrors(
-        patches=draw_patches(*sizes, "fixed", 0),
+        patches=patch_draws.draw_patches(*sizes, "fixed", 0),
         predictions=np.zeros((n_patches, n_table, n_known)),
         y=np.zeros(n_table),
         error=SQUARED,

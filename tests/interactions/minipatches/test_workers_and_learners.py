@@ -1,7 +1,5 @@
 """Fits in workers: the same numbers by any number of them; what comes of failures."""
 
-from __future__ import annotations
-
 import joblib
 import numpy as np
 import pytest
@@ -35,9 +33,6 @@ def alike(one, other):
 X, Y = small_table()
 NEW, TARGET = small_table(15, seed=9)
 LEARNER = DecisionTreeRegressor(max_features=1)  # it draws, too
-
-
-# ---- any number of workers gives the same digits
 
 
 @pytest.mark.parametrize(
@@ -77,9 +72,6 @@ def test_learners_have_one_thread_of_blas_and_a_bar_counts_patches(capsys):
     assert "150/150" in told
 
 
-# ---- what comes of failures
-
-
 def test_learners_that_fail_tell_their_patch(tmp_path):
     with pytest.raises(ValueError, match="max_depth") as caught:
         fitted(many(), X, Y, DecisionTreeRegressor(max_depth=-1))
@@ -115,7 +107,7 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
         raise SolverFailure("a worker was killed")
         yield
 
-    monkeypatch.setattr(fitting, "in_workers", killed)
+    monkeypatch.setattr(fitting.resources, "in_workers", killed)
     place = folder and tmp_path / folder
     kept = f"what is finished is in {place}" if place else r"Minipatches\(folder="
     with pytest.raises(SolverFailure, match=f"a worker was killed; {kept}"):
@@ -128,9 +120,6 @@ def test_a_worker_that_is_killed_says_what_keeps_what_is_finished(
 def test_an_interruption_is_one_where_too_little_was_finished(tmp_path, after):
     with pytest.raises(KeyboardInterrupt):
         fitted(many(n_features=4), X, Y, Once(str(tmp_path), "interrupt", after))
-
-
-# ---- learners that are kept
 
 
 @pytest.fixture(scope="module")

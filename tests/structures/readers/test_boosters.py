@@ -1,22 +1,14 @@
 """LightGBM, XGBoost and CatBoost are read as what they predict, and so wrapped."""
 
-from __future__ import annotations
-
 import pickle
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import sk
 from model_answers import is_read
 from quiet_boosters import QUIET, booster
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestRegressor,
-)
-from sklearn.model_selection import GridSearchCV
 from tree_cases import (
     CLASSES,
     EXACT,
@@ -59,7 +51,6 @@ def few(library, kind="Regressor", **settings):
 
 
 light, extreme, cat = (partial(few, library) for library in QUIET)
-
 
 LIGHT = [
     {},
@@ -109,8 +100,8 @@ SETTINGS = [
 ]
 # whatever has a margin; the packages may not be there
 CLASSIFIERS = {
-    "gradient boosting": lambda: GradientBoostingClassifier(n_estimators=8),
-    "histograms": lambda: HistGradientBoostingClassifier(max_iter=8),
+    "gradient boosting": lambda: sk.GradientBoostingClassifier(n_estimators=8),
+    "histograms": lambda: sk.HistGradientBoostingClassifier(max_iter=8),
     "lightgbm": lambda: light("Classifier"),
     "forest of lightgbm": lambda: light("Classifier", **LIGHT[3]),
     "xgboost": lambda: extreme("Classifier"),
@@ -136,8 +127,6 @@ def data_of(name):
 
 
 # ---- what readers make of them
-
-
 @DATA
 @pytest.mark.parametrize(("library", "kind", "settings"), SETTINGS, ids=str)
 def test_regressors(library, kind, settings, data):
@@ -245,8 +234,6 @@ def test_outputs_of_xgboost_for_several_targets():
 
 
 # ---- categories, told by their names, not by their positions in the dtype
-
-
 LISTS = {"min_data_per_group": 1, "cat_smooth": 0.1, "max_cat_to_onehot": 1}
 FRAME = table().drop(columns="text")
 
@@ -304,8 +291,6 @@ def test_whole_numbers_as_categories_of_an_array():
 
 
 # ---- what ``wrap`` reads of them, in the columns that it explains
-
-
 def both_are_read(function, data, tolerance=EXACT):
     """Its boxes and products are its values, in its encoded columns."""
     points, _ = function.read(data)
@@ -368,16 +353,18 @@ def test_margins_of_three_classes(name):
 
 def test_tables_of_numbers_with_names_and_with_gaps():
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    forest = RandomForestRegressor(4, random_state=0).fit(frame, Y)
+    forest = sk.RandomForestRegressor(4, random_state=0).fit(frame, Y)
     function = po.wrap(forest, data=po.TableSchema.of(frame, categorical=["c"]))
     both_are_read(function, frame)  # numbers that are declared to be categories
     assert function.boxes.sets.coded.any()
-    both_are_read(po.wrap(HistGradientBoostingRegressor(max_iter=8).fit(GAPS, Y)), GAPS)
+    both_are_read(
+        po.wrap(sk.HistGradientBoostingRegressor(max_iter=8).fit(GAPS, Y)), GAPS
+    )
 
 
 def test_gaps_in_categories_that_the_model_takes_itself():
     frame = with_gaps(table()).drop(columns="text").astype({"count": float})
-    model = HistGradientBoostingRegressor(
+    model = sk.HistGradientBoostingRegressor(
         max_iter=8, categorical_features="from_dtype"
     ).fit(frame, table_response(table()))
     both_are_read(po.wrap(model, data=frame), frame)
@@ -387,7 +374,7 @@ def test_columns_that_one_hot_encode_one_feature_are_one_column():
     frame = table()[["size", "weight"]]
     letters = pd.get_dummies(table()["letter"], prefix="letter").astype(int)
     whole = pd.concat([frame, letters], axis=1)
-    model = RandomForestRegressor(4, random_state=0)
+    model = sk.RandomForestRegressor(4, random_state=0)
     model.fit(whole, Y + 2.0 * letters["letter_u"])
     schema = po.TableSchema.of(whole, groups={"letter": list(letters.columns)})
     function = po.wrap(model, data=schema)
@@ -431,7 +418,7 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
     table = pd.DataFrame(rng.normal(size=(120, 3)), columns=BLANKS)
     model = light()
     if searched:
-        model = GridSearchCV(model, {"max_depth": [2]}, cv=2)
+        model = sk.GridSearchCV(model, {"max_depth": [2]}, cv=2)
     model.fit(table, 2.0 * table[BLANKS[0]] - table[BLANKS[1]])
     assert list(model.feature_names_in_) == ["Call__Failure", "Seconds_of_Use", "a"]
     function = po.wrap(model)
@@ -455,8 +442,6 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
 
 
 # ---- boxes are read once, checked, and kept
-
-
 def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     read, real = [], outputs.exact_products
     monkeypatch.setattr(
@@ -464,7 +449,7 @@ def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
         "exact_products",
         lambda *args: read.append(args[1].name) or real(*args),
     )
-    function = po.wrap(RandomForestRegressor(2).fit(X, Y))
+    function = po.wrap(sk.RandomForestRegressor(2).fit(X, Y))
     function.value(X)
     assert read == []
     assert function.boxes is function.boxes is not None
@@ -472,13 +457,13 @@ def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
     again = pickle.loads(pickle.dumps(function))
     np.testing.assert_array_equal(again.boxes.value(X), function.boxes.value(X))
     read.clear()
-    model = GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
+    model = sk.GradientBoostingClassifier(n_estimators=3).fit(X, Y > 0)
     assert po.lime.limits(model, X[:1], data=X).source == "exact"
     assert read.count("margin") == 1
 
 
 def test_trees_that_are_kept_in_another_way_are_sampled_with_a_warning():
-    model = HistGradientBoostingRegressor(max_iter=2).fit(X, Y)
+    model = sk.HistGradientBoostingRegressor(max_iter=2).fit(X, Y)
     function = po.wrap(model)
     model._baseline_prediction = np.zeros((1, 0))  # noqa: SLF001
     with pytest.warns(InexactBoxesWarning, match=r"cannot be read.*IndexError"):

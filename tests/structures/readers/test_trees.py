@@ -1,68 +1,16 @@
 """Trees of scikit-learn, and models that add up what trees predict, are read."""
 
-from __future__ import annotations
-
 from inspect import signature
 
 import numpy as np
 import pytest
+from estimators import sk
 from model_answers import of_class
 from quiet_boosters import booster
 from sklearn.base import clone
-from sklearn.compose import (
-    ColumnTransformer,
-    TransformedTargetRegressor,
-    make_column_selector,
-)
-from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    BaggingClassifier,
-    BaggingRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
-from sklearn.feature_selection import (
-    SelectKBest,
-    VarianceThreshold,
-    f_regression,
-)
-from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    KBinsDiscretizer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PolynomialFeatures,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-    TargetEncoder,
-)
-from sklearn.tree import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-)
+from sklearn.compose import make_column_selector
+from sklearn.feature_selection import f_regression
+from sklearn.pipeline import make_pipeline
 from tree_cases import (
     CLASSES,
     EXACT,
@@ -80,11 +28,11 @@ from tree_cases import (
 
 
 INCREASING = [1, 0, 0, 0, 0, 0]
-FOREST = RandomForestRegressor(4, random_state=0)
-BOOSTING = GradientBoostingRegressor(n_estimators=5, random_state=0)
-HIST = HistGradientBoostingRegressor(max_iter=5)
-TREE = DecisionTreeRegressor(max_depth=4, random_state=0)
-SCALED = make_pipeline(StandardScaler(), BOOSTING)
+FOREST = sk.RandomForestRegressor(4, random_state=0)
+BOOSTING = sk.GradientBoostingRegressor(n_estimators=5, random_state=0)
+HIST = sk.HistGradientBoostingRegressor(max_iter=5)
+TREE = sk.DecisionTreeRegressor(max_depth=4, random_state=0)
+SCALED = make_pipeline(sk.StandardScaler(), BOOSTING)
 VOTERS = [("a", FOREST), ("b", "drop"), ("c", SCALED), ("d", HIST)]
 
 
@@ -95,56 +43,56 @@ def few(kind, **settings):
 BOTH = pytest.mark.parametrize("data", [X, GAPS], ids=["whole", "gaps"])
 WITH_GAPS = [
     TREE,
-    DecisionTreeRegressor(random_state=0),
-    ExtraTreeRegressor(random_state=0),
-    few(RandomForestRegressor),
-    few(ExtraTreesRegressor),
-    HistGradientBoostingRegressor(max_iter=10),
-    HistGradientBoostingRegressor(max_iter=10, monotonic_cst=INCREASING),
-    HistGradientBoostingRegressor(max_iter=200, early_stopping=True, random_state=0),
-    HistGradientBoostingRegressor(max_iter=1),
-    HistGradientBoostingRegressor(loss="quantile", quantile=0.3, max_iter=10),
-    BaggingRegressor(TREE, 5, max_features=4, random_state=0),
+    sk.DecisionTreeRegressor(random_state=0),
+    sk.ExtraTreeRegressor(random_state=0),
+    few(sk.RandomForestRegressor),
+    few(sk.ExtraTreesRegressor),
+    sk.HistGradientBoostingRegressor(max_iter=10),
+    sk.HistGradientBoostingRegressor(max_iter=10, monotonic_cst=INCREASING),
+    sk.HistGradientBoostingRegressor(max_iter=200, early_stopping=True, random_state=0),
+    sk.HistGradientBoostingRegressor(max_iter=1),
+    sk.HistGradientBoostingRegressor(loss="quantile", quantile=0.3, max_iter=10),
+    sk.BaggingRegressor(TREE, 5, max_features=4, random_state=0),
 ]
 WHOLE = [
-    DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
-    few(ExtraTreesRegressor, monotonic_cst=INCREASING),
-    few(GradientBoostingRegressor),
-    few(GradientBoostingRegressor, loss="huber"),
-    few(GradientBoostingRegressor, init="zero"),
-    GradientBoostingRegressor(n_estimators=1, random_state=0),
-    GradientBoostingRegressor(
+    sk.DecisionTreeRegressor(max_depth=3, monotonic_cst=INCREASING, random_state=0),
+    few(sk.ExtraTreesRegressor, monotonic_cst=INCREASING),
+    few(sk.GradientBoostingRegressor),
+    few(sk.GradientBoostingRegressor, loss="huber"),
+    few(sk.GradientBoostingRegressor, init="zero"),
+    sk.GradientBoostingRegressor(n_estimators=1, random_state=0),
+    sk.GradientBoostingRegressor(
         n_estimators=200, n_iter_no_change=2, subsample=0.5, random_state=0
     ),
-    BaggingRegressor(TREE, 5, random_state=0),
-    BaggingRegressor(TREE, 5, max_features=3, bootstrap_features=True),
-    BaggingRegressor(make_pipeline(MinMaxScaler(), HIST), 3, max_features=0.8),
-    VotingRegressor(VOTERS),
-    VotingRegressor(VOTERS, weights=[1.0, 7.0, 2.0, 0.5]),
-    VotingRegressor([("a", VotingRegressor(VOTERS)), ("b", TREE)]),
-    StackingRegressor([("a", FOREST), ("b", SCALED)], cv=2),
-    StackingRegressor([("a", FOREST), ("b", HIST)], LinearRegression(), cv=2),
-    GridSearchCV(TREE, {"max_depth": [2, 4]}, cv=2),
-    RandomizedSearchCV(TREE, {"max_depth": [3]}, n_iter=1, cv=2),
+    sk.BaggingRegressor(TREE, 5, random_state=0),
+    sk.BaggingRegressor(TREE, 5, max_features=3, bootstrap_features=True),
+    sk.BaggingRegressor(make_pipeline(sk.MinMaxScaler(), HIST), 3, max_features=0.8),
+    sk.VotingRegressor(VOTERS),
+    sk.VotingRegressor(VOTERS, weights=[1.0, 7.0, 2.0, 0.5]),
+    sk.VotingRegressor([("a", sk.VotingRegressor(VOTERS)), ("b", TREE)]),
+    sk.StackingRegressor([("a", FOREST), ("b", SCALED)], cv=2),
+    sk.StackingRegressor([("a", FOREST), ("b", HIST)], sk.LinearRegression(), cv=2),
+    sk.GridSearchCV(TREE, {"max_depth": [2, 4]}, cv=2),
+    sk.RandomizedSearchCV(TREE, {"max_depth": [3]}, n_iter=1, cv=2),
     *(
-        TransformedTargetRegressor(FOREST, transformer=units)
+        sk.TransformedTargetRegressor(FOREST, transformer=units)
         for units in (
             None,
-            StandardScaler(),
-            StandardScaler(with_mean=False),
-            RobustScaler(),
-            MinMaxScaler(),
-            MaxAbsScaler(),
-            FunctionTransformer(),
+            sk.StandardScaler(),
+            sk.StandardScaler(with_mean=False),
+            sk.RobustScaler(),
+            sk.MinMaxScaler(),
+            sk.MaxAbsScaler(),
+            sk.FunctionTransformer(),
         )
     ),
 ]
 CONSTANT = {"min_samples_leaf": 300}
 LEAVES = [
-    DecisionTreeRegressor(max_depth=1, **CONSTANT),
-    RandomForestRegressor(3, **CONSTANT),
-    GradientBoostingRegressor(n_estimators=3, **CONSTANT),
-    HistGradientBoostingRegressor(max_iter=3, **CONSTANT),
+    sk.DecisionTreeRegressor(max_depth=1, **CONSTANT),
+    sk.RandomForestRegressor(3, **CONSTANT),
+    sk.GradientBoostingRegressor(n_estimators=3, **CONSTANT),
+    sk.HistGradientBoostingRegressor(max_iter=3, **CONSTANT),
 ]
 
 
@@ -165,15 +113,13 @@ def test_regressors(model, data):
 
 def test_models_of_several_outputs():
     outputs = np.column_stack([Y, -(Y**2)])
-    for model in (few(RandomForestRegressor), MultiOutputRegressor(BOOSTING)):
+    for model in (few(sk.RandomForestRegressor), sk.MultiOutputRegressor(BOOSTING)):
         model.fit(X, outputs)
         for index in (0, 1):
             agrees(boxes_of(model, index=index), model.predict(X)[:, index])
 
 
 # ---- classifiers: what is a sum of trees of each output, of two classes and of three
-
-
 def held(model, y, read, data=X, weights=None):
     """Outputs are what the model says, to a rounding of each; the others have none."""
     settings = {} if weights is None else {"sample_weight": weights}
@@ -190,23 +136,24 @@ def held(model, y, read, data=X, weights=None):
 
 SOFT = {"voting": "soft"}
 MEANS = [
-    DecisionTreeClassifier(max_depth=5, random_state=0),
-    DecisionTreeClassifier(max_depth=3, class_weight="balanced", random_state=0),
-    ExtraTreeClassifier(random_state=0),
-    few(RandomForestClassifier),
-    few(ExtraTreesClassifier),
+    sk.DecisionTreeClassifier(max_depth=5, random_state=0),
+    sk.DecisionTreeClassifier(max_depth=3, class_weight="balanced", random_state=0),
+    sk.ExtraTreeClassifier(random_state=0),
+    few(sk.RandomForestClassifier),
+    few(sk.ExtraTreesClassifier),
 ]
 NAMED = [
-    BaggingClassifier(DecisionTreeClassifier(), 6, max_samples=9, random_state=0),
-    VotingClassifier([("a", MEANS[3]), ("b", MEANS[4])], weights=[1, 3], **SOFT),
-    GridSearchCV(DecisionTreeClassifier(), {"max_depth": [3]}, cv=2),
+    sk.BaggingClassifier(sk.DecisionTreeClassifier(), 6, max_samples=9, random_state=0),
+    sk.VotingClassifier([("a", MEANS[3]), ("b", MEANS[4])], weights=[1, 3], **SOFT),
+    sk.GridSearchCV(sk.DecisionTreeClassifier(), {"max_depth": [3]}, cv=2),
 ]
-STACK = StackingClassifier([("forest", MEANS[3]), ("tree", MEANS[0])], cv=2)
+STACK = sk.StackingClassifier([("forest", MEANS[3]), ("tree", MEANS[0])], cv=2)
+TWO_DEEP = sk.DecisionTreeClassifier(max_depth=2)
 SCORES = [
-    (few(GradientBoostingClassifier), EXACT),
-    (HistGradientBoostingClassifier(max_iter=10), EXACT),
+    (few(sk.GradientBoostingClassifier), EXACT),
+    (sk.HistGradientBoostingClassifier(max_iter=10), EXACT),
     (STACK, 1e-14),
-    (AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6), EXACT),
+    (sk.AdaBoostClassifier(TWO_DEEP, n_estimators=6), EXACT),
 ]
 
 
@@ -230,13 +177,13 @@ def test_two_classes_share_a_margin_and_each_of_three_has_one(model, tolerance):
 
 
 def test_margins_of_histograms_with_gaps_and_weights():
-    model = HistGradientBoostingClassifier(max_iter=10)
+    model = sk.HistGradientBoostingClassifier(max_iter=10)
     for data in (X, GAPS):
         held(model, CLASSES, {"margin": EXACT, "log_odds": 1e-12}, data, WEIGHTS)
 
 
 def test_log_odds_of_exponential_loss_are_twice_the_margin():
-    model = few(GradientBoostingClassifier, loss="exponential").fit(X, CLASSES)
+    model = few(sk.GradientBoostingClassifier, loss="exponential").fit(X, CLASSES)
     truth = of_class(model, "log_odds", 1, X)
     agrees(boxes_of(model, "log_odds", 1), truth, tolerance=1e-13)
     np.testing.assert_allclose(truth, 2.0 * model.decision_function(X), rtol=1e-9)
@@ -244,7 +191,7 @@ def test_log_odds_of_exponential_loss_are_twice_the_margin():
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma"])
 def test_behind_a_logarithm_only_the_score_is_a_sum(loss):
-    model = HistGradientBoostingRegressor(loss=loss, max_iter=10).fit(X, np.exp(Y))
+    model = sk.HistGradientBoostingRegressor(loss=loss, max_iter=10).fit(X, np.exp(Y))
     assert boxes_of(model) is None
     log_mean = np.log(model.predict(X))
     agrees(boxes_of(model, "margin"), log_mean, tolerance=1e-13)
@@ -252,9 +199,9 @@ def test_behind_a_logarithm_only_the_score_is_a_sum(loss):
 
 def test_members_of_bags_that_have_not_seen_every_class():
     # a pipeline takes no weights, so members are given some rows only
-    few = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=3))
+    few = make_pipeline(sk.StandardScaler(), sk.DecisionTreeClassifier(max_depth=3))
     rare = np.where(np.arange(len(X)) < 8, 2, CLASSES)
-    model = BaggingClassifier(few, 12, max_samples=20, random_state=0).fit(X, rare)
+    model = sk.BaggingClassifier(few, 12, max_samples=20, random_state=0).fit(X, rare)
     assert any(len(member.classes_) == 2 for member in model.estimators_)
     for target in range(3):
         truth = model.predict_proba(X)[:, target]
@@ -262,39 +209,38 @@ def test_members_of_bags_that_have_not_seen_every_class():
 
 
 # ---- tables, thresholds, and what is no sum of trees
-
-
 def test_thresholds_are_those_of_numbers_in_single_precision():
     """Between two float32 there are numbers on both sides of what rounds up."""
-    model = DecisionTreeRegressor().fit([[1.0], [1.0 + 2.0**-23]], [0.0, 1.0])
+    model = sk.DecisionTreeRegressor().fit([[1.0], [1.0 + 2.0**-23]], [0.0, 1.0])
     near = 1.0 + np.linspace(0.0, 2.0**-23, 1025)[:, None]
     agrees(boxes_of(model, data=near), model.predict(near), near)
 
 
 def test_histograms_with_categories_of_numbers():
-    model = HistGradientBoostingRegressor(max_iter=10, categorical_features=[2, 1])
+    model = sk.HistGradientBoostingRegressor(max_iter=10, categorical_features=[2, 1])
     model.fit(X, Y)
     agrees(boxes_of(model), model.predict(X))
     others = X + np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0])  # unknown: as if missing
     agrees(boxes_of(model), model.predict(others), others)
 
 
-QUANTILE = QuantileTransformer(n_quantiles=20)
+QUANTILE = sk.QuantileTransformer(n_quantiles=20)
+LOGARITHMIC = {"func": np.exp, "inverse_func": np.log}
 NO_SUMS = [
-    (few(GradientBoostingRegressor, init=LinearRegression()), Y, "value"),
-    (VotingRegressor([("a", FOREST), ("b", LinearRegression())]), Y, "value"),
-    (VotingClassifier([("a", MEANS[3])], voting="hard"), THREE, "probability"),
-    (VotingClassifier([("a", SCORES[0][0])], **SOFT), CLASSES, "probability"),
-    (BaggingClassifier(SCORES[0][0], 2), CLASSES, "probability"),
-    (AdaBoostClassifier(MEANS[3], n_estimators=2), CLASSES, "margin"),
-    (AdaBoostClassifier(MEANS[3], n_estimators=2), THREE, "margin"),
-    (StackingRegressor([("a", FOREST)], TREE, cv=2), Y, "value"),
-    (StackingRegressor([("a", FOREST)], cv=2, passthrough=True), Y, "value"),
-    (AdaBoostRegressor(TREE, n_estimators=3), Y, "value"),
-    (TransformedTargetRegressor(FOREST, transformer=QUANTILE), Y, "value"),
-    (TransformedTargetRegressor(FOREST, func=np.exp, inverse_func=np.log), Y, "value"),
-    (type("Mine", (RandomForestRegressor,), {})(), Y, "value"),
-    (type("Mine", (HistGradientBoostingRegressor,), {})(), Y, "value"),
+    (few(sk.GradientBoostingRegressor, init=sk.LinearRegression()), Y, "value"),
+    (sk.VotingRegressor([("a", FOREST), ("b", sk.LinearRegression())]), Y, "value"),
+    (sk.VotingClassifier([("a", MEANS[3])], voting="hard"), THREE, "probability"),
+    (sk.VotingClassifier([("a", SCORES[0][0])], **SOFT), CLASSES, "probability"),
+    (sk.BaggingClassifier(SCORES[0][0], 2), CLASSES, "probability"),
+    (sk.AdaBoostClassifier(MEANS[3], n_estimators=2), CLASSES, "margin"),
+    (sk.AdaBoostClassifier(MEANS[3], n_estimators=2), THREE, "margin"),
+    (sk.StackingRegressor([("a", FOREST)], TREE, cv=2), Y, "value"),
+    (sk.StackingRegressor([("a", FOREST)], cv=2, passthrough=True), Y, "value"),
+    (sk.AdaBoostRegressor(TREE, n_estimators=3), Y, "value"),
+    (sk.TransformedTargetRegressor(FOREST, transformer=QUANTILE), Y, "value"),
+    (sk.TransformedTargetRegressor(FOREST, **LOGARITHMIC), Y, "value"),
+    (type("Mine", (sk.RandomForestRegressor,), {})(), Y, "value"),
+    (type("Mine", (sk.HistGradientBoostingRegressor,), {})(), Y, "value"),
 ]
 
 
@@ -305,9 +251,7 @@ def test_what_is_no_sum_of_trees_is_not_read(model, y, output):
 
 
 # ---- trees behind steps that each make a column of one column
-
-
-KNOWN = signature(KBinsDiscretizer).parameters
+KNOWN = signature(sk.KBinsDiscretizer).parameters
 QUANTILES = {"quantile_method": "averaged_inverted_cdf"}  # others warn
 QUANTILES = {name: way for name, way in QUANTILES.items() if name in KNOWN}
 
@@ -318,45 +262,45 @@ def as_floats(frame):
 
 def parts(*transformers, **settings):
     named = [(str(i), part, columns) for i, (part, columns) in enumerate(transformers)]
-    return ColumnTransformer(named, **settings)
+    return sk.ColumnTransformer(named, **settings)
 
 
 def of_numbers():
     """Steps for tables of numbers."""
-    hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    hot = sk.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     unknown = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
-    bins = {"encode": "ordinal", **QUANTILES}
+    bins, first = {"encode": "ordinal", **QUANTILES}, np.arange(6) < 3
     return [
-        [StandardScaler()],
-        [StandardScaler(with_mean=False), RobustScaler(), MaxAbsScaler()],
-        [MinMaxScaler(clip=True), "passthrough", MinMaxScaler((-5, 5))],
-        [QuantileTransformer(n_quantiles=50)],
-        [Binarizer(threshold=0.5)],
-        [parts((KBinsDiscretizer(5, **bins), [0, 3]))],
-        [FunctionTransformer(as_floats), StandardScaler()],
-        [FunctionTransformer()],
-        [VarianceThreshold()],
-        [VarianceThreshold(), SelectKBest(f_regression, k=3)],
-        [FeatureUnion([("a", StandardScaler()), ("b", MinMaxScaler())])],
+        [sk.StandardScaler()],
+        [sk.StandardScaler(with_mean=False), sk.RobustScaler(), sk.MaxAbsScaler()],
+        [sk.MinMaxScaler(clip=True), "passthrough", sk.MinMaxScaler((-5, 5))],
+        [sk.QuantileTransformer(n_quantiles=50)],
+        [sk.Binarizer(threshold=0.5)],
+        [parts((sk.KBinsDiscretizer(5, **bins), [0, 3]))],
+        [sk.FunctionTransformer(as_floats), sk.StandardScaler()],
+        [sk.FunctionTransformer()],
+        [sk.VarianceThreshold()],
+        [sk.VarianceThreshold(), sk.SelectKBest(f_regression, k=3)],
+        [sk.FeatureUnion([("a", sk.StandardScaler()), ("b", sk.MinMaxScaler())])],
         [parts((hot, [2]), remainder="passthrough")],
-        [parts((hot, [2]), (StandardScaler(), [0, 3]), remainder="drop")],
-        [parts((OneHotEncoder(max_categories=3, drop="first"), [1, 2]))],
-        [parts((OneHotEncoder(drop="if_binary", dtype=int), [1, 2]))],
-        [parts((OrdinalEncoder(**unknown), [2]), (TargetEncoder(), [1, 2]))],
-        [parts((make_pipeline(StandardScaler(), MinMaxScaler()), slice(1, 4)))],
-        [parts((StandardScaler(), np.arange(6) < 3)), SelectKBest(f_regression, k=2)],
+        [parts((hot, [2]), (sk.StandardScaler(), [0, 3]), remainder="drop")],
+        [parts((sk.OneHotEncoder(max_categories=3, drop="first"), [1, 2]))],
+        [parts((sk.OneHotEncoder(drop="if_binary", dtype=int), [1, 2]))],
+        [parts((sk.OrdinalEncoder(**unknown), [2]), (sk.TargetEncoder(), [1, 2]))],
+        [parts((make_pipeline(sk.StandardScaler(), sk.MinMaxScaler()), slice(1, 4)))],
+        [parts((sk.StandardScaler(), first)), sk.SelectKBest(f_regression, k=2)],
     ]
 
 
 FILLED = [
-    [SimpleImputer()],
-    [SimpleImputer(add_indicator=True), StandardScaler()],
-    [StandardScaler(), SimpleImputer(strategy="constant", fill_value=-5.0)],
-    [parts((SimpleImputer(strategy="most_frequent"), [0, 2]), ("passthrough", [3]))],
-    [StandardScaler()],
+    [sk.SimpleImputer()],
+    [sk.SimpleImputer(add_indicator=True), sk.StandardScaler()],
+    [sk.StandardScaler(), sk.SimpleImputer(strategy="constant", fill_value=-5.0)],
+    [parts((sk.SimpleImputer(strategy="most_frequent"), [0, 2]), ("passthrough", [3]))],
+    [sk.StandardScaler()],
 ]
 EMPTY = np.where(np.arange(6) == 4, np.nan, GAPS)
-KEPT_EMPTY = [SimpleImputer(keep_empty_features=True)]
+KEPT_EMPTY = [sk.SimpleImputer(keep_empty_features=True)]
 
 
 @pytest.mark.parametrize(
@@ -375,14 +319,14 @@ def test_steps_before_a_forest(steps, data):
 @pytest.mark.parametrize(
     "steps",
     [
-        [PCA(2)],
-        [PolynomialFeatures(2)],
-        [KNNImputer()],
-        [FunctionTransformer(np.abs)],
-        [SimpleImputer(missing_values=3.0, keep_empty_features=True)],
-        [parts((KBinsDiscretizer(3, **QUANTILES), [0]))],
-        [StandardScaler(), OneHotEncoder(handle_unknown="ignore")],
-        [type("Mine", (StandardScaler,), {})()],
+        [sk.PCA(2)],
+        [sk.PolynomialFeatures(2)],
+        [sk.KNNImputer()],
+        [sk.FunctionTransformer(np.abs)],
+        [sk.SimpleImputer(missing_values=3.0, keep_empty_features=True)],
+        [parts((sk.KBinsDiscretizer(3, **QUANTILES), [0]))],
+        [sk.StandardScaler(), sk.OneHotEncoder(handle_unknown="ignore")],
+        [type("Mine", (sk.StandardScaler,), {})()],
     ],
     ids=str,
 )
@@ -393,7 +337,7 @@ def test_steps_that_mix_columns_or_are_not_monotone_are_not_read(steps):
 
 def test_cuts_are_exact_to_the_last_bit_of_a_scaler():
     """Numbers on both sides of each cut go where the pipeline sends them."""
-    model = make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=6))
+    model = make_pipeline(sk.StandardScaler(), sk.DecisionTreeRegressor(max_depth=6))
     boxes = boxes_of(model.fit(X, Y))
     ends = boxes.sets.high[np.isfinite(boxes.sets.high)]
     columns = boxes.sets.column[np.isfinite(boxes.sets.high)]
@@ -405,7 +349,7 @@ def test_cuts_are_exact_to_the_last_bit_of_a_scaler():
 
 
 def test_numbers_between_the_categories_of_an_encoder():
-    hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    hot = sk.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     model = make_pipeline(parts((hot, [2]), remainder="passthrough"), clone(FOREST))
     model.fit(X, Y)
     for other in (-1.0, 2.5, 99.0):
@@ -428,15 +372,15 @@ def test_tables_behind_encoders(name):
     """Of what is sparse, XGBoost takes for missing what the array does not hold."""
     make, tolerance = FINALS[name]
     frame, final = table(), make()
-    hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    hot = sk.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     encode = parts(
         (hot, ["letter", "text", "flag"]),
-        (OrdinalEncoder(), ["number"]),
+        (sk.OrdinalEncoder(), ["number"]),
         remainder="passthrough",
     )
     gives_tables = parts(
-        (TargetEncoder(), make_column_selector(dtype_include=[object, "category"])),
-        (make_pipeline(SimpleImputer(), StandardScaler()), ["weight", "size"]),
+        (sk.TargetEncoder(), make_column_selector(dtype_include=[object, "category"])),
+        (make_pipeline(sk.SimpleImputer(), sk.StandardScaler()), ["weight", "size"]),
     ).set_output(transform="pandas")
     for first in (encode, gives_tables):
         model = make_pipeline(first, clone(final)).fit(frame, table_response(frame))
@@ -444,7 +388,7 @@ def test_tables_behind_encoders(name):
         agrees(boxes, model.predict(frame), frame, tolerance)
         assert boxes.sets.coded.any()
     if name != "histograms":  # which take no sparse arrays
-        sparse = (OneHotEncoder(), [1, 2]), (StandardScaler(), [0])
+        sparse = (sk.OneHotEncoder(), [1, 2]), (sk.StandardScaler(), [0])
         encode = parts(*sparse, sparse_threshold=1)
         model = make_pipeline(encode, clone(final)).fit(X, Y)
         agrees(boxes_of(model), model.predict(X), tolerance=tolerance)
@@ -452,8 +396,8 @@ def test_tables_behind_encoders(name):
 
 def test_scalers_of_tables_of_float32_compute_in_float32():
     frame = table()[["size", "weight"]].astype("float32")
-    steps = StandardScaler(), MinMaxScaler((-0.01, 0.01))
-    model = make_pipeline(*steps, HistGradientBoostingRegressor(max_iter=30))
+    steps = sk.StandardScaler(), sk.MinMaxScaler((-0.01, 0.01))
+    model = make_pipeline(*steps, sk.HistGradientBoostingRegressor(max_iter=30))
     model.fit(frame, Y)
     agrees(boxes_of(model, data=frame), model.predict(frame), frame)
     mixed = frame.assign(count=table()["count"])
@@ -464,7 +408,9 @@ def test_scalers_of_tables_of_float32_compute_in_float32():
 def test_columns_of_a_transformer_are_found_by_their_names():
     """Whatever the order of the table that it is given now."""
     frame = table()[["size", "count", "weight"]]
-    encode = parts((StandardScaler(), ["weight"]), (MinMaxScaler(), ["size", "count"]))
+    encode = parts(
+        (sk.StandardScaler(), ["weight"]), (sk.MinMaxScaler(), ["size", "count"])
+    )
     model = make_pipeline(encode, clone(FOREST)).fit(frame, Y)
     turned = frame[["weight", "count", "size"]]
     agrees(boxes_of(model, data=turned), model.predict(turned), turned)
