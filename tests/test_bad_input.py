@@ -1,7 +1,5 @@
 """Bad input has one clear error or a documented behaviour."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,8 +65,6 @@ def test_a_mask_that_hides_nothing_is_none():
 
 
 # ---- shapes that do not fit, data of which nothing can be said, weights that are none
-
-
 SAME, TWO = np.ones((3, 2)), np.exp(-(np.subtract.outer([0, 0, 1], [0, 0, 1]) ** 2.0))
 LONG = po.PairwiseRobustness(po.chain_graph(N + 1))
 WIDE = po.Smoothness(po.chain_graph(D + 1))
@@ -84,8 +80,6 @@ def test_what_cannot_be_is_refused_by_name(line, said):
 
 
 # ---- small and degenerate data
-
-
 def test_one_point_and_one_feature_are_explained_by_their_gradients():
     one = po.GradientMatching(G[:1])
     for graph in (po.complete_graph(1), po.chain_graph(1), po.gaussian_graph(G[:1], 1)):
@@ -100,8 +94,6 @@ def test_one_point_and_one_feature_are_explained_by_their_gradients():
 
 
 # ---- weights
-
-
 def test_losses_of_weight_zero_or_without_edges_tell_their_value():
     empty = po.PairwiseRobustness(EMPTY)
     best = po.solve(gradient + empty + 0.0 * po.Smoothness(po.chain_graph(D)))

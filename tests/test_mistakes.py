@@ -4,8 +4,6 @@ Each makes one of our errors, which names what came and what would do. Where the
 says how a thing is mended, the remedy is tried too.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The front door: complete, sorted, documented, and light to import."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json
@@ -28,21 +26,9 @@ ROOT = Path(po.__file__).parent
 REPOSITORY = ROOT.parent
 STUB = ROOT / "__init__.pyi"
 NAMES = sorted(po.__all__)
-NAMESPACES = (
-    "explainers",
-    "functions",
-    "graphs",
-    "inductive",
-    "interactions",
-    "lime",
-    "losses",
-    "metrics",
-    "plots",
-    "problems",
-    "solvers",
-)
+ROOMS = "explainers functions graphs inductive interactions lime losses metrics plots"
+NAMESPACES = tuple(f"{ROOMS} problems solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
-
 
 NEEDS_NO_NAMESPACE = """
 Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
@@ -71,12 +57,8 @@ def public_methods(kind: type) -> dict[str, object]:
         for name, member in inspect.getmembers(kind)
         if not name.startswith("_")
         and (inspect.isfunction(member) or isinstance(member, property))
-        and any(name in vars(base) and _ours(base) for base in kind.__mro__)
+        and any(name in vars(b) and b.__module__[:7] == "propopt" for b in kind.__mro__)
     }
-
-
-def _ours(kind: type) -> bool:
-    return kind.__module__.startswith("propopt")
 
 
 def public_things() -> dict[str, object]:
@@ -106,7 +88,8 @@ def test_all_lists_the_names_of_the_stub_sorted_and_once():
     assert set(po.__all__) == stub == {*EVERYDAY, *NAMESPACES, "errors"}
     assert list(po.__all__) == sorted(set(po.__all__))
     assert set(po.__all__) <= set(dir(po))
-    losses = {name for name in po.losses.__all__ if is_loss(getattr(po.losses, name))}
+    kinds = {name: getattr(po.losses, name) for name in po.losses.__all__}
+    losses = {name for name, kind in kinds.items() if issubclass(kind, PropertyLoss)}
     assert losses <= stub
     with pytest.raises(AttributeError, match="nothing"):
         po.nothing  # noqa: B018  # the access is what raises
@@ -130,10 +113,6 @@ def _bound(path: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "")[:7] == "propopt":
             yield from (alias.asname or alias.name for alias in node.names)
     yield from public_definitions(tree)
-
-
-def is_loss(kind: type) -> bool:
-    return issubclass(kind, PropertyLoss)
 
 
 def descendants(kind: type) -> Iterator[type]:
@@ -254,8 +233,6 @@ def test_every_error_is_a_propopt_error():
 
 
 # ---- light to import
-
-
 HEAVY = {"cvxpy", "sklearn", "pandas", "scipy", "matplotlib", "numpy", "torch", "shap"}
 
 

@@ -1,7 +1,5 @@
 """What work costs is known before it begins, and said where it is long."""
 
-from __future__ import annotations
-
 import itertools
 import re
 
@@ -17,6 +15,8 @@ from propopt.tables.frames import Labels
 
 
 X = np.random.default_rng(0).normal(size=(40, 4))
+CALM = [(0.02, 1e-5), (2e-3, 1e-4), (1e-4, 2e-6), (0.0, 1e-3), (1e-2, 0.0)]
+SLOW = [(0.09, 1e-3), (0.5, 1e-4), (2.0, 1e-3)]
 
 
 class Clock:
@@ -47,10 +47,6 @@ def measured(monkeypatch, clock, evaluations, calls=1):
     assert function.calls.rows == function.calls.batches == 0
     assert function.calls.trials == sum(clock.sizes)
     return result
-
-
-CALM = [(0.02, 1e-5), (2e-3, 1e-4), (1e-4, 2e-6), (0.0, 1e-3), (1e-2, 0.0)]
-SLOW = [(0.09, 1e-3), (0.5, 1e-4), (2.0, 1e-3)]
 
 
 @pytest.mark.parametrize("first", [0.0, 60.0])
@@ -114,45 +110,32 @@ def announced(err, after=" at the measured speed"):
     return float(size) * UNITS[unit]
 
 
-def lime(clock):
-    return lambda: Lime(scale=0.5, n_samples=6000).explain(po.wrap(clock.model), X)
-
-
-def shap(clock):
-    shap = Shap(background=100, algorithm="permutation", n_permutations=10)
-    return lambda: shap.explain(po.wrap(clock.model), X)
-
-
-def draws(clock):
-    function = po.wrap(clock.model)
-    return lambda: po.explain(function, np.tile(X, (10, 1)), data=X, law="data")
-
-
-def limits(clock):
-    function = po.wrap(clock.model)
-    return lambda: po.lime.limits(function, X, data=X, n_samples=8000).coefficients
-
-
-def texts(clock):
-    def model(given):
-        clock.took(len(given))
-        return [float("w3" in text) * len(text) for text in given]
-
-    documents = [" ".join(f"w{n + k}" for k in range(30)) for n in range(20)]
-    return lambda: text_limits(model, documents, n_samples=4000)
+DOCUMENTS = [" ".join(f"w{n + k}" for k in range(30)) for n in range(20)]
+SHAP = Shap(background=100, algorithm="permutation", n_permutations=10)
+WORK = {
+    "lime": lambda f: Lime(scale=0.5, n_samples=6000).explain(f, X),
+    "shap": lambda f: SHAP.explain(f, X),
+    "draws": lambda f: po.explain(f, np.tile(X, (10, 1)), data=X, law="data"),
+    "limits": lambda f: po.lime.limits(f, X, data=X, n_samples=8000).coefficients,
+    "texts": lambda f: text_limits(f, DOCUMENTS, n_samples=4000),
+}
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("work", [lime, shap, draws, limits, texts])
+@pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize(("per_call", "per_row"), [(3.0, 1e-4), (1e-2, 2e-3)])
 def test_waiting_is_announced_within_a_factor_of_three(
     monkeypatch, work, per_call, per_row
 ):
+    def of_texts(given):
+        clock.took(len(given))
+        return [float("w3" in text) * len(text) for text in given]
+
     clock = Clock(per_call, per_row, first=30.0)
     monkeypatch.setattr(cost, "time", clock)
     told = []
     monkeypatch.setattr(cost, "_say", lambda line: told.append((clock.now, line)))
-    work(clock)()
+    WORK[work](of_texts if work == "texts" else po.wrap(clock.model))
     begun, line = told[0]
     assert 1 / 3 < announced(line) / (clock.now - begun) < 3
 

@@ -1,7 +1,5 @@
 """Means of boxes and products are exact, once what was read was checked."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import pickle
@@ -25,11 +23,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    OneHotEncoder,
-    SplineTransformer,
-    StandardScaler,
-)
+from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 from sklearn.svm import SVR
 
 import propopt as po
@@ -193,6 +187,8 @@ def test_arguments_that_cannot_be_used_are_refused(arguments, message):
 
 POINTS = np.random.default_rng(0).normal(size=(60, 3))
 TARGET = POINTS[:, 0] + np.sin(POINTS[:, 1])
+NAMED = Labels(points=tuple(f"p{n}" for n in range(60)))
+UNITS = [(1e-10, 0.0), (1e-150, 0.0), (1.0, 1e3), (1e-6, 1.0), (1e12, 0.0)]
 
 
 def believed(function, points, labels):
@@ -226,10 +222,6 @@ def in_units_of(unit, offset):
         "boosting": fitted(GradientBoostingRegressor(n_estimators=20)),
         "kernels": KernelRidge(kernel="rbf", gamma=0.3).fit(POINTS, target),
     }
-
-
-NAMED = Labels(points=tuple(f"p{n}" for n in range(60)))
-UNITS = [(1e-10, 0.0), (1e-150, 0.0), (1.0, 1e3), (1e-6, 1.0), (1e12, 0.0)]
 
 
 @pytest.mark.parametrize(("unit", "offset"), UNITS)
@@ -272,6 +264,15 @@ def test_a_constant_model_is_believed_but_for_rounding():
 # ---- their means, slopes and Shapley values, against enumeration
 
 
+def pipeline(model, *steps):
+    numbers = ["few", "two", "many"]
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler(), *steps), numbers),
+        (OneHotEncoder(handle_unknown="ignore"), ["kind"]),
+    )
+    return make_pipeline(columns, model)
+
+
 GENERATOR = np.random.default_rng(0)
 N = 40
 MIXED = pd.DataFrame(
@@ -286,22 +287,11 @@ HOLES = MIXED.copy()
 HOLES.loc[::7, "few"] = np.nan
 HOLES.loc[3, "kind"] = None
 RESPONSE = np.sin(MIXED.few) * MIXED.two + MIXED.many**2 + (MIXED.kind == "b")
-
-
-def pipeline(model, *steps):
-    numbers = ["few", "two", "many"]
-    columns = make_column_transformer(
-        (make_pipeline(SimpleImputer(), StandardScaler(), *steps), numbers),
-        (OneHotEncoder(handle_unknown="ignore"), ["kind"]),
-    )
-    return make_pipeline(columns, model)
-
-
 MODELS = {
     "svr": pipeline(SVR(C=10.0)),
     "kernel ridge": pipeline(KernelRidge(kernel="rbf", gamma=0.3)),
     "gaussian process": pipeline(
-        GaussianProcessRegressor(ConstantKernel(3.0) * RBF(1.5), alpha=0.1)
+        GaussianProcessRegressor(ConstantKernel(3.0) * RBF(1.5) ** 1.5, alpha=0.1)
     ),
     "polynomial": pipeline(KernelRidge(kernel="poly", degree=3, coef0=1.0)),
     "splines": pipeline(LinearRegression(), SplineTransformer(4)),

@@ -4,8 +4,6 @@ A model that is read exactly is one line here: its value is the model's own, its
 gradient that of central differences, and its products are its value.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -70,24 +68,6 @@ def process(kernel, **settings):
     return GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None, **settings)
 
 
-SETTINGS = {  # what makes an estimator of this size converge without a warning
-    "LinearSVR": {"max_iter": 100_000},
-    "HuberRegressor": {"max_iter": 1000},
-    "LassoLarsIC": {"noise_variance": 1.0},
-    "QuantileRegressor": {"alpha": 0.01},
-    "RidgeCV": {"alphas": (0.1, 1.0)},
-}
-ACTIVATIONS = ["identity", "logistic", "tanh", "relu"]
-
-
-POSITIVE = np.exp(Y / 4)
-ELSEWHERE = UNIT[:15] + np.random.default_rng(3).normal(0.0, 0.3, size=(15, 4))
-ARD = [0.7, 1.3, 2.0, 0.9]
-KINK = 1e-8  # a short step, for no kink of a unit to lie between shifted points
-MIXED = "mix columns, as PCA does"
-NINE = {"n_components": 9, "random_state": 0}
-
-
 def scaled(*steps):
     return make_pipeline(StandardScaler(), *steps)
 
@@ -100,6 +80,20 @@ def short(part):
     return str(part).replace("\n", "")[:80] if hasattr(part, "fit") else ""
 
 
+SETTINGS = {  # what makes an estimator of this size converge without a warning
+    "LinearSVR": {"max_iter": 100_000},
+    "HuberRegressor": {"max_iter": 1000},
+    "LassoLarsIC": {"noise_variance": 1.0},
+    "QuantileRegressor": {"alpha": 0.01},
+    "RidgeCV": {"alphas": (0.1, 1.0)},
+}
+ACTIVATIONS = ["identity", "logistic", "tanh", "relu"]
+POSITIVE = np.exp(Y / 4)
+ELSEWHERE = UNIT[:15] + np.random.default_rng(3).normal(0.0, 0.3, size=(15, 4))
+ARD = [0.7, 1.3, 2.0, 0.9]
+KINK = 1e-8  # a short step, for no kink of a unit to lie between shifted points
+MIXED = "mix columns, as PCA does"
+NINE = {"n_components": 9, "random_state": 0}
 # of scaled columns, and why they are no sums of products
 REGRESSORS = [
     (linear_model.LinearRegression(), ""),
@@ -356,9 +350,6 @@ def test_margins_of_outlier_detectors_are_exact(kernel):
         wrap(model, output="value")  # 1 and -1 are labels
 
 
-# ---- what is differentiated by differences
-
-
 class Squared(linear_model.LinearRegression):
     """A subclass, which may predict otherwise."""
 
@@ -382,6 +373,7 @@ NUMERICAL = [
     (SVR(kernel=lambda A, B: A @ B.T), Y),
     (make_pipeline(Nystroem(kernel="laplacian", n_components=5), Ridge()), Y),
 ]
+POWERS = st.lists(st.integers(0, 3), min_size=4, max_size=4)
 
 
 @pytest.mark.parametrize(("model", "y"), NUMERICAL, ids=short)
@@ -414,12 +406,6 @@ def test_subclasses_of_what_is_registered_are_not_read(kind):
     assert registry.exact_link(subclass(), "value", 0, 1) is None
 
 
-# ---- products of columns, long tables, parameters
-
-
-POWERS = st.lists(st.integers(0, 3), min_size=4, max_size=4)
-
-
 @given(st.lists(POWERS, min_size=1, max_size=6))
 def test_monomials_and_their_slopes_are_those_of_powers(powers):
     powers = np.array(powers)
@@ -448,12 +434,9 @@ def test_long_tables_are_taken_in_blocks(monkeypatch):
     assert sizes == [4, 4, 4, 3]
 
 
-def test_gradients_at_the_centers_of_smooth_kernels_are_exact():
+def test_centers_of_smooth_kernels_and_sparsified_models_are_exact():
     model = process(Matern(1.2, nu=1.5)).fit(UNIT, Y)
     assert_exact(wrap(model), UNIT, model.predict(UNIT))
-
-
-def test_sparsified_models_are_exact():
     model = linear_model.SGDClassifier(penalty="l1", random_state=0).fit(UNIT, BINARY)
     dense = model.coef_.copy()
     same(wrap(model.sparsify()).gradient(UNIT), np.tile(dense, (60, 1)), 1e-15)
@@ -467,13 +450,10 @@ def test_an_exact_function_keeps_its_parameters_and_is_a_value():
     assert repr(function) == "ExactModel(prediction of Ridge)"
 
 
-def test_tables_with_names_are_read_with_and_without_a_schema():
+def test_tables_with_names_are_read_and_what_can_only_be_called_says_so():
     model = scaled(SVR()).fit(FRAME, Y)
-    for function in (wrap(model), wrap(model, data=FRAME)):
+    for function in (wrap(model), wrap(model, data=FRAME)):  # without a schema, too
         is_read(function, FRAME)
-
-
-def test_a_function_that_can_only_be_called_says_so():
     function = wrap(lambda data: data[:, 0] * data[:, 1])
     is_read_or_says(function, X, "can only be called")
 

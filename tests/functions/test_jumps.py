@@ -1,7 +1,5 @@
 """The jump test: right about 24 models, asked once, and honest where it cannot know."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,7 +110,7 @@ def test_verdicts_are_told_before_flatness():
     assert [type(warning.message) for warning in caught] == [JumpsWarning]
 
 
-def test_what_is_known_or_differentiated_by_hand_is_not_tested():
+def test_what_is_known_by_hand_or_has_no_rows_to_move_between_is_not_tested():
     for settings in ({"step": 1e-3}, {"step": "complex"}, {"gradient": np.ones_like}):
         function = po.wrap(lambda P: P.sum(axis=1), **settings)
         function.gradient(X)
@@ -122,9 +120,7 @@ def test_what_is_known_or_differentiated_by_hand_is_not_tested():
         assert po.wrap(model.fit(X, X[:, 0])).jumps_at(X) is None
     assert po.functions.Sine().jumps_at(X) is None
 
-
-def test_there_is_no_verdict_without_rows_to_move_between():
-    function = po.wrap(smooth)
+    function = po.wrap(smooth)  # and there is no verdict without rows to move between
     for rows in (X[:1], X[:2], np.repeat(X[:2], 9, axis=0)):
         assert function.jumps_at(rows) is None
     assert function.calls.trials == 0

@@ -1,7 +1,5 @@
 """Models that take missing values are given them; the others say so themselves."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -35,8 +33,7 @@ TEXT = pd.DataFrame(
         "smokes": pd.Series(RNG.choice([True, False, None], 80), dtype=object),
     }
 )
-
-
+PAIR = pd.DataFrame({"a": [1, 2, 3], "b": [5, 4, 3]})
 MODELS = {
     "histograms": lambda: HistGradientBoostingRegressor(max_iter=10, random_state=0),
     **{name: partial(booster, name, n_estimators=10) for name in QUIET},
@@ -87,10 +84,7 @@ def test_a_missing_category_is_one_among_others():
     for label in ("colour", "smokes"):  # Σ_c β_c (1[x = c] − p_c)
         own = table[label].map(lambda c: weights[f"onehotencoder__{label}_{c}"])  # noqa: B023
         np.testing.assert_allclose(result[label], own - own.mean(), atol=1e-12)
-
-
-def test_a_category_that_data_never_misses_may_be_missing():
-    table = TEXT[TEXT["colour"].notna()]
+    table = TEXT[TEXT["colour"].notna()]  # one that data never misses may be missing
     coded = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["colour"])
     )
@@ -107,9 +101,6 @@ def test_observed_values_count_as_often_as_they_occur(form):
     function = po.wrap(lambda t: np.nan_to_num(np.asarray(t)[:, 0] ** 2), data=table)
     result = np.asarray(function.gradient(table))[:, 0]
     np.testing.assert_allclose(result, [2, 2, 2, 10, 0 - 28 / 4], rtol=1e-8)
-
-
-PAIR = pd.DataFrame({"a": [1, 2, 3], "b": [5, 4, 3]})
 
 
 def test_missing_numbers_that_data_has_none_or_nothing_else_of():
@@ -135,6 +126,23 @@ def filled(table):
 
 
 FORMS = {"pandas": lambda t: t, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+LINEAR = LinearRegression().fit(COMPLETE, Y)
+INFINITE = PAIR.assign(a=[1.0, np.inf, 2.0])
+TAKES_NONE = r"takes no missing values.*'dose'"
+SUM = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1))
+ADDED = po.wrap(lambda t: t["a"] + t["b"])
+HALF = pd.DataFrame({"a": [1], "b": np.nan})
+TOLD = po.wrap(lambda t: t["a"], data=PAIR)
+REFUSED = [
+    (po.wrap(LINEAR).value, X, TAKES_NONE),
+    (po.wrap(LINEAR).gradient, X, TAKES_NONE),
+    (po.wrap(LINEAR, data=COMPLETE).value, X, TAKES_NONE),
+    (po.wrap(LINEAR, data=COMPLETE).gradient, X, TAKES_NONE),
+    (ADDED.value, HALF, "row 0, where 'b' is missing"),
+    (SUM.gradient, HALF.to_numpy(), r"in 'x1', .* by wrap\(model, data=X_train\)"),
+    (ADDED.value, INFINITE, "infinite"),
+    (TOLD.value, INFINITE, "column 'a', row 1: .* got inf"),
+]
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -146,9 +154,6 @@ def test_nulls_of_other_libraries_reach_the_model_as_nulls(form, told):
     result = np.asarray(function.gradient(table)["age"], float)
     expected = np.where(X["age"].isna(), 3.0 - X["age"].mean(), 1.0)
     np.testing.assert_allclose(result, expected, rtol=1e-9)
-
-
-# --- models that take none
 
 
 def test_what_a_model_says_of_missing_values_is_passed_on():
@@ -171,25 +176,6 @@ def test_a_failure_without_missing_values_is_the_models_own():
         po.wrap(model).value(COMPLETE)
     with pytest.raises(InvalidInput, match=r"values in 'age'.* it says: mine"):
         po.wrap(model).value(X[["age"]])
-
-
-LINEAR = LinearRegression().fit(COMPLETE, Y)
-INFINITE = PAIR.assign(a=[1.0, np.inf, 2.0])
-TAKES_NONE = r"takes no missing values.*'dose'"
-SUM = po.wrap(lambda X: np.nan_to_num(X).sum(axis=1))
-ADDED = po.wrap(lambda t: t["a"] + t["b"])
-HALF = pd.DataFrame({"a": [1], "b": np.nan})
-TOLD = po.wrap(lambda t: t["a"], data=PAIR)
-REFUSED = [
-    (po.wrap(LINEAR).value, X, TAKES_NONE),
-    (po.wrap(LINEAR).gradient, X, TAKES_NONE),
-    (po.wrap(LINEAR, data=COMPLETE).value, X, TAKES_NONE),
-    (po.wrap(LINEAR, data=COMPLETE).gradient, X, TAKES_NONE),
-    (ADDED.value, HALF, "row 0, where 'b' is missing"),
-    (SUM.gradient, HALF.to_numpy(), r"in 'x1', .* by wrap\(model, data=X_train\)"),
-    (ADDED.value, INFINITE, "infinite"),
-    (TOLD.value, INFINITE, "column 'a', row 1: .* got inf"),
-]
 
 
 @pytest.mark.parametrize(("use", "table", "message"), REFUSED)

@@ -1,7 +1,5 @@
 """What a function explains, in words and digits: one quantity, whatever the model."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -10,16 +8,10 @@ import pytest
 from quiet_boosters import booster
 from scipy.special import expit
 from scipy.stats import norm
+from sklearn import discriminant_analysis
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-)
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
@@ -87,12 +79,33 @@ STEEP = {
         SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0),
         by_hand_linear,
     ),
-    "lda": (LinearDiscriminantAnalysis(), by_hand_linear),
+    "lda": (discriminant_analysis.LinearDiscriminantAnalysis(), by_hand_linear),
     "bayes": (GaussianNB(), by_hand_bayes),
     "network": (
         MLPClassifier([4], activation="tanh", max_iter=10, random_state=0),
         by_hand_network,
     ),
+}
+FAST = {"n_estimators": 400, "learning_rate": 0.5}
+SETTINGS = {
+    "lightgbm": {"min_child_samples": 2},
+    "xgboost": {"learning_rate": 1.0, "reg_lambda": 0.0, "min_child_weight": 0.0},
+    "catboost": {"learning_rate": 1.0, "l2_leaf_reg": 1e-6},
+}
+BOOSTED = {
+    "hist": lambda: HistGradientBoostingClassifier(
+        learning_rate=0.5, max_iter=400, min_samples_leaf=2
+    ),
+    "gradient": lambda: GradientBoostingClassifier(**FAST),
+    **{
+        library: partial(booster, library, "Classifier", **{**FAST, **settings})
+        for library, settings in SETTINGS.items()
+    },
+}
+SCORES = {
+    "lightgbm": {"raw_score": True},
+    "xgboost": {"output_margin": True},
+    "catboost": {"prediction_type": "RawFormulaVal"},
 }
 
 
@@ -121,29 +134,6 @@ def test_log_odds_behind_columns_are_those_by_hand(name, sparse):
     np.testing.assert_allclose(logit, expected, rtol=1e-11, atol=1e-11)
     other = po.wrap(model, "no", output="log_odds", data=TABLE).value(far)
     np.testing.assert_array_equal(other, -logit)
-
-
-FAST = {"n_estimators": 400, "learning_rate": 0.5}
-SETTINGS = {
-    "lightgbm": {"min_child_samples": 2},
-    "xgboost": {"learning_rate": 1.0, "reg_lambda": 0.0, "min_child_weight": 0.0},
-    "catboost": {"learning_rate": 1.0, "l2_leaf_reg": 1e-6},
-}
-BOOSTED = {
-    "hist": lambda: HistGradientBoostingClassifier(
-        learning_rate=0.5, max_iter=400, min_samples_leaf=2
-    ),
-    "gradient": lambda: GradientBoostingClassifier(**FAST),
-    **{
-        library: partial(booster, library, "Classifier", **{**FAST, **settings})
-        for library, settings in SETTINGS.items()
-    },
-}
-SCORES = {
-    "lightgbm": {"raw_score": True},
-    "xgboost": {"output_margin": True},
-    "catboost": {"prediction_type": "RawFormulaVal"},
-}
 
 
 @pytest.mark.sampled(2)
@@ -187,9 +177,6 @@ def test_what_is_no_logit_is_taken_from_probabilities():
     np.testing.assert_allclose(logit, np.log(odds), rtol=1e-12, atol=1e-12)
 
 
-# ---- names of quantities
-
-
 TISSUE, SICK = load_breast_cancer(return_X_y=True, as_frame=True)
 TISSUE, SICK = TISSUE.iloc[:, :5], SICK.rename("cancer")
 DIAGNOSES = SICK.map({0: "no", 1: "yes"})
@@ -200,8 +187,8 @@ SAME = {
     "sgd": make_pipeline(
         StandardScaler(), SGDClassifier(loss="log_loss", random_state=0)
     ),
-    "lda": LinearDiscriminantAnalysis(),
-    "qda": QuadraticDiscriminantAnalysis(reg_param=0.1),
+    "lda": discriminant_analysis.LinearDiscriminantAnalysis(),
+    "qda": discriminant_analysis.QuadraticDiscriminantAnalysis(reg_param=0.1),
     "gradient boosting": GradientBoostingClassifier(n_estimators=5),
     "histgb": HistGradientBoostingClassifier(max_iter=5),
 }

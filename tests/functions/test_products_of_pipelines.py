@@ -1,7 +1,5 @@
 """Sums of products of models of tables with categories, and of sums of models."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -65,15 +63,12 @@ def behind_columns(model, *steps, encoder=None):
     return make_pipeline(columns(*steps, encoder=encoder), model)
 
 
-def fitted(model, data, target):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of convergence, which nothing here needs
-        return model.fit(data, target)
-
-
 def wrapped(model, data, target, **settings):
     schema = data if isinstance(data, pd.DataFrame) else None
-    return po.wrap(fitted(model, data, target), data=schema, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of convergence, which nothing here needs
+        model.fit(data, target)
+    return po.wrap(model, data=schema, **settings)
 
 
 PIPELINES = [
@@ -94,39 +89,6 @@ PIPELINES = [
     behind_columns(RandomForestRegressor(5, random_state=0)),
     behind_columns(VotingRegressor([("a", Ridge()), ("b", SVR())])),
 ]
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("model", PIPELINES)
-def test_pipelines_of_tables_are_read(model):
-    function = wrapped(model, TABLE, RESPONSE)
-    read = is_read(function, TABLE)
-    assert read.n_columns == len(NUMBERS) + len(CATEGORIES)
-    column = np.append(read.column, -1)[read.paths]
-    within = np.sort(column, axis=1)
-    assert not ((within[:, 1:] == within[:, :-1]) & (within[:, 1:] >= 0)).any()
-
-
-def test_models_with_links_are_read_behind_encoders():
-    encoder = TargetEncoder(random_state=0)
-    model = behind_columns(PoissonRegressor(), encoder=encoder)
-    is_read(wrapped(model, TABLE, np.exp(RESPONSE / 4)), TABLE)
-    model = behind_columns(LogisticRegression())
-    logit = wrapped(model, TABLE, CLASS, output="log_odds")
-    is_read(logit, TABLE, 1e-9)  # of probabilities, which lose digits near 0 and 1
-
-
-def test_numbers_that_are_encoded_are_listed():
-    data = X[:, [0, 2]]
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    model = make_pipeline(
-        ColumnTransformer([("count", encoder, [1])], remainder="passthrough"), Ridge()
-    )
-    read = is_read(po.wrap(model.fit(data, Y)), data)
-    rows = np.array([[0.3, 4.0], [0.3, 4.5], [0.3, 99.0]])
-    np.testing.assert_allclose(read.value(rows), model.predict(rows), rtol=1e-12)
-
-
 SUMS = [
     VotingRegressor([("a", Ridge()), ("b", SVR())], weights=[1, 3]),
     VotingRegressor([("a", Ridge()), ("b", DecisionTreeRegressor(max_depth=3))]),
@@ -140,14 +102,42 @@ SUMS = [
 ]
 
 
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("model", PIPELINES)
+def test_pipelines_of_tables_are_read(model):
+    function = wrapped(model, TABLE, RESPONSE)
+    read = is_read(function, TABLE)
+    assert read.n_columns == len(NUMBERS) + len(CATEGORIES)
+    column = np.append(read.column, -1)[read.paths]
+    within = np.sort(column, axis=1)
+    assert not ((within[:, 1:] == within[:, :-1]) & (within[:, 1:] >= 0)).any()
+
+
+def test_models_with_links_and_one_of_several_outputs_are_read():
+    encoder = TargetEncoder(random_state=0)
+    model = behind_columns(PoissonRegressor(), encoder=encoder)
+    is_read(wrapped(model, TABLE, np.exp(RESPONSE / 4)), TABLE)
+    model = behind_columns(LogisticRegression())
+    logit = wrapped(model, TABLE, CLASS, output="log_odds")
+    is_read(logit, TABLE, 1e-9)  # of probabilities, which lose digits near 0 and 1
+    both = MultiOutputRegressor(SVR()).fit(X, np.column_stack([Y, -Y]))
+    is_read(po.wrap(both, 1), X)
+
+
+def test_numbers_that_are_encoded_are_listed():
+    data = X[:, [0, 2]]
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    model = make_pipeline(
+        ColumnTransformer([("count", encoder, [1])], remainder="passthrough"), Ridge()
+    )
+    read = is_read(po.wrap(model.fit(data, Y)), data)
+    rows = np.array([[0.3, 4.0], [0.3, 4.5], [0.3, 99.0]])
+    np.testing.assert_allclose(read.value(rows), model.predict(rows), rtol=1e-12)
+
+
 @pytest.mark.parametrize("model", SUMS)
 def test_sums_of_models_are_read(model):
     is_read(wrapped(model, X, Y), X)
-
-
-def test_one_of_several_outputs_is_read():
-    both = MultiOutputRegressor(SVR()).fit(X, np.column_stack([Y, -Y]))
-    is_read(po.wrap(both, 1), X)
 
 
 TABLES = [

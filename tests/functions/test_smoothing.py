@@ -5,8 +5,6 @@ A bound of 4.5 standard errors is passed by chance in one of 1.5e5 draws; with a
 are fixed it happens never or always.
 """
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -34,15 +32,11 @@ Z = 4.5
 X = np.random.default_rng(11).normal(size=(12, 3))
 
 
-def assert_within_errors(function, points, expected):
-    z = (function.gradient(points) - expected) / function.gradient_error(points)
-    assert np.abs(z).max() < Z
-
-
 @pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
 def test_gradients_of_smoothed_formulas_are_their_closed_forms(function, limit):
     smooth = po.smoothed(function, scale=0.4, n_samples=1000)
-    assert_within_errors(smooth, X, limit(X, 0.4))
+    z = (smooth.gradient(X) - limit(X, 0.4)) / smooth.gradient_error(X)
+    assert np.abs(z).max() < Z
 
 
 def test_values_are_means_over_the_noise():
@@ -67,14 +61,12 @@ def test_the_standard_errors_cover_the_truth():
 
 
 @given(st.integers(0, 1000))
-def test_linear_functions_have_no_error(seed):
+def test_linear_functions_have_no_error_and_the_method_is_named(seed):
     w = np.random.default_rng(seed).normal(size=3)
     smooth = po.smoothed(po.wrap(lambda P: P @ w + 2.0), 0.3, 6, rng=seed)
     np.testing.assert_allclose(smooth.gradient(X), np.tile(w, (12, 1)), rtol=1e-9)
     np.testing.assert_allclose(smooth.gradient_error(X), 0.0, atol=1e-12)
 
-
-def test_the_method_is_named():
     smooth = po.smoothed(Power(3), 0.5)
     method = "Stein's identity over antithetic pairs, scale=0.5, n_samples=500"
     assert smooth.gradient_method == method
@@ -124,9 +116,9 @@ def test_matching_the_changes_is_matching_the_smoothed_gradient():
     loss = po.FunctionMatching(X, changes.values, perturbations=changes.perturbations)
     best = po.solve(loss).attributions
     np.testing.assert_allclose(best, smooth.gradient(X), rtol=1e-6)
-
-
-# ---- categories
+    smooth = po.smoothed(Power(1), 0.5, n_samples=10**12)  # larger than memory
+    with pytest.raises(Refused, match="GiB"):
+        smooth.changes(X)
 
 
 @pytest.fixture
@@ -169,9 +161,6 @@ def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-12)
 
 
-# ---- columns without noise
-
-
 def test_a_column_without_noise_stays_as_it_is():
     """Then the others have the law of the table without it, at that value."""
     X = np.random.default_rng(0).uniform(-1, 1, (80, 3))
@@ -191,9 +180,6 @@ def test_a_column_without_noise_stays_as_it_is():
         error = result.gradient(rows)[:, [0, 2]] - alone.gradient(rows[:, [0, 2]])
         assert np.abs(error / alone.gradient_error(rows[:, [0, 2]])).max() < Z
     np.testing.assert_array_equal(result.gradient(X[:5])[:, 1], 0.0)
-
-
-# ---- refusals
 
 
 ONES = {"scale": 1.0}
@@ -221,12 +207,6 @@ def test_what_cannot_be_smoothed_is_refused(settings, message):
         po.smoothed(**{"function": Power(3), **settings}).gradient(X)
 
 
-def test_changes_that_do_not_fit_into_memory_are_refused():
-    smooth = po.smoothed(Power(1), 0.5, n_samples=10**12)
-    with pytest.raises(Refused, match="GiB"):
-        smooth.changes(X)
-
-
 # ---- blocks of draws: what they say of the error of slopes
 
 
@@ -235,10 +215,6 @@ SCALE = 0.7
 TABLE = np.random.default_rng(0).normal(size=(25, 3))
 EXACT = 3 * TABLE**2 + 3 * SCALE**2
 """The gradient of the mean of x³."""
-
-
-def drawn(seed, n_samples=200):
-    return po.smoothed(CUBE, SCALE, n_samples, seed).estimate(TABLE)
 
 
 def test_blocks_have_the_mean_that_the_gradient_is_and_the_errors_of_the_regression():
@@ -266,7 +242,8 @@ def test_the_excess_that_they_estimate_is_the_true_one():
     excess, estimated = 0.0, 0.0
     least = po.solve(objective(EXACT)).objective
     for seed in range(40):
-        best = po.solve(objective(drawn(seed)))
+        drawn = po.smoothed(CUBE, SCALE, 200, seed).estimate(TABLE)
+        best = po.solve(objective(drawn))
         excess += objective(EXACT).value(best.attributions) - least
         estimated += best.target.value
     assert 0.6 <= estimated / excess <= 1.6
@@ -349,9 +326,6 @@ def test_without_a_table_missing_numbers_are_refused_with_the_cure():
     with pytest.raises(InvalidInput, match=r"'dose', .* wrap\(model, data=X_train\)"):
         smooth.gradient(GAPS)
     assert np.isfinite(smooth.value(GAPS)).all()
-
-
-def test_a_column_without_values_has_no_effect():
-    table = GAPS.assign(dose=np.nan)
+    table = GAPS.assign(dose=np.nan)  # a column without values has no effect
     smooth = po.smoothed(po.wrap(step, data=table), WIDTH)
     np.testing.assert_array_equal(smooth.gradient(table)["dose"], 0.0)

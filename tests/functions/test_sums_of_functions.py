@@ -1,17 +1,11 @@
 """Sums and scalings of functions: what changed between models, means of several."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import (
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    RandomForestRegressor,
-)
+from sklearn import ensemble
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -33,12 +27,7 @@ CLOSE = 1e-12
 
 
 def forest(seed=0):
-    return RandomForestRegressor(8, max_depth=4, random_state=seed).fit(X, Y)
-
-
-def boosted(seed=0):
-    model = GradientBoostingRegressor(n_estimators=15, random_state=seed, subsample=0.7)
-    return model.fit(X, Y)
+    return ensemble.RandomForestRegressor(8, max_depth=4, random_state=seed).fit(X, Y)
 
 
 def versions(n=120):
@@ -46,7 +35,7 @@ def versions(n=120):
     features = FRAME.assign(job=FRAME["job"].astype("category"))
     return [
         po.wrap(
-            HistGradientBoostingClassifier(
+            ensemble.HistGradientBoostingClassifier(
                 max_iter=k, max_leaf_nodes=6, categorical_features=[4]
             ).fit(features[:m], LABELS[:m]),
             output="log_odds",
@@ -65,7 +54,8 @@ def assert_same(one, other, scale=None):
 
 @pytest.fixture(scope="module")
 def f():
-    return po.wrap(boosted())
+    settings = {"n_estimators": 15, "random_state": 0, "subsample": 0.7}
+    return po.wrap(ensemble.GradientBoostingRegressor(**settings).fit(X, Y))
 
 
 @pytest.fixture(scope="module")
@@ -186,9 +176,6 @@ def test_words_say_what_changed():
     assert repr(many) == "SumOfFunctions(6 functions)"
 
 
-# ---- What is exact of the parts is exact of the sum
-
-
 def test_boxes_and_products_are_summed_where_all_parts_have_some(f, g):
     other = po.wrap(forest())
     made = 2 * f - other + 1.5
@@ -268,9 +255,6 @@ def test_jumps_are_those_of_the_sum(f, g):
     assert (po.wrap(Ridge().fit(X, Y)) + g).jumps_at(X) is None  # exact
 
 
-# ---- Tables have to agree
-
-
 def of_columns(*names, read=True):
     table = FRAME[list(names)]
     return po.wrap(Ridge().fit(table, Y), data=table if read else None)
@@ -295,6 +279,8 @@ OTHERS = [
     (JOBS, of_table(FRAME.assign(job=1.0 * COOKS)), "what column 'job' is"),
     (JOBS, po.functions.Power(degree=1), "has categories, of which"),
 ]
+TEXTS = ["good food and good wine", "no food", "bad wine, no good", "food food wine"]
+LIKED = [1, 0, 0, 1]
 
 
 @pytest.mark.parametrize(("one", "other", "message"), OTHERS)
@@ -308,13 +294,6 @@ def test_tables_may_be_told_to_one_and_have_other_frequencies():
     assert (BMI_FITTED - BMI).schema is BMI.schema
     doubled = pd.concat([FRAME, FRAME[COOKS]])
     assert (JOBS - of_table(doubled)).schema is not None
-
-
-# ---- Texts
-
-
-TEXTS = ["good food and good wine", "no food", "bad wine, no good", "food food wine"]
-LIKED = [1, 0, 0, 1]
 
 
 def of_texts(vectoriser, C=1.0, data=TEXTS):
@@ -344,9 +323,7 @@ def test_functions_of_texts_are_summed():
         whole.coefficients, first.coefficients, second.coefficients, strict=True
     ):
         assert_same(row, a - 2 * b)
-
-
-def test_a_sum_of_texts_is_read_where_all_parts_are():
+    # a sum is read where all parts are
     read = of_texts(CountVectorizer(token_pattern=r"\w+"))
     called = po.wrap(lambda texts: [len(t) for t in texts], data=read.text_schema)
     made = read + called

@@ -1,20 +1,14 @@
 """Models of texts as functions: words, values, effects, calls, refusals."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 from odd_texts import MANY_WORDS, ODD_TEXTS
+from sklearn import ensemble
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    RandomForestClassifier,
-    VotingClassifier,
-)
 from sklearn.feature_extraction.text import (
     CountVectorizer,
     HashingVectorizer,
@@ -172,7 +166,7 @@ def test_long_texts_are_given_in_parts_and_costs_are_measured():
     assert f.calls.rows == 0
 
 
-def test_a_model_that_fails_is_told_the_text():
+def test_failures_and_odd_answers_name_the_text():
     def model(texts):
         raise RuntimeError(f"no tokens in {len(texts)}")
 
@@ -182,8 +176,6 @@ def test_a_model_that_fails_is_told_the_text():
     (note,) = caught.value.__notes__
     assert r"was given 1 texts, of which the first is 'a\x1b[31m" in note
 
-
-def test_odd_answers_name_the_text():
     rng = np.random.default_rng(0)
     f = po.wrap(lambda texts: rng.random(len(texts)), data=NOTES)
     with pytest.raises(InvalidInput, match="asked twice for the same row"):
@@ -215,17 +207,11 @@ def test_a_thousand_words():
     assert np.flatnonzero(effects).tolist() == [1_000]
 
 
-# ---- rows that are no document
-
-
-def test_rows_that_no_document_has_are_refused():
+def test_rows_that_no_document_has_are_refused_and_those_that_several_have():
     points, _ = F.read(NOTES)
     F.value_at(points[:4])
     with pytest.raises(InvalidInput, match="no document of `data`"):
         F.value_at(2 * points)
-
-
-def test_rows_of_two_texts_and_of_new_ones():
     texts = ["a b", "b  a"]  # are told apart by the texts themselves
     f = po.wrap(lengths, data=texts)
     points, labels = f.read(texts)
@@ -235,9 +221,6 @@ def test_rows_of_two_texts_and_of_new_ones():
         f.value_at(points)
     f = po.wrap(lengths, data=["a b", "c"])
     assert f.gradient(["c a a"]).tolist() == [[2.0, 0.0, 1.0]]
-
-
-# ---- the function of one document
 
 
 def test_columns_of_a_document_are_words_that_are_absent_or_present():
@@ -280,9 +263,6 @@ def test_documents_without_words_and_texts_that_need_no_smoothing():
         po.smoothed(F, 0.1)
 
 
-# ---- rules: what a word is
-
-
 def test_words_are_those_of_the_model_of_the_package_or_of_a_schema():
     f = po.wrap(classifier(stop_words=["is"]), data=NOTES)
     assert f.text_schema.rule == VectoriserWords(stop_words=frozenset(["is"]))
@@ -319,8 +299,20 @@ MODELS = [
     GridSearchCV(pipeline(), {"logisticregression__C": [1.0, 2.0]}, cv=2),
     CalibratedClassifierCV(pipeline(), cv=2),
     TransformedTargetRegressor(make_pipeline(TfidfVectorizer(), Ridge())),
-    VotingClassifier([("a", pipeline()), ("b", pipeline())], voting="soft"),
+    ensemble.VotingClassifier([("a", pipeline()), ("b", pipeline())], voting="soft"),
     pipeline(FeatureUnion([("a", CountVectorizer()), ("b", TfidfVectorizer())])),
+]
+CASED = pipeline(CountVectorizer(lowercase=False))
+NOT_KNOWN = [
+    (CountVectorizer(analyzer="char"), "counts characters, or in a way"),
+    (CountVectorizer(analyzer=str.split), "counts characters, or in a way"),
+    (
+        CountVectorizer(tokenizer=str.split, token_pattern=None),
+        "a tokenizer of its own",
+    ),
+    (CountVectorizer(preprocessor=str.upper), "a preprocessor of its own"),
+    (CountVectorizer(strip_accents=str.upper), "strips accents in a way"),
+    (Own(), "Own may find words by another rule"),
 ]
 
 
@@ -344,22 +336,8 @@ def test_settings_of_the_vectoriser():
     assert "the" in english.stop_words
 
 
-CASED = pipeline(CountVectorizer(lowercase=False))
-NOT_KNOWN = [
-    (CountVectorizer(analyzer="char"), "counts characters, or in a way"),
-    (CountVectorizer(analyzer=str.split), "counts characters, or in a way"),
-    (
-        CountVectorizer(tokenizer=str.split, token_pattern=None),
-        "a tokenizer of its own",
-    ),
-    (CountVectorizer(preprocessor=str.upper), "a preprocessor of its own"),
-    (CountVectorizer(strip_accents=str.upper), "strips accents in a way"),
-    (Own(), "Own may find words by another rule"),
-]
-
-
 def test_models_whose_words_are_not_known():
-    vote = VotingClassifier([("a", pipeline()), ("b", CASED)]).fit(TEXTS, SIX)
+    vote = ensemble.VotingClassifier([("a", pipeline()), ("b", CASED)]).fit(TEXTS, SIX)
     for model, reason in (
         (len, "begins with no vectoriser"),
         (vote, "vectorisers that see other words"),
@@ -377,12 +355,11 @@ def test_models_that_see_more_than_words_or_none():
     assert text_vectorisers(model) == []
     f = po.wrap(model, data=TEXTS)
     assert f.gradient(TEXTS).shape == (6, len(f.text_schema.names))
-    forest = RandomForestClassifier(3, random_state=0).fit([[0.0], [1.0]], [0, 1])
+    forest = ensemble.RandomForestClassifier(3, random_state=0).fit(
+        [[0.0], [1.0]], [0, 1]
+    )
     assert text_vectorisers(forest) == text_vectorisers(lambda X: X) == []
     assert text_entries(None) == [None]
-
-
-# ---- what is refused
 
 
 OF_FILES = classifier()
@@ -412,9 +389,6 @@ def test_what_cannot_be_wrapped_is_refused(model, settings, message):
         po.wrap(model, **{"data": NOTES, **settings})
 
 
-# ---- as results in one line have them
-
-
 def fitted(model):
     return make_pipeline(CountVectorizer(binary=True), model).fit(TEXTS, SIX)
 
@@ -440,7 +414,7 @@ def test_a_schema_is_for_wrap():
 
 
 def test_the_margin_of_a_boosted_classifier():
-    model = fitted(GradientBoostingClassifier(n_estimators=3, random_state=0))
+    model = fitted(ensemble.GradientBoostingClassifier(n_estimators=3, random_state=0))
     probability = po.wrap(model, data=TEXTS)
     margin = po.wrap(model, output="margin", data=TEXTS)
     assert (probability.is_read, margin.is_read) == (False, True)

@@ -1,7 +1,5 @@
 """Torch modules in the mode, precision and batches that they need; images."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from itertools import product
@@ -307,11 +305,18 @@ def test_value_that_is_not_finite_is_named_by_its_row(X):
         po.wrap(module).value(table)
 
 
-def test_points_of_another_width_are_reported_with_the_shape_given(network):
+def test_points_and_shapes_that_do_not_fit_are_reported(network, X):
     message = r"given inputs of shape \(2, 5\).*first layer takes 3; .*input_shape="
     with pytest.raises(InvalidInput, match=message) as caught:
         po.wrap(network, 0).value(np.ones((2, 5)))
     assert isinstance(caught.value.__cause__, RuntimeError)
+    function = po.wrap(nn.Flatten(), 0, input_shape=(1, 2, 2))
+    with pytest.raises(InvalidInput, match=r"\(1, 2, 2\) takes 4 columns, got 3"):
+        function.value(X)
+    with pytest.raises(InvalidInput, match=r"input_shape: expected an integer >= 1"):
+        po.wrap(nn.Flatten(), input_shape=(1, 0))
+    with pytest.raises(InvalidInput, match=r"input_shape: .* is not a torch module"):
+        po.wrap(lambda X: X[:, 0], input_shape=(3,))
 
 
 def test_a_module_that_has_answered_fails_by_its_own_error(X):
@@ -327,32 +332,14 @@ def test_a_module_that_has_answered_fails_by_its_own_error(X):
         function.value(X)
 
 
-def test_input_shape_that_does_not_fit(X):
-    function = po.wrap(nn.Flatten(), 0, input_shape=(1, 2, 2))
-    with pytest.raises(InvalidInput, match=r"\(1, 2, 2\) takes 4 columns, got 3"):
-        function.value(X)
-    with pytest.raises(InvalidInput, match=r"input_shape: expected an integer >= 1"):
-        po.wrap(nn.Flatten(), input_shape=(1, 0))
-    with pytest.raises(InvalidInput, match=r"input_shape: .* is not a torch module"):
-        po.wrap(lambda X: X[:, 0], input_shape=(3,))
-
-
 # images, optimized maps of them, and classifiers of torchvision
 
 
-@pytest.fixture
-def shape():
-    return po.ImageShape(channels=2, height=6, width=5)
-
-
-@pytest.fixture
-def cnn():
+def test_rows_reach_the_module_as_images_and_gradients_come_back(rng):
     with seeded():
         layers = nn.Conv2d(2, 4, 3, padding=1), nn.Tanh(), nn.Flatten()
-        return nn.Sequential(*layers, nn.Linear(4 * 30, 3)).double()
-
-
-def test_rows_reach_the_module_as_images_and_gradients_come_back(cnn, shape, rng):
+        cnn = nn.Sequential(*layers, nn.Linear(4 * 30, 3)).double()
+    shape = po.ImageShape(channels=2, height=6, width=5)
     images = torch.tensor(rng.normal(size=(4, 2, 6, 5)), requires_grad=True)
     answer = cnn(images)[:, 1]
     answer.sum().backward()

@@ -1,7 +1,5 @@
 """What ``wrap`` takes, what the model is given, how it is differentiated; refusals."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings
@@ -11,26 +9,12 @@ import pandas as pd
 import pytest
 from differentiated import central_differences, jump_test
 from quiet_boosters import booster
-from sklearn import linear_model
+from sklearn import ensemble, linear_model
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import Birch, KMeans, MeanShift
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    AdaBoostRegressor,
-    BaggingRegressor,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
-    IsolationForest,
-    RandomForestClassifier,
-    RandomForestRegressor,
-    StackingRegressor,
-    VotingClassifier,
-    VotingRegressor,
-)
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -103,14 +87,11 @@ def test_functions_are_themselves_and_models_have_a_short_name():
     assert repr(function).startswith("NumericalModel(prediction of <lambda>")
 
 
-# ---- refused at once
-
-
 LABELS = np.column_stack([Y > 0, NOISE > 0]).astype(int)
 TWO = np.column_stack([Y, NOISE])
 VOTERS = [("nb", GaussianNB()), ("svc", LinearSVC())]
 OF_PAIRS = SVC(decision_function_shape="ovo").fit(X, THREE)
-DETECTOR = IsolationForest(n_estimators=5, random_state=0).fit(UNIT)
+DETECTOR = ensemble.IsolationForest(n_estimators=5, random_state=0).fit(UNIT)
 REFUSED = [
     (Sine(), {"target": 1}, "already"),
     (Sine(), {"batch_rows": 3}, r"batch_rows: .* is a Function already"),
@@ -119,7 +100,7 @@ REFUSED = [
     (linear_model.Ridge, {}, "is a class"),
     (3, {}, "no numbers to explain"),
     (PCA().fit(X), {}, "no numbers to explain"),
-    (VotingClassifier(VOTERS).fit(UNIT, BINARY), {}, "no numbers to explain"),
+    (ensemble.VotingClassifier(VOTERS).fit(UNIT, BINARY), {}, "no numbers to explain"),
     (lambda X: X, {"output": "probability"}, "has no 'probability'; it has 'value'"),
     (lambda X: X, {"output": "logits"}, "expected one of 'auto'"),
     (lambda X: X, {"target": "a"}, "position"),
@@ -143,7 +124,7 @@ REFUSED = [
         (model.fit(UNIT, LABELS), {"target": 1}, "several labels")
         for model in (
             mlp(MLPClassifier),
-            RandomForestClassifier(n_estimators=2),
+            ensemble.RandomForestClassifier(n_estimators=2),
             OneVsRestClassifier(linear_model.LogisticRegression()),
         )
     ),
@@ -162,17 +143,6 @@ REFUSED = [
     ),
     (MeanShift().fit(UNIT), {}, "returns one, such as the distance"),
 ]
-
-
-@pytest.mark.parametrize(("model", "settings", "message"), REFUSED)
-def test_requests_that_cannot_be_met_are_refused_at_once(model, settings, message):
-    with pytest.raises(InvalidInput, match=message):
-        wrap(model, **settings)
-
-
-# ---- refused when they answer
-
-
 TWO_OUTPUTS = "2 outputs; give the position"
 COMPLEX, HIGH = {"step": "complex"}, X[:, 0].max()
 ANSWERS = [
@@ -199,6 +169,12 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.parametrize(("model", "settings", "message"), REFUSED)
+def test_requests_that_cannot_be_met_are_refused_at_once(model, settings, message):
+    with pytest.raises(InvalidInput, match=message):
+        wrap(model, **settings)
+
+
 @pytest.mark.parametrize(("model", "settings", "message"), ANSWERS)
 def test_answers_that_cannot_be_used_are_refused(model, settings, message):
     with pytest.raises(InvalidInput, match=message):
@@ -206,12 +182,11 @@ def test_answers_that_cannot_be_used_are_refused(model, settings, message):
 
 
 def test_log_odds_of_certain_predictions_name_the_row():
-    model = RandomForestClassifier(n_estimators=3, random_state=0).fit(FRAME, BINARY)
+    model = ensemble.RandomForestClassifier(n_estimators=3, random_state=0).fit(
+        FRAME, BINARY
+    )
     with pytest.raises(InvalidInput, match=r"RandomForestClassifier.*'p\d+'"):
         wrap(model, output="log_odds").value(FRAME)
-
-
-# ---- differences
 
 
 def test_a_step_asks_for_numerical_gradients_and_is_stated():
@@ -224,7 +199,7 @@ def test_a_step_asks_for_numerical_gradients_and_is_stated():
 
 
 def test_values_of_numerical_models_are_their_own():
-    boosted = GradientBoostingClassifier(n_estimators=3).fit(UNIT, BINARY)
+    boosted = ensemble.GradientBoostingClassifier(n_estimators=3).fit(UNIT, BINARY)
     margin = boosted.decision_function(UNIT)
     votes = SVC().fit(UNIT, THREE)
     nearest = KNeighborsRegressor(weights="distance").fit(UNIT, Y)
@@ -280,9 +255,6 @@ def test_callables_see_names_and_may_write_into_what_they_get():
     same(wrap(model).gradient(X), np.full(X.shape, 2.0), 1e-9)
     same(wrap(model).value(X), 2 * X.sum(axis=1), 1e-15)
     np.testing.assert_array_equal(X, before)
-
-
-# ---- the complex step, and gradients that are given
 
 
 def rosenbrock(points):
@@ -344,9 +316,6 @@ def test_a_given_gradient_is_used_and_gets_the_table_that_the_model_gets():
     assert not function.gradient(FRAME).to_numpy().any()
 
 
-# ---- models without slopes
-
-
 def few(kind, **settings):
     return kind(n_estimators=3, random_state=0, **settings)
 
@@ -356,20 +325,34 @@ RIDGE = linear_model.Ridge()
 FLAT_MODELS = [
     TREE,
     ExtraTreeRegressor(random_state=0),
-    few(RandomForestRegressor),
-    few(ExtraTreesRegressor),
-    few(GradientBoostingRegressor),
-    few(GradientBoostingRegressor, init="zero"),
-    HistGradientBoostingRegressor(max_iter=3),
-    few(AdaBoostRegressor),
-    few(BaggingRegressor),
-    VotingRegressor([("tree", TREE), ("forest", few(RandomForestRegressor))]),
-    StackingRegressor([("tree", TREE), ("k", KNeighborsRegressor())], RIDGE, cv=2),
-    few(IsolationForest),
+    few(ensemble.RandomForestRegressor),
+    few(ensemble.ExtraTreesRegressor),
+    few(ensemble.GradientBoostingRegressor),
+    few(ensemble.GradientBoostingRegressor, init="zero"),
+    ensemble.HistGradientBoostingRegressor(max_iter=3),
+    few(ensemble.AdaBoostRegressor),
+    few(ensemble.BaggingRegressor),
+    ensemble.VotingRegressor(
+        [("tree", TREE), ("forest", few(ensemble.RandomForestRegressor))]
+    ),
+    ensemble.StackingRegressor(
+        [("tree", TREE), ("k", KNeighborsRegressor())], RIDGE, cv=2
+    ),
+    few(ensemble.IsolationForest),
     KNeighborsRegressor(3),
     RadiusNeighborsRegressor(10.0),
     GridSearchCV(TREE, {"max_depth": [2, 3]}, cv=2),
     make_pipeline(StandardScaler(), "passthrough", TREE),
+]
+STEEP_MODELS = [
+    RIDGE,
+    few(ensemble.BaggingRegressor, estimator=RIDGE),
+    make_pipeline(StandardScaler(), RIDGE),
+]
+MIXED_MODELS = [
+    few(ensemble.GradientBoostingRegressor, init=RIDGE),
+    ensemble.VotingRegressor([("tree", TREE), ("ridge", RIDGE)]),
+    KNeighborsRegressor(3, weights="distance"),
 ]
 
 
@@ -382,18 +365,6 @@ def test_piecewise_constant_models_are_known_and_named(model):
         gradient = wrap(model).gradient(X + 0.01)
     assert len(caught) == 1
     assert (gradient == 0.0).mean() > 0.9
-
-
-STEEP_MODELS = [
-    RIDGE,
-    few(BaggingRegressor, estimator=RIDGE),
-    make_pipeline(StandardScaler(), RIDGE),
-]
-MIXED_MODELS = [
-    few(GradientBoostingRegressor, init=RIDGE),
-    VotingRegressor([("tree", TREE), ("ridge", RIDGE)]),
-    KNeighborsRegressor(3, weights="distance"),
-]
 
 
 @pytest.mark.parametrize("model", STEEP_MODELS, ids=str)
@@ -425,11 +396,11 @@ def test_a_step_of_ones_own_may_be_wide_enough_for_a_tree():
 
 
 def test_what_is_not_known_to_be_flat_and_what_is_inside_other_models():
-    seen = StackingRegressor([("tree", TREE)], RIDGE, cv=2, passthrough=True)
+    seen = ensemble.StackingRegressor([("tree", TREE)], RIDGE, cv=2, passthrough=True)
     for other in (seen.fit(X, Y), np.round, Sine()):
         assert not is_piecewise_constant(other)
-    calibrated = CalibratedClassifierCV(few(RandomForestClassifier), cv=2)
-    transformed = TransformedTargetRegressor(few(RandomForestRegressor))
+    calibrated = CalibratedClassifierCV(few(ensemble.RandomForestClassifier), cv=2)
+    transformed = TransformedTargetRegressor(few(ensemble.RandomForestRegressor))
     assert wrap(calibrated.fit(X, BINARY)).piecewise_constant
     assert wrap(transformed.fit(X, Y)).piecewise_constant
 
@@ -443,6 +414,12 @@ BOOSTERS = [
     ("catboost", "Regressor", {}, True),
     ("catboost", "Classifier", {}, True),
 ]
+PEOPLE = pd.DataFrame({"age": [31.0, 47.0, 60.0], "colour": ["red", "blue", "red"]})
+POINTS = np.random.default_rng(4).normal(size=(15, 3))
+JOBS = pd.DataFrame(POINTS, columns=list("abc")).assign(
+    job=["x", "y", "x", "z", "y"] * 3
+)
+MOST = 7
 
 
 @pytest.mark.parametrize(("package", "kind", "settings", "flat"), BOOSTERS)
@@ -460,24 +437,15 @@ def test_boosters_are_piecewise_constant_unless_they_are_linear(
         np.testing.assert_allclose(own, slopes, rtol=1e-3, atol=1e-4)
 
 
-# ---- tables with categories: told by a DataFrame or by a schema
-
-
-PEOPLE = pd.DataFrame({"age": [31.0, 47.0, 60.0], "colour": ["red", "blue", "red"]})
-
-
 def age_and_redness(table):
     return table["age"] + 5.0 * (table["colour"] == "red")
 
 
-def test_a_table_with_text_and_no_schema_is_refused_with_what_would_do():
+def test_a_function_of_a_table_with_text_is_told_of_it_by_a_frame_or_a_schema():
     schema = r"data=po\.TableSchema\.of\(X, categorical=\[\.\.\.\], groups=\{\.\.\.\}\)"
     message = r"^X: column 'colour', row 0 holds 'red';.* wrap\(model, data=X\).* "
     with pytest.raises(InvalidInput, match=message + schema):
         po.wrap(age_and_redness).value(PEOPLE)
-
-
-def test_a_function_of_a_table_is_told_of_it_by_a_frame_or_a_schema():
     for data in (PEOPLE, po.TableSchema.of(PEOPLE)):
         gradient = po.wrap(age_and_redness, data=data).gradient(PEOPLE)
         np.testing.assert_allclose(gradient["age"], 1.0, rtol=1e-9)
@@ -488,16 +456,6 @@ def test_a_function_of_a_table_is_told_of_it_by_a_frame_or_a_schema():
     assert function.schema is schema  # which declares that numbers are categories
     ages = function.gradient(PEOPLE)["age"]
     np.testing.assert_allclose(ages, [-15, 1, 14], rtol=1e-9)
-
-
-# ---- no call has more rows than was allowed, whoever asks
-
-
-POINTS = np.random.default_rng(4).normal(size=(15, 3))
-JOBS = pd.DataFrame(POINTS, columns=list("abc")).assign(
-    job=["x", "y", "x", "z", "y"] * 3
-)
-MOST = 7
 
 
 class Spied:
@@ -542,7 +500,7 @@ def test_no_call_has_more_rows(settings, most):
     assert bounded.calls.rows + bounded.calls.trials == sum(parts.sizes)
 
 
-def test_estimators_baselines_and_tests_keep_to_it():
+def test_estimators_baselines_tests_and_gradients_that_are_given_keep_to_it():
     sizes = []
 
     class Counting(DecisionTreeRegressor):
@@ -556,9 +514,6 @@ def test_estimators_baselines_and_tests_keep_to_it():
     Lime(scale=0.5, n_samples=30).explain(function, POINTS)
     jump_test(function, POINTS)
     assert max(sizes) == MOST
-
-
-def test_gradients_that_are_given_are_asked_for_in_batches_too():
     spied = Spied()
     function = po.wrap(spied, gradient=spied.slopes, batch_rows=MOST)
     np.testing.assert_array_equal(function.gradient(POINTS), 2.0 * POINTS)

@@ -1,7 +1,5 @@
 """Figures of the paper on iLOCO: what it states holds or not as on record."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -67,12 +65,8 @@ def test_a_panel_does_not_contradict_the_verdicts_on_record(name, place):
         assert picture.tell() > 10_000
 
 
-RANK = {
-    Verdict.NOT_CONFIRMED: 0,
-    Verdict.UNDECIDED: 1,
-    Verdict.DIFFERS: 2,
-    Verdict.CONFIRMED: 2,
-}
+WORST_FIRST = (Verdict.NOT_CONFIRMED, Verdict.UNDECIDED, Verdict.CONFIRMED)
+RANK = {v: n for n, v in enumerate(WORST_FIRST)} | {Verdict.DIFFERS: 2}
 
 
 def test_the_full_scale_has_the_same_figures_and_no_verdicts_on_record():
@@ -92,19 +86,13 @@ def test_the_full_scale_has_the_same_figures_and_no_verdicts_on_record():
         PAPERS["linear-lime"].at_full_scale  # noqa: B018  # the access is what raises
 
 
-# simulations are what the paper writes
-
-
 @pytest.mark.parametrize("tanh", [False, True])
 @pytest.mark.parametrize("number", ["i", "ii", "iii"])
 def test_a_regression_is_slopes_products_and_noise(number, tanh, rng):
     simulation = simulations.Simulation(number=number, task="regression", tanh=tanh)
     X, y = simulation.draw(3.0, 20_000, rng)
-    products = {
-        "i": [(0, 1)],
-        "ii": [(0, 1), (1, 2), (2, 3), (3, 4)],
-        "iii": [(0, 1, 2)],
-    }[number]
+    chain = [(0, 1), (1, 2), (2, 3), (3, 4)]
+    products = {"i": chain[:1], "ii": chain, "iii": [(0, 1, 2)]}[number]
     terms = np.stack([X[:, list(own)].prod(axis=1) for own in products], axis=1)
     design = np.column_stack([X, np.tanh(terms) if tanh else terms])
     result, *_ = np.linalg.lstsq(design, y, rcond=None)
@@ -146,25 +134,16 @@ def test_kernel_machines_are_kernel_ridge_of_scikit_learn(rng):
     assert (classes.predict(X) == labels).mean() > 0.9
 
 
-# replicates decide, or leave a statement open
-
-
 def runs(*counts, n=200):
     """So many successes of n replicates at each place, the first ones."""
     return np.array([np.arange(n) < count for count in counts])
 
 
-FOUND = shares.Successes(
-    places=np.array([0, 3.0, 8]),
-    found={
-        **dict.fromkeys((SPLIT, FIFTH, HALF), runs(0, 200, 200)),
-        H: runs(0, 50, 150),
-        FAITH: runs(0, 200, 140),
-    },
-)
-ORDERS = shares.Successes(
-    places=FOUND.places, found={PAIRS: runs(0, 100, 180), TRIPLES: runs(0, 190, 200)}
-)
+SHARES = dict.fromkeys((SPLIT, FIFTH, HALF), runs(0, 200, 200))
+SHARES |= {H: runs(0, 50, 150), FAITH: runs(0, 200, 140)}
+FOUND = shares.Successes(places=np.array([0, 3.0, 8]), found=SHARES)
+SUCCESSES = {PAIRS: runs(0, 100, 180), TRIPLES: runs(0, 190, 200)}
+ORDERS = shares.Successes(places=FOUND.places, found=SUCCESSES)
 MASKED = masked.Masked(
     jointly=FOUND,
     alone=replace(FOUND, found={name: own[::-1] for name, own in FOUND.found.items()}),
@@ -216,13 +195,8 @@ def runs_of(method, place, *counts):
     return [with_runs(method, place, count) for count in counts]
 
 
-def pairs_of(field, method, *counts):
-    return [with_pairs(field, method, *own) for own in counts]
-
-
-NULLS_FIFTH, NULLS_SPLIT = (
-    told(coverage.nulls_are_not_found, method=own) for own in (FIFTH, SPLIT)
-)
+NULLS = partial(told, coverage.nulls_are_not_found)
+NULLS_FIFTH, NULLS_SPLIT = NULLS(method=FIFTH), NULLS(method=SPLIT)
 REPLICATED = [  # a statement, what confirms it, what leaves it open and what refutes it
     (told(success.grows, method=SPLIT), FOUND, runs_of(SPLIT, -1, 80, 20)),
     (told(success.grows, method=FIFTH), FOUND, runs_of(FIFTH, 0, 120, 190)),
@@ -245,7 +219,7 @@ REPLICATED = [  # a statement, what confirms it, what leaves it open and what re
         ]
     ),
     *(
-        (statement, COVERED, pairs_of(part, method, few, none))
+        (statement, COVERED, [with_pairs(part, method, *n) for n in (few, none)])
         for statement, part, method, few, none in [
             (told(coverage.split_is_nominal), "held", SPLIT, (870, 905), (750, 905)),
             (told(coverage.split_is_nominal), "held", SPLIT, (900, 945), (900, 1000)),
@@ -289,9 +263,6 @@ def test_intervals_of_differences_hold_them(rng):
     assert max(missed.values()) <= 34
 
 
-# other statements fail where what was measured says otherwise
-
-
 def seconds(value, method):
     def changed(result):
         others = result["method"] != method
@@ -322,9 +293,6 @@ CASES = [
 def test_a_statement_fails_of_what_is_measured_wrongly(statement, found, change):
     assert statement(found).verdict.holds
     assert not statement(change(found)).verdict.holds
-
-
-# what is not confirmed would be, were it as printed
 
 
 def test_what_is_denied_would_hold_of_refits_and_positive_definite_designs():

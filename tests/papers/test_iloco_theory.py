@@ -1,7 +1,5 @@
 """Closed forms of the paper on iLOCO: ideal learners, thresholds, linear functions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings
@@ -30,11 +28,6 @@ from propopt.interactions.patch_draws import Patches
 
 
 each_error = pytest.mark.parametrize("error", [SQUARED, PROBABILITY])
-
-
-# ---- scores of ideal learners: against enumeration of all patches and rows
-
-
 TERMS = {
     (): 0.5, (0,): 0.11, (1,): -0.07, (2,): 0.03, (0, 1): 0.06, (1, 4): 0.05,
     (0, 1, 2): 0.04, (2, 3, 4): -0.02,
@@ -43,11 +36,8 @@ TERMS = {
 VARIANCES = variances(TERMS)
 M = 6
 FEATURES = Features.of([f"x{j}" for j in range(M)])
-SIZES = {
-    FixedColumns(M, 2): [2],
-    FixedColumns(M, 3): [3],
-    BernoulliColumns(0.5): range(M + 1),
-}
+SIZES = {FixedColumns(M, m): [m] for m in (2, 3)}
+SIZES |= {BernoulliColumns(0.5): range(M + 1)}
 
 
 def enumerated(shares, error):
@@ -56,9 +46,8 @@ def enumerated(shares, error):
     sets = [own for m in SIZES[shares] for own in itertools.combinations(places, m)]
     features = np.array([np.isin(places, own) for own in sets])
     features = np.tile(features, (2, 1))  # both groups have every patch
-    at_rows = np.array(
-        [sum_of_terms(TERMS, X, set(np.flatnonzero(own))) for own in features]
-    )
+    used = [set(np.flatnonzero(own)) for own in features]
+    at_rows = np.array([sum_of_terms(TERMS, X, own) for own in used])
     truth = sum_of_terms(TERMS, X)
     if error == SQUARED:
         y, predictions, weights = truth, at_rows, np.ones(len(X))
@@ -68,15 +57,10 @@ def enumerated(shares, error):
         weights = 2.0 * np.concatenate([1.0 - truth, truth])
     n_patches, n_rows = predictions.shape
     nothing = np.zeros((n_patches, 0), dtype=np.intp)
-    return PatchErrors(
-        patches=Patches(nothing, features, np.arange(n_patches), n_rows),
-        predictions=predictions[..., None],
-        y=y,
-        error=error,
-        features=FEATURES,
-        row_weights=weights,
-        n_groups=2,
-    )
+    patches = Patches(nothing, features, np.arange(n_patches), n_rows)
+    fields = {"y": y, "error": error, "features": FEATURES, "row_weights": weights}
+    predictions = predictions[..., None]
+    return PatchErrors(patches=patches, predictions=predictions, n_groups=2, **fields)
 
 
 @each_error
@@ -95,10 +79,8 @@ def test_scores_count_the_terms_that_contain_a_set(order):
     # independent draws: Σ_{u ⊇ S} V_u (φ(0) − φ(ρ^|u|)), of a pair [1 − (1 − ρ²)²] V,
     # or 2 ρ² V; of refits V, or 2 V
     sets, rho = FEATURES.all_sets(order), 0.2
-    above = [
-        [(len(own), v) for own, v in VARIANCES.items() if set(own) >= set(members)]
-        for members in sets.tolist()
-    ]
+    terms = [(set(own), len(own), v) for own, v in VARIANCES.items()]
+    above = [[own[1:] for own in terms if own[0] >= {*s}] for s in sets.tolist()]
     for shares, error, part in [
         (Refitted(), SQUARED, lambda _: 1.0),
         (Refitted(), None, lambda _: 1.0),
@@ -109,9 +91,7 @@ def test_scores_count_the_terms_that_contain_a_set(order):
         result = ideal_scores(VARIANCES, sets, shares, error)
         expected = [sum(v * part(s) for s, v in own) for own in above]
         assert_allclose(result, expected, atol=1e-16, rtol=1e-13)
-        assert all(
-            own or score == 0.0 for own, score in zip(above, result, strict=True)
-        )
+        assert not result[[not own for own in above]].any()
 
 
 @pytest.mark.parametrize(("n_features", "m"), [(7, 3), (9, 1), (5, 5)])
@@ -122,9 +102,6 @@ def test_shares_are_ratios_of_binomials(n_features, m):
         if size <= min(m, rest):
             expected = math.comb(rest - size, m - size) / math.comb(rest, m)
         assert shares.share(size, left_out) == pytest.approx(expected, abs=1e-15)
-
-
-# ---- how strong an interaction has to be
 
 
 @pytest.mark.parametrize(
@@ -162,9 +139,6 @@ def test_at_the_threshold_both_pairs_have_one_score(error):
     assert detectable_ratio(BernoulliColumns(0.2)) == 0.0
     assert detectable_ratio(Refitted()) == 0.0
     assert detectable_ratio(FixedColumns(10, 1)) == np.inf
-
-
-# ---- linear functions: the numbers of closed forms, and refits on many rows
 
 
 PAIR = np.array([(0, 1)])
@@ -229,9 +203,6 @@ def test_least_squares_on_many_rows(kind):
     scores = (result.estimates - expected) / result.standard_errors
     assert np.abs(scores).max() < 5.0
     assert np.abs(expected / result.standard_errors).max() > 50.0  # zero is told
-
-
-# ---- what is refused
 
 
 def ideal(terms, sets, shares=None, error=None):

@@ -1,7 +1,5 @@
 """What papers on LIME prove, as printed, where it fails, and repaired; its use."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lime_functions import Known
@@ -36,9 +34,6 @@ from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.families import Pieces
 
 
-# ---- on texts
-
-
 @pytest.mark.parametrize("nu", [0.05, 0.25, 1.0, 10.0])
 @pytest.mark.parametrize("d", [2, 3, 29, 500])
 def test_bounds_of_constants_hold(d, nu):
@@ -63,9 +58,6 @@ def test_published_numbers_of_texts_which_do_not_depend_on_units():
     assert hoeffding_samples(*units) == pytest.approx(other)
     assert hoeffding_samples(0.1, 0.05, 1.0, 29, 0.25, gamma_norm=0.1) < other
     assert text_theorem_samples(0.1, 0.05, 1.0, 29, 0.05) == np.inf
-
-
-# ---- on tables
 
 
 def coded_law(n_columns, n_bins, kernel_width):
@@ -120,9 +112,6 @@ def test_the_theorem_on_tables():
     assert tabular_theorem_samples(0.2, 0.05, 1.0, **settings) == pytest.approx(one / 4)
     narrow = {"n_columns": 900, "kernel_width": 0.1}  # infinite, and no overflow
     assert tabular_theorem_samples(0.1, 0.05, 1.0, **narrow) == np.inf
-
-
-# ---- of linear functions
 
 
 ROW = np.append([0.9607, 0.0892], np.linspace(-0.9, 0.9, 8))[None]
@@ -202,9 +191,6 @@ def test_the_papers_lemma_on_the_matrix_of_bits_is_false(rng):
     assert large > 15
 
 
-# ---- the scatter of single runs for linear functions, without samples
-
-
 LINE, POINT = np.array([1.0, -2.0, 0.5]), np.array([0.5, -0.3, 1.2])
 LAW = GaussianLaw.of([0.2, -1.0, 0.0], [1.0, 2.5, 0.4], 0.8)
 
@@ -245,9 +231,6 @@ def test_columns_without_slopes_scatter_too_and_constants_do_not(rng):
     assert_array_equal(linear_noise(LAW, np.zeros(3), POINT[None]), np.zeros((1, 3)))
 
 
-# ---- the surrogate at the row itself: what bins cost, and what interactions cost
-
-
 ROWS = np.array([[0.5, -0.3, 1.2], [-2.0, 0.1, 0.65], [0.0, 0.67, -0.7]])
 TABULAR = TabularLaw.from_data(np.random.default_rng(0).normal(size=(100, 3)))
 
@@ -284,9 +267,6 @@ def test_the_error_of_a_tree_and_its_table(rng):
     table = result.to_frame()
     assert_allclose(table["error"], table["binning"] + table["interactions"])
     assert list(table["value"]) == list(result.values)
-
-
-# ---- what is refused
 
 
 UNEQUAL = GaussianLaw.of(np.zeros(10), [1.0] * 9 + [2.0], 1.0)

@@ -1,7 +1,5 @@
 """Figures of the papers on LIME: what they state holds, and can fail; their runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -102,9 +100,8 @@ FLAT = partial(locality.tree_runs_at, "ξ = (−3, −2.3)")
 DIABETES = partial(tables.linear_model_runs, "diabetes")
 FIGURE_7 = partial(normals.normal_runs, normals.OFF, 0.53, 20)
 FIVE = partial(linear.cancelled_runs, 5)
-known_at_home = partial(
-    arrows.is_known, where="at home", place=(0, 0), known=(0.1701, 0.1701)
-)
+home = {"where": "at home", "place": (0, 0), "known": (0.1701, 0.1701)}
+known_at_home = partial(arrows.is_known, **home)
 levels = columns.levels_are_those_of_samples
 bandwidth_curves = partial(bandwidth.width_curves, n_samples=1000, n_runs=20)
 CAME, CONSTANTS, PSI = widths.came_curves, constants.constant_curves, weights.psi_curves
@@ -120,24 +117,16 @@ ONE, SUM = rule.one_of_many, partial(kernels.sum_runs, "f + g")
 PRODUCTS = misprints.products_of_words
 
 
-def quadratic(values):
-    """The same as if it grew with the square of the number of words."""
-    return values * np.array([10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]) ** 2
-
-
-def incomplete(changes):
-    return replace(changes, complete=False)
+N_WORDS = np.array([10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0])
+incomplete = partial(replace, complete=False)
 
 
 def backwards(changes):
     return replace(changes, columns=changes.columns[::-1])
 
 
-small_known = partial(
-    leaves.values_are_known, known=(0.13057, 0.55758, 0.20079, 0.20079, 0.00070)
-)
-
-
+KNOWN = 0.13057, 0.55758, 0.20079, 0.20079, 0.00070
+small_known = partial(leaves.values_are_known, known=KNOWN)
 CASES = [
     (partial(arrows.as_printed, name="P"), RECTANGLE, scaled("coefficients")),
     (partial(arrows.as_printed, name="P"), BUMP, scaled("printed", 0.999)),
@@ -213,7 +202,7 @@ CASES = [
     (misprints.products_of_words_are_known, PRODUCTS, scaled("limits")),
     (misprints.one_word_is_itself, PRODUCTS, scaled("limits")),
     (misprints.gap_is_known, PRODUCTS, scaled("limits")),
-    (misprints.others_fall_with_words, PRODUCTS, moved("outside", quadratic)),
+    (misprints.others_fall_with_words, PRODUCTS, moved("outside", times(N_WORDS**2))),
     (misprints.others_of_wide_kernels_are_known, PRODUCTS, scaled("outside")),
     (misprints.whole_text_is_blind, PRODUCTS, moved("limits", lambda x: x + 1e-300)),
     (misprints.empty_share_is_known, misprints.words_kept, np.zeros_like),
@@ -327,9 +316,7 @@ REPLACED = [
 
 
 @pytest.mark.parametrize(("claim", "make", "home", "name", "other"), REPLACED)
-def test_what_is_not_confirmed_would_be_with_another_formula(
-    claim, make, home, name, other, monkeypatch
-):
+def test_other_formulas_would_be_confirmed(claim, make, home, name, other, monkeypatch):
     one = None if make is None else measured(make)
     result = claim(one)
     assert str(result.verdict) == "not confirmed"
@@ -381,9 +368,7 @@ COMPUTED = [
 
 
 @pytest.mark.parametrize(("module", "name", "change", "statement"), COMPUTED)
-def test_a_statement_fails_where_what_it_computes_is_slightly_wrong(
-    module, name, change, statement, monkeypatch
-):
+def test_what_is_computed_wrongly_fails(module, name, change, statement, monkeypatch):
     assert statement(None).holds
     monkeypatch.setattr(module, name, change(getattr(module, name)))
     assert not statement(None).holds
@@ -521,8 +506,9 @@ def test_runs_are_those_of_the_package(model, monkeypatch):
 def test_statements_on_runs_fail_of_what_is_wrong(wrong, n_runs):
     runs, theory = exact_runs(n_runs), statements.theory_is_in_the_boxes
     printed = partial(statements.formula_as_printed, name="Eq. 1")
+    mean = statements.mean_is_expected
     for statement, part in [
-        (statements.mean_is_expected, "expected"),
+        (mean, "expected"),
         (theory, "limit"),
         (printed, "printed"),
     ]:
@@ -554,9 +540,6 @@ def test_columns_that_are_not_used_have_no_coefficient_or_noise():
     ]:
         assert statement(with_parts(exact_runs(), **{part: true})).holds
         assert not statement(with_parts(exact_runs(), **{part: wrong})).holds
-
-
-# runs
 
 
 def test_regressions_are_weighted_ridge_with_a_free_intercept():

@@ -1,7 +1,5 @@
 """The verdicts on record are those of the documentation, and of a run."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path
@@ -43,14 +41,8 @@ def test_what_docs_say_of_figure_5_is_on_record():
 def test_a_run_has_the_verdicts_on_record(name):
     made = PROPERTIES.figures[name]()
     results = tuple(one.run() for one in made.panels)
-    report = FigureReport(
-        name=name,
-        figure=made,
-        results=results,
-        seconds=0.0,
-        record=PROPERTIES.record,
-        values=PROPERTIES.values_on_record,
-    )
+    known = {"record": PROPERTIES.record, "values": PROPERTIES.values_on_record}
+    report = FigureReport(name=name, figure=made, results=results, seconds=0.0, **known)
     known = {key for key in PROPERTIES.record if key[0] == name}
     assert {(name, c.text, c.difference) for c in report.claims} == known
     assert report.changed == []
@@ -68,15 +60,14 @@ def test_docs_tell_the_distances_on_record():
         (section,) = re.findall(
             rf"^\*\*{panel}\*\*\n(.*?)(?=^\*\*|^## )", text, re.DOTALL | re.MULTILINE
         )
-        faithful, robust, excess, saved = (
-            values["tables", panel, label, quantity]
-            for quantity in (
-                "loss.gradient_matching",
-                "loss.pairwise_robustness",
-                "excess",
-                "saved",
-            )
+        quantities = (
+            "loss.gradient_matching",
+            "loss.pairwise_robustness",
+            "excess",
+            "saved",
         )
+        own = [values["tables", panel, label, quantity] for quantity in quantities]
+        faithful, robust, excess, saved = own
         name = re.sub(r" \(\d\)$", "", label)
         if np.isnan(excess):
             shares = "– | –"

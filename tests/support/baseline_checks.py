@@ -1,14 +1,10 @@
 """What baselines are checked by: standard errors, and what a function was asked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.functions import Function
-from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
 
 
@@ -27,19 +23,19 @@ class Recorded(Function):
     names: list[Labels] = field(default_factory=list)
 
     @property
-    def gradient_method(self) -> str:
+    def gradient_method(self):
         return "exact"
 
-    def _value(self, points: Points, labels: Labels) -> Values:
+    def _value(self, points, labels):
         self.shapes.append(points.shape)
         self.names.append(labels)
         return np.asarray((points**2).sum(axis=1))
 
-    def _gradient(self, points: Points, labels: Labels) -> Attributions:
+    def _gradient(self, points, labels):
         self._value(points, labels)
         return 2 * points
 
 
-def worst_z(explanation: Explanation, truth: Array) -> float:
+def worst_z(explanation, truth):
     error = np.abs(explanation.attributions - truth)
     return float((error / explanation.standard_errors).max())

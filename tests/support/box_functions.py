@@ -1,7 +1,5 @@
 """Functions that say which boxes they are, rightly or wrongly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ A new loss, map, penalty or solver is one line here: every test of its kind then
 it, and a test fails until the line is there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,20 +11,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 import propopt as po
+from propopt.losses import maps
 from propopt.losses.completeness import OffAxis
 from propopt.losses.graphs.grids import GridGaussianGraph, LatticeGraph
-from propopt.losses.maps import (
-    Absolute,
-    GroupMax,
-    Identity,
-    LinearMap,
-    OverFeatures,
-    OverPoints,
-    Penalty,
-    PerPoint,
-    RowSums,
-    Squared,
-)
 from propopt.losses.restricted import RestrictedMap
 from propopt.solvers import Solver
 from propopt.solvers.centred import Restricted, Transposed
@@ -138,41 +125,40 @@ LOSSES: dict[str, po.PropertyLoss] = {
     "row sums, present": po.Completeness(VALUES, OWN).bound(D).loss,
 }
 
-MAPS: dict[str, LinearMap] = {
-    "identity": Identity(),
-    "over points, sparse": OverPoints(POINT_GRAPHS["knn"].incidence),
-    "over points, dense": OverPoints(_rng.normal(size=(5, N))),
-    "over features, sparse": OverFeatures(FEATURE_GRAPHS["chain"].incidence),
-    "over features, dense": OverFeatures(_rng.normal(size=(6, D))),
+MAPS: dict[str, maps.LinearMap] = {
+    "identity": maps.Identity(),
+    "over points, sparse": maps.OverPoints(POINT_GRAPHS["knn"].incidence),
+    "over points, dense": maps.OverPoints(_rng.normal(size=(5, N))),
+    "over features, sparse": maps.OverFeatures(FEATURE_GRAPHS["chain"].incidence),
+    "over features, dense": maps.OverFeatures(_rng.normal(size=(6, D))),
     "over points, implicit lattice": LATTICE.differences,
     "over points, implicit grid": GRID.differences,
     "over entries": LOSSES["shared"].map,
-    "per point": PerPoint(NOISE),
-    "per point, one row": PerPoint(X[:, None, :]),
-    "row sums": RowSums(np.array([1.0, 0.5, 0.0, 2.0])),
-    "row sums, own": RowSums(OWN),
+    "per point": maps.PerPoint(NOISE),
+    "per point, one row": maps.PerPoint(X[:, None, :]),
+    "row sums": maps.RowSums(np.array([1.0, 0.5, 0.0, 2.0])),
+    "row sums, own": maps.RowSums(OWN),
     "off axes": OffAxis(
         LOSSES["shared"].map, OWN / np.linalg.norm(OWN, axis=1)[:, None]
     ),
-    "off an axis": OffAxis(PerPoint(NOISE), np.array([0.6, 0.0, 0.8, 0.0])),
+    "off an axis": OffAxis(maps.PerPoint(NOISE), np.array([0.6, 0.0, 0.8, 0.0])),
     "of what is spread": RestrictedMap(
-        OverPoints(np.cos(np.arange(10.0 * N)).reshape(5, 2 * N)),
+        maps.OverPoints(np.cos(np.arange(10.0 * N)).reshape(5, 2 * N)),
         sp.csr_array(np.repeat(np.eye(N), 2, axis=0)),
         sp.eye_array(D, format="csr"),
     ),
 }
 
 GROUPS = {"one group": [0], "groups": [0, 1, 4, 6], "groups of one": range(N)}
-PENALTIES: dict[str, Penalty] = {
-    "squared": Squared(),
-    "absolute": Absolute(),
+PENALTIES: dict[str, maps.Penalty] = {
+    "squared": maps.Squared(),
+    "absolute": maps.Absolute(),
     **{
-        f"{norm}, {name}": GroupMax(np.array(starts, dtype=np.intp), N, norm)
+        f"{norm}, {name}": maps.GroupMax(np.array(starts, dtype=np.intp), N, norm)
         for norm in ("l2", "l1", "linf")
         for name, starts in GROUPS.items()
     },
 }
-
 
 _gradient, _gradient_l1 = LOSSES["gradient l2"], LOSSES["gradient l1"]
 _function, _local = LOSSES["function"], LOSSES["function, local"]
@@ -224,7 +210,7 @@ OBJECTIVES: dict[str, po.Objective] = {
 SQUARED = {
     name: objective
     for name, objective in OBJECTIVES.items()
-    if all(isinstance(loss.penalty, Squared) for loss in objective.losses)
+    if all(isinstance(loss.penalty, maps.Squared) for loss in objective.losses)
 }
 
 

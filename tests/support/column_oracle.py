@@ -1,7 +1,5 @@
 """Laws and contrasts of columns at a value, value by value, and of rows of them."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The command line, a small problem file for it, and what it leaves in a folder."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

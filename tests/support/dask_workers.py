@@ -1,7 +1,5 @@
 """Workers of dask for joblib, on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

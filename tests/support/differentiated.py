@@ -1,7 +1,5 @@
 """Central differences and the jump test of any function, as models are given them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from propopt.functions.differences import differences, read_step

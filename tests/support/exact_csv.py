@@ -1,7 +1,5 @@
 """CSV files, read so that every number is what was written."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Forests whose slopes under the data law are known exactly, and by draws."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Values that are the same to the last bit and type."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

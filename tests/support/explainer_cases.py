@@ -1,7 +1,5 @@
 """Explainers of single rows: models of several kinds, fitted to one small table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer

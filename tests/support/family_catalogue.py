@@ -5,23 +5,12 @@ it under every law. Kinks and jumps are at multiples of ¼ between −8 and 8, w
 oracles cut.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
 
 from propopt.structures.boxes.sets import Sets
-from propopt.structures.products.families import (
-    Bumps,
-    ClosedFactors,
-    Curves,
-    Exponentials,
-    Factors,
-    Imputed,
-    Powers,
-    Tables,
-)
+from propopt.structures.products import families
 from propopt.structures.subsets.conjunctions import Conjunctions, Enumerated
 from propopt.structures.subsets.sets import Blocks, SetFunction
 from propopt.structures.subsets.sums import AddedSets, NormalisedSum, PlainSum
@@ -31,22 +20,22 @@ from propopt.structures.subsets.words import WordPairs
 _RNG = np.random.default_rng(4)
 _AT = np.zeros(3, np.intp)
 _CENTERS = np.array([-0.5, 0.0, 2.0])
-_BUMPS = Bumps(_AT, _CENTERS, np.array([0.3, 1.0, 5.0]))
+_BUMPS = families.Bumps(_AT, _CENTERS, np.array([0.3, 1.0, 5.0]))
 _INF = np.inf
 _LEAVES = Conjunctions.of([2.0, -1.0, 0.5], [[0, 3], [1], []], [[2], [], [4]], 6, 0.7)
 _NOTHING = np.zeros((1, 4))
 
-FAMILIES: Mapping[str, Factors] = {
+FAMILIES: Mapping[str, families.Factors] = {
     "bumps": _BUMPS,
-    "exponentials": Exponentials(_AT, np.array([-0.7, 0.0, 0.5]), _CENTERS),
-    "powers": Powers(_AT, np.array([1, 2, 6]), _CENTERS),
-    "tables": Tables(
+    "exponentials": families.Exponentials(_AT, np.array([-0.7, 0.0, 0.5]), _CENTERS),
+    "powers": families.Powers(_AT, np.array([1, 2, 6]), _CENTERS),
+    "tables": families.Tables(
         _AT,
         np.array([-1.0, 0.5, 2.0, 3.0]),
         *map(_RNG.normal, _AT, _AT + 1, ((3, 4), 3, 3)),
     ),
-    "imputed": Imputed(_BUMPS, np.array([0.2, 0.4, 0.9])),
-    "curves": Curves(
+    "imputed": families.Imputed(_BUMPS, np.array([0.2, 0.4, 0.9])),
+    "curves": families.Curves(
         _AT,
         (np.sin, lambda x: np.abs(x - 0.25), lambda x: np.where(x > 0.5, 2.0, -1.0)),
         (np.zeros(0), np.array([0.25]), np.array([0.5])),
@@ -81,11 +70,11 @@ WORD_FUNCTIONS: Mapping[str, SetFunction] = {
 }
 
 
-def is_of(factors: Factors, coded: bool) -> bool:
+def is_of(factors: families.Factors, coded: bool) -> bool:
     """Whether they are of numbers, or of codes: sets alone are of one of both."""
     return not isinstance(factors, Sets) or bool(factors.coded[0]) == coded
 
 
-def is_closed(factors: Factors) -> bool:
+def is_closed(factors: families.Factors) -> bool:
     """Whether their means under noise are exact; those of others are sampled."""
-    return isinstance(factors, ClosedFactors | Sets)
+    return isinstance(factors, families.ClosedFactors | Sets)

@@ -1,18 +1,13 @@
 """Figures of papers, computed: their verdicts are those on record; and broken ones."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Callable
 from functools import cache
 from io import BytesIO
-from typing import Any
 
-from papers.engine.paper import Paper
 from papers.engine.tally import FigureReport
 
 
-def drawn_as_on_record(paper: Paper, name: str) -> tuple[Any, ...]:
+def drawn_as_on_record(paper, name):
     """The panels of a figure, after all that is known of it was found again."""
     made, record = paper.figures[name](), paper.record
     results = tuple(one.run() for one in made.panels)
@@ -32,16 +27,16 @@ def drawn_as_on_record(paper: Paper, name: str) -> tuple[Any, ...]:
 
 
 @cache
-def measured(make: Callable[..., Any], *arguments: Any) -> Any:
+def measured(make, *arguments):
     """What a figure measures, once."""
     return make(*arguments)
 
 
-def moved(field: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def moved(field, change):
     """The same with one part changed."""
     return lambda one: dataclasses.replace(one, **{field: change(getattr(one, field))})
 
 
-def scaled(field: str, factor: float = 1.001) -> Callable[[Any], Any]:
+def scaled(field, factor=1.001):
     """The same with one part multiplied."""
     return moved(field, lambda part: factor * part)

@@ -1,7 +1,5 @@
 """Two chain graphs, weights 1, ½ and ¼, and what is known of that optimum to 1e-12."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import propopt as po

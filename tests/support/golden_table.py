@@ -1,7 +1,5 @@
 """A table without random numbers, a sum of boxes on it, and its contrasts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from propopt.structures.boxes.boxes import Boxes
@@ -22,14 +20,7 @@ TABLE = np.stack(
 )
 
 ROWS = np.array(
-    [
-        TABLE[1],
-        TABLE[8],
-        TABLE[14],
-        TABLE[6],
-        [0.8, 1, 2, 50, 3, 5],
-        [-3, 0, 4, 1, 3, np.nan],
-    ]
+    [*TABLE[[1, 8, 14, 6]], [0.8, 1, 2, 50, 3, 5], [-3, 0, 4, 1, 3, np.nan]]
 )
 
 _CONTRASTS_0_TO_3 = [
@@ -41,25 +32,15 @@ _CONTRASTS_0_TO_3 = [
     [-0.000009176128, -1.700000000000, 0.001974080404, 0.266592556235],
 ]
 _CONTRASTS_5 = [
-    -0.002044815465,
-    0.128422233942,
-    0.035069647127,
-    -0.127434407226,
-    -0.047028110103,
-    -0.011175492216,
-]
+    -0.002044815465, 0.128422233942, 0.035069647127,
+    -0.127434407226, -0.047028110103, -0.011175492216,
+]  # fmt: skip
 CONTRASTS = np.column_stack([_CONTRASTS_0_TO_3, np.zeros(6), _CONTRASTS_5])
 
-MEANS = np.array(
-    [
-        -0.036070358329,
-        -0.592238096037,
-        -1.357833070561,
-        1.565558340337,
-        -0.695168536429,
-        2.413739431946,
-    ]
-)
+MEANS = np.array([
+    -0.036070358329, -0.592238096037, -1.357833070561,
+    1.565558340337, -0.695168536429, 2.413739431946,
+])  # fmt: skip
 
 SPREADS = np.array(
     [0.576628129734, 0.339934634240, 1.419996087632, 4.639263125449, 0, 2.870540018881]
@@ -85,18 +66,10 @@ def function(points):
 def boxes(cuts=CUTS):
     """The function as boxes, with its thresholds or others in the same gaps."""
     (a, b), (c,), (d, e), (f,), (g, h) = cuts.values()
-    sets = [
-        (0, -np.inf, b, False),
-        (1, -np.inf, c, False),
-        (0, a, np.inf, False),
-        (2, -np.inf, e, False),
-        (3, f, np.inf, False),
-        (2, d, np.inf, False),
-        (5, -np.inf, g, True),
-        (5, h, np.inf, False),
-        (1, c, np.inf, False),
-    ]
+    i = np.inf
+    columns, missing = [0, 1, 0, 2, 3, 2, 5, 5, 1], np.arange(9) == 6
+    low, high = [-i, -i, a, -i, f, d, -i, h, c], [b, c, i, e, i, i, g, i, i]
     paths = np.array([[0, 1, -1], [2, 3, -1], [4, 5, 6], [7, -1, -1], [8, -1, -1]])
     values = np.array([2.0, -1.5, 0.8, 0.6, 0.3])
-    own = Sets.of_numbers(*zip(*sets, strict=True))
+    own = Sets.of_numbers(columns, low, high, missing)
     return Boxes(0.1, values, paths, (own,), 6).merged()

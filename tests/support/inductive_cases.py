@@ -1,7 +1,5 @@
 """Small problems of new inputs, and their answers by dense algebra."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -13,13 +11,7 @@ import propopt as po
 from propopt.inductive import GaussianProcessExplainer
 
 
-# Bound on |error| / standard error: one check in 5e8 would fail by chance where errors
-# are gaussian, as counts and means of hundreds of draws nearly are.
-Z = 6.0
-
-
 MEANS = ["none", "per_feature", "common"]
-
 
 KERNELS = {
     "gaussian": "gaussian",
@@ -40,14 +32,14 @@ class Case:
     smoothing: np.ndarray
 
     @property
-    def fitted(self) -> GaussianProcessExplainer:
+    def fitted(self):
         return clone(self.explainer).fit(self.X, self.G)
 
-    def kernel_matrix(self, X: np.ndarray) -> np.ndarray:
+    def kernel_matrix(self, X):
         return self.fitted.kernel_(X) + self.explainer.jitter * np.eye(len(X))
 
 
-def similar_features(kind: str, n_features: int, rng: np.random.Generator) -> tuple:
+def similar_features(kind, n_features, rng):
     """What an explainer takes for ``features``, and P with the loss tr(W P Wᵀ)."""
     if kind == "none":
         return None, np.zeros((n_features, n_features))
@@ -64,7 +56,7 @@ def similar_features(kind: str, n_features: int, rng: np.random.Generator) -> tu
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, D = draw(st.integers(1, 8)), draw(st.integers(1, 5))
     kind = draw(st.sampled_from(["none", "kernel", "chain", "gaussian", "groups"]))
@@ -83,9 +75,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(X, rng.normal(size=(n, D)), new, explainer, P)
 
 
-def prior_precision(
-    K: np.ndarray, P: np.ndarray, explainer: GaussianProcessExplainer
-) -> np.ndarray:
+def prior_precision(K, P, explainer):
     """The Hessian of w_r KernelRobustness + w_s Smoothness, halved, (nD, nD)."""
     inverse, eye = np.linalg.inv(K), np.eye(len(P))
     sums = inverse.sum(axis=1)
@@ -99,9 +89,7 @@ def prior_precision(
     return 2 * explainer.robustness * robust + explainer.smoothness * smooth
 
 
-def dense_posterior(
-    case: Case, x: np.ndarray, gradient: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def dense_posterior(case, x, gradient=None):
     """Row of x, and its covariance, in the dense program with x appended."""
     n, D = case.G.shape
     K = case.kernel_matrix(np.vstack([case.X, x]))
@@ -115,11 +103,11 @@ def dense_posterior(
     return (covariance @ right)[-D:], covariance[-D:, -D:]
 
 
-def close(result: np.ndarray, expected: np.ndarray, rtol: float = 1e-8) -> bool:
+def close(result, expected, rtol=1e-8):
     return bool(np.abs(result - expected).max() <= rtol * np.abs(expected).max())
 
 
-def solve_case(rng: np.random.Generator, mean: str) -> Case:
+def solve_case(rng, mean):
     graph, P = similar_features("chain", 4, rng)
     explainer = GaussianProcessExplainer(
         0.3, 0.2, features=graph, lengthscale=1.5, mean=mean, jitter=1e-6

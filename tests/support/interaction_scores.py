@@ -1,10 +1,6 @@
 """Scores of interactions that come out of no fit: made by hand, or drawn."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -15,13 +11,7 @@ from propopt.interactions.features import Features
 _SQUARED = {"error": "squared", "units": "squared units of the target"}
 
 
-def scores_of(
-    names: Sequence[str],
-    estimates: Mapping[tuple[int, ...], float],
-    errors: float = 0.1,
-    order: int = 2,
-    **fields: Any,
-) -> InteractionScores:
+def scores_of(names, estimates, errors=0.1, order=2, **fields):
     """Scores of sets by places, with one standard error for all."""
     values = np.array(list(estimates.values()), dtype=np.float64)
     given = {
@@ -38,9 +28,7 @@ def scores_of(
     return InteractionScores(**{**_SQUARED, **given, **fields})
 
 
-def random_scores(
-    names: Sequence[str], seed: int = 0, errors: float = 0.3
-) -> InteractionScores:
+def random_scores(names, seed=0, errors=0.3):
     """Of all pairs, normal; most of them near zero."""
     rng = np.random.default_rng(seed)
     pairs = list(combinations(range(len(names)), 2))
@@ -48,9 +36,7 @@ def random_scores(
     return scores_of(names, dict(zip(pairs, values.tolist(), strict=True)), errors)
 
 
-def made_up_scores(
-    rng: np.random.Generator, n_features: int = 5, order: int = 2, **fields: Any
-) -> InteractionScores:
+def made_up_scores(rng, n_features=5, order=2, **fields):
     """Of all sets of so many features, some far from zero, by groups of patches."""
     names = tuple("abcdefghijklmnop"[:n_features])
     sets = Features.of(names).all_sets(order)

@@ -1,29 +1,15 @@
 """Ten smooth models and fourteen that jump, as callables that tell nothing."""
 
-from __future__ import annotations
-
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
+from estimators import sk
+from quiet_boosters import booster
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    StackingClassifier,
-    VotingClassifier,
-)
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures, StandardScaler
-from sklearn.svm import SVC
 
 
 def tables():
@@ -40,7 +26,7 @@ def tables():
         "wine": (wine[0], wine[1] == 0),
         "generated": (generated, score > 0),
     }
-    scaled = StandardScaler().fit_transform
+    scaled = sk.StandardScaler().fit_transform
     return {
         name: (scaled(X)[:300], np.asarray(y)[:300]) for name, (X, y) in raw.items()
     }
@@ -51,7 +37,7 @@ def probability(model):
 
 
 def network(activation, X, y):
-    model = MLPClassifier((20, 10), activation, max_iter=100, random_state=0)
+    model = sk.MLPClassifier((20, 10), activation, max_iter=100, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)
@@ -72,27 +58,27 @@ def in_single(model):
 
 
 def smooth_models(X, y):
-    logistic = LogisticRegression().fit(X, y)
-    process = GaussianProcessClassifier(2.0 * RBF(3.0), optimizer=None)
+    logistic = sk.LogisticRegression().fit(X, y)
+    process = sk.GaussianProcessClassifier(2.0 * RBF(3.0), optimizer=None)
     tanh = network("tanh", X, y)
-    quadratic = make_pipeline(PolynomialFeatures(2), Ridge()).fit(X, 1.0 * y)
+    quadratic = make_pipeline(sk.PolynomialFeatures(2), sk.Ridge()).fit(X, 1.0 * y)
     return {
         "logistic": probability(logistic),
         "margin": logistic.decision_function,
         "tanh": probability(tanh),
         "relu": probability(network("relu", X, y)),
         "float32": in_single(tanh),
-        "svc": SVC(gamma="scale").fit(X, y).decision_function,
-        "narrow svc": SVC(gamma=5.0 / X.shape[1]).fit(X, y).decision_function,
+        "svc": sk.SVC(gamma="scale").fit(X, y).decision_function,
+        "narrow svc": sk.SVC(gamma=5.0 / X.shape[1]).fit(X, y).decision_function,
         "process": probability(process.fit(X[::4], y[::4])),
-        "kernel ridge": KernelRidge(kernel="rbf", gamma=0.1).fit(X, 1.0 * y).predict,
+        "kernel ridge": sk.KernelRidge(kernel="rbf", gamma=0.1).fit(X, 1.0 * y).predict,
         "quadratic": quadratic.predict,
     }
 
 
 def noisy(X, y):
     """A logistic regression, with noise of 1e-3 that is the same for the same row."""
-    clean = probability(LogisticRegression().fit(X, y))
+    clean = probability(sk.LogisticRegression().fit(X, y))
 
     def evaluate(Z):
         hashed = np.sin(1e6 * Z).sum(axis=1) * 43758.5453
@@ -102,23 +88,25 @@ def noisy(X, y):
 
 
 def jumping_models(X, y, boosters):
-    forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0).fit(X, y)
-    logistic = LogisticRegression().fit(X, y)
-    members = [("forest", forest), ("logistic", LogisticRegression())]
+    forest = sk.RandomForestClassifier(50, min_samples_leaf=3, random_state=0).fit(X, y)
+    logistic = sk.LogisticRegression().fit(X, y)
+    members = [("forest", forest), ("logistic", sk.LogisticRegression())]
 
     def vote(weights):
-        return VotingClassifier(members, voting="soft", weights=weights).fit(X, y)
+        return sk.VotingClassifier(members, voting="soft", weights=weights).fit(X, y)
 
-    bins = KBinsDiscretizer(8, strategy="uniform")
-    binned = make_pipeline(bins, LogisticRegression())
+    bins = sk.KBinsDiscretizer(8, strategy="uniform")
+    binned = make_pipeline(bins, sk.LogisticRegression())
     fitted = {
         "forest": forest,
-        "extra trees": ExtraTreesClassifier(50, random_state=0).fit(X, y),
-        "gradient boosting": GradientBoostingClassifier(random_state=0).fit(X, y),
-        "neighbors": KNeighborsClassifier(9).fit(X, y),
+        "extra trees": sk.ExtraTreesClassifier(50, random_state=0).fit(X, y),
+        "gradient boosting": sk.GradientBoostingClassifier(random_state=0).fit(X, y),
+        "neighbors": sk.KNeighborsClassifier(9).fit(X, y),
         "vote": vote([0.5, 0.5]),
         "vote of a tenth": vote([0.1, 0.9]),
-        "stack": StackingClassifier(members, LogisticRegression(), cv=2).fit(X, y),
+        "stack": sk.StackingClassifier(members, sk.LogisticRegression(), cv=2).fit(
+            X, y
+        ),
         "bins": binned.fit(X, y),
         **{name: kind.fit(X, y) for name, kind in boosters.items()},
     }
@@ -131,17 +119,9 @@ def jumping_models(X, y, boosters):
 
 def boosters():
     """Those of packages, where they are installed, and scikit-learn's."""
-    results = {"histogram": HistGradientBoostingClassifier(max_iter=60, random_state=0)}
-    try:
-        from lightgbm import LGBMClassifier
-
-        results["lightgbm"] = LGBMClassifier(n_estimators=60, verbose=-1, n_jobs=1)
-    except ImportError:
-        pass
-    try:
-        from xgboost import XGBClassifier
-
-        results["xgboost"] = XGBClassifier(n_estimators=60, n_jobs=1)
-    except ImportError:
-        pass
+    results = {
+        "histogram": sk.HistGradientBoostingClassifier(max_iter=60, random_state=0)
+    }
+    for name in filter(find_spec, ("lightgbm", "xgboost")):
+        results[name] = booster(name, "Classifier", n_estimators=60)
     return results

@@ -4,8 +4,6 @@ A new law is one line here, which makes it of a table (and the positions of its 
 every test of ``tests/laws/test_contract.py`` then covers it with every family.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple, TypeAlias
@@ -17,7 +15,7 @@ from propopt.base.arrays import Array, Points
 from propopt.laws.column_laws import CodedLaw, NoisyColumn
 from propopt.laws.data_law import DataLaw, NoiseLaw, Reference
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
-from propopt.lime.laws.lime_law import LimeColumn, LimeLaw
+from propopt.lime.laws.lime_law import LimeLaw
 from propopt.tables.columns import Atoms
 from propopt.tables.frames import Labels
 
@@ -39,18 +37,18 @@ Law: TypeAlias = DataLaw | NoiseLaw | LimeLaw
 Codes: TypeAlias = tuple[int, ...]
 
 
-def _reference(X: Points, codes: Codes) -> Reference:
+def _reference(X, codes):
     n_codes = [N_CODES if j in codes else None for j in range(X.shape[1])]
     return Reference(X, tuple(n_codes), Labels(), len(X))
 
 
-def _noise(X: Points, codes: Codes) -> NoiseLaw:
+def _noise(X, codes):
     laws = DataLaw(_reference(X, codes)).columns
     shares = [law.shares if isinstance(law, CodedLaw) else None for law in laws]
     return NoiseLaw(np.full(len(laws), 0.4), tuple(shares), tuple(map(Atoms.of, X.T)))
 
 
-def _given(X: Points, codes: Codes) -> TabularLaw:
+def _given(X, codes):
     """Bins with a mean outside, with one value, and a missing one of weight 0."""
     own = {
         "edges": [-0.5, 0.25],
@@ -68,11 +66,11 @@ def _given(X: Points, codes: Codes) -> TabularLaw:
     return TabularLaw.of_bins(**parts, kernel_width=0.8)
 
 
-def _tabular(X: Points, codes: Codes) -> TabularLaw:
+def _tabular(X, codes):
     return TabularLaw.from_data(X, categorical=codes, kernel_width=0.8)
 
 
-def _gaussian(X: Points, codes: Codes) -> GaussianLaw:
+def _gaussian(X, codes):
     return GaussianLaw.from_data(X, categorical=codes, kernel_width=0.8)
 
 
@@ -89,15 +87,13 @@ LAWS: Mapping[str, Callable[[Points, Codes], Law]] = {
 
 
 @cache
-def law_of(name: str, column: str) -> Law:
+def law_of(name, column):
     """A law of one column."""
     codes = (0,) if column == "codes" else ()
     return LAWS[name](COLUMNS[column][:, None], codes)
 
 
 # ---- Masses on values: what means and contrasts are sums of
-
-
 class Masses(NamedTuple):
     """Values (m,), the law on them, and two measures whose difference is contrasts."""
 
@@ -106,7 +102,7 @@ class Masses(NamedTuple):
     contrast: tuple[Array, Array]
 
 
-def masses_at(law: Law, x: float, width: float) -> Masses:
+def masses_at(law, x, width):
     """Those of a law of one column around x."""
     own = law.columns[0]
     if isinstance(law, LimeLaw):
@@ -120,11 +116,11 @@ def masses_at(law: Law, x: float, width: float) -> Masses:
     return Masses(values, np.append(at.masses, zeros), _parts(signed))
 
 
-def _parts(signed: Array) -> tuple[Array, Array]:
+def _parts(signed):
     return np.maximum(signed, 0.0), np.maximum(-signed, 0.0)
 
 
-def _of_noise(column: NoisyColumn, x: float) -> Masses:
+def _of_noise(column, x):
     if np.isnan(x):
         (atoms,) = column.observed or (None,)
         shares = np.append(-atoms.shares, 1.0 if len(atoms.values) > 0 else 0.0)
@@ -135,7 +131,7 @@ def _of_noise(column: NoisyColumn, x: float) -> Masses:
     return Masses(v, law, _parts(law * (v - x) / column.scale**2))
 
 
-def _of_lime(column: LimeColumn, x: float, width: float) -> Masses:
+def _of_lime(column, x, width):
     """The samples' own law, piece by piece, times the kernel: no tilt of its own."""
     at = np.array([x])
     samples = column.tilt(at, np.array([np.inf]))
@@ -172,7 +168,7 @@ _LEAST = 1e-300
 """In place of masses that underflow: a missing value among them still counts."""
 
 
-def _shares(logs: Array, own: Array) -> Array:
+def _shares(logs, own):
     """Masses of some values, which sum to 1."""
     some = own & (logs > -np.inf)
     masses = np.zeros(len(logs))
@@ -187,9 +183,7 @@ _HALVES = 2.0 ** -np.arange(45.0)
 _QUARTERS = np.arange(-32, 33) / 4.0
 
 
-def nodes_of(
-    mean: float, sd: float, low: float, high: float, x: float
-) -> tuple[Array, Array]:
+def nodes_of(mean, sd, low, high, x):
     """Values and log masses of a truncated normal, by nodes of Gauss and Legendre.
 
     Parts halve towards ends, x and the mean, so that kernels of any width are followed.

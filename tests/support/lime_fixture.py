@@ -1,7 +1,5 @@
 """The three columns of three bins of which all numbers of LIME are known."""
 
-from __future__ import annotations
-
 import numpy as np
 from normal_samples import least_squares, product_rule
 

@@ -1,16 +1,12 @@
 """Functions that only answer, made of sums of products that tell their limits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from propopt.base.arrays import Attributions, Points, Values
 from propopt.functions import Function
 from propopt.structures.products.families import Bumps
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,13 +16,13 @@ class Answering(Function):
     function: SumOfProducts
 
     @property
-    def gradient_method(self) -> str:
+    def gradient_method(self):
         return "exact"
 
-    def _value(self, points: Points, labels: Labels) -> Values:  # noqa: ARG002  # no names needed
+    def _value(self, points, labels):  # noqa: ARG002  # no names needed
         return self.function.value(points)
 
-    def _gradient(self, points: Points, labels: Labels) -> Attributions:
+    def _gradient(self, points, labels):
         raise NotImplementedError
 
 
@@ -35,7 +31,7 @@ class Known(Answering):
     """A sum of products that says that it is one."""
 
     @property
-    def products(self) -> SumOfProducts:
+    def products(self):
         return self.function
 
 

@@ -1,7 +1,5 @@
 """Runs of LIME whose scatter is almost nothing, and ways to break them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,18 +1,15 @@
 """Functions that are sums of products, written down by hand."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from propopt.structures.products.families import Powers
-from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
 
 
-def linear(weights: Sequence[float], base: float = 0.0) -> SumOfProducts:
+def linear(weights, base=0.0):
     """Base + Σ_j weights_j x_j."""
     a = np.asarray(weights, dtype=float)
     return SumOfProducts.additive(base, a, Powers.first(np.arange(len(a))), len(a))
@@ -25,17 +22,17 @@ class Smooth:
     column: np.ndarray
     functions: tuple[Callable[[np.ndarray], np.ndarray], ...]
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.functions)
 
-    def take(self, chosen: np.ndarray) -> Smooth:
+    def take(self, chosen):
         which = np.arange(len(self))[chosen]
         return Smooth(self.column[chosen], tuple(self.functions[u] for u in which))
 
-    def at(self, values: np.ndarray) -> np.ndarray:
+    def at(self, values):
         return np.stack([g(values) for g in self.functions])
 
-    def under(self, normals: Normals) -> np.ndarray:
+    def under(self, normals):
         t, w = np.polynomial.legendre.leggauss(80)
         sd = normals.sd[..., None]
         low = np.maximum(normals.low[..., None], normals.mean[..., None] - 12 * sd)
@@ -46,9 +43,7 @@ class Smooth:
         return np.stack([(g(x) * density).sum(axis=-1) for g in self.functions])
 
 
-def sum_of_terms(
-    terms: Sequence[tuple[float, Sequence[int]]], factors: Smooth, n_columns: int
-) -> SumOfProducts:
+def sum_of_terms(terms, factors, n_columns):
     """Σ_l v_l Π_{u in l} g_u."""
     width = max(len(numbers) for _, numbers in terms)
     paths = [[*numbers, *[-1] * (width - len(numbers))] for _, numbers in terms]
@@ -56,7 +51,7 @@ def sum_of_terms(
     return SumOfProducts(0.0, values, np.array(paths), (factors,), n_columns)
 
 
-def wavy() -> SumOfProducts:
+def wavy():
     """sin 2x_0 + x_1² + x_0 x_2 − x_3 / 2."""
     factors = Smooth(
         np.array([0, 1, 0, 2, 3]),
@@ -66,10 +61,9 @@ def wavy() -> SumOfProducts:
     return sum_of_terms(terms, factors, 4)
 
 
-def curved() -> SumOfProducts:
+def curved():
     """sin 2x_0 + x_1² + x_0 x_2."""
     factors = Smooth(
-        np.array([0, 1, 0, 2]),
-        (lambda x: np.sin(2.0 * x), np.square, np.copy, np.copy),
+        np.array([0, 1, 0, 2]), (lambda x: np.sin(2.0 * x), np.square, np.copy, np.copy)
     )
     return sum_of_terms([(1.0, [0]), (1.0, [1]), (1.0, [2, 3])], factors, 3)

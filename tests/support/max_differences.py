@@ -1,7 +1,5 @@
 """Programs with max-differences: data, random objectives, and paths of weights."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import propopt as po

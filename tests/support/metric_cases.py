@@ -1,7 +1,5 @@
 """A function, an explanation of it, and what metrics draw: for loops to check them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import propopt as po
@@ -25,7 +23,6 @@ from propopt.laws.perturbations import Perturbations
 
 
 S = 9  # samples
-
 
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
 
@@ -76,7 +73,6 @@ ROBUST = [
     LocalLipschitz(n_samples=S),
     RelativeInputStability(n_samples=S),
 ]
-
 
 FAITHFUL = [
     Infidelity(n_samples=S),

@@ -1,7 +1,5 @@
 """Small problems for minipatches, and learners that do odd things."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -36,13 +34,7 @@ def many(n_patches=500, **settings):
 
 
 class Quick(RegressorMixin, BaseEstimator):
-    """The mean of the target and a sum of columns, by a factor.
-
-    Parameters
-    ----------
-    factor : float
-        Of the sum.
-    """
+    """The mean of the target and a sum of columns, by a factor."""
 
     def __init__(self, factor=1.0):
         self.factor = factor
@@ -57,25 +49,10 @@ class Quick(RegressorMixin, BaseEstimator):
 
 
 class Once(RegressorMixin, BaseEstimator):
-    """The mean of the target; the first fit that finds no file does something else.
-
-    Parameters
-    ----------
-    mark : str
-        Name of the file, which is made.
-    act : {"kill", "interrupt", "nan", "raise", "none"}
-        What is done.
-    after : int
-        How many fits are made before, by other files.
-    seconds : float
-        What a fit takes.
-    """
+    """The mean of the target; after some fits, by files of a folder, one acts."""
 
     def __init__(self, mark, act="none", after=0, seconds=0.0):
-        self.mark = mark
-        self.act = act
-        self.after = after
-        self.seconds = seconds
+        self.mark, self.act, self.after, self.seconds = mark, act, after, seconds
 
     def fit(self, X, y):
         time.sleep(self.seconds)

@@ -1,7 +1,5 @@
 """What a model itself says, and that what was read of it says the same."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from propopt.structures.products.sums import SumOfProducts

@@ -1,7 +1,5 @@
 """Oracles of LIME: columns of all kinds, weighted fits, normal samples with weights."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from propopt.lime.laws.gaussian_law import NormalColumn

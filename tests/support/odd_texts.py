@@ -1,8 +1,5 @@
 """Texts that people do not think of."""
 
-from __future__ import annotations
-
-
 ODD_TEXTS = {
     "empty": "",
     "blank": " \n\t ",

@@ -1,7 +1,5 @@
 """Learners that know each term of f* = Σ_u g_u whose columns they are shown."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -51,7 +49,7 @@ class _Oracle(BaseEstimator):
 class OracleRegressor(RegressorMixin, _Oracle):
     """Predicts Σ_{u ⊆ F} g_u, whatever it is fitted to."""
 
-    def fit(self, table: pd.DataFrame, y: np.ndarray) -> OracleRegressor:
+    def fit(self, table: pd.DataFrame, y: np.ndarray):
         del y
         self.n_features_in_ = table.shape[1]
         return self
@@ -63,7 +61,7 @@ class OracleRegressor(RegressorMixin, _Oracle):
 class OracleClassifier(ClassifierMixin, _Oracle):
     """Two classes; the probability of the second is Σ_{u ⊆ F} g_u."""
 
-    def fit(self, table: pd.DataFrame, y: np.ndarray) -> OracleClassifier:
+    def fit(self, table: pd.DataFrame, y: np.ndarray):
         self.n_features_in_ = table.shape[1]
         self.classes_ = np.unique(y)
         return self

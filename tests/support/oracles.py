@@ -1,11 +1,8 @@
 """Answers by brute force or by another library: slow, short and independent."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import cvxpy as cp
@@ -18,7 +15,7 @@ from propopt.losses.completeness import _RowTotals
 TIGHT = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
 
 
-def subclasses(base: type) -> set[type]:
+def subclasses(base):
     """All concrete classes of propopt below ``base``."""
     below = {base, *base.__subclasses__()}
     result = set().union(*map(subclasses, base.__subclasses__()), below)
@@ -29,11 +26,11 @@ def subclasses(base: type) -> set[type]:
     } - {base}
 
 
-def ordered_pairs(n: int) -> Iterator[tuple[int, int]]:
+def ordered_pairs(n):
     return itertools.permutations(range(n), 2)
 
 
-def pair_sum(rows: np.ndarray, similarities: np.ndarray) -> float:
+def pair_sum(rows, similarities):
     """Σ_{n,n'} ‖w_n − w_n'‖² S_nn', term by term."""
     return sum(
         similarities[i, j] * ((rows[i] - rows[j]) ** 2).sum()
@@ -41,7 +38,7 @@ def pair_sum(rows: np.ndarray, similarities: np.ndarray) -> float:
     )
 
 
-def brute_value(loss: po.PropertyLoss, W: np.ndarray) -> float:
+def brute_value(loss, W):
     """The loss from the formula in its docstring, term by term."""
     match loss:
         case po.GradientMatching(norm="l2"):
@@ -71,7 +68,7 @@ def brute_value(loss: po.PropertyLoss, W: np.ndarray) -> float:
     raise TypeError(f"no formula for {type(loss).__name__}")
 
 
-def shared_sum(loss: po.SharedRobustness, W: np.ndarray) -> float:
+def shared_sum(loss, W):
     """Σ_{n,n'} S_nn' Σ_j (w_nj − w_n'j)² over j in both, term by term."""
     S = loss.graph.similarities.toarray()
     return sum(
@@ -82,7 +79,7 @@ def shared_sum(loss: po.SharedRobustness, W: np.ndarray) -> float:
     )
 
 
-def kernel_precision(loss: po.KernelRobustness) -> np.ndarray:
+def kernel_precision(loss):
     """K⁻¹, or K⁻¹ − K⁻¹11ᵀK⁻¹/(1ᵀK⁻¹1), from an explicit inverse."""
     inverse = np.linalg.inv(loss.kernel_matrix)
     if loss.mean == "none":
@@ -91,7 +88,7 @@ def kernel_precision(loss: po.KernelRobustness) -> np.ndarray:
     return inverse - np.outer(sums, sums) / sums.sum()
 
 
-def _max_difference(loss: po.MaxDifferenceRobustness, W: np.ndarray) -> float:
+def _max_difference(loss, W):
     size = {
         "l2": lambda r: (r**2).sum(),
         "l1": lambda r: np.abs(r).sum(),
@@ -105,11 +102,7 @@ def _max_difference(loss: po.MaxDifferenceRobustness, W: np.ndarray) -> float:
     return max(worst) if loss.aggregate == "max" else sum(worst)
 
 
-def reference_optimum(
-    objective: po.Objective,
-    shape: tuple[int, int],
-    bounds: Sequence[po.Bound] = (),
-) -> float:
+def reference_optimum(objective, shape, bounds=()):
     """The optimum of a program that cvxpy compiles afresh, from public expressions."""
     W = cp.Variable(shape)
     limits = [bound.loss.expression(W) <= bound.limit for bound in bounds]
@@ -118,9 +111,7 @@ def reference_optimum(
     return float(problem.value)
 
 
-def minimise_over(
-    shape: tuple[int, ...], cost: Callable[[cp.Variable], cp.Expression]
-) -> tuple[float, np.ndarray]:
+def minimise_over(shape, cost):
     """The smallest cost of a variable of this shape, and where it is."""
     R = cp.Variable(shape)
     problem = cp.Problem(cp.Minimize(cost(R)))
@@ -128,20 +119,20 @@ def minimise_over(
     return float(problem.value), np.asarray(R.value)
 
 
-def _solve(problem: cp.Problem) -> None:
+def _solve(problem):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         problem.solve(solver="CLARABEL", **TIGHT)
 
 
-def normal_equations(objective: po.Objective, shape: tuple[int, int]) -> np.ndarray:
+def normal_equations(objective, shape):
     """The minimiser of squared losses, from the dense Hessian by finite differences.
 
     A quadratic is known from its values: no formula of a map or of a graph is used.
     """
     size = shape[0] * shape[1]
 
-    def value(w: np.ndarray) -> float:
+    def value(w):
         return objective.value(w.reshape(shape))
 
     eye = np.eye(size)
@@ -156,7 +147,7 @@ def normal_equations(objective: po.Objective, shape: tuple[int, int]) -> np.ndar
     return -np.linalg.solve(hessian, slope).reshape(shape)
 
 
-def exact_value(loss: po.PropertyLoss, W: np.ndarray) -> np.longdouble:
+def exact_value(loss, W):
     """The loss in extended precision; for kernels that of the map, on centred W."""
     V = W.astype(np.longdouble)
     if not isinstance(loss, po.KernelRobustness):
@@ -166,9 +157,7 @@ def exact_value(loss: po.PropertyLoss, W: np.ndarray) -> np.longdouble:
     return ((loss.map.matrix.astype(np.longdouble) @ V) ** 2).sum()
 
 
-def exact_optimum(
-    G: np.ndarray, over_points: np.ndarray, over_features: np.ndarray | None = None
-) -> Fraction:
+def exact_optimum(G, over_points, over_features=None):
     """min ‖W − G‖² + robustness + smoothness in whole fractions: no digit is lost.
 
     ``over_points`` (N, N) and ``over_features`` (D, D) are similarities times weights.
@@ -191,7 +180,7 @@ def exact_optimum(
     return sum(value * (value - best) for value, best in zip(g, w, strict=True))
 
 
-def _fractional_laplacian(similarities: np.ndarray) -> list[list[Fraction]]:
+def _fractional_laplacian(similarities):
     """2L of similarities S: each edge counts twice."""
     rows = [[-2 * Fraction(float(s)) for s in row] for row in similarities]
     for n, row in enumerate(rows):
@@ -199,7 +188,7 @@ def _fractional_laplacian(similarities: np.ndarray) -> list[list[Fraction]]:
     return rows
 
 
-def _eliminated(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+def _eliminated(matrix, right):
     """The solution of a positive definite system, by Gauss."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for k, pivot in enumerate(rows):

@@ -1,19 +1,12 @@
 """Shapley values by all sets of columns, term by term."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
 import numpy as np
-import pandas as pd
-
-import propopt as po
 
 
-def all_orders(
-    function: po.functions.Function, points: pd.DataFrame, background: pd.DataFrame
-) -> np.ndarray:
+def all_orders(function, points, background):
     """Σ_S |S|!(D−|S|−1)!/D! (v(S ∪ j) − v(S)), for the mean v over the background."""
     X, B = function.read(points)[0], function.read(background)[0]
     n_columns = X.shape[1]
@@ -32,7 +25,7 @@ def all_orders(
     return phi
 
 
-def _share(size: int, n_columns: int) -> float:
+def _share(size, n_columns):
     """Of all orders, those in which a column comes after exactly these."""
     before, after = math.factorial(size), math.factorial(n_columns - size - 1)
     return before * after / math.factorial(n_columns)

@@ -1,7 +1,5 @@
 """A small problem file, a table of notes, and what is said of a wrong one."""
 
-from __future__ import annotations
-
 import pytest
 
 import propopt as po

@@ -1,20 +1,15 @@
 """Functions that are sums of products by construction, and laws to explain them by."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.text import Reason
 from propopt.functions import Function
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.laws.tabular_law import TabularLaw
 from propopt.structures.products.families import Pieces, Powers
 from propopt.structures.products.normals import Normals
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels
 from propopt.tables.schema import TableSchema
 
 
@@ -27,33 +22,33 @@ class OfProducts(Function):
     off_by: float = 0.0
 
     @property
-    def schema(self) -> TableSchema | None:
+    def schema(self):
         return self.table
 
     @property
-    def products(self) -> SumOfProducts | Reason:
+    def products(self):
         return self.sum_of_products
 
     @property
-    def gradient_method(self) -> str:
+    def gradient_method(self):
         return "exact"
 
-    def _value(self, points: Points, labels: Labels) -> Values:
+    def _value(self, points, labels):
         del labels
         return self.sum_of_products.value(points) + self.off_by
 
-    def _gradient(self, points: Points, labels: Labels) -> Attributions:
+    def _gradient(self, points, labels):
         raise AssertionError(f"nobody asks, at {points} of {labels}")
 
 
-def linear(slopes: Array, base: float = 0.0) -> OfProducts:
+def linear(slopes, base=0.0):
     """Base + slopesᵀ x."""
     columns = np.arange(len(slopes))
     terms = Powers.first(columns)
     return OfProducts(SumOfProducts.additive(base, slopes, terms, len(slopes)))
 
 
-def monomial(columns: list[int], n_columns: int) -> OfProducts:
+def monomial(columns, n_columns):
     """The product of some columns."""
     paths = np.arange(len(columns))[None]
     return OfProducts(
@@ -63,7 +58,7 @@ def monomial(columns: list[int], n_columns: int) -> OfProducts:
     )
 
 
-def three_bins(kernel_width: float) -> TabularLaw:
+def three_bins(kernel_width):
     """Three columns alike, with bins of shares 1/3 that end at −1 and 1."""
     bins = Normals.of(
         [-1.8, 0.1, 1.7], [0.5, 0.6, 0.55], [-3.0, -1.0, 1.0], [-1.0, 1.0, 3.0]

@@ -1,7 +1,5 @@
 """Boosters of the libraries that are there, in one thread and without a word."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Trees made at random, and what they answer by walking from node to node."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum

@@ -1,20 +1,14 @@
 """Tables, targets and learners that are fitted without features, for tests."""
 
-from __future__ import annotations
-
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from propopt.base.arrays import Array
 from propopt.interactions.left_out import Refits
 
 
-def product_table(
-    n_rows: int = 60, n_features: int = 4, seed: int = 0, noise: float = 0.3
-) -> tuple[Array, Array]:
+def product_table(n_rows=60, n_features=4, seed=0, noise=0.3):
     """X and y = 2 x0 x1 + x2 + noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_features))
@@ -22,14 +16,12 @@ def product_table(
     return X, y
 
 
-def read(estimator: Any, X: Any, y: Any, **settings: Any) -> Refits:
+def read(estimator, X, y, **settings):
     """Refits of them."""
     return Refits.of(estimator, X, y, **settings)
 
 
-def worth(
-    estimator: Any, training: tuple[Array, Array], test: tuple[Array, Array]
-) -> dict[frozenset[int], float]:
+def worth(estimator, training, test):
     """v(A) = −mean squared error of the learner refitted on columns A, of all A."""
     (X, y), (new, target) = training, test
     game: dict[frozenset[int], float] = {}
@@ -43,7 +35,7 @@ def worth(
     return game
 
 
-def co_moebius(game: dict[frozenset[int], float], own: tuple[int, ...]) -> float:
+def co_moebius(game, own):
     """Σ_{T ⊆ S} (−1)^|T| v(all without T): the co-Möbius transform at S."""
     everyone = max(game, key=len)
     return sum(

@@ -1,7 +1,5 @@
 """Tables of refusals: expressions, and the words by which each is refused."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

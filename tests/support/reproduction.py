@@ -1,9 +1,6 @@
 """Small sweeps like those of the paper's figures, and ways to break them."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,10 +10,9 @@ import numpy as np
 from papers.engine.charts import draw_fronts
 from papers.engine.figure import PaperFigure
 from papers.engine.files import ProblemFiles
-from papers.engine.panels import Panel, Solved, Statement
+from papers.engine.panels import Panel, Solved
 from papers.engine.paper import Paper
-from propopt.problems import Problem, ProblemFile, read_problem
-from propopt.results.explanation import Explanation
+from propopt.problems import read_problem
 
 
 FILE = """\
@@ -53,7 +49,7 @@ baselines:
 """
 
 
-def read(text: str) -> Problem:
+def read(text):
     """A problem file with this content."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "tiny.yaml"
@@ -62,22 +58,20 @@ def read(text: str) -> Problem:
 
 
 @cache
-def solved(text: str = FILE) -> Solved:
+def solved(text=FILE):
     """A problem file with this content, solved."""
     return swept(read(text))
 
 
-def swept(problem: Problem) -> Solved:
+def swept(problem):
     return Solved(problem, problem.sweep(problem.baselines(), progress=False))
 
 
-def panel(
-    problem: Path | ProblemFile | Problem, *statements: Statement, column: str = "x³"
-) -> Panel:
+def panel(problem, *statements, column="x³"):
     return Panel(column=column, row="D = 1", problem=problem, statements=statements)
 
 
-def figure(*panels: Panel) -> PaperFigure:
+def figure(*panels):
     return PaperFigure(
         title="A figure",
         about="What it shows.",
@@ -86,9 +80,7 @@ def figure(*panels: Panel) -> PaperFigure:
     )
 
 
-def paper(
-    made: PaperFigure, recorded: Path | None = None, values: Path | None = None
-) -> Paper:
+def paper(made, recorded=None, values=None):
     """A paper with one figure, called tiny."""
     return Paper(
         name="small",
@@ -103,33 +95,29 @@ def paper(
 # broken ones
 
 
-def with_baselines(
-    result: Solved, change: Callable[[Explanation], Explanation]
-) -> Solved:
+def with_baselines(result, change):
     changed = tuple(map(change, result.trade_offs.baselines))
     trade_offs = dataclasses.replace(result.trade_offs, baselines=changed)
     return dataclasses.replace(result, trade_offs=trade_offs)
 
 
-def with_baseline(result: Solved, **changes: object) -> Solved:
+def with_baseline(result, **changes):
     """The same with the first SmoothGrad changed."""
     first = result.of_method("smoothgrad")[0]
     changed = dataclasses.replace(first, **changes)
     return with_baselines(result, lambda b: changed if b is first else b)
 
 
-def with_optima(result: Solved, change: Callable[[Explanation], Explanation]) -> Solved:
+def with_optima(result, change):
     optimized = tuple(change(best) for best in result.trade_offs.optimized)
     trade_offs = dataclasses.replace(result.trade_offs, optimized=optimized)
     return dataclasses.replace(result, trade_offs=trade_offs)
 
 
-def with_losses(
-    result: Solved, rule: str, change: Callable[[int], float], *, own: bool = False
-) -> Solved:
+def with_losses(result, rule, change, *, own=False):
     """The same with the losses of a rule's explanations multiplied, by their counts."""
 
-    def changed(one: Explanation) -> Explanation:
+    def changed(one):
         if one.parameters.get("rule") != rule:
             return one
         if one.parameters.get("own_gradients") is not own:
@@ -141,7 +129,7 @@ def with_losses(
     return with_baselines(result, changed)
 
 
-def permuted(result: Solved) -> Solved:
+def permuted(result):
     """The same with the rows of the first SmoothGrad in another order."""
     first = result.of_method("smoothgrad")[0]
     rows = np.roll(first.attributions, 1, axis=0)

@@ -1,7 +1,5 @@
 """A small table of numbers and its targets, and what exact gradients are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from differentiated import central_differences

@@ -1,7 +1,5 @@
 """Functions of the paper, and what their gradients are under noise of width δ."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from propopt.functions import PAPER_FUNCTIONS, Power, Sine

@@ -1,7 +1,5 @@
 """The studies in ``benchmarks/``, which stands beside the package and not in it."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

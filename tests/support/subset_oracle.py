@@ -1,7 +1,5 @@
 """Means of functions of sets of words, summed over all sets."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parts of tests of sweeps: scripted solvers, baselines, and tables of losses."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

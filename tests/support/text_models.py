@@ -1,7 +1,5 @@
 """Small models of texts and documents that share words."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer

@@ -1,10 +1,6 @@
 """Small torch modules that several tests explain; without torch those are skipped."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -12,10 +8,10 @@ import pytest
 class Late:
     """A package that is imported when a test uses it, so that collecting is fast."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name):
         self.name = name
 
-    def __getattr__(self, attribute: str) -> Any:
+    def __getattr__(self, attribute):
         if attribute.startswith(("_", "pytest_")):  # what collecting asks of all things
             raise AttributeError(attribute)
         return getattr(pytest.importorskip(self.name), attribute)
@@ -25,20 +21,20 @@ torch, nn = Late("torch"), Late("torch.nn")
 
 
 @contextmanager
-def seeded() -> Iterator[None]:
+def seeded():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         yield
 
 
-def three_scores() -> nn.Module:
+def three_scores():
     """Three scores of three features, in double precision."""
     with seeded():
         layers = nn.Linear(3, 7), nn.Tanh(), nn.Linear(7, 3)
         return nn.Sequential(*layers).double()
 
 
-def trained_otherwise() -> nn.Module:
+def trained_otherwise():
     """One score of three features, by layers that behave in another way in training."""
     with seeded():
         layers = nn.Linear(3, 7), nn.BatchNorm1d(7), nn.Dropout(0.5), nn.Linear(7, 1)
@@ -47,7 +43,7 @@ def trained_otherwise() -> nn.Module:
     return module
 
 
-def returning(function) -> nn.Module:
+def returning(function):
     """A module that returns a function of its input, and has one parameter."""
 
     class Returning(nn.Module):

@@ -1,7 +1,5 @@
 """Tables and models for readers of trees, and what they are held to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """A rule of words of one's own."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,10 +1,4 @@
-"""Limits of the golden columns: printed numbers, all cells one by one, and identities.
-
-What is read off the same cells stands beside them: variances, profiles of bins, and the
-parts of a coefficient by which other columns are left.
-"""
-
-from __future__ import annotations
+"""Limits of the golden columns, their variances, profiles and parts, cell by cell."""
 
 import lime_fixture as fixture
 import numpy as np
@@ -17,16 +11,8 @@ import propopt as po
 from papers.lime.cells import split_by_cells
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
-from propopt.lime.expectations import (
-    ExactLimits,
-    bin_profiles,
-    profile_means,
-)
-from propopt.lime.fidelity import (
-    effective_share,
-    exact_variance,
-    split_by_columns,
-)
+from propopt.lime.expectations import ExactLimits, bin_profiles, profile_means
+from propopt.lime.fidelity import effective_share, exact_variance, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.paths import bandwidth_path
 from propopt.structures.products.families import Bumps, Pieces
@@ -39,15 +25,6 @@ NAMES = pytest.mark.parametrize("name", FUNCTIONS)
 
 def variance(f, law, points=ROW, widths=None):
     return exact_variance(f, law, points, law.widths(points, widths))
-
-
-def explained(limits):
-    """The variance of surrogates: bits are independent."""
-    alpha = limits.alpha
-    return (alpha * (1.0 - alpha) * limits.coefficients**2).sum(axis=1)
-
-
-# ---- printed numbers
 
 
 @NAMES
@@ -67,9 +44,6 @@ def test_constants_of_the_weighted_law():
     shares = effective_share(fixture.law(), rows, fixture.WIDTHS)
     expected = [0.832010355857, 0.938836666249, 1.0]
     np.testing.assert_allclose(shares, expected, rtol=0, atol=1e-9)
-
-
-# ---- all cells, one by one
 
 
 def brute_parts(f, bits, weights, values):
@@ -104,16 +78,15 @@ def test_all_is_a_sum_over_cells(name, width):
     np.testing.assert_allclose(variance(f, law), [total], rtol=1e-9)
     surrogate = limits.intercept + bits @ limits.coefficients[0]
     part = np.cov(surrogate, aweights=weights, ddof=0)
-    np.testing.assert_allclose(explained(limits), [part], rtol=1e-9)
+    alpha = limits.alpha  # of independent bits
+    explained = (alpha * (1.0 - alpha) * limits.coefficients**2).sum(axis=1)
+    np.testing.assert_allclose(explained, [part], rtol=1e-9)
     for j, profile in enumerate(bin_profiles(exact, ROW)):
         own = [bins[:, j] == b for b in range(3)]
         means = [np.average(values[b], weights=weights[b]) for b in own]
         np.testing.assert_allclose(profile[0], means, rtol=0, atol=1e-9)
     parts = brute_parts(f, bits, weights, values)
     np.testing.assert_allclose(split_by_cells(exact, ROW)[0], parts, atol=1e-9)
-
-
-# ---- many rows and functions
 
 
 @pytest.fixture
@@ -170,9 +143,6 @@ def test_a_wide_table_has_weights_at_every_width():
     assert tilt.alpha[0] == tilt.has_contrast[0] == 1.0
 
 
-# ---- profiles
-
-
 @NAMES
 def test_coefficients_along_a_column_are_contrasts_of_its_profile(name):
     exact = ExactLimits(FUNCTIONS[name], fixture.law(1.2, UNEQUAL))
@@ -217,9 +187,6 @@ def test_rows_widths_and_neighbourhoods_have_their_own_profiles_and_variances():
         bin_profiles(normal, ROW)
 
 
-# ---- variances, and samples that count
-
-
 def test_variances_of_families_of_bumps_and_of_what_has_no_closed_form():
     law = fixture.law(1.0, UNEQUAL)
     samples, _, _, weights = fixture.quadrature(law, 1.0)
@@ -252,9 +219,6 @@ def test_variances_of_a_forest_agree_with_draws():
         # six z-scores beyond 4 in 2,600 seeds
         z = (square - exact) / np.sqrt((fourth - square**2) / 20_000)
         assert np.abs(z).max() < 4
-
-
-# ---- parts of a coefficient
 
 
 def contrast_with_bits(values, bits, weights, j, fixed):

@@ -1,7 +1,5 @@
 """What limits are asked for and given: exact where they can be, estimated elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,18 +86,10 @@ def test_the_unit_of_a_column_changes_nothing(scale, table):
     assert other == pytest.approx(own, rel=1e-9)
 
 
-# ---- functions whose means no quadrature finds
-
-
-def wild(x):
-    return np.sin(1e6 * x) + x
-
-
 def test_what_quadrature_does_not_find_is_estimated_and_says_so():
     X = np.random.default_rng(0).normal(size=(200, 2))
-    f, tame = (
-        Additive([rule, np.abs], knots={1: [0.0]}) for rule in (wild, lambda x: x)
-    )
+    rules = (lambda x: np.sin(1e6 * x) + x, lambda x: x)
+    f, tame = (Additive([rule, np.abs], knots={1: [0.0]}) for rule in rules)
     lime = limits(f, X[:2], data=X, n_samples=2000)
     assert not lime.is_exact
     assert "column 0" in lime.reason
@@ -115,9 +105,6 @@ def test_what_quadrature_does_not_find_is_estimated_and_says_so():
     end = TabularLaw.from_data(X[:, :1]).columns[0].edges[-1]
     f = Additive([lambda x: np.sin(1e6 * x) * (x > end)], knots={0: [end]})
     assert not limits(f, X[:3, :1], data=X[:, :1], n_samples=200).is_exact
-
-
-# ---- a model that is read once
 
 
 @pytest.mark.parametrize("called", [False, True])
@@ -168,9 +155,6 @@ def test_a_row_where_a_model_is_not_what_it_was_read_as_is_sampled(forest, table
     assert not odd.is_exact
     assert "differs" in odd.reason
     assert lime.limits(table[:1]).is_exact
-
-
-# ---- fitted models
 
 
 @pytest.mark.parametrize("model", [Ridge(), SVR()])

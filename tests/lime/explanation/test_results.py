@@ -3,21 +3,12 @@
 The contract of results (``tests/results``) has their files, copies and forgeries.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from crafted_archives import (
-    header_of,
-    members_of,
-    npy,
-    signed,
-    with_header,
-    write,
-)
+from crafted_archives import header_of, members_of, npy, signed, with_header, write
 from lime_cases import explained, grid, linear, product, tabular
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -98,16 +89,27 @@ def near(own, expected, **tolerance):
         np.testing.assert_allclose(one, other, **tolerance)
 
 
-# ---- what is asked alike of rows of a table and of documents
-
-
-def test_the_surrogate_at_the_row_is_the_sum(either):
+def test_the_surrogate_is_the_sum_and_the_table_has_a_line_for_each_number(either):
     assert isinstance(either, Result)
     assert either.shape[0] == len(either.row_names) == len(either.values)
     sums = [own.sum() for own in either.coefficients]
     np.testing.assert_allclose(either.at_row, either.intercept + sums, rtol=1e-13)
     gap = either.values - either.at_row
     np.testing.assert_allclose(either.local_gap, gap, rtol=1e-13)
+    frame, noun = either.to_frame(), either.to_frame().columns[0]
+    for n, name in enumerate(either.row_names):
+        own = frame[frame[noun] == name]
+        assert own["coefficient"].tolist() == either.coefficients[n].tolist()
+        assert own["single_run_sd"].tolist() == either.noise()[n].tolist()
+        assert own["expected"].tolist() == either.expected()[n].tolist()
+        for column, values in (
+            ("intercept", either.intercept),
+            ("prediction", either.values),
+            ("surrogate_at_row", either.at_row),
+        ):
+            assert set(own[column]) <= {values[n]}
+    assert (frame["n_samples"] == either.n_samples).all()
+    assert (frame["units"] == "units of the output").all()
 
 
 def test_lists_and_the_top_have_the_largest_first(either):
@@ -131,23 +133,6 @@ def test_lists_and_the_top_have_the_largest_first(either):
         either.as_list("z")
 
 
-def test_the_table_has_a_line_for_each_number(either):
-    frame, noun = either.to_frame(), either.to_frame().columns[0]
-    for n, name in enumerate(either.row_names):
-        own = frame[frame[noun] == name]
-        assert own["coefficient"].tolist() == either.coefficients[n].tolist()
-        assert own["single_run_sd"].tolist() == either.noise()[n].tolist()
-        assert own["expected"].tolist() == either.expected()[n].tolist()
-        for column, values in (
-            ("intercept", either.intercept),
-            ("prediction", either.values),
-            ("surrogate_at_row", either.at_row),
-        ):
-            assert set(own[column]) <= {values[n]}
-    assert (frame["n_samples"] == either.n_samples).all()
-    assert (frame["units"] == "units of the output").all()
-
-
 def test_intervals_are_where_runs_or_limits_are(either):
     both = zip(either.intervals(0.6827, n_samples=250), either.noise(250), strict=True)
     for ends, noise in both:
@@ -163,9 +148,7 @@ def test_intervals_are_where_runs_or_limits_are(either):
     for wrong in ({"level": 1.0}, {"level": "high"}, {"of": "both"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             either.intervals(**wrong)
-
-
-def test_runs_of_other_samples_are_those_of_an_explanation_of_as_many(either):
+    # runs of other samples are those of an explanation of as many
     other = replace(either, n_samples=250, scatter=None)
     near(either.noise(250), other.noise(), rtol=0.0)
     near(either.expected(250), other.expected(), rtol=0.0)
@@ -250,10 +233,7 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     assert told[-1].endswith(runs.split("lines: ")[1])
 
 
-# ---- of rows
-
-
-def test_profiles_cells_and_paths_are_those_of_the_explanation(lime):
+def test_profiles_cells_paths_and_runs_are_those_of_the_explanation(lime):
     subject, X = lime.subject, grid(2)
     for j, (means,) in enumerate(subject.profiles(lime.points)):
         own = lime.law.columns[j].place(lime.points[:, j])[0]
@@ -265,9 +245,7 @@ def test_profiles_cells_and_paths_are_those_of_the_explanation(lime):
     assert cells[0, 2] == pytest.approx(other.coefficients[0])
     path = lime.path(widths=[0.4, 0.8])
     assert path.coefficients[1] == pytest.approx(lime.coefficients[0], rel=1e-12)
-
-
-def test_the_mean_of_runs_nears_the_limit_and_r2_is_what_least_squares_explains(lime):
+    # the mean of runs nears the limit, and r2 is what least squares explains
     apart = [np.abs(lime.expected(n) - lime.coefficients).max() for n in (50, 5000)]
     assert 0.0 < apart[1] < 0.05 * apart[0]
     # of even draws of Q: within 1 %, with 4096 for the variance and 40,000 here
@@ -342,10 +320,7 @@ def test_a_card_is_the_same_when_shown_again_and_does_not_run_the_model_for_many
     assert "estimated from 4,096 samples a row" in many._repr_html_()
 
 
-# ---- of documents
-
-
-def test_the_table_has_a_line_for_each_word_of_each_document(words):
+def test_tables_texts_and_cards_of_documents(words):
     assert words.shape == (4, 20)
     assert words.names == ("p", "q", "r", "s")
     frame = words.to_frame()
@@ -356,9 +331,6 @@ def test_the_table_has_a_line_for_each_word_of_each_document(words):
     assert own.tolist() == words.rows[2].errors.tolist()
     assert (own > 0.0).any()
     assert (frame[frame["document"] == "p"]["standard_error"] == 0.0).all()
-
-
-def test_texts_and_cards_of_documents(words):
     card = words._repr_html_()
     for text in (repr(words), card):
         assert "exact in 2 of 4 documents" in text

@@ -1,7 +1,5 @@
 """Laws that people give: against data, the package, quadrature, and all bits."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +8,7 @@ from typing import final
 import numpy as np
 import pandas as pd
 import pytest
-from normal_samples import (
-    least_squares,
-    mixed_columns,
-    with_intercept,
-)
+from normal_samples import least_squares, mixed_columns, with_intercept
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 
@@ -30,26 +24,12 @@ from propopt.structures.products.families import Pieces
 of_bins = TabularLaw.of_bins
 
 
-def mixed():
-    """Skewed, tied, missing, coded, constant, near an edge, never there."""
-    rng = np.random.default_rng(5)
-    columns = mixed_columns(rng)
-    thirds = rng.choice([0.1, 0.7, 1.9], size=300)
-    return np.column_stack([*columns, np.full(300, 0.1), thirds])
-
-
 def table():
     rng = np.random.default_rng(3)
     colours = rng.choice(["red", "blue", "grey"], 200, p=[0.5, 0.3, 0.2])
     age = rng.integers(18, 90, 200).astype(float)
     bmi = rng.normal(27.0, 4.0, 200)
     return pd.DataFrame({"age": age, "colour": colours, "bmi": bmi})
-
-
-def machine():
-    X = np.random.default_rng(0).uniform(-2.0, 3.0, (60, 2))
-    model = KernelRidge(kernel="rbf", gamma=0.4, alpha=0.1)
-    return model.fit(X, np.sin(X[:, 0]) * X[:, 1]), X
 
 
 def numbers_of(law):
@@ -82,9 +62,6 @@ def assert_same(one, other):
         assert own == (b.bins, b.missing, b.coded)
 
 
-# ---- numbers of data, and numbers beside data
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -95,7 +72,10 @@ def assert_same(one, other):
     ],
 )
 def test_the_numbers_of_data_make_the_law_of_data(settings):
-    theirs = TabularLaw.from_data(mixed(), categorical=[3], **settings)
+    rng = np.random.default_rng(5)  # skewed, tied, missing, coded, constant, near edges
+    columns = [*mixed_columns(rng), np.full(300, 0.1)]
+    X = np.column_stack([*columns, rng.choice([0.1, 0.7, 1.9], size=300)])
+    theirs = TabularLaw.from_data(X, categorical=[3], **settings)
     width = settings.get("kernel_width")
     ours = of_bins(**numbers_of(theirs), kernel_width=width)
     assert (ours.kernel_width, ours.labels) == (theirs.kernel_width, theirs.labels)
@@ -172,8 +152,6 @@ def test_categories_are_of_a_schema_or_numbers():
     np.testing.assert_array_equal(own.shares, [0.2, 0.3, 0.5])
 
 
-# ---- forms in which numbers are given
-
 GIVEN = {
     "edges": [[0.0], [1.0]],
     "means": [[-1.0, 1.0], [0.5, 2.0]],
@@ -236,9 +214,6 @@ def test_a_law_of_the_package_with_these_statistics_is_the_same():
     assert_same(ours, theirs)
 
 
-# ---- sums over cells and bits
-
-
 RECIPES = Path(po.__file__).parents[1] / "CONTRIBUTING.md"
 
 
@@ -272,19 +247,13 @@ def test_the_law_that_is_shown_has_limits_that_are_sums_over_all_bits(rng):
     np.testing.assert_array_equal(draws.samples[0], samples)
 
 
-# ---- odd bins
-
-
-def test_a_missing_number_has_the_last_probability():
+def test_a_missing_number_has_the_last_probability_and_they_may_miss_one_by_rounding():
     shares = [[0.3, 0.5, 0.2]]
     law = of_bins([[0.0]], means=[[-1, 1]], deviations=[[1, 1]], probabilities=shares)
     (own,) = law.columns
     assert own.bins == ("≤ 0", "> 0", "missing")
     np.testing.assert_array_equal(own.shares, shares[0])
     np.testing.assert_array_equal(own.place(np.array([np.nan, -1.0, 3.0])), [2, 0, 1])
-
-
-def test_probabilities_may_miss_one_by_rounding_alone():
     tenth = {"a": np.full(10, 0.1)}
     assert float(np.cumsum(tenth["a"])[-1]) != 1.0
     edges, ones = {"a": np.arange(9.0)}, {"a": np.ones(10)}
@@ -304,7 +273,9 @@ def test_bins_without_ends_are_as_wide_as_their_law():
 
 
 def test_one_bin_has_no_coefficient_and_an_empty_one_without_an_end_is_finite():
-    model, X = machine()
+    X = np.random.default_rng(0).uniform(-2.0, 3.0, (60, 2))
+    model = KernelRidge(kernel="rbf", gamma=0.4, alpha=0.1)
+    model.fit(X, np.sin(X[:, 0]) * X[:, 1])
     law = of_bins([[0.0], []], means=[[-1, 1], [0]], deviations=[[1, 1], [2]])
     limit = po.lime.limits(model, X[:3], law, data=X)
     assert (limit.coefficients[:, 1] == 0.0).all()
@@ -344,9 +315,6 @@ def test_gaussian_laws_have_means_and_scales_by_name():
     ):
         with pytest.raises(InvalidInput, match=message):
             GaussianLaw.of(**({"mean": {"a": 1.0, "b": 2.0}, "scale": 1.0} | wrong))
-
-
-# ---- refusals
 
 
 def of_a(part, *numbers):

@@ -1,7 +1,5 @@
 """Laws of tables and of explainers of the package: bins, names, draws and notes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,9 +24,6 @@ def column_of(values, **settings):
     return TabularLaw.from_data(np.asarray(values)[:, None], **settings).columns[0]
 
 
-# ---- bins of a column
-
-
 @pytest.mark.parametrize("p", [2, 3, 4, 7, 10])
 def test_statistics_are_those_of_the_rows_between_quantiles(p, rng):
     column = rng.lognormal(size=211)
@@ -44,7 +39,7 @@ def test_statistics_are_those_of_the_rows_between_quantiles(p, rng):
         assert bins.pieces.sd[b] == pytest.approx(part.std(), rel=1e-12)
 
 
-def test_bins_of_one_value_of_none_and_of_ties(rng):
+def test_bins_of_one_value_of_none_of_ties_and_of_missing_numbers(rng):
     values = np.repeat([0.1, 7.0, 9.0], [30, 3, 2])
     bins = BinnedColumn.of_data(values, np.array([0.1, 8.0]))
     assert bins.pieces.single.all()
@@ -63,9 +58,7 @@ def test_bins_of_one_value_of_none_and_of_ties(rng):
     assert bins.pieces.mean[1] == 1.5
     alike = column_of(empty, n_bins=[[1.0, 2.0]], weights="uniform")
     np.testing.assert_allclose(alike.shares, [0.5, 0.0, 0.5])
-
-
-def test_missing_numbers_are_a_bin_behind_the_others():
+    # missing numbers are a bin behind the others
     column = np.array([1.0, np.nan, 2.0, 3.0, np.nan])
     bins = BinnedColumn.of_data(column, np.array([1.5]))
     np.testing.assert_array_equal(bins.shares, [0.2, 0.4, 0.4])
@@ -91,9 +84,6 @@ def test_words_tell_edges_apart(edges):
     ends = [float(word.split()[-1]) for word in words[:-1]]
     assert len(set(ends)) == len(edges)
     np.testing.assert_allclose(ends, edges, atol=0.1 * np.diff(edges).min())
-
-
-# ---- columns of a table
 
 
 def test_bins_and_shares_of_continuous_columns(X):
@@ -174,9 +164,6 @@ def test_what_the_data_had_not_is_in_no_bin(X):
         column_of([1.0, 2.0], categorical=[0]).place(np.array([1.5]))
 
 
-# ---- columns in another order, and other columns
-
-
 @pytest.fixture
 def frame(rng):
     return pd.DataFrame(rng.normal(size=(100, 3)), columns=["a", "b", "c"])
@@ -211,9 +198,6 @@ def test_laws_go_by_the_names_of_columns(frame):
         for one in (law, law.reordered(np.array([2, 0, 1])))
     )
     np.testing.assert_allclose(other, own, rtol=1e-12)
-
-
-# ---- notes
 
 
 EVEN = np.linspace(0.0, 1.0, 401)[:, None]
@@ -265,9 +249,6 @@ def test_notes_are_in_the_result(X):
     f = po.wrap(lambda X: X[:, 0])
     result = po.lime.limits(f, X[:1] + 100.0, data=X, n_samples=1000)
     assert any("beyond all that are drawn" in note for note in result.notes)
-
-
-# ---- draws, beside their shares, which the contract of laws has
 
 
 def mixed():

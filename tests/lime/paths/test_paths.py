@@ -1,7 +1,5 @@
 """Coefficients over widths, and every width at which one of them changes its sign."""
 
-from __future__ import annotations
-
 import lime_fixture as fixture
 import numpy as np
 import pytest
@@ -43,9 +41,6 @@ def test_widths_are_sorted_and_by_default_around_that_of_the_law():
     for widths in ([0.0, 1.0], [-1.0], [np.nan], [], [[1.0]]):
         with pytest.raises(InvalidInput, match="widths"):
             bandwidth_path(exact, POINT, widths)
-
-
-# ---- roots that are known
 
 
 def test_a_product_of_two_changes_at_the_root_of_the_other_mean():
@@ -125,9 +120,7 @@ def random_sum(seed, n_columns, n_products, length):
     )
     u = np.arange(n_products * length).reshape(n_products, length)
     terms = Bumps(
-        paths.ravel(),
-        rng.uniform(-3, 3, paths.size),
-        rng.uniform(0.3, 2.0, paths.size),
+        paths.ravel(), rng.uniform(-3, 3, paths.size), rng.uniform(0.3, 2.0, paths.size)
     )
     values = rng.normal(size=n_products)
     return SumOfProducts(0.1, values, u, (terms,), n_columns)
@@ -162,9 +155,6 @@ def test_the_degree_is_that_of_the_longest_product_or_of_all_columns():
         result = sign_changes(ExactLimits(f, fixture.law(shares=shares)), POINT)
         assert f"degree {degree} at most" in result.statement
         assert result.complete
-
-
-# ---- other laws and models
 
 
 def test_other_kernels_by_pieces_find_the_critical_bandwidths():

@@ -6,8 +6,6 @@ with R − 1 degrees of freedom. Of k numbers from R = 100 runs that fails by ch
 fixed, so that a test which passes keeps passing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lime_fixture import powers
@@ -22,6 +20,9 @@ from propopt.lime.package_runs import PackageComparison, compare_with_package
 
 
 lime_tabular = pytest.importorskip("lime.lime_tabular")
+PRODUCT = Known(powers([1.0, -0.3], [[0, 1], [0, -1]], n_columns=2))
+"""x_1 (x_2 − 0.3)."""
+ROW = np.array([0.9, 0.1])
 
 
 def explainer(X, **settings):
@@ -39,20 +40,6 @@ def compare(X, function, row, n_runs, n_samples, num_features=None, **settings):
         num_features=num_features,
         progress=False,
     )
-
-
-def runs_of(explainers, row, predict, **settings):
-    """Coefficients of one run of each, (R, D)."""
-    runs = []
-    for one in explainers:
-        result = one.explain_instance(row, predict, num_features=len(row), **settings)
-        runs.append([weight for _, weight in sorted(result.as_map()[1])])
-    return np.array(runs)
-
-
-PRODUCT = Known(powers([1.0, -0.3], [[0, 1], [0, -1]], n_columns=2))
-"""x_1 (x_2 − 0.3)."""
-ROW = np.array([0.9, 0.1])
 
 
 def uniform(seed=0, shape=(400, 2), low=0.0, high=1.0):
@@ -109,9 +96,6 @@ def test_a_gap_that_scatters_by_nothing_is_no_gap():
     result = PackageComparison(np.ones((3, 2)), np.zeros(2), {}, ("a",))
     assert result.z.tolist() == [0.0, 0.0]
     assert list(result.to_frame().columns) == ["package", "error", "expected", "z"]
-
-
-# ---- the whole table
 
 
 def forest_on(load, row, n_runs=40, n_samples=20_000):
@@ -196,9 +180,12 @@ def test_explanations_tell_the_mean_and_the_scatter_of_runs_of_the_package():
     X, y = load_wine(return_X_y=True)
     model = RandomForestRegressor(20, max_depth=5, random_state=0).fit(X, y)
     told = po.lime.limits(model, X[:1], data=X, n_samples=1000)
-    own = (explainer(X, random_state=seed) for seed in range(40))
-    runs = runs_of(own, X[0], model.predict, num_samples=1000)
-    noise = told.noise()[0]
+    runs, how = [], {"num_features": len(X[0]), "num_samples": 1000}
+    for seed in range(40):
+        one = explainer(X, random_state=seed)
+        result = one.explain_instance(X[0], model.predict, **how)
+        runs.append([weight for _, weight in sorted(result.as_map()[1])])
+    runs, noise = np.array(runs), told.noise()[0]
     z = (runs.mean(axis=0) - told.expected()[0]) / (noise / np.sqrt(40))
     assert np.abs(z).max() < 4.5
     assert 0.4 < np.sqrt((z**2).mean()) < 1.7

@@ -1,7 +1,5 @@
 """What n samples give in their mean, and how they scatter: dense algebra, and runs."""
 
-from __future__ import annotations
-
 import lime_fixture as fixture
 import numpy as np
 import pytest
@@ -60,9 +58,6 @@ def moments(alpha):
     M = np.outer(a, a)
     np.fill_diagonal(M, a)
     return M
-
-
-# ---- the mean of runs
 
 
 def dense(limits, values, n_samples, ridge, first_row, kept=None):
@@ -167,9 +162,6 @@ def test_settings_out_of_range_are_refused(call, match):
         call(flat(3, 1.0))
 
 
-# ---- how runs scatter
-
-
 def run_of(function, law, n_samples, row=ROW, **settings):
     limits, values = ExactLimits(function, law).of(row), function.value(row)
     return single_run(function.value, law, row, limits, values, n_samples, **settings)
@@ -229,15 +221,12 @@ LAWS = {
 }
 
 
-def forest():
-    y = DATA[:, 0] * DATA[:, 1] + np.sin(2.0 * DATA[:, 2])
-    return po.wrap(RandomForestRegressor(10, max_depth=6, random_state=0).fit(DATA, y))
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_explanations_tell_how_runs_of_every_law_scatter(law):
-    f, row, law = forest(), DATA[[3]], LAWS[law]
+    y = DATA[:, 0] * DATA[:, 1] + np.sin(2.0 * DATA[:, 2])
+    f = po.wrap(RandomForestRegressor(10, max_depth=6, random_state=0).fit(DATA, y))
+    row, law = DATA[[3]], LAWS[law]
     lime = po.lime.limits(f, row, law, n_samples=400)
     settings = {"ridge": lime.ridge, "first_row": lime.first_row}
     runs = plain_runs(law, f.value, row, 400, 300, **settings)[:, 1:]
@@ -265,10 +254,7 @@ def test_deviations_fall_with_the_root_of_n_and_samples_for_a_precision_have_it(
     assert deviations.max() == pytest.approx(0.001, rel=1e-3)
     glime = run_of(BUMP, GlimeLaw(law), 100, **PLAIN)  # whose weights are one
     assert (glime.standard_deviations < few.standard_deviations).all()
-
-
-def test_what_does_not_scatter():
-    run = run_of(BUMP.scaled(0.0), fixture.law(1.0), 100)
+    run = run_of(BUMP.scaled(0.0), fixture.law(1.0), 100)  # which does not scatter
     np.testing.assert_allclose(run.covariance, 0.0, atol=1e-30)
     assert (required_samples(100, run.standard_deviations, 0.1) == 1).all()
     # weights that underflow
@@ -276,9 +262,6 @@ def test_what_does_not_scatter():
     tiny = Limits(limits.coefficients, limits.mean, limits.alpha, np.array([-50.0]))
     fit = expected(tiny, np.ones(1), 1000)
     assert np.abs(fit.influences(slice(0, 1), np.ones((1, 2, 3)))).max() < 1e-15
-
-
-# ---- that a run agrees with the limit
 
 
 def chance(coefficients, covariance, limits=None, **settings):

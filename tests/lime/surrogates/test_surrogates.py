@@ -1,9 +1,4 @@
-"""Estimated limits: exact in the mean, honest about their errors, better than LIME.
-
-Draws that rows share give what the exact limits say, and each row its own.
-"""
-
-from __future__ import annotations
+"""Estimated limits: exact in the mean, honest about their errors, better than LIME."""
 
 import lime_fixture as fixture
 import numpy as np
@@ -18,16 +13,10 @@ import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.functions import Power
-from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw
+from propopt.lime import GaussianLaw, GlimeLaw, TabularLaw, surrogates
 from propopt.lime.expectations import ExactLimits, bin_profiles
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.single_runs import single_run
-from propopt.lime.surrogates import (
-    CommonDraws,
-    estimate_limits,
-    stratified_uniforms,
-    terms,
-)
 from propopt.structures.products.families import Pieces
 
 
@@ -44,7 +33,7 @@ def errors(found):
 
 def estimate(function, n_samples=200, seed=0, law=LAW, points=ROW):
     plan = DrawPlan(n_samples, seed)
-    return estimate_limits(Answering(function), law, points, draws=plan)
+    return surrogates.estimate_limits(Answering(function), law, points, draws=plan)
 
 
 def estimates(name, n_samples, n_runs):
@@ -75,22 +64,20 @@ def test_estimates_are_unbiased_and_their_errors_honest(name):
 def test_terms_are_uncorrelated_and_those_behind_the_bits_vanish_given_bits():
     u = (np.arange(20_000)[None, :, None] + 0.5) / 20_000
     alpha = np.array([[0.3]])
-    T = terms(u, alpha, 3)[0]
+    T = surrogates.terms(u, alpha, 3)[0]
     np.testing.assert_allclose(T.T @ T / len(T), np.eye(5), atol=1e-4)
     bits = u[0, :, 0] < 0.3
     for some in (bits, ~bits):
         np.testing.assert_allclose(T[some, 1:].mean(axis=0), 0.0, atol=1e-4)
-    np.testing.assert_allclose(terms(u, alpha, 0)[0], T[:, :1])
+    np.testing.assert_allclose(surrogates.terms(u, alpha, 0)[0], T[:, :1])
     # bits that are rare or never change have none
     u = np.random.default_rng(0).random((1, 100, 3))
-    T = terms(u, np.array([[1.0, 0.0, 0.1]]), 1)[0].reshape(100, 3, 3)
+    T = surrogates.terms(u, np.array([[1.0, 0.0, 0.1]]), 1)[0].reshape(100, 3, 3)
     assert not T[:, 0, :2].any()  # bits
     assert not T[:, 1, 1:].any()  # within, with too few draws
     assert not T[:, 2, 0].any()
-
-
-def test_uniforms_fill_each_part_of_each_column():
-    uniforms = stratified_uniforms(3, 50, 4, np.random.default_rng(0))
+    # uniforms fill each part of each column
+    uniforms = surrogates.stratified_uniforms(3, 50, 4, np.random.default_rng(0))
     parts = np.sort(np.floor(50 * uniforms).astype(int), axis=1)
     assert (parts == np.arange(50)[None, :, None]).all()
 
@@ -115,9 +102,7 @@ def test_rows_in_the_same_bins_have_the_same_answers():
     assert (result[0] != result[2]).all()
     alone = estimate(BUMP, points=points[[2]]).coefficients[0]
     np.testing.assert_allclose(alone, result[2], rtol=1e-12)
-
-
-def test_evaluations_are_counted_and_weights_exact():
+    # evaluations are counted, and weights exact
     result, exact = estimate(BUMP), ExactLimits(BUMP, LAW).of(ROW)
     assert result.evaluations == 200
     np.testing.assert_allclose(result.alpha, exact.alpha, rtol=1e-14)
@@ -126,7 +111,7 @@ def test_evaluations_are_counted_and_weights_exact():
     with pytest.raises(InvalidInput, match="give at least 28"):
         estimate(BUMP, 27)
     assert np.isfinite(estimate(BUMP, 28).coefficients).all()
-    narrow = estimate_limits(Answering(BUMP), fixture.law(0.05), ROW)
+    narrow = surrogates.estimate_limits(Answering(BUMP), fixture.law(0.05), ROW)
     assert np.isfinite(narrow.coefficients).all()  # without a warning
 
 
@@ -134,7 +119,9 @@ def test_a_column_of_one_bin_has_no_coefficient():
     pieces = Pieces.of_values(np.array([4.0]))
     one = BinnedColumn(pieces, np.ones(1), np.array([]), ("4",))
     law = TabularLaw.of((fixture.column(), one), 1.0)
-    result = estimate_limits(Power(1), law, np.array([[0.0, 4.0]]), draws=DrawPlan(400))
+    result = surrogates.estimate_limits(
+        Power(1), law, np.array([[0.0, 4.0]]), draws=DrawPlan(400)
+    )
     assert result.coefficients[0, 1] == 0.0
     assert result.standard_errors[0, 1] == 0.0
     assert result.mean[0] == pytest.approx(4.0, abs=0.1)
@@ -153,9 +140,6 @@ def test_estimates_are_never_much_worse_than_lime_and_often_much_better(name, mo
     plain = plain_runs(LAW, fixture.FUNCTIONS[name].value, ROW, 1000, 300)
     ratio = np.sqrt(((result - truth) ** 2).mean(0) / ((plain - truth) ** 2).mean(0))
     assert ratio[1:].max() < most
-
-
-# ---- draws that rows share
 
 
 @pytest.fixture(scope="module")
@@ -204,9 +188,11 @@ def test_answers_of_a_row_do_not_depend_on_the_others(lime):
 def test_additive_functions_leave_little_to_chance_and_distances_share_nothing():
     X = np.random.default_rng(0).normal(size=(400, 3))
     law = TabularLaw.from_data(X, kernel_width=1.0)
-    common = CommonDraws.of(law, lambda Z: 1.0 + (Z[:, 0] > 0.0) * 2.0)
+    common = surrogates.CommonDraws.of(law, lambda Z: 1.0 + (Z[:, 0] > 0.0) * 2.0)
     edges = law.columns[0].edges
     assert edges[0] < 0.0 < edges[2]
     means = common.means(X[:2], law.widths(X[:2]))[0][0]
     assert means[:, [0, 3]] == pytest.approx(np.array([[1.0, 3.0]] * 2), abs=0.02)
-    assert CommonDraws.of(GaussianLaw.from_data(X), lambda Z: Z[:, 0]) is None
+    assert (
+        surrogates.CommonDraws.of(GaussianLaw.from_data(X), lambda Z: Z[:, 0]) is None
+    )

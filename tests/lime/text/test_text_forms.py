@@ -1,7 +1,5 @@
 """Limits of LIME on texts: closed forms of Mardaoui and Garreau (2021), and paths."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -22,18 +20,10 @@ def tree(d):
     return Conjunctions.of([1.0, 1.0], [[0], [1, 2]], [[], [0]], d)
 
 
-def product_of(d, p):
-    """z_1 ... z_p."""
-    return Conjunctions.of([1.0], [list(range(p))], [[]], d)
-
-
 def at(function, *widths):
     """Intercepts and coefficients, (n, 1 + d)."""
     result = WordRegression(function).at(np.array(widths))
     return np.column_stack([result.intercept, result.coefficients])
-
-
-# ---- constants, against printed numbers, limits, and 400 digits
 
 
 def test_reference_values():
@@ -61,6 +51,12 @@ def test_reference_values():
     known = [0.50166, 0.35353, 0.26988, 0.21686, 0.18059]
     np.testing.assert_allclose(many.alphas(4), known, atol=2e-4)
     assert many.c / 5000 == pytest.approx(0.0104, abs=5e-5)
+    # norms are bounded in the number of words
+    assert TextLaw(0.25).inverse_norm(500) == pytest.approx(26.1, abs=0.05)
+    assert TextLaw(10.0).inverse_norm(500) == pytest.approx(6.0, abs=0.05)
+    assert TextLaw(0.25).inverse_norm(20000) < 26.5
+    for nu, share in ((0.05, 0.154), (0.1, 0.304), (0.25, 0.646), (0.35, 0.788)):
+        assert TextLaw(nu).effective_share(29) == pytest.approx(share, abs=5e-4)
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.1, 0.25, 0.35, 1.0, 10.0, np.inf])
@@ -94,20 +90,16 @@ def test_moments_of_bits_have_the_digits_that_many_have(d, nu):
     assert bits.apart[0] == pytest.approx(apart, rel=1e-11, abs=0.0)
 
 
-def test_norms_are_bounded_in_the_number_of_words_and_shares_are_as_printed():
-    assert TextLaw(0.25).inverse_norm(500) == pytest.approx(26.1, abs=0.05)
-    assert TextLaw(10.0).inverse_norm(500) == pytest.approx(6.0, abs=0.05)
-    assert TextLaw(0.25).inverse_norm(20000) < 26.5
-    for nu, share in ((0.05, 0.154), (0.1, 0.304), (0.25, 0.646), (0.35, 0.788)):
-        assert TextLaw(nu).effective_share(29) == pytest.approx(share, abs=5e-4)
-
-
-def test_odd_bandwidths():
+def test_odd_bandwidths_and_too_few_words():
     for bandwidth in (0, -0.25, np.nan, 1e-200, 1e200, "wide", None):
         with pytest.raises(InvalidInput, match="bandwidth: expected a"):
             TextLaw(bandwidth)
     with pytest.raises(InvalidInput, match="at least 2"):
         TextLaw().bits(1)
+    with pytest.raises(InvalidInput, match="widths"):
+        word_path(tree(29), [0.1, -1.0])
+    with pytest.raises(InvalidInput, match="two distinct words"):
+        word_path(Conjunctions.of([1.0], [[0]], [[]], 1))
     assert TextLaw(np.float32(np.inf)) == TextLaw(np.inf)
     # what is left of weights at the largest and at the smallest
     for bandwidth in (1e60, 1e100, np.inf):
@@ -144,7 +136,7 @@ def test_published_coefficients():
         np.testing.assert_allclose(at(tree(d), nu)[0], expected, rtol=0, atol=atol)
     for (nu, p), (intercept, inside, outside) in PRODUCTS.items():
         expected = [intercept, *[inside] * p, *[outside] * (29 - p)]
-        result = at(product_of(29, p), nu)[0]
+        result = at(Conjunctions.of([1.0], [list(range(p))], [[]], 29), nu)[0]
         np.testing.assert_allclose(result, expected, rtol=0, atol=6e-7)
     expected = [-0.23889, 0.55718, 0.20039, 0.20039, 1.64351, 0.64351]
     expected = [*expected, *[0.00030] * 24]
@@ -211,9 +203,6 @@ def test_moments_and_penalised_systems_are_those_of_all_sets(kind):
     np.testing.assert_array_equal(bits.at(rows).log_weight, bits.log_weight[rows])
 
 
-# ---- coefficients over bandwidths, and all changes of sign
-
-
 def product_less(a, d=20):
     """z_1 z_2 − a z_1."""
     return Conjunctions.of([1.0, -a], [[0, 1], [0]], [[], []], d)
@@ -273,15 +262,6 @@ def test_the_limit_of_small_bandwidths_is_leaving_one_out():
     np.testing.assert_allclose(path[1:, 0], [0.0062, 0.166, 0.558], rtol=0, atol=5e-4)
     assert path[1, -1] == pytest.approx(0.0048, abs=5e-5)
 
-
-def test_settings_out_of_range():
-    with pytest.raises(InvalidInput, match="widths"):
-        word_path(tree(29), [0.1, -1.0])
-    with pytest.raises(InvalidInput, match="two distinct words"):
-        word_path(Conjunctions.of([1.0], [[0]], [[]], 1))
-
-
-# ---- sums over sizes at all bandwidths, from those of a few directions of weights
 
 BETWEEN = np.append(np.geomspace(2e-3, 500.0, 97), np.inf)
 """None is one of those that the directions are made of, but the last."""

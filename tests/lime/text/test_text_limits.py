@@ -1,9 +1,4 @@
-"""From models and documents to limits: exact, by all sets, estimated, or refused.
-
-How many texts a model is given, in how many calls, and what is said before.
-"""
-
-from __future__ import annotations
+"""From models and documents to limits: exact, by all sets, estimated, or refused."""
 
 from functools import partial
 
@@ -12,15 +7,22 @@ import pandas as pd
 import pytest
 from normal_samples import least_squares
 from scipy import stats
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfVectorizer,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Reason
+from propopt.functions import wrap
 from propopt.lime import TextLaw, text_limits
+from propopt.lime.single_runs import expected_run, kept_words, single_text_run
+from propopt.lime.text.text_diagnosis import ObservedWords
 from propopt.lime.text.text_reading import (
     WordRegression,
     announce_norms,
@@ -71,9 +73,6 @@ def tree():
 @pytest.fixture(scope="module")
 def linear():
     return fitted(TfidfVectorizer(token_pattern=r"\w+"), LogisticRegression())
-
-
-# ---- exact, by all sets, or estimated
 
 
 @pytest.mark.parametrize("bandwidth", [0.25, 1.0])
@@ -127,9 +126,6 @@ def test_a_model_without_a_value_for_the_empty_text_loses_that_document_alone():
         text_limits(f, ["a b", "c d"])
 
 
-# ---- what is read is compared
-
-
 class Claimed:
     """A structure that says of each document what it is made of."""
 
@@ -172,9 +168,6 @@ def test_what_was_read_wrong_is_not_believed_in_any_unit(unit, offset):
         claimed = Claimed([offset + unit, by * unit], [[], [place]])
         object.__setattr__(f, "structure", claimed)
         assert isinstance(checked_subsets(f, document), Reason) == (by != 1.0)
-
-
-# ---- words, and what is refused
 
 
 def test_words_are_those_asked_for(linear):
@@ -220,9 +213,6 @@ def test_what_is_refused(linear, match):
         REFUSED[match](partial(text_limits, linear, TEXTS[:1]))
 
 
-# ---- what it costs
-
-
 def words(n, *first):
     return " ".join([*first, *(f"w{k}" for k in range(n - len(first)))])
 
@@ -247,7 +237,7 @@ def test_estimates_cost_one_run_of_lime_and_few_words_all_their_sets(
     assert "1,024 evaluations, about" in capsys.readouterr().err
 
 
-def test_documents_are_looked_at_in_one_call():
+def test_documents_are_looked_at_in_one_call_and_compared_at_once():
     sizes = []
 
     def called(texts):
@@ -260,9 +250,6 @@ def test_documents_are_looked_at_in_one_call():
     sizes.clear()
     assert len(read_documents(f, documents)) == 50
     assert sizes == [50]
-
-
-def test_what_is_read_is_compared_for_all_documents_at_once():
     texts = [words(5, f"v{n}", "good") for n in range(40)]
     model = make_pipeline(CountVectorizer(binary=True), DecisionTreeRegressor())
     model.fit(texts, np.arange(40.0) % 7)
@@ -400,3 +387,182 @@ def test_a_plan_asks_for_what_it_says(d, n):
     assert plan.chances.sum() == pytest.approx(1.0)
     assert (plan.chances[plan.full] == 0.0).all()
     assert (plan.chances[~plan.full] >= 0.1 / d).all()  # a tenth evenly
+
+
+# ---- what is found in coefficients of LIME on texts, with the numbers of the spec
+
+
+def food(texts):
+    """The tree of Mardaoui and Garreau (2021): food, or about and Everything."""
+    result = [set(t.split()) for t in texts]
+    return [float("food" in t or {"about", "Everything"} <= t) for t in result]
+
+
+TREE = words(13, "food", "about", "Everything")
+
+
+def limits_of(function, text, nu=0.25, **settings):
+    settings = {"max_enumerated": 16, **settings}
+    return text_limits(function, [text], TextLaw(nu), **settings)
+
+
+def of(function, text, nu=0.25, n_samples=5000, **settings):
+    return limits_of(function, text, nu, **settings).diagnose(n_samples)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return of(food, TREE)
+
+
+def quiet(diagnosis, rule):
+    (result,) = [item for item in diagnosis.quiet if item.rule == rule]
+    return result
+
+
+def test_sign_that_the_bandwidth_turns(plain):
+    # z_1 z_2 − 0.7 z_1 turns its sign where the coefficient of z_1 z_2 is 0.7
+    def f(texts):
+        return [("came" in t) * (("back" in t) - 0.7) for t in texts]
+
+    text, rule = words(14, "came", "back"), "bandwidth fragility"
+    (item,) = of(f, text, 0.2).of(rule)
+    assert item.column == 0
+    roots = [0.2 * 2.0**item.number, 0.2 * 2.0**-item.number]
+    near = [abs(limits_of(f, text, nu).coefficients[0][0]) for nu in roots]
+    assert min(near) < 1e-4  # of 0.3 on both sides
+    assert quiet(plain, rule).number is not None
+
+
+def test_tiny_bandwidths_leave_one_out_and_few_samples_count(plain):
+    (one,) = of(food, TREE, 0.01).of("leaving one out")
+    law = np.exp(TextLaw(0.01).log_weights(13))
+    assert one.number == pytest.approx(law[-2] / law.sum())
+    collapse = {"weight collapse: ridge", "weight collapse: samples"}
+    assert collapse <= set(of(food, TREE, 0.05, n_samples=50).rules)
+    assert not {*collapse, "leaving one out"} & set(plain.rules)
+    # the effective share of ν = 0.25 is 0.646 at d = 29, Σ⁻¹ has norm 26 at d = 500
+    share = quiet(plain, "weight collapse: samples").number * 140.0 / 5000
+    assert share == pytest.approx(0.646, abs=0.02)
+    # where no weight is left it is told without a warning
+    assert of(food, TREE, 1e-3).of("weight collapse: ridge")[0].number == np.inf
+
+
+def test_sums_that_are_not_f_and_what_no_sample_shows(plain):
+    every = [f"w{k}" for k in range(8)]
+
+    def f(texts):  # all words together
+        return [float(set(t.split()) == set(every)) for t in texts]
+
+    blind, gap = "blind spot", "low fidelity: local gap"
+    result = of(f, " ".join(every))
+    assert result.of(blind)[0].number == np.inf
+    assert result.of(gap)[0].number == 1.0  # of largest 0: one
+    assert quiet(plain, blind).number == pytest.approx(0.0, abs=1e-12)
+    additive = of(lambda texts: [1.0 * ("w1" in t.split()) for t in texts], words(9))
+    assert quiet(additive, blind).number == pytest.approx(1.0)
+    assert quiet(additive, gap).number < 1e-12
+
+
+def test_noise_and_ranks():
+    few, many = of(food, TREE, n_samples=40), of(food, TREE, n_samples=10**7)
+    assert few.of("unstable ranking")
+    assert quiet(many, "unstable ranking").number > 0.99
+    beta = limits_of(food, TREE).coefficients[0]
+    f = Enumerated.of(lambda z: z[:, 0] | z[:, 1] & z[:, 2], 13)
+    sd = single_text_run(f, TextLaw(), 1.0, 40).standard_deviations[0]
+    ratios = np.abs(beta - np.median(beta)) / sd
+    for item in few.of("noise"):
+        assert item.number == pytest.approx(ratios[item.column], rel=1e-6)
+        assert item.number < 2.0
+
+
+def test_words_left_out_of_the_fit():
+    # all of fourteen words do the same together: four that are left out leave a trace
+    def f(texts):
+        return [(len(set(t.split())) / 14) ** 6 for t in texts]
+
+    limits = limits_of(f, words(14))
+    every = Enumerated.of(lambda z: (z.sum(axis=1) / 14) ** 6, 14)
+    kept = kept_words(every, limits.law, 1.0, 10)
+    fitted, whole = (
+        expected_run(every, limits.law, 1.0, 5000, kept=some).coefficients[0]
+        for some in (kept, None)
+    )
+    moved = np.abs(fitted - whole)[kept] / limits.coefficients[0].max()
+    numbers = [item.number for item in limits.diagnose().of("words left out")]
+    assert len(numbers) == 10
+    np.testing.assert_allclose(np.sort(numbers), np.sort(moved), rtol=1e-6)
+    few = of(f, words(9))
+    assert "no more than 10 words" in quiet(few, "words left out").sentence
+
+
+NOTES = ["Food was good", "bad food", "good food not bad", "no food at all"]
+
+
+def pipeline(**settings):
+    steps = CountVectorizer(**settings), Ridge()
+    return make_pipeline(*steps).fit(NOTES, [1.0, 0.0, 1.0, 0.3])
+
+
+def test_words_that_are_one_feature(tmp_path):
+    rule, text = "words that are one feature", "Food was good, food was bad"
+    result = of(pipeline(binary=True), text)
+    shared = result.of(rule)
+    named = [result.labels.features[item.column] for item in shared]
+    assert sorted(named) == ["Food", "food"]
+    assert shared[0].number == 2.0
+    assert "'food' are one feature" in shared[0].sentence
+    apart = of(pipeline(lowercase=False), "Food was good, food bad")
+    assert quiet(apart, rule).number == 1.0
+    assert of(pipeline(binary=True), text, words="lime").of(rule)
+    result.save(tmp_path / "found.npz")
+    assert repr(type(result).load(tmp_path / "found.npz")) == repr(result)
+    assert "Food" in result._repr_html_()
+
+
+def test_unknown_words_and_features_of_several_words(plain):
+    result = of(pipeline(), "food is a u, v and w")
+    (one,) = result.of("unknown words")
+    assert one.number == pytest.approx(6 / 7)
+    assert "knows 1 of 7 words" in one.sentence
+    assert quiet(result, "ignored words with coefficients").number < 1e-12
+    rule = "features of several words"
+    result = of(pipeline(ngram_range=(1, 2)), "not good, food bad")
+    (one,) = result.of(rule)
+    assert one.number == 1.0
+    assert "n-grams" in one.sentence
+    assert "not looked for" in quiet(result, "unknown words").sentence
+    assert "not known" in quiet(plain, rule).sentence
+
+
+def test_what_a_model_sees():
+    document = Document.of("Good, good food I say", PatternWords())
+    hashed = HashingVectorizer(n_features=2, norm=None)
+    seen = ObservedWords.of([CountVectorizer().fit(["good food"]), hashed], document)
+    assert seen.known.tolist() == [True, True, True, False, True]
+    assert seen.alike.max() >= 2
+    assert not seen.crossing
+    unread = ObservedWords.of([Ridge()], document)
+    assert unread.known.all()
+    assert "no pipeline" in unread.crossing[0]
+    assert wrap(pipeline(), data=NOTES).vectorisers
+
+
+def test_estimates_several_documents_and_long_ones():
+    texts = [words(20, "food"), words(5, "food")]
+    long = text_limits(food, texts, n_samples=600)
+    result = long.diagnose()
+    assert result.shape == (2, 20)
+    told = (*result.told, *result.quiet)
+    assert {item.row for item in told if item.row is not None} <= {0, 1}
+    of_both = [item.sentence for item in told if item.row is None]
+    assert all(words.endswith("so it is of 2 of 2 documents") for words in of_both)
+    assert "diagnosis" in type(result).__name__.lower()
+    assert set(long.diagnose(rows=[1]).to_frame()["row"].dropna()) == {1}
+    with pytest.raises(Refused, match="says nothing"):
+        text_limits(food, [TREE, "food"]).diagnose(rows=[1])
+    result = of(pipeline(), words(600, "food", "good"), n_samples=10**6)
+    for rule in ("noise", "unstable ranking", "words left out", "bandwidth fragility"):
+        assert "more than 500 words" in quiet(result, rule).sentence
+    assert result.of("unknown words")

@@ -1,7 +1,5 @@
 """Runs of LIME on texts, by equations, by runs, and by those of the package."""
 
-from __future__ import annotations
-
 from time import process_time
 
 import numpy as np
@@ -29,6 +27,9 @@ from propopt.structures.subsets.sets import all_sets
 
 
 LAW = TextLaw(0.25)
+SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
+ANY = Enumerated(np.random.default_rng(0).normal(size=2**7))
+SOME = np.array([1, 0, 0, 1, 1, 0, 1], bool)
 
 
 def tree(d):
@@ -45,30 +46,17 @@ def deviations(run):
     return np.sqrt(np.diagonal(run.covariance[0]))
 
 
-def design(law, d, n, first_row, rng):
-    """Bits (n, d) and weights (n,) of one run."""
-    bits, weights = law.draw(d, n - first_row, rng)
-    if first_row:
-        bits = np.concatenate([np.ones((1, d), bool), bits])
-        weights = np.concatenate([[1.0], weights])
-    return bits, weights
-
-
 def runs(function, law, n, n_runs, ridge=1.0, first_row=True, kept=None):
     """Intercepts and coefficients of runs, (R, 1 + d)."""
     rng, result = np.random.default_rng(0), []
     for _ in range(n_runs):
-        bits, weights = design(law, function.n_words, n, first_row, rng)
+        bits, weights = law.draw(function.n_words, n - first_row, rng)
+        if first_row:
+            bits = np.concatenate([np.ones((1, function.n_words), bool), bits])
+            weights = np.concatenate([[1.0], weights])
         values = function.value(bits)
         result.append(least_squares(bits, weights, values, ridge, kept))
     return np.array(result)
-
-
-# ---- the mean, against the mean of each sum over all sets
-
-SETTINGS = [(0.0, False), (0.0, True), (1.0, True), (5.0, False)]
-ANY = Enumerated(np.random.default_rng(0).normal(size=2**7))
-SOME = np.array([1, 0, 0, 1, 1, 0, 1], bool)
 
 
 def weights_of_sets(d, log_weights, n_samples, first_row):
@@ -139,8 +127,6 @@ def test_published_numbers_of_the_package():
     result = deviations(single_text_run(tree(29), LAW, None, 5000))[:5]
     np.testing.assert_allclose(result, known, rtol=0, atol=6e-5)
 
-
-# ---- means and scatter, against runs
 
 CASES = {  # n, ridge, the document itself among the samples, ν, runs
     "as few samples as words": (30, 1.0, True, 0.25, 1500),
@@ -234,9 +220,6 @@ def test_where_no_sample_counts_the_ridge_leaves_the_row_itself(bandwidth, d):
     )
 
 
-# ---- which words are kept
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n", [30, 3])
 def test_forward_selection_adds_the_best_word(seed, n):
@@ -271,14 +254,6 @@ def test_highest_weights_and_words_that_are_alike():
     assert kept_words(tree(12), LAW, None, 30).all()
 
 
-# ---- the package
-
-FILLER = [f"w{j}" for j in range(26)]
-TEXT = "food " + " ".join(FILLER[:9]) + " about, Everything! " + " ".join(FILLER[9:])
-IN_PLACE = Hidden(tree(29), np.array([0, 10, 11, *range(1, 10), *range(12, 29)]))
-"""The tree of the first three words, where food, about and Everything stand."""
-
-
 def paper_tree(texts):
     """1food + (1 − 1food) 1about 1Everything."""
     result = []
@@ -288,6 +263,10 @@ def paper_tree(texts):
     return np.array(result)
 
 
+FILLER = [f"w{j}" for j in range(26)]
+TEXT = "food " + " ".join(FILLER[:9]) + " about, Everything! " + " ".join(FILLER[9:])
+IN_PLACE = Hidden(tree(29), np.array([0, 10, 11, *range(1, 10), *range(12, 29)]))
+"""The tree of the first three words, where food, about and Everything stand."""
 PAPER = po.wrap(paper_tree, data=[TEXT])
 
 

@@ -1,24 +1,33 @@
-"""The best possible at equal other losses is enclosed, at the ends of fronts too."""
+"""The best possible at equal other losses is enclosed; panels of files and objects."""
 
-from __future__ import annotations
+import dataclasses
 
 import numpy as np
 import pytest
-from reproduction import solved, with_baseline
+import yaml
+from reproduction import FILE, panel, solved, with_baseline
 
 import propopt as po
+from papers import PAPERS
 from papers.engine import statements
 from papers.engine.frontier import Frontier
+from papers.engine.panels import Panel
+from papers.engine.run import panel_results
+from papers.engine.statements import EVERYWHERE, give_away
+from propopt.base.errors import InvalidInput
+from propopt.functions import Power
+from propopt.problems import Problem, read_problem, read_sections
 
 
 def gradients(rng):
     return rng.normal(size=(15, 2)) + 3.0
 
 
+LINE = np.arange(15.0)[:, None]
 LOSSES = {
     "chain": lambda: po.PairwiseRobustness(po.chain_graph(15)),
     "two parts": lambda: po.PairwiseRobustness(two_chains()),
-    "kernel": lambda: po.KernelRobustness(np.exp(-np.abs(differences()))),
+    "kernel": lambda: po.KernelRobustness(np.exp(-np.abs(LINE - LINE.T))),
     "smooth": lambda: po.Smoothness(po.chain_graph(2)),
     "sparse": lambda: po.Sparsity(),
 }
@@ -30,20 +39,14 @@ def two_chains():
     return po.graphs.SimilarityGraph(S)
 
 
-def differences():
-    x = np.arange(15.0)
-    return x[:, None] - x
-
-
 def cheapest_when_zero(name, G):
     """A where B is zero: means over what the loss couples, or nothing at all."""
     match name:
         case "chain" | "kernel":
             W = np.broadcast_to(G.mean(axis=0), G.shape)
         case "two parts":
-            W = np.concatenate(
-                [np.tile(P.mean(axis=0), (len(P), 1)) for P in (G[:7], G[7:])]
-            )
+            parts = [np.tile(P.mean(axis=0), (len(P), 1)) for P in (G[:7], G[7:])]
+            W = np.concatenate(parts)
         case "smooth":
             W = np.broadcast_to(G.mean(axis=1, keepdims=True), G.shape)
         case _:
@@ -59,9 +62,8 @@ def test_at_a_limit_of_zero_the_answer_is_exact(name, known, rng):
     loss = objective.losses[1]
     optima = [po.solve(objective.with_weights({loss.name: c})) for c in known]
     for cost in (1e-3, 1.0, 1e6):
-        result = Frontier(objective, optima).enclose(
-            {"gradient_matching": cost, loss.name: 0.0}
-        )
+        limits = {"gradient_matching": cost, loss.name: 0.0}
+        result = Frontier(objective, optima).enclose(limits)
         exact = cheapest_when_zero(name, G)
         assert result.upper == pytest.approx(exact, rel=1e-9)
         assert result.lower == pytest.approx(exact, rel=1e-9)
@@ -76,9 +78,8 @@ def test_limits_near_zero_are_enclosed(name, part, rng):
     loss = objective.losses[1]
     optima = [po.solve(objective.with_weights({loss.name: c})) for c in (0.1, 1.0)]
     end = cheapest_when_zero(name, G)
-    result = Frontier(objective, optima).enclose(
-        {"gradient_matching": end, loss.name: part * loss.value(G)}
-    )
+    limits = {"gradient_matching": end, loss.name: part * loss.value(G)}
+    result = Frontier(objective, optima).enclose(limits)
     assert result.lower <= end * (1 + 1e-12)
     assert result.lower <= result.upper * (1 + 1e-12)
     assert end * (1 - 20 * np.sqrt(part) - 0.01) <= result.upper <= end * (1 + 1e-6)
@@ -123,9 +124,8 @@ def test_an_enclosure_holds_the_optimum_under_a_bound(part, rng):
     robustness = po.PairwiseRobustness(po.chain_graph(15))
     limit = part * robustness.value(G)
     best = po.solve(faithfulness, subject_to=[robustness <= limit])
-    result = Frontier(faithfulness + robustness, []).enclose(
-        {"gradient_matching": 1.0, "pairwise_robustness": limit}
-    )
+    limits = {"gradient_matching": 1.0, "pairwise_robustness": limit}
+    result = Frontier(faithfulness + robustness, []).enclose(limits)
     assert result.lower <= best.objective * (1 + 1e-6) + 1e-9
     assert best.objective <= result.upper * (1 + 1e-6) + 1e-9
     assert result.upper - result.lower <= 0.01 * max(result.cost, result.upper)
@@ -136,15 +136,102 @@ def test_an_enclosure_holds_the_optimum_under_two_bounds(rng):
     faithfulness, sparsity = po.GradientMatching(G), po.Sparsity()
     robustness = po.PairwiseRobustness(po.chain_graph(10))
     limits = {"sparsity": 0.5 * sparsity.value(G), "pairwise_robustness": 2.0}
-    best = po.solve(
-        faithfulness,
-        subject_to=[
-            sparsity <= limits["sparsity"],
-            robustness <= limits["pairwise_robustness"],
-        ],
-    )
+    bounds = [loss <= limits[loss.name] for loss in (sparsity, robustness)]
+    best = po.solve(faithfulness, subject_to=bounds)
     result = Frontier(faithfulness + sparsity + robustness, []).enclose(
         {"gradient_matching": best.objective * 1.5, **limits}
     )
     assert result.lower * (1 - 1e-6) <= best.objective <= result.upper * (1 + 1e-6)
     assert 0.3 < result.saved <= 1 / 3 + 1e-6
+
+
+STATEMENTS = (*EVERYWHERE, give_away)
+FIGURES = [(name, figure) for name, paper in PAPERS.items() for figure in paper.figures]
+
+
+def problems(paper, figure):
+    panels = PAPERS[paper].figures[figure]().panels
+    return [one.problem for one in panels if isinstance(one, Panel)]
+
+
+@pytest.mark.parametrize(("paper", "figure"), FIGURES)
+def test_every_panel_has_a_valid_file_and_a_title_of_its_own(paper, figure):
+    for problem in problems(paper, figure):
+        assert read_problem(problem).build().swept
+    titles = [panel.title for panel in PAPERS[paper].figures[figure]().panels]
+    assert len(titles) == len(set(titles))
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_problem_file_and_every_verdict_of_a_paper_is_of_a_figure(name):
+    paper = PAPERS[name]
+    files = {file for figure in paper.figures for file in problems(name, figure)}
+    kept = paper.problems and set(paper.problems.folder.glob("*.yaml"))
+    assert files == (kept or set())
+    assert {figure for figure, _, _ in paper.record} <= set(paper.figures)
+    with pytest.raises(InvalidInput, match=r"fig7\.yaml in .*problems"):
+        PAPERS["properties"].problems.path("fig7")
+
+
+def sections():
+    return yaml.safe_load(FILE)
+
+
+def of_objects():
+    """What the file says, in Python."""
+    X, cube = np.linspace(-5, 5, 12)[:, None], Power(3)
+    robustness = po.PairwiseRobustness(po.gaussian_graph(X, 1.0))
+    made = po.explainers
+    return Problem(
+        points=X,
+        function=cube,
+        objective=po.GradientMatching(cube.gradient(X)) + robustness,
+        weights={"pairwise_robustness": [0.1, 1, 10]},
+        baselines=[
+            made.Gradient(),
+            *(made.SmoothGrad(scale=δ, n_samples=50) for δ in (0.5, 1, 2)),
+            *(made.Lime(scale=δ, n_samples=50) for δ in (0.5, 1)),
+        ],
+    )
+
+
+def test_objects_and_sections_have_the_findings_of_their_file(tmp_path):
+    file, problem = tmp_path / "tiny.yaml", of_objects()
+    file.write_text(FILE, encoding="utf-8")
+    before = vars(problem).copy()
+    made = panel(problem, *STATEMENTS).run()
+    expected = panel(file, *STATEMENTS).run()
+    for one, other in zip(made.findings, expected.findings, strict=True):
+        assert one.statement == other.statement
+        assert one.value == pytest.approx(other.value, rel=1e-6, abs=1e-9)
+    assert made.axes == expected.axes
+    # nothing that was computed goes home with the panel
+    assert vars(made.panel.problem) == before
+    said = panel(read_sections(sections()), *STATEMENTS).run()
+    assert said.findings == expected.findings
+
+
+@pytest.mark.slow
+def test_panels_of_objects_run_in_workers():
+    panels = [panel(of_objects(), *STATEMENTS), panel(read_sections(sections()))]
+    first, second = panel_results(panels, 2)
+    assert first.findings == panels[0].run().findings
+    assert second.panel.title == "x³, D = 1"
+
+
+def test_what_a_file_says_is_drawn_anew_for_each_seed():
+    random = sections()
+    random["data"] = {"uniform": {"low": -5, "high": 5, "points": 12, "dimensions": 1}}
+    draws = []
+
+    def statement(solved):
+        draws.extend(np.asarray(one.problem.points) for one in solved.draws)
+        return EVERYWHERE[0](solved)
+
+    one = panel(read_sections(random), statement)
+    dataclasses.replace(one, seeds=(1, 0)).run()
+    first, other, same = draws
+    np.testing.assert_array_equal(first, same)
+    assert not np.isclose(first, other).any()
+    with pytest.raises(InvalidInput, match="give the panel a problem file"):
+        dataclasses.replace(panel(of_objects()), seeds=(1, 2))

@@ -1,7 +1,5 @@
 """``python -m papers``: what is run, found, written, told, and held against records."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from functools import partial
@@ -56,9 +54,6 @@ def reproduce(monkeypatch):
         return code, page.read_text(encoding="utf-8") if page.exists() else None
 
     return made
-
-
-# ---- a panel that is no sweep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,9 +210,7 @@ def test_a_statement_has_to_hold_in_every_panel_of_a_set_up(found, tmp_path):
         ([claim(0.9), claim(1.2)], "not confirmed", "1.2 | <= 1 | 1 of 3"),
     ],
 )
-def test_a_panel_that_decides_nothing_yields_to_one_that_refutes(
-    others, verdict, told, found, tmp_path
-):
+def test_a_panel_that_refutes_decides(others, verdict, told, found, tmp_path):
     _, page = found(claim(0.8, between=(0.7, 1.2)), *others)
     assert f"| it falls | **{verdict}** (on record: none) | {told} |" in page
     claims = pd.read_csv(tmp_path / "claims.csv")
@@ -265,9 +258,7 @@ def test_a_figure_that_is_not_complete_changes_no_verdict(file):
         ("loss.gradient_matching", 0.0, 1e-300),
     ],
 )
-def test_values_agree_within_what_is_known_of_them(
-    quantity, recorded, least_that_differs
-):
+def test_values_agree_within_what_is_known(quantity, recorded, least_that_differs):
     def within(value):
         return Drift("tiny", "panel", "lime", quantity, value, recorded).within
 
@@ -278,9 +269,7 @@ def test_values_agree_within_what_is_known_of_them(
 
 
 @pytest.mark.slow
-def test_what_a_run_writes_is_what_the_next_is_held_against(
-    reproduce, file, tmp_path, capsys
-):
+def test_a_run_is_held_against_what_one_wrote(reproduce, file, tmp_path, capsys):
     made = figure(panel(file, lambda _: claim(0.5)))
     _, first = reproduce(tmp_path / "first", made)
     written = tmp_path / "first" / "values.csv"
@@ -298,9 +287,8 @@ def test_what_a_run_writes_is_what_the_next_is_held_against(
     changed = tmp_path / "changed.csv"
     pd.concat([table, other]).to_csv(changed, index=False)
     _, page = reproduce(tmp_path / "changed", made, values=changed)
-    told = (
-        f"tiny, x³, D = 1: {table.loc[place, 'what']}: {table.loc[place, 'quantity']}"
-    )
+    what, quantity = table.loc[place, ["what", "quantity"]]
+    told = f"tiny, x³, D = 1: {what}: {quantity}"
     assert "Values not as on record: 2." in page
     assert f"- {told}: " in page
     assert "another: " in page
@@ -357,9 +345,7 @@ def test_a_statement_that_fails_is_told_everywhere(reproduce, file, tmp_path, ca
     assert table["verdict"].tolist() == ["PASS", "FAIL"]
 
 
-def test_quiet_runs_print_nothing_and_draw_the_same_picture(
-    reproduce, file, tmp_path, capsys
-):
+def test_quiet_runs_print_nothing_and_draw_alike(reproduce, file, tmp_path, capsys):
     made, pictures = figure(panel(file, CERTIFIED)), []
     for folder in ("one", "two"):
         assert reproduce(tmp_path / folder, made, "--quiet")[0] == 0
@@ -380,9 +366,7 @@ def test_an_interrupted_run_keeps_what_is_done(reproduce, file, tmp_path, capsys
     assert "files that were written are whole" in capsys.readouterr().err
 
 
-def test_a_page_is_the_old_one_or_the_new_one(
-    reproduce, file, tmp_path, monkeypatch, capsys
-):
+def test_a_page_is_old_or_new(reproduce, file, tmp_path, monkeypatch, capsys):
     made, page = figure(panel(file, CERTIFIED)), tmp_path / "tiny.md"
     reproduce(tmp_path, made, "--quiet")
     before = page.read_bytes()
@@ -405,11 +389,11 @@ def test_a_panel_tells_the_excess_of_each_inductive_explanation(reproduce, tmp_p
     path, out = tmp_path / "later.yaml", tmp_path / "out"
     path.write_text(INDUCTIVE, encoding="utf-8")
     fig5 = PROPERTIES.figures["fig5"]()
-    one = dataclasses.replace(
-        panel(path, induction.never_below),
-        distances=induction.inductive_distances,
-        pictures=fig5.panels[0].pictures,
-    )
+    found = {
+        "distances": induction.inductive_distances,
+        "pictures": fig5.panels[0].pictures,
+    }
+    one = dataclasses.replace(panel(path, induction.never_below), **found)
     made = dataclasses.replace(figure(one), draw=fig5.draw)
     assert reproduce(out, made, "--quiet")[0] == 0
     page = (out / "tiny.md").read_text(encoding="utf-8")
@@ -441,13 +425,9 @@ class Slope(po.explainers.Gradient):
 def test_a_chart_needs_no_baseline_and_no_loss_that_it_knows(baselines, tmp_path):
     X, square = np.random.default_rng(0).normal(size=(12, 4)), Power(2)
     smooth = po.Smoothness(po.chain_graph(4))
-    problem = Problem(
-        points=X,
-        function=square,
-        objective=po.GradientMatching(square.gradient(X)) + smooth,
-        weights={"smoothness": [0.1, 1, 10]},
-        baselines=baselines,
-    )
+    objective = po.GradientMatching(square.gradient(X)) + smooth
+    swept = {"weights": {"smoothness": [0.1, 1, 10]}, "baselines": baselines}
+    problem = Problem(points=X, function=square, objective=objective, **swept)
     with mpl.rc_context({"svg.fonttype": "none"}):
         figure().draw([panel(problem).run()]).savefig(tmp_path / "chart.svg")
     text = set(ElementTree.parse(tmp_path / "chart.svg").getroot().itertext())
@@ -459,9 +439,8 @@ def test_a_chart_needs_no_baseline_and_no_loss_that_it_knows(baselines, tmp_path
 
 
 def of_study(folder, **changes):
-    made = PaperFigure(
-        title="A", about="B.", panels=(study(**changes),), draw=draw_charts
-    )
+    one, draw = study(**changes), draw_charts
+    made = PaperFigure(title="A", about="B.", panels=(one,), draw=draw)
     small = Paper(name="small", title="A paper", figures={"tiny": lambda: made})
     report = reproduce_paper(small, ["all"], folder, quiet=True)
     return report, (folder / "tiny.md").read_text(encoding="utf-8")
@@ -541,9 +520,7 @@ OF_USERS = ["--csv", "t.csv", "--target", "y"]
         (["fig7"], "there is no 'fig7' (did you mean 'fig"),
     ],
 )
-def test_bad_arguments_are_refused_before_any_work(
-    arguments, message, tmp_path, capsys, monkeypatch
-):
+def test_bad_arguments_are_refused(arguments, message, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(Panel, "run", None)
     assert main([*arguments, "-o", str(tmp_path / "made")]) == 2
     told = capsys.readouterr().err
@@ -612,9 +589,8 @@ def written(folder, name, **columns):
 )
 def test_a_table_of_the_users_becomes_a_problem(tmp_path, rng, target, task, found):
     columns = dict(zip("abc", rng.normal(size=(3, 30)), strict=True))
-    panel = panel_of_table(
-        written(tmp_path, "my table.csv", **columns, y=target), "y", task
-    )
+    csv = written(tmp_path, "my table.csv", **columns, y=target)
+    panel = panel_of_table(csv, "y", task)
     schema = panel.problem.schema
     assert panel.title == "my table"
     assert (schema.model.task, schema.model.target_class) == found
@@ -653,9 +629,6 @@ def test_a_table_too_short_is_refused_before_any_work(tmp_path, capsys, monkeypa
     assert main(["tables", *own]) == 2
     told = capsys.readouterr().err
     assert f"--csv: {csv}: objective.pairwise_robustness" in told
-
-
-# ---- pages
 
 
 def test_tables_paragraphs_and_markup_of_pages(tmp_path):

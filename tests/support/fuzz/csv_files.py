@@ -1,7 +1,5 @@
 """CSV files with something wrong: made by a generator of random numbers."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import random
@@ -56,7 +54,6 @@ def odd_table(rng: random.Random) -> tuple[str, bytes]:
 
 
 # ---- rows
-
 Rows = list[list[str]]
 
 
@@ -112,8 +109,6 @@ IN_ROWS: list[Callable[[random.Random, Rows], None]] = [
 
 
 # ---- bytes
-
-
 def _bytes_changed(rng: random.Random, text: bytes) -> bytes:
     changed = bytearray(text)
     for _ in range(rng.randint(1, 9)):
@@ -123,7 +118,7 @@ def _bytes_changed(rng: random.Random, text: bytes) -> bytes:
     return bytes(changed)
 
 
-def _cut(rng: random.Random, text: bytes) -> bytes:
+def cut(rng: random.Random, text: bytes) -> bytes:
     return text[: rng.randint(0, len(text))]
 
 
@@ -141,5 +136,5 @@ def _other_commas(rng: random.Random, text: bytes) -> bytes:
 
 
 IN_BYTES: list[Callable[[random.Random, bytes], bytes]] = [
-    _bytes_changed, _cut, _encoded, _line_ends, _other_commas,
+    _bytes_changed, cut, _encoded, _line_ends, _other_commas,
 ]  # fmt: skip

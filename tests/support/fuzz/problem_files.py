@@ -1,7 +1,5 @@
 """Problem files with something wrong: made by a seed, the same every time."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable, Sequence
@@ -10,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from fuzz.csv_files import TABLE, odd_table
+from fuzz.csv_files import TABLE, cut, odd_table
 
 
 @dataclass(frozen=True)
@@ -215,8 +213,6 @@ def _raw(rng: random.Random, raw: list[str], *pools: list[str]) -> str:
 
 
 # ---- what may happen to data
-
-
 def _places(data: Any) -> list[tuple[Any, Any]]:
     """Each container with each of its keys or positions."""
     results: list[tuple[Any, Any]] = []
@@ -289,8 +285,6 @@ IN_DATA: list[Change] = [
 
 
 # ---- what may happen to text
-
-
 def _bytes_changed(rng: random.Random, text: bytes) -> bytes:
     changed = bytearray(text)
     for _ in range(rng.randint(1, 5)):
@@ -318,10 +312,6 @@ def _lines_changed(rng: random.Random, text: bytes) -> bytes:
     new = [[], [line, line], [b"  " + line], [b"\t" + line], [line.strip()]]
     lines[place : place + 1] = rng.choice(new)
     return b"\n".join(lines)
-
-
-def _cut(rng: random.Random, text: bytes) -> bytes:
-    return text[: rng.randint(0, len(text))]
 
 
 def _encoded(rng: random.Random, text: bytes) -> bytes:
@@ -361,6 +351,6 @@ def _bombed(rng: random.Random, text: bytes) -> bytes:
 
 
 IN_TEXT = [
-    _bytes_changed, _inserted, _inserted, _lines_changed, _cut, _encoded, _headed,
+    _bytes_changed, _inserted, _inserted, _lines_changed, cut, _encoded, _headed,
     _bombed,
 ]  # fmt: skip

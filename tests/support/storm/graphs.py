@@ -7,7 +7,7 @@ import numpy as np
 import propopt as po
 
 
-def points(rng: np.random.Generator, n_points: int) -> np.ndarray:
+def points(rng, n_points):
     """Inputs (N, d): spread, in clusters, doubled, on integers, or far from zero."""
     X = rng.normal(size=(n_points, int(rng.integers(1, 4))))
     match rng.integers(5):
@@ -22,18 +22,14 @@ def points(rng: np.random.Generator, n_points: int) -> np.ndarray:
     return X
 
 
-def over_points(
-    rng: np.random.Generator, X: np.ndarray
-) -> tuple[po.graphs.Graph, np.ndarray]:
+def over_points(rng, X):
     """A graph of the points and its similarities (N, N)."""
     makers = [_gaussian, _cut, _threshold, _knn, _complete, _chain, _lattice]
     makers += [_groups, _signed, _stored, _grid, _scales]
     return makers[rng.integers(len(makers))](rng, X)
 
 
-def over_features(
-    rng: np.random.Generator, n_features: int
-) -> tuple[po.graphs.Graph, np.ndarray]:
+def over_features(rng, n_features):
     """A graph of the features and its similarities (D, D)."""
     match rng.integers(5):
         case 0:
@@ -50,22 +46,22 @@ def over_features(
     return graph, graph.similarities.toarray()
 
 
-def path(n: int) -> np.ndarray:
+def path(n):
     return (np.abs(np.subtract.outer(range(n), range(n))) == 1).astype(float)
 
 
-def boxed(box: tuple[int, ...]) -> np.ndarray:
+def boxed(box):
     """One where two places of a box differ by one step along one axis."""
     indices = np.array(list(itertools.product(*map(range, box))))
     steps = np.abs(indices[:, None] - indices[None]).sum(axis=2)
     return (steps == 1).astype(float)
 
 
-def squared_distances(X: np.ndarray) -> np.ndarray:
+def squared_distances(X):
     return ((X[:, None] - X[None]) ** 2).sum(axis=2)
 
 
-def _kernel(X: np.ndarray, lengthscale: float) -> np.ndarray:
+def _kernel(X, lengthscale):
     S = np.exp(-squared_distances(X) / (2 * lengthscale**2))
     np.fill_diagonal(S, 0.0)
     return S

@@ -5,18 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import propopt as po
-from storm import graphs
-from storm.definitions import (
-    Definition,
-    Distances,
-    Largest,
-    Long,
-    Pairs,
-    Precision,
-    Regressions,
-    Squares,
-    long,
-)
+from storm import definitions, graphs
 from storm.targets import gradients
 
 
@@ -29,7 +18,7 @@ class Term:
 
     weight: float
     loss: po.PropertyLoss
-    definition: Definition
+    definition: definitions.Definition
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +26,7 @@ class Limit:
     """A bound of the library, and what it should be."""
 
     bound: po.Bound
-    definition: Definition
+    definition: definitions.Definition
 
     def holds(self, W: np.ndarray) -> bool:
         """True if W respects the bound, in extended precision."""
@@ -65,10 +54,10 @@ class StormProblem:
     def value(self, W: np.ndarray, weights: dict[str, float]) -> np.longdouble:
         """The objective with these weights, from the definitions."""
         parts = [
-            Long(weights[term.loss.name]) * term.definition.value(W)
+            definitions.Long(weights[term.loss.name]) * term.definition.value(W)
             for term in self.terms
         ]
-        return sum(parts, Long(0))
+        return sum(parts, definitions.Long(0))
 
 
 def draw(number: int) -> StormProblem:
@@ -111,10 +100,10 @@ def _matching(rng, G, size):
     kind = rng.random()
     if kind < 0.08:
         weight = _weight(rng) * size  # as a square would weigh
-        return Term(weight, po.GradientMatching(G, norm="l1"), Distances(G))
+        return Term(weight, po.GradientMatching(G, norm="l1"), definitions.Distances(G))
     if kind < 0.16:
         return _function(rng, G)
-    return Term(_weight(rng), po.GradientMatching(G), Squares(G))
+    return Term(_weight(rng), po.GradientMatching(G), definitions.Squares(G))
 
 
 def _function(rng, G):
@@ -124,10 +113,10 @@ def _function(rng, G):
         changes = (Z @ G[:, :, None].astype(float))[:, :, 0]
         changes += 0.1 * rng.normal(size=changes.shape)
         loss = po.FunctionMatching(np.zeros(G.shape), changes, perturbations=Z)
-        return Term(_weight(rng), loss, Regressions(Z, changes))
+        return Term(_weight(rng), loss, definitions.Regressions(Z, changes))
     Z = rng.normal(size=G.shape) + rng.choice([0.0, 10.0])
     values = (Z * G).sum(axis=1)
-    definition = Regressions(Z[:, None], values[:, None])
+    definition = definitions.Regressions(Z[:, None], values[:, None])
     return Term(_weight(rng), po.FunctionMatching(Z, values), definition)
 
 
@@ -137,15 +126,19 @@ def _robustness(rng, X, shape, size):
         K = np.exp(-graphs.squared_distances(X) / 2) + 0.01 * np.eye(len(X))
         mean = str(rng.choice(["per_feature", "none"]))
         loss = po.KernelRobustness(K, mean=mean)
-        return [Term(_weight(rng), loss, Precision(K, mean == "per_feature"))]
+        return [
+            Term(_weight(rng), loss, definitions.Precision(K, mean == "per_feature"))
+        ]
     graph, S = graphs.over_points(rng, X)
-    return [Term(_weight(rng), po.PairwiseRobustness(graph), Pairs(S))]
+    return [Term(_weight(rng), po.PairwiseRobustness(graph), definitions.Pairs(S))]
 
 
 def _smoothness(rng, X, shape, size):
     del X, size
     graph, S = graphs.over_features(rng, shape[1])
-    return [Term(_weight(rng), po.Smoothness(graph), Pairs(S, of_columns=True))]
+    return [
+        Term(_weight(rng), po.Smoothness(graph), definitions.Pairs(S, of_columns=True))
+    ]
 
 
 def _largest(rng, X, shape, size):
@@ -157,24 +150,21 @@ def _largest(rng, X, shape, size):
     norm = str(rng.choice(["l2", "l1", "linf"]))
     unit = 1.0 if norm == "l2" else size  # as a square would weigh
     loss = po.MaxDifferenceRobustness(graph, aggregate, norm)
-    return [Term(unit * _weight(rng), loss, Largest(S != 0, aggregate, norm))]
+    return [
+        Term(unit * _weight(rng), loss, definitions.Largest(S != 0, aggregate, norm))
+    ]
 
 
 def _sparsity(rng, X, shape, size):
     del X, shape
-    return [Term(size * _weight(rng), po.Sparsity(), Distances())]
+    return [Term(size * _weight(rng), po.Sparsity(), definitions.Distances())]
 
 
-_MAKERS = (
-    (0.75, _robustness),
-    (0.3, _smoothness),
-    (0.25, _sparsity),
-    (0.2, _largest),
-)
+_MAKERS = ((0.75, _robustness), (0.3, _smoothness), (0.25, _sparsity), (0.2, _largest))
 
 
 def _limit(rng: np.random.Generator, term: Term, G: np.ndarray) -> Limit:
     """A limit of zero, or a share of what gradients or zero attributions cost."""
-    costs = [term.definition.value(long(W)) for W in (G, np.zeros(G.shape))]
+    costs = [term.definition.value(definitions.long(W)) for W in (G, np.zeros(G.shape))]
     share = float(rng.choice([0.0, 1e-6, 0.1, 0.5, 0.99, 1.5]))
     return Limit(term.loss <= share * float(max(costs)), term.definition)

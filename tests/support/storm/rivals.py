@@ -1,7 +1,6 @@
 """Explanations found otherwise: none may cost less than a certified lower bound."""
 
 import warnings
-from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg as la
@@ -9,16 +8,13 @@ from scipy.sparse.csgraph import connected_components
 
 import propopt as po
 from storm.definitions import Long, Pairs, Quadratic, long
-from storm.problems import StormProblem
 
 
 LARGEST = 250  # unknowns up to which normal equations are solved densely
 STEPS = 12  # of refinement: each wins some digits
 
 
-def rivals(
-    problem: StormProblem, weights: dict[str, float]
-) -> Iterator[tuple[str, np.ndarray]]:
+def rivals(problem, weights):
     """Named explanations in extended precision, that respect all bounds."""
     for name, W in _candidates(problem, weights):
         if all(limit.holds(W) for limit in problem.limits):
@@ -39,7 +35,7 @@ def _candidates(problem, weights):
         yield "normal equations", normal_equations(problem, weights)
 
 
-def _component_means(problem: StormProblem) -> np.ndarray:
+def _component_means(problem):
     """G averaged over what the graphs of points connect."""
     linked = np.zeros((problem.shape[0],) * 2, dtype=bool)
     for definition in _definitions(problem):
@@ -52,17 +48,17 @@ def _component_means(problem: StormProblem) -> np.ndarray:
     return W
 
 
-def _definitions(problem: StormProblem) -> list:
+def _definitions(problem):
     return [part.definition for part in (*problem.terms, *problem.limits)]
 
 
-def _is_quadratic(problem: StormProblem, weights: dict[str, float]) -> bool:
+def _is_quadratic(problem, weights):
     active = [t.definition for t in problem.terms if weights[t.loss.name] > 0]
     small = problem.shape[0] * problem.shape[1] <= LARGEST
     return small and all(isinstance(definition, Quadratic) for definition in active)
 
 
-def normal_equations(problem: StormProblem, weights: dict[str, float]) -> np.ndarray:
+def normal_equations(problem, weights):
     """The minimiser: conjugate gradients in extended precision.
 
     A Cholesky factor in double precision preconditions them.
@@ -83,12 +79,12 @@ def normal_equations(problem: StormProblem, weights: dict[str, float]) -> np.nda
     return _refined(W, slope, _factor(H))
 
 
-def _is_constant_free(problem: StormProblem) -> bool:
+def _is_constant_free(problem):
     """True if means are a better start than gradients: differences weigh more."""
     return bool(np.abs(problem.G).max() > 100 * np.ptp(problem.G))
 
 
-def _factor(H: np.ndarray):
+def _factor(H):
     """H ≈ S L Lᵀ S with a unit diagonal for S⁻¹HS⁻¹; a shift where that is singular."""
     scale = np.sqrt(np.maximum(np.diag(H), 1e-300))
     unit = H / np.outer(scale, scale)
@@ -123,12 +119,12 @@ def _refined(W, slope, solve):
     return W
 
 
-def _solved(solve, r: np.ndarray) -> np.ndarray:
+def _solved(solve, r):
     size = np.abs(r).max() or Long(1)  # double precision has fewer exponents
     return long(solve((r / size).astype(float).ravel()).reshape(r.shape)) * size
 
 
-def of_another_solver(problem: StormProblem, solver: str) -> np.ndarray | None:
+def of_another_solver(problem, solver):
     """What another solver finds, where it finds anything."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

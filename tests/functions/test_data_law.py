@@ -4,20 +4,27 @@ Of t scores with nine degrees of freedom one in 1.3e6 is beyond 12, of normal on
 in 1.7e6 beyond 5; at most 200 stand in a test, and the seeds are fixed.
 """
 
-from __future__ import annotations
-
 import pickle
+import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from quiet_boosters import booster
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
 from propopt.functions.means import ExactMean, SampledMean
+from propopt.laws.data_law import DataLaw, Means, Reference
 
 
 RNG = np.random.default_rng(8)
@@ -129,8 +136,7 @@ def test_drawing_stops_where_the_budget_ends():
         sampled(500).growing(ROWS, max_evaluations=799)
 
 
-@pytest.fixture
-def mixed():
+def test_categories_and_missing_numbers_have_effects():
     table = pd.DataFrame(X, columns=list("abcd")).assign(
         job=np.where(X[:, 0] > 0.5, "cook", np.where(X[:, 1] > 0, "smith", "poet"))
     )
@@ -139,11 +145,7 @@ def mixed():
     model = HistGradientBoostingClassifier(
         max_iter=15, categorical_features="from_dtype", random_state=0
     )
-    return table, model.fit(table, Y > 0.3)
-
-
-def test_categories_and_missing_numbers_have_effects(mixed):
-    table, model = mixed
+    model.fit(table, Y > 0.3)
     margin = po.wrap(model, output="margin", data=table)
     truth = po.smoothed(margin, law="data", data=table)
     assert isinstance(truth, ExactMean)
@@ -165,14 +167,10 @@ def test_categories_and_missing_numbers_have_effects(mixed):
     assert mean.gradient(rows).columns.equals(rows.columns)
 
 
-def boosted():
+def test_probabilities_have_the_exact_margin_as_control():
     settings = {"n_estimators": 30, "num_leaves": 8, "min_child_samples": 5}
     model = booster("lightgbm", "Classifier", **settings)
-    return po.wrap(model.fit(X, Y > 0.5), output="probability")
-
-
-def test_probabilities_have_the_exact_margin_as_control():
-    function = boosted()
+    function = po.wrap(model.fit(X, Y > 0.5), output="probability")
     assert function.boxes is None
     mean = sampled(500, function)
     assert isinstance(mean, SampledMean)
@@ -217,3 +215,118 @@ REFUSED = [
 def test_what_cannot_be_drawn_is_refused(make, message):
     with pytest.raises((InvalidInput, Refused), match=message):
         make()
+
+
+# ---- the data law of fitted models of every library that is read
+
+
+N, D = 600, 13
+GENERATOR = np.random.default_rng(0)
+TABLE = GENERATOR.normal(size=(N, D))
+TABLE[:, 3] = GENERATOR.random(N) < 0.3
+TABLE[:, 7] = 4.0
+TABLE[:, 9] = GENERATOR.integers(0, 6, N)
+TABLE[:, 11] = np.exp(TABLE[:, 11])  # skewed
+TARGET = (
+    TABLE[:, 0] * TABLE[:, 1]
+    + 2.0 * TABLE[:, 3] * (TABLE[:, 2] > 0)
+    + np.sin(2.0 * TABLE[:, 4])
+    + 0.5 * TABLE[:, 9]
+    + np.log(TABLE[:, 11])
+    + 0.2 * GENERATOR.normal(size=N)
+)
+GAPS = np.where(GENERATOR.random(TABLE.shape) < 0.1, np.nan, TABLE)
+GAPS[:, 12] = TABLE[:, 12]
+MODELS = {
+    "lightgbm": partial(booster, "lightgbm", n_estimators=30),
+    "xgboost": partial(booster, "xgboost", n_estimators=30),
+    "catboost": partial(booster, "catboost", n_estimators=30, depth=4),
+    "hist gradient boosting": lambda: HistGradientBoostingRegressor(max_iter=30),
+    "forest": lambda: RandomForestRegressor(20, max_depth=6, random_state=0),
+    "extra trees": lambda: ExtraTreesRegressor(20, max_depth=6, random_state=0),
+    "gradient boosting": lambda: GradientBoostingRegressor(n_estimators=30),
+}
+KEPT = {}
+CASES = [
+    pytest.param(name, table, id=f"{name}{' with gaps' * (table is GAPS)}")
+    for name in MODELS
+    for table in (TABLE, GAPS)
+    if table is TABLE or name != "gradient boosting"
+]
+
+
+def fitted(name, table):
+    """The model, fitted on all columns but the last, which it does not use."""
+    kind = (name, np.isnan(table).any())
+    if kind not in KEPT:
+        unused = table.copy()
+        unused[:, 12] = 0.0  # nothing to split
+        KEPT[kind] = po.wrap(MODELS[name]().fit(unused, TARGET))
+    return KEPT[kind]
+
+
+def moved(boxes, law, rng):
+    """The boxes with every threshold anywhere between the values beside it."""
+    sets = boxes.sets
+    ends = [sets.low.copy(), sets.high.copy()]
+    for j, column in enumerate(law.columns):
+        values = column.values
+        for end in ends:
+            at = np.searchsorted(values, end, side="right")
+            inner = (sets.column == j) & (at > 0) & (at < len(values))
+            below, above = values[at[inner] - 1], values[at[inner]]
+            part = rng.uniform(0.01, 0.99, int(inner.sum()))
+            end[inner] = below + part * (above - below)
+    return replace(boxes, factors=(replace(sets, low=ends[0], high=ends[1]),))
+
+
+@pytest.mark.parametrize(("name", "table"), CASES)
+def test_what_no_threshold_between_values_changes_stays(name, table):
+    """Unused and constant columns are zero, and moved thresholds change no bit."""
+    function = fitted(name, table)
+    estimate = po.smoothed(function, law="data", data=table).estimate(table[:40])
+    assert estimate.exact
+    present = ~np.isnan(table[:40, 7])
+    assert (estimate.values[present, 7] == 0.0).all()
+    assert (estimate.values[:, 12] == 0.0).all()
+    assert (np.abs(estimate.values[:, 0]) > 0.0).all()
+    boxes, law = function.boxes, DataLaw(Reference.of(table))
+    other = moved(boxes, law, np.random.default_rng(1))
+    assert (other.sets.low != boxes.sets.low).mean() > 0.3
+    expected, got = Means(boxes, law).of(table[:20]), Means(other, law).of(table[:20])
+    np.testing.assert_array_equal(got[0], expected[0])
+    np.testing.assert_array_equal(got[1], expected[1])
+
+
+def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_library():
+    """Largest over smallest mean |slope · sd| of three boosters."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(1500, 6))
+    table[:, 2] = rng.random(1500) < 0.08
+    target = table[:, 0] + 3.0 * table[:, 2] + np.sin(table[:, 1])
+    target += 0.3 * rng.normal(size=1500)
+    sizes = table.std(axis=0)
+    by_data, by_noise = [], []
+    for name in ("lightgbm", "xgboost", "hist gradient boosting"):
+        function = po.wrap(MODELS[name]().fit(table, target))
+        data = po.smoothed(function, law="data", data=table).gradient(table[:40])
+        noise = po.smoothed(function, 0.5 * sizes).gradient(table[:40])
+        by_data.append(np.abs(data[:, 2]).mean() * sizes[2])
+        by_noise.append(np.abs(noise[:, 2]).mean() * sizes[2])
+    assert max(by_data) / min(by_data) <= 1.5
+    assert abs(np.mean(by_data) / sizes[2] - 3.0) < 0.6
+    # under noise it is where each library puts its split in an empty gap
+    assert max(by_noise) / min(by_noise) > max(by_data) / min(by_data)
+
+
+@pytest.mark.slow
+def test_a_hundred_trees_of_31_leaves_take_five_milliseconds_a_row():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(3000, D))
+    target = table[:, 0] * table[:, 1] + table[:, 2:] @ rng.normal(size=D - 2)
+    model = booster("lightgbm", n_estimators=100, num_leaves=31)
+    smooth = po.smoothed(po.wrap(model.fit(table, target)), law="data", data=table)
+    smooth.gradient(table[:1])
+    began = time.process_time()
+    smooth.gradient(table[:100])
+    assert time.process_time() - began < 0.5

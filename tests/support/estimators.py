@@ -1,0 +1,22 @@
+"""The estimators of scikit-learn by their names, whichever of its modules has them."""
+
+from importlib import import_module
+
+
+MODULES = """
+linear_model tree ensemble preprocessing svm feature_extraction.text feature_selection
+compose impute decomposition naive_bayes neighbors neural_network model_selection
+gaussian_process kernel_ridge multioutput multiclass calibration discriminant_analysis
+pipeline
+"""
+
+
+class Estimators:
+    def __getattr__(self, name):
+        for module in MODULES.split() if name[:1].isupper() else ():
+            if found := getattr(import_module(f"sklearn.{module}"), name, None):
+                return found
+        raise AttributeError(name)
+
+
+sk = Estimators()
