@@ -1,7 +1,5 @@
 """What every test has: random numbers, a folder for files, one thread per process."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 
@@ -13,6 +11,8 @@ import numpy as np  # noqa: E402  # the lines above have to come first
 import psutil  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+
+import propopt as po  # noqa: E402
 
 
 # the same examples in every run; solvers are slow at times, which is no failure
@@ -38,3 +38,14 @@ def small_machine(monkeypatch):
     """A machine with one mebibyte of free memory."""
     free = SimpleNamespace(available=2**20)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fail if a model is fitted, a function evaluated or a baseline made."""
+
+    def fail(problem):
+        pytest.fail(f"{problem.name} was worked on")
+
+    monkeypatch.setattr(po.problems.Problem, "points", property(fail))
+    monkeypatch.setattr(po.problems.Problem, "baselines", fail)

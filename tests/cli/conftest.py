@@ -1,14 +1,11 @@
 """A problem file, a folder for what is written, and solves that stop."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest
 from command_line import FILE, write
 from command_line import done as done_in
 
-import propopt as po
 from propopt.solvers import Task
 
 
@@ -46,14 +43,3 @@ def stop_at(monkeypatch):
         monkeypatch.setattr(Task, "knows_curve", lambda *_: False)
 
     return stop
-
-
-@pytest.fixture
-def no_work(monkeypatch):
-    """Fail if a model is fitted, a function evaluated or a baseline made."""
-
-    def fail(problem):
-        pytest.fail(f"{problem.name} was worked on")
-
-    monkeypatch.setattr(po.problems.Problem, "points", property(fail))
-    monkeypatch.setattr(po.problems.Problem, "baselines", fail)

@@ -1,7 +1,5 @@
 """Commands beside the jobs: checks, refusals, failures, silence, and exit codes."""
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import json
@@ -26,8 +24,6 @@ from propopt.solvers import Task
 
 
 # ---- ``check``, ``schema``, ``--version`` and ``--help``
-
-
 def test_check(file, tmp_path, capsys):
     assert main(["check", file]) == 0
     assert capsys.readouterr() == (f"{file}: valid\n", "")
@@ -91,8 +87,6 @@ def test_what_is_not_needed_is_not_imported(tmp_path, command, said, unused):
 
 
 # ---- what is refused before any work
-
-
 @pytest.mark.usefixtures("no_work")
 def test_what_is_wrong_stops_all_files_before_any_work(file, tmp_path, out, capsys):
     bad = write(tmp_path, "bad", FILE + "seed: -1\n")
@@ -155,8 +149,6 @@ def test_bad_arguments(arguments, capsys):
 
 
 # ---- failures and interruptions: exit codes, and what is written all the same
-
-
 GAVE_UP = SolverFailure("gave up")
 OF_ONE = "warning: 1 of 3 weights were not solved; the first: "
 INTERRUPTED = "warning: interrupted: 2 of 3 weights are done\n"
@@ -272,8 +264,6 @@ def test_files_are_written_though_nobody_reads_what_is_printed(tmp_path):
 
 
 # ---- with ``-q`` nothing is printed but warnings, however long work takes
-
-
 OWN_MODEL = """\
 data: {sklearn: iris, explain: 20}
 model: {import: 'smooth_model:model'}

@@ -1,7 +1,5 @@
 """``propopt explain``: one explanation of a file, or of a table by its name."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -203,8 +201,6 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
 
 
 # ---- with scores of interactions: what matters jointly
-
-
 JOINTLY = (
     LOOK.partition("explain: {")[0] + "explain:\n  interactions: found/scores.npz\n"
 )
@@ -288,8 +284,6 @@ def test_what_is_no_file_of_scores_is_refused(tmp_path, jointly, capsys):
 
 
 # ---- a table of one's own that holds documents
-
-
 TEXTS = [
     "a good meal with good wine",
     "we liked the warm bread",

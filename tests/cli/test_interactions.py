@@ -1,7 +1,5 @@
 """``propopt interactions``: how much features matter jointly, and runs that go on."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 
@@ -41,7 +39,6 @@ interactions:
   scheme: {kind: split, test_size: 0.4}
   sets: [[petal length (cm), petal width (cm)]]
 """
-
 
 WHOLE = ["file_interactions.csv", "file_main_effects.csv"]
 WHOLE = ["file.json", "file.npz", "file.svg", *WHOLE]
@@ -189,8 +186,6 @@ def test_the_file_that_is_shipped_runs(done):
 
 
 # ---- ``--resume``: what was finished is not fitted again
-
-
 RESUMED = ALL_SPLIT.replace("kind: split", "kind: minipatches, n_patches: 420")
 RESUMED = RESUMED.replace("seed: 3", "  sets: [[bmi, s5]]")
 N_CHUNKS = 12

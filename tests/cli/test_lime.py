@@ -1,7 +1,5 @@
 """``propopt lime``: what LIME tends to at rows of a table, in files and in print."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from command_line import ROOT, names, write
@@ -16,7 +14,6 @@ model: {kind: forest, n_estimators: 5, target_class: setosa}
 lime: {rows: 3, n_samples: 200, path: [0.5, 2]}
 """
 NO_PATH = FOREST.replace(", path: [0.5, 2]", "")
-WHOLE = ["file_diagnosis.csv", "file_lime.csv", "file_path.csv"]
 WHOLE = ["file_diagnosis.csv", "file_lime.csv", "file_path.csv"]
 WHOLE = ["file.json", "file.npz", "file.svg", *WHOLE]
 CUBE = """\

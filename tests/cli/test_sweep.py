@@ -1,7 +1,5 @@
 """``propopt sweep``: what is written, of losses and attributions, and printed."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -86,8 +84,6 @@ def test_quiet_prints_nothing_and_the_solver_of_the_command_line_wins(
 
 
 # ---- attributions: the front, and one table with names
-
-
 IRIS = """\
 data: {sklearn: iris, explain: 20}
 model: {kind: logistic, target_class: setosa}

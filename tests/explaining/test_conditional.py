@@ -25,13 +25,9 @@ def test_the_golden_row():
     targets = [[1.0, -0.5, 0.25], [0.5, 0.75, -1.0], [0.0, 2.0, -0.5], [-1, 0.25, 0.5]]
     matching = po.GradientMatching(np.array(targets))
     best = po.solve(matching + 0.5 * po.PairwiseRobustness(po.chain_graph(4)))
-    golden = ConditionalRow(
-        target=np.array([0.5, 0.0, -0.5]),
-        near=np.arange(4),
-        similarities=np.array([0.0, 1.0, 0.5, 0.0]),
-        fixed=best.attributions,
-        weights=(1.0, 0.5),
-    )
+    target, similarities = np.array([0.5, 0.0, -0.5]), np.array([0.0, 1.0, 0.5, 0.0])
+    beside = {"near": np.arange(4), "fixed": best.attributions, "weights": (1.0, 0.5)}
+    golden = ConditionalRow(target=target, similarities=similarities, **beside)
     assert golden.joint_excess == pytest.approx(0.171967120181, abs=1e-9)
     assert golden.joint_distance == pytest.approx(0.414689185031, abs=1e-9)
     other = moved_to(golden, golden.w + np.array([0.1, 0.0, 0.0]))
@@ -63,9 +59,8 @@ def random_row(seed, shared, complete):
     return dataclasses.replace(row, **sums) if complete else row
 
 
-each_kind = pytest.mark.parametrize(
-    ("shared", "complete"), [(False, False), (False, True), (True, True)]
-)
+KINDS = [(False, False), (False, True), (True, True)]
+each_kind = pytest.mark.parametrize(("shared", "complete"), KINDS)
 
 
 @each_kind
@@ -110,13 +105,12 @@ def test_a_row_that_adds_up_elsewhere_is_proved_worse_by_what_it_is(shared):
 def test_extreme_weights_give_the_target_and_the_mean_of_the_neighbours():
     ends = {0.0: [2.0, 7.0], 1e-12: [2.0, 7.0], 1e12: [0.5, 1.5]}
     for weight, expected in ends.items():
-        row = ConditionalRow(
-            target=np.array([1e9 + 2.0, 7.0]),
-            similarities=np.ones(2),
-            fixed=np.array([[1e9, 0.0], [1e9 + 1.0, 3.0]]),
-            near=np.arange(2),
-            weights=(1.0, weight),
+        target, fixed = (
+            np.array([1e9 + 2.0, 7.0]),
+            np.array([[1e9, 0.0], [1e9 + 1.0, 3.0]]),
         )
+        near = {"near": np.arange(2), "similarities": np.ones(2), "fixed": fixed}
+        row = ConditionalRow(target=target, weights=(1.0, weight), **near)
         np.testing.assert_allclose(row.w - [1e9, 0.0], expected, atol=1e-6)
 
 
@@ -137,9 +131,8 @@ def joint(seed, complete):
     G, totals = rng.normal(size=axes.shape) * (axes > 0), rng.normal(size=n + 1)
     given = a, b, whole, G, axes, totals
     _, alone = optimum(*given[:2], whole[:n, :n], *(x[:n] for x in given[3:]), complete)
-    row = ConditionalRow(
-        target=G[n], similarities=s, fixed=alone, near=np.arange(n), weights=(a, b)
-    )
+    fields = {"similarities": s, "fixed": alone, "near": np.arange(n)}
+    row = ConditionalRow(target=G[n], weights=(a, b), **fields)
     sums = {"axis": axes[n], "fixed_axis": axes[0], "total": float(totals[n])}
     row = dataclasses.replace(row, **sums) if complete else row
     return *optimum(*given, complete), alone, row
@@ -155,10 +148,8 @@ def optimum(a, b, S, G, axes, totals, complete):
     right = np.append(a * G.ravel()[here], totals[: len(A)])
     w = np.zeros(G.size)
     w[here] = np.linalg.solve(K, right)[: here.sum()]
-    return (
-        lambda W: a * ((W - G) ** 2).sum() + 2 * b * np.trace(W.T @ L @ W),
-        w.reshape(G.shape),
-    )
+    W = w.reshape(G.shape)
+    return lambda W: a * ((W - G) ** 2).sum() + 2 * b * np.trace(W.T @ L @ W), W
 
 
 @pytest.mark.parametrize("complete", [False, True])
@@ -173,9 +164,7 @@ def test_bounds_hold_against_solving_all_rows_together(complete):
 
 
 N, D, B = 40, 3, 10
-
 X = pd.DataFrame(np.random.default_rng(0).normal(size=(N, D)), columns=list("abc"))
-
 X_NEW = pd.DataFrame(np.random.default_rng(1).normal(size=(6, D)), columns=list("abc"))
 
 
@@ -230,9 +219,8 @@ def test_errors_of_the_target_are_carried_to_the_rows():
     result = explainer.explain(X_NEW)
     joint = Noisy().estimate(X_NEW)
     keep = 1.0 / (1.0 + 2.0 * 0.3 * result.details["similarity"][:, None])
-    np.testing.assert_allclose(
-        result.standard_errors, keep * joint.standard_errors, rtol=1e-9
-    )
+    errors = keep * joint.standard_errors
+    np.testing.assert_allclose(result.standard_errors, errors, rtol=1e-9)
     deviations = joint.blocks - joint.values
     energy = (deviations**2 * keep).sum() / (B * (B - 1))
     assert result.target.value == pytest.approx(energy, rel=1e-9)

@@ -164,9 +164,8 @@ def scored(case, n):
 @pytest.mark.parametrize("name", CASES)
 def test_errors_are_those_of_the_estimate_and_fall_as_one_over_the_root(name):
     case = CASES[name]
-    roots = [
-        np.sqrt((scored(case, n) ** 2).mean()) for n in (case.n_draws, 4 * case.n_draws)
-    ]
+    sizes = case.n_draws, 4 * case.n_draws
+    roots = [np.sqrt((scored(case, n) ** 2).mean()) for n in sizes]
     # of 36 gaps each: the ratio of 2 is known to a sixth, and is within 1.1 and 3.6 but
     # once in 2e4 seeds; a fit to more samples leaves less over besides
     assert 1.1 < roots[0] / roots[1] < 3.6
@@ -179,9 +178,8 @@ def test_errors_are_those_of_the_estimate_and_fall_as_one_over_the_root(name):
 def grown_words(n, seed):
     """A third of the draws, and then all of them, in batches."""
     asked, third = [], n // 3 // 20 * 20
-    found = estimate_words(
-        counting(asked), SizePlan.of(N_WORDS, TextLaw(), third), seed
-    )
+    plan = SizePlan.of(N_WORDS, TextLaw(), third)
+    found = estimate_words(counting(asked), plan, seed)
     found = found.extended(third + n // 20 * 20).extended(2 * n // 20 * 20)
     at = found.at(np.array([0.25]))
     return at.coefficients, at.standard_errors, found.evaluations, sum(asked)

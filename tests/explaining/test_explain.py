@@ -1,11 +1,18 @@
-"""``po.explain``: from a model and a table to names, precision, laws and units."""
+"""``po.explain``: from a model and a table to names, precision, laws, units, notes."""
 
+import inspect
+import sys
 import warnings
+from collections import Counter
+from dataclasses import MISSING, fields
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
+from interaction_scores import scores_of
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import make_classification
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestRegressor,
@@ -18,8 +25,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import propopt as po
+from propopt.base import checks
 from propopt.base.errors import ImpreciseWarning, InvalidInput, MissingPatternsWarning
+from propopt.explaining import first_look, one_by_one, plan
+from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.explainers import Gradient, Lime, LimePackage, Shap, SmoothGrad
+from propopt.explaining.plan import ExplainSettings, with_note
+from propopt.explaining.targets import LawChoice
+from propopt.problems.jobs.explain import ExplainSection
+from propopt.tables import frames
+from propopt.tables.schema import TableSchema, read_with_schema
 
 
 N, D = 60, 3
@@ -95,10 +110,9 @@ def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng)
     expected = table["city"].map(dict(zip(shares.index, effect, strict=True)))
     np.testing.assert_allclose(result.attributions[:, 2], expected, rtol=1e-9)
     order = rng.permutation(N)
-    result, permuted = (
-        po.explain(pipeline, rows, robustness=0.3).to_frame()
-        for rows in (table, table.iloc[order])
-    )
+    tables = table, table.iloc[order]
+    explained = [po.explain(pipeline, rows, robustness=0.3) for rows in tables]
+    result, permuted = (one.to_frame() for one in explained)
     difference = (permuted - result.iloc[order]).abs().to_numpy().max()
     assert difference < 1e-6 * result.abs().to_numpy().max()
 
@@ -126,6 +140,9 @@ def test_plain_gradients_slopes_and_the_knee(X, forest):
     rows = X * [1.0, 50.0, 1.0]
     result = po.explain(cube, rows, scale=None, robustness=0.0)
     np.testing.assert_allclose(result.attributions, cube.gradient(rows), rtol=1e-12)
+    assert result.parameters["scale"] == "none"
+    result = po.explain(cube, rows, scale=[1.0, 2.5, 3.0], robustness=0.0)
+    assert result.parameters["scale"] == "1, 2.5, 3"
     model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
     result = po.explain(model, X)  # one explanation for all rows
     slopes = np.tile([1.0, 2.0, 3.0] * X.std(axis=0), (N, 1))
@@ -340,3 +357,242 @@ def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
     result = po.explain(linear, X, data=X[:1], **settings)
     expected = (X - X[0]) * linear.coef_
     np.testing.assert_allclose(result.attributions, expected, atol=1e-9)
+
+
+NAMES = ("a", "b", "c", "d")
+SCORES = {(0, 1): 2.0, (0, 2): 0.1, (1, 2): -1.0, (2, 3): 0.5}
+"""Of errors of 0.1: clear are all but (0, 2)."""
+JOINT = "interactions (iLOCO of learners that were fitted again, in squared units of "
+JOINT += "the target, 90 % intervals, Bonferroni of 4): "
+
+
+def told(T, result, **settings):
+    settings |= {"robustness": 1.0, "interactions": result}
+    explanation = po.explain(
+        lambda Z: np.asarray(Z) @ np.arange(1.0, 5.0), T, **settings
+    )
+    return explanation.parameters["notes"]
+
+
+@pytest.fixture(name="T", scope="module")
+def made_table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(12, 4)), columns=list(NAMES))
+
+
+CLEAR = "a × b (2) and c × d (0.5) matter"
+PAIRS = {(j, k): 1.0 + k for j in range(4) for k in range(j + 1, 4)}
+TRIPLES = {(0, 1, 2): 4.0, (0, 1, 3): 3.0, (0, 2, 3): 2.0, (1, 2, 3): -5.0}
+ORDERED = {(0, 1): 1.0, (0, 2): 2.0, (1, 2): -1.0, (2, 3): -2}
+LEAK = np.array([1.9, 0.0, -2.0, 0.0])
+
+
+def of(scores, names=NAMES, table=lambda T: T, **settings):
+    return lambda T: told(table(T), scores_of(names, scores, **settings))
+
+
+JOINTLY = "jointly, which no additive attribution can show"
+WHOLE = (
+    f"{JOINT}{CLEAR} {JOINTLY}, and b × c (-1) stand in for each other, so that "
+    "another fit may divide their attributions otherwise where they are correlated"
+)
+THREE = "a × b × c (4), a × b × d (3) and a × c × d (2) matter"
+NOTES = [
+    (of(SCORES), WHOLE),
+    (of(SCORES, table=lambda T: T[["d", "b", "a", "c"]]), CLEAR),
+    # position decides where one side is an array
+    (of(SCORES, range(4)), CLEAR),
+    (of(SCORES, table=lambda T: T.to_numpy()), "x0 × x1 (2)"),
+    (of(SCORES, (5, 6, 7, 8), lambda T: T.set_axis([7, 5, 6, 8], axis=1)), "5 × 6 (2)"),
+    (of(SCORES, errors=9.0), f"{JOINT}of 4 sets of features none clearly matters join"),
+    (of(ORDERED), "a × c (2) and a × b (1) matter"),
+    (of(ORDERED), "c × d (-2) and b × c (-1) stand"),
+    (of(SCORES, leak=LEAK), f": c × d (0.5) matter {JOINTLY}"),  # no interaction
+    (of(TRIPLES, order=3), THREE),
+    (of(PAIRS), "c × d (4), "),
+    (of(PAIRS), " and 1 more matter jointly"),
+]
+
+
+@pytest.mark.parametrize(("note", "words"), NOTES)
+def test_clear_sets_are_named_with_their_signs(note, words, T):
+    said = note(T)
+    assert words in said
+    assert ("stand in" in said) == ("(-" in said)
+
+
+def test_other_notes_are_kept():
+    one, two = {"notes": "one", "scale": "std"}, {"notes": "two"}
+    assert with_note(one, two) == {"notes": "one; two", "scale": "std"}
+    assert with_note({"scale": "std"}, two) == {"scale": "std", "notes": "two"}
+    assert with_note(one, {}) == one
+
+
+def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
+    red = (T["a"] > 0).astype(float)
+    table = T.drop(columns=["a"]).assign(a_red=red, a_blue=1.0 - red)
+    schema = po.TableSchema.of(table, groups={"a": ["a_red", "a_blue"]})
+    model = LinearRegression().fit(table, T["a"])
+    settings = {"robustness": 1.0, "interactions": scores_of(NAMES, SCORES)}
+    best = po.explain(model, table, data=schema, **settings)
+    assert CLEAR in best.parameters["notes"]
+    with pytest.raises(InvalidInput, match="'a_red', 'a_blue' missing, 'a' not"):
+        po.explain(model, table, **settings)
+    groups = {"columns": (("d",), ("a", "c"), ("b",))}
+    pairs = {(0, 1): 2.0, (1, 2): -1.0}
+    grouped = scores_of(("d", "a and c", "b"), pairs, **groups)
+    note = told(T, grouped)
+    assert "d × a and c (2) matter" in note
+    assert "a and c × b (-1) stand" in note
+    with pytest.raises(InvalidInput, match="known by their names, and they have none"):
+        told(T.to_numpy(), grouped)
+
+
+def test_contributions_cards_and_explainers_have_the_note(T, tmp_path):
+    model = LinearRegression().fit(T, T["a"])
+    assert "notes" not in po.explain(model, T, robustness=1.0).parameters
+    settings = {"robustness": 1.0, "interactions": scores_of(NAMES, SCORES)}
+    best = po.explain(model, T, units="output", **settings)
+    assert "a × b (2)" in best.parameters["notes"]
+    assert "a × b (2)" in best._repr_html_()
+    explainer = po.Explainer(model, T, **settings).fit()
+    explainer.save(tmp_path / "explainer.npz")
+    again = po.Explainer.load(tmp_path / "explainer.npz", model)
+    alone = po.explain(model, T[:1], data=T, **settings)
+    for found in (explainer.explain(T[:1]), again.explain(T[:1]), alone):
+        assert found.parameters["notes"].startswith(f"{JOINT}{CLEAR}")
+
+
+SINGLE = scores_of(NAMES, {(0,): 1.0}, order=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (of(SCORES, ("a", "b", "c", "e")), "explained table: 'd' missing, 'e' not kn"),
+        (of(SCORES, table=lambda T: T.to_numpy()[:, :3]), "scores of the 3 columns"),
+        (lambda T: told(T, SINGLE), "single features, which attributions show"),
+        (lambda T: told(T, [("a", "b")]), "expected InteractionScores"),
+        (
+            lambda _: po.explain(len, ["a text", "another"], interactions=SINGLE),
+            "interactions: they are of columns",
+        ),
+    ],
+)
+def test_what_is_no_result_of_these_features_is_refused(call, message, T):
+    with pytest.raises(InvalidInput, match=message):
+        call(T)
+
+
+DECLARED = {field.name: field for field in fields(ExplainSettings)}
+OF_CALLS = {"self", "model", "X", "data", "progress"}
+"""What is explained, and whether to show a bar."""
+NARROWER = {("Explainer", "contributions")}
+"""Those of rows to come are made; no table has them."""
+SIGNATURES = {
+    "explain": (first_look, inspect.signature(po.explain)),
+    "Explainer": (one_by_one, inspect.signature(po.Explainer)),
+}
+OF_FILES = {"reference": "n_reference"}
+"""Keys of problem files that are called otherwise; None asks for no Explainer there."""
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures_have_the_declared_settings_in_their_order(name):
+    _, signature = SIGNATURES[name]
+    own = [p for p in signature.parameters.values() if p.name not in OF_CALLS]
+    assert [p.name for p in own] == [x for x in DECLARED if x in signature.parameters]
+    assert all(p.kind is p.KEYWORD_ONLY for p in own)
+    declared = {p.name: DECLARED[p.name].default for p in own}
+    assert {p.name: p.default for p in own} == declared
+    annotated = {p.name for p in own if p.annotation != DECLARED[p.name].type}
+    assert annotated == {x for kind, x in NARROWER if kind == name}
+
+
+def test_each_setting_is_asked_for_somewhere_and_has_a_default():
+    asked = {x for _, signature in SIGNATURES.values() for x in signature.parameters}
+    assert asked - OF_CALLS == DECLARED.keys()
+    assert all(field.default is not MISSING for field in DECLARED.values())
+    for key, own in ExplainSection.model_fields.items():
+        default = DECLARED[OF_FILES.get(key, key)].default
+        assert own.default == (None if key in OF_FILES else default)
+
+
+def test_problem_files_know_the_same_words():
+    known = get_type_hints(ExplainSection)
+    words = {
+        "units": get_args(plan.UnitsChoice),
+        "contributions": get_args(ContributionChoice),
+        "metric": get_args(plan.FeatureMetric),
+        "law": (*get_args(LawChoice), "lime"),
+    }
+    assert {key: get_args(known[key]) for key in words} == words
+
+
+def test_a_setting_other_than_by_default_is_refused_with_the_reason():
+    reasons = dict.fromkeys(DECLARED, "since it is so")
+    ExplainSettings().refuse(reasons)
+    ExplainSettings(law="".join(["au", "to"]), n_reference=int("500")).refuse(reasons)
+    others = {"scale": np.ones(3), "law": "none", "same_pattern": True, "precision": 0}
+    for name, value in others.items():
+        with pytest.raises(InvalidInput, match=f"^{name}: since it is so$"):
+            ExplainSettings(**{name: value}).refuse(reasons)
+
+
+COLUMNS = list("abcde")
+ONCE = (1, len(COLUMNS), 1)
+"""Encodings, columns read, and checks of weights."""
+TWO_TABLES = (2, 2 * len(COLUMNS), 1)
+COUNTED = {
+    read_with_schema.__code__: "encodings",
+    TableSchema.encode.__code__: "encodings",
+    frames.read_numbers.__code__: "columns read",
+    checks.read_nonnegative.__code__: "checks",
+    checks.read_each_nonnegative.__code__: "checks",
+}
+
+
+def counted(call, *given, **settings):
+    """How often each is called; tolerances are no weights."""
+    counts = Counter()
+
+    def heard(frame, event, _):
+        name = COUNTED.get(frame.f_code) if event == "call" else None
+        if name is not None and frame.f_locals.get("label") != "tolerance":
+            counts[name] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(heard)
+    try:
+        call(*given, **settings)
+    finally:
+        sys.setprofile(before)
+    return tuple(counts[name] for name in dict.fromkeys(COUNTED.values()))
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(120, 5, n_informative=4, n_redundant=0, random_state=0)
+    table = pd.DataFrame(X, columns=COLUMNS)
+    boosted = HistGradientBoostingClassifier(max_iter=5).fit(table, y)
+    return LogisticRegression().fit(table, y), boosted, table
+
+
+def test_explain_reads_its_table_once(data):
+    model, boosted, table = data
+    slopes = {"units": "output", "contributions": "slopes"}
+    plain = {"law": "none", "same_pattern": True}
+    for settings in ({}, {"robustness": 1.0}, {"units": "output"}, slopes, plain):
+        assert counted(po.explain, model, table, **settings) == ONCE
+        found = counted(po.explain, model, table[:30], data=table, **settings)
+        assert found == TWO_TABLES
+    assert counted(po.explain, boosted, table) == ONCE  # a margin is tried too
+
+
+def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
+    model, _, table = data
+    for units, n_reference in (("scaled", 50), ("output", 500)):
+        explainer = po.Explainer(model, table, units=units, n_reference=n_reference)
+        assert counted(explainer.fit) == ONCE
+        assert counted(explainer.explain, table[:30]) == (1, len(COLUMNS), 0)
+        assert counted(explainer.fit, table[:30]) == TWO_TABLES

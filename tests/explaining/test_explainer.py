@@ -1,13 +1,26 @@
-"""The explainer of single rows: independent of who else is asked, with its bounds."""
+"""The explainer of single rows: independent of who else is asked, saved and loaded."""
 
+import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from crafted_archives import (
+    craft,
+    header_of,
+    members_of,
+    npy,
+    with_header,
+    write_signed,
+)
 from explainer_cases import (
     EXPLAINERS,
     IN_PARTS,
+    MIXED,
     N_NEW,
+    OUTPUT,
     X_NEW,
     D,
     N,
@@ -15,14 +28,19 @@ from explainer_cases import (
     black_box,
     forest,
     mixed,
+    mixed_model,
     same,
     taken,
 )
 from orders import all_orders
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput
+from propopt.explaining.saved_explainer import CHECKED_ROWS, SavedExplainer
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -38,9 +56,8 @@ def fitted_case(name):
     rows = mixed(1, n_rows) if name.endswith("categories") else X_NEW[:n_rows]
     if name == "network, without names":
         rows = rows.to_numpy()
-    return SimpleNamespace(
-        name=name, explainer=explainer, rows=rows, found=explainer.explain(rows)
-    )
+    known = {"name": name, "explainer": explainer, "rows": rows}
+    return SimpleNamespace(**known, found=explainer.explain(rows))
 
 
 @pytest.fixture(scope="module", params=EVERY)
@@ -211,9 +228,8 @@ def test_one_row_is_what_is_left_of_the_joint_problem_with_its_reference_fixed(p
     ones = np.ones((used.sum(), 1))
     K = np.block([[np.diag(h / omega[used]), ones], [ones.T, np.zeros((1, 1))]])
     w = np.linalg.solve(K, np.append(h * p[used] / omega[used], total))[:-1]
-    np.testing.assert_allclose(
-        result.attributions[n][used], w, rtol=0, atol=1e-9 * np.abs(w).max()
-    )
+    rounding = 1e-9 * np.abs(w).max()
+    np.testing.assert_allclose(result.attributions[n][used], w, rtol=0, atol=rounding)
     assert (result.attributions[n][~used] == 0.0).all()
 
 
@@ -254,9 +270,8 @@ def with_constant(seed, n):
 
 
 def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
-    explainer = po.Explainer(
-        switched, data=with_constant(0, 40), units="output", robustness=0.2
-    ).fit()
+    settings = {"units": "output", "robustness": 0.2}
+    explainer = po.Explainer(switched, data=with_constant(0, 40), **settings).fit()
     assert (explainer.reference_.attributions[:, 2:] == 0.0).all()
     rows = with_constant(1, 3)
     rows[1, 2] = 3.0
@@ -276,3 +291,203 @@ def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
     with pytest.raises(po.errors.Refused, match="features of their own"):
         result.certain()
     assert explainer.explain(rows[[1]]).certain().signs[0, 2] == 1
+
+
+NEW = {"network, without names": X_NEW.to_numpy()}
+NEW |= dict.fromkeys(["categories", "parts: categories"], mixed(1, 5))
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("name", EVERY)
+def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
+    original = explainer = EVERY[name]().fit()
+    fresh = EVERY[name]()  # a model that nobody asked anything before
+    rows = taken(NEW.get(name, X_NEW), range(5))
+    answers, settings = explainer.explain(rows), ("units", "metric", "contributions")
+    for path in (tmp_path / "one.npz", tmp_path / "two.npz"):
+        explainer.save(path)
+        explainer = po.Explainer.load(path, fresh.model)
+        again = explainer.explain(rows)
+        same(again, answers, list(range(5)))
+        assert again.parameters == answers.parameters
+        for setting in settings:
+            assert getattr(explainer, setting) == getattr(fresh, setting)
+    assert explainer.robustness_ == original.robustness_
+    one, other = (e.reference_.attributions for e in (explainer, original))
+    np.testing.assert_array_equal(one, other)
+
+
+FUNCTION = po.wrap(black_box)
+
+
+def between(table):
+    """The same at all reference rows, not between them."""
+    points = np.asarray(table, dtype=float)
+    there = (points[:, None] == ARRAY[None]).all(axis=2).any(axis=1)
+    return np.where(there, black_box(points), 2.0 * black_box(points))
+
+
+IN_OUTPUT = {"units": "output", "n_reference": 10, "robustness": 0.1}
+ONES = po.wrap(black_box, gradient=lambda table: np.ones(np.shape(table)))
+
+
+def scaled(unit, offset):
+    return lambda table: offset + unit * black_box(table)
+
+
+OTHERS = [
+    *(  # wrong by a thousandth of what it tells
+        (scaled(u, c), {"law": "none"}, scaled(1.001 * u, c), "another .* its value is")
+        for u, c in ((1e-10, 0.0), (1e-10, 1.0), (1.0, 1e6))
+    ),
+    (black_box, {}, scaled(1.0, 1.0), "another function .* its value is"),
+    (FUNCTION, {}, ONES, "another function .* its target is"),
+    (FUNCTION, {}, black_box, "fitted to a Function"),
+    (black_box, {}, FUNCTION, "fitted to the model itself"),
+    (FUNCTION, IN_OUTPUT, po.wrap(between), "another function .* its target is"),
+]
+
+
+@pytest.mark.parametrize(("model", "settings", "other", "sentence"), OTHERS)
+def test_another_function_is_refused(model, settings, other, sentence, tmp_path):
+    po.Explainer(model, data=ARRAY, **settings).fit().save(tmp_path / "it.npz")
+    po.Explainer.load(tmp_path / "it.npz", model)
+    with pytest.raises(InvalidInput, match=sentence):
+        po.Explainer.load(tmp_path / "it.npz", other)
+
+
+def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
+    path, model = tmp_path / "it.npz", forest()
+    po.Explainer(model, data=X, units="output").fit().save(path)
+    with np.load(path, allow_pickle=False) as file:
+        assert all(file[name].dtype.kind in "fiubU" for name in file.files)
+        assert len(file["values"]) == CHECKED_ROWS  # and no model is in it
+        W = file["reference.attributions"].copy()
+    W[5, 0] += 1e-6 * np.abs(W).max()
+    write_signed(path, {**members_of(path), "reference.attributions.npy": npy(W)})
+    with pytest.raises(InvalidInput, match=r"row 5 does not add up|is said to be"):
+        po.Explainer.load(path, model)
+
+
+def test_what_was_asked_of_the_model_is_asked_again(tmp_path):
+    model = LogisticRegression().fit(X, np.arange(N) % 3)
+    explainer = po.Explainer(model, data=X, target=2, output="log_odds").fit()
+    explainer.save(tmp_path / "it.npz")
+    loaded = po.Explainer.load(tmp_path / "it.npz", model)
+    assert (loaded.target, loaded.output) == (2, "log_odds")
+    same(loaded.explain(X_NEW), explainer.explain(X_NEW), list(range(len(X_NEW))))
+    # effects of missing numbers are no slopes after loading
+    rows = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
+    model = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5)
+    explainer = po.Explainer(model.fit(rows, OUTPUT), data=rows, robustness=0.1).fit()
+    explainer.save(tmp_path / "it.npz")
+    loaded = po.Explainer.load(tmp_path / "it.npz", model)
+    same(loaded.explain(rows[:3]), explainer.explain(rows[:3]), [0, 1, 2])
+
+
+def test_names_that_are_no_text_are_not_saved(tmp_path):
+    dates = X.set_axis(pd.date_range("2020", periods=X.shape[1]), axis=1)
+    explainer = po.Explainer(black_box, data=dates).fit()
+    with pytest.raises(InvalidInput, match="neither text nor a number"):
+        explainer.save(tmp_path / "it.npz")
+    assert not (tmp_path / "it.npz").exists()
+
+
+NEAREST = {"n_neighbors": 8, "lengthscale": 0.7}
+BEFORE = {"version": 2, "explanation": {}, "model": {}, "table": {}}
+CHANGED = [
+    ({"n_neighbors": 0}, "n_neighbors: expected an integer >= 1"),
+    ({"law": "lime"}, "law: expected 'auto', 'data'"),
+    ({"seed": -1}, "seed: expected an integer >= 0"),
+    ({"n_rows": None}, "n_rows: expected an integer >= 1"),
+    ({"schema": 3}, "schema: expected what makes a TableSchema"),
+    ({"schema": {}}, "its schema makes no sense"),
+    ({"reference": {}}, "its header has no reference"),
+    ({**BEFORE, "nearest": NEAREST}, "weights='gaussian', which an Explainer"),
+    ({"n_neighbors": 3}, "nearest: graph: the reference has"),
+]
+TREE = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X, X["f0"] + X["f3"])
+COLOURS = mixed_model()
+CASES = {
+    "slopes": (black_box, X, {"robustness": 0.2}),
+    "categories": (COLOURS, MIXED, {"robustness": 0.2}),
+    "parts": (TREE, X, {"units": "output", "metric": "effects"}),
+    "arrays": (black_box, X.to_numpy(), {"robustness": 0.1}),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def saved(request, tmp_path_factory):
+    """The file of a sound explainer, its model, and rows to come."""
+    model, data, settings = CASES[request.param]
+    path = tmp_path_factory.mktemp("sound") / "sound.npz"
+    explainer = po.Explainer(model, data=data, n_reference=12, **settings).fit()
+    explainer.save(path)
+    rows = mixed(1, 3) if data is MIXED else X_NEW[:3]
+    rows = rows.to_numpy() if isinstance(data, np.ndarray) else rows
+    return path, model, rows
+
+
+def outcome(path, saved):
+    """Whether it loads; then it answers in numbers, else in a sentence of ours."""
+    _, model, rows = saved
+    message = ""
+    try:
+        loaded = po.Explainer.load(path, model)
+    except InvalidInput as error:
+        message = str(error)
+    if message:
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
+        return False
+    assert np.isfinite(loaded.explain(rows).attributions).all()
+    assert repr(loaded)
+    return True
+
+
+def test_files_that_hold_something_else_are_refused(saved, tmp_path):
+    sound, model, *_ = saved
+    members, path = members_of(sound), tmp_path / "crafted.npz"
+    for items, sentence in CHANGED:
+        write_signed(path, with_header(members, header_of(members) | items))
+        with pytest.raises(InvalidInput, match=sentence):
+            po.Explainer.load(path, model)
+    for name in ("rows", "sizes", "values"):
+        for odd in (np.nan, np.inf, 0.5):
+            with np.load(sound, allow_pickle=False) as file:
+                array = file[name].copy()
+            array.flat[0] += odd * (1.0 + abs(array.flat[0]))
+            write_signed(path, {**members, f"{name}.npy": npy(array)})
+            with pytest.raises(InvalidInput, match=r"crafted\.npz: "):
+                po.Explainer.load(path, model)
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_explainer_is_refused_or_sound(seed, saved, tmp_path):
+    rng, path, loaded = np.random.default_rng(seed), tmp_path / "crafted.npz", []
+    for _ in range(40):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two of one name; numbers that overflow
+            mutation = craft(rng, saved[0], path)
+            try:
+                loaded.append(outcome(path, saved))
+            except Exception as error:
+                raise AssertionError(mutation) from error
+    assert not all(loaded)
+    assert outcome(saved[0], saved)  # the sound one
+
+
+def test_an_explainer_without_a_part_or_a_weight_is_refused(tmp_path):
+    path, model = tmp_path / "rows.npz", forest()
+    po.Explainer(model, data=X, units="output").fit().save(path)
+    saved = SavedExplainer.load(path)
+    for part in ("contributions", "metric", "background", "targets"):
+        with pytest.raises(InvalidInput, match="some of what makes them is missing"):
+            replace(saved, **{part: None}).save(path)
+    reference = saved.reference
+    weights = {**reference.weights, "gradient_matching": 0.0}
+    free = replace(reference, weights=weights, certificate=None)
+    replace(saved, reference=free).save(path)
+    with pytest.raises(InvalidInput, match="the first has to be above zero"):
+        po.Explainer.load(path, model)

@@ -174,9 +174,8 @@ def test_what_cannot_be_is_refused(forest):
 
 
 def test_the_metric_of_effects_is_the_weighted_program(forest):
-    best = po.explain(
-        forest, X[:20], data=X, units="output", metric="effects", robustness=0.5
-    )
+    settings = {"units": "output", "metric": "effects", "robustness": 0.5}
+    best = po.explain(forest, X[:20], data=X, **settings)
     phi = best.contributions[:, :4]
     total = best.prediction - best.base_value
     omega = (phi**2).mean(axis=0)

@@ -185,9 +185,8 @@ def test_it_is_the_optimum_beside_the_fixed_documents(fitted, model):
     result = explainer.explain(NEW[:1], progress=False)
     W, fixed = result.to_frame().iloc[0], explainer.reference_.to_frame()
     parts = settings.get("units") == "output"
-    g = pd.Series(
-        (result.contributions if parts else result.gradient)[0], index=W.index
-    )
+    target = result.contributions if parts else result.gradient
+    g = pd.Series(target[0], index=W.index)
     words = po.wrap(model, data=NEW[:1]).text_schema.vocabulary
     assert set(W.index[W != 0.0]) <= set(words)
     counts = po.wrap(model, data=DOCUMENTS).read(DOCUMENTS)[0]
@@ -279,9 +278,8 @@ def test_what_adds_up_is_compared_and_what_does_not_says_why(function, tmp_path)
     settings["objective"] = objective
     again = po.Explanation.load(tmp_path / "best.npz", **settings)
     assert again.certificate.holds(1e-6)
-    assert again.certificate.lower_bound == pytest.approx(
-        best.certificate.lower_bound, rel=1e-6
-    )
+    one, other = again.certificate.lower_bound, best.certificate.lower_bound
+    assert one == pytest.approx(other, rel=1e-6)
     assert (again.certain().signs == best.certain().signs).all()
 
 

@@ -98,8 +98,6 @@ def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
 
 
 # ---- explanations
-
-
 def test_nothing_of_the_square_of_the_pixels_is_formed(rng):
     shape = po.ImageShape(1, 64, 64)
     kernel = RBF(3.0)(np.arange(64.0)[:, None]) + 1e-3 * np.eye(64)
@@ -124,8 +122,6 @@ def test_many_independent_features_need_no_square_matrix(rng):
 
 
 # ---- eigenbases of kernels
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
 @pytest.mark.parametrize("rank", [1, 40])
 def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng):
@@ -142,6 +138,3 @@ def test_eigenbasis_is_one_and_rotates_few_columns_as_it_does_many(n, rank, rng)
     np.testing.assert_allclose(
         basis.rotate(columns[:, :1]), U.T @ columns[:, :1], atol=1e-12
     )
-
-
-# ---- refusals

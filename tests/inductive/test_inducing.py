@@ -41,8 +41,6 @@ def data(rng, n_points=40, n_features=3):
 
 
 # ---- rules
-
-
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_gives_so_many_different_inputs_of_those_observed(name, rng):
     rule, (X, _) = RULES[name], data(rng)
@@ -98,8 +96,6 @@ def test_greedy_rule_stops_at_its_tolerance_and_no_sooner_than_needed(tolerance,
 
 
 # ---- inference
-
-
 def alike(result, expected):
     np.testing.assert_allclose(result.attributions, expected.attributions, atol=1e-9)
     deviations = (x.details["standard_deviation"] for x in (result, expected))
@@ -150,8 +146,6 @@ def test_it_is_the_variational_posterior_of_titsias(rng):
 
 
 # ---- bound
-
-
 def contrasts(mean, n_points, V):
     """An orthonormal basis of observations that the constants do not touch."""
     n_features = len(V)
@@ -209,6 +203,3 @@ def test_information_loss_bounds_the_divergence(seed, count, mean, smoothness, w
     p = 1 + smoothness * spectrum
     worst = 12 / (2 * weight) * p.sum() + (((G @ V) ** 2).sum(axis=0) / p).sum()
     assert explainer.information_loss_ <= 0.5 * worst + 1e-8
-
-
-# ---- refusals

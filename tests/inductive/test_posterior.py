@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from baseline_checks import Z
 from hypothesis import given
 from inductive_cases import (
     MEANS,
     Case,
-    Z,
     cases,
     close,
     dense_posterior,
@@ -23,19 +23,11 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import propopt as po
 from propopt.base.resources import Budget
-from propopt.inductive import (
-    GaussianProcessExplainer,
-    posterior,
-)
+from propopt.inductive import GaussianProcessExplainer, posterior
 from propopt.inductive.bases import read_features
 from propopt.inductive.inputs import cross_distances, read_kernel
 from propopt.inductive.means import read_mean
-from propopt.inductive.model import (
-    Criterion,
-    log_evidence,
-    log_leave_one_out,
-    smoothing,
-)
+from propopt.inductive.model import log_evidence, log_leave_one_out, smoothing
 from propopt.inductive.posterior import ExactPosterior
 
 
@@ -49,8 +41,6 @@ def alike(result, expected, rtol):
 
 
 # ---- dense algebra
-
-
 @given(cases())
 def test_explanations_and_deviations_are_those_of_dense_conditioning(case):
     gradients = np.cos(case.new)  # at new inputs: one more observation
@@ -92,9 +82,7 @@ def test_together_is_one_by_one_where_features_or_inputs_do_not_meet(mean, rng):
 
 
 # ---- other solvers
-
-
-def solved(case: Case, gradient: np.ndarray) -> np.ndarray:
+def solved(case, gradient):
     K = case.kernel_matrix(np.vstack([case.X, case.new]))
     objective = (
         po.GradientMatching(np.vstack([case.G, gradient]))
@@ -130,8 +118,6 @@ def test_without_smoothness_and_mean_it_is_scikit_learns_regression(kernel, rng)
 
 
 # ---- distances, kernels by name, and their default width
-
-
 @pytest.mark.parametrize("n_features", [3, 80, 1000])
 def test_distances_of_far_near_and_equal_points_are_right(n_features, rng):
     X = 100.0 + rng.normal(size=(30, n_features))
@@ -156,8 +142,6 @@ def test_kernels_by_name_are_those_of_scikit_learn(name, rng):
 
 
 # ---- paths, blocks, samples
-
-
 @pytest.mark.parametrize("mean", MEANS)
 def test_path_equals_single_fits(mean, rng):
     graph = po.chain_graph(3)
@@ -210,8 +194,6 @@ def test_samples_have_the_mean_and_covariance_of_the_posterior(mean, rng):
 
 
 # ---- limits: doubled inputs, extreme weights
-
-
 @each_mean
 @pytest.mark.parametrize("lengthscale", [1e-6, 1.0, 1e4])
 @pytest.mark.parametrize("jitter", [0.0, 1e-12])
@@ -249,9 +231,7 @@ def test_extreme_weights_give_gradients_means_and_equal_features(rng):
 
 
 # ---- hyper-parameters that account best for gradients
-
-
-def evidence_case(rng: np.random.Generator, mean: str, features: str) -> Case:
+def evidence_case(rng, mean, features):
     similar, P = similar_features(features, 3, rng)
     explainer = GaussianProcessExplainer(
         0.3,
@@ -265,12 +245,7 @@ def evidence_case(rng: np.random.Generator, mean: str, features: str) -> Case:
     return Case(X, G, X[:1], explainer, P)
 
 
-def measured(
-    explainer: GaussianProcessExplainer,
-    X: np.ndarray,
-    G: np.ndarray,
-    criterion: Criterion,
-) -> float:
+def measured(explainer, X, G, criterion):
     """The criterion at the parameters of an explainer, optimizing nothing."""
     basis = read_features(explainer.features, X.shape[1])
     kernel = read_kernel(explainer.kernel, explainer.lengthscale, X, explainer.jitter)

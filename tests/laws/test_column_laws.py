@@ -1,7 +1,5 @@
 """Laws of columns, the data law and the gaussian one: tables, slopes and promises."""
 
-from __future__ import annotations
-
 import golden_table as golden
 import numpy as np
 import pytest
@@ -128,8 +126,6 @@ def test_deviations_are_computed_without_cancellation_and_ranges_end():
 
 
 # ---- the data law: its table without random numbers, and what it promises
-
-
 REFERENCE = Reference.of_points(golden.TABLE)
 LAW = DataLaw(REFERENCE)
 
@@ -204,8 +200,6 @@ def test_the_golden_table():
 
 
 # ---- the gaussian law: probabilities of intervals and their slopes
-
-
 def measures(law, sets, rows):
     """Law and contrast of each set, (U, n)."""
     return law.columns[0].mixing(sets)(rows[:, 0])
@@ -239,8 +233,6 @@ def test_missing_numbers_get_no_noise_and_have_no_slope():
 
 
 # ---- what a reader of slopes has to know of a column is said of that column alone
-
-
 NAN = np.nan
 CONSTANT = "column 'c' is constant in the reference rows: 0"
 MISSING = "column 'c' is missing in all reference rows: 0"

@@ -3,8 +3,6 @@
 A family or a law that is in its catalogue (``tests/support``) is under all tests here.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import replace
 from functools import cache
@@ -14,13 +12,8 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
-from family_catalogue import (
-    FAMILIES,
-    WORD_FUNCTIONS,
-    is_closed,
-    is_of,
-)
-from law_catalogue import COLUMNS, LAWS, Law, law_of, masses_at, nodes_of
+from family_catalogue import FAMILIES, WORD_FUNCTIONS, is_closed, is_of
+from law_catalogue import COLUMNS, LAWS, law_of, masses_at, nodes_of
 from subset_oracle import assert_means, masks
 
 from propopt.base.resources import Budget
@@ -53,11 +46,11 @@ PAIRS = [
 ]
 
 
-def widths_of(law: Law) -> tuple[float, ...]:
+def widths_of(law):
     return WIDTHS if isinstance(law, LimeLaw) else (np.nan,)
 
 
-def measured(structure: SumOfProducts, law: Law, rows, width: float):
+def measured(structure, law, rows, width):
     """Means (n,) and contrasts (n, D)."""
     if not isinstance(law, LimeLaw):
         return Means(structure, law).of(rows)
@@ -65,26 +58,26 @@ def measured(structure: SumOfProducts, law: Law, rows, width: float):
     return limits.mean, limits.coefficients
 
 
-def rows_of(column: str) -> np.ndarray:
+def rows_of(column):
     """The first values and the last, each once; some column has missing ones there."""
     values = COLUMNS[column]
     return np.unique([*values[:5], values[-1]])[:, None]
 
 
 @cache
-def masses(law: str, column: str, x: float, width: float):
+def masses(law, column, x, width):
     own = law_of(law, column)
     if isinstance(own, LimeLaw) and law.startswith("glime"):
         width = own.kernel_width if np.isinf(width) else width
     return masses_at(own, x, width)
 
 
-def total(g: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def total(g, mass):
     """What has no mass does not count, though a factor may be NaN there."""
     return g[:, mass != 0.0] @ mass[mass != 0.0]
 
 
-def expected(family, law: str, column: str, x: float, width: float):
+def expected(family, law, column, x, width):
     """Mean, contrast, and the sizes that rounding is of, (4, U)."""
     own = masses(law, column, x, width)
     g = family.at(own.values)
@@ -101,7 +94,7 @@ def expected(family, law: str, column: str, x: float, width: float):
 
 @pytest.mark.parametrize(("law", "name"), PAIRS)
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_means_and_contrasts_are_sums_over_values(law: str, name: str) -> None:
+def test_means_and_contrasts_are_sums_over_values(law, name):
     family = FAMILIES[name]
     for column in COLUMNS:
         if not is_of(family, column == "codes"):
@@ -122,7 +115,7 @@ def test_means_and_contrasts_are_sums_over_values(law: str, name: str) -> None:
                     assert not abs(got - value) > TOLERANCE * size + ROUNDING, place
 
 
-def test_what_is_in_no_catalogue_is_under_no_contract() -> None:
+def test_what_is_in_no_catalogue_is_under_no_contract():
     """A class of factors has ``at`` and ``under``; laws are those of the package."""
     own = [each for each in vars(families).values() if isinstance(each, type)]
     own = [each for each in own if hasattr(each, "under")]
@@ -142,8 +135,6 @@ IN_PACKAGE = {
 
 
 # ---- Families by themselves, and together in sums of products
-
-
 INF = np.inf
 NORMALS = [
     (0.0, 1.0, -INF, INF),
@@ -161,7 +152,7 @@ OF_NUMBERS = [name for name, family in FAMILIES.items() if is_of(family, coded=F
 
 
 @pytest.mark.parametrize("name", OF_NUMBERS)
-def test_means_under_truncated_normals_are_those_of_quadrature(name: str) -> None:
+def test_means_under_truncated_normals_are_those_of_quadrature(name):
     family = FAMILIES[name]
     means = family.under(Normals.of(*np.transpose(NORMALS)))
     for k, normal in enumerate(NORMALS):
@@ -174,7 +165,7 @@ def test_means_under_truncated_normals_are_those_of_quadrature(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_families_are_taken_apart_and_looked_up_in_any_shape(name: str) -> None:
+def test_families_are_taken_apart_and_looked_up_in_any_shape(name):
     family, some = FAMILIES[name], np.array([1, 0])
     values = np.array([[0.0, 1.0, 2.0], [3.0, 1.0, 0.0]])
     g = family.at(values)
@@ -194,12 +185,10 @@ def test_families_are_taken_apart_and_looked_up_in_any_shape(name: str) -> None:
 
 
 # ---- Draws of each law, and memory
-
-
 N_DRAWS = 40_000
 
 
-def are_near(means, shares) -> bool:
+def are_near(means, shares):
     """Whether means of draws in [0, 1] are as far as Bernstein's inequality lets them.
 
     As Var ≤ mean, one is farther once in e^18 / 2 = 3e7 comparisons; there are some
@@ -209,7 +198,7 @@ def are_near(means, shares) -> bool:
     return bool((np.abs(means - shares) <= most).all())
 
 
-def ways_to_draw(law: Law, rows: np.ndarray, rng: np.random.Generator):
+def ways_to_draw(law, rows, rng):
     """Values, bits and weights (n, S) of draws, and the mean of the weights (n,)."""
     if isinstance(law, DataLaw):
         values = law.draws(rows, rng.random((N_DRAWS, 1)))[..., 0]
@@ -222,7 +211,7 @@ def ways_to_draw(law: Law, rows: np.ndarray, rng: np.random.Generator):
             yield drawn.samples[..., 0], drawn.bits[..., 0], drawn.weights, mass
 
 
-def shares_by_bits(law: Law, ends: np.ndarray, rows: np.ndarray):
+def shares_by_bits(law, ends, rows):
     """Probabilities of v ≤ end and of NaN, with the bit 1 and with the bit 0."""
     low, high = np.append(np.full(len(ends), -INF), 0.0), np.append(ends, 0.0)
     sets = Sets.of_numbers(np.zeros(len(low), int), low, high, high == 0.0)
@@ -236,7 +225,7 @@ def shares_by_bits(law: Law, ends: np.ndarray, rows: np.ndarray):
 
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law != "noise"])
-def test_draws_have_the_shares_that_means_have(law: str) -> None:
+def test_draws_have_the_shares_that_means_have(law):
     """E π 1[V ≤ v, bit] at quantiles, of samples with weights and of those of Q."""
     for k, (column, values) in enumerate(COLUMNS.items()):
         own, rows = law_of(law, column), rows_of(column)[[0, -1]]
@@ -254,9 +243,7 @@ def test_draws_have_the_shares_that_means_have(law: str) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("law", LAWS)
-def test_a_thousand_columns_take_no_more_memory_than_blocks_of_rows_may(
-    law: str,
-) -> None:
+def test_a_thousand_columns_take_no_more_memory_than_blocks_of_rows_may(law):
     """32 rows at a time, each with 8 numbers of a factor and the products' own.
 
     What is made once besides is a few tables of the size of the rows.
@@ -277,7 +264,7 @@ def test_a_thousand_columns_take_no_more_memory_than_blocks_of_rows_may(
     assert np.abs(contrasts).min() > 0.0
 
 
-def test_factors_in_parts_have_the_means_that_they_have_together(monkeypatch) -> None:
+def test_factors_in_parts_have_the_means_that_they_have_together(monkeypatch):
     own, rows = law_of("data", "numbers"), rows_of("numbers")
     whole = own.columns[0].mixing(FAMILIES["bumps"])(rows[:, 0])
     monkeypatch.setattr("propopt.laws.column_laws.AT_ONCE", Budget(1))
@@ -287,10 +274,8 @@ def test_factors_in_parts_have_the_means_that_they_have_together(monkeypatch) ->
 
 
 # ---- Texts: functions of sets of words under the law of deleted words
-
-
 @pytest.mark.parametrize("name", WORD_FUNCTIONS)
-def test_functions_of_words_have_the_means_of_all_sets(name: str) -> None:
+def test_functions_of_words_have_the_means_of_all_sets(name):
     f = WORD_FUNCTIONS[name]
     bits = masks(f.n_words)
     assert_means(f, f.value(bits), bits, atol=1e-12)
@@ -298,9 +283,7 @@ def test_functions_of_words_have_the_means_of_all_sets(name: str) -> None:
 
 @pytest.mark.parametrize("nu", [0.02, 0.25, INF])
 @pytest.mark.parametrize("name", WORD_FUNCTIONS)
-def test_limits_of_words_are_weighted_least_squares_on_all_sets(
-    name: str, nu: float
-) -> None:
+def test_limits_of_words_are_weighted_least_squares_on_all_sets(name, nu):
     """At 0.02 weights are e^−32 from size to size: roots of them leave 9 digits."""
     f = WORD_FUNCTIONS[name]
     bits = masks(f.n_words)[:-1]  # the text itself is no sample
@@ -318,7 +301,7 @@ def test_limits_of_words_are_weighted_least_squares_on_all_sets(
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.25, INF])
-def test_deleted_words_have_the_moments_that_limits_have(nu: float) -> None:
+def test_deleted_words_have_the_moments_that_limits_have(nu):
     law, d = TextLaw(nu), 6
     bits, weights = law.draw(d, N_DRAWS, np.random.default_rng(0))
     known = law.bits(d)

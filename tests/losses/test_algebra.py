@@ -79,8 +79,6 @@ def test_names_are_those_that_were_written():
 
 
 # ---- robustness over shared features: each feature has a graph of its own
-
-
 def test_what_is_present_and_the_names_are_those_of_the_table():
     counts = np.array([[2, 0], [1, 3], [0, 1]])
     loss = po.SharedRobustness(po.chain_graph(3), counts)

@@ -108,8 +108,6 @@ def test_curvature_is_the_smallest_eigenvalue(limit, monkeypatch):
 
 
 # ---- with bounds
-
-
 BOUNDS = {
     "robustness": (1.0 * gradient, robustness, 0.3),
     "sparsity": (gradient + 0.3 * robustness, sparsity, 0.4),
@@ -175,8 +173,6 @@ def test_constrained_optimum_is_within_the_distance(name, rng):
 
 
 # ---- the numbers of a certificate, and what a gap is relative to
-
-
 def test_a_proof_needs_gap_and_violation():
     for value, lower, violation, gap, holds in (
         (2.0, 1.5, 0.0, 0.25, False),  # relative to the scale
@@ -223,8 +219,6 @@ def test_a_status_that_cvxpy_does_not_know_is_a_failure(rng, monkeypatch):
 
 
 # ---- couplings as small as faithfulness allows: constants cost nothing
-
-
 RNG = np.random.default_rng(0)
 
 

@@ -57,8 +57,6 @@ def test_graphs_are_symmetric_and_list_their_edges(graph):
 
 
 # ---- formulas
-
-
 def gaussian(lengthscale, where=OFF_DIAGONAL, squares=SQUARES):
     return np.where(where, np.exp(-squares / (2 * lengthscale**2)), 0)
 
@@ -165,8 +163,6 @@ def test_a_constant_column_is_similar_to_none(constant):
 
 
 # ---- matrices
-
-
 @pytest.mark.parametrize(
     "form",
     [np.asarray, sp.csr_array, sp.coo_matrix, sp.csc_array, pd.DataFrame],
@@ -195,8 +191,6 @@ def test_matrices_are_copied_added_up_and_taken_apart():
 
 
 # ---- points that are far off, tiny, huge and doubled
-
-
 SCALES = {"tiny": 2.0**-1000, "one": 1.0, "huge": 2.0**1000}
 BUILDERS = {
     "gaussian": lambda X, size: po.gaussian_graph(X, 1.5 * size),
@@ -294,8 +288,6 @@ def test_the_last_digits_of_a_constant_column_are_no_spread(rng):
 
 
 # ---- the cosine of an angle, of documents that of tf-idf
-
-
 RAYS = (
     np.random.default_rng(4).normal(size=(14, 5)) * np.geomspace(1e-3, 1e3, 14)[:, None]
 )

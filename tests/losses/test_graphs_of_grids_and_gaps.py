@@ -155,8 +155,6 @@ def test_energy_is_that_of_extended_precision(name, rng, monkeypatch):
 
 
 # ---- distances between rows of which some numbers are missing, pair by pair
-
-
 def distances(X):
     """The rule: 1 where one of both has no number, 0 where neither has one."""
     odd = np.isnan(X)[:, None] != np.isnan(X)

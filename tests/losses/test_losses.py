@@ -1,34 +1,21 @@
-"""Losses, their maps and penalties: the contract of each that is in the catalogue."""
+"""Losses, their maps and penalties: the contract of each, and what is refused."""
 
+import re
+
+import catalogue
 import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import (
-    CHANGES,
-    FRAME,
-    LOSSES,
-    MAPS,
-    NOISE,
-    PENALTIES,
-    SHAPE,
-    G,
-    X,
-)
+import scipy.sparse as sp
+from catalogue import CHANGES, FRAME, LOSSES, MAPS, NOISE, PENALTIES, SHAPE, G, X
 from oracles import brute_value, minimise_over, subclasses
+from refusals import refused
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
+from propopt.losses import maps
 from propopt.losses.algebra import Faithfulness
-from propopt.losses.maps import (
-    ImplicitOverPoints,
-    LinearMap,
-    OverFeatures,
-    OverPoints,
-    Penalty,
-    Squared,
-    dense_matrix,
-)
 
 
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -48,8 +35,8 @@ def test_everything_is_in_the_catalogue():
     }
     known = {type(loss) for loss in LOSSES.values()}
     assert public | subclasses(Faithfulness) <= known
-    assert subclasses(LinearMap) == {type(A) for A in MAPS.values()}
-    assert subclasses(Penalty) == {type(phi) for phi in PENALTIES.values()}
+    assert subclasses(maps.LinearMap) == {type(A) for A in MAPS.values()}
+    assert subclasses(maps.Penalty) == {type(phi) for phi in PENALTIES.values()}
 
 
 @each_loss
@@ -107,9 +94,9 @@ def test_names_of_a_frame_are_kept_and_gradients_copied():
 
 
 # ---- gradients: those of squared losses, and a refusal of the others
-
-
-SMOOTH = {n: loss for n, loss in LOSSES.items() if isinstance(loss.penalty, Squared)}
+SMOOTH = {
+    n: loss for n, loss in LOSSES.items() if isinstance(loss.penalty, maps.Squared)
+}
 KINKED = {n: loss for n, loss in LOSSES.items() if n not in SMOOTH}
 each_smooth = pytest.mark.parametrize("loss", SMOOTH.values(), ids=SMOOTH)
 each_kinked = pytest.mark.parametrize("loss", KINKED.values(), ids=KINKED)
@@ -142,8 +129,6 @@ def test_a_loss_with_kinks_has_no_gradient_and_says_what_it_has(loss):
 
 
 # ---- maps: one text for arrays and for cvxpy, an adjoint and a matrix
-
-
 each_map = pytest.mark.parametrize("A", MAPS.values(), ids=MAPS)
 
 
@@ -167,10 +152,12 @@ def test_adjoints_energies_and_normal_maps_belong_to_the_map(A, rng):
     assert A.adjoint(R).shape == SHAPE
     assert A.energy(W) == pytest.approx((A(W) ** 2).sum(), rel=1e-12)
     np.testing.assert_allclose(A.normal(W), A.adjoint(A(W)), atol=1e-12)
-    if isinstance(A, OverPoints | ImplicitOverPoints | OverFeatures):
-        explicit = A.explicit() if isinstance(A, ImplicitOverPoints) else A
-        matrix = dense_matrix(explicit.matrix)
-        np.testing.assert_allclose(dense_matrix(A.gram), matrix.T @ matrix, atol=1e-12)
+    if isinstance(A, maps.OverPoints | maps.ImplicitOverPoints | maps.OverFeatures):
+        explicit = A.explicit() if isinstance(A, maps.ImplicitOverPoints) else A
+        matrix = maps.dense_matrix(explicit.matrix)
+        np.testing.assert_allclose(
+            maps.dense_matrix(A.gram), matrix.T @ matrix, atol=1e-12
+        )
 
 
 @each_map
@@ -188,8 +175,6 @@ def test_rounding_is_small_and_bounds_gradients_whatever_the_mean(A, rng):
 
 
 # ---- penalties: value, expression, proximal operator and conjugate belong together
-
-
 each_penalty = pytest.mark.parametrize("phi", PENALTIES.values(), ids=PENALTIES)
 STEPS = (0.02, 0.3, 2.0, 50.0)
 each_step = pytest.mark.parametrize("step", STEPS)
@@ -266,3 +251,15 @@ def test_polar_is_the_largest_inner_product_with_the_unit_ball(name, rng):
         cp.Maximize(cp.sum(cp.multiply(Y, R))), [phi.expression(R) <= 1]
     ).solve(solver="CLARABEL")
     assert phi.polar(Y) == pytest.approx(largest, rel=1e-6)
+
+
+# ---- what losses, their algebra and graphs refuse, and in which words
+NAMES = {**vars(catalogue), "np": np, "pd": pd, "po": po, "sp": sp}
+
+
+@pytest.mark.parametrize(("call", "words"), refused(__file__, NAMES))
+def test_what_cannot_be_used_is_refused(call, words):
+    with pytest.raises((InvalidInput, TypeError)) as raised:
+        call()
+    told = "TypeError" if raised.type is TypeError else str(raised.value)
+    assert re.search(words, told)

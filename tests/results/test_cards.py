@@ -1,7 +1,5 @@
 """Cards: what was found first, then the proof; how it was made is folded."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import re
@@ -23,8 +21,6 @@ from propopt.tables.frames import Labels
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X.iloc[:, :7]
 FEW = X.iloc[:30]
-
-
 MODEL = HistGradientBoostingClassifier(max_iter=10).fit(X, Y)
 SETTINGS = {"data": X, "outcome": "cancer", "robustness": 0.1}
 WORDS = "log-odds of cancer = 1"

@@ -1,7 +1,5 @@
 """H⁻¹ and the bases that it is had by, against matrices written out."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -61,8 +59,6 @@ def test_what_is_symmetric_is_so_to_a_share_of_its_largest_entry():
 
 
 RNG = np.random.default_rng(0)
-
-
 EVERY, PRESENT = np.ones((7, 4), bool), RNG.random((8, 4)) < 0.6
 PRESENT[3] = False  # a document without a word
 

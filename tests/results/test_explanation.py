@@ -1,8 +1,7 @@
 """Explanations: fields that nobody writes to, names, units, standard errors, rows."""
 
-from __future__ import annotations
-
 import dataclasses
+import json
 import warnings
 from functools import cache
 
@@ -202,14 +201,10 @@ def test_intervals_follow_the_laws_of_their_errors():
 
 def table():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "age": rng.normal(50.0, 9.0, 60).round(2),
-            "ward": rng.choice(["north <b>", "south"], 60),
-            "dose": rng.integers(1, 9, 60).astype(float),
-        },
-        index=[f"patient {n}" for n in range(60)],
-    )
+    names = [f"patient {n}" for n in range(60)]
+    frame = pd.DataFrame({"age": rng.normal(50.0, 9.0, 60).round(2)}, index=names)
+    frame["ward"] = rng.choice(["north <b>", "south"], 60)
+    frame["dose"] = rng.integers(1, 9, 60).astype(float)
     frame.iloc[3, 2] = np.nan
     frame.iloc[4, 1] = None
     return frame
@@ -276,9 +271,8 @@ def test_plots_and_shap_show_values_without_the_table():
     shown = {label.get_text() for label in axes.get_yticklabels()}
     assert shown == {f"{name} = {expected(3, name)}" for name in TABLE.columns}
     asked = po.plots.plot_row(parts, "patient 0", X=EIGHT * 1)
-    assert asked.get_yticklabels()[0].get_text() in {
-        f"{name} = {expected(0, name)}" for name in TABLE.columns
-    }
+    shown = {f"{name} = {expected(0, name)}" for name in TABLE.columns}
+    assert asked.get_yticklabels()[0].get_text() in shown
     pytest.importorskip("shap")
     theirs = parts.to_shap()
     np.testing.assert_array_equal(theirs.data, parts.points)
@@ -328,3 +322,12 @@ def test_parts_that_miss_the_prediction_are_refused(tmp_path):
     off = prediction + np.array([0.0, 0.008])  # by less than 0.1 %
     with pytest.raises(InvalidInput, match="row 1 and its base value miss"):
         dataclasses.replace(parts, prediction=off).save(tmp_path / "a.npz")
+
+
+def test_rows_that_dates_name_are_text_in_json(tmp_path, rng):
+    days = pd.date_range("2026-01-01", periods=2)
+    table = pd.DataFrame(rng.normal(size=(2, 2)), days, ["a", "b"])
+    po.solve(po.GradientMatching(table)).to_json(tmp_path / "days.json")
+    first, second = json.loads((tmp_path / "days.json").read_text())
+    assert str(days[0]) in first.values()
+    assert str(days[1]) in second.values()

@@ -1,7 +1,5 @@
 """Files of results: of explanations in detail, of version 0.1, and tables as CSV."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import struct
@@ -42,8 +40,6 @@ MORE = {
     "seconds": 0.1,
 }
 FULL = dataclasses.replace(BEST, **MORE)
-
-
 BARE = po.Explanation(attributions=G, method="gradient")
 
 
@@ -217,9 +213,8 @@ def test_with_bounds_the_stored_multipliers_give_the_bound(tmp_path):
     matching = po.GradientMatching(G)
     best = po.solve(matching, subject_to=[bound])
     best.save(tmp_path / "best")
-    result = po.Explanation.load(
-        tmp_path / "best", objective=matching, subject_to=[bound]
-    )
+    settings = {"objective": matching, "subject_to": [bound]}
+    result = po.Explanation.load(tmp_path / "best", **settings)
     assert result.certificate.holds(1e-6)
     assert result.multipliers == best.multipliers
     assert result.losses == pytest.approx(best.losses, rel=1e-12)
@@ -271,9 +266,7 @@ def test_a_bound_above_the_value_by_what_the_violation_explains_is_loaded(tmp_pa
 def test_names_are_those_of_rows_and_columns_and_no_formulas(tmp_path):
     columns = ("+cmd|' /C calc'!A0", "-1.5", "größe")
     labels = Labels(("=1+1", -2, "a,b\nc"), columns)
-    tiny = np.array(
-        [[1 / 3, -0.0, 5e-324], [0.1 + 0.2, 1.7976931348623157e308, -1e-17]]
-    )
+    tiny = [[1 / 3, -0.0, 5e-324], [0.1 + 0.2, 1.7976931348623157e308, -1e-17]]
     W = np.vstack([tiny, np.ones(3)])
     po.Explanation(attributions=W, method="mine", labels=labels).to_csv(tmp_path / "x")
     with (tmp_path / "x").open(encoding="utf-8", newline="") as file:

@@ -1,7 +1,5 @@
 """Explanations go to the shap package and come back, and its plots draw them."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import partial
 
@@ -25,14 +23,11 @@ shap = require("shap")
 
 @pytest.fixture
 def X(rng):
-    return pd.DataFrame(
-        {
-            "age": rng.normal(50.0, 9.0, N),
-            "visits": rng.integers(0, 6, N),
-            "colour": rng.choice(["blue", "green", "red"], N),
-        },
-        index=[f"row {n}" for n in range(N)],
+    table = pd.DataFrame(
+        {"age": rng.normal(50.0, 9.0, N)}, [f"row {n}" for n in range(N)]
     )
+    visits, colour = rng.integers(0, 6, N), rng.choice(["blue", "green", "red"], N)
+    return table.assign(visits=visits, colour=colour)
 
 
 @pytest.fixture
@@ -40,9 +35,8 @@ def contributions(X, rng):
     """Parts of an output of 0.4 on average, with the names of X."""
     labels = Labels(tuple(X.index), tuple(X.columns))
     fields = {"labels": labels, "units": "output", "base_value": np.full(N, 0.4)}
-    return po.Explanation(
-        attributions=rng.normal(size=X.shape), method="mine", **fields
-    )
+    W = rng.normal(size=X.shape)
+    return po.Explanation(attributions=W, method="mine", **fields)
 
 
 SAME = ("bar", "beeswarm", "violin", "heatmap")
@@ -65,9 +59,7 @@ def slopes(contributions):  # whose base would be none of slopes
 
 
 @pytest.mark.parametrize("name", [*PLOTS, *SUMS])
-def test_plots_of_the_package_draw_slopes_and_contributions(
-    name, slopes, contributions, X
-):
+def test_plots_draw_slopes_and_contributions(name, slopes, contributions, X):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     for given in (contributions, slopes):
         if given is slopes and name in SUMS:
@@ -95,18 +87,15 @@ def test_a_real_explanation_of_the_package_keeps_its_base_values():
     X = np.array([[1.0, 2.0], [3.0, 4.0], [0.5, 2.5]])
     background = np.zeros((1, 2))
     ours = Shap(background=background).explain(Power(2), X)
-    explainer = shap.explainers.ExactExplainer(
-        lambda Z: (Z**2).sum(axis=1), shap.maskers.Independent(background)
-    )
+    masker = shap.maskers.Independent(background)
+    explainer = shap.explainers.ExactExplainer(lambda Z: (Z**2).sum(axis=1), masker)
     theirs = po.Explanation.from_shap(explainer(X))
     np.testing.assert_allclose(theirs.attributions, ours.attributions, atol=1e-12)
     np.testing.assert_allclose(theirs.base_value, ours.base_value, atol=1e-12)
     np.testing.assert_array_equal(ours.to_shap(X).base_values, ours.base_value)
 
 
-def test_inputs_are_in_the_order_of_the_explanation_and_categories_codes(
-    contributions, X
-):
+def test_inputs_are_in_the_order_of_parts_and_categories_codes(contributions, X):
     turned = X[["visits", "colour", "age"]].iloc[::-1]
     there, again = contributions.to_shap(X), contributions.to_shap(turned)
     np.testing.assert_array_equal(there.data, again.data)

@@ -1,7 +1,5 @@
 """What an error of the target costs: the identity, its estimate, what is said of it."""
 
-from __future__ import annotations
-
 import math
 import pickle
 
@@ -128,10 +126,8 @@ def test_standard_errors_are_those_of_the_optima_for_the_blocks():
 def test_points_on_a_curve_have_those_of_a_solve():
     weights = {"pairwise_robustness": [0.1, 1.0, 10.0]}
     objective = po.GradientMatching(DRAWN) + ROBUST
-    curves = [
-        po.sweep(objective, weights, solver=s)
-        for s in ("spectral", "krylov", "factored")
-    ]
+    solvers = ("spectral", "krylov", "factored")
+    curves = [po.sweep(objective, weights, solver=s) for s in solvers]
     for points in zip(*(curve.optimized for curve in curves), strict=True):
         best = po.solve(objective.with_weights(points[0].weights))
         for point in points:
@@ -182,12 +178,9 @@ G = RNG.standard_normal((12, 3))
 
 
 def objective(target, *others):
-    return (
-        WEIGHTS[0] * po.GradientMatching(target)
-        + WEIGHTS[1] * po.PairwiseRobustness(GRAPH)
-        + WEIGHTS[2] * po.Smoothness(po.chain_graph(3))
-        + sum(others)
-    )
+    a, b, c = WEIGHTS
+    robust, smooth = po.PairwiseRobustness(GRAPH), po.Smoothness(po.chain_graph(3))
+    return a * po.GradientMatching(target) + b * robust + c * smooth + sum(others)
 
 
 def part():
@@ -212,10 +205,8 @@ def drawn(rng, sizes):
     return G + np.einsum("bk,knd->bnd", common, directions)
 
 
-OTHERS = {
-    "sparsity": 0.5 * po.Sparsity(),
-    "max difference": 1.5 * po.MaxDifferenceRobustness(GRAPH),
-}
+LARGE_STEPS = 1.5 * po.MaxDifferenceRobustness(GRAPH)
+OTHERS = {"sparsity": 0.5 * po.Sparsity(), "max difference": LARGE_STEPS}
 
 
 def test_the_excess_of_a_quadratic_objective_is_the_energy_of_the_error():
@@ -345,3 +336,12 @@ def test_the_printed_interval_covers_the_true_error(name, strength):
         covered += low <= true / best.target.scale <= high
     # 95 of 100: outside 90 to 99 with a probability of 1.8 % + 0.6 % for other seeds
     assert 90 <= covered <= 99
+
+
+def test_energies_of_contrasts_give_value_spread_and_degrees():
+    energies = np.array([1.0, 2.0, 4.0])  # of 4 blocks
+    error = TargetError.of_energies(energies)
+    mean, variance = energies.mean(), energies.var(ddof=1)
+    assert error.value == pytest.approx(mean / 4, rel=1e-12)
+    assert error.spread == pytest.approx(np.sqrt(variance / 3) / 4, rel=1e-12)
+    assert error.degrees == pytest.approx(2 * mean**2 / variance, rel=1e-12)

@@ -1,7 +1,5 @@
 """Attributions come in by name: another order is put right, other names are refused."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -166,8 +164,6 @@ def test_names_equal_those_that_a_file_has_of_them(tmp_path, index, columns):
 
 
 # ---- whatever else has names
-
-
 def by_function_matching(turned):
     """References and values, of another order or with other names."""
     values, reference = pd.Series(range(7), ROWS), pd.Series([1.0, 2.0, 3.0], NAMES)
@@ -261,8 +257,6 @@ def test_tables_are_evaluated_beside_explainers():
 
 
 # ---- graphs know the names of the rows that they were made of
-
-
 GRAPHS = {
     "gaussian": po.gaussian_graph,
     "cut": lambda X: po.gaussian_graph(X, cutoff=1e-3),

@@ -1,7 +1,5 @@
 """Tables of any library, arrays and boosters are read, or refused with the cure."""
 
-from __future__ import annotations
-
 import pickle
 from decimal import Decimal
 
@@ -9,14 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp  # noqa: F401  # of refusals.txt
+from estimators import sk
 from refusals import refusals
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVR, LinearSVC
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -58,12 +51,12 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 @each_kind
 def test_explanations_and_gradients_of_a_table_are_those_of_pandas(kind):
-    model = LogisticRegression().fit(X, Y)
+    model = sk.LogisticRegression().fit(X, Y)
     result, expected = po.explain(model, kind(X)), po.explain(model, X)
     np.testing.assert_array_equal(result.attributions, expected.attributions)
     assert list(result.to_frame().columns) == list(X.columns)
     assert result.labels.points is None  # such tables do not name rows
-    function = po.wrap(LinearRegression().fit(X, X["age"] * 2))
+    function = po.wrap(sk.LinearRegression().fit(X, X["age"] * 2))
     pd.testing.assert_frame_equal(function.gradient(kind(X)), function.gradient(X))
     with pytest.raises(InvalidInput, match="columns are those the model was fitted on"):
         function.gradient(kind(X[["age", "dose", "mean radius"]]))
@@ -142,7 +135,7 @@ TWICE = pa.table([[1.0, 2.0], [3.0, 4.0]], names=["a", "a"])
 
 
 def explained(table):
-    return po.explain(LogisticRegression().fit(X, Y), table)
+    return po.explain(sk.LogisticRegression().fit(X, Y), table)
 
 
 def asked(table):
@@ -171,11 +164,11 @@ def test_sparse_columns_are_columns():
 
 
 MODELS = {
-    "exact": LogisticRegression(),
-    "trees": RandomForestClassifier(5, random_state=0),
-    "numerical": CalibratedClassifierCV(LinearSVC(), cv=2),
-    "pipeline": make_pipeline(StandardScaler(), SVR()),
-    "search": GridSearchCV(SVR(), {"C": [1.0, 2.0]}, cv=2),
+    "exact": sk.LogisticRegression(),
+    "trees": sk.RandomForestClassifier(5, random_state=0),
+    "numerical": sk.CalibratedClassifierCV(sk.LinearSVC(), cv=2),
+    "pipeline": make_pipeline(sk.StandardScaler(), sk.SVR()),
+    "search": sk.GridSearchCV(sk.SVR(), {"C": [1.0, 2.0]}, cv=2),
 }
 
 
@@ -229,7 +222,7 @@ def test_missing_numbers_among_objects_are_missing():
     points, _ = schema.encode(table)
     np.testing.assert_array_equal(points[:, 0], [1, np.nan, 3])
     assert schema.decode(points)["a"].tolist() == [1, None, 3]
-    model = LogisticRegression().fit(X, Y)
+    model = sk.LogisticRegression().fit(X, Y)
     result = po.explain(model, X.astype(object)).attributions
     np.testing.assert_array_equal(result, po.explain(model, X).attributions)
 

@@ -1,7 +1,5 @@
 """Documents, the rules of their words, and their schema, against packages."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import time
@@ -30,8 +28,6 @@ from propopt.tables.documents import (
 
 
 # ---- rules of words: where words stand
-
-
 CHARACTERS = [
     *"abcdeXYZ01_ .,-'\n\t\0ÄÖüßéèñİıΣσςﬁﬀ½㎏ﷺ…Ⅷ한국어日本語שלוםمرحبا👍🏽🇩🇪",
     *"\u200d\u0301\u0308\u0327\u202e\ud800\ufeff",
@@ -99,6 +95,9 @@ def test_places_are_those_in_the_text_as_it_is_written(text, accents, places):
     rule = VectoriserWords(strip_accents="unicode", token_pattern=r"\w+")
     known = [(0, 1, "a"), (2, 3, "1 2"), (4, 5, "b")]
     assert [tuple(place) for place in rule.find("a ½ b")] == known
+    # words that touch are two
+    rule = VectoriserWords(token_pattern="[a-z]")
+    assert rule.find("ab") == [(0, 1, "a"), (1, 2, "b")]
 
 
 @pytest.mark.parametrize("bow", [True, False])
@@ -126,8 +125,6 @@ def test_words_of_no_characters_are_none():
 
 
 # ---- documents and their schema
-
-
 RULES = {
     "package": PatternWords(),
     "vectoriser": VectoriserWords(),

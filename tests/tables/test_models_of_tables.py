@@ -1,7 +1,5 @@
 """Models of tables with text and categories: values, slopes, calls, baselines."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass, field
 
@@ -29,8 +27,6 @@ from propopt.tables.frames import Labels
 
 
 # ---- a table of people: numbers, text, codes and categories, and models of it
-
-
 N = 120
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(
@@ -144,8 +140,6 @@ SIMPLE = of_small(additive)
 
 
 # ---- values and slopes
-
-
 def test_values_and_gradients_are_those_of_the_pipeline(spy, function):
     logits = spy.fitted_.decision_function(X)
     assert_allclose(function.value(X), logits, rtol=1e-9, atol=1e-9)
@@ -219,8 +213,6 @@ def test_labels_that_are_no_text_are_seen_and_results_name_features_as_text():
 
 
 # ---- trees of another library, which are flat in the numbers
-
-
 def test_a_booster_has_effects_of_categories():
     lightgbm = pytest.importorskip("lightgbm")
     table = X.astype({"colour": "category"}).drop(columns="smokes")
@@ -240,8 +232,6 @@ def test_a_booster_has_effects_of_categories():
 
 
 # ---- how often models are called, with what, and what they refuse
-
-
 def test_calls_are_counted_where_the_model_is_called(spy, function, monkeypatch):
     monkeypatch.setattr(models, "WORTH_TIMING", np.inf)  # which the clock decides
     rows = X[:20]
@@ -300,7 +290,6 @@ def test_rows_have_their_names_in_models_and_in_refusals(data, monkeypatch):
 
 ZEROS = po.wrap(lambda X: np.zeros(len(X)))
 
-
 MODEL = po.wrap(
     Spy(one_hot_logistic()).fit(X, Y), data=po.TableSchema.of(X, categorical=["job"])
 )
@@ -313,8 +302,6 @@ def test_what_is_refused(line, said):
 
 
 # ---- baselines, against closed forms and brute force
-
-
 IN_A_BALL = SmoothGrad(scale=0.1, n_samples=4, relative=True, distribution="ball")
 RELATIVE = Lime(scale=0.1, n_samples=40, relative=True)
 BASELINES = [

@@ -1,7 +1,5 @@
 """Schemas of tables: there and back, saved, distances, and refusals by place."""
 
-from __future__ import annotations
-
 import json
 import pickle
 
@@ -15,6 +13,7 @@ from refusals import refusals
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.tables.frames import Labels, names_of, some_columns, with_exchanged
+from propopt.tables.schema import array_scales
 
 
 X = pd.DataFrame(
@@ -191,8 +190,6 @@ def test_parts_of_tables():
 
 
 # --- decoding what never was in a table
-
-
 @pytest.mark.parametrize(
     ("dtype", "value"),
     [(np.int64, 0.5), (np.int8, 128.0), (np.uint8, -1.0), (np.float32, 1e-9 + 1)],
@@ -206,8 +203,6 @@ def test_a_number_that_its_dtype_would_change_makes_the_column_float64(dtype, va
 
 
 # --- distances
-
-
 def test_squared_distances_are_sums_over_columns(schema):
     points = schema.coordinates(X)
     expected = ((X["age"] - 31) / X["age"].std(ddof=0)) ** 2
@@ -227,6 +222,11 @@ def test_scales_are_deviations_and_ones(schema):
     np.testing.assert_array_equal(schema.scales(np.arange(1, 8)), np.arange(1.0, 8))
 
 
+def test_a_column_without_a_number_has_scale_zero():
+    points = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
+    np.testing.assert_array_equal(array_scales(points, "std"), [1.0, 0.0])
+
+
 def test_a_constant_column_has_scale_zero_and_no_part_in_distances():
     table = pd.DataFrame({"a": [0.1] * 7, "b": range(7)})
     schema = po.TableSchema.of(table)
@@ -238,8 +238,6 @@ def test_a_constant_column_has_scale_zero_and_no_part_in_distances():
 
 
 # --- refusals
-
-
 SCHEMA, of = po.TableSchema.of(X, categorical=["job"], groups=GROUPS), po.TableSchema.of
 
 

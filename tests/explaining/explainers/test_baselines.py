@@ -1,13 +1,17 @@
-"""What all baselines have in common, of rows with missing numbers too, and mixtures."""
+"""What all baselines have in common; SmoothGrad and LIME by noise; mixtures; optima."""
 
+import itertools
 import json
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from baseline_checks import DISTRIBUTIONS, Recorded, Z, worst_z
+from sklearn.linear_model import LinearRegression, Ridge
 
 import propopt as po
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import Budget
 from propopt.explaining import explainers
 from propopt.explaining.explainers import (
@@ -19,7 +23,8 @@ from propopt.explaining.explainers import (
     SmoothGrad,
     aggregate,
 )
-from propopt.functions import Power, Sine
+from propopt.functions import PAPER_FUNCTIONS, Function, Power, Sine, wrap
+from propopt.functions.formulas import PaperFormula
 from propopt.laws import perturbations
 from propopt.losses import (
     GradientMatching,
@@ -27,6 +32,7 @@ from propopt.losses import (
     PairwiseRobustness,
     Sparsity,
 )
+from propopt.losses.graphs import grid
 from propopt.losses.graphs.points import complete_graph
 from propopt.results.explanation import Explanation
 
@@ -34,6 +40,11 @@ from propopt.results.explanation import Explanation
 SAMPLED = [SmoothGrad(scale=0.1, n_samples=50), Lime(scale=0.1, n_samples=50)]
 each_sampled = pytest.mark.parametrize("explainer", SAMPLED, ids=lambda e: e.method)
 FRAME = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], index=["a", "b"], columns=["u", "v"])
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(7).normal(size=(6, 3))
 
 
 def test_every_explainer_is_registered_under_its_method():
@@ -282,3 +293,148 @@ def test_a_mixture_has_the_units_that_all_have_and_the_calls_of_all():
         aggregate(objective, [made("gradient", 1), made("output", 2)])
     known = GradientMatching(np.full((2, 2), 1.5), units="output")
     assert aggregate(known, [made("output", 1), np.ones((2, 2))]).units == "output"
+
+
+CURVED = PaperFormula("exponential")
+
+
+def test_smoothgrad_and_its_error_are_the_mean_and_its_error(X):
+    result = SmoothGrad(scale=0.5, n_samples=50).explain(Sine(), X, rng=3)
+    draws = 0.5 * np.random.default_rng(3).standard_normal((6, 50, 3))
+    gradients = np.cos(X[:, None] + draws)
+    errors = gradients.std(axis=1, ddof=1) / np.sqrt(50)
+    np.testing.assert_allclose(result.attributions, gradients.mean(axis=1))
+    np.testing.assert_allclose(result.standard_errors, errors)
+    line = SmoothGrad(scale=3.0, n_samples=5).explain(Power(1), X)
+    np.testing.assert_allclose(line.attributions, 1.0)
+    np.testing.assert_allclose(line.standard_errors, 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kernel_width", [None, 0.8])
+@pytest.mark.parametrize("ridge", [0.0, 2.5])
+def test_lime_equals_scikit_learn_at_every_point(fit_intercept, kernel_width, ridge, X):
+    settings = {"kernel_width": kernel_width, "ridge": ridge}
+    lime = Lime(scale=0.5, n_samples=60, fit_intercept=fit_intercept, **settings)
+    result = lime.explain(CURVED, X)
+    draws = np.random.default_rng(0).standard_normal((len(X), 60, X.shape[1]))
+    model = Ridge(ridge, fit_intercept=fit_intercept)
+    model = model if ridge else LinearRegression(fit_intercept=fit_intercept)
+    for n, copies in enumerate(X[:, None] + 0.5 * draws):
+        squares = ((copies - X[n]) ** 2).sum(axis=1)
+        weights = np.exp(-squares / (2 * (kernel_width or np.inf) ** 2))
+        values = CURVED.value(copies)
+        model.fit(copies, values, sample_weight=weights)
+        np.testing.assert_allclose(result.attributions[n], model.coef_, rtol=1e-8)
+        expected = {
+            "intercept": model.intercept_,
+            "r2": model.score(copies, values, weights),
+            "effective_samples": weights.sum() ** 2 / (weights @ weights),
+        }
+        found = {name: array[n] for name, array in result.details.items()}
+        assert found == pytest.approx(expected, rel=1e-8)
+
+
+def test_lime_has_closed_forms_of_lines_and_cubes(X):
+    for distribution, scale in itertools.product(DISTRIBUTIONS, (1e-5, 1e-2, 1.0)):
+        lime = Lime(scale=scale, n_samples=50, distribution=distribution)
+        result = lime.explain(Power(1), 100 + X).attributions
+        # f is known to 300 ε, which a step of δ turns into an error of 300 ε / δ.
+        rounding = 3000 * np.finfo(float).eps / scale
+        np.testing.assert_allclose(result, 1.0, rtol=1e-12, atol=rounding)
+    x = np.array([[-2.0], [0.0], [0.5], [3.0]])
+    lime = Lime(scale=0.3, n_samples=20_000, fit_intercept=False)
+    truth = (x**4 + 6 * x**2 * 0.3**2 + 3 * 0.3**4) / (x**2 + 0.3**2)
+    result = lime.explain(Power(3), x)
+    assert worst_z(result, truth) < Z
+    np.testing.assert_array_equal(result.details["intercept"], 0.0)
+
+
+def test_the_r2_of_a_constant_function_is_one(X):
+    for height in (0.0, 0.1, -1e9, 1e-300):
+        function = wrap(lambda points, h=height: np.full(len(points), h))
+        result = Lime(scale=0.1, kernel_width=0.2).explain(function, X)
+        np.testing.assert_allclose(result.attributions, 0, atol=1e-13 * abs(height))
+        np.testing.assert_array_equal(result.details["r2"], 1.0)
+
+
+def test_blocks_stay_within_their_budget_and_change_nothing(X, monkeypatch):
+    noise, function = {"scale": 0.5, "n_samples": 40}, Recorded()
+    monkeypatch.setattr(perturbations, "PERTURBED_POINTS", Budget(8 * 3 * 13))
+    explainers = SmoothGrad(**noise), Lime(**noise, kernel_width=0.7)
+    blocked = [explainer.explain(Sine(), X) for explainer in explainers]
+    explainers[0].explain(function, X)
+    assert max(rows for rows, _ in function.shapes) == 13
+    assert sum(rows for rows, _ in function.shapes) == 6 * 40
+    monkeypatch.undo()
+    for explainer, parts in zip(explainers, blocked, strict=True):
+        whole = explainer.explain(Sine(), X)
+        for name in ("attributions", "standard_errors"):
+            one, other = getattr(parts, name), getattr(whole, name)
+            np.testing.assert_allclose(one, other, rtol=1e-10)
+        for name, detail in whole.details.items():
+            np.testing.assert_allclose(parts.details[name], detail, rtol=1e-8)
+
+
+def test_a_fit_that_is_not_determined_or_too_large_is_refused(X):
+    few, small = "do not determine the fit", "kernel_width: 1e-09 is so small"
+    own = {"fit_intercept": False}
+    for settings, sentence in (
+        ({"kernel_width": 0.03, "n_samples": 20}, rf"lime at point \d: .*{few[:16]}"),
+        ({"kernel_width": 1e-9}, small),
+        ({"kernel_width": 1e-9, **own}, small),
+        ({"scale": 1e-18, "n_samples": 20, **own}, few),
+        ({"n_samples": 3}, "3 samples cannot determine 4 unknowns"),
+        ({"n_samples": 10**10}, "10000000000 samples x 3 features needs about"),
+    ):
+        with pytest.raises((InvalidInput, Refused), match=sentence):
+            Lime(**{"scale": 1.0, **settings}).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=4).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=3, **own).explain(Sine(), X)
+    Lime(scale=0.1, n_samples=1, ridge=1.0).explain(Sine(), X)
+
+
+def paper_function(name: str) -> Function:
+    return PAPER_FUNCTIONS[name](3) if name == "power" else PAPER_FUNCTIONS[name]()
+
+
+@cache
+def baselines(name: str) -> tuple[np.ndarray, np.ndarray, list[po.Explanation]]:
+    function = paper_function(name)
+    X = grid(-2, 2, 4, 2)
+    made = [Gradient().explain(function, X)]
+    for scale in (1e-3, 0.1, 0.5, 1.0, 3.0):
+        own = {"scale": scale, "n_samples": 200}
+        ball, bare = {"distribution": "ball"}, {"fit_intercept": False}
+        rivals = [SmoothGrad(**own), SmoothGrad(**own, **ball)]
+        rivals += [Lime(**own), Lime(**own, **bare)]
+        made += [rival.explain(function, X) for rival in rivals]
+    return X, function.gradient(X), made
+
+
+def objectives(X: np.ndarray, G: np.ndarray, values: np.ndarray):
+    gradient = po.GradientMatching(G)
+    graph = po.gaussian_graph(X)
+    near = po.knn_graph(X, 3)
+    return {
+        "pairwise": gradient + po.PairwiseRobustness(graph),
+        "sparsity": gradient + po.Sparsity(),
+        "max": gradient + po.MaxDifferenceRobustness(near),
+        "function": po.FunctionMatching(X, values) + po.PairwiseRobustness(graph),
+    }
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("kind", ["pairwise", "sparsity", "max", "function"])
+@pytest.mark.parametrize("name", PAPER_FUNCTIONS)
+def test_no_baseline_beats_the_optimum(name, kind):
+    X, G, made = baselines(name)
+    objective = objectives(X, G, paper_function(name).value(X))[kind]
+    last = list(objective.weights)[-1]
+    for weight in (1e-2, 1.0, 1e2):
+        weighed = objective.with_weights({last: weight})
+        best = po.solve(weighed)
+        assert best.certificate.holds(1e-6)
+        optimum = best.certificate.value - best.gap * best.certificate.scale
+        for rival in [*made, aggregate(weighed, made[:6])]:
+            assert weighed.value(rival.attributions) >= optimum * (1 - 1e-12)

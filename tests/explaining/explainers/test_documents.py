@@ -22,9 +22,7 @@ from propopt.tables.documents import PatternWords, TextSchema
 
 
 LAW = po.lime.TextLaw()
-
 LONG = [text for text in DOCUMENTS if len(text.split()) > 1]
-
 METHODS = {
     "gradient": Gradient(),
     "lime": Lime(law=LAW, n_samples=200),
@@ -34,9 +32,7 @@ METHODS = {
     "tree_shap": TreeShap(),
     "exact_shap": ExactShap(),
 }
-
 REFUSED = {"smoothgrad": SmoothGrad(scale=0.1)}
-
 each_method = pytest.mark.parametrize("method", METHODS)
 
 
@@ -69,9 +65,8 @@ def test_words_of_a_document_are_explained_by_it_alone(method, function):
     assert result.labels.features == function.text_schema.vocabulary
     assert (result.units, result.method) == ("output", method)
     alone = METHODS[method].explain(function, LONG[:1], progress=False)
-    np.testing.assert_allclose(
-        alone.attributions[0], result.attributions[0], rtol=0, atol=1e-12
-    )
+    own, together = alone.attributions[0], result.attributions[0]
+    np.testing.assert_allclose(own, together, rtol=0, atol=1e-12)
     again, other = (
         METHODS[method].explain(function, LONG[:1], rng=seed, progress=False)
         for seed in (0, 4)
@@ -88,13 +83,8 @@ def test_what_has_no_meaning_for_documents_is_refused(function):
     vanishing = Lime(law=po.lime.TextLaw(1e-3), n_samples=200)
     probability = po.wrap(linear(), data=LONG), LONG
     tables = LimePackage(discretize=False), TreeShap(background="mean")
-    for method in (
-        *REFUSED.values(),
-        Lime(scale=0.1),
-        ExactLime(),
-        Shap(background=5),
-        *tables,
-    ):
+    refused = *REFUSED.values(), Lime(scale=0.1), ExactLime(), Shap(background=5)
+    for method in (*refused, *tables):
         with pytest.raises(InvalidInput, match=f"^{method.method}: "):
             method.explain(function, LONG[:1])
     for method, arguments, message in (
@@ -115,9 +105,8 @@ def test_one_word_has_its_effect_and_does_not_lose_the_others(method):
     effect = function.value(["good"]) - function.value([""])
     assert effect != 0.0
     np.testing.assert_allclose(alone.attributions, [[effect[0], 0.0]], atol=1e-12)
-    np.testing.assert_allclose(
-        result.attributions[1], alone.attributions[0], atol=1e-12
-    )
+    own, beside = alone.attributions[0], result.attributions[1]
+    np.testing.assert_allclose(beside, own, atol=1e-12)
     assert alone.details["intercept"] == function.value([""])
 
 

@@ -50,16 +50,14 @@ TREE = DecisionTreeRegressor(random_state=0)
 
 
 def onehot(last):
-    columns = make_column_transformer(
-        (OneHotEncoder(), ["d"]), (StandardScaler(), ["a", "b", "c"])
-    )
+    categories, numbers = (OneHotEncoder(), ["d"]), (StandardScaler(), ["a", "b", "c"])
+    columns = make_column_transformer(categories, numbers)
     return make_pipeline(columns, last)
 
 
 BOOSTING = GradientBoostingRegressor(n_estimators=8, random_state=0)
-VOTE = VotingRegressor(
-    [("tree", DecisionTreeRegressor(max_depth=4)), ("boosting", BOOSTING)]
-)
+PARTS = [("tree", DecisionTreeRegressor(max_depth=4)), ("boosting", BOOSTING)]
+VOTE = VotingRegressor(PARTS)
 HOLED_TREES = HistGradientBoostingRegressor(max_iter=8, min_samples_leaf=5)
 CASES = {
     "kernels": (SVR(C=10.0), X),

@@ -85,9 +85,8 @@ def half_known():
     kinds = list("abacabacababacbabac" + "a")
     X = pd.DataFrame({"dose": np.tile(dose, 10), "kind": pd.Categorical(10 * kinds)})
     y = 3.0 * X["dose"].isna() + 2.0 * (X["kind"] == "a")
-    model = HistGradientBoostingRegressor(
-        categorical_features="from_dtype", learning_rate=1.0, max_iter=4
-    )
+    settings = {"learning_rate": 1.0, "max_iter": 4}
+    model = HistGradientBoostingRegressor(categorical_features="from_dtype", **settings)
     return X, po.wrap(model.fit(X, y), data=X)
 
 
@@ -197,9 +196,8 @@ def test_other_functions_are_estimated_with_their_errors():
 @pytest.mark.parametrize("ridge", [0.0, 2.5])
 def test_a_run_is_a_weighted_regression_on_bits(first_row, ridge):
     law, settings = fixture.law(0.7), {"ridge": ridge, "first_row": first_row}
-    result = Lime(law=law, n_samples=300, **settings).explain(
-        CALLED, fixture.ROW, rng=3
-    )
+    lime = Lime(law=law, n_samples=300, **settings)
+    result = lime.explain(CALLED, fixture.ROW, rng=3)
     rng = np.random.default_rng(3)
     draws = law.draw(fixture.ROW, 300, rng, first_row=first_row)
     samples, bits, weights = draws.samples[0], draws.bits[0], draws.weights[0]
@@ -214,12 +212,8 @@ def test_a_run_is_a_weighted_regression_on_bits(first_row, ridge):
     assert details["effective_samples"] == pytest.approx(kish, rel=1e-12)
     assert result.evaluations == 0  # formulas count none
     assert result.units == "output"
-    assert result.parameters == {
-        "n_samples": 300,
-        "fit_intercept": True,
-        "law": repr(law),
-        **settings,
-    }
+    known = {"n_samples": 300, "fit_intercept": True, "law": repr(law)}
+    assert result.parameters == known | settings
     rng = np.random.default_rng(3)
     by_hand = plain_lime(law, BUMP.value, fixture.ROW, 300, rng, **settings)
     run = [details["intercept"], *result.attributions[0]]
@@ -245,12 +239,8 @@ def test_many_rows_have_their_own_draws_whatever_is_explained_with_them(monkeypa
 def test_a_bit_that_no_sample_changes_has_no_coefficient(values):
     """The column has one bin; or its own is never drawn, and only the row has it."""
     shares = np.eye(len(values))[0]
-    column = BinnedColumn(
-        Pieces.of_values(np.array(values)),
-        shares,
-        np.full(len(values) - 1, 2.5),
-        tuple(map(str, values)),
-    )
+    pieces, names = Pieces.of_values(np.array(values)), tuple(map(str, values))
+    column = BinnedColumn(pieces, shares, np.full(len(values) - 1, 2.5), names)
     law, row = TabularLaw.of((fixture.column(), column), 1.0), [[0.0, 4.0]]
     for first_row in (False, True):
         lime = Lime(law=law, n_samples=100, first_row=first_row)

@@ -27,16 +27,6 @@ def background():
     return np.random.default_rng(12).normal(size=(40, 3))
 
 
-@pytest.fixture
-def _lime():
-    pytest.importorskip("lime")
-
-
-@pytest.fixture
-def _shap():
-    pytest.importorskip("shap")
-
-
 PRODUCT = wrap(lambda points: np.asarray(points).prod(axis=1))
 """Of all features: every Shapley value has interactions in it."""
 
@@ -47,9 +37,9 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
         LimePackage().explain(Sine(), [[0.0, 1.0]])
 
 
-@pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize("cls", [LimePackage, Shap])
 def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, background):
+    pytest.importorskip("lime")
     frame, other = (pd.DataFrame(X, columns=list(names)) for names in ("abc", "abd"))
     for table, complaint in (
         (X[:, :2], r"expected 3 features as in X, got 2"),
@@ -65,15 +55,13 @@ def test_a_background_is_copied_and_has_the_columns_of_the_table(cls, X, backgro
     assert str(before).startswith("40x3 sha256:")
 
 
-SEEDED = {
-    "lime": LimePackage(n_samples=100),
-    "shap": Shap(algorithm="permutation", n_permutations=1),
-}
+ONE_ORDER = Shap(algorithm="permutation", n_permutations=1)
+SEEDED = {"lime": LimePackage(n_samples=100), "shap": ONE_ORDER}
 
 
 @pytest.mark.parametrize("name", SEEDED)
-def test_what_is_drawn_is_told_by_the_seed_and_no_later_row(name, request, background):
-    request.getfixturevalue(f"_{name}")
+def test_what_is_drawn_is_told_by_the_seed_and_no_later_row(name, background):
+    pytest.importorskip(name)
     explainer = dataclasses.replace(SEEDED[name], background=np.tile(background, 2))
     points = np.random.default_rng(11).normal(size=(5, 6))
     before = np.random.get_state(legacy=False)  # noqa: NPY002  # the one under test
@@ -88,13 +76,12 @@ def test_what_is_drawn_is_told_by_the_seed_and_no_later_row(name, request, backg
         np.testing.assert_array_equal(result, once[:2])
 
 
-@pytest.mark.usefixtures("_lime")
 @pytest.mark.parametrize("discretize", [True, False])
 def test_lime_package_equals_the_package_called_by_hand(discretize, X, background):
+    pytest.importorskip("lime")
     tabular = require("lime.lime_tabular")
-    lime = LimePackage(
-        n_samples=300, kernel_width=1.5, discretize=discretize, background=background
-    )
+    settings = {"n_samples": 300, "kernel_width": 1.5, "background": background}
+    lime = LimePackage(discretize=discretize, **settings)
     result = lime.explain(PaperFormula("exponential"), X, rng=4)
     seeds = np.random.default_rng(4).integers(2**32, size=len(X))
     for n, (row, seed) in enumerate(zip(X, seeds, strict=True)):
@@ -108,15 +95,14 @@ def test_lime_package_equals_the_package_called_by_hand(discretize, X, backgroun
             row, PaperFormula("exponential").value, num_features=3, num_samples=300
         )
         slopes = dict(fit.as_map()[1])
-        np.testing.assert_allclose(
-            result.attributions[n], [slopes[j] for j in range(3)], rtol=1e-10
-        )
+        expected = [slopes[j] for j in range(3)]
+        np.testing.assert_allclose(result.attributions[n], expected, rtol=1e-10)
         assert result.details["intercept"][n] == pytest.approx(fit.intercept[1])
         assert result.details["r2"][n] == pytest.approx(fit.score)
 
 
-@pytest.mark.usefixtures("_lime")
 def test_lime_package_finds_slopes_in_units_of_the_gradient(background):
+    pytest.importorskip("lime")
     table = background * np.array([0.1, 1.0, 5.0])
     lime = LimePackage(n_samples=20_000, discretize=False, units="gradient")
     result = lime.explain(Power(1), table[:2])
@@ -138,12 +124,12 @@ def cells(rng: np.random.Generator, shape: tuple[int, int], kind: str) -> Array:
     return table
 
 
-@pytest.mark.usefixtures("_shap")
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["numbers", "equal", "missing"])
 @pytest.mark.parametrize("n_rows", [1, 20])
 @pytest.mark.parametrize("algorithm", ["exact", "permutation"])
 def test_shap_equals_the_package_and_asks_no_more_of_the_model(algorithm, n_rows, kind):
+    pytest.importorskip("shap")
     package, rng = require("shap"), np.random.default_rng(5)
     points, background = cells(rng, (4, 6), kind), cells(rng, (n_rows, 6), kind)
     asked = []
@@ -157,9 +143,8 @@ def test_shap_equals_the_package_and_asks_no_more_of_the_model(algorithm, n_rows
     result = shap.explain(wrap(model), points, rng=4)
     asked.clear()
     masker = package.maskers.Independent(background, max_samples=n_rows)
-    masker.invariants = lambda x: (
-        (x == background) | (np.isnan(x) & np.isnan(background))
-    )
+    missing = np.isnan(background)
+    masker.invariants = lambda x: (x == background) | (np.isnan(x) & missing)
     if algorithm == "exact":
         explainer = package.explainers.ExactExplainer(model, masker)
         wanted = explainer(points, max_evals=2**6, silent=True).values
@@ -180,9 +165,7 @@ def test_shap_equals_the_package_and_asks_no_more_of_the_model(algorithm, n_rows
 
 
 @pytest.mark.parametrize("algorithm", ["exact", "permutation"])
-def test_shap_is_the_definition_whatever_its_blocks(
-    algorithm, X, background, monkeypatch
-):
+def test_shap_is_what_it_is_whatever_its_blocks(algorithm, X, background, monkeypatch):
     line = Shap(algorithm=algorithm).explain(Power(1), X)
     np.testing.assert_allclose(line.attributions, X - X.mean(axis=0), atol=1e-8)
     shap = Shap(background=background, algorithm=algorithm, n_permutations=200)

@@ -20,13 +20,8 @@ from propopt.functions import Power
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "interop.md"
-EXAMPLES = dict(
-    zip(
-        ("shap", "captum", "quantus"),
-        re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S),
-        strict=True,
-    )
-)
+PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+EXAMPLES = dict(zip(("shap", "captum", "quantus"), PROGRAMS, strict=True))
 POINTS = np.random.default_rng(0).normal(size=(6, 4))
 
 
@@ -46,15 +41,11 @@ def cubes(points):
     return Gradient().explain(Power(3), points)
 
 
-def squares(points):
-    return Gradient().explain(Power(2), points)
-
-
 def grouped(points):
     return cubes(points).grouped({"pair": ["x0", "x1"]})
 
 
-BY_CLASS = {0: squares, 1: cubes}
+BY_CLASS = {0: lambda points: Gradient().explain(Power(2), points), 1: cubes}
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (6, 1, 4), (6, 1, 2, 2)])
@@ -131,13 +122,9 @@ def test_slopes_are_those_of_captum_smoothed_or_not(captum, X):
     np.testing.assert_allclose(gradient, plain.numpy(), atol=1e-14)
     # 27 means, each of 2,000 draws: |z| >= 5.5 in one of a million runs
     with seeded():
-        tunnel = captum.NoiseTunnel(saliency).attribute(
-            torch.tensor(X, requires_grad=True),
-            nt_type="smoothgrad",
-            nt_samples=2000,
-            stdevs=0.5,
-            **asked,
-        )
+        noise = {"nt_type": "smoothgrad", "nt_samples": 2000, "stdevs": 0.5}
+        inputs = torch.tensor(X, requires_grad=True)
+        tunnel = captum.NoiseTunnel(saliency).attribute(inputs, **noise, **asked)
     ours = SmoothGrad(scale=0.5, n_samples=2000).explain(function, X, rng=0)
     error = np.sqrt(2) * ours.standard_errors
     z = (ours.attributions - tunnel.detach().numpy()) / error

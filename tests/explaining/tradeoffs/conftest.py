@@ -1,7 +1,5 @@
 """Objectives that the tests of sweeps share."""
 
-from __future__ import annotations
-
 import pytest
 
 import propopt as po

@@ -21,7 +21,6 @@ from propopt.functions import Power
 
 ROBUST = "pairwise_robustness"
 FEW = {ROBUST: [0.1, 1.0]}
-
 NUMBERS = st.floats(0, 1e3).map(lambda value: round(value, 0))
 ROWS = st.integers(1, 3).flatmap(
     lambda k: st.lists(st.tuples(*k * [NUMBERS]), min_size=1, max_size=12)
@@ -80,6 +79,20 @@ def test_distances_by_brute_force(objective, rng):
     table = curve.distances()
     assert table["excess"].tolist() == [0.0, np.inf]
     assert table["distance"].tolist() == [0.0, pytest.approx(G.size)]  # of ones
+
+
+def test_a_baseline_near_the_end_is_held_against_what_rows_that_add_up_cost(rng):
+    G, total = rng.normal(size=(6, 3)), rng.normal(size=6)
+    loss = po.GradientMatching(G)
+    rough = po.PairwiseRobustness(po.knn_graph(rng.normal(size=(6, 2)), 2))
+    end = G + ((total - G.sum(axis=1)) / 3)[:, None]  # the nearest rows that add up
+    near = end + np.array([0.03, -0.03, 0.0])
+    sums = [po.Completeness(total)]
+    curve = po.sweep(loss + rough, FEW, {"near": near}, subject_to=sums)
+    (row,) = curve.distances().to_dict("records")
+    expected = loss.value(near) / loss.value(end) - 1.0
+    assert row["excess"] == pytest.approx(expected, rel=1e-9)
+    assert row[f"weight.{ROBUST}"] == 0.0
 
 
 def test_an_optimum_of_nothing_but_rounding_is_beaten_by_none(rng):
@@ -250,15 +263,9 @@ def test_shares_are_saved_and_ends_that_mean_nothing_refused(chains, tmp_path):
     assert again.ends == again.front().ends == chains.ends
     assert "54.0 %" in again._repr_html_()
     members, one = members_of(path), {"a": 1.0}
-    for own in (
-        {"faithful": ["x"]},
-        {"roots": ["x"]},
-        {"at_target": one},
-        {"far": one},
-        {"faithful": ["a"], "at_target": one, "far": one},
-        {"faithful": "x"},
-        {"at_target": {"a": "1"}},
-    ):
+    alone = ({"faithful": ["x"]}, {"roots": ["x"]}, {"at_target": one}, {"far": one})
+    both = {"faithful": ["a"], "at_target": one, "far": one}
+    for own in (*alone, both, {"faithful": "x"}, {"at_target": {"a": "1"}}):
         header = {**header_of(members), "ends": ENDS | own}
         write_signed(path, with_header(members, header))
         with pytest.raises(InvalidInput, match="ends"):

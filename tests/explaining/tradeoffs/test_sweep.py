@@ -1,5 +1,6 @@
-"""Sweeps: weights and limits by name or loss, in any number of processes, stopped."""
+"""Sweeps: weights and limits by name or loss, in any number of processes; files."""
 
+import dataclasses
 import os
 from functools import partial
 
@@ -7,7 +8,16 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sweeps import WEIGHTS, Scripted, Seen, explanation_of, never_made, without_seconds
+from crafted_archives import header_of, members_of
+from sweeps import (
+    WEIGHTS,
+    Scripted,
+    Seen,
+    explanation,
+    explanation_of,
+    never_made,
+    without_seconds,
+)
 
 import propopt as po
 from propopt.base.errors import (
@@ -19,6 +29,7 @@ from propopt.base.errors import (
     UnsolvedWarning,
 )
 from propopt.losses.faithfulness import Estimate
+from propopt.results.explanation import is_lazy
 from propopt.solvers.curves import Spectral
 
 
@@ -27,9 +38,8 @@ EACH = {NAME: WEIGHTS}
 
 
 def same(one, other, **tolerance):
-    pd.testing.assert_frame_equal(
-        without_seconds(one), without_seconds(other), **tolerance
-    )
+    tables = map(without_seconds, (one, other))
+    pd.testing.assert_frame_equal(*tables, **tolerance)
 
 
 def within_the_gap(one, other):
@@ -75,10 +85,9 @@ def test_weights_and_limits_are_combined_by_name(rough):
     matching, robustness, sparsity = rough.losses
     limits = [0.2 * robustness.value(matching.G), 0.4 * robustness.value(matching.G)]
     curve = po.sweep(rough, {"sparsity": [0.1, 1.0]}, limits={NAME: limits})
-    combinations = [
-        (best.weights["sparsity"], round(best.losses[NAME] / limits[0], 4))
-        for best in curve.optimized
-    ]
+    losses = [round(best.losses[NAME] / limits[0], 4) for best in curve.optimized]
+    weights = [best.weights["sparsity"] for best in curve.optimized]
+    combinations = list(zip(weights, losses, strict=True))
     assert combinations == [(0.1, 1), (0.1, 2), (1.0, 1), (1.0, 2)]
     assert curve.losses == ("gradient_matching", sparsity.name, NAME)
 
@@ -181,9 +190,8 @@ def test_what_workers_find_has_its_program_and_its_errors():
     blocks = np.random.default_rng(3).normal(1.0, 0.1, (5, 9, 2))
     target = Estimate.of_blocks(blocks, source="noise", n_draws=50)
     objective = po.GradientMatching(target) + po.PairwiseRobustness(po.chain_graph(9))
-    sweep = partial(
-        po.sweep, objective, {"pairwise_robustness": [0.1, 1.0]}, solver="CLARABEL"
-    )
+    weights = {"pairwise_robustness": [0.1, 1.0]}
+    sweep = partial(po.sweep, objective, weights, solver="CLARABEL")
     for one, two in zip(sweep().optimized, sweep(n_jobs=2).optimized, strict=True):
         assert two.program.losses == objective.losses
         assert two.target == one.target
@@ -228,3 +236,145 @@ def test_failure_at_one_weight_keeps_the_others(objective):
     with pytest.raises(SolverFailure, match="failure 0"):
         po.sweep(objective, EACH, solver=solver)
     assert len(solver.solved) == 5
+
+
+NAMES, ROWS = ["age", "dose"], list("pqrst")
+NUMBERS = np.random.default_rng(5).normal(size=(5, 2))
+G = pd.DataFrame(NUMBERS, columns=NAMES, index=ROWS)
+ROBUST = po.PairwiseRobustness(po.chain_graph(5))
+OBJECTIVE = po.GradientMatching(G) + ROBUST
+CUBE = po.functions.Power(3)
+
+
+def swept():
+    noisy = po.explainers.SmoothGrad(scale=0.1, n_samples=5).explain(CUBE, G)
+    weights = {"pairwise_robustness": [0.1, 1.0, 10.0]}
+    return po.sweep(OBJECTIVE, weights, [noisy, 2.0 * G])
+
+
+@pytest.fixture
+def sound(tmp_path):
+    swept().save(tmp_path / "sound")
+    return tmp_path / "sound.npz"
+
+
+def test_the_table_as_text(tmp_path):
+    weights = {"loss0": 1.0, "loss1": 1 / 7}
+    told = {"losses": (0.1, 0.7), "weights": weights, "seconds": 1e-5 / 3}
+    best = explanation("optimized", **told)
+    lime = {"scale": 0.1, "n_samples": 100, "fit_intercept": True}
+    smooth = {"scale": 0.1 + 0.2, "n_samples": 7, "distribution": "ball"}
+    others = (
+        explanation("gradient", losses=(4, 5), seconds=0.1),
+        explanation("lime", losses=(1 / 3, 1e-300), parameters=lime),
+        explanation("smoothgrad", losses=(np.pi * 1e17, 5e-324), parameters=smooth),
+    )
+    names = ("loss0", "loss1")
+    curve = po.TradeOffs(optimized=(best,), baselines=others, losses=names)
+    parameters = [f"parameter.{name}" for name in {**lime, **smooth}]
+    of_weights, of_losses = ([f"{x}.{n}" for n in names] for x in ("weight", "loss"))
+    first = ["method", *of_weights, *parameters, *of_losses]
+    assert list(curve.to_frame())[:-6] == first
+    last = ["objective", "gap", "target_error", "on_front", "seconds", "target"]
+    assert list(curve.to_frame())[-6:] == last
+    curve.to_csv(tmp_path / "curve.csv")
+    table = pd.read_csv(tmp_path / "curve.csv", dtype=str, keep_default_na=False)
+    optimum, gradient, lime, smooth = table.to_numpy().tolist()
+    assert optimum[1:3] == ["1.0", str(1 / 7)]
+    assert float(optimum[9]) == 0.1 + 0.7 / 7
+    assert optimum[12:14] == ["True", str(1e-5 / 3)]
+    assert gradient[1:7] == 6 * [""]
+    assert gradient[9:11] == ["", ""]
+    assert lime[3:8] == ["0.1", "100", "True", "", str(1 / 3)]
+    assert smooth[3:7] == [str(0.1 + 0.2), "7", "", "ball"]
+    assert float(smooth[8]) == 5e-324
+    # losses of bounds are no columns
+    curve = po.sweep(po.GradientMatching(G), {}, subject_to=[po.Sparsity() <= 3.0])
+    assert curve.optimized[0].losses["sparsity"] == pytest.approx(3.0, abs=1e-4)
+    assert "loss.sparsity" not in curve.to_frame()
+
+
+def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
+    curve = po.sweep(OBJECTIVE, {"pairwise_robustness": np.geomspace(0.1, 10.0, 9)})
+    assert all(map(is_lazy, curve.optimized))
+    curve.save(tmp_path / "curve")
+    again = po.TradeOffs.load(tmp_path / "curve")
+    assert [e.certificate.kind for e in again.optimized] == ["strong convexity"] * 9
+    for best in again.optimized:
+        weighed = OBJECTIVE.with_weights(best.weights)
+        assert best.certificate == po.certify(weighed, best)
+
+
+def test_names_that_explanations_share_are_stored_once(sound):
+    header = header_of(members_of(sound))
+    assert header["shared"] == [{"points": ROWS, "features": NAMES}]
+    parts = [*header["optimized"], *header["baselines"]]
+    assert [part["labels"] for part in parts] == [0] * 5
+    again = po.TradeOffs.load(sound)
+    assert again.optimized[0].labels is again.baselines[0].labels
+
+
+def test_trade_offs_of_nothing_interrupted_or_at_a_limit_of_zero_come_back(tmp_path):
+    nothing = po.TradeOffs(optimized=(), baselines=(), losses=("gradient_matching",))
+    few = {"optimized": swept().optimized[:1], "failures": ("no answer",)}
+    stopped = dataclasses.replace(nothing, **few, interrupted=True)
+    bounded = po.sweep(po.GradientMatching(G), limits={ROBUST: [0.0, 0.1]})
+    for curve in (nothing, stopped, bounded):
+        curve.save(tmp_path / "curve")
+        again = po.TradeOffs.load(tmp_path / "curve")
+        assert repr(again) == repr(curve)
+        assert again.failures == curve.failures
+        for one, other in zip(again.optimized, curve.optimized, strict=True):
+            assert one.multipliers == other.multipliers
+    assert again.optimized[0].multipliers == {"pairwise_robustness": np.inf}
+
+
+def test_a_point_without_attributions_is_left_out_and_told(tmp_path, monkeypatch):
+    curve = swept()
+    _ = [curve.optimized[place].attributions for place in (0, 2)]
+
+    def refused(*_):
+        raise SolverFailure("no step was left")
+
+    monkeypatch.setattr("propopt.results.explanation.LazyAttributions.proved", refused)
+    with pytest.warns(UnsolvedWarning, match="weight 2 of 3 were not found"):
+        curve.save(tmp_path / "curve")
+    again = po.TradeOffs.load(tmp_path / "curve")
+    assert [e.weights["pairwise_robustness"] for e in again.optimized] == [0.1, 10.0]
+    assert "no attributions were found" in again.failures[0]
+    assert len(again.baselines) == 2
+
+
+def test_more_attributions_than_memory_holds_are_refused(tmp_path, monkeypatch):
+    curve, free = swept(), "propopt.base.resources.free_memory"
+    monkeypatch.setattr(free, lambda: 3 * 5 * 2 * 8 - 1.0)
+    with pytest.raises(Refused, match="attributions of 3 explanations"):
+        curve.save(tmp_path / "curve")
+    assert all(map(is_lazy, curve.optimized))
+    monkeypatch.setattr(free, lambda: 3 * 5 * 2 * 8.0)
+    curve.save(tmp_path / "curve")
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    bad = po.Explanation(attributions=G, method="mine", losses={"sparsity": np.nan})
+    other = po.Explanation(attributions=G, method="mine")
+    for told, reason in (
+        (bad, "baselines.0.losses.sparsity: expected a finite"),
+        (other, "baselines.0: losses: there is no spars"),
+    ):
+        curve = po.TradeOffs(optimized=(), baselines=(told,), losses=("sparsity",))
+        with pytest.raises(InvalidInput, match=f"cannot be saved: {reason}"):
+            curve.save(tmp_path / "curve")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_card_shows_ends_baselines_and_what_is_missing():
+    weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, 41)}
+    curve = po.sweep(OBJECTIVE, weights, {"<b>": G}, solver=Spectral())
+    card = curve._repr_html_()
+    assert all(map(is_lazy, curve.optimized))
+    assert card.count("<tr ") == 1 + 10 + 1
+    for shown in ("41 optimized, 1 others", ">0.001<", ">1000<", "&lt;b&gt;"):
+        assert shown in card
+    assert "interrupted" not in card
+    assert po.TradeOffs(optimized=(), baselines=(), losses=("a",))._repr_html_()
