@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from propopt.base.arrays import Array
-from propopt.base.checks import did_you_mean, read_each_nonnegative, read_positive
+from propopt.base.checks import read_each_nonnegative, read_positive
 from propopt.base.declared import lazily
 from propopt.base.errors import (
     InterruptedWarning,
@@ -83,7 +83,6 @@ def _planned(
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
     """The values to try of each loss."""
     read: _Read = {}
-    known = {loss.name: loss for loss in objective.losses}
     user_weights: object = swept
     if not isinstance(user_weights, Mapping):
         name = objective.losses[-1].name
@@ -92,13 +91,7 @@ def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
             f"{type(user_weights).__name__}"
         )
     for key, values in swept.items():
-        loss = key if isinstance(key, PropertyLoss) else known.get(key)
-        if loss is None:
-            hint = did_you_mean(str(key), list(known))
-            raise InvalidInput(
-                f"{what}: no loss is called {key!r}{hint}; this objective has "
-                f"{', '.join(known)}; to add another, give the loss as the key"
-            )
+        loss = objective.loss(key, what)
         if loss in read:
             raise InvalidInput(f"{what}: {loss.name} is named twice")
         read[loss] = read_each_nonnegative(values, label.format(loss.name))
