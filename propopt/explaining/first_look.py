@@ -56,7 +56,7 @@ def explain(
     law: LawChoice | TextLaw = "auto",
     graph: Graph | None = None,
     same_pattern: bool = False,
-    robustness: float | None = None,
+    robustness: float | str | None = None,
     precision: float | None = None,
     max_evaluations: int | None = None,
     batch_rows: int | None = None,
@@ -155,8 +155,9 @@ def explain(
     same_pattern : bool
         Leave out neighbours in which other columns are missing. A warning says so if
         they are more than 5 % of all: slopes are compared with effects there.
-    robustness : float, optional
-        c, if not at the knee.
+    robustness : float or str, optional
+        c, if not at the knee; or by how much robustness is to be smaller than it is of
+        the target, such as ``"-50%"`` (:class:`propopt.Aim`): c follows from that.
     precision : float, optional
         Where slopes are sampled: draw until ``target_error`` is no larger, such as
         0.02. What the first draws cost is announced where it is long.

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ import numpy as np
 import scipy.optimize as opt
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_each_nonnegative
+from propopt.base.checks import read_each_nonnegative, read_share
 from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
 from propopt.base.text import enumerated
 from propopt.losses import Bound, Objective, Program, PropertyLoss
@@ -183,18 +182,6 @@ AimLike: TypeAlias = (
 """An aim, or what stands for one."""
 
 
-def read_share(share: object, label: str) -> float:
-    """A share such as ``"-50%"``, by which a loss is to be smaller, as 0.5."""
-    read = re.fullmatch(r"\s*[-−]\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", str(share))
-    value = float(read[1]) / 100.0 if read and isinstance(share, str) else math.nan
-    if not 0.0 < value <= 1.0:
-        raise InvalidInput(
-            f"{label}: expected how much smaller, from '-0%' to '-100%', such as "
-            f"'-50%', got {share!r}"
-        )
-    return value
-
-
 def _name(key: _Key) -> str:
     return key.name if isinstance(key, PropertyLoss) else str(key)
 
@@ -246,7 +233,12 @@ class AimCase:
         """The least of one loss, attained."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrivialObjectiveWarning)
-            return self.best(((1.0, loss),), limits).losses[loss.name]
+            try:
+                best = self.best(((1.0, loss),), limits)
+            except Refused:  # many are best: of one its value is enough
+                case = replace(self, solver="minimum_norm")
+                best = case.best(((1.0, loss),), limits)
+        return best.losses[loss.name]
 
 
 @final

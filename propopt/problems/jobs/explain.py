@@ -27,6 +27,8 @@ from propopt.problems.sections import (
     MOST_NUMBERS,
     Nonnegative,
     Positive,
+    Shaped,
+    Share,
     part,
     section_of,
     wrong,
@@ -55,8 +57,11 @@ _OF_DRAWS = ("precision", "max_evaluations")
     ),
     graph=(PointGraph | None, "who is similar; by default the eight nearest rows"),
     robustness=(
-        Nonnegative | None,
-        "its weight; by default that at the knee of the whole curve",
+        Annotated[
+            Nonnegative | Share | None, Shaped("a weight, or a share such as -50%")
+        ],
+        "its weight, or by how much it is to be smaller, such as -50%; by default the "
+        "weight at the knee of the whole curve",
     ),
     same_pattern="leave out neighbours in which other columns are missing",
     law=(
