@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self, final
 
 import numpy as np
@@ -112,10 +113,7 @@ class Between:
         if varied.sum() != 1:
             return None
         order = np.argsort(self.weights[:, varied.argmax()], kind="stable")
-        return max(
-            self._gap_of(first, last)
-            for first, last in zip(order[:-1], order[1:], strict=True)
-        )
+        return max(self._gap_of(first, last) for first, last in pairwise(order))
 
     def _gap_of(self, first: int, last: int) -> float:
         """(upper − lower)/upper where it is largest on the line between two weights."""

@@ -194,7 +194,7 @@ def sweep(
 
     >>> curve = po.sweep(objective, error=0.05)
     >>> len(curve.optimized), curve.error < 0.05
-    (7, True)
+    (5, True)
     """
     if error is not None and not (weights is None and limits is None):
         raise InvalidInput(

@@ -622,6 +622,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Explanations stood in one list, and names beside it; no error was known."""
+        header["error"] = None
         if version == 4:
             return header, arrays
         names, count = header.pop("labels"), header.pop("optimized")
