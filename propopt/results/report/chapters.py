@@ -105,7 +105,7 @@ def cell_text(value: Any) -> str:
 # ---- What a result has that says nothing else: its card and its table
 
 
-MOST_ROWS: Final = 50
+ROWS_ON_PAGE: Final = 50
 """Of a table on a page; the CSV file has all."""
 
 
@@ -115,8 +115,8 @@ def chapters_of_card(card: Card, table: pd.DataFrame) -> tuple[Chapter, ...]:
     said += [Statement(text, "checked") for text in filter(None, [card.proof])]
     chosen = [f"{name}: {text}." for name, text in card.settings.items()]
     said += [Statement(text, "chosen") for text in chosen]
-    caption = f"The first {MOST_ROWS} of {len(table)} rows; the CSV file has all."
-    if len(table) <= MOST_ROWS:
+    caption = f"The first {ROWS_ON_PAGE} of {len(table)} rows; the CSV file has all."
+    if len(table) <= ROWS_ON_PAGE:
         caption = "All numbers."
     return (
         Chapter(
@@ -128,7 +128,7 @@ def chapters_of_card(card: Card, table: pd.DataFrame) -> tuple[Chapter, ...]:
             caption=card.subtitle,
             picture=bars(card.rows, card.subtitle or card.title) if card.rows else None,
         ),
-        Chapter(title="Table", table=table.iloc[:MOST_ROWS], caption=caption),
+        Chapter(title="Table", table=table.iloc[:ROWS_ON_PAGE], caption=caption),
     )
 
 
