@@ -300,18 +300,19 @@ class _Order(Aim):
 @dataclass(frozen=True)
 class _Knee(Aim):
     def reach(self, case: AimCase) -> Explanation:
-        sides: dict[bool, list[tuple[float, PropertyLoss]]] = {True: [], False: []}
-        for c, loss in case.objective.terms:
-            if c > 0.0:
-                sides[isinstance(loss, Faithfulness)].append((c, loss))
-        if not all(sides.values()):
+        terms = case.objective.terms
+        sides = [self._span(case, is_faithful) for is_faithful in (True, False)]
+        if not all(span > 0.0 for _, span in sides):
             raise Refused(
                 "aim: a knee is of faithfulness against other losses, and the "
                 f"objective is {case.objective!r}"
             )
-        (least, span), (low, other) = (self._span(case, own) for own in sides.values())
+        (least, span), (low, other) = sides
         rate = span / other
-        terms = (*sides[True], *((rate * c, loss) for c, loss in sides[False]))
+        terms = tuple(
+            (c if isinstance(loss, Faithfulness) else rate * c, loss)
+            for c, loss in terms
+        )
         best = case.best(terms, aim="the knee of the exact front")
         proof = best.certificate
         assert proof is not None, "it is optimized"
@@ -324,10 +325,14 @@ class _Knee(Aim):
         return replace(best, parameters={**best.parameters, **told})
 
     @staticmethod
-    def _span(case: AimCase, terms: Sequence[tuple[float, PropertyLoss]]) -> Array:
-        """The least of weighted losses at the ends, and their range."""
-        ranges = [(c, *case.ends.range_of(loss.name)) for c, loss in terms]
-        return np.sum([[c * x, c * (y - x)] for c, x, y in ranges], axis=0)
+    def _span(case: AimCase, is_faithful: bool) -> tuple[float, float]:
+        """The least of one side's weighted losses at the ends, and their range."""
+        least = span = 0.0
+        for c, loss in case.objective.terms:
+            if c > 0.0 and isinstance(loss, Faithfulness) is is_faithful:
+                best, worst = case.ends.range_of(loss.name)
+                least, span = least + c * best, span + c * (worst - best)
+        return least, span
 
 
 @final

@@ -85,12 +85,34 @@ objective: {gradient_matching: 1, smoothness: {graph: {kind: chain}}}
 ---  # one explanation
 data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
 model: {kind: linear}
-explain: {scale: std, graph: {kind: knn, n_neighbors: 3}, robustness: 0.5}
+explain: {scale: std, graph: {kind: knn, n_neighbors: 3}, robustness: -50%}
 ---  # limits of LIME
 data: {csv: table.csv, target: label, categorical: [city]}
 model: {kind: forest, task: classification, n_estimators: 2}
 lime: {rows: [0, 3], n_bins: 3, weights: uniform, kernel_width: 1.5, n_samples: 50,
   path: {low: 0.5, high: 2, points: 3}}
+---  # a front with an error, and an aim
+data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 2}}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: chain}}
+  sparsity: 0.1
+error: 0.2
+aim: {order: [pairwise_robustness, sparsity], within: 0.1}
+---  # the least regret
+data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 1}}
+function: {name: power, degree: 3}
+objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
+aim: {regret: {pairwise_robustness: {low: 0.1, high: 1}}}
+sweep: {pairwise_robustness: [0.1, 1]}
+---  # shares
+data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
+model: {kind: linear}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}}
+aim: {shares: {pairwise_robustness: -50%}}
 ---  # documents
 data: {csv: table.csv, text: city, target: label, explain: 8}
 model:
@@ -145,7 +167,7 @@ WORDS = [
     "regression", "classification", "margin", "probability", "value", "log_odds",
     "exponential", "interactions", "sparsity", "city", "label", "inductive", "subset",
     "table.csv", ".", "/dev/null", "kmeans", "CLARABEL", "spectral", "conic", "krylov",
-    5000 * "x", 'é☃', "@x", "`x`", "%x",
+    5000 * "x", 'é☃', "@x", "`x`", "%x", "-50%", "-0%", "50%", "knee",
 ]  # fmt: skip
 TAGGED = [
     "!!int ''", "!!int x", "!!bool x", "!!float x", "!!float ''", "!!null x",
@@ -169,7 +191,7 @@ KEYS = [
     "graph", "limits", "csv", "grid", "model", "function", "explain", "scale",
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
     "inductive", "lime", "rows", "kernel_width", "text", "vectorizer", "words",
-    "interactions", "scheme", "sets", "order",
+    "interactions", "scheme", "sets", "order", "aim", "shares", "regret", "error",
 ]  # fmt: skip
 
 
