@@ -254,7 +254,7 @@ def sweep(
         bounds={bound.loss.name: bound.limit for bound in bounds},
         error=None if front is None else front.reached,
     )
-    if front is not None and not (interrupted or front.is_reached):
+    if front is not None and front.reached is not None and not front.is_reached:
         warnings.warn(
             f"error: {error:.3g} of each loss's range was wanted, and "
             f"{len(optimized)} weights prove {front.reached:.3g}",
