@@ -31,7 +31,7 @@ NAMESPACES = tuple(f"{ROOMS} problems solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 
 NEEDS_NO_NAMESPACE = """
-Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
+Aim Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
 FunctionMatching GradientMatching ImageShape KernelRobustness MaxDifferenceRobustness
 Objective PairwiseRobustness PropertyLoss Shares SharedRobustness Smoothness Sparsity
 TableSchema TextSchema TradeOffs certify chain_graph complete_graph correlation_graph

@@ -314,7 +314,7 @@ def _read_share(share: str) -> str:
     return share
 
 
-Share: TypeAlias = Annotated[str, AfterValidator(_read_share)]
+Smaller: TypeAlias = Annotated[str, AfterValidator(_read_share)]
 """By how much a loss is to be smaller, such as -50%."""
 
 

@@ -28,7 +28,7 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Shaped,
-    Share,
+    Smaller,
     part,
     section_of,
     wrong,
@@ -58,7 +58,7 @@ _OF_DRAWS = ("precision", "max_evaluations")
     graph=(PointGraph | None, "who is similar; by default the eight nearest rows"),
     robustness=(
         Annotated[
-            Nonnegative | Share | None, Shaped("a weight, or a share such as -50%")
+            Nonnegative | Smaller | None, Shaped("a weight, or a share such as -50%")
         ],
         "its weight, or by how much it is to be smaller, such as -50%; by default the "
         "weight at the knee of the whole curve",

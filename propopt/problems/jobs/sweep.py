@@ -52,7 +52,7 @@ from propopt.problems.sections import (
     Positive,
     Section,
     Shaped,
-    Share,
+    Smaller,
     Weights,
     count_values,
     listed_values,
@@ -205,7 +205,7 @@ class WeightBox(Interval):
 class AimSection(Section):
     """What an optimum is to reach, in place of weights."""
 
-    shares: dict[str, Share] = Field(
+    shares: dict[str, Smaller] = Field(
         {}, description="by loss how much smaller it is to be, such as -50%"
     )
     order: list[str] = Field([], description="losses by importance, each once")
