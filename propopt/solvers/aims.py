@@ -301,13 +301,12 @@ class _Order(Aim):
 class _Knee(Aim):
     def reach(self, case: AimCase) -> Explanation:
         terms = case.objective.terms
-        sides = [self._span(case, is_faithful) for is_faithful in (True, False)]
-        if not all(span > 0.0 for _, span in sides):
+        if len({isinstance(loss, Faithfulness) for c, loss in terms if c > 0.0}) < 2:
             raise Refused(
                 "aim: a knee is of faithfulness against other losses, and the "
                 f"objective is {case.objective!r}"
             )
-        (least, span), (low, other) = sides
+        (least, span), (low, other) = self._span(case, True), self._span(case, False)
         rate = span / other
         terms = tuple(
             (c if isinstance(loss, Faithfulness) else rate * c, loss)
