@@ -350,7 +350,9 @@ class Explanation(
         known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
         if math.isnan(value):
             return "missing"
-        return f"{value:.4g}" if known is None else known[int(value)]
+        if known is not None:
+            return known[int(value)]
+        return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
 
     @property
     def rates(self) -> dict[str, float]:

@@ -76,7 +76,9 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
         certain = f"signs: {100.0 * share:.0f} % certain"
         settings["certain signs"] = f"{100.0 * share:.0f} % of the attributions"
     for side, shares in known["certain_reasons"].items():
-        told = [f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)]
+        told = [
+            f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)
+        ]
         words = f"{', '.join(told)} of the rows that have one" if told else "none"
         settings[f"certain reasons for a {side} output"] = words
     return Card(

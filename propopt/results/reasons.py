@@ -49,9 +49,7 @@ _MEMBERS: Final = 3
 """Features of a group whose values are told, the largest contributions."""
 
 
-class Reasons(
-    Result, kind="propopt reasons", noun="saved reasons", version=1
-):
+class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
     """The k largest contributions of each row towards a decision, in words.
 
     Reasons stand one behind the other, row by row and the first reason of a row first.
@@ -364,9 +362,7 @@ def reasons_of(
     how |= {"groups": groups, "budget": read_nonnegative(budget, "budget")}
     known: Certain | Reason
     try:
-        known = best.certain(
-            budget, objective, rows=rows, order="value", groups=groups
-        )
+        known = best.certain(budget, objective, rows=rows, order="value", groups=groups)
     except (InvalidInput, Refused) as error:
         if objective is not None:
             raise
@@ -377,7 +373,7 @@ def reasons_of(
 def _ranks(
     known: Certain | Reason, keys: Array, towards: Towards
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Between which ranks each feature is, (N, K); the worst K + 1 where it may be none.
+    """Between which ranks each is, (N, K); the worst is K + 1 where it may be none.
 
     Ranks by value are counted from the largest, and for a lower output from the least.
     """

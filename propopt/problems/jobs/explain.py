@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
 from propopt.base.errors import InvalidInput, PropoptError
@@ -178,9 +180,9 @@ class ExplainSection(JobSection):
         if own.graph is not None:
             with part("graph"):
                 own.graph.check_nodes(extent.n_points)
-        if self.reasons is not None and self.reasons.groups and extent.features:
-            with part("reasons", "groups"):
-                group_sums(self.reasons.groups, tuple(extent.features))
+        if own.reasons is not None and own.reasons.groups and extent.features:
+            with part("reasons"):
+                group_sums(own.reasons.groups, extent.features)
         scores = self.scores(extent.folder)
         if scores is not None:
             with part("interactions"):
@@ -258,7 +260,8 @@ class ExplainSection(JobSection):
         yield Answer(writers, told, [f"attributions: {words}"], [found.card(_SHOWN)])
         if self.reasons is not None:
             with part(self.key, "reasons"):
-                reasons = found.reasons(**self.reasons.settings())
+                best = _as_read(found, file.subject.unscaled)
+                reasons = best.reasons(**self.reasons.settings())
             writers = {"_reasons.csv": reasons.to_csv}
             sheets, cards = _sheets(reasons), [reasons.card()]
             yield Answer(writers, {"reasons": _told(reasons)}, sheets, cards, False)
@@ -297,6 +300,17 @@ def _sheets(reasons: Reasons) -> list[str]:
         lines += ["", *reasons.sheet(name).split("\n")]
     more = len(reasons.names) - _SHEETS
     return [*lines, f"{more} more rows are in the file"] if more > 0 else lines
+
+
+def _as_read(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
+    """With numbers as readers know them in place of standardized ones."""
+    if unscaled is None or best.points is None:
+        return best
+    points, names = np.array(best.points), best.to_frame().columns
+    for j, name in enumerate(names):
+        if name in unscaled:
+            points[:, j] = unscaled[name].to_numpy(float, na_value=np.nan)
+    return replace(best, points=points)
 
 
 def _told(reasons: Reasons) -> dict[str, Any]:
