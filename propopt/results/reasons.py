@@ -16,6 +16,7 @@ sum that it is, not feature by feature.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -35,6 +36,13 @@ from propopt.base.text import (
     rounded_percent,
 )
 from propopt.results.certain import BUDGET, Certain, in_order, plural, without_dust
+from propopt.results.report.chapters import (
+    ROWS_ON_PAGE,
+    Chapter,
+    Headline,
+    Statement,
+    StatementKind,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import group_sums
 
@@ -47,6 +55,9 @@ N_REASONS: Final = 4
 
 _MEMBERS: Final = 3
 """Features of a group whose values are told, the largest contributions."""
+
+
+_HEAD: Final = ("reason", "rows that have it", "certain")
 
 
 class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
@@ -271,15 +282,21 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
             raise InvalidInput(
                 f"row: there is no row {row!r} among the {len(names)} with reasons"
             )
-        here = np.flatnonzero(self.rows == names.index(plain_name(row)))
-        words = self.words
-        lines = [f"Row {row}: reasons for a {self.towards} {self._output}"]
-        lines += [f"  {self.ranks[i]}. {words[i]}" for i in here]
-        if not len(here):
-            lines.append(f"  No contribution makes the {self._output} {self.towards}.")
-        elif len(here) < self.k:
-            lines.append("  No other contribution goes that way.")
-        return "\n".join(map(printable, lines))
+        place = names.index(plain_name(row))
+        return next(islice(self.sheets(), place, None))
+
+    def sheets(self) -> Iterator[str]:
+        """Those of all rows, one after the other."""
+        words, output = self.words, self._output
+        ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
+        for name, (start, end) in zip(self.names, pairwise(ends), strict=True):
+            lines = [f"Row {name}: reasons for a {self.towards} {output}"]
+            lines += [f"  {r}. {x}" for r, x in enumerate(words[start:end], 1)]
+            if start == end:
+                lines.append(f"  No contribution makes the {output} {self.towards}.")
+            elif end - start < self.k:
+                lines.append("  No other contribution goes that way.")
+            yield "\n".join(map(printable, lines))
 
     @property
     def _output(self) -> str:
@@ -287,34 +304,70 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
 
     def card(self) -> Card:
         """How often each rank is certain, what that means, and one row in full."""
-        shares, counts = self.shares, np.bincount(self.ranks)[1:]
-        N, found = len(self.names), "no row has a reason"
-        if shares:
-            found = f"the first reason is certain in {rounded_percent(shares[0])} of"
-            found += f" {plural(int(counts[0]), 'row')}"
-        alone = N == 1 and len(self.rows) > 0
+        N = len(self.names)
         return Card(
-            title=f"Reasons for a {self.towards} {self._output}: {found}",
+            title=f"Reasons for a {self.towards} {self._output}: {self._finding}",
             subtitle=f"contributions towards it, the largest first; up to {self.k} of "
             f"each of {plural(N, 'row')}",
-            table=CardTable(
-                ("reason", "rows that have it", "certain"),
-                [
-                    [ordinal(rank), f"{count:,}", rounded_percent(share)]
-                    for rank, (count, share) in enumerate(
-                        zip(counts.tolist(), shares, strict=True), start=1
-                    )
-                ],
-            ),
-            lines=self.words if alone else (),
-            proof=" · ".join([self._meaning, *self.notes]),
+            table=CardTable(_HEAD, [*self._by_rank]),
+            lines=self.words if N == 1 else (),
+            proof=" · ".join([f"certain: {self._meaning}", *self.notes]),
             settings={"ranked": plural(self.n_features, "feature or group")},
         )
+
+    def chapters(self) -> Sequence[Chapter]:
+        """How often ranks are certain, with what that rests on; rows one by one."""
+        notes = [
+            (f"{note[:1].upper()}{note[1:]}.", _rests_on(note)) for note in self.notes
+        ]
+        drawn = "estimated" in dict(notes).values()
+        finding = f"{self._finding[:1].upper()}{self._finding[1:]}."
+        said = [
+            Statement(finding, "estimated" if drawn else "proved"),
+            *(Statement(*note) for note in notes),
+            Statement(f"Certain means that {self._meaning}.", "chosen"),
+            Statement(f"Reasons are those for a {self.towards} output.", "chosen"),
+            Statement("A rank that is not certain need not be wrong.", "not said"),
+        ]
+        first = rounded_percent(self.shares[0]) if self.shares else "–"
+        asked = Headline("Do the reasons hold?", first, "of first reasons are certain")
+        table = self.to_frame()[["row", "rank", "words"]]
+        return (
+            Chapter(
+                title=f"Reasons for a {self.towards} {self._output}",
+                statements=said,
+                headlines=[asked],
+                table=pd.DataFrame([*self._by_rank], columns=[*_HEAD]),
+                caption="How many rows have such a reason, and how many of these are "
+                "certain.",
+            ),
+            Chapter(
+                title="Reasons, row by row",
+                table=table.iloc[:ROWS_ON_PAGE],
+                caption=f"The first {min(ROWS_ON_PAGE, len(table))} of "
+                f"{plural(len(table), 'reason')}; the CSV file has all.",
+            ),
+        )
+
+    @property
+    def _finding(self) -> str:
+        """Of first reasons, half a sentence."""
+        if not self.shares:
+            return "no row has a reason"
+        rows, share = int((self.ranks == 1).sum()), rounded_percent(self.shares[0])
+        return f"the first reason is certain in {share} of {plural(rows, 'row')}"
+
+    @property
+    def _by_rank(self) -> Iterator[tuple[str, str, str]]:
+        """How many rows have a first reason, a second, and how many are certain."""
+        counts = np.bincount(self.ranks)[1:].tolist()
+        for rank, (n, share) in enumerate(zip(counts, self.shares, strict=True), 1):
+            yield ordinal(rank), f"{n:,}", rounded_percent(share)
 
     @property
     def _meaning(self) -> str:
         return (
-            "certain: every explanation whose objective is up to "
+            "every explanation whose objective is up to "
             f"{self.budget:g} mean rows above the optimum has it at this rank"
         )
 
@@ -334,6 +387,13 @@ def ordinal(rank: int) -> str:
 
 
 _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
+
+
+def _rests_on(note: str) -> StatementKind:
+    """What a note about the target, or about what is not known, rests on."""
+    if "not " in note or "no " in note:
+        return "not said"
+    return "estimated" if "error" in note else "checked"
 
 
 def reasons_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -296,8 +297,8 @@ _SHEETS: Final = 10
 def _sheets(reasons: Reasons) -> list[str]:
     """Reasons of the first rows, and where the others are."""
     lines: list[str] = []
-    for name in reasons.names[:_SHEETS]:
-        lines += ["", *reasons.sheet(name).split("\n")]
+    for sheet in islice(reasons.sheets(), _SHEETS):
+        lines += ["", *sheet.split("\n")]
     more = len(reasons.names) - _SHEETS
     return [*lines, f"{more} more rows are in the file"] if more > 0 else lines
 
