@@ -33,10 +33,10 @@ PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 NEEDS_NO_NAMESPACE = """
 Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
 FunctionMatching GradientMatching ImageShape KernelRobustness MaxDifferenceRobustness
-Objective PairwiseRobustness PropertyLoss Shares SharedRobustness Smoothness Sparsity
-TableSchema TextSchema TradeOffs certify chain_graph complete_graph correlation_graph
-explain gaussian_graph graph_from_matrix grid_gaussian_graph group_graph knn_graph
-pixel_graph smoothed solve sweep threshold_graph wrap
+Objective PairwiseRobustness PropertyLoss Reasons Shares SharedRobustness Smoothness
+Sparsity TableSchema TextSchema TradeOffs certify chain_graph complete_graph
+correlation_graph explain gaussian_graph graph_from_matrix grid_gaussian_graph
+group_graph knn_graph pixel_graph smoothed solve sweep threshold_graph wrap
 """
 EVERYDAY = set(NEEDS_NO_NAMESPACE.split())
 
