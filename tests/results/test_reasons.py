@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.losses.faithfulness import Estimate
+from propopt.results.certain import NearOptimal
 from propopt.results.reasons import ordinal
 
 
@@ -146,6 +147,14 @@ def test_half_widths_of_sums_are_those_of_clarabel(kind):
         np.testing.assert_allclose(whole.half_widths, same, rtol=1e-9)
 
 
+def test_what_is_far_from_the_optimum_is_farther_in_sums():
+    near = NearOptimal.around(parts(PHI).certified(objective()), best().program)
+    sums = near.of_sums(SUMS)
+    ones = np.ones((N, len(SUMS)))
+    assert sums.distance == pytest.approx(np.sqrt(2.0) * near.distance, rel=1e-12)
+    assert sums.reach(0.0, ones, 1.0).max() <= 2.0 * np.sqrt(near.excess) + 1e-12
+
+
 def test_the_error_of_a_sum_is_that_of_its_blocks():
     noise = 0.3 * np.random.default_rng(7).normal(size=(8, N, D))
     target = Estimate.of_blocks(PHI + noise - noise.mean(0), source="", n_draws=8)
@@ -227,6 +236,7 @@ def test_sums_of_words_are_over_those_that_are_there():
         assert certain.half_widths[n, 1] == pytest.approx(reach, rel=1e-4)
     alone, single = found.certain(), found.certain(groups=groups)
     np.testing.assert_allclose(single.half_widths, alone.half_widths, rtol=1e-9)
+    assert (single.count, certain.count) == (present.sum(), present.sum() - 2)
     reasons = found.reasons(groups=groups)
     assert not {(0, "x2"), (1, "x1"), (2, "x0"), (2, "one")} & set(
         zip(reasons.rows.tolist(), reasons.features, strict=True)
@@ -246,8 +256,9 @@ def test_rows_of_large_tables_are_proved_by_name(monkeypatch):
         for name in ("ranks", "best_ranks", "worst_ranks"):
             own = getattr(known, name)[one]
             np.testing.assert_array_equal(own, getattr(named, name)[other])
-    ball = found.certain(BUDGET, groups=GROUPS).half_widths
-    assert (ball >= best().certain(BUDGET, groups=GROUPS).half_widths).all()
+    ball = found.certain(BUDGET, groups=GROUPS).half_widths  # of a sum of two
+    beta = BUDGET * found.objective / N
+    np.testing.assert_allclose(ball, np.sqrt(2.0 * beta), rtol=1e-9)
 
 
 def test_nothing_is_certain_without_a_proof(tmp_path):
@@ -266,8 +277,12 @@ def test_nothing_is_certain_without_a_proof(tmp_path):
     shares = {x: best().reasons(towards=x).shares for x in ("higher", "lower")}
     assert loaded.certain_reasons == shares
     assert loaded.card().settings == best().card().settings
-    told = best().card().settings["certain reasons for a lower output"]
-    assert told.startswith(f"1st in {100 * shares['lower'][0]:.0f} %, 2nd in ")
+    settings = best("complete").card().settings
+    for side in ("higher", "lower"):
+        first = best("complete").reasons(towards=side).shares[0]
+        told = settings[f"certain reasons for a {side} output"]
+        assert told.startswith(f"1st in {100 * first:.0f} %, 2nd in ")
+        assert (first == 1.0) == (side == "higher")
 
 
 SLOPES = po.Explanation(attributions=PHI, method="mine")
