@@ -1058,8 +1058,8 @@ class Explanation(
             return own, Program(own.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
-                "objective: a loaded explanation has none, and a baseline was "
-                "optimized for none; give the objective, as in "
+                "objective: a loaded explanation has none, nor a baseline, nor one in "
+                "the metric of effects; give the objective, as in "
                 f"{question}(objective=...)"
             )
         return None, self.program

@@ -36,8 +36,8 @@ _ROOM: Final = 60
 _MOST_ROWS: Final = 1_000
 """Rows whose certain signs are counted for a card."""
 
-_MOST_WORK: Final = 1e9
-"""N D³, a second: products for the ranks of all rows."""
+_MOST_WORK: Final = 2e8
+"""N D³, half a second: products for the ranks of all rows."""
 
 
 def explanation_text(explanation: Any) -> str:
