@@ -56,6 +56,7 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import (
     EntryRestriction,
     Restriction,
+    Shift,
     counted,
     has_known_zeros,
     is_complete,
@@ -110,6 +111,14 @@ class Ends:
     @classmethod
     def of(cls, program: Program, weighted: Collection[str]) -> Ends:
         """Those of a program, of whose losses some have weights, or bounds."""
+        sizes = {
+            loss.name: loss.value_at_zero
+            for loss in program.all_losses
+            if isinstance(loss, Faithfulness)
+        }
+        shift = Shift.of(program.all_losses)
+        if isinstance(shift, Shift):  # the ends are those of what is left
+            program = shift.program(program)
         totals = [bound.loss for bound in program.bounds if is_complete(bound)]
         losses = [loss for loss in program.all_losses if loss not in totals]
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
@@ -120,7 +129,7 @@ class Ends:
             faithful=tuple(loss.name for loss in faithful),
             at_target={loss.name: at_target(loss) for loss in losses},
             far={loss.name: far(loss) for loss in losses},
-            sizes={loss.name: loss.value_at_zero for loss in faithful},
+            sizes=sizes,
             roots=tuple(
                 loss.name
                 for loss in others
@@ -191,7 +200,8 @@ def _both(
     def far(loss: PropertyLoss) -> float:
         if loss in faithful:
             return _least(inner(loss), others, shape)
-        return 0.0 if loss in joined else math.nan
+        free = not any(other.beside is not None for other in joined)
+        return 0.0 if free and loss in joined else math.nan
 
     return at_target, far
 
