@@ -168,6 +168,9 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
                 "say nothing of another",
                 *("sweep" if name in schema.sweep else "objective", name),
             )
+        if getattr(loss, "beside", None) is not None:
+            place = ("objective", name, "beside")
+            yield wrong(f"{setting} has no own values of inputs to come", *place)
     if schema.limits:
         yield wrong(f"{setting} knows weights alone; give sweep instead", "limits")
     for name in _NO_NUMBERS:
@@ -299,7 +302,7 @@ class SweepKeys(CommonKeys, JobSection):
     def check_all(self, subject: Callable[[], Subject]) -> None:
         for name, loss in self.losses.items():
             of_words = self.data.text is not None and loss.of_features
-            if self.function is not None or not (loss.of_function or of_words):
+            if self.function is not None or not (loss.needs_function or of_words):
                 with part("objective", name):
                     loss.build(subject())
 
