@@ -287,7 +287,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         kept = [
             f"{100.0 * share:.0f} % as faithful"
             if name in faithful
-            else f"{_SMALLER.get(name, name)} {100.0 * share:.0f} % smaller"
+            else f"{self._smaller(name)} {100.0 * share:.0f} % smaller"
             for name, share in shares.items()
             if name in self.losses and np.isfinite(share)
         ]
@@ -304,6 +304,12 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             above = f"{percent(excess)} % above the best possible"
             words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
+
+    def _smaller(self, name: str) -> str:
+        """What is smaller by the share of a loss that is removed."""
+        label = _SMALLER.get(name, name)
+        is_beside = self.ends is not None and name in self.ends.beside
+        return f"{label} beside own values" if is_beside else label
 
     def _name_among_others(self, baseline: Explanation) -> str:
         """The method, with the settings in which others of it differ."""

@@ -99,11 +99,14 @@ class Ends:
     sizes: Mapping[str, float] = stored(missing=True, infinite=True)
     # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
+    # losses that are of what is left beside own values
+    beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.at_target.keys() & self.far.keys()
         faithful = set(self.faithful)
-        if not {*self.at_target, *self.far, *faithful, *self.roots} <= known:
+        named = {*self.at_target, *self.far, *faithful, *self.roots, *self.beside}
+        if not named <= known:
             raise InvalidInput("losses of one end are not those of the other")
         if not faithful <= self.sizes.keys():
             raise InvalidInput("sizes: not of all losses of faithfulness")
@@ -111,12 +114,14 @@ class Ends:
     @classmethod
     def of(cls, program: Program, weighted: Collection[str]) -> Ends:
         """Those of a program, of whose losses some have weights, or bounds."""
+        every = program.all_losses
+        beside = tuple(loss.name for loss in every if loss.beside is not None)
         sizes = {
             loss.name: loss.value_at_zero
-            for loss in program.all_losses
+            for loss in every
             if isinstance(loss, Faithfulness)
         }
-        shift = Shift.of(program.all_losses)
+        shift = Shift.of(every)
         if isinstance(shift, Shift):  # the ends are those of what is left
             program = shift.program(program)
         totals = [bound.loss for bound in program.bounds if is_complete(bound)]
@@ -135,6 +140,7 @@ class Ends:
                 for loss in others
                 if isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
             ),
+            beside=beside,
         )
 
     def share(self, name: str, loss: float) -> float:

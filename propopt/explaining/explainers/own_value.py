@@ -33,7 +33,8 @@ from propopt.base.cards import N_FEATURES, Card, CardTable
 from propopt.base.checks import known_word, read_count, read_rng
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, in_percent
+from propopt.base.text import Quantity, in_percent, printable
+from propopt.explaining.contributions import N_BACKGROUND
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Output, Target
@@ -51,9 +52,6 @@ from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels, aligned, as_frame, order_of
 
-
-N_BACKGROUND: Final = 100
-"""Rows of ``data`` that the other columns are taken from."""
 
 LEAVES: Final = 24
 FOLDS: Final = 5
@@ -87,8 +85,10 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         Names of rows and columns.
     units : str
         ``"output"``: parts of the output; ``"gradient"``: slopes.
-    r_squared : array (D + 1,), optional
-        Of fitted curves that of five folds for each column, and of all columns last.
+    r_squared : array (D,), optional
+        Of fitted curves that of five folds, for each column; NaN of constant ones.
+    r_squared_of_all : float, optional
+        That of all columns together.
     quantity : Quantity, optional
         What is explained.
     evaluations : int
@@ -101,21 +101,29 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
     n_background: int = stored(low=1)
     labels: Labels = stored(default=Labels())
     units: Units = "output"
-    r_squared: Array | None = stored("D+1", default=None, high=1.0, missing=True)
+    r_squared: Array | None = stored("D", default=None, high=1.0, missing=True)
+    r_squared_of_all: float | None = stored(default=None, high=1.0, missing=True)
     quantity: Quantity | None = None
     evaluations: int = stored(default=0, low=0)
 
     rows_are_named = True
 
     def contradictions(self) -> None:
-        """Refuse names that are not one for each row and column."""
+        """Refuse names that are not one for each row and column, and half a fit."""
         self.labels.check(self.attributions.shape, "labels")
+        if (self.r_squared is None) != (self.r_squared_of_all is None):
+            raise InvalidInput("r_squared: of columns and of all, or of neither")
 
     @property
     def shape(self) -> tuple[int, int]:
         """(N, D)."""
         n_points, n_features = self.attributions.shape
         return n_points, n_features
+
+    def __repr__(self) -> str:
+        n_points, n_features = self.shape
+        told = printable(self.definition)
+        return f"OwnValues({n_points} rows, {n_features} columns, {told})"
 
     def to_frame(self) -> pd.DataFrame:
         """G, with the names of rows and columns."""
@@ -126,9 +134,9 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         yield f"Own value is {self.definition}."
         noun = "Background" if self.r_squared is None else "Fitted on"
         yield f"{noun}: {self.background}."
-        if self.r_squared is not None:
+        if self.r_squared_of_all is not None:
             yield (
-                f"R² of {FOLDS} folds of these rows: {self.r_squared[-1]:.3f} "
+                f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f} "
                 "(estimated)."
             )
 
@@ -486,8 +494,9 @@ def _fitted(X: Any, fitted_on: Sequence[Any]) -> OwnValues:
     order = order_of(
         names.features or (), labels.features or (), "fitted_on: its columns", "X"
     )
-    others = others if order is None else others.iloc[:, order]
-    phi = aligned(fitted_on[1], labels.of_columns(), "fitted_on", "X")
+    phi = aligned(fitted_on[1], names, "fitted_on: attributions", "its rows")
+    if order is not None:
+        others, phi = others.iloc[:, order], phi[:, order]
     if phi.shape != others.shape or others.shape[1] != table.shape[1]:
         raise InvalidInput(
             f"fitted_on: expected rows and attributions of {table.shape[1]} columns, "
@@ -501,8 +510,7 @@ def _fitted(X: Any, fitted_on: Sequence[Any]) -> OwnValues:
         G[:, j] = _curve(column, own, table.iloc[:, j]) - own.mean()
         errors[j] = ((own - _held_out(column, own)) ** 2).sum()
         sizes[j] = ((own - own.mean()) ** 2).sum()
-    all_errors, all_sizes = (np.append(x, x.sum()) for x in (errors, sizes))
-    known = np.where(all_sizes > 0.0, all_sizes, np.nan)
+    known = np.where(sizes > 0.0, sizes, np.nan)
     return OwnValues(
         attributions=G,
         definition=f"steps of {LEAVES} leaves, and means of categories, of fitted "
@@ -510,7 +518,8 @@ def _fitted(X: Any, fitted_on: Sequence[Any]) -> OwnValues:
         background=f"{len(others):,} other rows",
         n_background=len(others),
         labels=labels,
-        r_squared=1.0 - all_errors / known,
+        r_squared=1.0 - errors / known,
+        r_squared_of_all=1.0 - _share(errors.sum(), sizes.sum()),
     )
 
 

@@ -110,6 +110,10 @@ def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
 def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
     """No order of words where there are no columns; lengths where there are."""
     smoothness = schema.losses.get("smoothness")
+    for name, loss in schema.losses.items():
+        if schema.data.text is not None and getattr(loss, "beside", None) is not None:
+            own = ("objective", name, "beside")
+            yield wrong("words are there or not, and have no values", *own)
     if schema.data.text is None:
         for place, baseline in enumerate(schema.baselines):
             if getattr(baseline, "scale", ()) is None:
@@ -169,8 +173,8 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
                 *("sweep" if name in schema.sweep else "objective", name),
             )
         if getattr(loss, "beside", None) is not None:
-            place = ("objective", name, "beside")
-            yield wrong(f"{setting} has no own values of inputs to come", *place)
+            own = ("objective", name, "beside")
+            yield wrong(f"{setting} has no own values of inputs to come", *own)
     if schema.limits:
         yield wrong(f"{setting} knows weights alone; give sweep instead", "limits")
     for name in _NO_NUMBERS:
