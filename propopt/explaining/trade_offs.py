@@ -118,7 +118,7 @@ _SMALLER: Final[Mapping[str, str]] = {
 """What is smaller by the share of a loss that is removed."""
 
 
-class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=4):
+class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
     """Explanations and their losses: the result of a sweep.
 
     Parameters
@@ -562,8 +562,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Explanations stood in one list, and names beside it."""
-        assert version < 4
+        """Explanations stood in one list, and names beside it; no own values."""
+        if isinstance(ends := header.get("ends"), dict):
+            ends["beside"] = []
+        if version == 4:
+            return header, arrays
         names, count = header.pop("labels"), header.pop("optimized")
         told, own = header.pop("explanations"), dict[str, Any]()
         parts = []
