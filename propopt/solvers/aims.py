@@ -381,17 +381,18 @@ class _Game:
     def played(self) -> tuple[Explanation, float, float]:
         """The mixture with the least of largest regrets, that, and a lower bound."""
         tolerance = self._case.tolerance
-        least = 0.0
+        least, place = -math.inf, 0
         for _ in range(_MOST_CUTS):
             theta, shares, regret = self._mixed()
-            c = shares @ self._C
-            value, lower = self._solved(c)
-            least = max(least, float(lower - shares @ self._most))
+            value, lower = self._solved(shares @ self._C)
+            bound = float(lower - shares @ self._most)
+            if bound > least:
+                least, place = bound, len(self._weights) - 1
             if regret - least <= 0.5 * tolerance * value:
                 break
-        best = self._mixture(theta, c)
+        best = self._mixture(theta, place)
         named = [best.losses[loss.name] for loss in self._case.objective.losses]
-        return best, float((self._C @ named - self._least).max()), least
+        return best, float((self._C @ named - self._least).max()), max(least, 0.0)
 
     def _solved(self, c: Array) -> tuple[float, float]:
         """F_c* and a lower bound of it; the losses there are kept."""
@@ -431,13 +432,14 @@ class _Game:
         theta, shares = theta / theta.sum(), shares / shares.sum()
         return theta, shares, float((M @ theta).max())
 
-    def _mixture(self, theta: Array, c: Array) -> Explanation:
-        """The mixed attributions, certified for the weights c where it is optimal."""
+    def _mixture(self, theta: Array, place: int) -> Explanation:
+        """The mixed attributions, certified for the weights where they are optimal."""
         task, tolerance = self._task, self._case.tolerance
-        last = self._solutions[-1] or task.solve(c, tolerance**2)
+        c = self._weights[place]
+        last = self._solutions[place] or task.solve(c, tolerance**2)
         W = np.zeros(task.program.shape)
-        for place in np.flatnonzero(theta):
-            own = self._solutions[place]
-            own = own or task.solve(self._weights[place], tolerance**2, last)
-            W += theta[place] * own.W
+        for n in np.flatnonzero(theta):
+            own = self._solutions[n]
+            own = own or task.solve(self._weights[n], tolerance**2, last)
+            W += theta[n] * own.W
         return task.explain(replace(last, W=W), c, tolerance, self._case.began)
