@@ -171,13 +171,19 @@ def test_sentences_have_definition_background_rows_and_neighbours():
         rf"^{share.own:.0%}".replace("%", " % of the differences between similar cust"),
         "With 2 to 8 neighbours it is",
         rf"{100 * share.could_go:.0f} % could go",
-        rf"costs {100 * share.half_costs:.1f} % of the squared sum \(proved",
+        rf"costs {100 * share.half_costs:.1f} % of the squared sum",
         "40 customers, 4 neighbours",
         "60 rows of data",
         "centred partial dependence, read from the model",
     ):
         assert re.search(words, told), words
     assert all(len(sentence.split()) <= 20 for sentence in said)
+    kinds = {x.kind for x in share.statements()}
+    assert kinds == {"checked", "proved", "chosen"}
+    other = po.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
+    compared = own.context(shap, GRAPH, another=other)
+    assert compared.another[0] == pytest.approx(0.0)
+    assert any("By another definition it is 0 %" in x for x in compared.in_words())
     near = {k: own.context(shap, po.knn_graph(X, k)).own for k in (2, 8)}
     assert share.of_neighbors == pytest.approx(near)
 
