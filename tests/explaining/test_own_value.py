@@ -244,6 +244,9 @@ def test_attributions_of_another_shape_have_no_share():
     own = po.own_values(lambda x: x[:, 0], X)
     with pytest.raises(InvalidInput, match=r"shape of the own values, \(40, 4\)"):
         own.context(np.ones((N, 3)), GRAPH)
+    few = po.own_values(lambda x: x[:, 0], X[:3])
+    with pytest.raises(InvalidInput, match="another: expected the shape"):
+        own.context(np.ones((N, D)), GRAPH, another=few)
 
 
 # ---- the loss beside own values: sweeps, bounds, sums

@@ -211,18 +211,21 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         >>> own.context(phi, po.knn_graph(X, 8)).context < 1e-20
         True
         """
-        phi = aligned(attributions, self.labels, "attributions", "own values")
-        if phi.shape != self.shape:
-            raise InvalidInput(
-                f"attributions: expected the shape of the own values, {self.shape}, "
-                f"got {phi.shape}"
-            )
-        if another is not None and another.shape != self.shape:
-            raise InvalidInput(
-                f"another: expected own values of shape {self.shape}, got "
-                f"{another.shape}"
-            )
+        phi = self._read(attributions, "attributions")
+        if another is not None:
+            same = self._read(another, "another")
+            another = replace(another, attributions=same, labels=self.labels)
         return ContextShare.of(phi, self, graph, another)
+
+    def _read(self, carrier: object, label: str) -> Attributions:
+        """Attributions of the same rows and columns, in their order."""
+        array = aligned(carrier, self.labels, label, "own values")
+        if array.shape != self.shape:
+            raise InvalidInput(
+                f"{label}: expected the shape of the own values, {self.shape}, got "
+                f"{array.shape}"
+            )
+        return array
 
 
 @final
