@@ -41,6 +41,7 @@ from propopt.results.explanation_card import (
     explanation_card,
     explanation_text,
 )
+from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
 from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
@@ -998,6 +999,12 @@ class Explanation(
     def card(self, n_features: int = N_FEATURES) -> Card:
         """What is explained, the largest features, the proof; settings are folded."""
         return explanation_card(self, n_features)
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What matters, one row and its most similar, the worst pairs, the proof."""
+        from propopt.results.report.explained import explanation_chapters
+
+        return explanation_chapters(self)
 
     def __repr__(self) -> str:
         """One line about an explanation."""

@@ -58,7 +58,7 @@ def explanation_text(explanation: Any) -> str:
 def explanation_card(explanation: Any, n_features: int) -> Card:
     """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
-    share = _share_or_reason(explanation)
+    share = certain_or_reason(explanation)
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
@@ -87,7 +87,7 @@ def _title(explanation: Any) -> str:
     """Which features matter most, for what, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
-    rows, names = explanation.labels.points, _largest(explanation)
+    rows, names = explanation.labels.points, largest(explanation)
     where = f"over {N} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
@@ -96,7 +96,7 @@ def _title(explanation: Any) -> str:
     return f"{own}{matter} to the {label}, {where}"
 
 
-def _largest(explanation: Any) -> list[str]:
+def largest(explanation: Any) -> list[str]:
     """Up to three features of the largest mean |w|; fewer where names are long."""
     W = explanation.attributions
     sizes = np.abs(W / _unit(W)).mean(axis=0)
@@ -191,11 +191,11 @@ _TOLERATED: Final = 1e-5
 
 def certain_share(explanation: Any) -> float | None:
     """The share that a card shows; None where it shows none."""
-    share = _share_or_reason(explanation)
+    share = certain_or_reason(explanation)
     return None if isinstance(share, Reason) else share
 
 
-def _share_or_reason(explanation: Any) -> float | Reason | None:
+def certain_or_reason(explanation: Any) -> float | Reason | None:
     """Counted where the program is known and rows are few, else as it is stored."""
     known: float | None = explanation.certain_share
     if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
