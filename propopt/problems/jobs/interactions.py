@@ -148,7 +148,10 @@ class InteractionsSection(JobSection):
     """
 
     key = command = "interactions"
-    suffixes = ("_interactions.csv", "_main_effects.csv", ".svg", ".npz", ".json")
+    suffixes = (
+        *("_interactions.csv", "_main_effects.csv", ".svg"),
+        *(".html", ".npz", ".json"),
+    )
     refits = True
 
     scheme: AnyScheme = Field(

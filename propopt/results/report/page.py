@@ -23,9 +23,23 @@ from propopt.results.report.explorer import Explorer
 
 
 def write_page(
-    path: str | Path, results: Sequence[Sequence[Chapter]], title: str = ""
+    path: str | Path,
+    results: Sequence[Sequence[Chapter]],
+    title: str = "",
+    about: Sequence[str] = (),
 ) -> None:
     """Write the chapters of some results as one self-contained page.
+
+    Parameters
+    ----------
+    path : path
+        The file, which is replaced.
+    results : sequence of sequences of Chapter
+        The chapters of each; the first one of a result is what it found in short.
+    title : str
+        By default that of the first chapter.
+    about : sequence of str
+        Sentences below the title.
 
     Raises
     ------
@@ -34,12 +48,14 @@ def write_page(
     InvalidInput
         If the folder is not there.
     """
-    text = page_of(results, title)
+    text = page_of(results, title, about)
     with written_whole(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
-def page_of(results: Sequence[Sequence[Chapter]], title: str = "") -> str:
+def page_of(
+    results: Sequence[Sequence[Chapter]], title: str = "", about: Sequence[str] = ()
+) -> str:
     """The page as HTML; every text of it is escaped."""
     jinja2 = require("jinja2")
     environment = jinja2.Environment(
@@ -57,6 +73,7 @@ def page_of(results: Sequence[Sequence[Chapter]], title: str = "") -> str:
     several = f"{len(results)} results of propopt"
     page: str = environment.get_template("page.html").render(
         title=title or (results[0][0].title if len(results) == 1 else several),
+        about=about,
         version=propopt.__version__,
         results=results,
         is_alone=len(results) == 1,
