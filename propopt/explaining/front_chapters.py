@@ -12,11 +12,11 @@ from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.results.explanation import Explanation
 from propopt.results.fronts import Front
-from propopt.results.report.chapters import Chapter, Headline, Statement
+from propopt.results.report.chapters import Chapter, Headline, Statement, gap_text
 from propopt.results.report.explained import (
-    NOT_SAID,
     explanation_chapters,
     features,
+    not_said,
     rows_and_pairs,
     settings,
 )
@@ -51,10 +51,6 @@ def front_chapters(found: TradeOffs) -> list[Chapter]:
         *pairs,
         *_others(found),
         _table(found),
-        Chapter(
-            title="What is not said",
-            statements=[Statement(text, "not said") for text in NOT_SAID],
-        ),
     ]
 
 
@@ -66,7 +62,7 @@ def _summary(found: TradeOffs) -> Chapter:
         said.append(
             Statement(
                 f"Of {len(gaps)} optima none can be improved by more than "
-                f"{max(gaps):.0e} of its objective.",
+                f"{gap_text(max(gaps))}.",
                 "proved",
             )
         )
@@ -88,7 +84,7 @@ def _summary(found: TradeOffs) -> Chapter:
                 "What is shown first is the knee: where the front bends.", "chosen"
             )
         )
-        said += settings(best)
+        said += [*settings(best), *not_said()]
     what = "" if found.quantity is None else f" of the {found.quantity.in_words()}"
     shape = (
         ""
@@ -114,22 +110,23 @@ def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
                 continue
             if name in found.ends.faithful:
                 yield Headline(
-                    "How faithful is the knee?",
+                    "How faithful is it at the knee?",
                     f"{100.0 * share:.0f} %",
-                    "of faithfulness is kept: 100 % is what the model does itself.",
+                    "of faithfulness is kept; 100 % is what the model does itself.",
                 )
             else:
+                what = found.smaller(name)
                 yield Headline(
-                    f"How much smaller: {found.smaller(name)}?",
+                    _QUESTIONS.get(what, f"How much less of {name}?"),
                     f"{100.0 * share:.0f} %",
-                    "less than those of what the model does itself.",
+                    f"smaller {what} than in what the model does itself.",
                 )
     if gaps:
         holds = max(gaps) <= _TOLERATED
         yield Headline(
             "Is it the best possible?",
             "yes" if holds else f"within {percent(max(gaps))} %",
-            f"Nothing is better by more than {max(gaps):.0e} of the objective: proved.",
+            f"No explanation is better by more than {gap_text(max(gaps))}: proved.",
         )
     nearest = found.nearest_at(best)
     if nearest is not None:
@@ -141,6 +138,13 @@ def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
             "weights.",
         )
 
+
+_QUESTIONS: Final = {
+    "squared differences between neighbours": "How much more alike are similar rows?",
+    "largest differences between neighbours": "How much more alike are similar rows?",
+    "squared differences between similar features": "How much smoother is it?",
+    "total size": "How much simpler is it?",
+}
 
 _TOLERATED: Final = 1e-5
 

@@ -101,7 +101,7 @@ class JobSection(Section):
         """What writes the page of it."""
 
         def write(path: str) -> None:
-            score = file.subject.score
+            score = None if self.refits else file.subject.score
             about = [
                 file.schema.description,
                 None if score is None else f"The model: {score.in_words()}.",

@@ -45,6 +45,7 @@ from propopt.problems.sections import (
 from propopt.problems.subject.data import Extent, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
+from propopt.results.report.chapters import Chapter
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
 
@@ -224,6 +225,11 @@ class LimeSection(JobSection):
         cards = [found.card(row) for row in rows[:_ROWS]]
         yield Answer(writers, told, [*notes, *found.notes], cards)
         yield Answer(cards=more, settings=False)
+
+    def chapters(self, found: AnyLime, file: ProblemFile) -> Sequence[Chapter]:
+        del file
+        diagnosis = found.diagnose().chapters() if self.diagnose else ()
+        return [*found.chapters(), *diagnosis]
 
     def _facts(self, found: AnyLime) -> dict[str, Any]:
         """What is known of the run, in plain values; JSON has no NaN."""

@@ -7,6 +7,7 @@ checked, estimated, chosen, and not said.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final, get_args
@@ -113,6 +114,15 @@ def cell_text(value: Any) -> str:
     return str(value)
 
 
+def gap_text(gap: float) -> str:
+    """A certified gap in a sentence on what could be better."""
+    return f"{gap:.0e} of the objective" if gap > GAP_OF_ROUNDING else "rounding"
+
+
+GAP_OF_ROUNDING: Final = 1e-12
+"""Smaller gaps are those of arithmetic."""
+
+
 def minus(number: str) -> str:
     """A number as it is printed, with a minus of its own."""
     return number.replace("-", "−")
@@ -200,6 +210,10 @@ def bars(rows: Sequence[CardRow], title: str) -> str:
             )
             if wide > 0.0
         )
+        if row.interval is not None and all(map(math.isfinite, row.interval)):
+            start, end = (zero + 100.0 * (x / size) / whole for x in row.interval)
+            place = f"left:{start:.1f}%;width:{end - start:.1f}%"
+            drawn += element("span", class_="range", style=place)
         axis = element("span", class_="zero", style=f"left:{zero:.1f}%")
         lines.append(
             element(

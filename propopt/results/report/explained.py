@@ -15,6 +15,7 @@ from propopt.results.report.chapters import (
     Headline,
     Statement,
     bars,
+    gap_text,
     table_chapter,
 )
 from propopt.results.report.explorer import Explorer, Trail
@@ -24,10 +25,16 @@ from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
 _FEATURES: Final = 15
 """On a page, those that matter most."""
 
-NOT_SAID: Final = (
-    "Nothing here says that the model is right, fair or causal.",
-    "Attributions describe what the model does, not why the world is so.",
-)
+
+def not_said() -> Iterator[Statement]:
+    """What nobody should read into attributions."""
+    yield Statement(
+        "Nothing here says that the model is right, fair or causal.", "not said"
+    )
+    yield Statement(
+        "Attributions describe what the model does, not why the world is so.",
+        "not said",
+    )
 
 
 def explanation_chapters(best: Explanation) -> list[Chapter]:
@@ -38,17 +45,13 @@ def explanation_chapters(best: Explanation) -> list[Chapter]:
         title=card.title,
         lead=f"{_size(best)}; {card.subtitle}.",
         headlines=list(_headlines(best)),
-        statements=[*proof(best), *settings(best)],
+        statements=[*proof(best), *settings(best), *not_said()],
     )
     return [
         first,
         features(best),
         *rows_and_pairs(best, neighbours),
         table_chapter("Attributions", best.to_frame(), f"{best.units_in_words}."),
-        Chapter(
-            title="What is not said",
-            statements=[Statement(text, "not said") for text in NOT_SAID],
-        ),
     ]
 
 
@@ -131,8 +134,8 @@ def proof(best: Explanation) -> Iterator[Statement]:
         yield Statement("It was not optimized: nothing is proved of it.", "not said")
         return
     yield Statement(
-        f"No explanation is better by more than {certificate.gap:.0e} of the "
-        f"objective; by {certificate.kind}.",
+        f"No explanation is better by more than {gap_text(certificate.gap)}; by "
+        f"{certificate.kind}.",
         "proved",
     )
     words = target_in_words(best)
@@ -160,7 +163,8 @@ def proof(best: Explanation) -> Iterator[Statement]:
 def settings(best: Explanation) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
-        yield Statement(f"Setting {name}: {value}.", "chosen")
+        kind: Any = "checked" if name == "stability" else "chosen"
+        yield Statement(f"{name[:1].upper()}{name[1:]}: {value}.", kind)
     for name, weight in best.weights.items():
         yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
     if best.solver is not None:
@@ -181,8 +185,8 @@ def _headlines(best: Explanation) -> Iterator[Headline]:
         yield Headline(
             "Is it the best possible?",
             "yes" if holds else f"within {percent(certificate.gap)} %",
-            f"No explanation is better by more than {certificate.gap:.0e} of its "
-            "objective. Proved.",
+            f"No explanation is better by more than {gap_text(certificate.gap)}: "
+            "proved.",
         )
     share = certain_or_reason(best)
     if isinstance(share, float):

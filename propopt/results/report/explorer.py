@@ -202,7 +202,7 @@ class Explorer(Chapter):
 
     @staticmethod
     def _cell(feature: object, value: str) -> str:
-        return printable(f"{feature} = {value}" if value else feature)
+        return printable(f"{feature} = {minus(value)}" if value else feature)
 
     def panels(self) -> list[str]:
         """The first row and its similar, as they are seen without scripts."""
@@ -210,7 +210,8 @@ class Explorer(Chapter):
         scale = max(
             (abs(x) for _, lines in pair for _, *xs in lines for x in xs), default=0
         )
-        return [row_picture(name, lines, scale or 1.0) for name, lines in pair]
+        moves = self.trail is not None
+        return [row_picture(name, lines, scale or 1.0, moves) for name, lines in pair]
 
     @property
     def data(self) -> str:
@@ -431,7 +432,7 @@ def _tick(value: float, in_shares: bool) -> str:
 
 
 def row_picture(
-    name: str, lines: Sequence[tuple[str, float, float]], scale: float
+    name: str, lines: Sequence[tuple[str, float, float]], scale: float, moves: bool
 ) -> str:
     """Bars of one row from zero in the middle; dashed where they began."""
 
@@ -447,7 +448,7 @@ def row_picture(
             element(
                 "td",
                 span(value, f"bar {'raises' if value > 0.0 else 'lowers'}"),
-                span(was, "was"),
+                span(was, "was") if moves else "",
                 element("span", class_="zero", style="left:50%"),
                 class_="plot",
             ),

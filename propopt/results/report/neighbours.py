@@ -13,6 +13,7 @@ from scipy.spatial import KDTree
 from propopt.base.arrays import Array, Edges
 from propopt.base.text import in_percent
 from propopt.results.explanation import Explanation
+from propopt.results.report.chapters import minus
 
 
 _NEAREST: Final = 8
@@ -106,8 +107,8 @@ class Neighbours:
 
 
 def _named(attribution: float, value: str) -> str:
-    number = f"{attribution:+.3g}".replace("-", "−")
-    return f"{number} (value {value})" if value else number
+    number = minus(f"{attribution:+.3g}")
+    return f"{number} (value {minus(value)})" if value else number
 
 
 def graph_of(best: Explanation) -> Any:

@@ -78,7 +78,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
         line.querySelector("th").textContent = pair[i].cells[j];
         bar.className = "bar " + (w > 0 ? "raises" : "lowers");
         place(bar, w, scale);
-        place(old, was[i][j], scale);
+        if (t) place(old, was[i][j], scale);
         const cell = line.querySelector(".number");
         cell.textContent = sign(w, Number(Math.abs(w).toPrecision(3)).toString());
         cell.dataset.value = w;
