@@ -146,6 +146,12 @@ _QUESTIONS: Final = {
     "total size": "How much simpler is it?",
 }
 
+_TITLES: Final = {
+    "squared differences between neighbours": "What more alike explanations cost",
+    "squared differences between similar features": "What smoother explanations cost",
+    "total size": "What simpler explanations cost",
+}
+
 _TOLERATED: Final = 1e-5
 
 
@@ -159,6 +165,7 @@ def _trail(found: TradeOffs, best: Explanation) -> Trail:
             front, line = through, [one for one in line if one.weights[loss] > 0.0]
     return Trail(
         optima=line,
+        title=_TITLES.get(found.smaller(loss or ""), "What it costs"),
         loss=loss or found.losses[-1],
         start=next(i for i, one in enumerate(line) if one is best)
         if any(one is best for one in line)

@@ -110,8 +110,8 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        return minus(f"{float(value):.4g}")
-    return str(value)
+        return minus(f"{float(f'{float(value):.4g}'):.10g}")
+    return str(value).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def gap_text(gap: float) -> str:

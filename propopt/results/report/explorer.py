@@ -22,7 +22,7 @@ from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
 from propopt.results.explanation import Explanation
 from propopt.results.fronts import Front
-from propopt.results.report.chapters import Chapter, element, minus
+from propopt.results.report.chapters import Chapter, cell_text, element, minus
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.shares import Ends
 
@@ -47,6 +47,7 @@ class Trail:
 
     optima: Sequence[Explanation]
     loss: str  # whose weight varies
+    title: str  # of the part with the slider
     start: int  # the optimum that is shown first
     losses: Sequence[str]  # those that are told
     ends: Ends | None = None
@@ -101,7 +102,7 @@ class Trail:
             if math.isfinite(share):
                 label, kept = self.label(name), 1.0 - share
                 lines.append((label, f"{100.0 * kept:.1f} %", kept))
-            lines.append((f"loss {name}", f"{value:.4g}", value))
+            lines.append((f"loss {name}", cell_text(value), value))
         return lines
 
     def label(self, name: str) -> str:
@@ -278,6 +279,7 @@ class Explorer(Chapter):
             "axes": [names.index(name) for name in trail.axes],
             "shares": trail.has_shares,
             "frame": [frame.wide, frame.high],
+            "plane": [_LEFT, _RIGHT - _LEFT, _BOTTOM, _BOTTOM - _TOP],
         }
 
     @property
@@ -319,7 +321,7 @@ class Explorer(Chapter):
 
 
 _MARKS: Final = ("○", "□", "△", "◇", "▽", "☆", "⬠", "✕")
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 500.0, 20.0, 300.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 500.0, 34.0, 300.0
 
 
 @final
@@ -363,18 +365,13 @@ class Frame:
         parts += [
             element("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
             element("text", in_html(words[0]), x=middle, y=345.0, text_anchor="middle"),
-            element(
-                "text",
-                in_html(words[1]),
-                transform="translate(16 160) rotate(-90)",
-                text_anchor="middle",
-            ),
+            element("text", in_html(f"↑ {words[1]}"), x=8.0, y=16.0),
         ]
         points = " ".join("{:.1f},{:.1f}".format(*self.at(*p)) for p in trail.curve())
         parts.append(element("polyline", class_="front", points=points))
         parts += self._marks(explorer)
         cx, cy = self.at(*trail.place(trail.optima[trail.start].losses))
-        parts.append(element("circle", class_="chosen", cx=cx, cy=cy, r=8))
+        parts.append(element("circle", class_="here", cx=cx, cy=cy, r=8))
         seen = (
             f"The best that can be had: {words[1]} falls as {words[0]} grows. "
             "The table of all weights has the numbers."

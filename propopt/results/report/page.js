@@ -51,9 +51,9 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
     }));
     slider.setAttribute("aria-valuetext", lines.map(([label, text]) => `${label}: ${text}`).join("; "));
     const [x, y] = t.axes.map((i) => (t.shares ? left(t.losses[i], values[i]) : values[i]));
-    const dot = one(".chosen");
-    dot.setAttribute("cx", 70 + 430 * x / t.frame[0]);
-    dot.setAttribute("cy", 300 - 280 * y / t.frame[1]);
+    const dot = one(".here");
+    dot.setAttribute("cx", t.plane[0] + t.plane[1] * x / t.frame[0]);
+    dot.setAttribute("cy", t.plane[2] - t.plane[3] * y / t.frame[1]);
   }
 
   function place(span, value, scale) {
