@@ -9,6 +9,8 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
+from .explaining.explainers.own_value import OwnValues as OwnValues
+from .explaining.explainers.own_value import own_values as own_values
 from .explaining.first_look import explain as explain
 from .explaining.one_by_one import Explainer as Explainer
 from .explaining.sweeping import sweep as sweep

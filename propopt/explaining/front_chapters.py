@@ -117,7 +117,7 @@ def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
             else:
                 what = found.smaller(name)
                 yield Headline(
-                    _QUESTIONS.get(what, f"How much less of {name}?"),
+                    _QUESTIONS.get(_plain(found, name), f"How much less of {name}?"),
                     f"{100.0 * share:.0f} %",
                     f"smaller {what} than in what the model does itself.",
                 )
@@ -137,6 +137,10 @@ def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
             f"Its objective is {percent(excess)} % above the best possible for these "
             "weights.",
         )
+
+
+def _plain(found: TradeOffs, name: str) -> str:
+    return found.smaller(name).removesuffix(" beside own values")
 
 
 _QUESTIONS: Final = {
@@ -165,7 +169,7 @@ def _trail(found: TradeOffs, best: Explanation) -> Trail:
             front, line = through, [one for one in line if one.weights[loss] > 0.0]
     return Trail(
         optima=line,
-        title=_TITLES.get(found.smaller(loss or ""), "What it costs"),
+        title=_TITLES.get(_plain(found, loss or ""), "What it costs"),
         loss=loss or found.losses[-1],
         start=next(i for i, one in enumerate(line) if one is best)
         if any(one is best for one in line)

@@ -119,7 +119,7 @@ _SMALLER: Final[Mapping[str, str]] = {
 """What is smaller by the share of a loss that is removed."""
 
 
-class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=4):
+class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
     """Explanations and their losses: the result of a sweep.
 
     Parameters
@@ -300,10 +300,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
 
-    @staticmethod
-    def smaller(loss: str) -> str:
+    def smaller(self, name: str) -> str:
         """What is smaller by the share of a loss that is removed, in words."""
-        return _SMALLER.get(loss, loss)
+        label = _SMALLER.get(name, name)
+        is_beside = self.ends is not None and name in self.ends.beside
+        return f"{label} beside own values" if is_beside else label
 
     def nearest_at(self, best: Explanation) -> tuple[str, float] | None:
         """Which baseline comes nearest for the weights of an optimum, and its excess.
@@ -572,8 +573,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Explanations stood in one list, and names beside it."""
-        assert version < 4
+        """Explanations stood in one list, and names beside it; no own values."""
+        if isinstance(ends := header.get("ends"), dict):
+            ends["beside"] = []
+        if version == 4:
+            return header, arrays
         names, count = header.pop("labels"), header.pop("optimized")
         told, own = header.pop("explanations"), dict[str, Any]()
         parts = []

@@ -87,7 +87,7 @@ def _title(explanation: Any) -> str:
     """Which features matter most, for what, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
-    rows, names = explanation.labels.points, largest(explanation)
+    rows, names = explanation.labels.points, largest_features(explanation)
     where = f"over {N} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
@@ -96,7 +96,7 @@ def _title(explanation: Any) -> str:
     return f"{own}{matter} to the {label}, {where}"
 
 
-def largest(explanation: Any) -> list[str]:
+def largest_features(explanation: Any) -> list[str]:
     """Up to three features of the largest mean |w|; fewer where names are long."""
     W = explanation.attributions
     sizes = np.abs(W / _unit(W)).mean(axis=0)

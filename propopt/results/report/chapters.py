@@ -173,7 +173,7 @@ def table_chapter(title: str, table: pd.DataFrame, caption: str = "") -> Chapter
 # ---- Pictures, whose colours are those of the page, light or dark
 
 
-def element(kind: str, *inside: str, **attributes: object) -> str:
+def tag(kind: str, *inside: str, **attributes: object) -> str:
     """An element of HTML or SVG around what is escaped already.
 
     Attributes are escaped; their names may end in _ where Python has such a word.
@@ -203,7 +203,7 @@ def bars(rows: Sequence[CardRow], title: str) -> str:
     for row in rows:
         below, above = (100.0 * (abs(end) / size) / whole for end in row.reach)
         drawn = "".join(
-            element("span", class_=name, style=f"left:{left:.1f}%;width:{wide:.1f}%")
+            tag("span", class_=name, style=f"left:{left:.1f}%;width:{wide:.1f}%")
             for left, wide, name in (
                 (zero - below, below, "lowers"),
                 (zero, above, "raises"),
@@ -213,16 +213,16 @@ def bars(rows: Sequence[CardRow], title: str) -> str:
         if row.interval is not None and all(map(math.isfinite, row.interval)):
             start, end = (zero + 100.0 * (x / size) / whole for x in row.interval)
             place = f"left:{start:.1f}%;width:{end - start:.1f}%"
-            drawn += element("span", class_="range", style=place)
-        axis = element("span", class_="zero", style=f"left:{zero:.1f}%")
+            drawn += tag("span", class_="range", style=place)
+        axis = tag("span", class_="zero", style=f"left:{zero:.1f}%")
         lines.append(
-            element(
+            tag(
                 "tr",
-                element("th", in_html(row.name), scope="row", dir="auto"),
-                element("td", drawn, axis, class_="plot"),
-                element("td", in_html(minus(row.number))),
-                element("td", in_html(minus(row.said)), class_="soft note"),
+                tag("th", in_html(row.name), scope="row", dir="auto"),
+                tag("td", drawn, axis, class_="plot"),
+                tag("td", in_html(minus(row.number))),
+                tag("td", in_html(minus(row.said)), class_="soft note"),
             )
         )
-    caption = element("caption", in_html(title), dir="auto")
-    return element("table", caption, element("tbody", *lines), class_="bars")
+    caption = tag("caption", in_html(title), dir="auto")
+    return tag("table", caption, tag("tbody", *lines), class_="bars")

@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt.base.text import enumerated, percent, target_in_words
 from propopt.results.explanation import Explanation
-from propopt.results.explanation_card import certain_or_reason, largest
+from propopt.results.explanation_card import certain_or_reason, largest_features
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
@@ -172,7 +172,7 @@ def settings(best: Explanation) -> Iterator[Statement]:
 
 
 def _headlines(best: Explanation) -> Iterator[Headline]:
-    names = largest(best)
+    names = largest_features(best)
     if names:
         yield Headline(
             "What matters most?",

@@ -22,12 +22,12 @@ from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
 from propopt.results.explanation import Explanation
 from propopt.results.fronts import Front
-from propopt.results.report.chapters import Chapter, cell_text, element, minus
+from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.shares import Ends
 
 
-STEPS: Final = 40
+POSITIONS_BETWEEN: Final = 40
 """Positions of the slider from one solved weight to the next, on an exact front."""
 
 _ROOM: Final = 60_000
@@ -268,11 +268,11 @@ class Explorer(Chapter):
         weights = [best.rates.get(trail.loss) for best in trail.optima]
         if trail.front is None:
             weights = [None if w is None or math.isinf(w) else w for w in weights]
-        frame = Frame.of(self)
+        frame = Plane.of(self)
         return {
             "loss": printable(trail.loss),
             "weights": weights,
-            "steps": 1 if trail.front is None else STEPS,
+            "steps": 1 if trail.front is None else POSITIONS_BETWEEN,
             "start": trail.start,
             "theta": None if trail.front is None else trail.front.theta.tolist(),
             "losses": losses,
@@ -285,20 +285,20 @@ class Explorer(Chapter):
     @property
     def curve(self) -> str:
         """The front as a picture, with marks for other explanations."""
-        return Frame.of(self).picture(self)
+        return Plane.of(self).picture(self)
 
     @property
     def positions(self) -> int:
         """Of the slider."""
         assert self.trail is not None, "only trails have a slider"
-        steps = 1 if self.trail.front is None else STEPS
+        steps = 1 if self.trail.front is None else POSITIONS_BETWEEN
         return (len(self.trail.optima) - 1) * steps
 
     @property
     def position(self) -> int:
         """Where the slider starts."""
         assert self.trail is not None, "only trails have a slider"
-        return self.trail.start * (1 if self.trail.front is None else STEPS)
+        return self.trail.start * (1 if self.trail.front is None else POSITIONS_BETWEEN)
 
     @property
     def told(self) -> list[tuple[str, str, float]]:
@@ -326,14 +326,14 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 500.0, 34.0, 300.0
 
 @final
 @dataclass(frozen=True)
-class Frame:
+class Plane:
     """The ends of both axes, which begin at zero."""
 
     wide: float
     high: float
 
     @classmethod
-    def of(cls, explorer: Explorer) -> Frame:
+    def of(cls, explorer: Explorer) -> Plane:
         """Around the curve, and around what else is not far from it."""
         assert explorer.trail is not None, "only trails have a curve"
         xs, ys = zip(*explorer.trail.curve(), strict=True)
@@ -363,37 +363,31 @@ class Frame:
         parts = [*self._ticks(trail.has_shares)]
         middle = (_LEFT + _RIGHT) / 2.0
         parts += [
-            element("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
-            element("text", in_html(words[0]), x=middle, y=345.0, text_anchor="middle"),
-            element("text", in_html(f"↑ {words[1]}"), x=8.0, y=16.0),
+            tag("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
+            tag("text", in_html(words[0]), x=middle, y=345.0, text_anchor="middle"),
+            tag("text", in_html(f"↑ {words[1]}"), x=8.0, y=16.0),
         ]
         points = " ".join("{:.1f},{:.1f}".format(*self.at(*p)) for p in trail.curve())
-        parts.append(element("polyline", class_="front", points=points))
+        parts.append(tag("polyline", class_="front", points=points))
         parts += self._marks(explorer)
         cx, cy = self.at(*trail.place(trail.optima[trail.start].losses))
-        parts.append(element("circle", class_="here", cx=cx, cy=cy, r=8))
+        parts.append(tag("circle", class_="here", cx=cx, cy=cy, r=8))
         seen = (
             f"The best that can be had: {words[1]} falls as {words[0]} grows. "
             "The table of all weights has the numbers."
         )
-        return element(
-            "svg", *parts, viewBox="0 0 520 356", role="img", aria_label=seen
-        )
+        return tag("svg", *parts, viewBox="0 0 520 356", role="img", aria_label=seen)
 
     def _ticks(self, in_shares: bool) -> Iterator[str]:
         for value in _round_steps(self.wide):
             x, _ = self.at(value, 0.0)
             label = in_html(_tick(value, in_shares))
-            yield element(
-                "text", label, class_="tick", x=x, y=320.0, text_anchor="middle"
-            )
+            yield tag("text", label, class_="tick", x=x, y=320.0, text_anchor="middle")
         for value in _round_steps(self.high):
             _, y = self.at(0.0, value)
-            yield element("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y)
+            yield tag("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y)
             label = in_html(_tick(value, in_shares))
-            yield element(
-                "text", label, class_="tick", x=64.0, y=y + 4, text_anchor="end"
-            )
+            yield tag("text", label, class_="tick", x=64.0, y=y + 4, text_anchor="end")
 
     def _marks(self, explorer: Explorer) -> Iterator[str]:
         assert explorer.trail is not None, "only trails have a curve"
@@ -404,9 +398,9 @@ class Frame:
                 continue
             x, y = self.at(px, py)
             settings = ", ".join(f"{k} {v}" for k, v in one.parameters.items())
-            title = element("title", in_html(" ".join([one.method, settings])))
+            title = tag("title", in_html(" ".join([one.method, settings])))
             mark = marks[one.method]
-            yield element(
+            yield tag(
                 "text",
                 mark,
                 title,
@@ -436,22 +430,22 @@ def row_picture(
     def span(value: float, kind: str) -> str:
         left = 50.0 + 50.0 * min(value, 0.0) / scale
         wide = 50.0 * abs(value) / scale
-        return element("span", class_=kind, style=f"left:{left:.1f}%;width:{wide:.1f}%")
+        return tag("span", class_=kind, style=f"left:{left:.1f}%;width:{wide:.1f}%")
 
     rows = [
-        element(
+        tag(
             "tr",
-            element("th", in_html(label), scope="row", dir="auto"),
-            element(
+            tag("th", in_html(label), scope="row", dir="auto"),
+            tag(
                 "td",
                 span(value, f"bar {'raises' if value > 0.0 else 'lowers'}"),
                 span(was, "was") if moves else "",
-                element("span", class_="zero", style="left:50%"),
+                tag("span", class_="zero", style="left:50%"),
                 class_="plot",
             ),
-            element("td", in_html(minus(f"{value:+.3g}")), class_="number"),
+            tag("td", in_html(minus(f"{value:+.3g}")), class_="number"),
         )
         for label, value, was in lines
     ]
-    caption = element("caption", "Row ", element("bdi", in_html(name)), class_="who")
-    return element("table", caption, element("tbody", *rows), class_="bars row")
+    caption = tag("caption", "Row ", tag("bdi", in_html(name)), class_="who")
+    return tag("table", caption, tag("tbody", *rows), class_="bars row")
