@@ -564,7 +564,13 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             "more samples, a line where single runs fall.",
             statements=[
                 Statement(f"{coefficients[:1].upper()}{coefficients[1:]}", known),
-                *(Statement(f"{x[:1].upper()}{x[1:]}", "chosen") for x in others),
+                *(
+                    Statement(
+                        f"{x[:1].upper()}{x[1:]}",
+                        "estimated" if "estimated" in x else "chosen",
+                    )
+                    for x in others
+                ),
                 *(Statement(f"{note}.", "checked") for note in self.notes),
                 Statement(
                     "Coefficients of LIME are no effects of columns.", "not said"

@@ -2,7 +2,7 @@
 
 Needs Playwright's driver (the extra ``browser``), Chromium as the system has it, and
 axe-core: its file is named by ``AXE_CORE``. Screenshots stay in the folder that
-``REPORT_SCREENSHOTS`` names.
+``REPORT_SCREENSHOTS`` names. ``REPORT_PAGE`` may name a page that a command wrote.
 """
 
 import os
@@ -56,6 +56,9 @@ FOUND = {
 }
 FOUND["one"] = FOUND["front"].knee()
 CHAPTERS = {name: [found.chapters()] for name, found in FOUND.items()}
+PAGES = {}
+if made := os.environ.get("REPORT_PAGE"):  # by a command
+    PAGES["made"] = Path(made).read_text(encoding="utf-8")
 CHAPTERS["several"] = [*CHAPTERS["front"], *CHAPTERS["lime"], *CHAPTERS["steps"]]
 LOOKS = {"light": (1200, "light"), "dark": (1200, "dark"), "narrow": (390, "light")}
 
@@ -75,6 +78,8 @@ def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("reports")
     for name, chapters in CHAPTERS.items():
         write_page(place / f"{name}.html", chapters)
+    for name, text in PAGES.items():
+        (place / f"{name}.html").write_text(text, encoding="utf-8")
     return place
 
 
@@ -223,7 +228,7 @@ def test_steps_show_each_solved_optimum(opened):
         compare(page, best.attributions)
 
 
-@pytest.mark.parametrize("name", ["front", "one", "several"])
+@pytest.mark.parametrize("name", ["front", "one", "several", *PAGES])
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_core_finds_nothing_and_nothing_is_wider_than_the_screen(
     name, look, opened

@@ -91,7 +91,8 @@ class ExplainSection(JobSection):
     ``<name>.npz``        the explanation: :meth:`Explanation.save`
     ``<name>_attributions.csv``
                           its attributions with their names: :meth:`Explanation.to_csv`
-    ``<name>.html``       of documents: the first with their words highlighted
+    ``<name>.html``       of documents: the first with their words highlighted; with
+                          ``--report`` a page of what was found
     ``<name>.json``       what was explained and how, and the score of the model
     ===================== =============================================================
     """

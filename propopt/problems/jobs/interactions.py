@@ -143,6 +143,7 @@ class InteractionsSection(JobSection):
     ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
     ``<name>.svg``               pairs as cells, the strongest sets, and features by
                                  themselves, with their intervals
+    ``<name>.html``              with ``--report`` a page of what was found
     ``<name>.npz``               the scores, by their ``save``
     ``<name>.json``              what was fitted and how, and how well it predicts
     ============================ ======================================================

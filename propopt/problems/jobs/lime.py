@@ -92,7 +92,8 @@ class LimeSection(JobSection):
                          of documents at each bandwidth
     ``<name>.svg``       the first rows: coefficients with the noise of one run, and
                          over kernel widths, with changes of sign, where there are some
-    ``<name>.html``      of documents: their texts with words highlighted
+    ``<name>.html``      of documents: their texts with words highlighted; with
+                         ``--report`` a page of what was found
     ``<name>.npz``       the explanation, by its ``save``
     ``<name>.json``      what was explained and how, and the score of the model
     ==================== ==============================================================

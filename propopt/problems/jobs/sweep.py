@@ -405,7 +405,8 @@ def run_problem(
     ``<name>.npz``        the front with its attributions: :meth:`TradeOffs.save`
     ``<name>_attributions.csv``
                           those of the optimum at ``problem.pick``, with their names
-    ``<name>.html``       of documents: the first with their words highlighted
+    ``<name>.html``       of documents: the first with their words highlighted; with
+                          ``--report`` a page of what was found
     ``<name>.json``       what was explained and picked, and the score of the model
     ===================== =============================================================
 
