@@ -755,7 +755,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             targets = "; ".join(targets_in_words(best))
             proof = f"gap at most {max(gaps):.1e} (optimization) · {targets}"
         lines = [f"at the knee: {self.in_words()}"] if best else []
-        lines += self._between_in_words()
+        if (words := self.between_in_words()) is not None:
+            lines.append(f"proved: {words}")
         if self.failures:
             lines.append(f"not solved: {len(self.failures)}")
         if self.interrupted:
@@ -768,20 +769,26 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             lines=lines,
         )
 
-    def _between_in_words(self) -> list[str]:
-        """What is proved of weights that were not tried."""
+    def between_in_words(self) -> str | None:
+        """What is proved of weights that were not tried; None where nothing is."""
         if self.error is not None:
-            return [
-                "front: mixtures of these optima match any explanation, each loss to "
-                f"within {percent(self.error)} % of its range (proved)"
-            ]
+            return (
+                "Mixtures of these optima match any explanation, each loss to within "
+                f"{percent(self.error)} % of its range."
+            )
         gap = self.gap_between
         if gap is None:
-            return []
-        return [
-            "between the weights tried: each optimum is known to within "
-            f"{percent(gap)} % (proved)"
-        ]
+            return None
+        return (
+            "At any weight between those tried the optimum is known to within "
+            f"{percent(gap)} %."
+        )
+
+    @property
+    def aimed(self) -> Explanation | None:
+        """The optimum that was solved for an aim, where there is one."""
+        own = (best for best in self.optimized if "aim" in best.parameters)
+        return next(own, None)
 
     def chapters(self) -> Sequence[Chapter]:
         """The front with a slider, rows at it, and how far others lie above it."""

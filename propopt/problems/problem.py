@@ -410,10 +410,9 @@ class Problem:
         """
         pick, swept = self.pick, {**self.weights, **self.limits}
         if self.aim is not None:
-            for best in trade_offs.optimized:
-                if "aim" in best.parameters:
-                    return best
-            raise InvalidInput("aim: it was not solved")
+            if trade_offs.aimed is None:
+                raise InvalidInput("aim: it was not solved")
+            return trade_offs.aimed
         if pick == "knee":
             return trade_offs.knee(*self.axes)
         nearest = {

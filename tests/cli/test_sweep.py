@@ -61,7 +61,9 @@ def test_an_aim_is_picked_and_a_front_has_its_error(tmp_path, out, capsys):
     assert "At the aim: " in printed
     front = po.TradeOffs.load(out / "aimed.npz")
     assert front.error == error
-    (best,) = (one for one in front.optimized if "aim" in one.parameters)
+    best = front.aimed
+    said = [x.text for x in front.chapters()[0].statements if x.kind == "chosen"]
+    assert f"What is shown first is the aim: {words}." in said
     picked = read_csv(out / "aimed_attributions.csv").iloc[:, -1:].to_numpy()
     np.testing.assert_allclose(picked, best.attributions, rtol=1e-9)
 

@@ -114,7 +114,7 @@ PATHS = {
 @pytest.mark.parametrize(("objective", "name", "tried"), PATHS.values(), ids=PATHS)
 def test_a_path_is_certified_for_every_weight_between(objective, name, tried):
     curve = po.sweep(objective, {name: tried})
-    rest, k = dict(objective.weights), len(tried)
+    rest = dict(objective.weights)
     rng = np.random.default_rng(1)
     for weight in rng.uniform(min(tried), max(tried), size=25):
         row = objective.with_weights({name: weight})
@@ -136,9 +136,9 @@ def test_a_path_is_certified_for_every_weight_between(objective, name, tried):
     assert curve.gap_between == pytest.approx(max(gaps), rel=1e-3)
     assert max(gaps) <= curve.gap_between * (1 + 1e-9)
     assert 1e-4 < curve.gap_between < 0.5
-    words = f"{100 * curve.gap_between:.2g} % (proved)"
-    assert any("between the weights tried" in x for x in curve.card().lines), k
-    assert any(words in line for line in curve.card().lines)
+    line = f"proved: {curve.between_in_words()}"
+    assert line.endswith(f"is known to within {100 * curve.gap_between:.2g} %.")
+    assert line in curve.card().lines
 
 
 def test_the_error_is_kept_told_and_written(tmp_path):
@@ -147,8 +147,11 @@ def test_the_error_is_kept_told_and_written(tmp_path):
     assert front.gap_between is None
     assert set(front.to_frame()["front_error"]) == {front.error}
     assert "front_error" not in po.sweep(MATCHING + ROBUST, {}).to_frame()
-    (line,) = (x for x in front.card().lines if x.startswith("front: "))
-    assert f"{100 * front.error:.2g} % of its range (proved)" in line
+    words = front.between_in_words()
+    assert words.endswith(f"to within {100 * front.error:.2g} % of its range.")
+    assert f"proved: {words}" in front.card().lines
+    (said,) = (x for x in front.chapters()[0].statements if x.text == words)
+    assert said.kind == "proved"
     front.save(tmp_path / "front.npz")
     loaded = po.TradeOffs.load(tmp_path / "front.npz")
     assert loaded.error == front.error
