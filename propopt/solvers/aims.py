@@ -6,7 +6,9 @@ best and its worst of both ends a loss has a range; all aims but regret are in s
 of it.
 
 * **shares**: a loss that is 50 % smaller has a limit halfway, and leaves the sum. One
-  such limit on squared losses is a root on their exact curve (:mod:`.curves`).
+  such limit on squared losses is a root on their exact curve (:mod:`.curves`). Several
+  are max_μ F*_{c,μ} − Σ μ_j limit_j over multipliers: each optimum is a plane above
+  that concave function, and the mixture of optima which keeps all limits the answer.
 * **order**: each loss in turn is made as small as those before it allow, where each of
   these may be above its own least by ``within`` of its range.
 * **regret**: for weights c in a box, the regret F_c(W) − F_c* of any W is convex in c:
