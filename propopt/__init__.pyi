@@ -9,6 +9,7 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
+from .explaining.audit import audit as audit
 from .explaining.first_look import explain as explain
 from .explaining.one_by_one import Explainer as Explainer
 from .explaining.sweeping import sweep as sweep
@@ -39,6 +40,7 @@ from .losses.robustness import PairwiseRobustness as PairwiseRobustness
 from .losses.robustness import SharedRobustness as SharedRobustness
 from .losses.robustness import Smoothness as Smoothness
 from .losses.robustness import Sparsity as Sparsity
+from .results.audit import Audit as Audit
 from .results.certain import Certain as Certain
 from .results.certificate import Certificate as Certificate
 from .results.certificate import certify as certify

@@ -1,0 +1,631 @@
+"""``audit``: are attributions from anywhere right, alike, and what would do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array, Positions, Truths
+from propopt.base.text import in_percent
+from propopt.explaining.carriers import AttributionsLike
+from propopt.explaining.evidence import FINE, Evidence, Front
+from propopt.functions.outputs import Target
+from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
+from propopt.losses.graphs.points import Graph
+from propopt.results.audit import Audit, Finding, Standing, Verdict, causes_of
+from propopt.results.certain import plural
+from propopt.results.stability import largest_of_rows
+from propopt.solvers import solve
+from propopt.structures.boxes.boxes import shapley_against
+from propopt.structures.products.sums import SumOfProducts
+
+
+# ---- The questions: each an answer with its number
+
+
+_TOP: Final = 3
+"""First reasons of a row that are compared."""
+
+_OTHER_NEIGHBORS: Final = (4, 16)
+"""How many are tried besides, where eight are compared."""
+
+
+def _additivity(e: Evidence) -> Finding:
+    """Σ_d w_nd = f(x_n) − base in every row."""
+    size = float(np.abs(e.missed).max())
+    room = e.tolerance + e.step * e.W.shape[1]
+    wrong, N = int((np.abs(e.missed) > room).sum()), len(e.W)
+    if not wrong:
+        sentence = f"All {N:,} rows add up to the prediction less the base."
+        verdict: Verdict = "right"
+        advice = ""
+    else:
+        n = int(np.abs(e.missed).argmax())
+        verb = "misses" if wrong == 1 else "miss"
+        sentence = (
+            f"{wrong:,} of {N:,} rows {verb} the prediction less the base; row "
+            f"{e.row(n)} by {e.missed[n]:+.3g} {e.unit}."
+        )
+        verdict = "off by"
+        advice = "Compute these rows again, with the same model, rows and base."
+    return Finding(
+        name="additivity",
+        sentence=sentence,
+        number=size,
+        unit=e.unit,
+        verdict=verdict,
+        advice=advice,
+    )
+
+
+def _base(e: Evidence) -> Finding:
+    """Whose mean the base is."""
+    own = float(np.median(e.base))
+    came = "The base" if e.came.base is not None else "No base came; the implied one"
+    ours = e.owners[0].base
+    assert ours is not None, "it is that of the background"
+    near = [one for one in e.owners if abs(float(one.base or 0.0) - own) <= e.tolerance]
+    verdict: Verdict = "off by"
+    advice = "Give the background that they were made with as data."
+    if not near:
+        sentence = (
+            f"{came}, {own:.4g}, is {own - ours:+.3g} {e.unit} from the mean over the "
+            f"background, {ours:.4g}."
+        )
+    elif near[0] is e.owners[0]:
+        verdict, advice = "right", ""
+        sentence = f"{came}, {own:.4g}, is the mean prediction over the background."
+    else:
+        verdict = "a choice"
+        sentence = (
+            f"{came}, {own:.4g}, is that of {near[0].words}; the background's is "
+            f"{ours:.4g}."
+        )
+        advice = "Say which base is meant wherever the numbers are shown."
+    return Finding(
+        name="base",
+        sentence=sentence,
+        number=own - ours,
+        unit=f"{e.unit} above the mean over the background",
+        verdict=verdict,
+        advice=advice,
+    )
+
+
+def _exactness(e: Evidence) -> Finding:
+    """Against exact Shapley values, ours and those that somebody else could mean."""
+    size = float(np.abs(e.W - e.E).max())
+    verdict: Verdict = "off by"
+    advice = "Compute them anew; po.explainers.ExactShap has the exact values."
+    standing: Standing = "checked"
+    moved = _moved(e)
+    if not e.is_exact:
+        return _drawn(e)
+    if moved is not None:
+        sentence, advice = moved, "Put the columns in the order of the table."
+    elif e.owner is None:
+        share = float(((e.W - e.E) ** 2).sum() / max(float((e.E**2).sum()), 1e-300))
+        sentence = (
+            f"They are no Shapley values that are known here; {in_percent(share)} of "
+            "the squared sum is apart from the exact ones."
+        )
+    else:
+        one, values = e.owner
+        other = ~e.same(values)
+        count = int(other.sum())
+        if count:
+            n, j = np.unravel_index(np.abs(e.W - values).argmax(), e.W.shape)
+            turned = other & (np.abs(e.W + values) <= e.tolerance)
+            signs = (
+                f" {plural(int(turned.sum()), 'sign')} turned." if turned.any() else ""
+            )
+            sentence = (
+                f"They are {one.words}, but for {plural(count, 'number')}: "
+                f"{e.place(int(n), int(j))} is {e.W[n, j]:+.3g}, not "
+                f"{values[n, j]:+.3g}.{signs}"
+            )
+        elif one is e.owners[0]:
+            sentence = "They are the exact Shapley values for the background."
+            verdict, advice = "right", ""
+        else:
+            sentence = f"They are {one.words}; both are exact, of other questions."
+            verdict = "a choice"
+            advice = f"Say that they are {one.words}."
+    return Finding(
+        name="exactness",
+        sentence=sentence,
+        number=size,
+        unit=f"{e.unit}, the largest difference from exact",
+        verdict=verdict,
+        advice=advice,
+        standing=standing,
+    )
+
+
+def _drawn(e: Evidence) -> Finding:
+    """Where the model is not read: against drawn values and their errors."""
+    errors = e.known.estimate.standard_errors
+    apart = np.abs(e.W - e.E)
+    beyond = math.nan
+    words = "The model is not read, so that exact values are not known."
+    if errors is not None:
+        far = apart > _FAR * errors + e.tolerance
+        beyond = float(far.mean())
+        words += f" {in_percent(beyond)} are over {_FAR:g} errors from drawn ones."
+    return Finding(
+        name="exactness",
+        sentence=words,
+        number=beyond,
+        unit="share of values far from drawn ones",
+        verdict="not known",
+        advice="Give a model that is read, such as trees, for an exact answer.",
+        standing="estimated",
+    )
+
+
+_FAR: Final = 5.0
+"""Standard errors, with nine degrees of freedom."""
+
+
+def _moved(e: Evidence) -> str | None:
+    """Whether columns stand in each other's place, in a sentence."""
+    names = e.labels.feature_names(e.W.shape[1])
+    for one in e.owners:
+        if one.values is None:
+            continue
+        values = one.values(e.points)
+        apart = np.abs(e.W[:, :, None] - values[:, None, :]).max(axis=0)
+        fits = apart <= e.tolerance
+        # columns of zeros fit each other, and are in their place
+        place = np.where(np.diag(fits), np.arange(len(fits)), fits.argmax(axis=1))
+        if not fits.any(axis=1).all() or len(set(place)) < len(place):
+            continue
+        wrong = np.flatnonzero(place != np.arange(len(place)))
+        if len(wrong):
+            j = int(wrong[0])
+            return (
+                f"{plural(len(wrong), 'column')} stand in another's place: "
+                f"{names[j]} holds the values of {names[place[j]]}."
+            )
+    return None
+
+
+def _signs(e: Evidence) -> Finding:
+    """Sizeable values whose sign is another than of the exact ones."""
+    share = e.changed_signs(e.W, e.E)
+    words = "exact" if e.is_exact else "drawn"
+    return Finding(
+        name="signs",
+        sentence=f"{_part(share)} of the values above {e.cut:.2g} {e.unit} have "
+        f"another sign than {words} ones.",
+        number=share,
+        unit="share of sizeable values",
+        **_against_exact(e, share, "Do not tell reasons from values of these signs."),
+    )
+
+
+def _most(share: float) -> str:
+    """A share that is the largest of several."""
+    return f"up to {in_percent(share)}" if share > 0.0 else "none"
+
+
+def _part(share: float) -> str:
+    """A share at the beginning of a sentence; none is told as none."""
+    return in_percent(share) if share > 0.0 else "None"
+
+
+def _reasons(e: Evidence) -> Finding:
+    """Rows whose three largest are others."""
+    own, true = (largest_of_rows(V, _TOP) for V in (e.W, e.E))
+    size = np.sort(np.abs(e.E), axis=1)[:, ::-1]
+    # of equal sizes any may be first
+    last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
+    clear = np.abs(np.abs(e.E) - last) > 2.0 * e.tolerance
+    share = float(((own != true) & clear).any(axis=1).mean())
+    words = "exact" if e.is_exact else "drawn"
+    return Finding(
+        name="reasons",
+        sentence=f"In {_part(share).lower()} of the rows the three largest are others "
+        f"than of the {words} values.",
+        number=share,
+        unit="share of rows",
+        **_against_exact(
+            e, share, "Do not send the first three reasons of these rows."
+        ),
+    )
+
+
+def _against_exact(e: Evidence, share: float, advice: str) -> dict[str, Any]:
+    """The verdict on a share of what differs from the exact values."""
+    if not e.is_exact:
+        return {"verdict": "not known", "advice": "", "standing": "estimated"}
+    if share == 0.0:
+        return {"verdict": "right", "advice": ""}
+    if e.owner is not None and e.same(e.owner[1]).all():
+        return {"verdict": "a choice", "advice": "Choose whose values are meant."}
+    return {"verdict": "off by", "advice": advice}
+
+
+def _unused(e: Evidence) -> Finding:
+    """What columns get that the model never asks."""
+    if e.read is None:
+        return Finding(
+            name="unused",
+            sentence="The model is not read, so that its columns are not known.",
+            unit=e.unit,
+            verdict="not known",
+            advice="",
+        )
+    names = e.labels.feature_names(e.W.shape[1])
+    unused = np.flatnonzero(~used_columns(e.read))
+    sizes = np.abs(e.W[:, unused]).max(axis=0)
+    wrong = [names[j] for j in unused[sizes > e.tolerance]]
+    size = float(sizes.max(initial=0.0))
+    count = plural(len(unused), "column")
+    sentence = f"The model does not use {count}; they get nothing."
+    if not len(unused):
+        sentence = "The model uses every column."
+    if wrong:
+        j = int(unused[sizes.argmax()])
+        most = f"{names[j]} gets up to {size:.3g} {e.unit}"
+        sentence = f"The model does not use {count}; {most}."
+    return Finding(
+        name="unused",
+        sentence=sentence,
+        number=size,
+        unit=e.unit,
+        verdict="off by" if wrong else "right",
+        advice="Leave unused columns at zero; check the order of columns."
+        if wrong
+        else "",
+    )
+
+
+def used_columns(read: SumOfProducts) -> Truths:
+    """Which columns a sum of products asks for, (D,)."""
+    kept = read.paths[read.values != 0.0] if len(read.values) else read.paths
+    columns: Positions = np.concatenate(
+        [np.zeros(0, np.intp), *(family.column for family in read.factors)]
+    )
+    used = np.zeros(read.n_columns, bool)
+    used[columns[np.unique(kept[kept >= 0])]] = True
+    return used
+
+
+def _directions(e: Evidence) -> Iterator[Finding]:
+    """Both directions of the exact front, from what came."""
+    front, W = e.true, e.true.completed(e.W)
+    distance, rough = float(((W - e.E) ** 2).sum()), e.robust.value(W)
+    if e.is_ours:
+        told = (
+            "No other values are as near to the exact ones: these are the exact ones.",
+            "Nearer is not possible: these are the exact values.",
+        )
+        times = nearer = 0.0
+        verdict: Verdict = "right"
+    else:
+        least = e.robust.value(front.most_alike(distance))
+        times = rough / least if least > 0.0 else math.inf
+        near = float(((front.nearest(rough) - e.E) ** 2).sum())
+        nearer = 1.0 - near / distance
+        told = (
+            f"At the same distance from exact ones, similar rows could be {times:.2f} "
+            "times more alike.",
+            f"As alike as these, others are {in_percent(nearer)} nearer to the exact "
+            "values.",
+        )
+        verdict = "off by" if times > _WORTH else "right"
+    advice = "po.explain(model, X, units='output') has values on the front."
+    advice = advice if verdict == "off by" else ""
+    if e.owner is not None and verdict == "off by":
+        verdict = "a choice"
+    proof: Standing = "proved" if e.is_exact else "estimated"
+    yield Finding(
+        name="more_alike",
+        sentence=told[0],
+        number=times if times else 1.0,
+        unit="times less squared difference of similar rows",
+        verdict=verdict,
+        advice=advice,
+        standing=proof,
+    )
+    yield Finding(
+        name="nearer",
+        sentence=told[1],
+        number=nearer,
+        unit="share of the squared distance from exact values",
+        verdict=verdict,
+        advice="",
+        standing=proof,
+    )
+
+
+_WORTH: Final = 1.05
+"""Times: what could be so little more alike is as good as it can be."""
+
+
+def _prices(e: Evidence) -> Iterator[Finding]:
+    """What it costs to remove 10, 50 and 90 % of the roughness that could go."""
+    size = float((e.W**2).sum())
+    could = 1.0 - e.own.least / e.own.roughness
+    for percent in (10, 50, 90):
+        V = e.own.without(percent / 100.0)
+        price = float(((V - e.W) ** 2).sum()) / size
+        signs = e.changed_signs(V, e.W)
+        advice = ""
+        if percent == 50 and price <= _CHEAP:
+            advice = (
+                "Half of what could go costs little: "
+                "po.solve(po.GradientMatching(W) + c * po.PairwiseRobustness(graph), "
+                "subject_to=[po.Completeness(W.sum(axis=1))])."
+            )
+        yield Finding(
+            name=f"price_of_{percent}",
+            sentence=f"Removing {percent} % of what could go, {in_percent(could)} of "
+            f"all, changes {in_percent(price)} of the squared sum and "
+            f"{in_percent(signs)} of sizeable signs.",
+            number=price,
+            unit="share of the squared sum",
+            verdict="a choice",
+            advice=advice,
+            standing="proved",
+        )
+
+
+_CHEAP: Final = 0.02
+"""Of the squared sum: what costs less to halve is told."""
+
+
+def _causes(e: Evidence) -> tuple[list[Finding], dict[str, Any]]:
+    """The pairs and rows that cause most of what could go."""
+    graph, V = e.robust.graph, e.W - e.W.mean(axis=1, keepdims=True)
+    S = np.asarray(graph.similarities[graph.edges[:, 0], graph.edges[:, 1]]).ravel()
+    pairs, rows, shares = causes_of(graph.edges, S, V)
+    first, worst = pairs[0], rows[0]
+    top = float(np.sort(shares)[::-1][: max(len(shares) // 100, 1)].sum())
+    assert first.second is not None, "it is of a pair"
+    names = e.labels.feature_names(e.W.shape[1])
+    findings = [
+        Finding(
+            name="pairs",
+            sentence=f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
+            f"{in_percent(first.share)}, most in {names[first.feature]}; one pair in a "
+            f"hundred carries {in_percent(top)}.",
+            number=first.share,
+            unit="share of the roughness that could go",
+            verdict="a choice",
+            advice="Look at the ten pairs first: causes_to_frame() has them.",
+        ),
+        Finding(
+            name="rows",
+            sentence=f"{plural(len(rows), 'row')} of {len(V):,} carry "
+            f"{in_percent(sum(r.share for r in rows))}; row {e.row(worst.first)} alone "
+            f"{in_percent(worst.share)}.",
+            number=float(sum(row.share for row in rows)),
+            unit="share of the roughness that could go",
+            verdict="a choice",
+            advice="",
+        ),
+    ]
+    return findings, {"pairs": pairs, "rows": rows}
+
+
+def _background(e: Evidence) -> Finding:
+    """What halves of the background change."""
+    B = len(e.background)
+    if e.read is None or B < 4:
+        return Finding(
+            name="background",
+            sentence="Other backgrounds were not tried.",
+            unit="share of sizeable values",
+            verdict="not known",
+            advice="",
+        )
+    order = np.random.default_rng(e.seed).permutation(B)
+    halves = order[: B // 2], order[B // 2 :]
+    tried = [
+        shapley_against(e.read, e.background[np.sort(h)]).values(e.points)
+        for h in halves
+    ]
+    share = max(e.changed_signs(V, e.E) for V in tried)
+    return Finding(
+        name="background",
+        sentence=f"With one half of the {B:,} background rows, {_most(share)} of the "
+        "sizeable signs are others.",
+        number=share,
+        unit="share of sizeable values",
+        verdict="a choice",
+        advice="Keep the background with the numbers, and name it.",
+        standing="estimated",
+    )
+
+
+def _seed(e: Evidence) -> Finding:
+    """What another seed changes."""
+    errors = e.known.estimate.standard_errors
+    if e.is_exact:
+        sentence = "Nothing of the exact values is drawn: seeds change nothing."
+        share = 0.0
+    else:
+        assert errors is not None, "they are drawn"
+        share = float(np.linalg.norm(errors) / max(float(np.linalg.norm(e.E)), 1e-300))
+        sentence = (
+            f"Another seed moves drawn values by {in_percent(share)} of their size."
+        )
+    return Finding(
+        name="seed",
+        sentence=sentence,
+        number=share,
+        unit="share of the size of the values",
+        verdict="right" if e.is_exact else "a choice",
+        advice="",
+        standing="checked" if e.is_exact else "estimated",
+    )
+
+
+def _neighbours(e: Evidence) -> Finding:
+    """The price of half the roughness among fewer and more neighbours."""
+    prices = []
+    for count in _OTHER_NEIGHBORS:
+        front = Front(e.W, PairwiseRobustness(e.similar(count)))
+        V = front.without(0.5)
+        prices.append(float(((V - e.W) ** 2).sum() / (e.W**2).sum()))
+    low, high = min(prices), max(prices)
+    return Finding(
+        name="neighbours",
+        sentence=f"With 4 to 16 neighbours half the roughness costs "
+        f"{in_percent(low)} to {in_percent(high)} of the squared sum.",
+        number=high - low,
+        unit="share of the squared sum, from least to most",
+        verdict="a choice",
+        advice="",
+        standing="estimated",
+    )
+
+
+def _excess(e: Evidence) -> Finding:
+    """How far they are above the optimum that halves the roughness of exact values."""
+    front = e.true
+    totals = Completeness(e.E.sum(axis=1))
+    half = e.robust <= front.least + 0.5 * (front.roughness - front.least)
+    aim = GradientMatching(e.E)
+    best = solve(aim, subject_to=[totals, half], tolerance=FINE)
+    c = best.multipliers[e.robust.name]
+    W = front.completed(e.W)
+    own = aim.value(W) + c * e.robust.value(W)
+    least = aim.value(best.attributions) + c * e.robust.value(best.attributions)
+    excess = own / least - 1.0
+    return Finding(
+        name="excess",
+        sentence=f"At weight {c:.3g}, which halves the roughness of exact values, they "
+        f"cost {in_percent(excess)} more than the best.",
+        number=excess,
+        unit="share of the least cost",
+        verdict="a choice",
+        advice="",
+        standing="proved",
+    )
+
+
+# ---- All of them, in the order of an audit
+
+
+def audit(
+    attributions: AttributionsLike,
+    model: Any,
+    X: Any,
+    *,
+    data: pd.DataFrame | Array | None = None,
+    unit: str | None = None,
+    base: float | Array | None = None,
+    target: Target = None,
+    outcome: str | None = None,
+    graph: Graph | None = None,
+    n_neighbors: int = 8,
+    rng: int | None = None,
+) -> Audit:
+    """Whether attributions from anywhere are right, and what would make them better.
+
+    Questions are asked in the order in which somebody has to sign for the answers. Do
+    rows add up, and to whose base? Are they exact Shapley values: ours, path-dependent
+    ones, or those of another background? Do unused columns get something? What would
+    more alike values of similar rows cost, and which pairs and rows cause that? What
+    depends on background, seed and neighbours? The distance from the best possible
+    comes last: of exact values it says nothing.
+
+    Parameters
+    ----------
+    attributions : array, table, path, ``shap.Explanation``, tensor or list
+        Contributions W (N, D); :func:`propopt.explaining.carriers.carried` lists what
+        is read. Rows and columns are put in the order of X by their names.
+    model : estimator, native booster, callable or Function
+        What they are of; see :func:`propopt.wrap`.
+    X : DataFrame or array (N, D)
+        The rows that are explained.
+    data : DataFrame or array (B, D), optional
+        The background, best the one that they were made with; X by default.
+    unit : {"log-odds", "probability", "margin", "value"}, optional
+        What W are parts of; needed for classifiers, which have several outputs.
+        Numbers that are of another unit are refused, not compared.
+    base : float or array (N,), optional
+        What W are added to, where the carrier does not say; else the median of what
+        rows leave.
+    target : class label or int, optional
+        The class, as in :func:`propopt.wrap`.
+    outcome : str, optional
+        The name of the column that the model predicts.
+    graph : Graph, optional
+        Who is similar; by default nearest neighbours in columns over their deviations.
+    n_neighbors : int
+        How many.
+    rng : int, optional
+        For halves of the background, and draws where the model is not read.
+
+    Returns
+    -------
+    Audit
+        Findings with their verdicts, the pairs and rows that cause most, a card.
+
+    Raises
+    ------
+    InvalidInput
+        If names or sizes are not those of X, the unit is not known, or the numbers are
+        of another.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> forest = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    >>> shap = po.explainers.ExactShap(background=X).explain(po.wrap(forest, data=X), X)
+    >>> wrong = shap.attributions.copy()
+    >>> wrong[3] *= 1.001
+    >>> po.audit(wrong, forest, X)["additivity"].verdict
+    'off by'
+    >>> po.audit(shap, forest, X)["exactness"].sentence
+    'They are the exact Shapley values for the background.'
+    """
+    evidence = Evidence.of(
+        *(attributions, model, X, data, unit, base),
+        *(target, outcome, graph, n_neighbors, rng),
+    )
+    findings = [_additivity(evidence), _base(evidence)]
+    findings += [_exactness(evidence), _signs(evidence), _reasons(evidence)]
+    findings.append(_unused(evidence))
+    causes: dict[str, Any] = {}
+    if evidence.is_compared:
+        findings += [*_directions(evidence), *_prices(evidence)]
+        told_causes, causes = _causes(evidence)
+        findings += told_causes
+    findings += [_background(evidence), _seed(evidence)]
+    if evidence.is_compared:
+        if graph is None:
+            findings.append(_neighbours(evidence))
+        findings.append(_excess(evidence))
+    several = len(evidence.W) > 1
+    similar = {"similar rows": repr(evidence.similar())} if several else {}
+    return Audit(
+        findings=tuple(findings),
+        attributions=evidence.W,
+        exact=evidence.E if evidence.is_exact else None,
+        base_value=evidence.base,
+        prediction=evidence.prediction,
+        labels=evidence.labels,
+        quantity=evidence.function.quantity,
+        **causes,
+        **evidence.function.told(evidence.points),
+        settings={
+            "attributions": evidence.came.source,
+            "unit": evidence.unit,
+            "background": f"{plural(len(evidence.background), 'row')}"
+            f"{'' if data is not None else ', those that are audited'}",
+            "exact values": evidence.known.estimate.source,
+            **similar,
+            "seed": str(evidence.seed),
+        },
+    )

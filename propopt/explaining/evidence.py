@@ -1,0 +1,568 @@
+"""What an audit knows: numbers and model, whose values they could be, the front.
+
+Interventional Shapley values are exact here for whatever is a sum of products of
+functions of one column (trees, kernel machines, additive models), so that others' are
+compared with the truth. Two values of one model and one row can differ and both be
+right: they answer against other backgrounds. Path-dependent ones (Lundberg et al. 2018,
+Algorithm 2) use none: where a column is unknown, a tree is followed down both ways, by
+the shares of the rows that it was fitted on.
+
+What values cost is asked of the exact front: among attributions whose rows have the
+same sums as E,
+
+    nearest      min ‖W − E‖²   subject to  R(W) ≤ r
+    most alike   min R(W)       subject to  ‖W − E‖² ≤ d
+
+with the roughness R = Σ S_nn' ‖w_n − w_n'‖² over similar rows. Each is one constrained
+solve, with its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+from scipy.special import expit, logit
+
+from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.checks import read_count, read_seed
+from propopt.base.errors import InvalidInput, MissingExtra
+from propopt.base.resources import require
+from propopt.base.text import Reason
+from propopt.explaining.carriers import AttributionsLike, Carried, carried
+from propopt.explaining.contributions import ContributionRule
+from propopt.explaining.targets import Targets, coordinates_of, sizes_of
+from propopt.functions import Function
+from propopt.functions.means import Checked
+from propopt.functions.models import NumericalModel
+from propopt.functions.outputs import Target
+from propopt.functions.wrapping import KnownTable, wrapped_and_told
+from propopt.laws.data_law import Reference
+from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
+from propopt.losses.completeness import Constraint
+from propopt.losses.graphs.points import Graph, knn_graph, read_graph
+from propopt.results.explanation import base_values_of
+from propopt.solvers import solve
+from propopt.structures.boosters import UNREADABLE, as_estimator, margins_of, opened
+from propopt.structures.boxes.boxes import Boxes, shapley_against
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels
+
+
+# ---- In which unit numbers are, known or asked for
+
+
+_KINDS: Final[Mapping[str, str]] = {
+    "log-odds": "log_odds",
+    "log_odds": "log_odds",
+    "probability": "probability",
+    "margin": "margin",
+    "value": "value",
+    "prediction": "value",
+}
+"""How units are written, and what they are called here."""
+
+_OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "log_odds": ("log_odds", "margin"),
+    "probability": ("probability", "value"),
+    "margin": ("margin",),
+    "value": ("value",),
+}
+"""Outputs of models that may be of a unit: native boosters have no probabilities."""
+
+
+def _explained(
+    model: Any, X: Any, data: Any, unit: str | None, target: Target, outcome: str | None
+) -> tuple[Function, KnownTable, str]:
+    """The function whose parts they are, and its unit in words."""
+    kind = None if unit is None else _KINDS.get(unit, unit)
+    if kind is not None and kind not in _OUTPUTS:
+        raise InvalidInput(f"unit: expected one of {', '.join(_KINDS)}, got {unit!r}")
+    if isinstance(model, Function):
+        function, told = wrapped_and_told(model, X, target, "auto", data, None, outcome)
+        own = function.quantity.kind
+        if kind is not None and kind != own:
+            raise InvalidInput(
+                f"unit: the numbers are {unit}, and what is explained is the "
+                f"{function.quantity}; wrap the model with output={kind!r}"
+            )
+        return function, told, function.quantity.noun
+    estimator = as_estimator(model)
+    several = hasattr(estimator, "predict_proba") or margins_of(estimator) is not None
+    if kind is None and several:
+        raise InvalidInput(
+            "unit: the model has several outputs, and the numbers do not say which; "
+            "give unit='log-odds', 'probability', 'margin' or 'value'"
+        )
+    said: list[str] = []
+    for output in _OUTPUTS[kind or "value"]:
+        try:
+            function, told = wrapped_and_told(
+                model, X, target, output, data, None, outcome
+            )
+        except InvalidInput as error:
+            said.append(str(error))
+            continue
+        own = function.quantity.kind
+        if kind is None or own == kind or (kind, own) == ("probability", "value"):
+            words = function.quantity.noun if kind != "probability" else "probability"
+            return function, told, words
+        said.append(f"unit: {function.quantity.model} has a {own}, which is no {unit}")
+    raise InvalidInput(said[0])
+
+
+def _position(model: Any, function: Function) -> int | None:
+    """The place of the class that is explained, where there are several."""
+    labels = getattr(model, "classes_", None)
+    if labels is None:
+        return function.quantity.position
+    known = np.asarray(labels).tolist()
+    label = function.quantity.label
+    return known.index(label) if label in known else None
+
+
+_OF_ANOTHER: Final = 1e-3
+"""Of the spread of predictions: rows that miss by so little are parts of these."""
+
+
+# ---- The front: what is nearest, and what is most alike, among what adds up alike
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Attributions with the row sums of E, the nearest to E for each roughness."""
+
+    aim: Attributions  # E (N, D)
+    robust: PairwiseRobustness  # R
+
+    @cached_property
+    def _totals(self) -> Completeness:
+        return Completeness(self.aim.sum(axis=1))
+
+    @property
+    def _matching(self) -> GradientMatching:
+        return GradientMatching(self.aim)
+
+    def completed(self, W: Attributions) -> Attributions:
+        """W with the row sums of E: what each row misses is spread evenly."""
+        missed = self.aim.sum(axis=1) - W.sum(axis=1)
+        return np.asarray(W + missed[:, None] / W.shape[1])
+
+    @cached_property
+    def least(self) -> float:
+        """The roughness that no attributions with these sums are below."""
+        return self.robust.value(self.completed(np.zeros(self.aim.shape)))
+
+    @cached_property
+    def roughness(self) -> float:
+        """R(E)."""
+        return self.robust.value(self.aim)
+
+    def nearest(self, roughness: float) -> Attributions:
+        """W of the least ‖W − E‖² with R(W) ≤ r."""
+        if roughness >= self.roughness:
+            return self.aim
+        bounds: list[Constraint] = [
+            self._totals,
+            self.robust <= max(roughness, self.least),
+        ]
+        best = solve(self._matching, subject_to=bounds, tolerance=FINE)
+        return best.attributions
+
+    def most_alike(self, distance: float) -> Attributions:
+        """W of the least R(W) with ‖W − E‖² ≤ d."""
+        if distance == 0.0:
+            return self.aim
+        bounds: list[Constraint] = [self._totals, self._matching <= distance]
+        best = solve(1.0 * self.robust, subject_to=bounds, tolerance=FINE)
+        return best.attributions
+
+    def without(self, share: float) -> Attributions:
+        """The nearest to E without a share of the roughness that could go."""
+        left = self.roughness - share * (self.roughness - self.least)
+        return self.nearest(left)
+
+
+FINE: Final = 1e-8
+"""The relative gap of constrained solves."""
+
+
+# ---- Whose values they could be: other backgrounds, and paths of trees
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Values that somebody could have meant."""
+
+    words: str  # whose they are, after "they are"
+    base: float | None  # what they are added to; None where that is not known
+    # from rows (n, D), and their values (n, D); None where only the base is known
+    values: Callable[[Points], Attributions] | None = None
+
+
+N_DRAWN: Final = 100
+"""Rows that shap draws of a background, where it is given more."""
+
+
+def candidates(
+    function: Function,
+    read: SumOfProducts | None,  # what the function is, where that is known
+    points: Points,
+    background: Points,
+    labels: Labels,
+) -> Iterator[Candidate]:
+    """The given background first, then others, then paths, then bases alone."""
+    tables = {"values against the given background": background}
+    if points is not background:
+        tables["values against the audited rows themselves"] = points
+    if len(background) > N_DRAWN:
+        drawn = np.arange(len(background))
+        np.random.RandomState(0).shuffle(drawn)  # as the package does
+        words = "values against the 100 rows that shap draws of the background"
+        tables[words] = background[drawn[:N_DRAWN]]
+        words = "values against the first 100 rows of the background"
+        tables[words] = background[:N_DRAWN]
+    if not np.isnan(background).any():
+        words = "values against the mean row of the background"
+        tables[words] = background.mean(axis=0, keepdims=True)
+    for words, rows in tables.items():
+        base = float(function.value_at(rows, labels.of_columns()).mean())
+        exact = None if read is None else shapley_against(read, rows).values
+        yield Candidate(words, base, exact)
+    if (paths := path_values(function, points[:1], labels)) is not None:
+        yield paths
+    f = function.value_at(background, labels.of_columns())
+    kind = function.quantity.kind
+    if kind == "log_odds":
+        mean = float(logit(expit(f).mean()))
+        yield Candidate("values over the log-odds of the mean probability", mean)
+    yield Candidate("values over a base of zero", 0.0)
+
+
+# ---- Path-dependent values, by the package that grew the trees
+
+
+PATHS: Final = "path-dependent values, not interventional"
+
+
+def path_values(function: Function, row: Points, labels: Labels) -> Candidate | None:
+    """Path-dependent values of LightGBM, XGBoost, CatBoost; of others by shap.
+
+    None where the function is no sum of trees of the columns as they are, or nobody
+    who makes such values is installed.
+    """
+    if not isinstance(function, NumericalModel) or function.trees is None:
+        return None
+    before, final = opened(function.trees.model)
+    names = {
+        (kind.__module__.partition(".")[0], kind.__name__)
+        for kind in type(final).__mro__
+    }
+    ways = [way for name, way in _WAYS.items() if name in names]
+    readout, read = function.readout, function.products
+    if not (ways and isinstance(read, Boxes)):
+        return None
+    position = function.trees.index
+
+    def contributions(points: Points) -> Array:
+        table: Any = readout.table(points, labels.of_columns())
+        for steps in before:
+            table = steps.transform(table)
+        found = np.asarray(ways[0](final, table), dtype=np.float64)
+        found = found.reshape(len(points), -1, points.shape[1] + 1)
+        is_one = found.shape[1] == 1
+        own = found[:, 0 if is_one else position or 0]
+        return -own if is_one and position == 0 else own  # the first of two classes
+
+    try:
+        base = float(contributions(row)[0, -1])
+    except (*UNREADABLE, MissingExtra, NotImplementedError):
+        return None
+    return Candidate(PATHS, base, lambda points: contributions(points)[:, :-1])
+
+
+def _of_lightgbm(final: Any, table: Any) -> Any:
+    booster = final.booster_ if hasattr(final, "booster_") else final.booster
+    return booster.predict(table, pred_contrib=True)
+
+
+def _of_xgboost(final: Any, table: Any) -> Any:
+    xgboost = require("xgboost")
+    booster = final.get_booster() if hasattr(final, "get_booster") else final.booster
+    matrix = xgboost.DMatrix(table, enable_categorical=True)
+    return booster.predict(matrix, pred_contribs=True)
+
+
+def _of_catboost(final: Any, table: Any) -> Any:
+    categories = final.get_cat_feature_indices()
+    pool = require("catboost").Pool(table, cat_features=categories)
+    return final.get_feature_importance(pool, type="ShapValues")
+
+
+def _of_sklearn(final: Any, table: Any) -> Any:
+    """By shap, which has classes on the last axis."""
+    explainer = require("shap").TreeExplainer(final)
+    phi = np.asarray(explainer.shap_values(table, check_additivity=False))
+    phi = phi.reshape(*phi.shape[:2], -1)
+    base = np.ravel(np.asarray(explainer.expected_value, dtype=np.float64))
+    ends = np.broadcast_to(base, (len(phi), 1, phi.shape[2]))
+    return np.concatenate([phi, ends], axis=1).transpose(0, 2, 1)
+
+
+_WAYS: Final[dict[tuple[str, str], Callable[[Any, Any], Any]]] = {
+    ("lightgbm", "LGBMModel"): _of_lightgbm,
+    ("propopt", "LightGBMBooster"): _of_lightgbm,
+    ("xgboost", "XGBModel"): _of_xgboost,
+    ("propopt", "XGBoostBooster"): _of_xgboost,
+    ("catboost", "CatBoost"): _of_catboost,
+    ("sklearn", "BaseDecisionTree"): _of_sklearn,
+    ("sklearn", "BaseForest"): _of_sklearn,
+    ("sklearn", "BaseGradientBoosting"): _of_sklearn,
+    ("sklearn", "BaseHistGradientBoosting"): _of_sklearn,
+}
+
+
+# ---- What is known of the numbers and the model, computed when a question needs it
+
+
+SIZEABLE: Final = 0.1
+"""Of the mean over rows of the largest |value|: smaller ones count as small."""
+
+_SAME: Final = 1e-5
+"""Of the range of predictions: what differs by less is the same number."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """Attributions that came, the model, its rows and background."""
+
+    came: Carried  # W (N, D), and the base that came with it
+    function: Function  # f
+    unit: str  # what numbers are of, in words
+    points: Points  # (N, D)
+    background: Points  # (B, D)
+    labels: Labels
+    graph: Graph | None  # who is similar, where that is given
+    n_neighbors: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        attributions: AttributionsLike,
+        model: Any,
+        X: Any,
+        data: Any,
+        unit: str | None,
+        base: Any,
+        target: Target,
+        outcome: str | None,
+        graph: Graph | None,
+        n_neighbors: int,
+        rng: int | None,
+    ) -> Evidence:
+        """What :func:`propopt.audit` is given, read and aligned."""
+        function, told, words = _explained(model, X, data, unit, target, outcome)
+        points, labels = told.read(function, X, "X")
+        rows = points if data is None else told.read(function, data, "data")[0]
+        if graph is not None and read_graph(graph).n_nodes != len(points):
+            raise InvalidInput(
+                f"graph: expected one of the {len(points)} rows of X, got one of "
+                f"{graph.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+            )
+        position = _position(model, function)
+        came = carried(attributions, labels, points.shape, position=position)
+        if base is not None:
+            came = replace(came, base=base_values_of(base, len(points)))
+        own = cls(
+            came=came,
+            function=function,
+            unit=words,
+            points=points,
+            background=rows,
+            labels=labels,
+            graph=graph,
+            n_neighbors=read_count(n_neighbors, "n_neighbors"),
+            seed=read_seed(rng),
+        )
+        own._refuse_other_units()
+        return own
+
+    def _refuse_other_units(self) -> None:
+        """Refuse parts of probabilities that are called log-odds, and the reverse."""
+        f, sums = self.prediction, self.W.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            others = {
+                "log_odds": ("probability", expit(f)),
+                "probability": ("log-odds", logit(np.clip(f, 0.0, 1.0))),
+            }
+        other, values = others.get(self.function.quantity.kind, ("", f))
+        spread = float(values.std())
+        if not other or not 0.0 < spread < np.inf:
+            return
+        fits = float((sums - values).std()) <= _OF_ANOTHER * spread
+        if fits and float((sums - f).std()) > _OF_ANOTHER * float(f.std()):
+            raise InvalidInput(
+                f"unit: the rows add up to the {other}, and not to the {self.unit} as "
+                f"was said; give unit={other!r}"
+            )
+
+    @property
+    def W(self) -> Attributions:
+        """The attributions."""
+        return self.came.values
+
+    @cached_property
+    def known(self) -> Targets:
+        """Shapley values against the background: exact, or drawn."""
+        rule = ContributionRule(
+            function=self.function,
+            reference=self._reference,
+            background=self.background,
+            rng=self.seed,
+        )
+        return rule.of(self.points, self.labels)
+
+    @cached_property
+    def _reference(self) -> Reference:
+        names = self.labels.of_columns()
+        return Reference.of_points(self.background, names, self.function.schema)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether they are."""
+        return self.known.estimate.exact
+
+    @property
+    def E(self) -> Attributions:
+        """The values themselves."""
+        return self.known.estimate.values
+
+    @cached_property
+    def prediction(self) -> Values:
+        """f(x), (N,)."""
+        return self.function.value_at(self.points, self.labels)
+
+    @cached_property
+    def base(self) -> Array:
+        """What came, or what most rows are added to, (N,)."""
+        if self.came.base is not None:
+            return self.came.base
+        return np.full(len(self.W), np.median(self.prediction - self.W.sum(axis=1)))
+
+    @cached_property
+    def missed(self) -> Array:
+        """Σ w − (f − base), (N,)."""
+        return np.asarray(self.W.sum(axis=1) - (self.prediction - self.base))
+
+    @cached_property
+    def step(self) -> float:
+        """Half of the last digit that was written; 0 of numbers with all theirs."""
+        sizes = max(float(np.abs(self.W).max()), 1e-300)
+        for digits in range(7):
+            if np.abs(self.W - self.W.round(digits)).max() <= 1e-12 * sizes:
+                return 0.5 * 10.0**-digits if digits > 1 else 0.0
+        return 0.0
+
+    @cached_property
+    def tolerance(self) -> float:
+        """What differs by less is the same number."""
+        return _SAME * max(float(np.ptp(self.prediction)), 1e-12) + self.step
+
+    @cached_property
+    def cut(self) -> float:
+        """|Value| from which it is sizeable."""
+        return SIZEABLE * float(np.abs(self.W).max(axis=1).mean())
+
+    def changed_signs(self, V: Attributions, W: Attributions) -> float:
+        """The share of sizeable values of either whose sign is another."""
+        sizeable = np.maximum(np.abs(V), np.abs(W)) > self.cut
+        other = sizeable & (np.sign(V) != np.sign(W))
+        return float(other.sum()) / max(int(sizeable.sum()), 1)
+
+    @cached_property
+    def read(self) -> SumOfProducts | None:
+        """What the function is, compared with it; None where it is not read."""
+        found = Checked.of(self.function, self.points.shape[1])
+        read = found.at(self.points, self.labels)
+        return None if isinstance(read, Reason) or not self.is_exact else read
+
+    @cached_property
+    def owners(self) -> list[Candidate]:
+        """Whose values and bases they could be, the given background first."""
+        return [
+            *candidates(
+                self.function, self.read, self.points, self.background, self.labels
+            )
+        ]
+
+    @cached_property
+    def owner(self) -> tuple[Candidate, Attributions] | None:
+        """Whose values most of them are; None where of nobody that is known."""
+        best, found = 0.5, None
+        for one in self.owners:
+            if one.values is None:
+                continue
+            values = one.values(self.points)
+            share = float(self.same(values).mean())
+            if share > best:
+                best, found = share, (one, values)
+            if share == 1.0:
+                break
+        return found
+
+    def same(self, values: Attributions) -> Truths:
+        """Where the attributions are these values, (N, D)."""
+        return np.asarray(np.abs(self.W - values) <= self.tolerance)
+
+    # ---- rows that are similar
+
+    def similar(self, count: int | None = None) -> Graph:
+        """The given graph, or nearest neighbours in columns over their deviations."""
+        if self.graph is not None and count is None:
+            return self.graph
+        sizes = sizes_of(self.function, self._reference, "std")
+        where = coordinates_of(self.function, self.points, sizes)
+        asked = self.n_neighbors if count is None else count
+        return knn_graph(where, min(asked, len(where) - 1))
+
+    @cached_property
+    def robust(self) -> PairwiseRobustness:
+        """The roughness R."""
+        return PairwiseRobustness(self.similar())
+
+    @cached_property
+    def own(self) -> Front:
+        """That of what came: what less roughness costs."""
+        return Front(self.W, self.robust)
+
+    @cached_property
+    def true(self) -> Front:
+        """That of the exact values."""
+        return Front(self.E, self.robust)
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there are rows to compare, and something that could go."""
+        return len(self.W) > 2 and self.own.roughness > self.own.least * (1.0 + 1e-9)
+
+    @cached_property
+    def is_ours(self) -> bool:
+        """Whether what came, made complete, is the exact values."""
+        nearest = self.true.completed(self.W)
+        return bool((np.abs(nearest - self.E) <= self.tolerance).all())
+
+    def place(self, n: int, j: int) -> str:
+        """A row and a column in words."""
+        names = self.labels.feature_names(self.W.shape[1])
+        return f"row {self.row(n)}, {names[j]}"
+
+    def row(self, n: int) -> str:
+        """What the n-th row is called."""
+        return str(n if self.labels.points is None else self.labels.points[n])
