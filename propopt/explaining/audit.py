@@ -85,7 +85,7 @@ def _base(e: Evidence) -> Finding:
             f"{came}, {own:.4g}, is that of {near[0].words}; the background's is "
             f"{ours:.4g}."
         )
-        advice = "Say which base is meant wherever the numbers are shown."
+        advice = ""
     return Finding(
         name="base",
         sentence=sentence,
@@ -208,11 +208,6 @@ def _signs(e: Evidence) -> Finding:
     )
 
 
-def _most(share: float) -> str:
-    """A share that is the largest of several."""
-    return f"up to {in_percent(share)}" if share > 0.0 else "none"
-
-
 def _part(share: float) -> str:
     """A share at the beginning of a sentence; none is told as none."""
     return in_percent(share) if share > 0.0 else "None"
@@ -246,7 +241,7 @@ def _against_exact(e: Evidence, share: float, advice: str) -> dict[str, Any]:
     if share == 0.0:
         return {"verdict": "right", "advice": ""}
     if e.owner is not None and e.same(e.owner[1]).all():
-        return {"verdict": "a choice", "advice": "Choose whose values are meant."}
+        return {"verdict": "a choice", "advice": ""}
     return {"verdict": "off by", "advice": advice}
 
 
@@ -266,7 +261,8 @@ def _unused(e: Evidence) -> Finding:
     wrong = [names[j] for j in unused[sizes > e.tolerance]]
     size = float(sizes.max(initial=0.0))
     count = plural(len(unused), "column")
-    sentence = f"The model does not use {count}; they get nothing."
+    verb = "it gets" if len(unused) == 1 else "they get"
+    sentence = f"The model does not use {count}; {verb} nothing."
     if not len(unused):
         sentence = "The model uses every column."
     if wrong:
@@ -313,10 +309,11 @@ def _directions(e: Evidence) -> Iterator[Finding]:
         near = float(((front.nearest(rough) - e.E) ** 2).sum())
         nearer = 1.0 - near / distance
         told = (
-            f"At the same distance from exact ones, similar rows could be {times:.2f} "
-            "times more alike.",
-            f"As alike as these, others are {in_percent(nearer)} nearer to the exact "
-            "values.",
+            f"At the same distance from exact values, similar rows could be "
+            f"{times:.2f} times more alike.",
+            f"As alike as these, others are {in_percent(nearer)} nearer to exact values."
+            if near > 0.0
+            else "The exact values are nearer, and more alike than these.",
         )
         verdict = "off by" if times > _WORTH else "right"
     advice = "po.explain(model, X, units='output') has values on the front."
@@ -365,9 +362,8 @@ def _prices(e: Evidence) -> Iterator[Finding]:
             )
         yield Finding(
             name=f"price_of_{percent}",
-            sentence=f"Removing {percent} % of what could go, {in_percent(could)} of "
-            f"all, changes {in_percent(price)} of the squared sum and "
-            f"{in_percent(signs)} of sizeable signs.",
+            sentence=f"Removing {percent} % of what could go costs {in_percent(price)} "
+            f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
             number=price,
             unit="share of the squared sum",
             verdict="a choice",
@@ -398,7 +394,7 @@ def _causes(e: Evidence) -> tuple[list[Finding], dict[str, Any]]:
             number=first.share,
             unit="share of the roughness that could go",
             verdict="a choice",
-            advice="Look at the ten pairs first: causes_to_frame() has them.",
+            advice="Look at the ten pairs first: their differences may be meant.",
         ),
         Finding(
             name="rows",
@@ -421,7 +417,7 @@ def _background(e: Evidence) -> Finding:
         return Finding(
             name="background",
             sentence="Other backgrounds were not tried.",
-            unit="share of sizeable values",
+            unit="share of the squared sum",
             verdict="not known",
             advice="",
         )
@@ -431,13 +427,15 @@ def _background(e: Evidence) -> Finding:
         shapley_against(e.read, e.background[np.sort(h)]).values(e.points)
         for h in halves
     ]
-    share = max(e.changed_signs(V, e.E) for V in tried)
+    signs = max(e.changed_signs(V, e.E) for V in tried)
+    size = float((e.E**2).sum()) or 1.0
+    share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
     return Finding(
         name="background",
-        sentence=f"With one half of the {B:,} background rows, {_most(share)} of the "
-        "sizeable signs are others.",
+        sentence=f"One half of the {B:,} background rows changes {in_percent(share)} "
+        f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
         number=share,
-        unit="share of sizeable values",
+        unit="share of the squared sum",
         verdict="a choice",
         advice="Keep the background with the numbers, and name it.",
         standing="estimated",
@@ -501,7 +499,7 @@ def _excess(e: Evidence) -> Finding:
     excess = own / least - 1.0
     return Finding(
         name="excess",
-        sentence=f"At weight {c:.3g}, which halves the roughness of exact values, they "
+        sentence=f"Weighed at {c:.3g}, which halves the roughness of exact values, they "
         f"cost {in_percent(excess)} more than the best.",
         number=excess,
         unit="share of the least cost",

@@ -39,6 +39,9 @@ AttributionsLike: TypeAlias = Any
 _BASES: Final = ("base_value", "base_values", "expected_value", "expected_values")
 """What the column of a base is called, where it is none that is explained."""
 
+SUFFIXES: Final = (".csv", ".npz")
+"""Of files that are read."""
+
 _LABEL: Final = "attributions"
 
 
