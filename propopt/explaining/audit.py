@@ -12,14 +12,14 @@ import pandas as pd
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.base.text import in_percent
 from propopt.explaining.carriers import AttributionsLike
-from propopt.explaining.evidence import FINE, Evidence, Front
+from propopt.explaining.evidence import Evidence, Front
 from propopt.functions.outputs import Target
-from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
+from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph
-from propopt.results.audit import Audit, Finding, Standing, Verdict, causes_of
+from propopt.results.audit import Audit, Finding, Verdict, causes_of
 from propopt.results.certain import plural
+from propopt.results.report.chapters import StatementKind
 from propopt.results.stability import largest_of_rows
-from propopt.solvers import solve
 from propopt.structures.boxes.boxes import shapley_against
 from propopt.structures.products.sums import SumOfProducts
 
@@ -101,7 +101,7 @@ def _exactness(e: Evidence) -> Finding:
     size = float(np.abs(e.W - e.E).max())
     verdict: Verdict = "off by"
     advice = "Compute them anew; po.explainers.ExactShap has the exact values."
-    standing: Standing = "checked"
+    standing: StatementKind = "checked"
     moved = _moved(e)
     if not e.is_exact:
         return _drawn(e)
@@ -311,7 +311,7 @@ def _directions(e: Evidence) -> Iterator[Finding]:
         told = (
             f"At the same distance from exact values, similar rows could be "
             f"{times:.2f} times more alike.",
-            f"As alike as these, others are {in_percent(nearer)} nearer to exact values."
+            f"As alike as these, others are {in_percent(nearer)} nearer to exact ones."
             if near > 0.0
             else "The exact values are nearer, and more alike than these.",
         )
@@ -320,7 +320,7 @@ def _directions(e: Evidence) -> Iterator[Finding]:
     advice = advice if verdict == "off by" else ""
     if e.owner is not None and verdict == "off by":
         verdict = "a choice"
-    proof: Standing = "proved" if e.is_exact else "estimated"
+    proof: StatementKind = "proved" if e.is_exact else "estimated"
     yield Finding(
         name="more_alike",
         sentence=told[0],
@@ -348,7 +348,6 @@ _WORTH: Final = 1.05
 def _prices(e: Evidence) -> Iterator[Finding]:
     """What it costs to remove 10, 50 and 90 % of the roughness that could go."""
     size = float((e.W**2).sum())
-    could = 1.0 - e.own.least / e.own.roughness
     for percent in (10, 50, 90):
         V = e.own.without(percent / 100.0)
         price = float(((V - e.W) ** 2).sum()) / size
@@ -487,19 +486,12 @@ def _neighbours(e: Evidence) -> Finding:
 
 def _excess(e: Evidence) -> Finding:
     """How far they are above the optimum that halves the roughness of exact values."""
-    front = e.true
-    totals = Completeness(e.E.sum(axis=1))
-    half = e.robust <= front.least + 0.5 * (front.roughness - front.least)
-    aim = GradientMatching(e.E)
-    best = solve(aim, subject_to=[totals, half], tolerance=FINE)
-    c = best.multipliers[e.robust.name]
-    W = front.completed(e.W)
-    own = aim.value(W) + c * e.robust.value(W)
-    least = aim.value(best.attributions) + c * e.robust.value(best.attributions)
-    excess = own / least - 1.0
+    c, least = e.true.at_half
+    W = e.true.completed(e.W)
+    excess = (((W - e.E) ** 2).sum() + c * e.robust.value(W)) / least - 1.0
     return Finding(
         name="excess",
-        sentence=f"Weighed at {c:.3g}, which halves the roughness of exact values, they "
+        sentence=f"At weight {c:.3g}, which halves the roughness of exact values, they "
         f"cost {in_percent(excess)} more than the best.",
         number=excess,
         unit="share of the least cost",

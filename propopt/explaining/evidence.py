@@ -44,7 +44,7 @@ from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.completeness import Constraint
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
-from propopt.results.explanation import base_values_of
+from propopt.results.explanation import Explanation, base_values_of
 from propopt.solvers import solve
 from propopt.structures.boosters import UNREADABLE, as_estimator, margins_of, opened
 from propopt.structures.boxes.boxes import Boxes, shapley_against
@@ -134,23 +134,31 @@ _OF_ANOTHER: Final = 1e-3
 @final
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Attributions with the row sums of E, the nearest to E for each roughness."""
+    """Attributions with the row sums of E, the nearest to E for each roughness.
+
+    Columns in which E is zero in all rows are not used, and do not count in sums.
+    """
 
     aim: Attributions  # E (N, D)
     robust: PairwiseRobustness  # R
 
     @cached_property
-    def _totals(self) -> Completeness:
-        return Completeness(self.aim.sum(axis=1))
+    def _used(self) -> Array:
+        used = self.aim.any(axis=0)
+        return np.where(used | ~used.any(), 1.0, 0.0)
 
-    @property
+    @cached_property
+    def _totals(self) -> Completeness:
+        return Completeness(self.aim @ self._used, self._used)
+
+    @cached_property
     def _matching(self) -> GradientMatching:
         return GradientMatching(self.aim)
 
     def completed(self, W: Attributions) -> Attributions:
-        """W with the row sums of E: what each row misses is spread evenly."""
+        """W with the row sums of E: what a row misses is spread over used columns."""
         missed = self.aim.sum(axis=1) - W.sum(axis=1)
-        return np.asarray(W + missed[:, None] / W.shape[1])
+        return np.asarray(W + missed[:, None] * self._used / self._used.sum())
 
     @cached_property
     def least(self) -> float:
@@ -166,28 +174,35 @@ class Front:
         """W of the least ‖W − E‖² with R(W) ≤ r."""
         if roughness >= self.roughness:
             return self.aim
-        bounds: list[Constraint] = [
-            self._totals,
-            self.robust <= max(roughness, self.least),
-        ]
-        best = solve(self._matching, subject_to=bounds, tolerance=FINE)
-        return best.attributions
+        return self._below(roughness).attributions
+
+    def _below(self, roughness: float) -> Explanation:
+        limit = self.robust <= max(roughness, self.least)
+        bounds: list[Constraint] = [self._totals, limit]
+        return solve(self._matching, subject_to=bounds, tolerance=_FINE)
 
     def most_alike(self, distance: float) -> Attributions:
         """W of the least R(W) with ‖W − E‖² ≤ d."""
         if distance == 0.0:
             return self.aim
         bounds: list[Constraint] = [self._totals, self._matching <= distance]
-        best = solve(1.0 * self.robust, subject_to=bounds, tolerance=FINE)
+        best = solve(1.0 * self.robust, subject_to=bounds, tolerance=_FINE)
         return best.attributions
 
     def without(self, share: float) -> Attributions:
         """The nearest to E without a share of the roughness that could go."""
-        left = self.roughness - share * (self.roughness - self.least)
-        return self.nearest(left)
+        return self.nearest(self.roughness - share * (self.roughness - self.least))
+
+    @cached_property
+    def at_half(self) -> tuple[float, float]:
+        """The weight c that removes half of it, and the least ‖W − E‖² + c R(W)."""
+        best = self._below(0.5 * (self.roughness + self.least))
+        c = best.multipliers[self.robust.name]
+        cost = best.losses[self._matching.name] + c * best.losses[self.robust.name]
+        return c, cost
 
 
-FINE: Final = 1e-8
+_FINE: Final = 1e-8
 """The relative gap of constrained solves."""
 
 
@@ -334,7 +349,7 @@ SIZEABLE: Final = 0.1
 """Of the mean over rows of the largest |value|: smaller ones count as small."""
 
 _SAME: Final = 1e-5
-"""Of the range of predictions: what differs by less is the same number."""
+"""Of the range of predictions, or the largest value: less is the same number."""
 
 
 @final
@@ -403,8 +418,8 @@ class Evidence:
                 "probability": ("log-odds", logit(np.clip(f, 0.0, 1.0))),
             }
         other, values = others.get(self.function.quantity.kind, ("", f))
-        spread = float(values.std())
-        if not other or not 0.0 < spread < np.inf:
+        spread = float(values.std()) if np.isfinite(values).all() else 0.0
+        if not other or spread == 0.0:
             return
         fits = float((sums - values).std()) <= _OF_ANOTHER * spread
         if fits and float((sums - f).std()) > _OF_ANOTHER * float(f.std()):
@@ -473,7 +488,8 @@ class Evidence:
     @cached_property
     def tolerance(self) -> float:
         """What differs by less is the same number."""
-        return _SAME * max(float(np.ptp(self.prediction)), 1e-12) + self.step
+        scale = max(float(np.ptp(self.prediction)), float(np.abs(self.W).max()))
+        return _SAME * max(scale, 1e-12) + self.step
 
     @cached_property
     def cut(self) -> float:

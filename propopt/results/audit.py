@@ -24,15 +24,13 @@ from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, printable
 from propopt.results.certain import plural
+from propopt.results.report.chapters import StatementKind
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
 Verdict: TypeAlias = Literal["right", "off by", "a choice", "not known"]
 """What is said of an answer: nothing to do, a mistake, somebody's choice, no answer."""
-
-Standing: TypeAlias = Literal["proved", "checked", "estimated", "chosen", "not said"]
-"""How it is known: by a certificate, by computing it anew, by draws, by choice."""
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "additivity": "Do they add up?",
@@ -72,7 +70,7 @@ class Finding:
     unit: str  # what the number is of
     verdict: Verdict
     advice: str  # what to do; empty where nothing is
-    standing: Standing = "checked"
+    standing: StatementKind = "checked"  # what it rests on
 
     @property
     def shown(self) -> str:
