@@ -317,9 +317,7 @@ def _of_csv(path: Path) -> tuple[pd.DataFrame, bool]:
         if len(set(header)) < len(header):
             raise InvalidInput(f"{_LABEL}: {path.name}: two columns have one name")
         index = 0 if header and not header[0].strip() else None
-        table = pd.read_csv(
-            path, encoding="utf-8-sig", index_col=index, float_precision="round_trip"
-        )
+        table = pd.read_csv(path, encoding="utf-8-sig", index_col=index)
     except (ValueError, OSError, csv.Error) as error:
         if isinstance(error, InvalidInput):
             raise

@@ -170,6 +170,11 @@ class Front:
         """R(E)."""
         return self.robust.value(self.aim)
 
+    @property
+    def could_go(self) -> float:
+        """R(E) less what no attributions with these sums are below."""
+        return max(self.roughness - self.least, 0.0)
+
     def nearest(self, roughness: float) -> Attributions:
         """W of the least ‖W − E‖² with R(W) ≤ r."""
         if roughness >= self.roughness:
@@ -177,7 +182,9 @@ class Front:
         return self._below(roughness).attributions
 
     def _below(self, roughness: float) -> Explanation:
-        limit = self.robust <= max(roughness, self.least)
+        # at the least itself the weight of R is infinite
+        lowest = self.least + _FINE * self.could_go
+        limit = self.robust <= max(roughness, lowest)
         bounds: list[Constraint] = [self._totals, limit]
         return solve(self._matching, subject_to=bounds, tolerance=_FINE)
 
@@ -191,7 +198,7 @@ class Front:
 
     def without(self, share: float) -> Attributions:
         """The nearest to E without a share of the roughness that could go."""
-        return self.nearest(self.roughness - share * (self.roughness - self.least))
+        return self.nearest(self.roughness - share * self.could_go)
 
     @cached_property
     def at_half(self) -> tuple[float, float]:
@@ -201,6 +208,9 @@ class Front:
         cost = best.losses[self._matching.name] + c * best.losses[self.robust.name]
         return c, cost
 
+
+_NOTHING: Final = 1e-9
+"""Of the roughness: less than that could go is nothing."""
 
 _FINE: Final = 1e-8
 """The relative gap of constrained solves."""
@@ -566,7 +576,10 @@ class Evidence:
     @property
     def is_compared(self) -> bool:
         """Whether there are rows to compare, and something that could go."""
-        return len(self.W) > 2 and self.own.roughness > self.own.least * (1.0 + 1e-9)
+        fronts = (self.own, self.true) if len(self.W) > 2 else ()
+        return bool(fronts) and all(
+            front.could_go > _NOTHING * front.roughness for front in fronts
+        )
 
     @cached_property
     def is_ours(self) -> bool:

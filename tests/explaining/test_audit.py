@@ -109,7 +109,7 @@ def one_row_off(W, _):
     return "additivity", f"1 of 40 .* row {n} by", 0.001 * abs(W[n].sum()) / 1.001
 
 
-def other_base(W, base):
+def other_base(_, base):
     base += 0.3
     return "base", r"is \+0.3 ", 0.3
 
@@ -286,7 +286,7 @@ def test_parts_of_probabilities_are_no_log_odds():
     probability = po.wrap(model, output="probability")
     values = po.explainers.Shap(background=X, algorithm="permutation")
     parts = values.explain(probability, X[:20]).attributions
-    with pytest.raises(InvalidInput, match="unit: .*up to the probability.*'probab"):
+    with pytest.raises(InvalidInput, match=r"unit: .*up to the probability.*'probab"):
         po.audit(parts, model, X[:20], unit="log-odds")
     audit = po.audit(parts, model, X[:20], unit="probability", data=X)
     assert audit["additivity"].verdict == "right"
@@ -350,7 +350,7 @@ def test_a_forged_number_contradicts_the_arrays(case, tmp_path):
             *audit.findings[1:],
         ),
     )
-    with pytest.raises(InvalidInput, match="additivity is 0.5"):
+    with pytest.raises(InvalidInput, match=r"additivity is 0\.5"):
         lying.save(tmp_path / "lying.npz")
 
 

@@ -91,6 +91,11 @@ data: {csv: table.csv, target: label, categorical: [city]}
 model: {kind: forest, task: classification, n_estimators: 2}
 lime: {rows: [0, 3], n_bins: 3, weights: uniform, kernel_width: 1.5, n_samples: 50,
   path: {low: 0.5, high: 2, points: 3}}
+---  # an audit
+data: {csv: table.csv, target: y, categorical: [city, label]}
+model: {kind: linear}
+audit: {attributions: table.csv, unit: value, base: 0.5, background: table.csv,
+  n_neighbors: 3}
 ---  # documents
 data: {csv: table.csv, text: city, target: label, explain: 8}
 model:
