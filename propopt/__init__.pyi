@@ -10,6 +10,8 @@ from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
 from .explaining.audit import audit as audit
+from .explaining.explainers.own_value import OwnValues as OwnValues
+from .explaining.explainers.own_value import own_values as own_values
 from .explaining.first_look import explain as explain
 from .explaining.one_by_one import Explainer as Explainer
 from .explaining.sweeping import sweep as sweep

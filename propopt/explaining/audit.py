@@ -9,19 +9,17 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array, Positions, Truths
-from propopt.base.text import in_percent
+from propopt.base.arrays import Array
+from propopt.base.text import in_percent, percent
 from propopt.explaining.carriers import AttributionsLike
-from propopt.explaining.evidence import Evidence, Front
+from propopt.explaining.evidence import Evidence
 from propopt.functions.outputs import Target
-from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, Finding, Verdict, causes_of
 from propopt.results.certain import plural
 from propopt.results.report.chapters import StatementKind
 from propopt.results.stability import largest_of_rows
 from propopt.structures.boxes.boxes import shapley_against
-from propopt.structures.products.sums import SumOfProducts
 
 
 # ---- The questions: each an answer with its number
@@ -29,9 +27,6 @@ from propopt.structures.products.sums import SumOfProducts
 
 _TOP: Final = 3
 """First reasons of a row that are compared."""
-
-_OTHER_NEIGHBORS: Final = (4, 16)
-"""How many are tried besides, where eight are compared."""
 
 
 def _additivity(e: Evidence) -> Finding:
@@ -52,14 +47,7 @@ def _additivity(e: Evidence) -> Finding:
         )
         verdict = "off by"
         advice = "Compute these rows again, with the same model, rows and base."
-    return Finding(
-        name="additivity",
-        sentence=sentence,
-        number=size,
-        unit=e.unit,
-        verdict=verdict,
-        advice=advice,
-    )
+    return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
 def _base(e: Evidence) -> Finding:
@@ -87,11 +75,11 @@ def _base(e: Evidence) -> Finding:
         )
         advice = ""
     return Finding(
-        name="base",
-        sentence=sentence,
-        number=own - ours,
-        unit=f"{e.unit} above the mean over the background",
-        verdict=verdict,
+        "base",
+        sentence,
+        own - ours,
+        f"{e.unit} above the mean over the background",
+        verdict,
         advice=advice,
     )
 
@@ -102,7 +90,7 @@ def _exactness(e: Evidence) -> Finding:
     verdict: Verdict = "off by"
     advice = "Compute them anew; po.explainers.ExactShap has the exact values."
     standing: StatementKind = "checked"
-    moved = _moved(e)
+    moved = e.moved
     if not e.is_exact:
         return _drawn(e)
     if moved is not None:
@@ -136,11 +124,11 @@ def _exactness(e: Evidence) -> Finding:
             verdict = "a choice"
             advice = f"Say that they are {one.words}."
     return Finding(
-        name="exactness",
-        sentence=sentence,
-        number=size,
-        unit=f"{e.unit}, the largest difference from exact",
-        verdict=verdict,
+        "exactness",
+        sentence,
+        size,
+        f"{e.unit}, the largest difference from exact",
+        verdict,
         advice=advice,
         standing=standing,
     )
@@ -157,11 +145,11 @@ def _drawn(e: Evidence) -> Finding:
         beyond = float(far.mean())
         words += f" {in_percent(beyond)} are over {_FAR:g} errors from drawn ones."
     return Finding(
-        name="exactness",
-        sentence=words,
-        number=beyond,
-        unit="share of values far from drawn ones",
-        verdict="not known",
+        "exactness",
+        words,
+        beyond,
+        "share of values far from drawn ones",
+        "not known",
         advice="Give a model that is read, such as trees, for an exact answer.",
         standing="estimated",
     )
@@ -171,39 +159,16 @@ _FAR: Final = 5.0
 """Standard errors, with nine degrees of freedom."""
 
 
-def _moved(e: Evidence) -> str | None:
-    """Whether columns stand in each other's place, in a sentence."""
-    names = e.labels.feature_names(e.W.shape[1])
-    for one in e.owners:
-        if one.values is None:
-            continue
-        values = one.values(e.points)
-        apart = np.abs(e.W[:, :, None] - values[:, None, :]).max(axis=0)
-        fits = apart <= e.tolerance
-        # columns of zeros fit each other, and are in their place
-        place = np.where(np.diag(fits), np.arange(len(fits)), fits.argmax(axis=1))
-        if not fits.any(axis=1).all() or len(set(place)) < len(place):
-            continue
-        wrong = np.flatnonzero(place != np.arange(len(place)))
-        if len(wrong):
-            j = int(wrong[0])
-            return (
-                f"{plural(len(wrong), 'column')} stand in another's place: "
-                f"{names[j]} holds the values of {names[place[j]]}."
-            )
-    return None
-
-
 def _signs(e: Evidence) -> Finding:
     """Sizeable values whose sign is another than of the exact ones."""
     share = e.changed_signs(e.W, e.E)
     words = "exact" if e.is_exact else "drawn"
     return Finding(
-        name="signs",
-        sentence=f"{_part(share)} of the values above {e.cut:.2g} {e.unit} have "
+        "signs",
+        f"{_part(share)} of the values above {e.cut:.2g} {e.unit} have "
         f"another sign than {words} ones.",
-        number=share,
-        unit="share of sizeable values",
+        share,
+        "share of sizeable values",
         **_against_exact(e, share, "Do not tell reasons from values of these signs."),
     )
 
@@ -223,11 +188,11 @@ def _reasons(e: Evidence) -> Finding:
     share = float(((own != true) & clear).any(axis=1).mean())
     words = "exact" if e.is_exact else "drawn"
     return Finding(
-        name="reasons",
-        sentence=f"In {_part(share).lower()} of the rows the three largest are others "
+        "reasons",
+        f"In {_part(share).lower()} of the rows the three largest are others "
         f"than of the {words} values.",
-        number=share,
-        unit="share of rows",
+        share,
+        "share of rows",
         **_against_exact(
             e, share, "Do not send the first three reasons of these rows."
         ),
@@ -249,14 +214,14 @@ def _unused(e: Evidence) -> Finding:
     """What columns get that the model never asks."""
     if e.read is None:
         return Finding(
-            name="unused",
-            sentence="The model is not read, so that its columns are not known.",
-            unit=e.unit,
-            verdict="not known",
-            advice="",
+            "unused",
+            "The model is not read, so that its columns are not known.",
+            math.nan,
+            e.unit,
+            "not known",
         )
     names = e.labels.feature_names(e.W.shape[1])
-    unused = np.flatnonzero(~used_columns(e.read))
+    unused = np.flatnonzero(~e.used)
     sizes = np.abs(e.W[:, unused]).max(axis=0)
     wrong = [names[j] for j in unused[sizes > e.tolerance]]
     size = float(sizes.max(initial=0.0))
@@ -270,32 +235,51 @@ def _unused(e: Evidence) -> Finding:
         most = f"{names[j]} gets up to {size:.3g} {e.unit}"
         sentence = f"The model does not use {count}; {most}."
     return Finding(
-        name="unused",
-        sentence=sentence,
-        number=size,
-        unit=e.unit,
-        verdict="off by" if wrong else "right",
+        "unused",
+        sentence,
+        size,
+        e.unit,
+        "off by" if wrong else "right",
         advice="Leave unused columns at zero; check the order of columns."
         if wrong
         else "",
     )
 
 
-def used_columns(read: SumOfProducts) -> Truths:
-    """Which columns a sum of products asks for, (D,)."""
-    kept = read.paths[read.values != 0.0] if len(read.values) else read.paths
-    columns: Positions = np.concatenate(
-        [np.zeros(0, np.intp), *(family.column for family in read.factors)]
+def _own_value(e: Evidence) -> Iterator[Finding]:
+    """What of the differences follows from own values, and what predictions need."""
+    front, others = e.own, e.others.values()
+    share = 1.0 - front.roughness / front.plain
+    told = f"{_whole(share)} of the differences between similar rows follow from their "
+    told += "own values"
+    if others:
+        ends = sorted(1.0 - one.roughness / one.plain for one in others)
+        told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
+    unit = "share of the squared differences of similar rows"
+    yield Finding("own_value", f"{told}.", share, unit, "a choice")
+    needed, could = front.least / front.plain, front.could_go / front.plain
+    yield Finding(
+        "predictions",
+        f"Predictions need {_whole(needed)}; {_whole(could)} could go.",
+        needed,
+        unit,
+        "right",
     )
-    used = np.zeros(read.n_columns, bool)
-    used[columns[np.unique(kept[kept >= 0])]] = True
-    return used
+
+
+def _whole(share: float) -> str:
+    """A share in whole per cent, which may be negative; less than one in full."""
+    return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
+
+
+_WHOLE: Final = 0.0095
+"""A share from which it is told in whole per cent."""
 
 
 def _directions(e: Evidence) -> Iterator[Finding]:
     """Both directions of the exact front, from what came."""
     front, W = e.true, e.true.completed(e.W)
-    distance, rough = float(((W - e.E) ** 2).sum()), e.robust.value(W)
+    distance, rough = float(((W - e.E) ** 2).sum()), e.own.robust.value(W)
     if e.is_ours:
         told = (
             "No other values are as near to the exact ones: these are the exact ones.",
@@ -304,39 +288,38 @@ def _directions(e: Evidence) -> Iterator[Finding]:
         times = nearer = 0.0
         verdict: Verdict = "right"
     else:
-        least = e.robust.value(front.most_alike(distance))
-        times = rough / least if least > 0.0 else math.inf
+        least = e.own.robust.value(front.most_alike(distance))
+        times = rough / least if least > 1e-9 * rough else math.nan
         near = float(((front.nearest(rough) - e.E) ** 2).sum())
         nearer = 1.0 - near / distance
         told = (
-            f"At the same distance from exact values, similar rows could be "
-            f"{times:.2f} times more alike.",
+            "At the same distance from exact values, similar rows could be "
+            f"{f'{times:.3g} times more' if times > 0.0 else 'fully'} alike.",
             f"As alike as these, others are {in_percent(nearer)} nearer to exact ones."
-            if near > 0.0
+            if near > 1e-12 * distance
             else "The exact values are nearer, and more alike than these.",
         )
-        verdict = "off by" if times > _WORTH else "right"
+        verdict = "right" if times <= _WORTH else "off by"
     advice = "po.explain(model, X, units='output') has values on the front."
     advice = advice if verdict == "off by" else ""
     if e.owner is not None and verdict == "off by":
         verdict = "a choice"
     proof: StatementKind = "proved" if e.is_exact else "estimated"
     yield Finding(
-        name="more_alike",
-        sentence=told[0],
-        number=times if times else 1.0,
-        unit="times less squared difference of similar rows",
-        verdict=verdict,
+        "more_alike",
+        told[0],
+        times if times else 1.0,
+        "times less squared difference of similar rows",
+        verdict,
         advice=advice,
         standing=proof,
     )
     yield Finding(
-        name="nearer",
-        sentence=told[1],
-        number=nearer,
-        unit="share of the squared distance from exact values",
-        verdict=verdict,
-        advice="",
+        "nearer",
+        told[1],
+        nearer,
+        "share of the squared distance from exact values",
+        verdict,
         standing=proof,
     )
 
@@ -348,24 +331,24 @@ _WORTH: Final = 1.05
 def _prices(e: Evidence) -> Iterator[Finding]:
     """What it costs to remove 10, 50 and 90 % of the roughness that could go."""
     size = float((e.W**2).sum())
-    for percent in (10, 50, 90):
-        V = e.own.without(percent / 100.0)
+    for share in (10, 50, 90):
+        V = e.own.without(share / 100.0)
         price = float(((V - e.W) ** 2).sum()) / size
         signs = e.changed_signs(V, e.W)
         advice = ""
-        if percent == 50 and price <= _CHEAP:
+        if share == 50 and price <= _CHEAP:
             advice = (
                 "Half of what could go costs little: "
                 "po.solve(po.GradientMatching(W) + c * po.PairwiseRobustness(graph), "
                 "subject_to=[po.Completeness(W.sum(axis=1))])."
             )
         yield Finding(
-            name=f"price_of_{percent}",
-            sentence=f"Removing {percent} % of what could go costs {in_percent(price)} "
+            f"price_of_{share}",
+            f"Removing {share} % of what could go costs {percent(price)} % "
             f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
-            number=price,
-            unit="share of the squared sum",
-            verdict="a choice",
+            price,
+            "share of the squared sum",
+            "a choice",
             advice=advice,
             standing="proved",
         )
@@ -377,7 +360,7 @@ _CHEAP: Final = 0.02
 
 def _causes(e: Evidence) -> tuple[list[Finding], dict[str, Any]]:
     """The pairs and rows that cause most of what could go."""
-    graph, V = e.robust.graph, e.W - e.W.mean(axis=1, keepdims=True)
+    graph, V = e.own.robust.graph, e.W - e.own.flattest
     S = np.asarray(graph.similarities[graph.edges[:, 0], graph.edges[:, 1]]).ravel()
     pairs, rows, shares = causes_of(graph.edges, S, V)
     first, worst = pairs[0], rows[0]
@@ -386,24 +369,23 @@ def _causes(e: Evidence) -> tuple[list[Finding], dict[str, Any]]:
     names = e.labels.feature_names(e.W.shape[1])
     findings = [
         Finding(
-            name="pairs",
-            sentence=f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
+            "pairs",
+            f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
             f"{in_percent(first.share)}, most in {names[first.feature]}; one pair in a "
             f"hundred carries {in_percent(top)}.",
-            number=first.share,
-            unit="share of the roughness that could go",
-            verdict="a choice",
+            first.share,
+            "share of the roughness that could go",
+            "a choice",
             advice="Look at the ten pairs first: their differences may be meant.",
         ),
         Finding(
-            name="rows",
-            sentence=f"{plural(len(rows), 'row')} of {len(V):,} carry "
+            "rows",
+            f"{plural(len(rows), 'row')} of {len(V):,} carry "
             f"{in_percent(sum(r.share for r in rows))}; row {e.row(worst.first)} alone "
             f"{in_percent(worst.share)}.",
-            number=float(sum(row.share for row in rows)),
-            unit="share of the roughness that could go",
-            verdict="a choice",
-            advice="",
+            float(sum(row.share for row in rows)),
+            "share of the roughness that could go",
+            "a choice",
         ),
     ]
     return findings, {"pairs": pairs, "rows": rows}
@@ -414,11 +396,11 @@ def _background(e: Evidence) -> Finding:
     B = len(e.background)
     if e.read is None or B < 4:
         return Finding(
-            name="background",
-            sentence="Other backgrounds were not tried.",
-            unit="share of the squared sum",
-            verdict="not known",
-            advice="",
+            "background",
+            "Other backgrounds were not tried.",
+            math.nan,
+            "share of the squared sum",
+            "not known",
         )
     order = np.random.default_rng(e.seed).permutation(B)
     halves = order[: B // 2], order[B // 2 :]
@@ -430,12 +412,12 @@ def _background(e: Evidence) -> Finding:
     size = float((e.E**2).sum()) or 1.0
     share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
     return Finding(
-        name="background",
-        sentence=f"One half of the {B:,} background rows changes {in_percent(share)} "
+        "background",
+        f"One half of the {B:,} background rows changes {in_percent(share)} "
         f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
-        number=share,
-        unit="share of the squared sum",
-        verdict="a choice",
+        share,
+        "share of the squared sum",
+        "a choice",
         advice="Keep the background with the numbers, and name it.",
         standing="estimated",
     )
@@ -454,32 +436,29 @@ def _seed(e: Evidence) -> Finding:
             f"Another seed moves drawn values by {in_percent(share)} of their size."
         )
     return Finding(
-        name="seed",
-        sentence=sentence,
-        number=share,
-        unit="share of the size of the values",
-        verdict="right" if e.is_exact else "a choice",
-        advice="",
+        "seed",
+        sentence,
+        share,
+        "share of the size of the values",
+        "right" if e.is_exact else "a choice",
         standing="checked" if e.is_exact else "estimated",
     )
 
 
 def _neighbours(e: Evidence) -> Finding:
     """The price of half the roughness among fewer and more neighbours."""
-    prices = []
-    for count in _OTHER_NEIGHBORS:
-        front = Front(e.W, PairwiseRobustness(e.similar(count)))
-        V = front.without(0.5)
-        prices.append(float(((V - e.W) ** 2).sum() / (e.W**2).sum()))
+    prices = [
+        float(((front.without(0.5) - e.W) ** 2).sum() / (e.W**2).sum())
+        for front in e.others.values()
+    ]
     low, high = min(prices), max(prices)
     return Finding(
-        name="neighbours",
-        sentence=f"With 4 to 16 neighbours half the roughness costs "
-        f"{in_percent(low)} to {in_percent(high)} of the squared sum.",
-        number=high - low,
-        unit="share of the squared sum, from least to most",
-        verdict="a choice",
-        advice="",
+        "neighbours",
+        f"With 4 to 16 neighbours half the roughness costs "
+        f"{percent(low)} to {percent(high)} % of the squared sum.",
+        high - low,
+        "share of the squared sum, from least to most",
+        "a choice",
         standing="estimated",
     )
 
@@ -488,15 +467,14 @@ def _excess(e: Evidence) -> Finding:
     """How far they are above the optimum that halves the roughness of exact values."""
     c, least = e.true.at_half
     W = e.true.completed(e.W)
-    excess = (((W - e.E) ** 2).sum() + c * e.robust.value(W)) / least - 1.0
+    excess = (((W - e.E) ** 2).sum() + c * e.own.robust.value(W)) / least - 1.0
     return Finding(
-        name="excess",
-        sentence=f"At weight {c:.3g}, which halves the roughness of exact values, they "
+        "excess",
+        f"At weight {c:.3g}, which halves the roughness of exact values, they "
         f"cost {in_percent(excess)} more than the best.",
-        number=excess,
-        unit="share of the least cost",
-        verdict="a choice",
-        advice="",
+        excess,
+        "share of the least cost",
+        "a choice",
         standing="proved",
     )
 
@@ -589,14 +567,16 @@ def audit(
     findings.append(_unused(evidence))
     causes: dict[str, Any] = {}
     if evidence.is_compared:
-        findings += [*_directions(evidence), *_prices(evidence)]
+        findings += [*_own_value(evidence), *_directions(evidence)]
+        findings += _prices(evidence)
         told_causes, causes = _causes(evidence)
         findings += told_causes
     findings += [_background(evidence), _seed(evidence)]
     if evidence.is_compared:
-        if graph is None:
+        if evidence.others:
             findings.append(_neighbours(evidence))
-        findings.append(_excess(evidence))
+        if evidence.true.is_rough:
+            findings.append(_excess(evidence))
     several = len(evidence.W) > 1
     similar = {"similar rows": repr(evidence.similar())} if several else {}
     return Audit(

@@ -2,10 +2,7 @@
 
 Interventional Shapley values are exact here for whatever is a sum of products of
 functions of one column (trees, kernel machines, additive models), so that others' are
-compared with the truth. Two values of one model and one row can differ and both be
-right: they answer against other backgrounds. Path-dependent ones (Lundberg et al. 2018,
-Algorithm 2) use none: where a column is unknown, a tree is followed down both ways, by
-the shares of the rows that it was fitted on.
+compared with the truth.
 
 What values cost is asked of the exact front: among attributions whose rows have the
 same sums as E,
@@ -13,13 +10,13 @@ same sums as E,
     nearest      min ‖W − E‖²   subject to  R(W) ≤ r
     most alike   min R(W)       subject to  ‖W − E‖² ≤ d
 
-with the roughness R = Σ S_nn' ‖w_n − w_n'‖² over similar rows. Each is one constrained
-solve, with its certificate.
+with the roughness R = Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² over similar rows, beside
+what their own values contribute. Each is one constrained solve, with its certificate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, final
@@ -27,27 +24,31 @@ from typing import Any, Final, final
 import numpy as np
 from scipy.special import expit, logit
 
-from propopt.base.arrays import Array, Attributions, Points, Truths, Values
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_count, read_seed
-from propopt.base.errors import InvalidInput, MissingExtra
-from propopt.base.resources import require
+from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.explaining.carriers import AttributionsLike, Carried, carried
-from propopt.explaining.contributions import ContributionRule
+from propopt.explaining.contributions import N_BACKGROUND, ContributionRule
+from propopt.explaining.explainers.own_value import (
+    OwnValues,
+    background_of,
+    own_values_of,
+)
 from propopt.explaining.targets import Targets, coordinates_of, sizes_of
+from propopt.explaining.whose import Candidate, candidates
 from propopt.functions import Function
 from propopt.functions.means import Checked
-from propopt.functions.models import NumericalModel
 from propopt.functions.outputs import Target
 from propopt.functions.wrapping import KnownTable, wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.completeness import Constraint
 from propopt.losses.graphs.points import Graph, knn_graph, read_graph
+from propopt.results.certain import plural
 from propopt.results.explanation import Explanation, base_values_of
 from propopt.solvers import solve
-from propopt.structures.boosters import UNREADABLE, as_estimator, margins_of, opened
-from propopt.structures.boxes.boxes import Boxes, shapley_against
+from propopt.structures.boosters import as_estimator, margins_of
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -163,17 +164,33 @@ class Front:
     @cached_property
     def least(self) -> float:
         """The roughness that no attributions with these sums are below."""
-        return self.robust.value(self.completed(np.zeros(self.aim.shape)))
+        return self.robust.value(self.flattest)
+
+    @cached_property
+    def flattest(self) -> Attributions:
+        """Own values, and of what rows lack the same for each used column."""
+        own = self.robust.beside
+        return self.completed(np.zeros(self.aim.shape) if own is None else own)
 
     @cached_property
     def roughness(self) -> float:
         """R(E)."""
         return self.robust.value(self.aim)
 
+    @cached_property
+    def plain(self) -> float:
+        """The roughness with that of own values."""
+        return self.robust.map.energy(self.aim)
+
     @property
     def could_go(self) -> float:
         """R(E) less what no attributions with these sums are below."""
         return max(self.roughness - self.least, 0.0)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether something could go but rounding."""
+        return self.could_go > _NOTHING * self.plain
 
     def nearest(self, roughness: float) -> Attributions:
         """W of the least ‖W − E‖² with R(W) ≤ r."""
@@ -216,142 +233,6 @@ _FINE: Final = 1e-8
 """The relative gap of constrained solves."""
 
 
-# ---- Whose values they could be: other backgrounds, and paths of trees
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """Values that somebody could have meant."""
-
-    words: str  # whose they are, after "they are"
-    base: float | None  # what they are added to; None where that is not known
-    # from rows (n, D), and their values (n, D); None where only the base is known
-    values: Callable[[Points], Attributions] | None = None
-
-
-N_DRAWN: Final = 100
-"""Rows that shap draws of a background, where it is given more."""
-
-
-def candidates(
-    function: Function,
-    read: SumOfProducts | None,  # what the function is, where that is known
-    points: Points,
-    background: Points,
-    labels: Labels,
-) -> Iterator[Candidate]:
-    """The given background first, then others, then paths, then bases alone."""
-    tables = {"values against the given background": background}
-    if points is not background:
-        tables["values against the audited rows themselves"] = points
-    if len(background) > N_DRAWN:
-        drawn = np.arange(len(background))
-        np.random.RandomState(0).shuffle(drawn)  # as the package does
-        words = "values against the 100 rows that shap draws of the background"
-        tables[words] = background[drawn[:N_DRAWN]]
-        words = "values against the first 100 rows of the background"
-        tables[words] = background[:N_DRAWN]
-    if not np.isnan(background).any():
-        words = "values against the mean row of the background"
-        tables[words] = background.mean(axis=0, keepdims=True)
-    for words, rows in tables.items():
-        base = float(function.value_at(rows, labels.of_columns()).mean())
-        exact = None if read is None else shapley_against(read, rows).values
-        yield Candidate(words, base, exact)
-    if (paths := path_values(function, points[:1], labels)) is not None:
-        yield paths
-    f = function.value_at(background, labels.of_columns())
-    kind = function.quantity.kind
-    if kind == "log_odds":
-        mean = float(logit(expit(f).mean()))
-        yield Candidate("values over the log-odds of the mean probability", mean)
-    yield Candidate("values over a base of zero", 0.0)
-
-
-# ---- Path-dependent values, by the package that grew the trees
-
-
-PATHS: Final = "path-dependent values, not interventional"
-
-
-def path_values(function: Function, row: Points, labels: Labels) -> Candidate | None:
-    """Path-dependent values of LightGBM, XGBoost, CatBoost; of others by shap.
-
-    None where the function is no sum of trees of the columns as they are, or nobody
-    who makes such values is installed.
-    """
-    if not isinstance(function, NumericalModel) or function.trees is None:
-        return None
-    before, final = opened(function.trees.model)
-    names = {
-        (kind.__module__.partition(".")[0], kind.__name__)
-        for kind in type(final).__mro__
-    }
-    ways = [way for name, way in _WAYS.items() if name in names]
-    readout, read = function.readout, function.products
-    if not (ways and isinstance(read, Boxes)):
-        return None
-    position = function.trees.index
-
-    def contributions(points: Points) -> Array:
-        table: Any = readout.table(points, labels.of_columns())
-        for steps in before:
-            table = steps.transform(table)
-        found = np.asarray(ways[0](final, table), dtype=np.float64)
-        found = found.reshape(len(points), -1, points.shape[1] + 1)
-        is_one = found.shape[1] == 1
-        own = found[:, 0 if is_one else position or 0]
-        return -own if is_one and position == 0 else own  # the first of two classes
-
-    try:
-        base = float(contributions(row)[0, -1])
-    except (*UNREADABLE, MissingExtra, NotImplementedError):
-        return None
-    return Candidate(PATHS, base, lambda points: contributions(points)[:, :-1])
-
-
-def _of_lightgbm(final: Any, table: Any) -> Any:
-    booster = final.booster_ if hasattr(final, "booster_") else final.booster
-    return booster.predict(table, pred_contrib=True)
-
-
-def _of_xgboost(final: Any, table: Any) -> Any:
-    xgboost = require("xgboost")
-    booster = final.get_booster() if hasattr(final, "get_booster") else final.booster
-    matrix = xgboost.DMatrix(table, enable_categorical=True)
-    return booster.predict(matrix, pred_contribs=True)
-
-
-def _of_catboost(final: Any, table: Any) -> Any:
-    categories = final.get_cat_feature_indices()
-    pool = require("catboost").Pool(table, cat_features=categories)
-    return final.get_feature_importance(pool, type="ShapValues")
-
-
-def _of_sklearn(final: Any, table: Any) -> Any:
-    """By shap, which has classes on the last axis."""
-    explainer = require("shap").TreeExplainer(final)
-    phi = np.asarray(explainer.shap_values(table, check_additivity=False))
-    phi = phi.reshape(*phi.shape[:2], -1)
-    base = np.ravel(np.asarray(explainer.expected_value, dtype=np.float64))
-    ends = np.broadcast_to(base, (len(phi), 1, phi.shape[2]))
-    return np.concatenate([phi, ends], axis=1).transpose(0, 2, 1)
-
-
-_WAYS: Final[dict[tuple[str, str], Callable[[Any, Any], Any]]] = {
-    ("lightgbm", "LGBMModel"): _of_lightgbm,
-    ("propopt", "LightGBMBooster"): _of_lightgbm,
-    ("xgboost", "XGBModel"): _of_xgboost,
-    ("propopt", "XGBoostBooster"): _of_xgboost,
-    ("catboost", "CatBoost"): _of_catboost,
-    ("sklearn", "BaseDecisionTree"): _of_sklearn,
-    ("sklearn", "BaseForest"): _of_sklearn,
-    ("sklearn", "BaseGradientBoosting"): _of_sklearn,
-    ("sklearn", "BaseHistGradientBoosting"): _of_sklearn,
-}
-
-
 # ---- What is known of the numbers and the model, computed when a question needs it
 
 
@@ -360,6 +241,14 @@ SIZEABLE: Final = 0.1
 
 _SAME: Final = 1e-5
 """Of the range of predictions, or the largest value: less is the same number."""
+
+
+_OTHER_NEIGHBORS: Final = (4, 16)
+"""How many are tried besides."""
+
+
+_FEW: Final = 20
+"""Rows at which it is asked whose values they are."""
 
 
 @final
@@ -532,16 +421,58 @@ class Evidence:
     def owner(self) -> tuple[Candidate, Attributions] | None:
         """Whose values most of them are; None where of nobody that is known."""
         best, found = 0.5, None
-        for one in self.owners:
-            if one.values is None:
-                continue
-            values = one.values(self.points)
-            share = float(self.same(values).mean())
+        for one, values in self.tried:
+            share = float((np.abs(self.W[self.few] - values) <= self.tolerance).mean())
             if share > best:
-                best, found = share, (one, values)
-            if share == 1.0:
-                break
-        return found
+                best, found = share, one
+        if found is None or found.values is None:
+            return None
+        is_ours = found is self.owners[0] and self.is_exact
+        return found, self.E if is_ours else found.values(self.points)
+
+    @cached_property
+    def few(self) -> Positions:
+        """Some of the rows, at which all owners are asked."""
+        return np.unique(np.linspace(0, len(self.W) - 1, _FEW).astype(np.intp))
+
+    @cached_property
+    def tried(self) -> list[tuple[Candidate, Attributions]]:
+        """Owners with their values at the few rows (n, D)."""
+        rows = self.points[self.few]
+        return [(x, x.values(rows)) for x in self.owners if x.values is not None]
+
+    @property
+    def moved(self) -> str | None:
+        """Whether columns stand in each other's place, in a sentence."""
+        names = self.labels.feature_names(self.W.shape[1])
+        for _, values in self.tried:
+            apart = np.abs(self.W[self.few][:, :, None] - values[:, None, :])
+            fits = apart.max(axis=0) <= self.tolerance
+            # columns of zeros fit each other, and are in their place
+            place = np.where(np.diag(fits), np.arange(len(fits)), fits.argmax(axis=1))
+            if not fits.any(axis=1).all() or len(set(place)) < len(place):
+                continue
+            wrong = np.flatnonzero(place != np.arange(len(place)))
+            if len(wrong):
+                j = int(wrong[0])
+                return (
+                    f"{plural(len(wrong), 'column')} stand in another's place: "
+                    f"{names[j]} holds the values of {names[place[j]]}."
+                )
+        return None
+
+    @property
+    def used(self) -> Truths:
+        """Which columns the model asks for, where it is read, (D,)."""
+        assert self.read is not None, "it is read"
+        read = self.read
+        kept = read.paths[read.values != 0.0] if len(read.values) else read.paths
+        columns: Positions = np.concatenate(
+            [np.zeros(0, np.intp), *(family.column for family in read.factors)]
+        )
+        used = np.zeros(read.n_columns, bool)
+        used[columns[np.unique(kept[kept >= 0])]] = True
+        return used
 
     def same(self, values: Attributions) -> Truths:
         """Where the attributions are these values, (N, D)."""
@@ -551,7 +482,7 @@ class Evidence:
 
     def similar(self, count: int | None = None) -> Graph:
         """The given graph, or nearest neighbours in columns over their deviations."""
-        if self.graph is not None and count is None:
+        if self.graph is not None:
             return self.graph
         sizes = sizes_of(self.function, self._reference, "std")
         where = coordinates_of(self.function, self.points, sizes)
@@ -559,27 +490,39 @@ class Evidence:
         return knn_graph(where, min(asked, len(where) - 1))
 
     @cached_property
-    def robust(self) -> PairwiseRobustness:
-        """The roughness R."""
-        return PairwiseRobustness(self.similar())
+    def own_values(self) -> OwnValues:
+        """G: what each column contributes by its value alone."""
+        rows = self.background
+        if self.read is None:  # the model is asked
+            rows = background_of(rows, N_BACKGROUND, self.seed)
+        size = f"{len(rows):,} rows of the background"
+        return own_values_of(self.function, self.points, self.labels, rows, size)
+
+    def front(self, aim: Attributions, count: int | None = None) -> Front:
+        """That of values, where so many neighbours are similar, beside own values."""
+        G = self.own_values.attributions
+        return Front(aim, PairwiseRobustness(self.similar(count), beside=G))
 
     @cached_property
     def own(self) -> Front:
         """That of what came: what less roughness costs."""
-        return Front(self.W, self.robust)
+        return self.front(self.W)
 
     @cached_property
     def true(self) -> Front:
         """That of the exact values."""
-        return Front(self.E, self.robust)
+        return Front(self.E, self.own.robust)
+
+    @cached_property
+    def others(self) -> dict[int, Front]:
+        """The same with fewer and with more neighbours; none of a given graph."""
+        counts = () if self.graph is not None else _OTHER_NEIGHBORS
+        return {count: self.front(self.W, count) for count in counts}
 
     @property
     def is_compared(self) -> bool:
         """Whether there are rows to compare, and something that could go."""
-        fronts = (self.own, self.true) if len(self.W) > 2 else ()
-        return bool(fronts) and all(
-            front.could_go > _NOTHING * front.roughness for front in fronts
-        )
+        return len(self.W) > 2 and self.own.is_rough
 
     @cached_property
     def is_ours(self) -> bool:

@@ -22,7 +22,7 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, in_percent, printable
+from propopt.base.text import Quantity, in_percent, percent, printable
 from propopt.results.certain import plural
 from propopt.results.report.chapters import StatementKind
 from propopt.results.result import Result
@@ -55,21 +55,24 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """By name each question, in the order of an audit."""
 
+_SMALL: Final = 0.001
+"""A share that in_percent would round to nearly nothing."""
+
 _ALIKE: Final = 1e-9
 """Of sums that are computed again after loading."""
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """The answer to one question."""
 
     name: str  # of the question
     sentence: str  # what was found, in words
-    number: float = stored(missing=True, default=math.nan)  # NaN where there is none
-    unit: str  # what the number is of
-    verdict: Verdict
-    advice: str  # what to do; empty where nothing is
+    number: float = stored(missing=True)  # NaN where there is none
+    unit: str = stored()  # what the number is of
+    verdict: Verdict = stored()
+    advice: str = ""  # what to do; empty where nothing is
     standing: StatementKind = "checked"  # what it rests on
 
     @property
@@ -78,7 +81,8 @@ class Finding:
         if not math.isfinite(self.number):
             return "–"
         if self.unit.startswith("share"):
-            return in_percent(self.number)
+            small = 0.0 < abs(self.number) < _SMALL
+            return f"{percent(self.number)} %" if small else in_percent(self.number)
         return f"{self.number:.3g}"
 
 

@@ -138,6 +138,20 @@ def audited(text: str) -> po.Audit:
     return dataclasses.replace(found, quantity=said(text))
 
 
+def own_values(text: str) -> po.OwnValues:
+    """Two columns of two rows, with the fit of curves."""
+    own = po.OwnValues(
+        attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
+        definition=text,
+        background=text,
+        n_background=700,
+        labels=Labels(points=(text, "r"), features=(text, "b")),
+        r_squared=np.array([0.9, np.nan]),
+        r_squared_of_all=0.9,
+    )
+    return dataclasses.replace(own, quantity=said(text))
+
+
 CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": lambda text: filed(explained(text)),
     "trade_offs": swept,
@@ -146,6 +160,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "stability": lambda text: explained(text).stability(),
     "interactions": scored,
     "pairs": paired,
+    "own_values": own_values,
     "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),
     "text_lime": lambda text: filed(text_limits(text)),

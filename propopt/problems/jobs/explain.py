@@ -59,6 +59,10 @@ _OF_DRAWS = ("precision", "max_evaluations")
         "its weight; by default that at the knee of the whole curve",
     ),
     same_pattern="leave out neighbours in which other columns are missing",
+    beside=(
+        Literal["own_value"] | None,
+        "own_value lets similar rows differ in what a column's own value contributes",
+    ),
     law=(
         Literal[LawChoice, "lime"],
         "over what a model is averaged before its slopes are taken: observed values "
@@ -103,7 +107,7 @@ class ExplainSection(JobSection):
 
     of_tables: ClassVar = {
         **dict.fromkeys(("scale", "metric", "same_pattern"), NO_EFFECT),
-        **dict.fromkeys((*_OF_DRAWS, "interactions"), NO_EFFECT),
+        **dict.fromkeys((*_OF_DRAWS, "interactions", "beside"), NO_EFFECT),
         "reference": "documents are explained together; leave it out",
     }
 
@@ -118,9 +122,11 @@ class ExplainSection(JobSection):
         own: Any = self
         if self.reference is not None:
             yield "reference", ("graph", "same_pattern"), _BY_THEMSELVES
+            yield "reference", ("beside",), _ALONE
             yield "reference", _OF_DRAWS, _ALONE
         if own.units == "scaled":
-            yield "units scaled", ("contributions", "metric"), _NEEDS_OUTPUT
+            of_output = ("contributions", "metric", "beside")
+            yield "units scaled", of_output, _NEEDS_OUTPUT
         else:
             yield "units output", _OF_DRAWS, _NEEDS_SLOPES
             if own.contributions == "shapley":
@@ -190,7 +196,7 @@ class ExplainSection(JobSection):
         elif own["law"] == "lime":
             own["law"] = TextLaw()
         if self.reference is not None:
-            of_several = ("graph", "same_pattern", *_OF_DRAWS)
+            of_several = ("graph", "same_pattern", "beside", *_OF_DRAWS)
             return {name: own[name] for name in own if name not in of_several}
         if own["graph"] is not None:
             X = subject.coordinates
