@@ -11,8 +11,8 @@ import pandas as pd
 
 from propopt.base.arrays import Array
 from propopt.base.text import in_percent, percent
-from propopt.explaining.carriers import AttributionsLike
-from propopt.explaining.evidence import Evidence
+from propopt.explaining.carriers import CarrierLike
+from propopt.explaining.audited import Audited
 from propopt.functions.outputs import Target
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, Finding, Verdict, causes_of
@@ -29,7 +29,7 @@ _TOP: Final = 3
 """First reasons of a row that are compared."""
 
 
-def _additivity(e: Evidence) -> Finding:
+def _additivity(e: Audited) -> Finding:
     """Σ_d w_nd = f(x_n) − base in every row."""
     size = float(np.abs(e.missed).max())
     room = e.tolerance + e.step * e.W.shape[1]
@@ -50,7 +50,7 @@ def _additivity(e: Evidence) -> Finding:
     return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
-def _base(e: Evidence) -> Finding:
+def _base(e: Audited) -> Finding:
     """Whose mean the base is."""
     own = float(np.median(e.base))
     came = "The base" if e.came.base is not None else "No base came; the implied one"
@@ -84,7 +84,7 @@ def _base(e: Evidence) -> Finding:
     )
 
 
-def _exactness(e: Evidence) -> Finding:
+def _exactness(e: Audited) -> Finding:
     """Against exact Shapley values, ours and those that somebody else could mean."""
     size = float(np.abs(e.W - e.E).max())
     verdict: Verdict = "off by"
@@ -134,7 +134,7 @@ def _exactness(e: Evidence) -> Finding:
     )
 
 
-def _drawn(e: Evidence) -> Finding:
+def _drawn(e: Audited) -> Finding:
     """Where the model is not read: against drawn values and their errors."""
     errors = e.known.estimate.standard_errors
     apart = np.abs(e.W - e.E)
@@ -159,7 +159,7 @@ _FAR: Final = 5.0
 """Standard errors, with nine degrees of freedom."""
 
 
-def _signs(e: Evidence) -> Finding:
+def _signs(e: Audited) -> Finding:
     """Sizeable values whose sign is another than of the exact ones."""
     share = e.changed_signs(e.W, e.E)
     words = "exact" if e.is_exact else "drawn"
@@ -178,7 +178,7 @@ def _part(share: float) -> str:
     return in_percent(share) if share > 0.0 else "None"
 
 
-def _reasons(e: Evidence) -> Finding:
+def _reasons(e: Audited) -> Finding:
     """Rows whose three largest are others."""
     own, true = (largest_of_rows(V, _TOP) for V in (e.W, e.E))
     size = np.sort(np.abs(e.E), axis=1)[:, ::-1]
@@ -199,7 +199,7 @@ def _reasons(e: Evidence) -> Finding:
     )
 
 
-def _against_exact(e: Evidence, share: float, advice: str) -> dict[str, Any]:
+def _against_exact(e: Audited, share: float, advice: str) -> dict[str, Any]:
     """The verdict on a share of what differs from the exact values."""
     if not e.is_exact:
         return {"verdict": "not known", "advice": "", "standing": "estimated"}
@@ -210,7 +210,7 @@ def _against_exact(e: Evidence, share: float, advice: str) -> dict[str, Any]:
     return {"verdict": "off by", "advice": advice}
 
 
-def _unused(e: Evidence) -> Finding:
+def _unused(e: Audited) -> Finding:
     """What columns get that the model never asks."""
     if e.read is None:
         return Finding(
@@ -246,7 +246,7 @@ def _unused(e: Evidence) -> Finding:
     )
 
 
-def _own_value(e: Evidence) -> Iterator[Finding]:
+def _own_value(e: Audited) -> Iterator[Finding]:
     """What of the differences follows from own values, and what predictions need."""
     front, others = e.own, e.others.values()
     share = 1.0 - front.roughness / front.plain
@@ -276,7 +276,7 @@ _WHOLE: Final = 0.0095
 """A share from which it is told in whole per cent."""
 
 
-def _directions(e: Evidence) -> Iterator[Finding]:
+def _directions(e: Audited) -> Iterator[Finding]:
     """Both directions of the exact front, from what came."""
     front, W = e.true, e.true.completed(e.W)
     distance, rough = float(((W - e.E) ** 2).sum()), e.own.robust.value(W)
@@ -328,7 +328,7 @@ _WORTH: Final = 1.05
 """Times: what could be so little more alike is as good as it can be."""
 
 
-def _prices(e: Evidence) -> Iterator[Finding]:
+def _prices(e: Audited) -> Iterator[Finding]:
     """What it costs to remove 10, 50 and 90 % of the roughness that could go."""
     size = float((e.W**2).sum())
     for share in (10, 50, 90):
@@ -358,7 +358,7 @@ _CHEAP: Final = 0.02
 """Of the squared sum: what costs less to halve is told."""
 
 
-def _causes(e: Evidence) -> tuple[list[Finding], dict[str, Any]]:
+def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
     """The pairs and rows that cause most of what could go."""
     graph, V = e.own.robust.graph, e.W - e.own.flattest
     S = np.asarray(graph.similarities[graph.edges[:, 0], graph.edges[:, 1]]).ravel()
@@ -391,7 +391,7 @@ def _causes(e: Evidence) -> tuple[list[Finding], dict[str, Any]]:
     return findings, {"pairs": pairs, "rows": rows}
 
 
-def _background(e: Evidence) -> Finding:
+def _background(e: Audited) -> Finding:
     """What halves of the background change."""
     B = len(e.background)
     if e.read is None or B < 4:
@@ -423,7 +423,7 @@ def _background(e: Evidence) -> Finding:
     )
 
 
-def _seed(e: Evidence) -> Finding:
+def _seed(e: Audited) -> Finding:
     """What another seed changes."""
     errors = e.known.estimate.standard_errors
     if e.is_exact:
@@ -445,7 +445,7 @@ def _seed(e: Evidence) -> Finding:
     )
 
 
-def _neighbours(e: Evidence) -> Finding:
+def _neighbours(e: Audited) -> Finding:
     """The price of half the roughness among fewer and more neighbours."""
     prices = [
         float(((front.without(0.5) - e.W) ** 2).sum() / (e.W**2).sum())
@@ -463,7 +463,7 @@ def _neighbours(e: Evidence) -> Finding:
     )
 
 
-def _excess(e: Evidence) -> Finding:
+def _excess(e: Audited) -> Finding:
     """How far they are above the optimum that halves the roughness of exact values."""
     c, least = e.true.at_half
     W = e.true.completed(e.W)
@@ -483,7 +483,7 @@ def _excess(e: Evidence) -> Finding:
 
 
 def audit(
-    attributions: AttributionsLike,
+    attributions: CarrierLike,
     model: Any,
     X: Any,
     *,
@@ -558,7 +558,7 @@ def audit(
     >>> po.audit(shap, forest, X)["exactness"].sentence
     'They are the exact Shapley values for the background.'
     """
-    evidence = Evidence.of(
+    evidence = Audited.of(
         *(attributions, model, X, data, unit, base),
         *(target, outcome, graph, n_neighbors, rng),
     )

@@ -33,7 +33,7 @@ from propopt.tables.frames import (
 )
 
 
-AttributionsLike: TypeAlias = Any
+CarrierLike: TypeAlias = Any
 """What :func:`carried` reads."""
 
 _BASES: Final = ("base_value", "base_values", "expected_value", "expected_values")
@@ -56,7 +56,7 @@ class Carried:
 
 
 def carried(
-    carrier: AttributionsLike,
+    carrier: CarrierLike,
     labels: Labels,
     shape: tuple[int, int],
     *,

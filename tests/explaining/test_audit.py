@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.evidence import Front
+from propopt.explaining.audited import Front
 from propopt.explaining.whose import candidates
 from propopt.results.audit import QUESTIONS
 

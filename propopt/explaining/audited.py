@@ -28,7 +28,7 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
-from propopt.explaining.carriers import AttributionsLike, Carried, carried
+from propopt.explaining.carriers import CarrierLike, Carried, carried
 from propopt.explaining.contributions import N_BACKGROUND, ContributionRule
 from propopt.explaining.explainers.own_value import (
     OwnValues,
@@ -253,7 +253,7 @@ _FEW: Final = 20
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evidence:
+class Audited:
     """Attributions that came, the model, its rows and background."""
 
     came: Carried  # W (N, D), and the base that came with it
@@ -269,7 +269,7 @@ class Evidence:
     @classmethod
     def of(
         cls,
-        attributions: AttributionsLike,
+        attributions: CarrierLike,
         model: Any,
         X: Any,
         data: Any,
@@ -280,7 +280,7 @@ class Evidence:
         graph: Graph | None,
         n_neighbors: int,
         rng: int | None,
-    ) -> Evidence:
+    ) -> Audited:
         """What :func:`propopt.audit` is given, read and aligned."""
         function, told, words = _explained(model, X, data, unit, target, outcome)
         points, labels = told.read(function, X, "X")
