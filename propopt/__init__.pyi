@@ -47,6 +47,7 @@ from .results.certain import Certain as Certain
 from .results.certificate import Certificate as Certificate
 from .results.certificate import certify as certify
 from .results.explanation import Explanation as Explanation
+from .results.reasons import Reasons as Reasons
 from .results.shares import Shares as Shares
 from .results.stability import ConclusionStability as ConclusionStability
 from .solvers.solving import solve as solve

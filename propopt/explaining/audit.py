@@ -11,8 +11,8 @@ import pandas as pd
 
 from propopt.base.arrays import Array
 from propopt.base.text import in_percent, percent
-from propopt.explaining.carriers import CarrierLike
 from propopt.explaining.audited import Audited
+from propopt.explaining.carriers import CarrierLike
 from propopt.functions.outputs import Target
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, Finding, Verdict, causes_of

@@ -28,7 +28,7 @@ from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, 
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
-from propopt.explaining.carriers import CarrierLike, Carried, carried
+from propopt.explaining.carriers import Carried, CarrierLike, carried
 from propopt.explaining.contributions import N_BACKGROUND, ContributionRule
 from propopt.explaining.explainers.own_value import (
     OwnValues,

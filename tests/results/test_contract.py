@@ -85,6 +85,12 @@ def swept(text: str) -> po.TradeOffs:
     return po.TradeOffs(losses=tuple(best.losses), **fields)
 
 
+def reasoned(text: str) -> po.Reasons:
+    """Of parts of the output, two of them a group, a row has none."""
+    parts = dataclasses.replace(explained(text), units="output")
+    return parts.reasons(k=1, groups={f"{text}+": [text, "b"]})
+
+
 def scored(text: str) -> InteractionScores:
     """Two pairs of three features, beside main effects."""
     quantity = Quantity(model=text, outcome=text)
@@ -156,6 +162,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": lambda text: filed(explained(text)),
     "trade_offs": swept,
     "certain": lambda text: explained(text).certain(),
+    "reasons": lambda text: reasoned(text),
     "shares": lambda text: explained(text).shares(),
     "stability": lambda text: explained(text).stability(),
     "interactions": scored,
@@ -522,6 +529,13 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("certain", "worst_ranks: some are", lambda _, a: a["worst_ranks"].fill(3)),
     ("certain", "attributions: of a feature that is not", is_absent),
     ("certain", "labels: expected 3 names", less("points")),
+    ("reasons", "features, values: exp", lambda h, _: h["values"].pop()),
+    ("reasons", "rows: expected 1 rows", lambda h, _: h.update(names=["a"])),
+    ("reasons", "ranks: expected 1, 2", lambda _, a: a["ranks"].fill(2)),
+    ("reasons", "k: expected an int", lambda h, _: h.update(k=0)),
+    ("reasons", "towards lower", lambda h, _: h.update(towards="lower")),
+    ("reasons", "best_ranks, worst", lambda _, a: a["best_ranks"].fill(2)),
+    ("reasons", "best_ranks, worst", lambda _, a: a["worst_ranks"].fill(9)),
     ("shares", "n_zero: more than", lambda h, _: h.update(n_zero=7)),
     ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
     ("shares", "removed: also of", lambda h, _: h.update(removed=h["kept"])),

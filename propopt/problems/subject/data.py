@@ -214,12 +214,18 @@ class ProblemFile:
         self,
         rows: Sequence[int] | None = None,
         attributions: str | None = None,
+        reasons: bool = False,
         **how: Any,
     ) -> ProblemFile:
-        """The same, perhaps of other rows or numbers than it says, run otherwise."""
+        """The same, of other rows or numbers, with reasons, or run otherwise."""
+        schema = self.schema
+        if reasons:
+            other = self.job.with_reasons()
+            schema = schema.model_copy(update={self.job.key: other})
+            for error in other.mistakes(schema):
+                raise error
         said = {"rows": rows and [*rows], "attributions": attributions}
         update = {name: value for name, value in said.items() if value is not None}
-        schema = self.schema
         if update:
             other = self.job.model_copy(update=update)
             schema = schema.model_copy(update={self.job.key: other})

@@ -23,7 +23,8 @@ class Case:
 
 
 BASES: tuple[Any, ...] = tuple(
-    yaml.safe_load_all("""\
+    yaml.safe_load_all(
+        """\
 ---  # a grid
 name: file
 data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 2}}
@@ -135,7 +136,8 @@ interactions:
   sets: all
   groups: {both: [red, blue]}
   against: leak
-""".replace("SHIPPED", str(Path(__file__).parents[3] / "problems")))
+""".replace("SHIPPED", str(Path(__file__).parents[3] / "problems"))
+    )
 )
 
 NUMBERS = [
