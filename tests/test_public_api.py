@@ -31,7 +31,7 @@ NAMESPACES = tuple(f"{ROOMS} problems solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 
 NEEDS_NO_NAMESPACE = """
-Audit Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
+Aim Audit Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
 FunctionMatching GradientMatching ImageShape KernelRobustness MaxDifferenceRobustness
 Objective OwnValues PairwiseRobustness PropertyLoss Reasons Shares SharedRobustness
 Smoothness Sparsity TableSchema TextSchema TradeOffs audit certify chain_graph

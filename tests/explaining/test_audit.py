@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.audited import Front
+from propopt.explaining.audited import NearestFront
 from propopt.explaining.whose import candidates
 from propopt.results.audit import QUESTIONS
 
@@ -45,7 +45,7 @@ def test_both_directions_and_prices_are_constrained_optima(seed):
     E, W, own = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
     W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
     graph = po.knn_graph(rng.normal(size=(N, 2)), 3)
-    front = Front(E, po.PairwiseRobustness(graph, beside=own))
+    front = NearestFront(E, po.PairwiseRobustness(graph, beside=own))
     V = front.completed(W)
     np.testing.assert_allclose(V.sum(axis=1), E.sum(axis=1), atol=1e-12)
     distance, rough = ((V - E) ** 2).sum(), front.robust.value(V)
