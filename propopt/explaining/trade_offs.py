@@ -140,6 +140,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         Those of the target of gradient matching; None where they are not known.
     bounds : mapping
         By loss the limit that all optima keep; zero for what rows add up to.
+    posed : mapping of arrays
+        What :meth:`save` writes of the program, as that of an explanation does.
     """
 
     optimized: tuple[Explanation, ...] = stored()
@@ -150,6 +152,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     ends: Ends | None = stored(default=None, lazy=True)
     units: Units | None = stored(default=None)
     bounds: Mapping[str, float] = stored(factory=dict, low=0.0)
+    posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -549,8 +552,20 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         missing = [best for best in self.optimized if is_lazy(best)]
         unsolved = [f"no attributions were found for {best!r}" for best in missing]
         failures = (*self.failures, *unsolved)
-        whole = replace(self, optimized=tuple(proved), failures=failures)
+        whole = replace(
+            self, optimized=tuple(proved), failures=failures, posed=self.written_program
+        )
         super(TradeOffs, whole).save(path)
+
+    @property
+    def written_program(self) -> Mapping[str, NDArray[Any]]:
+        """Targets and graphs of all optima, without the limits, which are of each."""
+        solved = (best for best in self.optimized if best.program is not None)
+        best = next(solved, None)
+        if best is None:
+            return self.posed
+        written = best.written_program.items()
+        return {key: x for key, x in written if not key.endswith(".limit")}
 
     @classmethod
     def upgraded(
