@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
+from propopt.base.kept import kept_array
 from propopt.base.resources import row_blocks
 from propopt.base.text import Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
@@ -85,7 +86,9 @@ class CalledModel(OfModel):
         for rows in row_blocks(*points.shape, most=self.batch_rows):
             table, names = points[rows], labels.of_positions(rows)
             self.calls.add(len(table))
-            parts.append(self._asked(self.readout, table, names))
+            ask = partial(self._asked, self.readout, table, names)
+            is_trial = self.calls.is_trial  # how many there are, time decides
+            parts.append(ask() if is_trial else kept_array("answers", ask, table))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 

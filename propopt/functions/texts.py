@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
+from propopt.base.kept import kept_array
 from propopt.base.resources import MODEL_CALLS, Calls
 from propopt.base.text import Quantity, Reason, printable
 from propopt.functions.function import (
@@ -291,7 +292,9 @@ class TextFunction(OfModel):
         parts = []
         for batch in self._batches(texts):
             self.calls.add(len(batch))
-            parts.append(self._asked(self.readout, batch))
+            own = partial(self._asked, self.readout, batch)
+            is_trial = self.calls.is_trial  # how many there are, time decides
+            parts.append(own() if is_trial else kept_array("answers", own, batch))
             if not self.trial.done:
                 few = batch[: min(TRIAL_ROWS, self.batch_rows)]
                 ask = partial(self._asked, self.readout.answers, few)
