@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Attributions, Points, Positions, Truths, Values
 from propopt.base.errors import InexactBoxesWarning, Refused
-from propopt.base.kept import kept_array
 from propopt.base.text import Reason
 from propopt.functions.function import Function, OfFunction
 from propopt.functions.jumps import DOUBLE, SINGLE, allowed_difference
@@ -173,8 +172,7 @@ class ExactMean(OfFunction):
         return self._means_at(points, labels).of(points)[0]
 
     def _gradient(self, points: Points, labels: Labels, /) -> Attributions:
-        means = self._means_at(points, labels)
-        return kept_array("slopes", lambda: means.of(points)[1], points)
+        return self._means_at(points, labels).of(points)[1]
 
     def _means_at(self, points: Points, labels: Labels) -> Means:
         if isinstance(self.checked.at(points, labels), Reason):

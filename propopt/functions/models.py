@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.errors import FlatFunctionWarning, InvalidInput
-from propopt.base.kept import kept_array
 from propopt.base.resources import row_blocks
 from propopt.base.text import Reason
 from propopt.functions.cost import WORTH_TIMING, cost_of, in_time
@@ -87,8 +86,7 @@ class CalledModel(OfModel):
             table, names = points[rows], labels.of_positions(rows)
             self.calls.add(len(table))
             ask = partial(self._asked, self.readout, table, names)
-            is_trial = self.calls.is_trial  # how many there are, time decides
-            parts.append(ask() if is_trial else kept_array("answers", ask, table))
+            parts.append(self.calls.kept(ask, table))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
@@ -322,6 +320,9 @@ class ExactModel(OfModel):
     def _value(self, points: Points, labels: Labels, /) -> Values:
         self._check_points(points, labels)
         self.calls.add(len(points))
+        return self.calls.kept(partial(self._values, points), points)
+
+    def _values(self, points: Points) -> Values:
         values = np.empty(len(points))
         for rows in self.network.blocks(points):
             values[rows] = self.link.value(self.network.scores(points[rows]))

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Attributions, Points, Truths, Values
 from propopt.base.errors import InvalidInput
-from propopt.base.kept import kept_array
 from propopt.base.resources import MODEL_CALLS, Calls
 from propopt.base.text import Quantity, Reason, printable
 from propopt.functions.function import (
@@ -292,9 +291,8 @@ class TextFunction(OfModel):
         parts = []
         for batch in self._batches(texts):
             self.calls.add(len(batch))
-            own = partial(self._asked, self.readout, batch)
-            is_trial = self.calls.is_trial  # how many there are, time decides
-            parts.append(own() if is_trial else kept_array("answers", own, batch))
+            said = partial(self._asked, self.readout, batch)
+            parts.append(self.calls.kept(said, batch))
             if not self.trial.done:
                 few = batch[: min(TRIAL_ROWS, self.batch_rows)]
                 ask = partial(self._asked, self.readout.answers, few)

@@ -146,14 +146,16 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     return digest.hexdigest()
 
 
+_OF_NO_RUN: Final = re.compile(r"extra == .(all|dev|docs|mlflow|test)\b")
+
+
 @cache
 def versions() -> Mapping[str, str]:
-    """Those of Python, of this package, and of all that it may use and that is there."""
-    named = [
-        re.split(r"[^\w-]", one, maxsplit=1)[0] for one in requires("propopt") or ()
-    ]
+    """Those of Python, of this package, and of what it uses where that is there."""
+    asked = [one for one in requires("propopt") or () if not _OF_NO_RUN.search(one)]
+    named = {re.split(r"[^\w-]", one, maxsplit=1)[0] for one in asked}
     found = {"python": platform.python_version()}
-    for name in ("propopt", *sorted({*named} - {"propopt"})):
+    for name in ("propopt", *sorted(named - {"propopt"})):
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return MappingProxyType(found)
