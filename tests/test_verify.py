@@ -312,6 +312,8 @@ FORGERIES = {
         "the method": at(("header", "baselines", 0, "method"), to("another")),
         "names of columns": exchanged((*NAMES, "features")),
         "an end": at(("header", "ends", "far", "gradient_matching"), more),
+        "no certificate": at((*BEST, "certificate"), to(None)),
+        "no target": lambda f: f.arrays.pop(OWN),
         "the other end": at(
             ("header", "ends", "at_target", "pairwise_robustness"), more
         ),

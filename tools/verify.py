@@ -144,12 +144,13 @@ def check_explanation(label, header, arrays, posed, told):
         for at in (losses.get, lambda k: (measured(posed, k, 0 * W) or [math.inf])[0])
     )
     agree(f"{label}: objective", proof["value"], value)
-    if (
-        not value * (1 - SUMS)
-        <= proof["scale"]
-        <= max(value * (1 + SUMS), 1e-8 * nothing)
-    ):
+    largest = max(value * (1 + SUMS), 1e-8 * nothing)
+    if not value * (1 - SUMS) <= proof["scale"] <= largest:
         raise Contradiction(f"{label}: the gap is in units of {proof['scale']}")
+    is_written = any(f"gradient_matching.{k}" in posed for k in ("target", "sizes"))
+    in_effects = header["parameters"].get("metric") == "effects"
+    if "gradient_matching" in weights and not (is_written or in_effects):
+        raise Contradiction(f"{label}: there is no target that it would be the best of")
     excess = least_excess(posed, rates, W)
     if excess is None:
         told.add("not derived: the bound, as a loss is not written, or a limit is zero")
@@ -166,11 +167,8 @@ def check_explanation(label, header, arrays, posed, told):
 
 def check_signs(label, header, arrays, posed, rates, value, told):
     """Refuse another share of signs that no explanation within the budget has."""
-    W, proof, share = (
-        arrays["attributions"],
-        header["certificate"],
-        header["certain_share"],
-    )
+    W, proof = arrays["attributions"], header["certificate"]
+    share = header["certain_share"]
     (N, D), drawn = W.shape, (header["target"] or {}).get("n_blocks")
     sums = next((x for k, x in posed.items() if k.endswith(".parts")), None)
     curved = {k.rsplit(".", 1)[1] for k in posed} & {"columns", "entries"}
@@ -194,9 +192,7 @@ def check_signs(label, header, arrays, posed, rates, value, told):
     reach = reach + np.minimum(away, np.sqrt(excess * inverse))
     least, most = (np.mean(abs(W) > reach * k) for k in (1 + SOLVED, 1 - SOLVED))
     if not least - SUMS <= share <= most + SUMS:
-        raise Contradiction(
-            f"{label}: certain signs: {share} is said, {least} is derived"
-        )
+        raise Contradiction(f"{label}: certain: {share} is said, {least} is derived")
     told.add("derived: the share of signs that are certain")
 
 
@@ -230,15 +226,15 @@ def check_claims(where, said, header, ends):
             agree(f"{where}: share of {name}", share, own, 1.0)
     for name, rate in {**header["weights"], **header["multipliers"]}.items():
         if name in said["weights"]:
-            agree(
-                f"{where}: weight of {name}", number(said["weights"][name]), float(rate)
-            )
+            own = number(said["weights"][name])
+            agree(f"{where}: weight of {name}", own, float(rate))
+    gap = math.nan
     if proof:
         whole = sum(rate * losses[name] for name, rate in header["weights"].items())
         agree(f"{where}: objective", number(said["objective"]), whole, 0.0, SOLVED)
         above = max(proof["value"] - proof["lower_bound"], 0.0)
         gap = above / proof["scale"] if above else 0.0
-        agree(f"{where}: gap", number(said["gap"]), gap, 1.0)
+    agree(f"{where}: gap", number(said["gap"]), gap, 1.0)
 
 
 def check_front(path, header, told):
@@ -286,44 +282,39 @@ def check_attributions(path, header, W, shared):
 def check_scores(path, header, arrays, asked, told):
     """Refuse statistics of scores that their estimates and errors do not give."""
     head, lines = read_table(path)
+    for place, own in enumerate(arrays["sets"].T, start=1):
+        names = [line[f"feature_{place}"].removeprefix("'") for line in lines]
+        same(path.name, names, [str(header["names"][k]) for k in own])
+    words = ("degenerate", "reject", "used")
+    it = {k: [line[k] for line in lines] for k in words}
+    for k in (k for k in head if k not in words and not k.startswith("feature_")):
+        it[k] = np.array([number(line[k]) for line in lines])
     kept = {"estimate": "estimates", "se": "standard_errors", "se_mc": "monte_carlo"}
-    kept |= {x: x for x in ("leak", "effective_rows")} | {"n_patches_min": "counts"}
-    it = {k: [line[k] for line in lines] for k in head}
-    features, sets = header["names"], arrays["sets"].T
-    for place, own in enumerate(sets, start=1):
-        names = [str(features[k]) for k in own]
-        same(path.name, [x.removeprefix("'") for x in it[f"feature_{place}"]], names)
-    told_numbers = ("se_total", "ci_low", "ci_high", "stat", "p_one", "p_two", "p_adj")
-    it |= {k: np.array([*map(number, it[k])]) for k in (*kept, *told_numbers)}
+    kept |= {"leak": "leak", "n_patches_min": "counts"}
     for column, name in kept.items():
         agree(f"{path.name}: {column}", it[column], arrays[name], tolerance=0.0)
-    total = np.hypot(it["se"], it["se_mc"])
-    agree(f"{path.name}: se_total", it["se_total"], total)
+    total, estimate, m = np.hypot(it["se"], it["se_mc"]), it["estimate"], 1
     plain = (total > 0.0) & (np.array(it["degenerate"]) == "False")
     null = it["leak"] if asked.get("against") == "leak" else 0.0
-    T = np.divide(it["estimate"] - null, total, out=np.zeros(len(total)), where=plain)
-    agree(f"{path.name}: stat", it["stat"][plain], T[plain])
-    one, two, m = it["p_one"], it["p_two"], header["n_candidates"]
-    tails = 2.0 * np.minimum(one, 1.0 - one)
-    agree(f"{path.name}: p_two", two[plain], tails[plain], 1e-6)
-    middle, reach = (it["ci_low"] + it["ci_high"]) / 2, it["ci_high"] - it["estimate"]
+    T = np.divide(estimate - null, total, out=np.zeros(len(total)), where=plain)
+    tails = 2.0 * np.minimum(it["p_one"], 1.0 - it["p_one"])
+    derived = {"se_total": total, "stat": T, "p_two": tails}
+    alpha = 1.0 - asked.get("level", 0.9)
     if asked.get("side", "both") == "both":
-        agree(
-            f"{path.name}: interval", middle[plain], it["estimate"][plain], reach[plain]
-        )
-        if asked.get("adjust", "bonferroni") == "bonferroni":
-            agree(f"{path.name}: p_adj", it["p_adj"], np.minimum(two * m, 1.0))
-    level = asked.get("level", 0.9)
-    found = [str(bool(p <= 1.0 - level)) for p in it["p_adj"]]
-    same(f"{path.name}: reject", it["reject"], found)
-    if header["n_groups"] or header["n_row_groups"]:
-        told.add("not derived: quantiles of Student's law, so how wide intervals are")
+        derived["ci_low"] = 2.0 * estimate - it["ci_high"]
+    if asked.get("adjust", "bonferroni") == "bonferroni" and "ci_low" in derived:
+        m = header["n_candidates"]
+        derived["p_adj"] = np.minimum(it["p_two"] * m, 1.0)
+    if not (header["n_groups"] or header["n_row_groups"]) and "p_adj" in derived:
+        normal = np.array([math.erfc(abs(t) / math.sqrt(2.0)) for t in T])
+        wide = total * NormalDist().inv_cdf(1.0 - alpha / 2.0 / m)
+        derived |= {"p_two": normal, "ci_high": estimate + wide}
     else:
-        law = [math.erfc(abs(t) / math.sqrt(2.0)) for t in T]
-        agree(f"{path.name}: p_two", two[plain], np.array(law)[plain], 1e-12)
-        wide = total * NormalDist().inv_cdf(1.0 - (1.0 - level) / 2 / m)
-        if asked.get("adjust", "bonferroni") == "bonferroni":
-            agree(f"{path.name}: interval", reach[plain], wide[plain])
+        told.add("not derived: quantiles of Student's law, so how wide intervals are")
+    for column, own in derived.items():
+        agree(f"{path.name}: {column}", it[column][plain], own[plain], 1e-6)
+    found = [str(bool(p <= alpha)) for p in it["p_adj"]]
+    same(f"{path.name}: reject", it["reject"], found)
     told.add("derived: errors, statistics and p-values of scores, not the scores")
 
 
@@ -348,12 +339,8 @@ def verify(path):
         manifest = json.loads(beside[".json"].read_text(encoding="ascii"))
         finished = manifest.get("finished") or {"files": {}}
         for suffix, digest in finished["files"].items():
-            data = base.with_name(base.name + suffix).read_bytes()
-            same(
-                f"digest of {base.name}{suffix}",
-                digest,
-                hashlib.sha256(data).hexdigest(),
-            )
+            data = hashlib.sha256(base.with_name(base.name + suffix).read_bytes())
+            same(f"digest of {base.name}{suffix}", digest, data.hexdigest())
     if not beside[".npz"].exists():
         return ["not derived: anything, as there is no archive"]
     header, arrays = read_archive(beside[".npz"])

@@ -101,7 +101,7 @@ def kept_array(label: str, make: Callable[[], NDArray[Any]], *of: Any) -> NDArra
     began = perf_counter()
     with now.within(path):
         made = make()
-    keep_part(path, perf_counter() - began, part=np.asarray(made))
+    write_part(path, perf_counter() - began, part=np.asarray(made))
     return made
 
 
@@ -138,7 +138,7 @@ def read_part(path: Path | None) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def keep_part(path: Path | None, seconds: float, **arrays: NDArray[Any]) -> None:
+def write_part(path: Path | None, seconds: float, **arrays: NDArray[Any]) -> None:
     """Write the arrays of a part that took so long."""
     if path is not None and seconds >= WORTH_KEEPING:
         writable_folder(path.parent)

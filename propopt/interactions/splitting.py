@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
-from propopt.base.kept import keep_part, part_path, read_part
+from propopt.base.kept import part_path, read_part, write_part
 from propopt.base.resources import require_memory
 from propopt.interactions.features import Places, subsets_of
 from propopt.interactions.fitting import Fit, fitted_parts
@@ -233,7 +233,7 @@ class SplitErrors(LeftOut):
             each = fitted.seconds / len(fitted.known)
             seen = np.array(sorted(fitted.used), np.int64)
             for one, errors in zip(new[own], fitted.known, strict=True):
-                keep_part(paths[one], each, errors=errors, used=seen)
+                write_part(paths[one], each, errors=errors, used=seen)
             used |= fitted.used
             vars(self)["used"] = used
 

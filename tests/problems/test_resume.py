@@ -188,7 +188,7 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.parametrize(
     ("job", "after"),
     [
-        ("sweep", [3]),
+        ("exact", [1]),
         *(
             pytest.param(job, after, marks=pytest.mark.slow)
             for job in ("sweep", "explain", "lime", "interactions")
