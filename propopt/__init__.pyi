@@ -9,6 +9,8 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
+from .explaining.explainers.own_value import OwnValues as OwnValues
+from .explaining.explainers.own_value import own_values as own_values
 from .explaining.first_look import explain as explain
 from .explaining.one_by_one import Explainer as Explainer
 from .explaining.sweeping import sweep as sweep
@@ -43,6 +45,7 @@ from .results.certain import Certain as Certain
 from .results.certificate import Certificate as Certificate
 from .results.certificate import certify as certify
 from .results.explanation import Explanation as Explanation
+from .results.reasons import Reasons as Reasons
 from .results.shares import Shares as Shares
 from .results.stability import ConclusionStability as ConclusionStability
 from .solvers.solving import solve as solve

@@ -134,7 +134,7 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     return DONE if certified and not found.failures else SOLVER_FAILURE
 
 
-_SETTINGS = ("rows", "n_jobs", "solver", "resume")
+_SETTINGS = ("rows", "n_jobs", "solver", "resume", "reasons")
 _BESIDE: Final = ""
 """Fits are kept in the folder of the output."""
 
@@ -147,7 +147,8 @@ def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
         raise InvalidInput("explain: --csv and --target belong together")
     csv = Path(options.csv)
     own = sections_of_table(csv, options.target, options.task, options.text)
-    return po.problems.read_sections(own | {"explain": {}}, csv.stem)
+    job = {"units": "output"} if options.reasons and options.text is None else {}
+    return po.problems.read_sections(own | {"explain": job}, csv.stem)
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -267,6 +268,12 @@ def _parser() -> argparse.ArgumentParser:
         )
     subs["sweep"].add_argument(
         "--solver", metavar="NAME", help="instead of the one in the file"
+    )
+    subs["explain"].add_argument(
+        "--reasons",
+        action="store_true",
+        help="the largest contributions of each row towards a decision, and whether "
+        "their ranks are certain: sheets, and a CSV",
     )
     table = add_table_arguments(
         subs["explain"], "a table of your own, and a network that learns it"

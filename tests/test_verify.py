@@ -48,6 +48,7 @@ JOBS = {
     + "limits: {pairwise_robustness: [0.5, 3]}\n",
     "slopes": FOREST + "explain: {}\n",
     "parts": FOREST + "explain: {units: output}\n",
+    "beside": FOREST + "explain: {units: output, beside: own_value}\n",
     "effects": FOREST + "explain: {units: output, metric: effects}\n",
     "alone": FOREST + "explain: {units: output, reference: 20}\n",
     "lime": FOREST + "lime: {rows: 2, diagnose: false}\n",
@@ -57,8 +58,8 @@ JOBS = {
     + "model: {kind: linear}\ninteractions: {scheme: {kind: minipatches, "
     "n_patches: 120, columns: bernoulli}}\n",
 }
-COMMANDS = {"slopes": "explain", "parts": "explain", "effects": "explain"}
-COMMANDS |= {"alone": "explain", "lime": "lime"}
+COMMANDS = dict.fromkeys(("slopes", "parts", "beside", "effects", "alone"), "explain")
+COMMANDS |= {"lime": "lime"}
 COMMANDS |= dict.fromkeys(("split", "patches"), "interactions")
 
 
@@ -98,7 +99,7 @@ def test_an_honest_result_is_not_refused(job, honest, capsys):
     assert checker.main([str(honest(job) / "result.json")]) == 0
     said = capsys.readouterr().out
     assert (f"not derived: {NOT_DERIVED.get(job)}" in said) == (job in NOT_DERIVED)
-    if job in ("sweep", "sparse", "smooth", "limits", "slopes", "parts"):
+    if job in ("sweep", "sparse", "smooth", "limits", "slopes", "parts", "beside"):
         assert "derived: losses, objectives and lower bounds" in said
 
 
@@ -359,6 +360,10 @@ FORGERIES = {
         "no certain signs": at(("header", "certain_share"), to(0.0)),
         "the bound": better(1e-3),
         "a loss": at(("header", "losses", "gradient_matching"), more),
+    },
+    "beside": {
+        "an own value": lambda f: f.scale("posed.pairwise_robustness.beside"),
+        "no own values": lambda f: f.arrays.pop("posed.pairwise_robustness.beside"),
     },
     "slopes": {
         "certain signs": at(("header", "certain_share"), lambda x: x + 0.02),

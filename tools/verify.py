@@ -84,7 +84,8 @@ def measured(posed, name, W):
     if "totals" in own:
         rest = (W * own["parts"]).sum(axis=1) - own["totals"]
         return float(rest @ rest), 2.0 * rest[:, None] * own["parts"]
-    for kind, view in (("rows", W), ("columns", W.T), ("entries", W.reshape(-1, 1))):
+    left = W - own.get("beside", 0.0)
+    for kind, view in (("rows", left), ("columns", W.T), ("entries", W.reshape(-1, 1))):
         if kind in own:
             (i, j), S = own[kind].T, own["similarities"]
             apart, slope = view[i] - view[j], np.zeros(view.shape)

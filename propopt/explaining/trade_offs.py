@@ -118,7 +118,7 @@ _SMALLER: Final[Mapping[str, str]] = {
 """What is smaller by the share of a loss that is removed."""
 
 
-class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=4):
+class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
     """Explanations and their losses: the result of a sweep.
 
     Parameters
@@ -290,7 +290,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         kept = [
             f"{100.0 * share:.0f} % as faithful"
             if name in faithful
-            else f"{_SMALLER.get(name, name)} {100.0 * share:.0f} % smaller"
+            else f"{self._smaller(name)} {100.0 * share:.0f} % smaller"
             for name, share in shares.items()
             if name in self.losses and np.isfinite(share)
         ]
@@ -307,6 +307,12 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             above = f"{percent(excess)} % above the best possible"
             words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
+
+    def _smaller(self, name: str) -> str:
+        """What is smaller by the share of a loss that is removed."""
+        label = _SMALLER.get(name, name)
+        is_beside = self.ends is not None and name in self.ends.beside
+        return f"{label} beside own values" if is_beside else label
 
     def _name_among_others(self, baseline: Explanation) -> str:
         """The method, with the settings in which others of it differ."""
@@ -571,8 +577,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Explanations stood in one list, and names beside it."""
-        assert version < 4
+        """Explanations stood in one list, and names beside it; no own values."""
+        if isinstance(ends := header.get("ends"), dict):
+            ends["beside"] = []
+        if version == 4:
+            return header, arrays
         names, count = header.pop("labels"), header.pop("optimized")
         told, own = header.pop("explanations"), dict[str, Any]()
         parts = []

@@ -7,6 +7,7 @@ by the name of a loss and of the array::
     <loss>.target                   T (N, D) of Σ (W − T)²
     <loss>.sizes                    T of Σ |W − T|
     <loss>.rows, .similarities      edges (E, 2) and S (E,) of 2 Σ_e S_e ‖w_n − w_n'‖²
+    <loss>.beside                   what is taken off W before
     <loss>.columns, .similarities   the same of columns of W
     <loss>.entries, .similarities   the same of entries of W, counted row by row
     <loss>.totals, .parts           t (N,) and v of the constraint W v = t
@@ -25,16 +26,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from propopt.losses import Program, PropertyLoss
-from propopt.losses.maps import (
-    Absolute,
-    Identity,
-    OverEntries,
-    OverFeatures,
-    OverPoints,
-    RowSums,
-    Squared,
+from propopt.losses import (
+    PairwiseRobustness,
+    Program,
+    PropertyLoss,
+    SharedRobustness,
+    Smoothness,
 )
+from propopt.losses.graphs.points import Graph
+from propopt.losses.maps import Absolute, Identity, OverPoints, RowSums, Squared
 from propopt.losses.restricted import is_complete
 
 
@@ -56,6 +56,18 @@ def posed_of(program: Program, shape: tuple[int, int]) -> dict[str, NDArray[Any]
 def _arrays_of(
     loss: PropertyLoss, shape: tuple[int, int]
 ) -> Iterator[tuple[str, NDArray[Any]]]:
+    if isinstance(loss, PairwiseRobustness) and isinstance(loss.map, OverPoints):
+        yield from _edges("rows", loss.graph)
+        if loss.beside is not None:
+            yield "beside", loss.beside
+        return
+    if isinstance(loss, Smoothness):
+        yield from _edges("columns", loss.graph)
+        return
+    if isinstance(loss, SharedRobustness):
+        for key, array in _edges("entries", loss.entry_graph):
+            yield key, loss.map.entries[array] if key == "entries" else array
+        return
     match loss.map, loss.penalty:
         case Identity(), Squared():
             yield "target", np.array(np.broadcast_to(loss.target, shape))
@@ -64,19 +76,11 @@ def _arrays_of(
         case RowSums(weights=v), Squared():
             yield "totals", np.asarray(loss.target)[:, 0]
             yield "parts", v
-        case OverPoints(), Squared():
-            yield from _edges("rows", getattr(loss, "graph", None))
-        case OverFeatures(), Squared():
-            yield from _edges("columns", getattr(loss, "graph", None))
-        case OverEntries(entries=own), Squared():
-            graph = getattr(loss, "entry_graph", None)
-            for key, array in _edges("entries", graph):
-                yield key, own[array] if key == "entries" else array
 
 
-def _edges(key: str, graph: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Nothing of kernels, which have no edges, and of graphs that have too many."""
-    if graph is not None and graph.n_edges <= MOST_EDGES:
+def _edges(key: str, graph: Graph) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Nothing of graphs that have too many."""
+    if graph.n_edges <= MOST_EDGES:
         first, second = graph.edges.T
         yield key, np.asarray(graph.edges, np.int64)
         values = graph.similarities[first, second]

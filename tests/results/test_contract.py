@@ -85,6 +85,12 @@ def swept(text: str) -> po.TradeOffs:
     return po.TradeOffs(losses=tuple(best.losses), **fields)
 
 
+def reasoned(text: str) -> po.Reasons:
+    """Of parts of the output, two of them a group, a row has none."""
+    parts = dataclasses.replace(explained(text), units="output")
+    return parts.reasons(k=1, groups={f"{text}+": [text, "b"]})
+
+
 def scored(text: str) -> InteractionScores:
     """Two pairs of three features, beside main effects."""
     quantity = Quantity(model=text, outcome=text)
@@ -123,14 +129,30 @@ def text_limits(text: str) -> TextLimeExplanation:
     return dataclasses.replace(found, quantity=said(text))
 
 
+def own_values(text: str) -> po.OwnValues:
+    """Two columns of two rows, with the fit of curves."""
+    own = po.OwnValues(
+        attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
+        definition=text,
+        background=text,
+        n_background=700,
+        labels=Labels(points=(text, "r"), features=(text, "b")),
+        r_squared=np.array([0.9, np.nan]),
+        r_squared_of_all=0.9,
+    )
+    return dataclasses.replace(own, quantity=said(text))
+
+
 CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": lambda text: filed(explained(text)),
     "trade_offs": swept,
     "certain": lambda text: explained(text).certain(),
+    "reasons": lambda text: reasoned(text),
     "shares": lambda text: explained(text).shares(),
     "stability": lambda text: explained(text).stability(),
     "interactions": scored,
     "pairs": paired,
+    "own_values": own_values,
     "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),
     "text_lime": lambda text: filed(text_limits(text)),
@@ -483,6 +505,13 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("certain", "worst_ranks: some are", lambda _, a: a["worst_ranks"].fill(3)),
     ("certain", "attributions: of a feature that is not", is_absent),
     ("certain", "labels: expected 3 names", less("points")),
+    ("reasons", "features, values: exp", lambda h, _: h["values"].pop()),
+    ("reasons", "rows: expected 1 rows", lambda h, _: h.update(names=["a"])),
+    ("reasons", "ranks: expected 1, 2", lambda _, a: a["ranks"].fill(2)),
+    ("reasons", "k: expected an int", lambda h, _: h.update(k=0)),
+    ("reasons", "towards lower", lambda h, _: h.update(towards="lower")),
+    ("reasons", "best_ranks, worst", lambda _, a: a["best_ranks"].fill(2)),
+    ("reasons", "best_ranks, worst", lambda _, a: a["worst_ranks"].fill(9)),
     ("shares", "n_zero: more than", lambda h, _: h.update(n_zero=7)),
     ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
     ("shares", "removed: also of", lambda h, _: h.update(removed=h["kept"])),

@@ -110,6 +110,10 @@ def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
 def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
     """No order of words where there are no columns; lengths where there are."""
     smoothness = schema.losses.get("smoothness")
+    for name, loss in schema.losses.items():
+        if schema.data.text is not None and getattr(loss, "beside", None) is not None:
+            own = ("objective", name, "beside")
+            yield wrong("words are there or not, and have no values", *own)
     if schema.data.text is None:
         for place, baseline in enumerate(schema.baselines):
             if getattr(baseline, "scale", ()) is None:
@@ -168,6 +172,9 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
                 "say nothing of another",
                 *("sweep" if name in schema.sweep else "objective", name),
             )
+        if getattr(loss, "beside", None) is not None:
+            own = ("objective", name, "beside")
+            yield wrong(f"{setting} has no own values of inputs to come", *own)
     if schema.limits:
         yield wrong(f"{setting} knows weights alone; give sweep instead", "limits")
     for name in _NO_NUMBERS:
@@ -299,7 +306,7 @@ class SweepKeys(CommonKeys, JobSection):
     def check_all(self, subject: Callable[[], Subject]) -> None:
         for name, loss in self.losses.items():
             of_words = self.data.text is not None and loss.of_features
-            if self.function is not None or not (loss.of_function or of_words):
+            if self.function is not None or not (loss.needs_function or of_words):
                 with part("objective", name):
                     loss.build(subject())
 

@@ -215,9 +215,16 @@ class ProblemFile:
         unused = {"output"} if self.job.refits else set()
         return settings_in_words(self.schema.model, unused)
 
-    def asked(self, rows: Sequence[int] | None = None, **how: Any) -> ProblemFile:
-        """The same, perhaps of other rows than it says, run by other settings."""
+    def asked(
+        self, rows: Sequence[int] | None = None, reasons: bool = False, **how: Any
+    ) -> ProblemFile:
+        """The same, of other rows than it says, with reasons, or run otherwise."""
         schema = self.schema
+        if reasons:
+            other = self.job.with_reasons()
+            schema = schema.model_copy(update={self.job.key: other})
+            for error in other.mistakes(schema):
+                raise error
         if rows is not None:
             other = self.job.model_copy(update={"rows": [*rows]})
             schema = schema.model_copy(update={self.job.key: other})

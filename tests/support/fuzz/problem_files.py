@@ -62,7 +62,8 @@ data: {csv: table.csv, target: y, explain: 8, standardize: true,
 model: {kind: linear}
 objective:
   gradient_matching: {norm: l1}
-  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
+  pairwise_robustness:
+    {beside: own_value, graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
   sparsity: 0.1
 limits: {sparsity: [1, 2]}
 baselines:
