@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.losses import (
@@ -81,7 +82,6 @@ def _arrays_of(
 def _edges(key: str, graph: Graph) -> Iterator[tuple[str, NDArray[Any]]]:
     """Nothing of graphs that have too many."""
     if graph.n_edges <= MOST_EDGES:
-        first, second = graph.edges.T
-        yield key, np.asarray(graph.edges, np.int64)
-        values = graph.similarities[first, second]
-        yield "similarities", np.asarray(values, np.float64).ravel()
+        upper = sp.triu(graph.similarities, k=1).tocoo()
+        yield key, np.column_stack(upper.coords).astype(np.int64)
+        yield "similarities", np.asarray(upper.data, np.float64)
