@@ -73,8 +73,8 @@ def _summary(found: TradeOffs) -> Chapter:
         kind: Any = "checked" if is_exact else "estimated"
         words = "; ".join(targets_in_words(found.optimized))
         said.append(Statement(f"What they are faithful to: {words}.", kind))
-    if (words := found.between_in_words()) is not None:
-        said.append(Statement(words, "proved"))
+    if (between := found.between_in_words()) is not None:
+        said.append(Statement(between, "proved"))
     if found.failures:
         said.append(Statement(f"Not solved: {len(found.failures)}.", "checked"))
     if found.interrupted:
