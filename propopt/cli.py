@@ -66,6 +66,17 @@ def schema(options: argparse.Namespace) -> int:
     return DONE
 
 
+def report(options: argparse.Namespace) -> int:
+    """``propopt report RESULT...``: saved results as one page."""
+    from propopt.problems.saved import load_result
+    from propopt.results.report.page import write_page
+
+    results = [load_result(path) for path in options.files]
+    write_page(options.output, [one.chapters() for one in results])
+    print(f"wrote {printable(options.output)}")
+    return DONE
+
+
 def _run_files(options: argparse.Namespace) -> int:
     """``propopt sweep|explain|... FILE...``: a job for each file."""
     if options.resume == _BESIDE:
@@ -135,7 +146,15 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     return DONE if certified and not found.failures else SOLVER_FAILURE
 
 
-_SETTINGS = ("rows", "attributions", "n_jobs", "solver", "resume", "reasons")
+_SETTINGS = (
+    "rows",
+    "attributions",
+    "n_jobs",
+    "solver",
+    "resume",
+    "reasons",
+    "report",
+)
 _BESIDE: Final = ""
 """Fits are kept in the folder of the output."""
 
@@ -234,7 +253,7 @@ def _parser() -> argparse.ArgumentParser:
 
     subs = {name: commands.add_parser(name, help=told) for name, told in _HELP.items()}
     for name, sub in subs.items():
-        if name == "schema":
+        if name in ("schema", "report"):
             continue
         count: Any = {"explain": "*", "audit": 1}.get(name, "+")
         sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
@@ -248,6 +267,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=_run_files, job=name)
         sub.add_argument(
             "-o", "--output", default="results", metavar="DIR", help="default: results"
+        )
+        sub.add_argument(
+            "--report", action="store_true", help="write a page of what is found"
         )
         sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
         sub.add_argument(
@@ -303,6 +325,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     subs["check"].set_defaults(command=check)
     subs["schema"].set_defaults(command=schema)
+    subs["report"].add_argument(
+        "files", nargs="+", metavar="RESULT", help="a saved result (.npz)"
+    )
+    subs["report"].add_argument(
+        "-o", "--output", default="report.html", metavar="PAGE", help="a file"
+    )
+    subs["report"].set_defaults(command=report)
     return parser
 
 
@@ -313,6 +342,7 @@ _HELP = {
     "interactions": "how much features matter jointly",
     "audit": "whether attributions from elsewhere are right",
     "check": "check problem files without running them",
+    "report": "write a page of saved results",
     "schema": "print the JSON Schema of problem files",
 }
 

@@ -42,6 +42,7 @@ from propopt.results.explanation_card import (
     what_is_certain,
 )
 from propopt.results.reasons import N_REASONS, Reasons, Towards, reasons_of
+from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
 from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
@@ -1067,6 +1068,12 @@ class Explanation(
     def card(self, n_features: int = N_FEATURES) -> Card:
         """What is explained, the largest features, the proof; settings are folded."""
         return explanation_card(self, n_features)
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What matters, one row and its most similar, the worst pairs, the proof."""
+        from propopt.results.report.explained import explanation_chapters
+
+        return explanation_chapters(self)
 
     def __repr__(self) -> str:
         """One line about an explanation."""

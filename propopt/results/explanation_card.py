@@ -63,7 +63,7 @@ def explanation_text(explanation: Any) -> str:
 def explanation_card(explanation: Any, n_features: int) -> Card:
     """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
-    known = _known_certain(explanation)
+    known = known_certain(explanation)
     share = known["certain_share"]
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
@@ -99,7 +99,7 @@ def _title(explanation: Any) -> str:
     """Which features matter most, for what, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
-    rows, names = explanation.labels.points, _largest(explanation)
+    rows, names = explanation.labels.points, largest_features(explanation)
     where = f"over {N} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
@@ -108,7 +108,7 @@ def _title(explanation: Any) -> str:
     return f"{own}{matter} to the {label}, {where}"
 
 
-def _largest(explanation: Any) -> list[str]:
+def largest_features(explanation: Any) -> list[str]:
     """Up to three features of the largest mean |w|; fewer where names are long."""
     W = explanation.attributions
     sizes = np.abs(W / _unit(W)).mean(axis=0)
@@ -203,12 +203,12 @@ _TOLERATED: Final = 1e-5
 
 def what_is_certain(explanation: Any) -> dict[str, Any]:
     """The shares that a card shows, as files have them: None where it shows none."""
-    known = _known_certain(explanation)
+    known = known_certain(explanation)
     is_known = not isinstance(known["certain_share"], Reason)
     return known if is_known else {**known, "certain_share": None}
 
 
-def _known_certain(explanation: Any) -> dict[str, Any]:
+def known_certain(explanation: Any) -> dict[str, Any]:
     """Counted where the program is known and rows are few, else as they are stored."""
     names = ("certain_share", "certain_reasons")
     N, D = explanation.shape

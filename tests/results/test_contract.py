@@ -638,7 +638,7 @@ def test_names_are_shown_on_cards_and_not_obeyed(name):
 @each_result
 def test_a_report_of_it_escapes_names_and_says_what_each_sentence_rests_on(name):
     chapters = made(name, HOSTILE).chapters()
-    page = page_of(chapters)
+    page = page_of([chapters])
     assert in_html(HOSTILE) in page
     assert "<script>alert" not in page
     assert not any(map(HIDDEN.search, page.split("\n")))

@@ -116,7 +116,8 @@ class ExplainSection(JobSection):
                           its attributions with their names: :meth:`Explanation.to_csv`
     ``<name>_reasons.csv``
                           with ``reasons``: :meth:`Reasons.to_csv`, a line for each
-    ``<name>.html``       of documents: the first with their words highlighted
+    ``<name>.html``       of documents: the first with their words highlighted; with
+                          ``--report`` a page of what was found
     ``<name>.json``       what was explained and how, and the score of the model
     ===================== =============================================================
     """

@@ -177,6 +177,8 @@ class ProblemFile:
     resume : path, optional
         A folder in which fits are kept, so that a run that ended early goes on; what
         was finished is not done again.
+    report : bool
+        Whether a run writes a page of what it found, ``<name>.html``.
     """
 
     source: Source
@@ -185,6 +187,7 @@ class ProblemFile:
     n_jobs: int | None = None
     solver: str | None = None
     resume: str | Path | None = None
+    report: bool = False
 
     @property
     def job(self) -> Any:
