@@ -31,10 +31,11 @@ NAMESPACES = tuple(f"{ROOMS} problems solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 
 NEEDS_NO_NAMESPACE = """
-Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
+Audit Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
 FunctionMatching GradientMatching ImageShape KernelRobustness MaxDifferenceRobustness
-Objective OwnValues PairwiseRobustness PropertyLoss Shares SharedRobustness Smoothness
-Sparsity TableSchema TextSchema TradeOffs certify chain_graph complete_graph
+Objective OwnValues PairwiseRobustness PropertyLoss Reasons Shares SharedRobustness
+Smoothness Sparsity TableSchema TextSchema TradeOffs audit certify chain_graph
+complete_graph
 correlation_graph explain gaussian_graph graph_from_matrix grid_gaussian_graph
 group_graph knn_graph own_values pixel_graph smoothed solve sweep threshold_graph wrap
 """

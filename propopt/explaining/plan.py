@@ -256,10 +256,13 @@ class JointRows(JointPlan):
                 "beside: own values are parts of the output, and units is 'scaled'; "
                 "take units='output', or give a table of slopes"
             )
-        from propopt.explaining.explainers.own_value import own_values_of
+        from propopt.explaining.explainers.own_value import (
+            own_values_of,
+            told_background,
+        )
 
         assert rule.background is not None, "see rule"
-        whose = f"{len(rule.background):,} of {self.reference.in_words()} of data"
+        whose = told_background(len(rule.background), self.reference.n_rows, "data")
         return own_values_of(
             self.function, self.points, self.labels, rule.background, whose
         )

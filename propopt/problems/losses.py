@@ -23,6 +23,7 @@ from propopt.explaining.explainers.own_value import (
     OwnValues,
     background_of,
     own_values_of,
+    told_background,
 )
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
@@ -202,16 +203,15 @@ def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:
     return own.reference, float(value[0])
 
 
-def _own_slopes(own: Any, subject: Subject) -> OwnValues | None:
-    if own.beside is None:
+def _own_slopes(section: Any, subject: Subject) -> OwnValues | None:
+    if section.beside is None:
         return None
     function, seed = subject.sloped, subject.seed
     points, labels = function.read(subject.points)
     rows = function.read(subject.others)[0]
     background = background_of(rows, N_BACKGROUND, seed)
-    whose = f"{len(background):,} of {len(rows):,} rows that are not explained"
-    if subject.others is subject.points:
-        whose = f"{len(background):,} of the {len(rows):,} rows"
+    own = "X" if subject.others is subject.points else "data that are not explained"
+    whose = told_background(len(background), len(rows), own)
     return own_values_of(function, points, labels, background, whose, "gradient")
 
 

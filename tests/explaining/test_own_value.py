@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, Refused
+from propopt.results.stability import families
 
 
 N, D = 40, 4
@@ -171,13 +172,19 @@ def test_sentences_have_definition_background_rows_and_neighbours():
         rf"^{share.own:.0%}".replace("%", " % of the differences between similar cust"),
         "With 2 to 8 neighbours it is",
         rf"{100 * share.could_go:.0f} % could go",
-        rf"costs {100 * share.half_costs:.1f} % of the squared sum \(proved",
+        rf"costs {100 * share.half_costs:.1f} % of the squared sum",
         "40 customers, 4 neighbours",
         "60 rows of data",
         "centred partial dependence, read from the model",
     ):
         assert re.search(words, told), words
     assert all(len(sentence.split()) <= 20 for sentence in said)
+    kinds = {x.kind for x in share.statements()}
+    assert kinds == {"checked", "proved", "chosen"}
+    other = po.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
+    compared = own.context(shap, GRAPH, another=other)
+    assert compared.another[0] == pytest.approx(0.0)
+    assert any("By another definition it is 0 %" in x for x in compared.in_words())
     near = {k: own.context(shap, po.knn_graph(X, k)).own for k in (2, 8)}
     assert share.of_neighbors == pytest.approx(near)
 
@@ -237,6 +244,9 @@ def test_attributions_of_another_shape_have_no_share():
     own = po.own_values(lambda x: x[:, 0], X)
     with pytest.raises(InvalidInput, match=r"shape of the own values, \(40, 4\)"):
         own.context(np.ones((N, 3)), GRAPH)
+    few = po.own_values(lambda x: x[:, 0], X[:3])
+    with pytest.raises(InvalidInput, match="another: expected the shape"):
+        own.context(np.ones((N, D)), GRAPH, another=few)
 
 
 # ---- the loss beside own values: sweeps, bounds, sums
@@ -298,8 +308,12 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
     best = curve.optimized[3]
     assert po.certify(objective, best).gap < 1e-6
     assert best.certain().to_frame().shape[0] > 0
-    varied = best.stability().to_frame()["varied"].tolist()
-    assert "neighbours in pairwise_robustness" in varied
+    settings, others = (
+        dict(families(one, one.program, None)) for one in (best, left.optimized[3])
+    )
+    for name, moved in settings["neighbours in pairwise_robustness"].items():
+        there = others["neighbours in pairwise_robustness"][name]
+        np.testing.assert_allclose(moved - G, there, atol=1e-9)
 
 
 def test_names_of_own_values_are_aligned_or_refused():

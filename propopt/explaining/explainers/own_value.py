@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -46,6 +46,7 @@ from propopt.losses.completeness import Completeness
 from propopt.losses.faithfulness import Units
 from propopt.losses.graphs.points import Graph
 from propopt.results.certain import explained, root_mean_square
+from propopt.results.report.chapters import Chapter, Statement, StatementKind
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
 from propopt.structures.products.sums import SumOfProducts
@@ -129,16 +130,28 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         """G, with the names of rows and columns."""
         return self.labels.frame(self.attributions)
 
+    def statements(self) -> tuple[Statement, ...]:
+        """How it was made, each sentence with what it rests on."""
+        noun = "Background" if self.r_squared is None else "Fitted on"
+        said = [
+            Statement(f"Own value is {self.definition}.", "chosen"),
+            Statement(f"{noun}: {self.background}.", "chosen"),
+        ]
+        if self.r_squared_of_all is not None:
+            fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
+            said.append(Statement(fit, "estimated"))
+        return tuple(said)
+
     def in_words(self) -> Iterator[str]:
         """How it was made, in sentences."""
-        yield f"Own value is {self.definition}."
-        noun = "Background" if self.r_squared is None else "Fitted on"
-        yield f"{noun}: {self.background}."
-        if self.r_squared_of_all is not None:
-            yield (
-                f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f} "
-                "(estimated)."
-            )
+        for said in self.statements():
+            yield said.text
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What a report has of it: how it was made, how large it is, and the table."""
+        first, *rest = super().chapters()
+        other = Statement("Another definition of own value gives others.", "not said")
+        return replace(first, statements=(*self.statements(), other)), *rest
 
     def card(self) -> Card:
         """How much of each column, and how it was made."""
@@ -161,7 +174,9 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
             settings={"model evaluations": f"{self.evaluations:,}"},
         )
 
-    def context(self, attributions: object, graph: Graph) -> ContextShare:
+    def context(
+        self, attributions: object, graph: Graph, *, another: OwnValues | None = None
+    ) -> ContextShare:
         """How much of the differences between similar rows is own value, and context.
 
         Parameters
@@ -172,6 +187,19 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         graph : Graph
             Who is similar. One of nearest neighbours is also taken with half and with
             twice as many.
+        another : OwnValues, optional
+            Own values of the same rows by another definition, to compare with.
+
+        Returns
+        -------
+        ContextShare
+            ``own``, ``context`` = ``needed`` + ``could_go`` and ``half_costs``, which
+            are shares, and their ``statements()``.
+
+        Raises
+        ------
+        InvalidInput
+            If there are other rows or columns than own values are of.
 
         Examples
         --------
@@ -183,13 +211,21 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         >>> own.context(phi, po.knn_graph(X, 8)).context < 1e-20
         True
         """
-        phi = aligned(attributions, self.labels, "attributions", "own values")
-        if phi.shape != self.shape:
+        phi = self._read(attributions, "attributions")
+        if another is not None:
+            same = self._read(another, "another")
+            another = replace(another, attributions=same, labels=self.labels)
+        return ContextShare.of(phi, self, graph, another)
+
+    def _read(self, carrier: object, label: str) -> Attributions:
+        """Attributions of the same rows and columns, in their order."""
+        array = aligned(carrier, self.labels, label, "own values")
+        if array.shape != self.shape:
             raise InvalidInput(
-                f"attributions: expected the shape of the own values, {self.shape}, "
-                f"got {phi.shape}"
+                f"{label}: expected the shape of the own values, {self.shape}, got "
+                f"{array.shape}"
             )
-        return ContextShare.of(phi, self, graph)
+        return array
 
 
 @final
@@ -208,7 +244,9 @@ class ContextShare:
     of_neighbors: dict[int, float]  # own, by the number of neighbours
     n_rows: int
     n_neighbors: int | None  # None of a graph that is none of nearest neighbours
-    made: tuple[str, ...]  # how own values were made, in sentences
+    made: tuple[Statement, ...]  # how own values were made
+    is_fitted: bool  # by curves, which are estimated
+    another: tuple[float, str] | None = None  # own by another definition, which is told
 
     @property
     def context(self) -> float:
@@ -216,7 +254,13 @@ class ContextShare:
         return self.needed + self.could_go
 
     @classmethod
-    def of(cls, phi: Attributions, own: OwnValues, graph: Graph) -> ContextShare:
+    def of(
+        cls,
+        phi: Attributions,
+        own: OwnValues,
+        graph: Graph,
+        another: OwnValues | None = None,
+    ) -> ContextShare:
         """Of contributions Φ (N, D) beside their own values."""
         loss = PairwiseRobustness(graph, beside=own.attributions)
         total, left = loss.map.energy(phi), loss.value_at(phi)
@@ -231,6 +275,10 @@ class ContextShare:
             best = solve(GradientMatching(phi), subject_to=[limit, *sums])
             assert best.certificate is not None, "it is optimized"
             cost, gap = best.certificate.value, best.certificate.gap
+        told = None
+        if another is not None:
+            apart = loss.map.energy(phi - another.attributions)
+            told = 1.0 - _share(apart, total), another.definition
         known = graph.parameters.get("n_neighbors")
         count = None if known is None else int(known)
         others = {}
@@ -248,36 +296,52 @@ class ContextShare:
             of_neighbors=others,
             n_rows=len(phi),
             n_neighbors=count,
-            made=tuple(own.in_words()),
+            made=own.statements(),
+            is_fitted=own.r_squared is not None,
+            another=told,
         )
 
+    def statements(self, noun: str = "row") -> tuple[Statement, ...]:
+        """What is found, each sentence with what it rests on; then how it was made."""
+        return tuple(self._said(noun))
+
     def in_words(self, noun: str = "row") -> Iterator[str]:
-        """Sentences with the definition, the background, N and the neighbours."""
+        """The sentences: shares, definition, background, N and the neighbours."""
+        for said in self.statements(noun):
+            yield said.text
+
+    def _said(self, noun: str) -> Iterator[Statement]:
         if math.isnan(self.own):
-            yield f"Similar {noun}s do not differ in their attributions."
+            yield Statement(f"Similar {noun}s have the same attributions.", "checked")
             return
-        yield (
+        found: StatementKind = "estimated" if self.is_fitted else "checked"
+        yield Statement(
             f"{_percent(self.own)} of the differences between similar {noun}s follow "
-            "from their own values."
+            "from their own values.",
+            found,
         )
         if self.of_neighbors:
-            ends = sorted(self.of_neighbors.values())
-            counts = sorted(self.of_neighbors)
-            yield (
+            counts, ends = sorted(self.of_neighbors), sorted(self.of_neighbors.values())
+            yield Statement(
                 f"With {counts[0]} to {counts[-1]} neighbours it is "
-                f"{_percent(ends[0])} to {_percent(ends[-1])}."
+                f"{_percent(ends[0])} to {_percent(ends[-1])}.",
+                found,
             )
-        yield (
+        if self.another is not None:
+            share, definition = self.another
+            told = f"By another definition it is {_percent(share)}: {definition}."
+            yield Statement(told, "checked")
+        yield Statement(
             f"Predictions need {_percent(self.needed)}; {_percent(self.could_go)} "
-            "could go."
+            "could go.",
+            found,
         )
         if self.half_costs > 0.0:
-            yield (
-                f"Removing half of that costs {in_percent(self.half_costs)} of the "
-                f"squared sum (proved to {self.gap:.0e})."
-            )
+            cost = in_percent(self.half_costs)
+            text = f"Removing half of that costs {cost} of the squared sum."
+            yield Statement(text, "proved")
         near = "" if self.n_neighbors is None else f", {self.n_neighbors} neighbours"
-        yield f"Counted over {self.n_rows:,} {noun}s{near} (chosen)."
+        yield Statement(f"Counted over {self.n_rows:,} {noun}s{near}.", "chosen")
         yield from self.made
 
 
@@ -384,10 +448,8 @@ def own_values(
     if data is not None and hasattr(data, "__len__"):
         rows, own = told.read(function, data, "data")[0], "data"
     background = background_of(rows, n_background, rng)
-    size = f"{len(background):,} rows of {own}"
-    if len(background) < len(rows):
-        size = f"{len(background):,} of {len(rows):,} rows of {own}, drawn"
-    return own_values_of(function, points, labels, background, size, units)
+    whose = told_background(len(background), len(rows), own)
+    return own_values_of(function, points, labels, background, whose, units)
 
 
 def background_of(
@@ -399,12 +461,19 @@ def background_of(
     return points[np.sort(read_rng(rng).choice(len(points), n_background, False))]
 
 
+def told_background(count: int, of: int, whose: str) -> str:
+    """How many rows of how many, and whose."""
+    if count == of:
+        return f"{count:,} rows of {whose}"
+    return f"{count:,} of {of:,} rows of {whose}, drawn"
+
+
 def own_values_of(
     function: Function,
     points: Points,
     labels: Labels,
     background: Points,
-    size: str,
+    whose: str,
     units: OwnUnits = "output",
 ) -> OwnValues:
     """Those of rows that are read, over a background in words."""
@@ -434,7 +503,7 @@ def own_values_of(
     return OwnValues(
         attributions=G,
         definition=how,
-        background=size,
+        background=whose,
         n_background=len(background),
         labels=labels,
         units=units,

@@ -9,7 +9,7 @@ import numpy as np
 
 from propopt.base.text import enumerated, percent, target_in_words
 from propopt.results.explanation import Explanation
-from propopt.results.explanation_card import certain_or_reason, largest_features
+from propopt.results.explanation_card import known_certain, largest_features
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
@@ -152,7 +152,7 @@ def proof(best: Explanation) -> Iterator[Statement]:
             f"Rows add up to the output within {float(np.abs(missed).max()):.0e}.",
             "checked",
         )
-    share = certain_or_reason(best)
+    share = known_certain(best)["certain_share"]
     if isinstance(share, float):
         yield Statement(
             f"{percent(share)} % of signs are the same in every explanation that is "
@@ -189,7 +189,7 @@ def _headlines(best: Explanation) -> Iterator[Headline]:
             f"No explanation is better by more than {gap_text(certificate.gap)}: "
             "proved.",
         )
-    share = certain_or_reason(best)
+    share = known_certain(best)["certain_share"]
     if isinstance(share, float):
         yield Headline(
             "Which signs are certain?",
