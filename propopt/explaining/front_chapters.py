@@ -71,8 +71,8 @@ def _summary(found: TradeOffs) -> Chapter:
             for one in found.optimized
         )
         kind: Any = "checked" if is_exact else "estimated"
-        words = "; ".join(targets_in_words(found.optimized))
-        said.append(Statement(f"What they are faithful to: {words}.", kind))
+        words = "; ".join(targets_in_words(found.optimized)).removeprefix("target ")
+        said.append(Statement(f"The target that they follow: {words}.", kind))
     if (between := found.between_in_words()) is not None:
         said.append(Statement(between, "proved"))
     if found.failures:

@@ -114,6 +114,11 @@ def cell_text(value: Any) -> str:
     return str(value).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
+def sentence(text: str) -> str:
+    """Words that begin with a capital and end with a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+
+
 def gap_text(gap: float) -> str:
     """A certified gap in a sentence on what could be better."""
     return f"{gap:.0e} of the objective" if gap > GAP_OF_ROUNDING else "rounding"
@@ -221,8 +226,8 @@ def bars(rows: Sequence[CardRow], title: str) -> str:
                 tag("th", in_html(row.name), scope="row", dir="auto"),
                 tag("td", drawn, axis, class_="plot"),
                 tag("td", in_html(minus(row.number))),
-                tag("td", in_html(minus(row.said)), class_="soft note"),
+                tag("td", in_html(minus(row.shown_note)), class_="soft note"),
             )
         )
-    caption = tag("caption", in_html(title), dir="auto")
+    caption = tag("caption", in_html(sentence(title)), dir="auto")
     return tag("table", caption, tag("tbody", *lines), class_="bars")

@@ -144,7 +144,8 @@ def proof(best: Explanation) -> Iterator[Statement]:
     kind: Any = "estimated" if sampled else "checked"
     if target is None or np.isnan(best.target_error):
         kind = "not said"
-    yield Statement(f"What it is faithful to: {words}.", kind)
+    told = words.removeprefix("target ")
+    yield Statement(f"The target that it follows: {told}.", kind)
     missed = best.completeness_gap
     if missed is not None:
         yield Statement(
