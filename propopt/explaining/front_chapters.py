@@ -11,7 +11,7 @@ import pandas as pd
 from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.results.explanation import Explanation
-from propopt.results.fronts import Front
+from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, Headline, Statement, gap_text
 from propopt.results.report.explained import (
     explanation_chapters,
@@ -164,8 +164,8 @@ def _trail(found: TradeOffs, best: Explanation) -> Trail:
     loss, line = _line(found, best)
     front = None
     if loss is not None:
-        through = Front.of(line, loss, solve)
-        if isinstance(through, Front):
+        through = ExactFront.of(line, loss, solve)
+        if isinstance(through, ExactFront):
             front, line = through, [one for one in line if one.weights[loss] > 0.0]
     return Trail(
         optima=line,

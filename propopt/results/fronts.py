@@ -70,7 +70,7 @@ class Form:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Front:
+class ExactFront:
     """Optima for all weights of one loss between two: W_∞ + Σ_k Z_k/(1 + c θ_k).
 
     Examples
@@ -80,7 +80,7 @@ class Front:
     >>> objective = po.GradientMatching(np.eye(9)) + robust
     >>> weights = np.logspace(-2, 2, 9)
     >>> curve = po.sweep(objective, {robust.name: weights})
-    >>> front = Front.of(curve.optimized, robust.name)
+    >>> front = ExactFront.of(curve.optimized, robust.name)
     >>> best = po.solve(objective.with_weights({robust.name: 0.5}))
     >>> bool(np.allclose(front.attributions(0.5), best.attributions, atol=1e-6))
     True
@@ -99,7 +99,7 @@ class Front:
     @classmethod
     def of(
         cls, optima: Sequence[Explanation], loss: str, solve: Solve | None = None
-    ) -> Front | Reason:
+    ) -> ExactFront | Reason:
         """That through optima which differ in the weight of one loss.
 
         Where they are too far apart, or not exact enough, and a solver is given, others
@@ -174,7 +174,9 @@ def _solved(
         }
 
 
-def _reduced(program: Program, loss: str, solved: Mapping[float, Explanation]) -> Front:
+def _reduced(
+    program: Program, loss: str, solved: Mapping[float, Explanation]
+) -> ExactFront:
     """Take in optima until those left out are met; prove it midway between them."""
     weights, optima = list(solved), [best.attributions for best in solved.values()]
     rates = next(iter(solved.values())).weights
@@ -220,7 +222,7 @@ def _through(
     weights: Sequence[float],
     optima: Sequence[Attributions],
     totals: Totals | None,
-) -> Front:
+) -> ExactFront:
     """The front of the space of some optima; nothing of it is proved yet."""
     W0, shape = optima[0], optima[0].shape
     moves = np.stack([(W - W0).ravel() for W in optima[1:]], axis=1)
@@ -256,7 +258,7 @@ def _through(
         )
     parts = scale[:, None, None] * toward
     ends = (float(weights[0]), float(weights[-1]))
-    return Front(loss, ends, theta, far, parts, forms, 0.0, 0.0, 0)
+    return ExactFront(loss, ends, theta, far, parts, forms, 0.0, 0.0, 0)
 
 
 def _products(Q: Array, X: Array) -> Array:

@@ -128,6 +128,8 @@ class JobSection(Section):
             require("jinja2")
         files = (*file.files, *self.others_read(file))
         run = JobRun(type(self), file.name, files, folder, quiet=quiet)
+        if file.report:
+            require_free_name(f"{run.target}.html", files)
         run.problem = digest_of_problem(file, files)
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():

@@ -8,6 +8,7 @@ checked, estimated, chosen, and not said.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final, get_args
@@ -90,6 +91,13 @@ class Chapter:
             yield [*own, *(cell_text(column.iloc[place]) for column in columns)]
 
     @property
+    def are_words(self) -> list[bool]:
+        """Which columns hold words, as they are shown: these begin on one line."""
+        cells = zip(*self.rows(), strict=True)
+        known = [any(map(_WORDS.search, column)) for column in cells]
+        return known or [False] * len(self.head)
+
+    @property
     def _counts(self) -> bool:
         return self.table is None or isinstance(self.table.index, pd.RangeIndex)
 
@@ -101,6 +109,10 @@ class Chapter:
             yield from (line.question, line.answer, line.text)
         if self.table is not None:
             yield from self.head
+
+
+_WORDS: Final = re.compile(r"[^\W\d_]{2}")
+"""Two letters: no number has them, with its unit in per cent."""
 
 
 def cell_text(value: Any) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
 from propopt.results.explanation import Explanation
-from propopt.results.fronts import Front
+from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.shares import Ends
@@ -52,7 +52,7 @@ class Trail:
     losses: Sequence[str]  # those that are told
     ends: Ends | None = None
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
-    front: Front | None = None  # what lies between, where that is known
+    front: ExactFront | None = None  # what lies between, where that is known
 
     @property
     def axes(self) -> tuple[str, str]:
