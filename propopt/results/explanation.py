@@ -47,7 +47,7 @@ from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
 from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
-from propopt.results.target_error import Aim, TargetError
+from propopt.results.target_error import ReadyTargets, TargetError
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
@@ -544,7 +544,7 @@ class Explanation(
             objective, self, bounds=bounds, multipliers=mu, losses=values
         )
         program = Program(objective.losses, bounds)
-        aim = Aim(program)
+        aim = ReadyTargets(program)
         return replace(
             self,
             weights=objective.weights,

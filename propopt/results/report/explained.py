@@ -163,7 +163,7 @@ def proof(best: Explanation) -> Iterator[Statement]:
 def settings(best: Explanation) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
-        kind: Any = "checked" if name == "stability" else "chosen"
+        kind: Any = "checked" if name in ("stability", "own value") else "chosen"
         yield Statement(f"{name[:1].upper()}{name[1:]}: {value}.", kind)
     for name, weight in best.weights.items():
         yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
