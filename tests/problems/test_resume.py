@@ -176,6 +176,7 @@ KILL = """
 import os, signal, sys, time
 from propopt.base import files, kept, resources
 from propopt.cli import main
+resources.MODEL_CALLS = resources.Budget(2**25, n_rows=400)
 time.perf_counter, kept.WORTH_KEEPING = lambda: 0.0, 0.0
 write, left = files.Format.write, [int(sys.argv[1])]
 def killed(form, target, *what):
