@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.audited import Front
+from propopt.explaining.audited import NearestFront
 from propopt.explaining.whose import candidates
 from propopt.results.audit import QUESTIONS
 
@@ -45,7 +45,7 @@ def test_both_directions_and_prices_are_constrained_optima(seed):
     E, W, own = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
     W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
     graph = po.knn_graph(rng.normal(size=(N, 2)), 3)
-    front = Front(E, po.PairwiseRobustness(graph, beside=own))
+    front = NearestFront(E, po.PairwiseRobustness(graph, beside=own))
     V = front.completed(W)
     np.testing.assert_allclose(V.sum(axis=1), E.sum(axis=1), atol=1e-12)
     distance, rough = ((V - E) ** 2).sum(), front.robust.value(V)
@@ -251,7 +251,7 @@ def test_what_depends_on_background_and_neighbours_is_tried(case):
     prices = []
     for count in (4, 16):
         graph = po.knn_graph(rows / X.std(ddof=0), count)
-        front = Front(exact.attributions, po.PairwiseRobustness(graph, beside=G))
+        front = NearestFront(exact.attributions, po.PairwiseRobustness(graph, beside=G))
         prices.append(((front.without(0.5) - exact.attributions) ** 2).sum() / size)
     spread = max(prices) - min(prices)
     assert audit["neighbours"].number == pytest.approx(spread, rel=1e-9)
@@ -282,11 +282,11 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     expected = 0.0 if rough > robust.value(E) else near
     told = 1.0 - audit["nearer"].number
     assert told == pytest.approx(expected / distance, rel=1e-5, abs=1e-9)
-    left = Front(W, robust)
+    left = NearestFront(W, robust)
     limit = left.roughness - 0.9 * (left.roughness - left.least)
     price = solved(W, graph, G, roughness=limit) / (W**2).sum()
     assert audit["price_of_90"].number == pytest.approx(price, rel=1e-5)
-    c, least = Front(E.attributions, robust).at_half
+    c, least = NearestFront(E.attributions, robust).at_half
     excess = (distance + c * rough) / least - 1.0
     assert audit["excess"].number == pytest.approx(excess, rel=1e-9)
 
