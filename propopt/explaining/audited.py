@@ -90,7 +90,7 @@ def _explained(
                 f"unit: the numbers are {unit}, and what is explained is the "
                 f"{function.quantity}; wrap the model with output={kind!r}"
             )
-        return function, told, function.quantity.noun
+        return function, told, _unit_of(function)
     estimator = as_estimator(model)
     several = hasattr(estimator, "predict_proba") or margins_of(estimator) is not None
     if kind is None and several:
@@ -109,10 +109,16 @@ def _explained(
             continue
         own = function.quantity.kind
         if kind is None or own == kind or (kind, own) == ("probability", "value"):
-            words = function.quantity.noun if kind != "probability" else "probability"
+            words = "probability" if kind == "probability" else _unit_of(function)
             return function, told, words
         said.append(f"unit: {function.quantity.model} has a {own}, which is no {unit}")
     raise InvalidInput(said[0])
+
+
+def _unit_of(function: Function) -> str:
+    """What numbers are of, behind a number."""
+    noun = function.quantity.noun
+    return "units of the prediction" if noun == "prediction" else noun
 
 
 def _position(model: Any, function: Function) -> int | None:

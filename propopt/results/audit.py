@@ -274,7 +274,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         """What is off, then each answer with its number, and what would do."""
         wrong, N = self.mistakes, self.shape[0]
         found = "Nothing is off" if not wrong else f"{plural(len(wrong), 'answer')} off"
-        mistakes = [f"{QUESTIONS[x.name]} {x.sentence}" for x in wrong]
+        known = {x.name: x.sentence for x in self.findings}
+        told = {
+            title: " ".join(known[name] for name in names if name in known)
+            for title, names in _CHAPTERS.items()
+        }
         todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
         rows = [[QUESTIONS[x.name], x.verdict, x.shown] for x in self.findings]
         return Card(
@@ -283,8 +287,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             f"{self.settings.get('attributions', 'given')}",
             table=CardTable(("question", "verdict", "number"), rows),
             lines=[
-                *mistakes,
-                *(x.sentence for x in self.findings if x not in wrong),
+                *(f"{title} {words}" for title, words in told.items() if words),
                 *(f"To do: {words}" for words in todo),
             ],
             proof=_standings(self.findings),
@@ -376,8 +379,8 @@ _CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
         *("own_value", "predictions", "more_alike", "nearer"),
         *("price_of_10", "price_of_50", "price_of_90"),
     ),
-    "Where the rest comes from": ("pairs", "rows"),
-    "What depends on a choice": ("background", "seed", "neighbours", "excess"),
+    "Where does the rest come from?": ("pairs", "rows"),
+    "What depends on a choice?": ("background", "seed", "neighbours", "excess"),
 }
 """Titles of a report, and the answers below them."""
 
