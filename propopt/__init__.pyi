@@ -9,6 +9,7 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
+from .explaining.audit import audit as audit
 from .explaining.explainers.own_value import OwnValues as OwnValues
 from .explaining.explainers.own_value import own_values as own_values
 from .explaining.first_look import explain as explain
@@ -41,6 +42,7 @@ from .losses.robustness import PairwiseRobustness as PairwiseRobustness
 from .losses.robustness import SharedRobustness as SharedRobustness
 from .losses.robustness import Smoothness as Smoothness
 from .losses.robustness import Sparsity as Sparsity
+from .results.audit import Audit as Audit
 from .results.certain import Certain as Certain
 from .results.certificate import Certificate as Certificate
 from .results.certificate import certify as certify

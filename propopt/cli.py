@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import propopt as po
 from propopt.base.errors import (
@@ -77,7 +78,7 @@ def report(options: argparse.Namespace) -> int:
 
 
 def _run_files(options: argparse.Namespace) -> int:
-    """``propopt sweep|explain|lime|interactions FILE...``: a job for each file."""
+    """``propopt sweep|explain|... FILE...``: a job for each file."""
     if options.resume == _BESIDE:
         options.resume = options.output
     if options.resume is not None and Path(options.resume).is_file():
@@ -145,7 +146,15 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     return DONE if certified and not found.failures else SOLVER_FAILURE
 
 
-_SETTINGS = ("rows", "n_jobs", "solver", "resume", "reasons", "report")
+_SETTINGS = (
+    "rows",
+    "attributions",
+    "n_jobs",
+    "solver",
+    "resume",
+    "reasons",
+    "report",
+)
 _BESIDE: Final = ""
 """Fits are kept in the folder of the output."""
 
@@ -246,7 +255,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, sub in subs.items():
         if name in ("schema", "report"):
             continue
-        count = "*" if name == "explain" else "+"
+        count: Any = {"explain": "*", "audit": 1}.get(name, "+")
         sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
         sub.add_argument(
             "--allow-code",
@@ -304,6 +313,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="numbers of rows of the table, from 0, instead of those of the file",
     )
+    subs["audit"].add_argument(
+        "attributions",
+        nargs="?",
+        type=os.path.abspath,
+        metavar="ATTRIBUTIONS",
+        help="a .csv or .npz of numbers, instead of the one in the file",
+    )
     subs["check"].add_argument(
         "--deep", action="store_true", help="read all rows of tables, not the first"
     )
@@ -324,6 +340,7 @@ _HELP = {
     "explain": "one explanation with stated defaults",
     "lime": "what LIME tends to at rows, and what it hides",
     "interactions": "how much features matter jointly",
+    "audit": "whether attributions from elsewhere are right",
     "check": "check problem files without running them",
     "report": "write a page of saved results",
     "schema": "print the JSON Schema of problem files",

@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.checks import read_each_nonnegative, read_positive
-from propopt.base.declared import lazily
+from propopt.base.declared import Declared, lazily, stored
 from propopt.base.errors import (
     ImpreciseWarning,
     InterruptedWarning,
@@ -24,6 +25,8 @@ from propopt.base.errors import (
     SolverFailure,
     UnsolvedWarning,
 )
+from propopt.base.files import writable_folder
+from propopt.base.kept import part_path
 from propopt.base.resources import in_workers, read_workers
 from propopt.base.terminal import progress_bar
 from propopt.explaining.between import Between, Sandwich
@@ -430,20 +433,63 @@ def _has_zero(bounds: Sequence[Bound]) -> bool:
 def _results(
     job: _Job, blocks: list[_Block], workers: int
 ) -> Iterator[Explanation | SolverFailure]:
-    if workers == 1 or _is_shared(job.chosen):
+    if _is_shared(job.chosen):
         # a curve is shared, and a point on it costs less than a worker
         yield from job.run(blocks)
         return
-    calls = (partial(job.run_block, block, os.getpid()) for block in blocks)
+    paths = [part_path("block") for _ in blocks]
+    known = [_Solved.of(path) for path in paths]
+    missing = [block for block, own in zip(blocks, known, strict=True) if own is None]
+    calls = (partial(job.run_block, block, os.getpid()) for block in missing)
+    alone = workers == 1
+    here = job.run(missing)  # one program for all
+    new = in_workers(calls, workers) if missing and not alone else iter(())
     try:
-        for block, (results, caught) in zip(
-            blocks, in_workers(calls, workers), strict=False
-        ):
-            for warning in caught:
-                warnings.warn(warning, stacklevel=3)
-            yield from job.at_home(block, results)
+        for block, path, own in zip(blocks, paths, known, strict=True):
+            if own is not None:
+                yield from job.at_home(block, own.explanations)
+            elif alone:
+                one_by_one = []
+                for result in itertools.islice(here, len(block)):
+                    one_by_one.append(result)
+                    yield result
+                _Solved.keep(path, one_by_one)
+            else:
+                results, caught = next(new)
+                for warning in caught:
+                    warnings.warn(warning, stacklevel=3)
+                _Solved.keep(path, results)
+                yield from job.at_home(block, results)
     except SolverFailure as failure:  # what other workers found stays
         yield failure
+
+
+class _Solved(Declared, kind="propopt block", noun="a block of a sweep that was kept"):
+    """Neighbours of a sweep that were solved one from the other."""
+
+    explanations: tuple[Explanation, ...] = stored()
+
+    @classmethod
+    def of(cls, path: Path | None) -> _Solved | None:
+        """Those that are there, and whole."""
+        try:
+            return None if path is None else cls.load(path)
+        except (InvalidInput, OSError):
+            return None
+
+    @classmethod
+    def keep(
+        cls, path: Path | None, results: Sequence[Explanation | SolverFailure]
+    ) -> None:
+        """Write them, if none failed."""
+        solved = [
+            replace(result, program=None, standard_errors=None)
+            for result in results
+            if isinstance(result, Explanation)
+        ]
+        if path is not None and len(solved) == len(results):
+            writable_folder(path.parent)
+            cls(explanations=tuple(solved)).save(path)
 
 
 def _is_shared(solver: Solver | None) -> bool:

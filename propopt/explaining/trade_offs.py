@@ -147,6 +147,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         The proved error of the front, in shares of the range of each loss between its
         ends: mixtures of the optima match any explanation to within it in every loss.
         None where no error was asked for.
+    posed : mapping of arrays
+        What :meth:`save` writes of the program, as that of an explanation does.
     """
 
     optimized: tuple[Explanation, ...] = stored()
@@ -158,6 +160,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     units: Units | None = stored(default=None)
     bounds: Mapping[str, float] = stored(factory=dict, low=0.0)
     error: float | None = stored(default=None)
+    posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -631,8 +634,20 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         missing = [best for best in self.optimized if is_lazy(best)]
         unsolved = [f"no attributions were found for {best!r}" for best in missing]
         failures = (*self.failures, *unsolved)
-        whole = replace(self, optimized=tuple(proved), failures=failures)
+        whole = replace(
+            self, optimized=tuple(proved), failures=failures, posed=self.written_program
+        )
         super(TradeOffs, whole).save(path)
+
+    @property
+    def written_program(self) -> Mapping[str, NDArray[Any]]:
+        """Targets and graphs of all optima, without the limits, which are of each."""
+        solved = (best for best in self.optimized if best.program is not None)
+        best = next(solved, None)
+        if best is None:
+            return self.posed
+        written = best.written_program.items()
+        return {key: x for key, x in written if not key.endswith(".limit")}
 
     @classmethod
     def upgraded(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
+from propopt.base.kept import kept_result
 from propopt.base.resources import threads_of_run
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.sweeping import Swept, sweep
@@ -391,13 +392,12 @@ class Problem:
         """The explanations of the baselines, each made when it is asked for."""
         for place, group in enumerate(self._baselines):
             for method in group:
+                how: dict[str, Any] = {"rng": self.seed, "progress": False}
+                explain = partial(
+                    method.explain, self.subject.sloped, self.points, **how
+                )
                 with part("baselines", place):
-                    explanation = method.explain(
-                        self.subject.sloped,
-                        self.points,
-                        rng=self.seed,
-                        progress=False,
-                    )
+                    explanation = kept_result("baseline", explain, Explanation)
                 yield explanation
 
     def picked(self, trade_offs: TradeOffs) -> Explanation:

@@ -129,6 +129,21 @@ def text_limits(text: str) -> TextLimeExplanation:
     return dataclasses.replace(found, quantity=said(text))
 
 
+@cache
+def audited(text: str) -> po.Audit:
+    """Twelve rows of two columns, of which one is wrong."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(12, 2)), columns=[text, "b"])
+    X.index = [text, *range(1, 12)]
+    model = DecisionTreeRegressor(max_depth=4).fit(X.to_numpy(), X[text] * X["b"])
+    function = po.wrap(model, data=X.to_numpy())
+    exact = po.explainers.ExactShap(background=X.to_numpy())
+    W = exact.explain(function, X.to_numpy()).attributions + np.eye(12, 2)
+    table = pd.DataFrame(W, columns=list(X), index=X.index)
+    found = po.audit(table, function, X.set_axis([text, "b"], axis=1), base=0.0)
+    return dataclasses.replace(found, quantity=said(text))
+
+
 def own_values(text: str) -> po.OwnValues:
     """Two columns of two rows, with the fit of curves."""
     own = po.OwnValues(
@@ -156,6 +171,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),
     "text_lime": lambda text: filed(text_limits(text)),
+    "audit": lambda text: filed(audited(text)),
 }
 """By name a result in which whatever users name has the text that is given."""
 
@@ -430,6 +446,14 @@ def worst(header: dict[str, Any]) -> dict[str, Any]:
     return header["findings"][0]
 
 
+def finding(header: dict[str, Any]) -> dict[str, Any]:
+    return header["findings"][0]
+
+
+def unordered(header: dict[str, Any]) -> None:
+    header["findings"].reverse()
+
+
 def first(header: dict[str, Any]) -> dict[str, Any]:
     return header["optimized"][0]
 
@@ -552,6 +576,17 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("diagnosis", "row: there is no row 2", lambda h, _: worst(h).update(row=2)),
     ("diagnosis", "column: there is no", lambda h, _: h["quiet"][0].update(column=2)),
     ("diagnosis", "labels: expected 2 names", less("points")),
+    ("audit", "findings: expected known", lambda h, _: unordered(h)),
+    ("audit", "findings: additivity is", lambda h, _: finding(h).update(number=9.0)),
+    ("audit", "findings: additivity is", lambda _, a: a["prediction"].fill(0.0)),
+    ("audit", "findings: exactness is", lambda _, a: a["exact"].fill(0.0)),
+    ("audit", "pairs, rows: expected pl", lambda h, _: h["rows"][0].update(first=12)),
+    ("audit", "pairs, rows: expected pl", lambda h, _: h["pairs"][0].update(feature=2)),
+    ("audit", "pairs: expected two", lambda h, _: h["pairs"][0].update(second=None)),
+    ("audit", "rows: expected one", lambda h, _: h["rows"][0].update(second=1)),
+    ("audit", "verdict: expected 'right'", lambda h, _: finding(h).update(verdict="x")),
+    ("audit", "share: expected", lambda h, _: h["pairs"][0].update(share=1.5)),
+    ("audit", "labels: expected 12 names", less("points")),
 ]
 """Of which result, what is said, and what is changed in its header and arrays."""
 

@@ -200,9 +200,16 @@ class ProblemFile:
         return self.schema.name or self.source.name
 
     @property
+    def resolved(self) -> dict[str, Any]:
+        """All settings, defaults too, in plain values."""
+        whole = self.schema.model_dump(mode="json", serialize_as_any=True)
+        return {"name": self.name, **{k: x for k, x in whole.items() if x is not None}}
+
+    @property
     def files(self) -> tuple[Path, ...]:
-        """What is read: the problem file, its table if a CSV, its model if ONNX."""
-        named = (self.schema.data.csv, getattr(self.schema.model, "onnx", None))
+        """What is read: the problem file, its table if a CSV, its model if a file."""
+        model = [getattr(self.schema.model, key, None) for key in ("onnx", "booster")]
+        named = (self.schema.data.csv, *model)
         others = (self.source.path.parent / name for name in named if name is not None)
         return (*self.source.files, *others)
 
@@ -213,17 +220,23 @@ class ProblemFile:
         return settings_in_words(self.schema.model, unused)
 
     def asked(
-        self, rows: Sequence[int] | None = None, reasons: bool = False, **how: Any
+        self,
+        rows: Sequence[int] | None = None,
+        attributions: str | None = None,
+        reasons: bool = False,
+        **how: Any,
     ) -> ProblemFile:
-        """The same, of other rows than it says, with reasons, or run otherwise."""
+        """The same, of other rows or numbers, with reasons, or run otherwise."""
         schema = self.schema
         if reasons:
             other = self.job.with_reasons()
             schema = schema.model_copy(update={self.job.key: other})
             for error in other.mistakes(schema):
                 raise error
-        if rows is not None:
-            other = self.job.model_copy(update={"rows": [*rows]})
+        said = {"rows": rows and [*rows], "attributions": attributions}
+        update = {name: value for name, value in said.items() if value is not None}
+        if update:
+            other = self.job.model_copy(update=update)
             schema = schema.model_copy(update={self.job.key: other})
         return replace(self, schema=schema, **how)
 

@@ -8,9 +8,10 @@ checked, estimated, chosen, and not said.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -64,14 +65,15 @@ class Chapter:
 
     title: str
     lead: str = ""  # what is shown here, before all else
-    statements: Sequence[
-        Statement
-    ] = ()  # chosen ones stand at the end of the page only
+    statements: Sequence[Statement] = ()  # chosen ones only at the end of the page
     headlines: Sequence[Headline] = ()
     table: pd.DataFrame | None = None  # its index has names of rows, unless it counts
     caption: str = ""  # of the table: what it is of, and in which unit
     # inline SVG, or HTML, escaped already; with a title that says what is seen
     picture: str | None = None
+
+    can_be_explored: ClassVar[bool] = False
+    """Whether rows are chosen in it, by the script of the page."""
 
     @property
     def head(self) -> list[str]:
@@ -90,6 +92,13 @@ class Chapter:
             yield [*own, *(cell_text(column.iloc[place]) for column in columns)]
 
     @property
+    def are_words(self) -> list[bool]:
+        """Which columns hold words, as they are shown: these begin on one line."""
+        cells = zip(*self.rows(), strict=True)
+        known = [any(map(_WORDS.search, column)) for column in cells]
+        return known or [False] * len(self.head)
+
+    @property
     def _counts(self) -> bool:
         return self.table is None or isinstance(self.table.index, pd.RangeIndex)
 
@@ -103,6 +112,10 @@ class Chapter:
             yield from self.head
 
 
+_WORDS: Final = re.compile(r"[^\W\d_]{2}")
+"""Two letters: no number has them, with its unit in per cent."""
+
+
 def cell_text(value: Any) -> str:
     """A cell: four digits of a number, nothing of what is not known."""
     if value is None or value is pd.NA or value != value:  # NaN
@@ -112,6 +125,11 @@ def cell_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return minus(f"{float(f'{float(value):.4g}'):.10g}")
     return str(value).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def sentence(text: str) -> str:
+    """Words that begin with a capital and end with a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
 def gap_text(gap: float) -> str:
@@ -221,8 +239,8 @@ def bars(rows: Sequence[CardRow], title: str) -> str:
                 tag("th", in_html(row.name), scope="row", dir="auto"),
                 tag("td", drawn, axis, class_="plot"),
                 tag("td", in_html(minus(row.number))),
-                tag("td", in_html(minus(row.said)), class_="soft note"),
+                tag("td", in_html(minus(row.shown_note)), class_="soft note"),
             )
         )
-    caption = tag("caption", in_html(title), dir="auto")
+    caption = tag("caption", in_html(sentence(title)), dir="auto")
     return tag("table", caption, tag("tbody", *lines), class_="bars")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import enumerated, percent, target_in_words
-from propopt.results.explanation import Explanation
 from propopt.results.explanation_card import known_certain, largest_features
 from propopt.results.report.chapters import (
     Chapter,
@@ -37,7 +37,7 @@ def not_said() -> Iterator[Statement]:
     )
 
 
-def explanation_chapters(best: Explanation) -> list[Chapter]:
+def explanation_chapters(best: Any) -> list[Chapter]:
     """All chapters of an explanation that stands by itself."""
     card = best.card(_FEATURES)
     neighbours = Neighbours.of(best)
@@ -51,11 +51,26 @@ def explanation_chapters(best: Explanation) -> list[Chapter]:
         first,
         features(best),
         *rows_and_pairs(best, neighbours),
+        *_reasons(best),
         table_chapter("Attributions", best.to_frame(), f"{best.units_in_words}."),
     ]
 
 
-def features(best: Explanation) -> Chapter:
+def _reasons(best: Any) -> Sequence[Chapter]:
+    """Reasons of the first rows, where contributions are proved."""
+    if best.units != "output" or best.certificate is None or best.program is None:
+        return ()
+    names = best.labels.points or range(best.shape[0])
+    try:
+        return best.reasons(rows=[*names][:_ROWS_WITH_REASONS]).chapters()
+    except (InvalidInput, Refused):  # ranks are not known
+        return ()
+
+
+_ROWS_WITH_REASONS: Final = 100
+
+
+def features(best: Any) -> Chapter:
     """The features of the largest attributions, as bars."""
     card = best.card(_FEATURES)
     return Chapter(
@@ -68,7 +83,7 @@ def features(best: Explanation) -> Chapter:
 
 
 def rows_and_pairs(
-    best: Explanation,
+    best: Any,
     neighbours: Neighbours | None,
     trail: Trail | None = None,
     others: Any = (),
@@ -127,7 +142,7 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
     )
 
 
-def proof(best: Explanation) -> Iterator[Statement]:
+def proof(best: Any) -> Iterator[Statement]:
     """What is proved of the optimum, and what is known of its target."""
     certificate = best.certificate
     if certificate is None:
@@ -144,7 +159,8 @@ def proof(best: Explanation) -> Iterator[Statement]:
     kind: Any = "estimated" if sampled else "checked"
     if target is None or np.isnan(best.target_error):
         kind = "not said"
-    yield Statement(f"What it is faithful to: {words}.", kind)
+    told = words.removeprefix("target ")
+    yield Statement(f"The target that it follows: {told}.", kind)
     missed = best.completeness_gap
     if missed is not None:
         yield Statement(
@@ -160,18 +176,19 @@ def proof(best: Explanation) -> Iterator[Statement]:
         )
 
 
-def settings(best: Explanation) -> Iterator[Statement]:
+def settings(best: Any) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
-        kind: Any = "checked" if name == "stability" else "chosen"
-        yield Statement(f"{name[:1].upper()}{name[1:]}: {value}.", kind)
+        kind: Any = "checked" if name in ("stability", "own value") else "chosen"
+        told = f"{value:.4g}" if isinstance(value, float) else value
+        yield Statement(f"{name[:1].upper()}{name[1:]}: {told}.", kind)
     for name, weight in best.weights.items():
         yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
     if best.solver is not None:
         yield Statement(f"It was solved by {best.solver}.", "chosen")
 
 
-def _headlines(best: Explanation) -> Iterator[Headline]:
+def _headlines(best: Any) -> Iterator[Headline]:
     names = largest_features(best)
     if names:
         yield Headline(
@@ -205,6 +222,6 @@ def _headlines(best: Explanation) -> Iterator[Headline]:
         )
 
 
-def _size(best: Explanation) -> str:
+def _size(best: Any) -> str:
     N, D = best.shape
     return f"{N} rows and {D} columns"

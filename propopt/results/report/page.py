@@ -19,7 +19,6 @@ from propopt.base.files import written_whole
 from propopt.base.resources import require
 from propopt.base.text import printable
 from propopt.results.report.chapters import KINDS, Chapter
-from propopt.results.report.explorer import Explorer
 
 
 def write_page(
@@ -66,7 +65,6 @@ def page_of(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.tests["explorer"] = lambda chapter: isinstance(chapter, Explorer)
     chapters = [chapter for one in results for chapter in one]
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
@@ -127,8 +125,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "slope": "The change of the output per unit of a column.",
     "smooth": "Similar columns get similar attributions.",
     "standard error": "How far, typically, a sampled number is off.",
-    "target": "What an explanation is to be faithful to, such as the slopes of the "
-    "model.",
+    "target that": "What an explanation is to be faithful to, such as the slopes of "
+    "the model.",
     "weight": "How much a loss counts beside the others.",
 }
 """What words of a page mean; those that occur are explained on it."""
@@ -139,4 +137,4 @@ def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
     text = text.replace("_", " ")
     for word, meaning in GLOSSARY.items():
         if re.search(rf"\b{word}", text):
-            yield word, meaning
+            yield word.removesuffix(" that"), meaning
