@@ -31,11 +31,11 @@ _FEWEST: Final = 3
 
 
 def front_chapters(found: Any) -> list[Chapter]:
-    """All chapters of trade-offs, around the optimum at the knee."""
+    """All chapters of trade-offs, around the optimum of the aim, or at the knee."""
     summary = _summary(found)
     if not found.optimized:
         return [summary, _table(found)]
-    best = found.knee()
+    best = found.aimed or found.knee()
     if len(found.optimized) < 2 or len(found.losses) < 2:
         return [summary, *explanation_chapters(best)[1:]]
     others = [
@@ -74,17 +74,17 @@ def _summary(found: Any) -> Chapter:
         kind: Any = "checked" if is_exact else "estimated"
         words = "; ".join(targets_in_words(found.optimized)).removeprefix("target ")
         said.append(Statement(f"The target that they follow: {words}.", kind))
+    if (between := found.between_in_words()) is not None:
+        said.append(Statement(between, "proved"))
     if found.failures:
         said.append(Statement(f"Not solved: {len(found.failures)}.", "checked"))
     if found.interrupted:
         said.append(Statement("The sweep was stopped before its end.", "checked"))
     if found.optimized:
-        best = found.knee()
-        said.append(
-            Statement(
-                "What is shown first is the knee: where the front bends.", "chosen"
-            )
-        )
+        best, first = found.knee(), "the knee: where the front bends"
+        if found.aimed is not None:
+            best, first = found.aimed, f"the aim: {found.aimed.parameters['aim']}"
+        said.append(Statement(f"What is shown first is {first}.", "chosen"))
         said += [*settings(best), *not_said()]
     what = "" if found.quantity is None else f" of the {found.quantity.in_words()}"
     shape = (
@@ -104,14 +104,14 @@ def _headlines(found: Any, gaps: Sequence[float]) -> Iterator[Headline]:
     """What is kept and removed at the knee, what is proved, and who comes near it."""
     if not found.optimized:
         return
-    best = found.knee()
+    best = found.aimed or found.knee()
     if found.ends is not None:
         for name, share in found.ends.shares(best.losses).items():
             if name not in found.losses or not np.isfinite(share):
                 continue
             if name in found.ends.faithful:
                 yield Headline(
-                    "How faithful is it at the knee?",
+                    f"How faithful is it at the {'aim' if found.aimed else 'knee'}?",
                     f"{100.0 * share:.0f} %",
                     "of faithfulness is kept; 100 % is what the model does itself.",
                 )

@@ -182,7 +182,7 @@ def proof(best: Any) -> Iterator[Statement]:
 def settings(best: Any) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
-        kind: Any = "checked" if name == "stability" else "chosen"
+        kind: Any = "checked" if name in ("stability", "own value") else "chosen"
         told = f"{value:.4g}" if isinstance(value, float) else value
         yield Statement(f"{name[:1].upper()}{name[1:]}: {told}.", kind)
     for name, weight in best.weights.items():
