@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
@@ -123,6 +123,8 @@ class Explorer(Chapter):
     trail: Trail | None = None
     others: Sequence[Any] = ()  # measured on the same losses: marks
     first: Sequence[int] = ()  # rows that are shown before others
+
+    can_be_explored: ClassVar[bool] = True
 
     @cached_property
     def tables(self) -> Array:
