@@ -425,6 +425,10 @@ def _tick(value: float, in_shares: bool) -> str:
     return f"{percent(value)} %" if in_shares else f"{value:.3g}"
 
 
+def _signed(value: float) -> str:
+    return minus(f"{value:+.3g}") if value else "0"
+
+
 def row_picture(
     name: str, lines: Sequence[tuple[str, float, float]], scale: float, moves: bool
 ) -> str:
@@ -446,9 +450,9 @@ def row_picture(
                 tag("span", class_="zero", style="left:50%"),
                 class_="plot",
             ),
-            tag("td", in_html(minus(f"{value:+.3g}")), class_="number"),
+            tag("td", in_html(_signed(value)), class_="number"),
         )
         for label, value, was in lines
     ]
-    caption = tag("caption", "Row ", tag("bdi", in_html(name)), class_="who")
+    caption = tag("caption", tag("bdi", in_html(name)), class_="who")
     return tag("table", caption, tag("tbody", *rows), class_="bars row")
