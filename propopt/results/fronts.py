@@ -22,7 +22,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import scipy.linalg as la
@@ -36,7 +36,6 @@ from propopt.losses.completeness import Totals
 from propopt.losses.restricted import is_complete
 from propopt.results.certificate import certificate_of, values_at
 from propopt.results.curvature import all_squared_refusal
-from propopt.results.explanation import Explanation
 from propopt.results.stability import Solve
 
 
@@ -98,7 +97,7 @@ class ExactFront:
 
     @classmethod
     def of(
-        cls, optima: Sequence[Explanation], loss: str, solve: Solve | None = None
+        cls, optima: Sequence[Any], loss: str, solve: Solve | None = None
     ) -> ExactFront | Reason:
         """That through optima which differ in the weight of one loss.
 
@@ -159,7 +158,7 @@ def _solved(
     loss: str,
     nodes: Sequence[float],
     solve: Solve,
-) -> dict[float, Explanation]:
+) -> dict[float, Any]:
     """Optima at given weights of one loss, as exact as they can be had."""
     fixed = program.weighed(np.array([told[x.name] for x in program.losses]))
     with warnings.catch_warnings():
@@ -174,9 +173,7 @@ def _solved(
         }
 
 
-def _reduced(
-    program: Program, loss: str, solved: Mapping[float, Explanation]
-) -> ExactFront:
+def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactFront:
     """Take in optima until those left out are met; prove it midway between them."""
     weights, optima = list(solved), [best.attributions for best in solved.values()]
     rates = next(iter(solved.values())).weights

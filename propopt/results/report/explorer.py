@@ -14,13 +14,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
-from propopt.results.explanation import Explanation
 from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
@@ -45,7 +44,7 @@ _SHOWN: Final = 10
 class Trail:
     """Optima in the order of one weight, and what lies between them."""
 
-    optima: Sequence[Explanation]
+    optima: Sequence[Any]
     loss: str  # whose weight varies
     title: str  # of the part with the slider
     start: int  # the optimum that is shown first
@@ -89,7 +88,7 @@ class Trail:
         for weight in np.geomspace(low, high, 160).tolist():
             yield self.place(self.front.losses(weight))
 
-    def told(self, best: Explanation) -> list[tuple[str, str, float]]:
+    def told(self, best: Any) -> list[tuple[str, str, float]]:
         """What is said of one of them: label, number in words, number."""
         lines = [
             (f"weight of {self.loss}", f"{w:.3g}", w)
@@ -118,11 +117,13 @@ class Trail:
 class Explorer(Chapter):
     """Rows that can be chosen, beside the most similar; on a trail with its slider."""
 
-    best: Explanation
+    best: Any
     neighbours: Neighbours | None
     trail: Trail | None = None
-    others: Sequence[Explanation] = ()  # measured on the same losses: marks
+    others: Sequence[Any] = ()  # measured on the same losses: marks
     first: Sequence[int] = ()  # rows that are shown before others
+
+    can_be_explored: ClassVar[bool] = True
 
     @cached_property
     def tables(self) -> Array:

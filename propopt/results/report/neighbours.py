@@ -12,7 +12,6 @@ from scipy.spatial import KDTree
 
 from propopt.base.arrays import Array, Edges
 from propopt.base.text import in_percent
-from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import minus
 
 
@@ -33,7 +32,7 @@ class Neighbours:
     source: str  # half a sentence
 
     @classmethod
-    def of(cls, best: Explanation) -> Neighbours | None:
+    def of(cls, best: Any) -> Neighbours | None:
         """By the graph that it was optimized for, or else by the values of rows."""
         graph = graph_of(best)
         X = _standardised(best)
@@ -77,7 +76,7 @@ class Neighbours:
         ]
         return np.asarray(self.similarity * np.concatenate(parts))
 
-    def worst(self, best: Explanation) -> tuple[pd.DataFrame, list[int]]:
+    def worst(self, best: Any) -> tuple[pd.DataFrame, list[int]]:
         """The pairs that differ most, as a table, and the rows in them."""
         W = best.attributions
         cost = self.differences(W)
@@ -111,7 +110,7 @@ def _named(attribution: float, value: str) -> str:
     return f"{number} (value {minus(value)})" if value else number
 
 
-def graph_of(best: Explanation) -> Any:
+def graph_of(best: Any) -> Any:
     """The graph over points of one of its losses; None where there is none."""
     program = best.program
     losses = () if program is None else program.all_losses
@@ -123,7 +122,7 @@ def graph_of(best: Explanation) -> Any:
     )
 
 
-def _standardised(best: Explanation) -> Array | None:
+def _standardised(best: Any) -> Array | None:
     """Values of rows over the deviation of each column; missing ones are its mean."""
     X = best.points
     if X is None:
