@@ -9,6 +9,11 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
+from .explaining.comparison import Refits as Refits
+from .explaining.comparison import bootstraps as bootstraps
+from .explaining.comparison import compare as compare
+from .explaining.comparison import halvings as halvings
+from .explaining.comparison import reseedings as reseedings
 from .explaining.first_look import explain as explain
 from .explaining.one_by_one import Explainer as Explainer
 from .explaining.sweeping import sweep as sweep
@@ -42,6 +47,7 @@ from .losses.robustness import Sparsity as Sparsity
 from .results.certain import Certain as Certain
 from .results.certificate import Certificate as Certificate
 from .results.certificate import certify as certify
+from .results.comparison import Comparison as Comparison
 from .results.explanation import Explanation as Explanation
 from .results.shares import Shares as Shares
 from .results.stability import ConclusionStability as ConclusionStability
