@@ -19,8 +19,8 @@ in f        the effect of x0 in the fitted model itself, times the size: no new 
 shift       of groups under one model, of x1 in the second group
 =========== =======================================================================
 
-Sizes of tables were chosen on other seeds, from 10,000: classes, which say less each, need
-more rows for the same power. With ``--rows 1000`` it is counted for small tables.
+Sizes of tables were chosen on other seeds, from 10,000: classes, which say less each,
+need more rows for the same power. With ``--rows 1000`` it is counted for small tables.
 """
 
 from __future__ import annotations
