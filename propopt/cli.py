@@ -66,7 +66,7 @@ def schema(options: argparse.Namespace) -> int:
 
 
 def _run_files(options: argparse.Namespace) -> int:
-    """``propopt sweep|explain|lime|interactions FILE...``: a job for each file."""
+    """``propopt sweep|explain|lime|interactions|compare FILE...``: a job each."""
     if options.resume == _BESIDE:
         options.resume = options.output
     if options.resume is not None and Path(options.resume).is_file():
@@ -74,7 +74,15 @@ def _run_files(options: argparse.Namespace) -> int:
             f"--resume: {options.resume} is a file; give it before --resume, which "
             "takes a folder"
         )
+    if options.job == "compare":
+        archives = [Path(file).suffix == ".npz" for file in options.files]
+        if any(archives):
+            return _compare_archives(options, archives)
     files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    if options.job == "compare" and len(files) == 2:
+        from propopt.problems.jobs.compare import beside
+
+        files = [beside(*files)]
     if any(getattr(options, name, None) for name in ("csv", "target", "text")):
         files.append(_own_table(options))
     if not files:
@@ -96,6 +104,20 @@ def _run_files(options: argparse.Namespace) -> int:
         if codes[-1] == INTERRUPTED:
             break
     return gravest(codes)
+
+
+def _compare_archives(options: argparse.Namespace, archives: Sequence[bool]) -> int:
+    """``propopt compare OLD.npz NEW.npz``: two explanations that were saved."""
+    if len(archives) != 2 or not all(archives):
+        raise InvalidInput(
+            "compare: expected two problem files, two .npz files, or one problem file "
+            "with a section compare"
+        )
+    from propopt.problems.jobs.compare import compare_archives
+
+    old, new = map(Path, options.files)
+    compare_archives(old, new, options.output, quiet=options.quiet)
+    return DONE
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
@@ -235,7 +257,10 @@ def _parser() -> argparse.ArgumentParser:
         if name == "schema":
             continue
         count = "*" if name == "explain" else "+"
-        sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
+        told = "YAML problem file"
+        if name == "compare":
+            told = "the old version and the new one: problem files, or saved .npz files"
+        sub.add_argument("files", nargs=count, metavar="FILE", help=told)
         sub.add_argument(
             "--allow-code",
             action="store_true",
@@ -296,6 +321,7 @@ _HELP = {
     "explain": "one explanation with stated defaults",
     "lime": "what LIME tends to at rows, and what it hides",
     "interactions": "how much features matter jointly",
+    "compare": "what changed between two versions: OLD NEW, or a file that says so",
     "check": "check problem files without running them",
     "schema": "print the JSON Schema of problem files",
 }

@@ -31,12 +31,13 @@ NAMESPACES = tuple(f"{ROOMS} problems solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 
 NEEDS_NO_NAMESPACE = """
-Bound Certain Certificate Completeness ConclusionStability Explainer Explanation
-FunctionMatching GradientMatching ImageShape KernelRobustness MaxDifferenceRobustness
-Objective PairwiseRobustness PropertyLoss Shares SharedRobustness Smoothness Sparsity
-TableSchema TextSchema TradeOffs certify chain_graph complete_graph correlation_graph
-explain gaussian_graph graph_from_matrix grid_gaussian_graph group_graph knn_graph
-pixel_graph smoothed solve sweep threshold_graph wrap
+Bound Certain Certificate Comparison Completeness ConclusionStability Explainer
+Explanation FunctionMatching GradientMatching ImageShape KernelRobustness
+MaxDifferenceRobustness Objective PairwiseRobustness PropertyLoss Refits
+SharedRobustness Shares Smoothness Sparsity TableSchema TextSchema TradeOffs bootstraps
+certify chain_graph compare complete_graph correlation_graph explain gaussian_graph
+graph_from_matrix grid_gaussian_graph group_graph halvings knn_graph pixel_graph
+reseedings smoothed solve sweep threshold_graph wrap
 """
 EVERYDAY = set(NEEDS_NO_NAMESPACE.split())
 

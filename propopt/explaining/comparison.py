@@ -7,7 +7,7 @@ their targets; what a choice among explanations can account for stands beside it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -40,7 +40,15 @@ from propopt.results.comparison import (
     size_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
-from propopt.tables.frames import Labels, is_frame, is_shap, orders_of, rows_of
+from propopt.tables.frames import (
+    Labels,
+    as_frame,
+    is_frame,
+    is_shap,
+    names_of,
+    orders_of,
+    rows_of,
+)
 from propopt.tables.schema import ColumnScale
 
 
@@ -315,12 +323,25 @@ def level_of(
 
 
 @contextmanager
-def _of_version(whose: str) -> Iterator[None]:
-    """Errors raised inside say whose they are."""
+def _of_version(whose: str, model: Any = None, table: Any = None) -> Iterator[None]:
+    """Errors raised inside say whose they are, and which columns a model lacks."""
     try:
         yield
     except (InvalidInput, Refused) as error:
-        raise type(error)(f"{whose}: {error}") from None
+        lost = _lost_by(model, names_of(table) or ())
+        raise type(error)("; ".join([f"{whose}: {error}", *lost])) from None
+
+
+def _lost_by(model: Any, have: Sequence[Hashable]) -> list[str]:
+    """What a model's columns lack, or have beside those of the rows."""
+    own = getattr(model, "feature_names_in_", None)
+    if own is None or not have:
+        return []
+    needed = list(own)
+    told = [f"it was fitted without {x!r}" for x in have if x not in needed]
+    told += [f"X has no {str(x)!r}, which it needs" for x in needed if x not in have]
+    more = "a callable that leaves columns out can be compared"
+    return [*told[:3], more] if told else []
 
 
 BEFORE: Final = "before (the old version)"
@@ -376,8 +397,8 @@ class _Said:
         rows, columns = (
             np.arange(k)[x] for k, x in zip(own.shape, (n, d), strict=True)
         )
-        _refuse_other_explanation(other, own)
         _refuse_other_values(other, own, rows, columns)
+        _refuse_other_explanation(other, own)
         places = np.ix_(rows, columns)
         return self.phi[places], own.attributions[places]
 
@@ -482,7 +503,7 @@ def compare(
     after: Any = None,
     X: Any = None,
     *,
-    rows: Sequence[Any] | None = None,
+    rows: Sequence[Any] | Mapping[str, Any] | None = None,
     data: Any = None,
     level: Refits | None = None,
     target: Target = None,
@@ -527,8 +548,9 @@ def compare(
     X : DataFrame or array (N, D), optional
         The rows, of models and explainers. By default those of the old explainer, or of
         ``data``.
-    rows : sequence of two tables, optional
-        Two groups of rows, (n, D) and (m, D), in place of ``after`` and X.
+    rows : sequence or mapping of two tables, optional
+        Two groups of rows, (n, D) and (m, D), in place of ``after`` and X; a mapping
+        has their names.
     data : DataFrame, array or TableSchema, optional
         The table that the background of both versions is drawn from, best the one that
         the old version was trained on; X by default.
@@ -580,7 +602,7 @@ def compare(
         )
     said = [_is_said(version) for version in (before, after)]
     if said[0] != said[1]:
-        one = ("after", "before")[said[0]]
+        one = ("before", "after")[said[0]]
         raise InvalidInput(
             f"{one}: it is a model, and the other version is explained already; give "
             "two models, or explain both"
@@ -589,12 +611,13 @@ def compare(
         _refuse_given("explanations", X=X, data=data, graph=graph)
         return _of_explanations(before, after, level, progress)
     settings = replace(settings, rng=read_seed(rng))
-    with _of_version(BEFORE):
+    table = data if X is None else X
+    with _of_version(BEFORE, before, table):
         settings.refuse_for_rows()
         ruler = _Ruler.of(settings, before, data, X)
         old = ruler.targets(before)
         best = ruler.plan.nearest(old)
-    with _of_version(AFTER):
+    with _of_version(AFTER, after, table):
         new = ruler.targets(after)
         c = [*best.weights.values()][1]
         plan = replace(ruler.plan, settings=replace(ruler.plan.settings, robustness=c))
@@ -674,25 +697,32 @@ def _of_explanations(
 def _of_groups(
     settings: ExplainSettings,
     model: Any,
-    groups: Sequence[Any],
+    groups: Sequence[Any] | Mapping[str, Any],
     data: Any,
     n_permutations: int,
 ) -> Comparison:
     """Two groups of rows under one model, beside divisions of them by chance."""
     if len(groups) != 2:
         raise InvalidInput(f"rows: expected two groups of rows, got {len(groups)}")
-    seed, sizes = read_seed(settings.rng), [len(group) for group in groups]
+    names, tables = ("the first group", "the second group"), [*groups]
+    if isinstance(groups, Mapping):
+        one, other = map(str, groups)
+        names, tables = (one, other), [*groups.values()]
+    seed, sizes = read_seed(settings.rng), [len(table) for table in tables]
     if min(sizes) < 2:
         raise InvalidInput(f"rows: expected two rows or more of each, got {sizes}")
-    frames = [isinstance(group, pd.DataFrame) for group in groups]
-    if all(frames):
-        lost = [x for x in groups[0] if x not in groups[1]]
-        lost += [x for x in groups[1] if x not in groups[0]]
-        if lost:
-            raise InvalidInput(f"rows: column {lost[0]!r} is in one group only")
-        table: Any = pd.concat([groups[0], groups[1][list(groups[0])]])
+    frames = [as_frame(own, name) for name, own in zip(names, tables, strict=True)]
+    first, second = (None if own is None else own.table for own in frames)
+    if first is None or second is None:
+        if first is not second:
+            raise InvalidInput("rows: one group has names of columns, and one has none")
+        table: Any = np.concatenate([np.asarray(own) for own in tables])
     else:
-        table = np.concatenate([np.asarray(group) for group in groups])
+        both = (*first, *second)
+        lost = [repr(x) for x in both if x not in first or x not in second]
+        if lost:
+            raise InvalidInput(f"rows: column {lost[0]} is in one group alone")
+        table = pd.concat([first, second[list(first)]])
     settings = replace(settings, rng=seed)
     settings.refuse_for_rows()
     ruler = _Ruler.of(settings, model, data, table)
@@ -700,7 +730,7 @@ def _of_groups(
     phi, n = known.estimate.values, sizes[0]
     return Comparison(
         kind="groups",
-        names=("the first group", "the second group"),
+        names=names,
         before=phi[:n],
         after=phi[n:],
         labels=ruler.plan.labels.of_positions(slice(0, n)),

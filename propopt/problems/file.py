@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
+from propopt.problems.jobs.compare import CompareSection
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
 from propopt.problems.jobs.job import JobSection
@@ -48,6 +49,7 @@ JOBS: Final[tuple[type[JobSection], ...]] = (
     ExplainSection,
     LimeSection,
     InteractionsSection,
+    CompareSection,
 )
 
 
@@ -66,6 +68,10 @@ class ProblemSchema(SweepKeys):
         None,
         description="how much features matter jointly, with intervals; {} takes all "
         "defaults",
+    )
+    compare: CompareSection | None = Field(
+        None,
+        description="what changed since another version, held against refits of that",
     )
 
     model_config = ConfigDict(

@@ -294,6 +294,8 @@ class Comparison(
             yield f"{self._named(order[0])} differs most, by {self._sized(order[0])}."
             yield from self._others_in_words()
             return
+        if not flagged:
+            yield f"No column {verb} more than any did {level.in_words}."
         for j in flagged[:MOST_NAMED]:
             yield (
                 f"{self._named(j)} {verb} more ({self.ratios[j]:.1f}×) than any column "
@@ -306,10 +308,7 @@ class Comparison(
             yield "This is the level of seeds alone; new data move more."
         elif flagged:
             alarms, pairs = ALARMS[level.kind]
-            yield (
-                f"Such an alarm without a change came in {alarms} of {pairs} of our "
-                "tests."
-            )
+            yield f"Such an alarm without a change came in {alarms} of {pairs} tests."
         if quiet := len(order) - len(flagged):
             yield f"{plural(quiet, 'column')} {self._quiet}."
         yield from self._others_in_words(flagged[:1])
@@ -321,7 +320,7 @@ class Comparison(
                 yield self._price_in_words(j)
         if self.base_values is not None and self.kind == "versions":
             one, other = self.base_values
-            yield f"The base went from {one:.4g} to {other:.4g} {self._noun}."
+            yield f"The base went from {one:.4g} to {other:.4g}{self._noun}."
         if self.level is not None and self.level.cells is not None:
             moved = np.abs(self.after - self.before) > self.level.cell_limit
             yield (
@@ -364,15 +363,17 @@ class Comparison(
 
     @property
     def _noun(self) -> str:
-        """The unit of a number."""
-        return "" if self.quantity is None else self.quantity.noun
+        """The unit of a number behind it, where it has a name."""
+        known = self.quantity is not None and self.quantity.kind != "value"
+        noun = f" {self.quantity.noun}" if known and self.quantity is not None else ""
+        return f"{noun} per scale" if self.units == "scaled" else noun
 
     def _named(self, j: int) -> str:
         return f"*{self.features[j]}*"
 
     def _sized(self, j: int) -> str:
         how = "a row (root mean square)" if self.kind == "versions" else "on average"
-        return f"{self.distances[j]:.3g} {self._noun} {how}".replace("  ", " ")
+        return f"{self.distances[j]:.3g}{self._noun} {how}"
 
     @property
     def _order(self) -> Positions:
@@ -383,7 +384,14 @@ class Comparison(
         first, *sentences = self.in_words()
         order, ratios = self._order, self.ratios
         shown = order[: read_count(n_features, "n_features")].tolist()
-        notes = ["" if math.isnan(x) else f"{x:.2f} of the level" for x in ratios]
+        sizes = zip(
+            *(np.abs(side).mean(axis=0) for side in (self.before, self.after)),
+            strict=True,
+        )
+        notes = [f"mean size {one:.3g} to {other:.3g}" for one, other in sizes]
+        if self.level is not None:
+            several = zip(ratios, notes, strict=True)
+            notes = [f"{x:.2f} of the level; {note}" for x, note in several]
         rows = [
             CardRow(name=self.features[j], value=self.distances[j], note=notes[j])
             for j in shown
@@ -395,9 +403,19 @@ class Comparison(
             rows=rows,
             rest=others_in_words(self.distances[order[len(shown) :]]),
             lines=sentences,
-            proof="the price is proved; flags are a test with counted errors",
+            proof=self._proof,
             settings={name: str(value) for name, value in self.parameters.items()},
         )
+
+    @property
+    def _proof(self) -> str:
+        """What is proved, what is tested, and what is not said."""
+        parts = ["prices are proved bounds"] if self.prices is not None else []
+        if self.level is None:
+            parts.append("nothing is tested without refits")
+        elif self.level.kind in ALARMS:
+            parts.append("flags are a test, whose errors were counted by simulation")
+        return "; ".join(parts)
 
     def __repr__(self) -> str:
         return f"Comparison({' '.join(self.in_words())})"

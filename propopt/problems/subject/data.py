@@ -302,7 +302,7 @@ class ProblemFile:
         data, seed = self.schema.data, self.schema.seed
         if rows is None:
             points, others = data.points(seed)
-            make = partial(self._function, others, None, None)
+            make = partial(self.function_of, others, None, None)
             return Subject(points=points, others=others, make=make, seed=seed)
         table = split(rows, data, seed)
         points, others = table["points"], table["others"]
@@ -315,7 +315,7 @@ class ProblemFile:
         names = _names(others)
         return Subject(
             **table,
-            make=partial(self._function, others, table.get("others_target"), known),
+            make=partial(self.function_of, others, table.get("others_target"), known),
             columns=columns,
             make_learner=partial(self._estimator, names, is_seeded=False),
             seed=seed,
@@ -398,7 +398,7 @@ class ProblemFile:
             vectorizer=vectorizer_of(data, spec),
         )
 
-    def _function(self, table: Any, target: Any, known: Known) -> ModelFunction:
+    def function_of(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())

@@ -128,6 +128,10 @@ interactions:
   sets: all
   groups: {both: [red, blue]}
   against: leak
+---  # two versions
+data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
+model: {kind: linear}
+compare: {before: old.yaml, level: bootstraps, times: 6, robustness: 0.5}
 """)
 )
 
@@ -169,7 +173,8 @@ KEYS = [
     "graph", "limits", "csv", "grid", "model", "function", "explain", "scale",
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
     "inductive", "lime", "rows", "kernel_width", "text", "vectorizer", "words",
-    "interactions", "scheme", "sets", "order",
+    "interactions", "scheme", "sets", "order", "compare",
+    "before",
 ]  # fmt: skip
 
 
