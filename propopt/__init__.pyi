@@ -9,7 +9,7 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
-from .explaining.comparison import Refits as Refits
+from .explaining.comparison import NullModels as NullModels
 from .explaining.comparison import bootstraps as bootstraps
 from .explaining.comparison import compare as compare
 from .explaining.comparison import halvings as halvings

@@ -33,7 +33,7 @@ PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 NEEDS_NO_NAMESPACE = """
 Bound Certain Certificate Comparison Completeness ConclusionStability Explainer
 Explanation FunctionMatching GradientMatching ImageShape KernelRobustness
-MaxDifferenceRobustness Objective PairwiseRobustness PropertyLoss Refits
+MaxDifferenceRobustness NullModels Objective PairwiseRobustness PropertyLoss
 SharedRobustness Shares Smoothness Sparsity TableSchema TextSchema TradeOffs bootstraps
 certify chain_graph compare complete_graph correlation_graph explain gaussian_graph
 graph_from_matrix grid_gaussian_graph group_graph halvings knn_graph pixel_graph

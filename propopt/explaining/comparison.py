@@ -52,10 +52,10 @@ from propopt.tables.frames import (
 from propopt.tables.schema import ColumnScale
 
 
-# ---- Refits: models that differ by chance alone
+# ---- NullModels: models that differ by chance alone
 
 
-Fit: TypeAlias = Any
+LearnerLike: TypeAlias = Any
 """An estimator, of which copies are fitted, or a callable: (X, y) ↦ fitted model."""
 
 _LEAST: Final[dict[LevelKind, int]] = {"halvings": 20, "bootstraps": 5, "reseedings": 2}
@@ -64,7 +64,7 @@ _LEAST: Final[dict[LevelKind, int]] = {"halvings": 20, "bootstraps": 5, "reseedi
 
 @final
 @dataclass(frozen=True, eq=False)
-class Refits:
+class NullModels:
     """Models, or their explanations, that differ by chance alone.
 
     Parameters
@@ -108,13 +108,13 @@ class Refits:
 
 
 def halvings(
-    fit: Fit,
+    fit: LearnerLike,
     X: Any,
     y: Any,
     *,
     times: int = 10,
     rng: int | np.random.Generator | None = None,
-) -> Refits:
+) -> NullModels:
     """Models trained on two disjoint halves of a table, for the level of a comparison.
 
     Parameters
@@ -131,7 +131,7 @@ def halvings(
 
     Returns
     -------
-    Refits
+    NullModels
         The models, of which each two belong to one halving: the ``level`` of
         :func:`propopt.compare`.
 
@@ -151,17 +151,17 @@ def halvings(
     generator, n = read_rng(rng), _length(X, y)
     orders = (generator.permutation(n) for _ in range(read_count(times, "times")))
     halves = [np.sort(half) for x in orders for half in (x[: n // 2], x[n // 2 :])]
-    return Refits("halvings", [_fitted(fit, X, y, rows) for rows in halves])
+    return NullModels("halvings", [_fitted(fit, X, y, rows) for rows in halves])
 
 
 def bootstraps(
-    fit: Fit,
+    fit: LearnerLike,
     X: Any,
     y: Any,
     *,
     times: int = 5,
     rng: int | np.random.Generator | None = None,
-) -> Refits:
+) -> NullModels:
     """Models trained on rows drawn with replacement, where halves are too small.
 
     They share rows, so that their level is raised by a quarter. Parameters and errors
@@ -177,10 +177,12 @@ def bootstraps(
     """
     generator, n = read_rng(rng), _length(X, y)
     draws = (generator.integers(n, size=n) for _ in range(read_count(times, "times")))
-    return Refits("bootstraps", [_fitted(fit, X, y, np.sort(rows)) for rows in draws])
+    return NullModels(
+        "bootstraps", [_fitted(fit, X, y, np.sort(rows)) for rows in draws]
+    )
 
 
-def reseedings(estimator: Any, X: Any, y: Any, *, times: int = 5) -> Refits:
+def reseedings(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
     """The same estimator on the same table with other seeds: no level of a change.
 
     New data move more than seeds do. A comparison with this level says so.
@@ -207,7 +209,7 @@ def reseedings(estimator: Any, X: Any, y: Any, *, times: int = 5) -> Refits:
     for seed in range(1, read_count(times, "times") + 1):
         own = clone(estimator).set_params(**dict.fromkeys(seeds, seed))
         models.append(_fitted(own, X, y, rows))
-    return Refits("reseedings", models)
+    return NullModels("reseedings", models)
 
 
 def _length(X: Any, y: Any) -> int:
@@ -221,7 +223,7 @@ def _length(X: Any, y: Any) -> int:
     return n
 
 
-def _fitted(fit: Fit, X: Any, y: Any, rows: Any) -> Any:
+def _fitted(fit: LearnerLike, X: Any, y: Any, rows: Any) -> Any:
     """A model of some rows, by whatever makes one."""
     table = rows_of(X, rows)
     target = y.iloc[rows] if isinstance(y, pd.Series) else np.asarray(y)[rows]
@@ -287,7 +289,7 @@ class _Ruler:
         )
         return Targets(estimate=rule.at(plan.points, plan.labels))
 
-    def level(self, refits: Refits, progress: bool | None) -> NullLevel:
+    def level(self, refits: NullModels, progress: bool | None) -> NullLevel:
         """How far columns move between refits."""
 
         def phi(model: Any) -> Array:
@@ -297,7 +299,7 @@ class _Ruler:
 
 
 def level_of(
-    refits: Refits, phi: Callable[[Any], Array], progress: bool | None
+    refits: NullModels, phi: Callable[[Any], Array], progress: bool | None
 ) -> NullLevel:
     """The level of refits, by what each says of the rows, (N, D)."""
     values = []
@@ -505,7 +507,7 @@ def compare(
     *,
     rows: Sequence[Any] | Mapping[str, Any] | None = None,
     data: Any = None,
-    level: Refits | None = None,
+    level: NullModels | None = None,
     target: Target = None,
     output: Output = "auto",
     outcome: str | None = None,
@@ -554,7 +556,7 @@ def compare(
     data : DataFrame, array or TableSchema, optional
         The table that the background of both versions is drawn from, best the one that
         the old version was trained on; X by default.
-    level : Refits, optional
+    level : NullModels, optional
         Of :func:`halvings`, :func:`bootstraps` or :func:`reseedings`. Without refits
         columns are ranked, and none is flagged.
     target, output, outcome, scale, units, contributions, law, graph
@@ -664,7 +666,7 @@ def _one_each(old: Array | None, new: Array | None) -> tuple[float, float] | Non
 
 
 def _of_explanations(
-    before: Any, after: Any, level: Refits | None, progress: bool | None
+    before: Any, after: Any, level: NullModels | None, progress: bool | None
 ) -> Comparison:
     """Two explanations that were made before, by their targets."""
     with _of_version(BEFORE):

@@ -324,6 +324,7 @@ class Explainer:
 
     @property
     def fitted_(self) -> FittedReference:
+        """What the fit left, on which answers depend."""
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted

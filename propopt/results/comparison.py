@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -118,7 +117,7 @@ def size_changes(before: Array, after: Array) -> Values:
 # ---- What is found
 
 
-MOST_NAMED: Final = 3
+_MOST_NAMED: Final = 3
 """Columns that have a sentence each; the others share one."""
 
 _LEAST_PRICE: Final = 1.0
@@ -207,7 +206,7 @@ class Comparison(
         """The names of the columns."""
         return self.labels.feature_names(self.before.shape[1])
 
-    @cached_property
+    @property
     def distances(self) -> Values:
         """How far the two sides are apart in each column, (D,)."""
         measure = distances_of if self.kind == "versions" else group_distances
@@ -296,12 +295,12 @@ class Comparison(
             return
         if not flagged:
             yield f"No column {verb} more than any did {level.in_words}."
-        for j in flagged[:MOST_NAMED]:
+        for j in flagged[:_MOST_NAMED]:
             yield (
                 f"{self._named(j)} {verb} more ({self.ratios[j]:.1f}×) than any column "
                 f"did {level.in_words}."
             )
-        if len(flagged) > MOST_NAMED:
+        if len(flagged) > _MOST_NAMED:
             rest = [f"{self._named(j)} ({self.ratios[j]:.1f}×)" for j in flagged[3:]]
             yield f"So did {enumerated(rest, 'and')}."
         if level.kind == "reseedings":

@@ -180,7 +180,7 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     np.testing.assert_allclose(plain.distances, rms(moved.to_numpy()))
     assert plain.sources[0] == "attributions, for no target is stored"
     assert plain.prices is None
-    refits = po.Refits("bootstraps", [one, other, one, one, other])
+    refits = po.NullModels("bootstraps", [one, other, one, one, other])
     level = po.compare(one, other, level=refits).level
     assert level.limit == pytest.approx(1.25 * found.distances.max())
     explainer = po.Explainer(model, X, units="output", robustness=0.1).fit()
@@ -308,9 +308,12 @@ REFUSALS = [
         lambda f: po.compare(*log_odds_and_probability(f), f["X"]),
         f"{AFTER}it gives the probability of class True, and .* log-odds of class True",
     ),
-    (lambda f: po.Refits("halvings", [f["m"]] * 18), "at least 20 models on halves"),
-    (lambda f: po.Refits("bootstraps", [f["m"]] * 4), "at least 5 models, .*got 4"),
-    (lambda f: po.Refits("folds", f["m"]), "^kind: expected one of halvings, "),
+    (
+        lambda f: po.NullModels("halvings", [f["m"]] * 18),
+        "at least 20 models on halves",
+    ),
+    (lambda f: po.NullModels("bootstraps", [f["m"]] * 4), "at least 5 models, .*got 4"),
+    (lambda f: po.NullModels("folds", f["m"]), "^kind: expected one of halvings, "),
     (lambda f: po.halvings(f["m"], f["X"], f["y"][:9]), "as many of both, got 300"),
     (lambda f: po.reseedings(f["m"], f["X"], f["y"]), "LinearRegression has no random"),
     (
@@ -345,7 +348,7 @@ REFUSALS = [
 
 
 def bootstrapped(model):
-    return po.Refits("bootstraps", [model] * 5)
+    return po.NullModels("bootstraps", [model] * 5)
 
 
 def log_odds_and_probability(f):

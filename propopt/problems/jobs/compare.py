@@ -13,7 +13,7 @@ from pydantic import Field
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
-from propopt.explaining.comparison import Refits, bootstraps, compare, halvings
+from propopt.explaining.comparison import NullModels, bootstraps, compare, halvings
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.first_look import explain
 from propopt.explaining.targets import LawChoice
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _TIMES: Final[dict[LevelKind, int]] = {"halvings": 10, "bootstraps": 5}
-"""Refits of a level: halves twice as many."""
+"""NullModels of a level: halves twice as many."""
 
 
 @partial(
@@ -140,7 +140,7 @@ class CompareSection(JobSection):
                 **how,
             )
 
-    def refitted(self, old: ProblemFile) -> Refits | None:
+    def refitted(self, old: ProblemFile) -> NullModels | None:
         """Models of the old file, on halves or bootstraps of its table."""
         subject, kind = old.subject, self.level
         learner = None if old.schema.model is None else old.subject.make_learner
