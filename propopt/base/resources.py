@@ -150,6 +150,7 @@ EXTRAS: Mapping[str, str] = {
     "captum": "peers",
     "dask": "dask",
     "shapiq": "shapley",
+    "jinja2": "report",
 }
 """By package, the extra of ours that installs it."""
 

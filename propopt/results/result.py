@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -19,6 +20,7 @@ from propopt.base.cards import Card
 from propopt.base.declared import Declared
 from propopt.base.errors import no_such_name
 from propopt.base.files import write_csv, written_whole
+from propopt.results.report.chapters import Chapter, chapters_of_card
 
 
 class Result(Declared, ABC):
@@ -61,6 +63,38 @@ class Result(Declared, ABC):
         text = json.dumps(records, indent=1, ensure_ascii=False)
         with written_whole(Path(path)) as draft:
             draft.write_text(text, encoding="utf-8")
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What a report has of it: by default its card and its table."""
+        return chapters_of_card(self._shown(), self.to_frame())
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a report: one page of :meth:`chapters` that needs nothing else.
+
+        Needs ``pip install "propopt[report]"``.
+
+        Parameters
+        ----------
+        path : path
+            The file, which is replaced.
+
+        Raises
+        ------
+        MissingExtra
+            If Jinja2 is not installed.
+        InvalidInput
+            If the folder is not there.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, propopt as po
+        >>> best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     best.to_html(f"{folder}/best.html")
+        """
+        from propopt.results.report.page import write_page
+
+        write_page(path, self.chapters())
 
     def _repr_html_(self) -> str:
         """The card for notebooks, escaped and without scripts."""

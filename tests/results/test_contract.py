@@ -44,6 +44,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores, PairScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
+from propopt.results.report.page import page_of
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -597,6 +598,16 @@ def test_names_are_shown_on_cards_and_not_obeyed(name):
     for shown in (html, str(result), repr(result)):
         assert not any(map(HIDDEN.search, shown.split("\n")))
     assert printable(HOSTILE) in str(result)
+
+
+@each_result
+def test_a_report_of_it_escapes_names_and_says_what_each_sentence_rests_on(name):
+    chapters = made(name, HOSTILE).chapters()
+    page = page_of(chapters)
+    assert in_html(HOSTILE) in page
+    assert "<script>alert" not in page
+    assert not any(map(HIDDEN.search, page.split("\n")))
+    assert any(chapter.statements for chapter in chapters)
 
 
 @each_result
