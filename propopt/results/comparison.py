@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -18,6 +18,7 @@ from propopt.base.text import Quantity, enumerated
 from propopt.losses.faithfulness import Units
 from propopt.results.certain import explained, plural
 from propopt.results.explanation import Parameter
+from propopt.results.report.chapters import Chapter, Headline, Statement, bars
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -119,6 +120,8 @@ def size_changes(before: Array, after: Array) -> Values:
 
 _MOST_NAMED: Final = 3
 """Columns that have a sentence each; the others share one."""
+
+_QUESTIONS: Final = {"versions": "What changed?", "groups": "What differs?"}
 
 _LEAST_PRICE: Final = 1.0
 """Mean rows: a change that costs less to hide is said to be within the choice."""
@@ -285,61 +288,67 @@ class Comparison(
 
     def in_words(self) -> Iterator[str]:
         """What was found, a sentence each; the first is the finding."""
-        order, beyond = self._order.tolist(), self.beyond
-        flagged = [j for j in order if beyond[j]]
-        level, verb = self.level, self._verb
-        if level is None:
-            yield "No refits were given: columns are ranked, and none is flagged."
-            yield f"{self._named(order[0])} differs most, by {self._sized(order[0])}."
-            yield from self._others_in_words()
-            return
-        if not flagged:
-            yield f"No column {verb} more than any did {level.in_words}."
-        for j in flagged[:_MOST_NAMED]:
-            yield (
-                f"{self._named(j)} {verb} more ({self.ratios[j]:.1f}×) than any column "
-                f"did {level.in_words}."
-            )
-        if len(flagged) > _MOST_NAMED:
-            rest = [f"{self._named(j)} ({self.ratios[j]:.1f}×)" for j in flagged[3:]]
-            yield f"So did {enumerated(rest, 'and')}."
-        if level.kind == "reseedings":
-            yield "This is the level of seeds alone; new data move more."
-        elif flagged:
-            alarms, pairs = ALARMS[level.kind]
-            yield f"Such an alarm without a change came in {alarms} of {pairs} tests."
-        if quiet := len(order) - len(flagged):
-            yield f"{plural(quiet, 'column')} {self._quiet}."
-        yield from self._others_in_words(flagged[:1])
+        for statement in self.statements():
+            yield statement.text
 
-    def _others_in_words(self, flagged: list[int] | None = None) -> Iterator[str]:
-        """Base, price and cells."""
-        for j in flagged or ():
-            if self.prices is not None:
-                yield self._price_in_words(j)
+    def statements(self) -> Iterator[Statement]:
+        """The same with what each rests on."""
+        order, level = self._order.tolist(), self.level
+        flagged = [j for j in order if self.beyond[j]]
+        if level is None:
+            words = "No refits were given: columns are ranked, and none is flagged."
+            yield Statement(words, "not said")
+            how = (
+                "a row (root mean square)" if self.kind == "versions" else "on average"
+            )
+            size = f"{self.distances[order[0]]:.3g}{self._noun} {how}"
+            words = f"{self.features[order[0]]} differs most, by {size}."
+            yield Statement(words, "checked")
+        else:
+            yield from self._flags(level, flagged)
+            if quiet := len(order) - len(flagged):
+                yield Statement(self._rest(plural(quiet, "column")), "not said")
+        if flagged and self.prices is not None:
+            yield self._price_of(flagged[0])
         if self.base_values is not None and self.kind == "versions":
             one, other = self.base_values
-            yield f"The base went from {one:.4g} to {other:.4g}{self._noun}."
-        if self.level is not None and self.level.cells is not None:
-            moved = np.abs(self.after - self.before) > self.level.cell_limit
-            yield (
-                f"{int(moved.sum()):,} of {moved.size:,} cells moved more than any "
-                "cell did in refits."
-            )
+            words = f"The base went from {one:.4g} to {other:.4g}{self._noun}."
+            yield Statement(words, "checked")
+        if level is not None and level.cells is not None:
+            moved = np.abs(self.after - self.before) > level.cell_limit
+            words = f"{int(moved.sum()):,} of {moved.size:,} cells moved more than any"
+            yield Statement(f"{words} cell did in refits.", "estimated")
 
-    def _price_in_words(self, j: int) -> str:
+    def _flags(self, level: NullLevel, flagged: list[int]) -> Iterator[Statement]:
+        """Which columns are beyond the level, and how often one is without a change."""
+        verb, told = self._verb, []
+        if not flagged:
+            told.append(f"No column {verb} more than any did {level.in_words}.")
+        for j in flagged[:_MOST_NAMED]:
+            words = f"{self.features[j]} {verb} more ({self.ratios[j]:.1f}×) than any"
+            told.append(f"{words} column did {level.in_words}.")
+        if rest := flagged[_MOST_NAMED:]:
+            names = [f"{self.features[j]} ({self.ratios[j]:.1f}×)" for j in rest]
+            told.append(f"So did {enumerated(names, 'and')}.")
+        if level.kind == "reseedings":
+            told.append("This is the level of seeds alone; new data move more.")
+        elif flagged:
+            alarms, pairs = ALARMS[level.kind]
+            words = f"Such an alarm without a change came in {alarms:,} of {pairs:,}"
+            told.append(f"{words} tests.")
+        for words in told:
+            yield Statement(words, "estimated")
+
+    def _price_of(self, j: int) -> Statement:
         """Whether a choice among explanations can account for a change."""
         assert self.prices is not None, "it is asked for where it is known"
-        price = float(self.prices[j])
+        price, name = float(self.prices[j]), self.features[j]
+        words = f"No near-optimal explanation hides {name}: both would be worse by "
+        words += f"{price:.3g} mean rows or more."
         if price < _LEAST_PRICE:
-            return (
-                f"Another choice of explanation could hide {self._named(j)}, for "
-                f"{price:.2g} mean rows."
-            )
-        return (
-            f"No near-optimal explanation hides {self._named(j)}: both would be worse "
-            f"by {price:.3g} mean rows or more."
-        )
+            words = "Another choice among explanations could perhaps hide "
+            words += f"{name}, for {price:.2g} mean rows of each."
+        return Statement(words, "proved")
 
     @property
     def _verb(self) -> str:
@@ -348,17 +357,15 @@ class Comparison(
         seeds = known and self.level is not None and self.level.kind == "reseedings"
         return "changed" if known and not seeds else "differs"
 
-    @property
-    def _quiet(self) -> str:
+    def _rest(self, columns: str) -> str:
         """What is said of the others, and what that does not show."""
         if self.kind == "groups":
-            return "differ no more than by chance; that does not show that they agree"
+            words = "no difference is beyond chance; that does not show that they agree"
+            return f"Of {columns} {words}."
         if self._verb == "differs":
-            return "differ no more than seeds make them"
-        return (
-            "changed no more than refitting does; that does not show that they are "
-            "unchanged"
-        )
+            return f"Of {columns} no difference is beyond that of seeds."
+        words = "changed no more than refitting does; that does not show that they are"
+        return f"{columns} {words} unchanged."
 
     @property
     def _noun(self) -> str:
@@ -367,13 +374,6 @@ class Comparison(
         noun = f" {self.quantity.noun}" if known and self.quantity is not None else ""
         return f"{noun} per scale" if self.units == "scaled" else noun
 
-    def _named(self, j: int) -> str:
-        return f"*{self.features[j]}*"
-
-    def _sized(self, j: int) -> str:
-        how = "a row (root mean square)" if self.kind == "versions" else "on average"
-        return f"{self.distances[j]:.3g}{self._noun} {how}"
-
     @property
     def _order(self) -> Positions:
         return np.argsort(-self.distances, kind="stable")
@@ -381,30 +381,26 @@ class Comparison(
     def card(self, n_features: int = N_FEATURES) -> Card:
         """What was found, distances of columns, and how likely a false alarm is."""
         first, *sentences = self.in_words()
-        order, ratios = self._order, self.ratios
+        order = self._order
         shown = order[: read_count(n_features, "n_features")].tolist()
-        sizes = zip(
-            *(np.abs(side).mean(axis=0) for side in (self.before, self.after)),
-            strict=True,
-        )
-        notes = [f"mean size {one:.3g} to {other:.3g}" for one, other in sizes]
-        if self.level is not None:
-            several = zip(ratios, notes, strict=True)
-            notes = [f"{x:.2f} of the level; {note}" for x, note in several]
-        rows = [
-            CardRow(name=self.features[j], value=self.distances[j], note=notes[j])
-            for j in shown
-        ]
         return Card(
             title=f"{first.rstrip('.')}{explained(self.quantity)}",
             subtitle=f"how far {' and '.join(self.names)} are apart in each column, "
             f"{'over the same rows' if self.kind == 'versions' else 'in their means'}",
-            rows=rows,
+            rows=[self._row(j) for j in shown],
             rest=others_in_words(self.distances[order[len(shown) :]]),
             lines=sentences,
             proof=self._proof,
             settings={name: str(value) for name, value in self.parameters.items()},
         )
+
+    def _row(self, j: int) -> CardRow:
+        """The distance of a column, in levels if there is one, and its mean |φ|."""
+        one, other = (np.abs(side[:, j]).mean() for side in (self.before, self.after))
+        note = f"mean size {one:.3g} to {other:.3g}"
+        if self.level is not None:
+            note = f"{self.ratios[j]:.2f} of the level; {note}"
+        return CardRow(name=self.features[j], value=self.distances[j], note=note)
 
     @property
     def _proof(self) -> str:
@@ -415,6 +411,39 @@ class Comparison(
         elif self.level.kind in ALARMS:
             parts.append("flags are a test, whose errors were counted by simulation")
         return "; ".join(parts)
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What a report has: what changed, each column, and the cells that moved most.
+
+        A picture has the distances of the columns, the farthest apart first.
+        """
+        statements, card = [*self.statements()], self.card()
+        chosen = [f"{name}: {text}." for name, text in card.settings.items()]
+        level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
+        caption = f"{card.subtitle[:1].upper()}{card.subtitle[1:]}{level}."
+        first = Headline(_QUESTIONS[self.kind], *self._answer(statements[0].text))
+        parts = [
+            Chapter(
+                title=card.title,
+                statements=[*statements, *(Statement(x, "chosen") for x in chosen)],
+                headlines=[first],
+                table=self.to_frame().set_index("feature"),
+                caption=caption,
+                picture=bars(card.rows, caption),
+            )
+        ]
+        if self.kind == "versions":
+            told = "The cells that differ most, in targets of both sides."
+            cells = self.cells()
+            parts.append(Chapter(title="Cells", table=cells, caption=told))
+        return tuple(parts)
+
+    def _answer(self, finding: str) -> tuple[str, str]:
+        """How many columns are flagged, and the finding."""
+        if self.level is None:
+            return "not tested", finding
+        count = int(self.beyond.sum())
+        return f"{plural(count, 'column')} of {len(self.features)}", finding
 
     def __repr__(self) -> str:
         return f"Comparison({' '.join(self.in_words())})"

@@ -201,7 +201,7 @@ def test_groups_are_held_against_divisions_of_the_same_rows(old):
     assert found.beyond.tolist() == [True, False, False, False, False]
     largest = np.sort(found.level.distances.max(axis=1))
     assert found.level.limit == largest[189]  # of 200 with the real one 10 are above
-    assert "*x0* differs more" in str(found)
+    assert "x0 differs more" in str(found)
     assert "men and women" in str(found)
     turned = po.compare(model, rows=[*groups.values()], data=X)
     assert turned.distances.tolist() == found.distances.tolist()
@@ -249,7 +249,7 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
     assert not said["none"].beyond.any()
     first, second, alarm, rest, *_ = said["halves"].in_words()
     ending = "than any column did in 10 refits on halves of the old data."
-    assert re.fullmatch(rf"\*x1\* changed more \(\d+\.\d×\) {ending}", first)
+    assert re.fullmatch(rf"x1 changed more \(\d+\.\d×\) {ending}", first)
     assert second.endswith(ending)
     assert alarm == "Such an alarm without a change came in {} of {} tests.".format(
         *ALARMS["halvings"]
