@@ -301,6 +301,34 @@ def counts(outcomes: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*names, "pairs", "alarms", "planted", "others"])
 
 
+def page_tables(outcomes: pd.DataFrame) -> list[str]:
+    """What ``docs/compare.md`` has: alarms without a change, then what was seen."""
+    every, lines = counts(outcomes), []
+    for small, none in ((s, x) for s in (False, True) for x in (True, False)):
+        own = every[(every["rows"] <= 1000) == small]
+        own = own[(own["change"] == "none") == none]
+        noun = "level" if none else "change | size"
+        lines += [f"| {noun} | {' | '.join(LEARNERS)} |"]
+        lines += [f"|---{'' if none else '|---:'}{'|---:' * len(LEARNERS)}|"]
+        keys = ["level"] if none else ["change", "size"]
+        for key, some in own.groupby(keys, sort=True):
+            found = some.set_index("learner")
+            cells = [
+                _cell(found.loc[x], none) if x in found.index else "" for x in LEARNERS
+            ]
+            lines.append(f"| {' | '.join(map(str, (*key, *cells)))} |")
+        lines.append("")
+    return lines
+
+
+def _cell(found: Any, none: bool) -> str:
+    """Alarms of pairs; or how often what was planted came first, and alarms beside."""
+    if none:
+        return f"{found['alarms']}/{found['pairs']}"
+    others = f" ({found['others']})" if found["others"] else ""
+    return f"{found['planted']}/{found['pairs']}{others}"
+
+
 def main() -> None:
     """Go on with what is not done, and print counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
@@ -322,7 +350,7 @@ def main() -> None:
                 warnings.simplefilter("ignore")
                 found = [*study.outcomes(done), *study.groups(done)]
             append(found)
-    print(counts(read()).to_string(index=False))
+    print("\n".join(page_tables(read())))
 
 
 def append(found: list[Outcome]) -> None:

@@ -9,12 +9,12 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
-from .explaining.comparison import NullModels as NullModels
-from .explaining.comparison import bootstraps as bootstraps
 from .explaining.comparison import compare as compare
-from .explaining.comparison import halvings as halvings
-from .explaining.comparison import reseedings as reseedings
 from .explaining.first_look import explain as explain
+from .explaining.null_models import NullModels as NullModels
+from .explaining.null_models import bootstraps as bootstraps
+from .explaining.null_models import halvings as halvings
+from .explaining.null_models import reseedings as reseedings
 from .explaining.one_by_one import Explainer as Explainer
 from .explaining.sweeping import sweep as sweep
 from .explaining.trade_offs import TradeOffs as TradeOffs

@@ -121,7 +121,17 @@ def size_changes(before: Array, after: Array) -> Values:
 _MOST_NAMED: Final = 3
 """Columns that have a sentence each; the others share one."""
 
-_QUESTIONS: Final = {"versions": "What changed?", "groups": "What differs?"}
+_QUESTIONS: Final = {"versions": "What changed", "groups": "What differs"}
+
+_HEADS: Final = {
+    "levels": "in levels",
+    "mean_size_before": "mean size before",
+    "mean_size_after": "after",
+    "size_levels": "size in levels",
+    "optimized_distance": "optimized",
+    "price": "price in mean rows",
+}
+"""Columns of the table on a page, in words."""
 
 _LEAST_PRICE: Final = 1.0
 """Mean rows: a change that costs less to hide is said to be within the choice."""
@@ -334,7 +344,8 @@ class Comparison(
             told.append("This is the level of seeds alone; new data move more.")
         elif flagged:
             alarms, pairs = ALARMS[level.kind]
-            words = f"Such an alarm without a change came in {alarms:,} of {pairs:,}"
+            none = "change" if self.kind == "versions" else "difference"
+            words = f"Such an alarm without a {none} came in {alarms:,} of {pairs:,}"
             told.append(f"{words} tests.")
         for words in told:
             yield Statement(words, "estimated")
@@ -421,13 +432,14 @@ class Comparison(
         chosen = [f"{name}: {text}." for name, text in card.settings.items()]
         level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
         caption = f"{card.subtitle[:1].upper()}{card.subtitle[1:]}{level}."
-        first = Headline(_QUESTIONS[self.kind], *self._answer(statements[0].text))
+        title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
+        table = self.to_frame().set_index("feature").rename(columns=_HEADS)
         parts = [
             Chapter(
-                title=card.title,
+                title=f"{title}{explained(self.quantity)}",
                 statements=[*statements, *(Statement(x, "chosen") for x in chosen)],
-                headlines=[first],
-                table=self.to_frame().set_index("feature"),
+                headlines=[self._headline],
+                table=table,
                 caption=caption,
                 picture=bars(card.rows, caption),
             )
@@ -438,12 +450,15 @@ class Comparison(
             parts.append(Chapter(title="Cells", table=cells, caption=told))
         return tuple(parts)
 
-    def _answer(self, finding: str) -> tuple[str, str]:
-        """How many columns are flagged, and the finding."""
+    @property
+    def _headline(self) -> Headline:
+        """The farthest of the columns that are flagged, and how many these are."""
+        question, count = f"{_QUESTIONS[self.kind]}?", int(self.beyond.sum())
         if self.level is None:
-            return "not tested", finding
-        count = int(self.beyond.sum())
-        return f"{plural(count, 'column')} of {len(self.features)}", finding
+            return Headline(question, "not tested", "There are no refits.")
+        of = f"{count} of {plural(len(self.features), 'column')} beyond the level"
+        name = self.features[self._order[0]] if count else "nothing that is seen"
+        return Headline(question, name, f"{of}.")
 
     def __repr__(self) -> str:
         return f"Comparison({' '.join(self.in_words())})"

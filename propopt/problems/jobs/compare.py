@@ -13,9 +13,10 @@ from pydantic import Field
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
-from propopt.explaining.comparison import NullModels, bootstraps, compare, halvings
+from propopt.explaining.comparison import compare
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.first_look import explain
+from propopt.explaining.null_models import NullModels, bootstraps, halvings
 from propopt.explaining.targets import LawChoice
 from propopt.problems.jobs.job import Answer, JobRun, JobSection, Writer, manifest
 from propopt.problems.sections import Nonnegative, part, section_of, wrong
