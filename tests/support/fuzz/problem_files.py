@@ -131,7 +131,7 @@ interactions:
 ---  # two versions
 data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
 model: {kind: linear}
-compare: {before: old.yaml, level: bootstraps, times: 6, robustness: 0.5}
+compare: {before: file.yaml, level: bootstraps, times: 6, robustness: 0.5}
 """)
 )
 
