@@ -412,8 +412,9 @@ def compare(
     (('x0', 'x1', 'x2'), [True, False, False])
     """
     settings = ExplainSettings.of(locals())
+    of_models = {"graph": graph, "robustness": robustness}
     if rows is not None:
-        _refuse_given("rows", after=after, X=X, level=level, graph=graph)
+        _refuse_given("rows", after=after, X=X, level=level, **of_models)
         return _of_groups(settings, before, rows, data, n_permutations)
     if after is None:
         raise InvalidInput(
@@ -427,7 +428,7 @@ def compare(
             "two models, or explain both"
         )
     if said[0]:
-        _refuse_given("explanations", X=X, data=data, graph=graph)
+        _refuse_given("explanations", X=X, data=data, target=target, **of_models)
         return _of_explanations(before, after, level, progress)
     settings = replace(settings, rng=read_seed(rng))
     table = data if X is None else X
@@ -513,6 +514,9 @@ def _of_explanations(
     )
 
 
+_LEAST_DIVISIONS: Final = 19
+
+
 def _of_groups(
     settings: ExplainSettings,
     model: Any,
@@ -527,6 +531,12 @@ def _of_groups(
     if isinstance(groups, Mapping):
         one, other = map(str, groups)
         names, tables = (one, other), [*groups.values()]
+    times = read_count(n_permutations, "n_permutations")
+    if times < _LEAST_DIVISIONS:
+        raise InvalidInput(
+            f"n_permutations: expected {_LEAST_DIVISIONS} or more, of which one is a "
+            f"twentieth, got {times}"
+        )
     seed, sizes = read_seed(settings.rng), [len(table) for table in tables]
     if min(sizes) < 2:
         raise InvalidInput(f"rows: expected two rows or more of each, got {sizes}")
@@ -554,7 +564,7 @@ def _of_groups(
         after=phi[n:],
         labels=ruler.plan.labels.of_positions(slice(0, n)),
         sources=(known.estimate.source, known.estimate.source),
-        level=_permuted(phi, n, read_count(n_permutations, "n_permutations"), seed),
+        level=_permuted(phi, n, times, seed),
         base_values=_one_each(known.base, known.base),
         units="output" if known.base is not None else "scaled",
         quantity=ruler.plan.function.quantity,

@@ -407,4 +407,4 @@ def _checked(source: Source, code: Code) -> ProblemFile:
             schema = read_schema(source)
         if mistakes.found:
             check_table(source, FIRST_ROWS)
-    return ProblemFile(source, schema, code)
+    return ProblemFile(source, schema, code, read=read_problem)

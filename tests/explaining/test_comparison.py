@@ -325,6 +325,10 @@ REFUSALS = [
         "^level: model 1 of the bootstraps: model: ",
     ),
     (lambda f: po.compare(f["m"], rows=[f["X"]]), "^rows: expected two groups"),
+    (
+        lambda f: po.compare(f["m"], rows=[f["X"], f["X"]], n_permutations=18),
+        "^n_permutations: expected 19 or more, .* got 18",
+    ),
     (lambda f: po.compare(f["m"], rows=[f["X"], f["X"][:1]]), "two rows or more of"),
     (
         lambda f: po.compare(f["m"], rows=[f["X"], f["X"].to_numpy()]),

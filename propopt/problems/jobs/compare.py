@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -23,13 +23,9 @@ from propopt.problems.sections import Nonnegative, part, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.learning import is_unfitted
 from propopt.problems.subject.subject import Subject
-from propopt.results.comparison import Comparison
+from propopt.results.comparison import Comparison, LevelKind
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import listed
-
-
-if TYPE_CHECKING:
-    from propopt.results.comparison import LevelKind
 
 
 _TIMES: Final[dict[LevelKind, int]] = {"halvings": 10, "bootstraps": 5}
@@ -113,11 +109,10 @@ class CompareSection(JobSection):
 
     def old(self, file: ProblemFile) -> ProblemFile:
         """The problem file of the old version, which may have any job."""
-        from propopt.problems.file import read_problem
-
+        assert file.read is not None, "it was read itself"
         with file.source.blaming(self.key):
             path = self._path(file.source.path.parent)
-        found = read_problem(path, file.code)
+        found = file.read(path, file.code)
         for error in self.mistakes(found.schema):
             raise found.source.located(error)
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -177,6 +177,8 @@ class ProblemFile:
     resume : path, optional
         A folder in which fits are kept, so that a run that ended early goes on; what
         was finished is not done again.
+    read : callable, optional
+        What reads other problem files, for jobs that name some: (path, code) ↦ file.
     """
 
     source: Source
@@ -185,6 +187,7 @@ class ProblemFile:
     n_jobs: int | None = None
     solver: str | None = None
     resume: str | Path | None = None
+    read: Callable[[Path, Code], ProblemFile] | None = None
 
     @property
     def job(self) -> Any:
