@@ -38,15 +38,17 @@ from propopt.results.comparison import (
     size_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
+from propopt.tables.columns import Coded
 from propopt.tables.frames import (
     Labels,
     as_frame,
     is_frame,
     is_shap,
+    listed,
     names_of,
     orders_of,
 )
-from propopt.tables.schema import ColumnScale
+from propopt.tables.schema import ColumnScale, TableSchema
 
 
 # ---- One background, one base and the same rows: what any model says of them
@@ -90,6 +92,7 @@ class _Ruler:
             how = asked.target, asked.output, known, None, asked.outcome
             model = wrapped_and_told(model, None, *how)[0]
         _refuse_other_quantity(plan.function.quantity, model.quantity)
+        _refuse_other_codes(plan.function.schema, model.schema)
         return model
 
     def targets(self, model: Any) -> Targets:
@@ -165,6 +168,23 @@ def _lost_by(model: Any, have: Sequence[Hashable]) -> list[str]:
 
 BEFORE: Final = "before (the old version)"
 AFTER: Final = "after (the new version)"
+
+
+def _refuse_other_codes(old: TableSchema | None, new: TableSchema | None) -> None:
+    """Refuse a function that takes other codes for its categories."""
+    one, other = (
+        {}
+        if x is None
+        else {c.name: c.categories for c in x.columns if isinstance(c, Coded)}
+        for x in (old, new)
+    )
+    for name in (*one, *other):
+        if one.get(name) != other.get(name):
+            said = [listed(codes.get(name, ()), 5) or "none" for codes in (other, one)]
+            raise InvalidInput(
+                f"column {name!r} has the categories {said[0]}, and in the old version "
+                f"{said[1]}; give the model itself, or wrap both with the same data="
+            )
 
 
 def _refuse_other_quantity(one: Any, other: Any) -> None:

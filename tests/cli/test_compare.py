@@ -87,6 +87,32 @@ def test_a_section_says_what_it_is_held_against(two, capsys):
     )
     assert compare(bare, "-o", two / "out") == 2
     assert "compare.level: expected 'auto', 'halvings'" in capsys.readouterr().err
+    few = own.replace("bootstraps", "halvings, times: 9").format(name="new", weight=1)
+    assert main(["check", write(two, "few", few)]) == 2
+    told = "compare.times: expected 10 halvings or more, got 9"
+    assert told in capsys.readouterr().err
+
+
+def test_categories_that_are_new_do_not_change_the_codes_of_others(two):
+    """The city a of the old table is b's code in the new one, were it read anew."""
+    for name, cities in (("old", "bc"), ("new", "abc")):
+        table = pd.read_csv(two / f"{name}.csv")
+        table["city"] = [cities[k % len(cities)] for k in range(300)]
+        table["y"] += 3.0 * (table["city"] == "c")
+        table.to_csv(two / f"{name}.csv", index=False)
+        file = two / f"{name}.yaml"
+        forest = "hist_gradient_boosting, task: regression, max_iter: 30"
+        text = file.read_text().replace("linear", forest)
+        file.write_text(text.replace("target: y", "target: y, categorical: [city]"))
+    assert compare(two / "old.yaml", two / "new.yaml", "-o", two / "out", "-q") == 0
+    found = loaded(two / "out")
+    assert found.features[found.distances.argmax()] == "x0"
+    new = po.problems.read_problem(two / "new.yaml").subject.estimator
+    rows = po.problems.read_problem(two / "old.yaml").subject
+    base = new.predict(rows.others).mean()
+    assert found.base_values[1] == pytest.approx(base, abs=0.2)  # of 100 rows
+    f = new.predict(rows.points) - found.base_values[1]
+    np.testing.assert_allclose(found.after.sum(axis=1), f, atol=1e-9)
 
 
 def test_archives_of_two_weights_are_compared_at_their_targets(two, capsys):

@@ -355,6 +355,12 @@ def bootstrapped(model):
     return po.NullModels("bootstraps", [model] * 5)
 
 
+def of_cities(f):
+    """Functions that know other categories."""
+    tables = [f["X"].assign(city=city) for city in ("a", "b")]
+    return [po.wrap(lambda X: X["x0"].to_numpy(), data=table) for table in tables]
+
+
 def log_odds_and_probability(f):
     model = LogisticRegression().fit(f["X"], f["y"] > 0)
     return [po.wrap(model, output=x, data=f["X"]) for x in ("log_odds", "probability")]

@@ -83,6 +83,8 @@ class CompareSection(JobSection):
     def conflicts(self) -> Iterator[PropoptError]:
         if self.level == "none":
             yield from self.without_effect("level none", "times")
+        elif self.level != "bootstraps" and self.times is not None and self.times < 10:
+            yield wrong(f"expected 10 halvings or more, got {self.times}", "times")
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         if schema.data.text is not None:
@@ -123,11 +125,15 @@ class CompareSection(JobSection):
         before, after = old.subject, file.subject
         with file.source.blaming(self.key):
             _refuse_other_columns(before, after)
+            new = after.function
+            if before.columns is not None:  # whose codes the rows have
+                table, target = after.others, after.others_target
+                new = file.function_of(table, target, before.columns).function
             own: Any = self
             how = {name: getattr(own, name) for name in _SETTINGS}
             return compare(
                 before.function,
-                after.function,
+                new,
                 before.points,
                 data=before.others,
                 level=self.refitted(old),
