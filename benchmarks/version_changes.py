@@ -252,7 +252,9 @@ class Study:
             return po.wrap(old, output=self.output, data=X) + beta * po.wrap(
                 part, data=X
             )
-        place = [*SIZES].index(change) + 1 if change in SIZES else 0
+        place = (
+            [*SIZES].index(change) + 1 if change in SIZES else 99
+        )  # zeros at the end are no seed
         draws = np.random.default_rng([self.seed, self.rows, place, int(100 * size)])
         X, y = table(draws, self.rows, self.classes, change, size)
         estimator = self.estimator

@@ -9,7 +9,10 @@ from . import solvers as solvers
 from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
+from .explaining.audit import audit as audit
 from .explaining.comparison import compare as compare
+from .explaining.explainers.own_value import OwnValues as OwnValues
+from .explaining.explainers.own_value import own_values as own_values
 from .explaining.first_look import explain as explain
 from .explaining.null_models import NullModels as NullModels
 from .explaining.null_models import bootstraps as bootstraps
@@ -44,11 +47,13 @@ from .losses.robustness import PairwiseRobustness as PairwiseRobustness
 from .losses.robustness import SharedRobustness as SharedRobustness
 from .losses.robustness import Smoothness as Smoothness
 from .losses.robustness import Sparsity as Sparsity
+from .results.audit import Audit as Audit
 from .results.certain import Certain as Certain
 from .results.certificate import Certificate as Certificate
 from .results.certificate import certify as certify
 from .results.comparison import Comparison as Comparison
 from .results.explanation import Explanation as Explanation
+from .results.reasons import Reasons as Reasons
 from .results.shares import Shares as Shares
 from .results.stability import ConclusionStability as ConclusionStability
 from .solvers.solving import solve as solve

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import propopt as po
 from propopt.base.errors import (
@@ -65,8 +66,19 @@ def schema(options: argparse.Namespace) -> int:
     return DONE
 
 
+def report(options: argparse.Namespace) -> int:
+    """``propopt report RESULT...``: saved results as one page."""
+    from propopt.problems.saved import load_result
+    from propopt.results.report.page import write_page
+
+    results = [load_result(path) for path in options.files]
+    write_page(options.output, [one.chapters() for one in results])
+    print(f"wrote {printable(options.output)}")
+    return DONE
+
+
 def _run_files(options: argparse.Namespace) -> int:
-    """``propopt sweep|explain|lime|interactions|compare FILE...``: a job each."""
+    """``propopt sweep|explain|... FILE...``: a job for each file."""
     if options.resume == _BESIDE:
         options.resume = options.output
     if options.resume is not None and Path(options.resume).is_file():
@@ -116,7 +128,8 @@ def _compare_archives(options: argparse.Namespace, archives: Sequence[bool]) -> 
     from propopt.problems.jobs.compare import compare_archives
 
     old, new = map(Path, options.files)
-    compare_archives(old, new, options.output, quiet=options.quiet)
+    how = {"quiet": options.quiet, "report": options.report}
+    compare_archives(old, new, options.output, **how)
     return DONE
 
 
@@ -156,7 +169,15 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
     return DONE if certified and not found.failures else SOLVER_FAILURE
 
 
-_SETTINGS = ("rows", "n_jobs", "solver", "resume")
+_SETTINGS = (
+    "rows",
+    "attributions",
+    "n_jobs",
+    "solver",
+    "resume",
+    "reasons",
+    "report",
+)
 _BESIDE: Final = ""
 """Fits are kept in the folder of the output."""
 
@@ -169,7 +190,8 @@ def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
         raise InvalidInput("explain: --csv and --target belong together")
     csv = Path(options.csv)
     own = sections_of_table(csv, options.target, options.task, options.text)
-    return po.problems.read_sections(own | {"explain": {}}, csv.stem)
+    job = {"units": "output"} if options.reasons and options.text is None else {}
+    return po.problems.read_sections(own | {"explain": job}, csv.stem)
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -254,9 +276,9 @@ def _parser() -> argparse.ArgumentParser:
 
     subs = {name: commands.add_parser(name, help=told) for name, told in _HELP.items()}
     for name, sub in subs.items():
-        if name == "schema":
+        if name in ("schema", "report"):
             continue
-        count = "*" if name == "explain" else "+"
+        count: Any = {"explain": "*", "audit": 1}.get(name, "+")
         told = "YAML problem file"
         if name == "compare":
             told = "the old version and the new one: problem files, or saved .npz files"
@@ -271,6 +293,9 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=_run_files, job=name)
         sub.add_argument(
             "-o", "--output", default="results", metavar="DIR", help="default: results"
+        )
+        sub.add_argument(
+            "--report", action="store_true", help="write a page of what is found"
         )
         sub.add_argument("-q", "--quiet", action="store_true", help="print nothing")
         sub.add_argument(
@@ -293,6 +318,12 @@ def _parser() -> argparse.ArgumentParser:
     subs["sweep"].add_argument(
         "--solver", metavar="NAME", help="instead of the one in the file"
     )
+    subs["explain"].add_argument(
+        "--reasons",
+        action="store_true",
+        help="the largest contributions of each row towards a decision, and whether "
+        "their ranks are certain: sheets, and a CSV",
+    )
     table = add_table_arguments(
         subs["explain"], "a table of your own, and a network that learns it"
     )
@@ -308,11 +339,25 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="numbers of rows of the table, from 0, instead of those of the file",
     )
+    subs["audit"].add_argument(
+        "attributions",
+        nargs="?",
+        type=os.path.abspath,
+        metavar="ATTRIBUTIONS",
+        help="a .csv or .npz of numbers, instead of the one in the file",
+    )
     subs["check"].add_argument(
         "--deep", action="store_true", help="read all rows of tables, not the first"
     )
     subs["check"].set_defaults(command=check)
     subs["schema"].set_defaults(command=schema)
+    subs["report"].add_argument(
+        "files", nargs="+", metavar="RESULT", help="a saved result (.npz)"
+    )
+    subs["report"].add_argument(
+        "-o", "--output", default="report.html", metavar="PAGE", help="a file"
+    )
+    subs["report"].set_defaults(command=report)
     return parser
 
 
@@ -321,8 +366,10 @@ _HELP = {
     "explain": "one explanation with stated defaults",
     "lime": "what LIME tends to at rows, and what it hides",
     "interactions": "how much features matter jointly",
+    "audit": "whether attributions from elsewhere are right",
     "compare": "what changed between two versions: OLD NEW, or a file that says so",
     "check": "check problem files without running them",
+    "report": "write a page of saved results",
     "schema": "print the JSON Schema of problem files",
 }
 

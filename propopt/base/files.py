@@ -204,6 +204,14 @@ class Format:
         return InvalidInput(f"{path}: not {self.noun}: {reason}")
 
 
+def format_of(path: Path) -> str | None:
+    """What an archive says that it is; None where it says nothing that is read."""
+    try:
+        return str(json.loads(_read(path)[0])["format"])
+    except (InvalidInput, *_BROKEN):
+        return None
+
+
 def as_json(header: object) -> str:
     """The text of a header; numbers of NumPy are numbers."""
     return json.dumps(header, default=_as_number)

@@ -62,7 +62,7 @@ class ContributionRule:
         elif self.kind == "shapley":
             rule, generator = self, read_rng(self.rng)
             if self.background is None:
-                rule = replace(self, background=self._drawn(generator))
+                rule = replace(self, background=self.drawn(generator))
             known = rule.shapley(points, labels, generator)
         elif self.kind == "slopes":
             base = self._base(self.reference.points)
@@ -79,7 +79,7 @@ class ContributionRule:
         """The same with its background drawn, and what it is read as compared."""
         background = self.background
         if background is None:
-            background = self._drawn(read_rng(seed))
+            background = self.drawn(read_rng(seed))
         rule = replace(self, rng=seed, background=background)
         rule.checked.at(rows, rule.reference.labels.of_columns())
         return rule
@@ -161,7 +161,7 @@ class ContributionRule:
             )
         base = _base_of(carrier, len(points))
         if base is None:
-            base = np.full(len(points), self._base(self._drawn(read_rng(self.rng))))
+            base = np.full(len(points), self._base(self.drawn(read_rng(self.rng))))
         return Targets(
             estimate=Estimate(
                 values=np.array(phi), source="given", labels=labels, units="output"
@@ -170,7 +170,8 @@ class ContributionRule:
             prediction=self.function.value_at(points, labels),
         )
 
-    def _drawn(self, rng: np.random.Generator) -> Points:
+    def drawn(self, rng: np.random.Generator) -> Points:
+        """Rows of the reference that stand for "feature unknown", (B, D)."""
         rows = self.reference.points
         if len(rows) <= N_BACKGROUND:
             return rows

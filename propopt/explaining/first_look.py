@@ -15,6 +15,7 @@ from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
 from propopt.explaining.fitted_rows import fitted_rows
 from propopt.explaining.plan import (
+    BesideLike,
     ExplainSettings,
     InteractionScores,
     JointRows,
@@ -56,6 +57,7 @@ def explain(
     law: LawChoice | TextLaw = "auto",
     graph: Graph | None = None,
     same_pattern: bool = False,
+    beside: BesideLike = None,
     robustness: float | None = None,
     precision: float | None = None,
     max_evaluations: int | None = None,
@@ -98,7 +100,8 @@ def explain(
     deletion, against the empty text: exact for models that are read, by all sets of few
     words else, or drawn; and the words of each document add up to f(x) less f of x
     without any word. ``scale``, ``metric``, ``same_pattern``, ``precision``,
-    ``max_evaluations`` and ``interactions`` have no meaning there, and are refused.
+    ``beside``, ``max_evaluations`` and ``interactions`` have no meaning there, and are
+    refused.
 
     Parameters
     ----------
@@ -109,8 +112,8 @@ def explain(
         least two rows, whose attributions depend on each other; or one, in any units,
         with rows of ``data`` to compare it with: see :class:`propopt.Explainer`, which
         is fitted to 500 of these, at most, and can be kept and asked for others.
-        ``same_pattern``, ``precision`` and ``max_evaluations`` are then refused, and so
-        are ``contributions`` of that row alone.
+        ``same_pattern``, ``beside``, ``precision`` and ``max_evaluations`` are then
+        refused, and so are ``contributions`` of that row alone.
     target, output
         Of :func:`propopt.wrap`: which class or column, and in which units.
     outcome : str, optional
@@ -155,6 +158,12 @@ def explain(
     same_pattern : bool
         Leave out neighbours in which other columns are missing. A warning says so if
         they are more than 5 % of all: slopes are compared with effects there.
+    beside : "own_value", OwnValues or table (N, D), optional
+        What similar rows may differ in, G: Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² is
+        then what is small. ``"own_value"``, for ``units="output"``, is what each
+        column contributes by its value alone, over the rows that contributions are
+        compared with (:func:`propopt.own_values`); ``parameters["own value"]`` says
+        how much of the differences follows from it.
     robustness : float, optional
         c, if not at the knee.
     precision : float, optional
@@ -245,6 +254,7 @@ def explain(
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
             "weight rule": rows.weight[1],
+            **rows.told_of_own_values(best),
             "stability": stability_in_words(best),
         },
         **function.told(points),

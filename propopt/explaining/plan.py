@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count
+from propopt.base.checks import known_word, read_count, read_rng
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import printable
@@ -58,6 +58,10 @@ else:  # rooms that explaining a table has no use for, and does not load
 
 UnitsChoice: TypeAlias = Literal["scaled", "output"]
 
+OwnValueChoice: TypeAlias = Literal["own_value"]
+BesideLike: TypeAlias = Any
+"""``"own_value"``, or a table (N, D), or None."""
+
 MOST_REFERENCE_ROWS: Final = 500
 
 
@@ -80,6 +84,7 @@ class ExplainSettings:
     law: LawChoice | TextLaw = "auto"
     graph: Graph | None = None
     same_pattern: bool = False
+    beside: BesideLike = None
     n_neighbors: int = N_NEIGHBORS
     robustness: float | None = None
     n_reference: int = MOST_REFERENCE_ROWS
@@ -141,7 +146,7 @@ class ExplainSettings:
             self.refuse({"law": reason})
 
 
-_OF_SEVERAL_ROWS: Final = ("same_pattern", "precision", "max_evaluations")
+_OF_SEVERAL_ROWS: Final = ("same_pattern", "beside", "precision", "max_evaluations")
 
 _ALONE: Final = (
     "one row is compared with fixed rows of data, where it has no meaning; leave it "
@@ -152,6 +157,7 @@ OF_TABLES: Final = {
     "scale": "words have no scale: their attributions are in units of the output",
     "metric": "over words that documents share all words count alike; leave it out",
     "same_pattern": "documents have no missing numbers; leave it out",
+    "beside": "words are there or not, and have no values of their own; leave it out",
     "precision": "effects of words are exact; leave it out",
     "interactions": "they are of columns of a table, and documents have words",
     "max_evaluations": "effects of words take one text for each; leave it out",
@@ -234,8 +240,32 @@ class JointRows(JointPlan):
 
     @cached_property
     def robust(self) -> PairwiseRobustness:
-        """Between rows that are joined by the graph."""
-        return PairwiseRobustness(self.graph)
+        """Between rows that are joined by the graph, beside own values if asked."""
+        return PairwiseRobustness(self.graph, beside=self.beside)
+
+    @cached_property
+    def beside(self) -> Any:
+        """What rows may differ in: a table, own values that are made here, or None."""
+        asked = self.settings
+        if not isinstance(asked.beside, str):
+            return asked.beside
+        known_word(asked.beside, OwnValueChoice, "beside")
+        rule = self.rule
+        if not isinstance(rule, ContributionRule):
+            raise InvalidInput(
+                "beside: own values are parts of the output, and units is 'scaled'; "
+                "take units='output', or give a table of slopes"
+            )
+        from propopt.explaining.explainers.own_value import (
+            own_values_of,
+            told_background,
+        )
+
+        assert rule.background is not None, "see rule"
+        whose = told_background(len(rule.background), self.reference.n_rows, "data")
+        return own_values_of(
+            self.function, self.points, self.labels, rule.background, whose
+        )
 
     @cached_property
     def rule(self) -> AnyRule:
@@ -244,7 +274,7 @@ class JointRows(JointPlan):
         law, rng, reference = asked.law_of_columns, asked.rng, self.reference
         if asked.units == "scaled":
             return target_rule(self.function, reference, self.sizes, law=law, rng=rng)
-        return ContributionRule(
+        rule = ContributionRule(
             function=self.function,
             reference=reference,
             kind=asked.contributions,
@@ -252,6 +282,16 @@ class JointRows(JointPlan):
             rng=rng,
             draws=DrawPlan(100, 0, asked.precision, asked.max_evaluations),
         )
+        if isinstance(asked.beside, str):  # own values have the same background
+            return replace(rule, background=rule.drawn(read_rng(rng)))
+        return rule
+
+    def told_of_own_values(self, best: Explanation) -> dict[str, Parameter]:
+        """How much of the differences of contributions follows from own values."""
+        if not isinstance(self.settings.beside, str):
+            return {}
+        share = self.beside.context(best.contributions, self.graph)
+        return {"own value": " ".join(share.in_words())}
 
     @property
     def note(self) -> dict[str, Parameter]:

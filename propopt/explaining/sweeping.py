@@ -32,7 +32,7 @@ from propopt.losses.faithfulness import units_of_target
 from propopt.results.explanation import AttributionsLike, Explanation, explanations_of
 from propopt.results.shares import Ends
 from propopt.solvers import Krylov, Solution, Solver, Task
-from propopt.solvers.centred import Transposed
+from propopt.solvers.centred import Shifted, Transposed
 from propopt.solvers.complete import Complete
 from propopt.solvers.curves import OneBound, Spectral
 from propopt.solvers.factored import Factored
@@ -380,7 +380,7 @@ def _results(
 def _is_shared(solver: Solver | None) -> bool:
     """True for solvers that know the curve for all weights."""
     inner = solver
-    while isinstance(inner, Transposed | Complete):
+    while isinstance(inner, Transposed | Complete | Shifted):
         inner = inner.solver
     return isinstance(inner, Spectral | Krylov | Factored | OneBound)
 

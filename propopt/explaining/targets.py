@@ -239,6 +239,9 @@ def nearest_explanation(
     """
     aim = known.estimate
     roots = metric_roots(aim.values, metric)
+    if robust.beside is not None and metric == "effects":
+        G = robust.beside / roots
+        robust = PairwiseRobustness(robust.graph, beside=G, name=robust.name)
     turned, blocks = aim.values / roots, aim.blocks
     blocks = None if blocks is None else blocks / roots
     matching = GradientMatching(replace(aim, values=turned, blocks=blocks))

@@ -32,6 +32,7 @@ from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.results.explanation import Explanation, common_quantity, is_lazy
+from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Ends
 
@@ -118,7 +119,7 @@ _SMALLER: Final[Mapping[str, str]] = {
 """What is smaller by the share of a loss that is removed."""
 
 
-class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=4):
+class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
     """Explanations and their losses: the result of a sweep.
 
     Parameters
@@ -287,25 +288,41 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         kept = [
             f"{100.0 * share:.0f} % as faithful"
             if name in faithful
-            else f"{_SMALLER.get(name, name)} {100.0 * share:.0f} % smaller"
+            else f"{self.smaller(name)} {100.0 * share:.0f} % smaller"
             for name, share in shares.items()
             if name in self.losses and np.isfinite(share)
         ]
         words = [", ".join(kept)]
-        compared = [
-            (max(self._above(baseline, chosen)[0], 0.0), place)
-            for place, baseline in enumerate(self.baselines)
-            if self._why_not_compared(baseline) is None
-        ]
-        compared = [pair for pair in compared if math.isfinite(pair[0])]
-        if compared:
-            excess, place = min(compared)
-            name = self._name_among_others(self.baselines[place])
+        nearest = self.nearest_at(chosen)
+        if nearest is not None:
+            name, excess = nearest
             above = f"{percent(excess)} % above the best possible"
             words.append(f"nearest baseline for these weights: {name}, {above}")
         return "; ".join(filter(None, words))
 
-    def _name_among_others(self, baseline: Explanation) -> str:
+    def smaller(self, name: str) -> str:
+        """What is smaller by the share of a loss that is removed, in words."""
+        label = _SMALLER.get(name, name)
+        is_beside = self.ends is not None and name in self.ends.beside
+        return f"{label} beside own values" if is_beside else label
+
+    def nearest_at(self, best: Explanation) -> tuple[str, float] | None:
+        """Which baseline comes nearest for the weights of an optimum, and its excess.
+
+        F(baseline)/F* − 1; None where no baseline is compared.
+        """
+        compared = [
+            (max(self._above(baseline, best)[0], 0.0), place)
+            for place, baseline in enumerate(self.baselines)
+            if self._why_not_compared(baseline) is None
+        ]
+        compared = [pair for pair in compared if math.isfinite(pair[0])]
+        if not compared:
+            return None
+        excess, place = min(compared)
+        return self.name_among_others(self.baselines[place]), excess
+
+    def name_among_others(self, baseline: Explanation) -> str:
         """The method, with the settings in which others of it differ."""
         family = [one for one in self.baselines if one.method == baseline.method]
         settings = [
@@ -556,8 +573,11 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Explanations stood in one list, and names beside it."""
-        assert version < 4
+        """Explanations stood in one list, and names beside it; no own values."""
+        if isinstance(ends := header.get("ends"), dict):
+            ends["beside"] = []
+        if version == 4:
+            return header, arrays
         names, count = header.pop("labels"), header.pop("optimized")
         told, own = header.pop("explanations"), dict[str, Any]()
         parts = []
@@ -677,6 +697,12 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             proof=proof,
             lines=lines,
         )
+
+    def chapters(self) -> Sequence[Chapter]:
+        """The front with a slider, rows at it, and how far others lie above it."""
+        from propopt.explaining.front_chapters import front_chapters
+
+        return front_chapters(self)
 
     def _cells(self, explanation: Explanation) -> list[str]:
         """A row of the card; the error of the target stands beside the gap."""

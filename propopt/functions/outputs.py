@@ -206,6 +206,8 @@ def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
     name, classes = name_of(last_step(model)), getattr(model, "classes_", None)
     kind: Any = output
     if output == "value" or classes is None:
+        if output == "margin" and index is None and _has_logit_margin(model):
+            kind = "log_odds"  # of a native booster, which knows no labels
         return Quantity(model=name, kind=kind, position=index)
     labels = np.asarray(classes).tolist()
     label = labels[1 if index is None and len(labels) == 2 else index or 0]

@@ -35,6 +35,14 @@ from propopt.interactions.inference import (
     interval_alpha,
 )
 from propopt.results.certain import plural
+from propopt.results.report.chapters import (
+    ROWS_ON_PAGE,
+    Chapter,
+    Statement,
+    bars,
+    chosen,
+    table_chapter,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels, listed, order_of
 
@@ -635,6 +643,28 @@ class InteractionScores(
                 "learner, not with those of another",
             },
         )
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What is found, the largest scores with intervals, features by themselves."""
+        card, name = self.card(), "" if self.order > 1 else " by themselves"
+        told = [f"{text.rstrip('.')}." for text in (*self.notes, *self.cautions)]
+        table = self.top(len(self)).iloc[:ROWS_ON_PAGE].set_index("feature_1")
+        first = Chapter(
+            title=card.title,
+            lead=f"{card.subtitle}.",
+            statements=[
+                Statement(f"The {card.proof.replace(' · ', ', ')}.", "estimated"),
+                *(Statement(text, "estimated") for text in told),
+                *chosen(card),
+                Statement("A score says nothing of causes.", "not said"),
+            ],
+            picture=bars(card.rows, "Scores, and lines where the intervals are."),
+        )
+        shown = ["feature_2", "estimate", "ci_low", "ci_high", "p_adj", "used"]
+        kept = [column for column in shown if column in table]
+        parts = table_chapter(f"Scores{name}", table[kept], "The largest first.")
+        main = () if self.main is None else self.main.chapters()
+        return (first, parts, *main)
 
     def __repr__(self) -> str:
         words = [

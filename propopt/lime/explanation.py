@@ -36,6 +36,13 @@ from propopt.lime.single_runs import (
 )
 from propopt.lime.surrogates import LimeSubject
 from propopt.results.certain import plural
+from propopt.results.report.chapters import (
+    Chapter,
+    Statement,
+    StatementKind,
+    bars,
+    table_chapter,
+)
 from propopt.results.result import Result
 from propopt.tables.columns import Coded
 from propopt.tables.frames import Labels
@@ -85,6 +92,10 @@ def ends_of(middle: Array, deviations: Array, level: float = SHARE_OF_RUNS) -> A
     """Both ends of an interval by the normal law, (..., 2)."""
     reach = float(ndtri(0.5 + 0.5 * level)) * deviations
     return np.stack([middle - reach, middle + reach], axis=-1)
+
+
+_ON_PAGE: Final = 10
+"""Rows of a report, the first."""
 
 
 # ---- What results of tables and of documents share
@@ -538,6 +549,46 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             },
             **told,
         )
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What LIME tends to at each of the first rows, and where single runs fall."""
+        coefficients, *others = (f"{text}." for text in self.claims())
+        known: StatementKind = (
+            "checked"
+            if "exact" in coefficients and "not exact" not in coefficients
+            else "estimated"
+        )
+        first = Chapter(
+            title=f"What LIME tends to: {self.explained_in_words}",
+            lead=f"{self.size_in_words}. A bar is what the coefficient is with ever "
+            "more samples, a line where single runs fall.",
+            statements=[
+                Statement(f"{coefficients[:1].upper()}{coefficients[1:]}", known),
+                *(
+                    Statement(
+                        f"{x[:1].upper()}{x[1:]}",
+                        "estimated" if "estimated" in x else "chosen",
+                    )
+                    for x in others
+                ),
+                *(Statement(f"{note}.", "checked") for note in self.notes),
+                Statement(
+                    "Coefficients of LIME are no effects of columns.", "not said"
+                ),
+            ],
+        )
+        cards = [self.card(row) for row in self.row_names[:_ON_PAGE]]
+        rows = [
+            Chapter(
+                title=card.title,
+                picture=bars(
+                    card.rows, ". ".join(filter(None, [card.proof, card.rest]))
+                )
+                + card.inside,
+            )
+            for card in cards
+        ]
+        return (first, *rows, table_chapter("Coefficients", self.to_frame()))
 
     @property
     def size_in_words(self) -> str:

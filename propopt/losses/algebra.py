@@ -52,6 +52,8 @@ class PropertyLoss(ABC):
     """D, where this loss fixes it."""
     labels: Labels = Labels()
     """Names of points and features, where this loss knows them."""
+    beside: Attributions | None = None
+    """What attributions are set beside, G (N, D): then A(W) − T is A(W − G)."""
 
     @cached_property
     def map(self) -> LinearMap:

@@ -12,6 +12,9 @@ A loss over single entries is zero where W is constant on each part of its entri
 other losses leave, constants on parts of points and of features, are parts of entries
 too, and of both together those parts are joined.
 
+Losses that see A(W − G) are losses A(V) of V = W − G, and those that have a target T
+have T − A(G).
+
 With the entries of W that count as the points of another program, each with one
 feature, a loss over entries is one over points, and sums of squares or of absolute
 values are what they were. All other entries are zero at the optimum, which costs
@@ -32,7 +35,9 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse, Truths
 from propopt.base.errors import Infeasible, Refused
+from propopt.base.text import Reason
 from propopt.losses.algebra import Bound, Program, PropertyLoss, _Recast
+from propopt.losses.faithfulness import GradientMatching
 from propopt.losses.linear_algebra import Components
 from propopt.losses.maps import (
     Absolute,
@@ -165,6 +170,13 @@ class Restriction:
                 return _Recast(loss, same, self.coordinates(T), constant)
             case Identity() as same:
                 return _Recast(loss, same)
+            case OverPoints() | ImplicitOverPoints() as coupled if loss.has_target:
+                # ‖A − T‖² = ‖(A − T)Ĵ‖² + ‖T(I − ĴĴᵀ)‖²
+                T = np.asarray(loss.target)
+                apart = self.features.centred(T.T)
+                constant = float(np.vdot(apart, apart))
+                over = self._over_points(coupled)
+                return _Recast(loss, over, T @ self._J_hat, constant)
             case OverPoints() | ImplicitOverPoints() as coupled:
                 return _Recast(loss, self._over_points(coupled))
             case OverFeatures(matrix=C) as coupled:
@@ -325,6 +337,48 @@ def _parts(loss: PropertyLoss) -> Components:
     labels = coupled.components.count + np.arange(prod(coupled.shape))
     labels[coupled.entries] = coupled.components.labels
     return Components(np.unique(labels, return_inverse=True)[1])
+
+
+# ---- What losses set attributions beside: the program of what is left
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """V = W − G, where losses see nothing of W but A(W − G)."""
+
+    G: Attributions
+
+    @classmethod
+    def of(cls, losses: Sequence[PropertyLoss]) -> Shift | Reason:
+        """That of losses; a reason where there is none, or others would get targets."""
+        beside = [loss for loss in losses if loss.beside is not None]
+        if not beside:
+            return Reason("no loss sets attributions beside others")
+        G = np.asarray(beside[0].beside)
+        for loss in losses:
+            if loss.beside is None and not loss.has_target:
+                return Reason(f"{loss.name} is of W, and {beside[0].name} of W - G")
+            if loss.beside is not None and not np.array_equal(G, loss.beside):
+                return Reason(f"{loss.name} is beside others than {beside[0].name}")
+        return cls(G)
+
+    def program(self, program: Program) -> Program:
+        """The program of V."""
+        bounds = tuple(map(self.bound, program.bounds))
+        return Program(tuple(map(self.loss, program.losses)), bounds, program.shape)
+
+    def bound(self, bound: Bound) -> Bound:
+        """A bound on W as one on V."""
+        return Bound(self.loss(bound.loss), bound.limit)
+
+    def loss(self, loss: PropertyLoss) -> PropertyLoss:
+        """A loss of W as one of V; gradient matching stays what it is."""
+        if loss.beside is not None:
+            return _Recast(loss, loss.map, 0.0)
+        if isinstance(loss, GradientMatching):
+            return GradientMatching(loss.G - self.G, loss.norm, name=loss.name)
+        return _Recast(loss, loss.map, np.asarray(loss.target - loss.map(self.G)))
 
 
 # ---- Losses of single entries and of differences between entries: entries become

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Edges, Truths
-from propopt.base.checks import read_array
+from propopt.base.arrays import Array, Attributions, Edges, Truths
+from propopt.base.checks import read_array, refuse_overflow, sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
@@ -29,21 +29,40 @@ from propopt.losses.maps import (
     RowNorm,
     Squared,
 )
-from propopt.tables.frames import Labels, differ, read_table
+from propopt.tables.frames import (
+    Labels,
+    aligned,
+    differ,
+    read_attributions,
+    read_table,
+)
 
 
 @final
 class PairwiseRobustness(PropertyLoss):
     """Σ_{n,n'} ‖w_n − w_n'‖² S_nn' over ordered pairs (Tadesse et al. 2024, Eq. 3).
 
-    Equal to 2 tr(Wᵀ L W) with the Laplacian L of the similarities S.
+    Equal to 2 tr(Wᵀ L W) with the Laplacian L of the similarities S. Beside what a
+    column's own value contributes, G, it is of what is left,
+
+        Σ_{n,n'} ‖(w_n − g_n) − (w_n' − g_n')‖² S_nn',
+
+    so that differences which follow from the values of a row by themselves cost
+    nothing.
 
     Parameters
     ----------
     graph : Graph
         Similarities S of the N points.
+    beside : array, DataFrame, Explanation or OwnValues (N, D), optional
+        G, such as that of :func:`propopt.own_values`; zero by default.
     name : str
         What the loss is called in weights, results and CSV columns.
+
+    Raises
+    ------
+    InvalidInput
+        If ``beside`` is no finite table of the points of the graph.
 
     Examples
     --------
@@ -51,20 +70,58 @@ class PairwiseRobustness(PropertyLoss):
     >>> W = np.array([[0.0], [1.0], [3.0]])
     >>> round(po.PairwiseRobustness(po.chain_graph(3)).value(W), 9)
     10.0
+    >>> po.PairwiseRobustness(po.chain_graph(3), beside=W).value(W)
+    0.0
     """
 
     penalty = Squared()
     n_points: int
 
-    def __init__(self, graph: Graph, *, name: str = "pairwise_robustness") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        beside: object = None,
+        name: str = "pairwise_robustness",
+    ) -> None:
         self.graph = read_graph(graph)
         self.name = name
         self.n_points = graph.n_nodes
         self.labels = Labels(points=graph.names)
+        if beside is not None:
+            own = read_attributions(beside, f"{name}: beside")[1]
+            self.labels = Labels(self.labels.points or own.points, own.features)
+            G = aligned(beside, self.labels, f"{name}: beside", "the graph")
+            refuse_overflow(G, f"{name}: beside")
+            self.check_shape(G.shape)
+            self.beside, self.n_features = sealed(np.array(G)), G.shape[1]
 
     @cached_property
     def map(self) -> LinearMap:
         return self.graph.differences
+
+    @cached_property
+    def target(self) -> Array | float:
+        return 0.0 if self.beside is None else np.asarray(self.map(self.beside))
+
+    @property
+    def has_target(self) -> bool:
+        return self.beside is not None
+
+    @property
+    def value_at_zero(self) -> float:
+        return 0.0 if self.beside is None else self.map.energy(self.beside)
+
+    def residual(self, W: Any) -> Any:
+        # of differences from G: its size leaves no rounding in what is left
+        return self.map(W if self.beside is None else W - self.beside)
+
+    def value_at(self, W: Attributions) -> float:
+        return self.map.energy(W if self.beside is None else W - self.beside)
+
+    def gradient_at(self, W: Attributions) -> Attributions:
+        left = W if self.beside is None else W - self.beside
+        return 2.0 * self.map.gradient(left)
 
 
 @final

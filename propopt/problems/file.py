@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
+from propopt.problems.jobs.audit import AuditSection
 from propopt.problems.jobs.compare import CompareSection
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
@@ -49,6 +50,7 @@ JOBS: Final[tuple[type[JobSection], ...]] = (
     ExplainSection,
     LimeSection,
     InteractionsSection,
+    AuditSection,
     CompareSection,
 )
 
@@ -68,6 +70,10 @@ class ProblemSchema(SweepKeys):
         None,
         description="how much features matter jointly, with intervals; {} takes all "
         "defaults",
+    )
+    audit: AuditSection | None = Field(
+        None,
+        description="whether attributions from elsewhere are right, and what would do",
     )
     compare: CompareSection | None = Field(
         None,

@@ -18,6 +18,13 @@ from sklearn.gaussian_process.kernels import RBF
 from propopt import losses
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import added, additions, require_memory
+from propopt.explaining.contributions import N_BACKGROUND
+from propopt.explaining.explainers.own_value import (
+    OwnValues,
+    background_of,
+    own_values_of,
+    told_background,
+)
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.losses.graphs.points import PAIR_BYTES
@@ -152,6 +159,11 @@ class LossSection(Section):
 
     weight: Nonnegative = 1.0
 
+    @property
+    def needs_function(self) -> bool:
+        """Whether a model must be fitted for it, as it is set."""
+        return self.of_function or getattr(self, "beside", None) is not None
+
     def build(self, subject: Subject) -> PropertyLoss:
         """The loss of explanations of this subject."""
         taken = signature(self.makes).parameters
@@ -191,6 +203,18 @@ def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:
     return own.reference, float(value[0])
 
 
+def _own_slopes(section: Any, subject: Subject) -> OwnValues | None:
+    if section.beside is None:
+        return None
+    function, seed = subject.sloped, subject.seed
+    points, labels = function.read(subject.points)
+    rows = function.read(subject.others)[0]
+    background = background_of(rows, N_BACKGROUND, seed)
+    own = "X" if subject.others is subject.points else "data that are not explained"
+    whose = told_background(len(background), len(rows), own)
+    return own_values_of(function, points, labels, background, whose, "gradient")
+
+
 def _kernel(own: Any, subject: Subject) -> Any:
     coordinates = np.asarray(subject.coordinates)
     if np.isnan(coordinates).any():
@@ -211,6 +235,7 @@ _GIVEN: Final[Mapping[str, Callable[[Any, Subject], Any]]] = {
     "present": lambda _, subject: subject.table,
     "graph": _graph_of,
     "reference": _reference,
+    "beside": _own_slopes,
     "kernel_matrix": _kernel,
 }
 _NOT_OF_FILES: Final = (
@@ -250,7 +275,15 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
         "Σ (f(x) − wᵀx)², or from a reference point.",
         reference=list[Finite] | None,
     ),
-    _loss(losses.PairwiseRobustness, "Σ ‖w_n − w_n'‖² S_nn'."),
+    _loss(
+        losses.PairwiseRobustness,
+        "Σ ‖w_n − w_n'‖² S_nn', or of what is left beside own values.",
+        beside=(
+            Literal["own_value"] | None,
+            "own_value leaves out what a column's own value gives: its mean slope over "
+            "100 rows that are not explained",
+        ),
+    ),
     _loss(
         losses.SharedRobustness,
         "Σ S_nn' Σ (w_nj − w_n'j)² over the words j that both documents have.",

@@ -29,7 +29,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import compress
 from typing import Final, Literal, Protocol, TypeAlias, final
@@ -49,10 +50,10 @@ from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certificate import Certificate
-from propopt.results.hessian import Hessian, QuadraticPart, is_squared
+from propopt.results.hessian import Hessian, OfSums, QuadraticPart, is_squared
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter, TargetError
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, group_sums
 
 
 class Optimum(Protocol):
@@ -140,6 +141,16 @@ class NearOptimal:
             math.inf if certificate.distance is None else certificate.distance,
         )
 
+    def of_sums(self, sums: Array) -> NearOptimal:
+        """The set of all V Aᵀ, for sums A (K, D) of features that are in one each."""
+        most = float(sums.sum(axis=1).max())  # ‖A‖²: how much longer forms can be
+        return NearOptimal(
+            OfSums(self.hessian, sums),
+            self.modulus / most,
+            self.excess,
+            self.distance * math.sqrt(most),
+        )
+
     def reach(self, beta: float, variances: Array, lengths: float = 1.0) -> Array:
         """How far ⟨ℓ, V⟩ can be from ⟨ℓ, W⟩, for ⟨ℓ, H⁻¹ℓ⟩ and ‖ℓ‖."""
         widths: Array = np.sqrt((beta + self.excess) * variances)
@@ -222,6 +233,10 @@ class TargetScatter:
         rest = np.maximum(sums - 2.0 * products, 0.0)
         both = np.maximum(sums + 2.0 * products, 0.0)
         return self._factor * np.sqrt(rest), self._factor * np.sqrt(both)
+
+    def of_sums(self, sums: Array) -> TargetScatter:
+        """Those of W Aᵀ: moves are added up, and half-widths add up at most."""
+        return replace(self, numbers=np.asarray(self.numbers @ sums.T))
 
     @cached_property
     def _factor(self) -> float:
@@ -577,10 +592,11 @@ def certain_of(
     budget: float,
     rows: Sequence[Hashable] | None,
     order: OrderBy,
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Certain:
     """See :meth:`propopt.Explanation.certain`."""
     known_word(order, OrderBy, "order")
-    W, (N, _) = best.attributions, best.shape
+    W, (N, D), labels = best.attributions, best.shape, best.labels
     near = NearOptimal.around(best, program)
     share = read_nonnegative(budget, "budget")
     assert best.certificate is not None, "the set around W has seen it"
@@ -588,15 +604,20 @@ def certain_of(
     beta, scatter = share * optimum / N, scatter_of(best, program, near)
     support = counted(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
-    try:
-        exact = near.hessian.inverse_diagonal()
-    except Refused:  # it is too large to be had
-        exact = None
+    is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
+    if groups is not None:
+        sums, names = group_sums(groups, labels.feature_names(D))
+        W, present = W @ sums.T, (present @ sums.T) > 0.0
+        near, scatter = near.of_sums(sums), scatter.of_sums(sums)
+        labels = Labels(labels.points, names)
+    exact = None  # where it is too large to be had
+    if groups is None or is_little:
+        with suppress(Refused):
+            exact = near.hessian.inverse_diagonal()
     if rows is not None:
-        judged: Sequence[int] = [best.labels.position(row, N) for row in rows]
+        judged: Sequence[int] = [labels.position(row, N) for row in rows]
     else:
-        work = float((present.sum(axis=1, dtype=float) ** 3).sum())
-        judged = range(N) if exact is not None and work <= _MOST_WORK else []
+        judged = range(N) if exact is not None and is_little else []
     variances = exact
     if variances is None:  # of H⁻¹ in some rows, and else 1/a, which is no less
         variances = np.where(present, 1.0 / near.modulus, 0.0)
@@ -627,7 +648,7 @@ def certain_of(
         budget=share,
         optimum=optimum,
         notes=tuple(notes),
-        labels=best.labels,
+        labels=labels,
         present=None if support is None else present,
         quantity=best.quantity,
     )

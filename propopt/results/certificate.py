@@ -48,6 +48,7 @@ from propopt.losses.linear_algebra import Rounding
 from propopt.losses.maps import Absolute, Identity, RowSums, Squared
 from propopt.losses.restricted import (
     Restriction,
+    Shift,
     Support,
     entries_refusal,
     is_complete,
@@ -424,6 +425,15 @@ def _lower_bound(
     """The least that L(V) = F(V) + Σ μ (loss(V) − limit) can be; see Lagrangian."""
     bounds = [bound for _, bound in prices]
     every = [*objective.losses, *(bound.loss for bound in bounds)]
+    shift = Shift.of(every)
+    if isinstance(shift, Shift):  # values are what they are, and so are distances
+        inner = Objective.trusted(
+            tuple((c, shift.loss(loss)) for c, loss in objective.terms)
+        )
+        left = [(mu, shift.bound(bound)) for mu, bound in prices]
+        own = [*inner.losses, *(bound.loss for _, bound in left)]
+        known = {id(new): values[id(old)] for new, old in zip(own, every, strict=True)}
+        return _lower_bound(inner, W - shift.G, known, duals, left)
     if entries_refusal(every) is None:
         support = Support.of(every, (W.shape[0], W.shape[1]))
         return _entries_bound(support, objective, W, duals, prices)

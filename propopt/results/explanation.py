@@ -37,10 +37,12 @@ from propopt.results.certificate import (
     refuse_contradiction,
 )
 from propopt.results.explanation_card import (
-    certain_share,
     explanation_card,
     explanation_text,
+    what_is_certain,
 )
+from propopt.results.reasons import N_REASONS, Reasons, Towards, reasons_of
+from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
 from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
@@ -49,11 +51,11 @@ from propopt.tables.frames import (
     Labels,
     aligned_vector,
     as_frame,
+    group_sums,
     is_coded,
     is_shap,
     orders_of,
     read_attributions,
-    read_groups,
 )
 
 
@@ -142,6 +144,7 @@ _NOT_YET: Final[Mapping[str, Any]] = {
     "target": None,
     "quantity": None,
     "certain_share": None,
+    "certain_reasons": {},
     "known_shares": {},
     "categories": {},
 }
@@ -287,6 +290,9 @@ class Explanation(
     quantity: Quantity | None = stored(default=None)
     # what cards say, and takes the program to know: of loaded ones
     certain_share: float | None = stored(default=None, low=0.0, high=1.0)
+    certain_reasons: Mapping[str, tuple[float, ...]] = stored(
+        factory=dict, low=0.0, high=1.0
+    )
     known_shares: Mapping[str, float] = stored(
         factory=dict, missing=True, infinite=True
     )
@@ -345,7 +351,9 @@ class Explanation(
         known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
         if math.isnan(value):
             return "missing"
-        return f"{value:.4g}" if known is None else known[int(value)]
+        if known is not None:
+            return known[int(value)]
+        return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
 
     @property
     def rates(self) -> dict[str, float]:
@@ -464,12 +472,9 @@ class Explanation(
         0   5.0  2.0
         """
         W, labels = self.attributions, self.labels
-        names = read_groups(groups, labels.feature_names(W.shape[1]))
-        place = {name: j for j, name in enumerate(dict.fromkeys(names))}
-        sums = np.zeros((len(W), len(place)))
-        np.add.at(sums.T, [place[name] for name in names], W.T)
+        sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
         return replace(
-            self._elsewhere(sums, Labels(labels.points, tuple(place))),
+            self._elsewhere(W @ sums.T, Labels(labels.points, names)),
             base_value=self.base_value,
             prediction=self.prediction,
         )
@@ -497,7 +502,7 @@ class Explanation(
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
-        told = replace(optimum, certain_share=None, known_shares={})
+        told = replace(optimum, certain_share=None, certain_reasons={}, known_shares={})
         return replace(told, certificate=None, program=None)
 
     def to_frame(self) -> pd.DataFrame:
@@ -644,9 +649,7 @@ class Explanation(
         True
         """
         _ = self.attributions  # losses and certificate are then theirs
-        told = replace(
-            self, certain_share=certain_share(self), known_shares=self.loss_shares
-        )
+        told = replace(self, **what_is_certain(self), known_shares=self.loss_shares)
         super(Explanation, told).save(path)
 
     @classmethod
@@ -832,6 +835,7 @@ class Explanation(
         *,
         rows: Sequence[Hashable] | None = None,
         order: OrderBy = "size",
+        groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Certain:
         """What holds in every explanation whose objective is almost as good.
 
@@ -853,6 +857,9 @@ class Explanation(
             gradients each.
         order : {"size", "value"}
             Ranks of |w|, or of w.
+        groups : mapping of a name to the features it stands for, optional
+            Sums of features in place of these, as :meth:`grouped` has them: ⟨ℓ, W⟩ for
+            ℓ of ones on a group is off by at most √(β ⟨ℓ, H⁻¹ℓ⟩).
 
         Returns
         -------
@@ -879,7 +886,70 @@ class Explanation(
         """
         own, program = self._asked(objective, "certain")
         known = self if own is None else claimed(self, own)
-        return certain_of(known, program, budget=budget, rows=rows, order=order)
+        return certain_of(
+            known, program, budget=budget, rows=rows, order=order, groups=groups
+        )
+
+    def reasons(
+        self,
+        k: int = N_REASONS,
+        towards: Towards = "higher",
+        groups: Mapping[str, Sequence[str]] | None = None,
+        objective: Objective | PropertyLoss | None = None,
+        *,
+        rows: Sequence[Hashable] | None = None,
+        budget: float = BUDGET,
+    ) -> Reasons:
+        """The k largest contributions of each row towards a decision.
+
+        Each with its value, and with whether its rank is certain: whether every
+        explanation whose objective is almost as good has it at this rank
+        (:meth:`certain`). Where nothing is proved, as of a baseline, no rank is.
+
+        Parameters
+        ----------
+        k : int
+            How many reasons a row has at most; fewer contributions are fewer reasons.
+        towards : {"higher", "lower"}
+            The side of the output that the decision is on: of the probability of a
+            default, a loan is refused on the higher one.
+        groups : mapping of a name to the features it stands for, optional
+            Features that are one reason, by the sum of their contributions; a feature
+            in no group is one by itself.
+        objective : Objective, optional
+            What it was optimized for; needed after loading, when it is not known.
+        rows : sequence of labels or ints, optional
+            Rows whose reasons are wanted, by name or position; all by default. Of many
+            thousand points ranks are known of the rows named here alone.
+        budget : float
+            By how much an explanation may be worse that is almost as good, for each
+            statement, in mean rows.
+
+        Returns
+        -------
+        Reasons
+            With a table of them, a sheet for each row, and shares of certain ranks.
+
+        Raises
+        ------
+        InvalidInput
+            If attributions are slopes and no contributions, or there is no such row or
+            feature.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> W = np.array([[2.0, -1.0, 0.5], [1.5, -0.5, 0.6]])
+        >>> parts = po.Explanation(attributions=W, method="mine", units="output")
+        >>> robust = po.PairwiseRobustness(po.chain_graph(2))
+        >>> best = po.solve(po.GradientMatching(parts) + 0.1 * robust)
+        >>> print(best.reasons(k=2).sheet(0))
+        Row 0: reasons for a higher output
+          1. x0: +1.93 output, certain
+          2. x2: +0.514 output, certain
+        """
+        settings: dict[str, Any] = {"k": k, "towards": towards, "groups": groups}
+        return reasons_of(self, objective, rows=rows, budget=budget, **settings)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
         """Losses as shares kept and removed, and in units of attributions.
@@ -989,8 +1059,8 @@ class Explanation(
             return own, Program(own.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
-                "objective: a loaded explanation has none, and a baseline was "
-                "optimized for none; give the objective, as in "
+                "objective: a loaded explanation has none, nor a baseline, nor one in "
+                "the metric of effects; give the objective, as in "
                 f"{question}(objective=...)"
             )
         return None, self.program
@@ -998,6 +1068,12 @@ class Explanation(
     def card(self, n_features: int = N_FEATURES) -> Card:
         """What is explained, the largest features, the proof; settings are folded."""
         return explanation_card(self, n_features)
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What matters, one row and its most similar, the worst pairs, the proof."""
+        from propopt.results.report.explained import explanation_chapters
+
+        return explanation_chapters(self)
 
     def __repr__(self) -> str:
         """One line about an explanation."""

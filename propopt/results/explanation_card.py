@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from propopt.base.text import (
     in_percent,
     percent,
     printable,
+    rounded_percent,
     target_in_words,
 )
+from propopt.results.reasons import Reasons, Towards, ordinal
 
 
 _NAMED: Final = 3
@@ -33,6 +35,9 @@ _ROOM: Final = 60
 
 _MOST_ROWS: Final = 1_000
 """Rows whose certain signs are counted for a card."""
+
+_MOST_WORK: Final = 2e8
+"""N D³, half a second: products for the ranks of all rows."""
 
 
 def explanation_text(explanation: Any) -> str:
@@ -58,23 +63,30 @@ def explanation_text(explanation: Any) -> str:
 def explanation_card(explanation: Any, n_features: int) -> Card:
     """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
-    share = _share_or_reason(explanation)
+    known = known_certain(explanation)
+    share = known["certain_share"]
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
     rows, rest = _feature_rows(frame.to_numpy(), names, n_features)
-    settings, known = dict(_settings(explanation)), ""
+    settings, certain = dict(_settings(explanation)), ""
     if isinstance(share, Reason):
         settings["certain signs"] = f"not known: {share.reason}"
     elif share is not None:
-        known = f"signs: {100.0 * share:.0f} % certain"
+        certain = f"signs: {100.0 * share:.0f} % certain"
         settings["certain signs"] = f"{100.0 * share:.0f} % of the attributions"
+    for side, shares in known["certain_reasons"].items():
+        told = [
+            f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)
+        ]
+        words = f"{', '.join(told)} of the rows that have one" if told else "none"
+        settings[f"certain reasons for a {side} output"] = words
     return Card(
         title=_title(explanation),
         subtitle=_subtitle(explanation),
         rows=rows,
         rest=rest,
-        proof=" · ".join(filter(None, [*_proof(explanation), known])),
+        proof=" · ".join(filter(None, [*_proof(explanation), certain])),
         settings=settings,
     )
 
@@ -87,7 +99,7 @@ def _title(explanation: Any) -> str:
     """Which features matter most, for what, and of whom."""
     N, quantity = explanation.shape[0], explanation.quantity
     label = "output" if quantity is None else str(quantity)
-    rows, names = explanation.labels.points, _largest(explanation)
+    rows, names = explanation.labels.points, largest_features(explanation)
     where = f"over {N} rows" if N > 1 else f"in row {rows[0] if rows else 0}"
     verb = "matter" if len(names) > 1 else "matters"
     most = " most" if names else ""
@@ -96,7 +108,7 @@ def _title(explanation: Any) -> str:
     return f"{own}{matter} to the {label}, {where}"
 
 
-def _largest(explanation: Any) -> list[str]:
+def largest_features(explanation: Any) -> list[str]:
     """Up to three features of the largest mean |w|; fewer where names are long."""
     W = explanation.attributions
     sizes = np.abs(W / _unit(W)).mean(axis=0)
@@ -189,21 +201,32 @@ _TOLERATED: Final = 1e-5
 """Of gaps and violations: more is said in per cent."""
 
 
-def certain_share(explanation: Any) -> float | None:
-    """The share that a card shows; None where it shows none."""
-    share = _share_or_reason(explanation)
-    return None if isinstance(share, Reason) else share
+def what_is_certain(explanation: Any) -> dict[str, Any]:
+    """The shares that a card shows, as files have them: None where it shows none."""
+    known = known_certain(explanation)
+    is_known = not isinstance(known["certain_share"], Reason)
+    return known if is_known else {**known, "certain_share": None}
 
 
-def _share_or_reason(explanation: Any) -> float | Reason | None:
-    """Counted where the program is known and rows are few, else as it is stored."""
-    known: float | None = explanation.certain_share
-    if explanation.program is None or explanation.shape[0] > _MOST_ROWS:
-        return known
+def known_certain(explanation: Any) -> dict[str, Any]:
+    """Counted where the program is known and rows are few, else as they are stored."""
+    names = ("certain_share", "certain_reasons")
+    N, D = explanation.shape
+    if explanation.program is None or N > _MOST_ROWS:
+        return {name: getattr(explanation, name) for name in names}
+    # ranks of contributions, where they are no work
+    ranked = explanation.units == "output" and float(N) * D**3 <= _MOST_WORK
+    rows = None if ranked else ()
     try:
-        return float(explanation.certain(rows=()).share)
+        certain = explanation.certain(rows=rows, order="value")
     except (InvalidInput, Refused) as error:
-        return Reason(str(error))
+        return dict(zip(names, (Reason(str(error)), {}), strict=True))
+    shares = {
+        side: Reasons.of(explanation, certain, towards=side).shares
+        for side in get_args(Towards)
+        if ranked
+    }
+    return dict(zip(names, (float(certain.share), shares), strict=True))
 
 
 _SHARES: Final = {

@@ -1,4 +1,4 @@
-"""The inverse of half a Hessian: over points, entries, and given sums.
+"""The inverse of half a Hessian: over points, entries, sums of them, and given sums.
 
 With F(W) = a‖W − G‖² + b tr(WᵀPW) + c tr(WQWᵀ) + convex terms and
 
@@ -320,6 +320,26 @@ class Tangential(Hessian):
 
     def _off(self, E: Array) -> Array:
         return np.asarray(E - spread(along(E, self.axis), self.axis))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OfSums(Hessian):
+    """A H⁻¹ Aᵀ, between sums of the features of each row: a group is a linear form."""
+
+    inner: Hessian  # H
+    sums: Array  # (K, D): A
+
+    def solve(self, E: Array) -> Array:
+        return np.asarray(self.inner.solve(E @ self.sums) @ self.sums.T)
+
+    def inverse_block(self, row: int) -> Array:
+        return np.asarray(self.sums @ self.inner.inverse_block(row) @ self.sums.T)
+
+    def inverse_diagonal(self) -> Attributions:
+        n_rows = len(self.inner.inverse_diagonal())  # refuses what cannot be afforded
+        blocks = [np.diag(self.inverse_block(n)) for n in range(n_rows)]
+        return np.maximum(blocks, 0.0)
 
 
 @final

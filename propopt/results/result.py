@@ -94,7 +94,7 @@ class Result(Declared, ABC):
         """
         from propopt.results.report.page import write_page
 
-        write_page(path, self.chapters())
+        write_page(path, [self.chapters()])
 
     def _repr_html_(self) -> str:
         """The card for notebooks, escaped and without scripts."""

@@ -56,6 +56,7 @@ from propopt.losses.maps import (
 from propopt.losses.restricted import (
     EntryRestriction,
     Restriction,
+    Shift,
     counted,
     has_known_zeros,
     is_complete,
@@ -98,11 +99,14 @@ class Ends:
     sizes: Mapping[str, float] = stored(missing=True, infinite=True)
     # losses that are squares of one largest difference: shares are of the difference
     roots: tuple[str, ...] = ()
+    # losses that are of what is left beside own values
+    beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         known = self.at_target.keys() & self.far.keys()
         faithful = set(self.faithful)
-        if not {*self.at_target, *self.far, *faithful, *self.roots} <= known:
+        named = {*self.at_target, *self.far, *faithful, *self.roots, *self.beside}
+        if not named <= known:
             raise InvalidInput("losses of one end are not those of the other")
         if not faithful <= self.sizes.keys():
             raise InvalidInput("sizes: not of all losses of faithfulness")
@@ -110,6 +114,16 @@ class Ends:
     @classmethod
     def of(cls, program: Program, weighted: Collection[str]) -> Ends:
         """Those of a program, of whose losses some have weights, or bounds."""
+        every = program.all_losses
+        beside = tuple(loss.name for loss in every if loss.beside is not None)
+        sizes = {
+            loss.name: loss.value_at_zero
+            for loss in every
+            if isinstance(loss, Faithfulness)
+        }
+        shift = Shift.of(every)
+        if isinstance(shift, Shift):  # the ends are those of what is left
+            program = shift.program(program)
         totals = [bound.loss for bound in program.bounds if is_complete(bound)]
         losses = [loss for loss in program.all_losses if loss not in totals]
         faithful = [loss for loss in losses if isinstance(loss, Faithfulness)]
@@ -120,12 +134,13 @@ class Ends:
             faithful=tuple(loss.name for loss in faithful),
             at_target={loss.name: at_target(loss) for loss in losses},
             far={loss.name: far(loss) for loss in losses},
-            sizes={loss.name: loss.value_at_zero for loss in faithful},
+            sizes=sizes,
             roots=tuple(
                 loss.name
                 for loss in others
                 if isinstance(loss.penalty, GroupMax) and loss.penalty.degree == 2
             ),
+            beside=beside,
         )
 
     def share(self, name: str, loss: float) -> float:
@@ -191,7 +206,8 @@ def _both(
     def far(loss: PropertyLoss) -> float:
         if loss in faithful:
             return _least(inner(loss), others, shape)
-        return 0.0 if loss in joined else math.nan
+        free = not any(other.beside is not None for other in joined)
+        return 0.0 if free and loss in joined else math.nan
 
     return at_target, far
 

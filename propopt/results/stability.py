@@ -269,7 +269,9 @@ def _neighbours(
     if again is None or not total > 0.0:
         return
     for other in {max(count // 2, 1), min(2 * count, graph.n_nodes - 1)} - {count}:
-        robust: _Robustness = PairwiseRobustness(again(other), name=loss.name)
+        robust: _Robustness = PairwiseRobustness(
+            again(other), beside=loss.beside, name=loss.name
+        )
         if isinstance(loss, SharedRobustness):
             robust = SharedRobustness(again(other), loss.present, name=loss.name)
         c = weights.copy()

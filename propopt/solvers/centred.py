@@ -1,4 +1,4 @@
-"""Programs in other coordinates: centred, transposed, restricted.
+"""Programs in other coordinates: centred, shifted, transposed, restricted.
 
 Where F(W) = Σ c φ(A W) + Σ c φ(A' W − T), and A M = 0 for each A without a target, the
 optimum for the targets T is M beside the optimum for T − A' M. With M near the targets
@@ -34,7 +34,7 @@ from propopt.losses.maps import (
     PerPoint,
     Squared,
 )
-from propopt.losses.restricted import Restriction, zeros
+from propopt.losses.restricted import Restriction, Shift, zeros
 from propopt.results.curvature import bounds_refusal
 from propopt.solvers.solver import (
     Elsewhere,
@@ -137,6 +137,34 @@ def _shifted(loss: PropertyLoss, M: Attributions) -> PropertyLoss:
     if not loss.has_target:
         return loss
     return _Recast(loss, loss.map, np.asarray(loss.target - loss.map(M)))
+
+
+# ---- Losses beside G: the program of W − G (:class:`propopt.losses.restricted.Shift`)
+
+
+@final
+@dataclass(frozen=True)
+class Shifted(Posed):
+    """Another solver, given the program of W − G; duals and multipliers are the same.
+
+    Where a loss would get a target by it, such as sparsity, there is no such program.
+    """
+
+    how = "shifted"
+
+    def posed(self, program: Program) -> Program | Reason:
+        shift = Shift.of(program.all_losses)
+        return shift if isinstance(shift, Reason) else shift.program(program)
+
+    def prepare(self, program: Program) -> Prepared:
+        shift = Shift.of(program.all_losses)
+        assert isinstance(shift, Shift), "see posed"
+        G = shift.G
+        return Elsewhere.of(
+            self.inner(program),
+            lambda start: replace(start, W=start.W - G),
+            lambda solution: replace(solution, W=solution.W + G),
+        )
 
 
 # ---- Few points with very many features, such as images: points and features exchanged

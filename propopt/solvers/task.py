@@ -33,7 +33,7 @@ from propopt.results.certificate import Certificate, certificate_of
 from propopt.results.explanation import Explanation, LazyAttributions
 from propopt.results.hessian import least_among
 from propopt.results.target_error import Aim, sampled_blocks
-from propopt.solvers.centred import Restricted, Transposed
+from propopt.solvers.centred import Restricted, Shifted, Transposed
 from propopt.solvers.complete import Complete, MinimumNorm, without_totals
 from propopt.solvers.conic import Conic, missing_backend
 from propopt.solvers.curves import (
@@ -100,6 +100,8 @@ class Auto(Dispatcher):
     gradient matching, robustness over shared features and  one of the above, with
     sparsity, with or without bounds                        ``entries`` for points
     the first two, and rows with given sums of entries      ``entries, complete``
+    robustness beside own values, and losses with targets   one of the above, with
+                                                            what is left ``shifted``
     ======================================================  =========================
 
     All were faster than Clarabel on random problems of nearly all sizes that were
@@ -112,7 +114,7 @@ class Auto(Dispatcher):
     name = "auto"
 
     def take(self, program: Program) -> Solver | Reason:
-        return _without_zeros(program, _first)
+        return _without_shift(program, _first)
 
     def prepare(self, program: Program) -> Prepared:
         return self.select(program).prepare(program)
@@ -194,13 +196,30 @@ def chosen_solver(name: str | Solver, program: Program) -> Solver:
     solver = find_solver(name)
     if isinstance(solver, Auto):
         return solver.select(program)
-    if isinstance(solver, Restricted | Complete):
+    if isinstance(solver, Restricted | Complete | Shifted):
         answer = solver.take(program)
     else:
-        answer = _without_zeros(program, solver.take)
+        answer = _without_shift(program, solver.take)
     if isinstance(answer, Reason):
         raise Refused(f"{solver.name} cannot solve this: {answer.reason}")
     return answer
+
+
+def _without_shift(
+    program: Program, take: Callable[[Program], Solver | Reason]
+) -> Solver | Reason:
+    """What takes the program of W − G, where losses are beside G; else this one."""
+    posed = Shifted(None).posed(program)
+    if isinstance(posed, Program):
+        inner = _without_zeros(posed, take)
+        return inner if isinstance(inner, Reason) else Shifted(inner)
+    for bound in program.bounds:
+        if bound.limit == 0.0 and bound.loss.beside is not None:
+            return Reason(
+                f"{bound} is not known beside these losses, for {posed.reason}; give a "
+                "small limit in place of zero"
+            )
+    return _without_zeros(program, take)
 
 
 def _without_zeros(

@@ -148,8 +148,7 @@ def _after(
     return scores(table)
 
 
-def _lightgbm_logit(model: Any) -> float | None:
-    booster = model.booster_
+def _lightgbm_logit(booster: Any) -> float | None:
     told = booster.dump_model(num_iteration=1)
     _, _, slope = lightgbm_objective(told)
     if slope is not None and told["average_output"]:  # the mean of a random forest
@@ -169,8 +168,8 @@ def lightgbm_objective(
     return name, settings, float(given.get("sigmoid", 1)) if name == "binary" else None
 
 
-def _xgboost_logit(model: Any) -> float | None:
-    learner = json.loads(model.get_booster().save_config())["learner"]
+def _xgboost_logit(booster: Any) -> float | None:
+    learner = json.loads(booster.save_config())["learner"]
     return {"binary:logistic": 1.0}.get(learner["objective"]["name"])
 
 
@@ -185,9 +184,21 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
             model.get_all_params().get("loss_function")
         ),
     ),
-    ("lightgbm", "LGBMClassifier"): ("predict", {"raw_score": True}, _lightgbm_logit),
-    ("propopt", "LightGBMBooster"): ("scores", {}, lambda _: None),
-    ("propopt", "XGBoostBooster"): ("scores", {}, lambda _: None),
+    ("lightgbm", "LGBMClassifier"): (
+        "predict",
+        {"raw_score": True},
+        lambda model: _lightgbm_logit(model.booster_),
+    ),
+    ("propopt", "LightGBMBooster"): (
+        "scores",
+        {},
+        lambda model: _lightgbm_logit(model.booster),
+    ),
+    ("propopt", "XGBoostBooster"): (
+        "scores",
+        {},
+        lambda model: _xgboost_logit(model.booster),
+    ),
     ("sklearn", "GradientBoostingClassifier"): (
         "decision_function",
         {},
@@ -198,7 +209,11 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
         {},
         lambda _: 1.0,
     ),
-    ("xgboost", "XGBClassifier"): ("predict", {"output_margin": True}, _xgboost_logit),
+    ("xgboost", "XGBClassifier"): (
+        "predict",
+        {"output_margin": True},
+        lambda model: _xgboost_logit(model.get_booster()),
+    ),
 }
 
 

@@ -490,10 +490,13 @@ def listed(names: Sequence[object], most: int = 8) -> str:
     return f"{shown}{more}" or "none"
 
 
-def read_groups(
+def group_sums(
     groups: Mapping[str, Sequence[str]], features: tuple[str, ...]
-) -> tuple[str, ...]:
-    """For each feature the name of its group, or its own where it is in none."""
+) -> tuple[Array, tuple[str, ...]]:
+    """Which of D features each of K groups adds up, (K, D) of ones and zeros; names.
+
+    A feature in no group is one by itself; a group has the place of its first feature.
+    """
     columns, group_of = set(features), dict[str, str]()
     if len(columns) < len(features):
         raise InvalidInput("groups: two features have one name; rename the columns")
@@ -509,7 +512,9 @@ def read_groups(
     clashes = [name for name in groups if name in columns and name not in group_of]
     if clashes:
         raise InvalidInput(f"groups: {listed(clashes)}: a feature is called so too")
-    return tuple(group_of.get(feature, feature) for feature in features)
+    own = [group_of.get(feature, feature) for feature in features]
+    names = tuple(dict.fromkeys(own))
+    return np.array([[x == name for x in own] for name in names], float), names
 
 
 def read_table(table: object, label: str) -> tuple[Array, Labels]:

@@ -66,6 +66,11 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     table = read_csv(out / "new_comparison.csv")
     np.testing.assert_array_equal(table["distance"], sorted(written.distances)[::-1])
     assert "<svg" in (out / "new_comparison.svg").read_text()
+    assert (
+        main(["report", str(out / "new_comparison.npz"), "-o", str(out / "a.html")])
+        == 0
+    )
+    assert "x0 changed more (" in (out / "a.html").read_text()
     assert compare(two / "old.yaml", two / "new.yaml", "-o", out, "--resume") == 0
     assert "finished before, and whole" in capsys.readouterr().out
 
@@ -122,7 +127,11 @@ def test_archives_of_two_weights_are_compared_at_their_targets(two, capsys):
     write(two, "new", new)
     files = [two / f"{name}.yaml" for name in ("old", "new")]
     assert main(["explain", *map(str, files), "-o", str(out), "-q"]) == 0
-    assert compare(out / "old.npz", out / "new.npz", "-o", two / "both") == 0
+    both = (out / "old.npz", out / "new.npz", "-o", two / "both")
+    assert compare(*both, "--report") == 0
+    assert (
+        "What changed between before and after" in (two / "both/new.html").read_text()
+    )
     printed = capsys.readouterr().out
     assert "No refits were given: columns are ranked, and none is flagged" in printed
     one, other = (po.Explanation.load(out / f"{name}.npz") for name in ("old", "new"))

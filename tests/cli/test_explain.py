@@ -200,6 +200,64 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
     assert np.abs(result).max() > 0.1
 
 
+# ---- reasons
+REASONS = (
+    "{units: output, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
+)
+
+
+def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
+    trees = done(TREES.replace("{}", REASONS).replace("40", "12"))
+    best = po.explain(
+        trees.subject.function,
+        trees.subject.points,
+        data=trees.subject.others,
+        units="output",
+        rng=0,
+    )
+    groups = {"radius": ["mean radius", "worst area"]}
+    reasons = best.reasons(k=3, groups=groups)
+    table = trees.table("_reasons", dtype={"value": str})
+    pd.testing.assert_frame_equal(table, reasons.to_frame(), check_dtype=False)
+    printed = [reasons.sheet(name) for name in reasons.names]
+    assert all(sheet in trees.printed for sheet in printed[:10])
+    assert not any(sheet in trees.printed for sheet in printed[10:])
+    assert "\n2 more rows are in the file\n" in trees.printed
+    assert trees.printed.index(printed[9]) < trees.printed.index(reasons.card().title)
+    stored = trees.stored["reasons"]
+    assert stored["certain"] == list(reasons.shares)
+    assert (stored["k"], stored["towards"]) == (3, "higher")
+    # the option alone takes all defaults, and adds nothing where they are asked for
+    plain = done(TREES.replace("{}", "{units: output}"), "--reasons", "-q")
+    assert (plain.printed, plain.stored["reasons"]["k"]) == ("", 4)
+    assert (
+        plain.table("_reasons")["words"]
+        .str.contains("log-odds, (?:not )?certain")
+        .all()
+    )
+
+
+def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, capsys):
+    asked = ("--csv", table, "--target", "y", "-o", out, "--reasons")
+    assert explain(*asked) == 0
+    reasons, own = read_csv(out / "patients_reasons.csv"), pd.read_csv(table)
+    assert set(reasons["feature"]) == {"age", "'=dose", "plan"}
+    for row, name, value in reasons[["row", "feature", "value"]].to_numpy():
+        cell = own[name.removeprefix("'")][row]
+        told = value if isinstance(cell, str) else float(value)
+        assert told == (
+            cell if isinstance(cell, str) else pytest.approx(cell, rel=1e-3)
+        )
+    sheet = "reasons for a higher predicted y\n  1. age = "
+    assert sheet in capsys.readouterr().out
+    # slopes are none, and told so before anything is fitted
+    assert explain(look, "-o", out, "--reasons") == 2
+    assert capsys.readouterr().err == (
+        f"{look}:3: explain: reasons are contributions to the output, and "
+        "these are slopes; write units: output\n"
+    )
+
+
 # ---- with scores of interactions: what matters jointly
 JOINTLY = (
     LOOK.partition("explain: {")[0] + "explain:\n  interactions: found/scores.npz\n"

@@ -34,6 +34,30 @@ def test_every_loss(problem):
     assert values["smoothness"] == 0.0
 
 
+def test_own_values_of_a_file_are_mean_slopes_over_the_rows_it_does_not_explain(
+    problem,
+):
+    text = """\
+data: {sklearn: diabetes, explain: 20}
+model: {kind: mlp, task: regression, hidden: [4]}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}, beside: own_value}
+"""
+    file = problem(text)
+    subject = file.subject
+    loss = file.build().losses["pairwise_robustness"]
+    asked = {"data": subject.others, "units": "gradient", "rng": subject.seed}
+    own = po.own_values(subject.sloped, subject.points, **asked)
+    np.testing.assert_array_equal(loss.beside, own.attributions)
+    rng = np.random.default_rng(subject.seed)  # a hundred rows, by that of the file
+    rows = np.sort(rng.choice(len(subject.others), 100, replace=False))
+    moved = subject.others.iloc[rows].assign(bmi=subject.points["bmi"].iloc[3])
+    place = list(moved).index("bmi")
+    expected = np.asarray(subject.gradient(moved))[:, place].mean()
+    assert loss.beside[3, place] == pytest.approx(expected)
+
+
 EITHER = ("chain", "complete")
 OF_FEATURES = (*EITHER, "correlation", "pixel, height: 1, width: 3")
 OF_POINTS = (*EITHER, "gaussian", "gaussian, cutoff: 0.1")

@@ -85,6 +85,12 @@ def swept(text: str) -> po.TradeOffs:
     return po.TradeOffs(losses=tuple(best.losses), **fields)
 
 
+def reasoned(text: str) -> po.Reasons:
+    """Of parts of the output, two of them a group, a row has none."""
+    parts = dataclasses.replace(explained(text), units="output")
+    return parts.reasons(k=1, groups={f"{text}+": [text, "b"]})
+
+
 def scored(text: str) -> InteractionScores:
     """Two pairs of three features, beside main effects."""
     quantity = Quantity(model=text, outcome=text)
@@ -123,6 +129,35 @@ def text_limits(text: str) -> TextLimeExplanation:
     return dataclasses.replace(found, quantity=said(text))
 
 
+@cache
+def audited(text: str) -> po.Audit:
+    """Twelve rows of two columns, of which one is wrong."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(12, 2)), columns=[text, "b"])
+    X.index = [text, *range(1, 12)]
+    model = DecisionTreeRegressor(max_depth=4).fit(X.to_numpy(), X[text] * X["b"])
+    function = po.wrap(model, data=X.to_numpy())
+    exact = po.explainers.ExactShap(background=X.to_numpy())
+    W = exact.explain(function, X.to_numpy()).attributions + np.eye(12, 2)
+    table = pd.DataFrame(W, columns=list(X), index=X.index)
+    found = po.audit(table, function, X.set_axis([text, "b"], axis=1), base=0.0)
+    return dataclasses.replace(found, quantity=said(text))
+
+
+def own_values(text: str) -> po.OwnValues:
+    """Two columns of two rows, with the fit of curves."""
+    own = po.OwnValues(
+        attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
+        definition=text,
+        background=text,
+        n_background=700,
+        labels=Labels(points=(text, "r"), features=(text, "b")),
+        r_squared=np.array([0.9, np.nan]),
+        r_squared_of_all=0.9,
+    )
+    return dataclasses.replace(own, quantity=said(text))
+
+
 def compared(text: str) -> po.Comparison:
     """Two versions of three rows, beside bootstraps."""
     old = filed(explained(text))
@@ -140,14 +175,17 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": lambda text: filed(explained(text)),
     "trade_offs": swept,
     "certain": lambda text: explained(text).certain(),
+    "reasons": lambda text: reasoned(text),
     "shares": lambda text: explained(text).shares(),
     "stability": lambda text: explained(text).stability(),
     "comparison": compared,
     "interactions": scored,
     "pairs": paired,
+    "own_values": own_values,
     "lime": lambda text: filed(limits(text)),
     "diagnosis": lambda text: limits(text).diagnose(),
     "text_lime": lambda text: filed(text_limits(text)),
+    "audit": lambda text: filed(audited(text)),
 }
 """By name a result in which whatever users name has the text that is given."""
 
@@ -422,6 +460,14 @@ def worst(header: dict[str, Any]) -> dict[str, Any]:
     return header["findings"][0]
 
 
+def finding(header: dict[str, Any]) -> dict[str, Any]:
+    return header["findings"][0]
+
+
+def unordered(header: dict[str, Any]) -> None:
+    header["findings"].reverse()
+
+
 def first(header: dict[str, Any]) -> dict[str, Any]:
     return header["optimized"][0]
 
@@ -508,6 +554,13 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("certain", "worst_ranks: some are", lambda _, a: a["worst_ranks"].fill(3)),
     ("certain", "attributions: of a feature that is not", is_absent),
     ("certain", "labels: expected 3 names", less("points")),
+    ("reasons", "features, values: exp", lambda h, _: h["values"].pop()),
+    ("reasons", "rows: expected 1 rows", lambda h, _: h.update(names=["a"])),
+    ("reasons", "ranks: expected 1, 2", lambda _, a: a["ranks"].fill(2)),
+    ("reasons", "k: expected an int", lambda h, _: h.update(k=0)),
+    ("reasons", "towards lower", lambda h, _: h.update(towards="lower")),
+    ("reasons", "best_ranks, worst", lambda _, a: a["best_ranks"].fill(2)),
+    ("reasons", "best_ranks, worst", lambda _, a: a["worst_ranks"].fill(9)),
     ("shares", "n_zero: more than", lambda h, _: h.update(n_zero=7)),
     ("shares", "losses: not of all", lambda h, _: h.update(losses={})),
     ("shares", "removed: also of", lambda h, _: h.update(removed=h["kept"])),
@@ -552,6 +605,17 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("diagnosis", "row: there is no row 2", lambda h, _: worst(h).update(row=2)),
     ("diagnosis", "column: there is no", lambda h, _: h["quiet"][0].update(column=2)),
     ("diagnosis", "labels: expected 2 names", less("points")),
+    ("audit", "findings: expected known", lambda h, _: unordered(h)),
+    ("audit", "findings: additivity is", lambda h, _: finding(h).update(number=9.0)),
+    ("audit", "findings: additivity is", lambda _, a: a["prediction"].fill(0.0)),
+    ("audit", "findings: exactness is", lambda _, a: a["exact"].fill(0.0)),
+    ("audit", "pairs, rows: expected pl", lambda h, _: h["rows"][0].update(first=12)),
+    ("audit", "pairs, rows: expected pl", lambda h, _: h["pairs"][0].update(feature=2)),
+    ("audit", "pairs: expected two", lambda h, _: h["pairs"][0].update(second=None)),
+    ("audit", "rows: expected one", lambda h, _: h["rows"][0].update(second=1)),
+    ("audit", "verdict: expected 'right'", lambda h, _: finding(h).update(verdict="x")),
+    ("audit", "share: expected", lambda h, _: h["pairs"][0].update(share=1.5)),
+    ("audit", "labels: expected 12 names", less("points")),
 ]
 """Of which result, what is said, and what is changed in its header and arrays."""
 
@@ -603,7 +667,7 @@ def test_names_are_shown_on_cards_and_not_obeyed(name):
 @each_result
 def test_a_report_of_it_escapes_names_and_says_what_each_sentence_rests_on(name):
     chapters = made(name, HOSTILE).chapters()
-    page = page_of(chapters)
+    page = page_of([chapters])
     assert in_html(HOSTILE) in page
     assert "<script>alert" not in page
     assert not any(map(HIDDEN.search, page.split("\n")))

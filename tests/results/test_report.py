@@ -33,7 +33,7 @@ def test_a_page_escapes_names_and_asks_for_nothing(best, tmp_path):
 
 def test_every_sentence_stands_with_what_it_rests_on():
     said = [Statement(f"This is {kind}.", kind) for kind in KINDS]
-    page = page_of([Chapter(title="All", statements=said)])
+    page = page_of([[Chapter(title="All", statements=said)]])
     end = page[page.index("What is proved") :]
     for kind in KINDS:
         assert f'>{kind}</span> <span dir="auto">This is {kind}.<' in end

@@ -15,6 +15,7 @@ from propopt.losses import Program
 from propopt.losses.maps import Absolute, GroupMax, Squared
 from propopt.solvers import Solver, Task
 from propopt.solvers import conic as conic_module
+from propopt.solvers.centred import Shifted
 from propopt.solvers.task import find_solver
 
 
@@ -38,7 +39,10 @@ def find(name: str) -> Solver:
 
 
 def refusal(solver: Solver, objective: po.Objective) -> str | None:
-    return solver.refusal(Program(objective.losses, sizes=SHAPE))
+    program = Program(objective.losses, sizes=SHAPE)
+    left = Shifted(None).posed(program)  # what any solver is given of it
+    shifts = isinstance(left, Program) and not isinstance(solver, Shifted)
+    return solver.refusal(left if shifts else program)
 
 
 OF_EACH_KIND = (

@@ -52,6 +52,7 @@ def brute_value(loss, W):
                 for n, s in np.ndindex(targets.shape)
             )
         case po.PairwiseRobustness():
+            W = W if loss.beside is None else W - loss.beside
             return pair_sum(W, loss.graph.similarities.toarray())
         case po.SharedRobustness():
             return shared_sum(loss, W)

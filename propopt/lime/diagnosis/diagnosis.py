@@ -17,6 +17,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import printable
 from propopt.lime.diagnosis.evidence import NOTE, LimeFinding
 from propopt.results.certain import plural
+from propopt.results.report.chapters import Chapter, Statement
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -274,6 +275,34 @@ class LimeDiagnosis(
             proof=f"coefficients {self.source} · {asked} looked for, each a number "
             "held against its threshold",
             settings=in_full | dict(self._near()),
+        )
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What misleads, the worst of each rule; the rules that found nothing."""
+        groups = _by_rule(self.findings)
+        table = pd.DataFrame(
+            {
+                "where": [self._head(found) for found in groups.values()],
+                "what it means": [found[0].sentence for found in groups.values()],
+                "what would do": [found[0].remedy for found in groups.values()],
+                "severity": [found[0].severity for found in groups.values()],
+            },
+            index=pd.Index(list(groups), name="rule"),
+        )
+        return (
+            Chapter(
+                title=self._headline(),
+                lead=f"{self._title()}.",
+                statements=[
+                    *(Statement(f"{line}.", "checked") for line in self._other_rules()),
+                    *(
+                        Statement(f"{rule}: {words}.", "checked")
+                        for rule, words in self._near()
+                    ),
+                ],
+                table=table if groups else None,
+                caption="The worst finding of each rule, what misleads most first.",
+            ),
         )
 
     def _headline(self) -> str:

@@ -58,12 +58,16 @@ class CompareSection(JobSection):
     ``<name>_comparison.npz`` the comparison: :meth:`Comparison.save`
     ``<name>_comparison.csv`` a row for each column: :meth:`Comparison.to_csv`
     ``<name>_comparison.svg`` distances beside those of refits
+    ``<name>.html``           with ``--report`` a page of it
     ``<name>.json``           what was compared, and the sentences
     ========================= =========================================================
     """
 
     key = command = "compare"
-    suffixes = ("_comparison.npz", "_comparison.csv", "_comparison.svg", ".json")
+    suffixes = (
+        *("_comparison.npz", "_comparison.csv", "_comparison.svg"),
+        *(".html", ".json"),
+    )
 
     before: str = Field(
         description="path, from that of this file, of the problem file of the old "
@@ -239,7 +243,7 @@ def _writers(found: Comparison, name: str) -> dict[str, Writer]:
 
 def beside(old: ProblemFile, new: ProblemFile) -> ProblemFile:
     """The new problem with a comparison with the old one as its job."""
-    others = dict.fromkeys(("explain", "lime", "interactions"))
+    others = dict.fromkeys(("explain", "lime", "interactions", "audit"))
     section: Any = CompareSection
     own = section(before=str(old.source.path.resolve()))
     schema = new.schema.model_copy(update={**others, "compare": own})
@@ -249,7 +253,12 @@ def beside(old: ProblemFile, new: ProblemFile) -> ProblemFile:
 
 
 def compare_archives(
-    old: Path, new: Path, folder: str | Path, *, quiet: bool = False
+    old: Path,
+    new: Path,
+    folder: str | Path,
+    *,
+    quiet: bool = False,
+    report: bool = False,
 ) -> Comparison:
     """Compare two saved explanations by their targets, and write what is found.
 
@@ -271,7 +280,9 @@ def compare_archives(
 
     def answers(found: Comparison) -> Iterator[Answer]:
         told = {"before": str(old), "after": str(new), **_said(found)}
-        yield Answer(_writers(found, new.stem), told, [], [found.card()])
+        page: dict[str, Writer] = {".html": found.to_html} if report else {}
+        writers = {**_writers(found, new.stem), **page}
+        yield Answer(writers, told, [], [found.card()])
 
     found: Comparison = run.do(solve, answers)
     run.end(found)

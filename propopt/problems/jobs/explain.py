@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
 from propopt.base.errors import InvalidInput, PropoptError
@@ -27,6 +30,7 @@ from propopt.problems.sections import (
     MOST_NUMBERS,
     Nonnegative,
     Positive,
+    Section,
     part,
     section_of,
     wrong,
@@ -35,9 +39,28 @@ from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.model_sections import SmoothGradients
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
+from propopt.results.reasons import Reasons
+from propopt.tables.frames import group_sums
 
 
 _OF_DRAWS = ("precision", "max_evaluations")
+
+
+@partial(
+    section_of,
+    Explanation.reasons,
+    without=("objective", "rows"),
+    groups=(
+        dict[str, list[str]] | None,
+        "features that are one reason, as lists by the name of the group",
+    ),
+    budget=(
+        Nonnegative,
+        "by how much an explanation may be worse that is almost as good, in mean rows",
+    ),
+)
+class ReasonsSection(Section):
+    """The largest contributions of each row towards a decision."""
 
 
 @partial(
@@ -59,6 +82,10 @@ _OF_DRAWS = ("precision", "max_evaluations")
         "its weight; by default that at the knee of the whole curve",
     ),
     same_pattern="leave out neighbours in which other columns are missing",
+    beside=(
+        Literal["own_value"] | None,
+        "own_value lets similar rows differ in what a column's own value contributes",
+    ),
     law=(
         Literal[LawChoice, "lime"],
         "over what a model is averaged before its slopes are taken: observed values "
@@ -87,13 +114,16 @@ class ExplainSection(JobSection):
     ``<name>.npz``        the explanation: :meth:`Explanation.save`
     ``<name>_attributions.csv``
                           its attributions with their names: :meth:`Explanation.to_csv`
-    ``<name>.html``       of documents: the first with their words highlighted
+    ``<name>_reasons.csv``
+                          with ``reasons``: :meth:`Reasons.to_csv`, a line for each
+    ``<name>.html``       of documents: the first with their words highlighted; with
+                          ``--report`` a page of what was found
     ``<name>.json``       what was explained and how, and the score of the model
     ===================== =============================================================
     """
 
     key = command = "explain"
-    suffixes = (".npz", "_attributions.csv", ".html", ".json")
+    suffixes = (".npz", "_attributions.csv", "_reasons.csv", ".html", ".json")
 
     reference: Annotated[int, Field(ge=2, le=MOST_NUMBERS)] | None = Field(
         None,
@@ -101,9 +131,15 @@ class ExplainSection(JobSection):
         "from those that the model is fitted on: the same whoever else is explained",
     )
 
+    reasons: ReasonsSection | None = Field(
+        None,
+        description="the largest contributions of each row towards a decision, and "
+        "whether their ranks are certain; of units: output; {} takes all defaults",
+    )
+
     of_tables: ClassVar = {
         **dict.fromkeys(("scale", "metric", "same_pattern"), NO_EFFECT),
-        **dict.fromkeys((*_OF_DRAWS, "interactions"), NO_EFFECT),
+        **dict.fromkeys((*_OF_DRAWS, "interactions", "beside"), NO_EFFECT),
         "reference": "documents are explained together; leave it out",
     }
 
@@ -118,9 +154,11 @@ class ExplainSection(JobSection):
         own: Any = self
         if self.reference is not None:
             yield "reference", ("graph", "same_pattern"), _BY_THEMSELVES
+            yield "reference", ("beside",), _ALONE
             yield "reference", _OF_DRAWS, _ALONE
         if own.units == "scaled":
-            yield "units scaled", ("contributions", "metric"), _NEEDS_OUTPUT
+            of_output = ("contributions", "metric", "beside")
+            yield "units scaled", of_output, _NEEDS_OUTPUT
         else:
             yield "units output", _OF_DRAWS, _NEEDS_SLOPES
             if own.contributions == "shapley":
@@ -132,6 +170,9 @@ class ExplainSection(JobSection):
         """A law that is none of words, or of columns, or told twice."""
         own: Any = self
         place = (self.key, "law")
+        slopes = own.units == "scaled" and schema.data.text is None
+        if slopes and self.reasons is not None:
+            yield wrong(_OF_SLOPES, self.key, "reasons")
         if schema.data.text is None and own.law == "lime":
             message = "lime deletes words of documents, and there is no data.text"
             yield wrong(message, *place)
@@ -147,6 +188,9 @@ class ExplainSection(JobSection):
         if own.graph is not None:
             with part("graph"):
                 own.graph.check_nodes(extent.n_points)
+        if own.reasons is not None and own.reasons.groups and extent.features:
+            with part("reasons"):
+                group_sums(own.reasons.groups, extent.features)
         scores = self.scores(extent.folder)
         if scores is not None:
             with part("interactions"):
@@ -180,7 +224,7 @@ class ExplainSection(JobSection):
 
     def build(self, subject: Subject) -> dict[str, Any]:
         """What ``explain`` or ``Explainer`` takes, but of files and runs."""
-        own = self.settings("reference", "interactions")
+        own = self.settings("reference", "interactions", "reasons")
         smoothed = isinstance(subject.function, SmoothGradients)  # by model.smooth
         parts = own["units"] == "output" and own["contributions"] == "shapley"
         if own["scale"] == "none":
@@ -190,7 +234,7 @@ class ExplainSection(JobSection):
         elif own["law"] == "lime":
             own["law"] = TextLaw()
         if self.reference is not None:
-            of_several = ("graph", "same_pattern", *_OF_DRAWS)
+            of_several = ("graph", "same_pattern", "beside", *_OF_DRAWS)
             return {name: own[name] for name in own if name not in of_several}
         if own["graph"] is not None:
             X = subject.coordinates
@@ -222,6 +266,18 @@ class ExplainSection(JobSection):
         page = page_writers(found, file.subject)
         writers = {".npz": found.save, "_attributions.csv": found.to_csv, **page}
         yield Answer(writers, told, [f"attributions: {words}"], [found.card(_SHOWN)])
+        if self.reasons is not None:
+            with part(self.key, "reasons"):
+                best = _as_read(found, file.subject.unscaled)
+                reasons = best.reasons(**self.reasons.settings())
+            writers = {"_reasons.csv": reasons.to_csv}
+            sheets, cards = _sheets(reasons), [reasons.card()]
+            yield Answer(writers, {"reasons": _told(reasons)}, sheets, cards, False)
+
+    def with_reasons(self) -> ExplainSection:
+        """The same, with reasons by their defaults if it asks for none."""
+        reasons = self.reasons or ReasonsSection()
+        return self.model_copy(update={"reasons": reasons})
 
 
 _BY_THEMSELVES = (
@@ -233,8 +289,42 @@ _NEEDS_OUTPUT = "these are of units: output"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
+_OF_SLOPES = (
+    "reasons are contributions to the output, and these are slopes; write units: output"
+)
+
 _SHOWN: Final = 12
 """Features in the printout, those that matter most."""
+
+
+_SHEETS: Final = 10
+"""Rows whose reasons are printed, the first."""
+
+
+def _sheets(reasons: Reasons) -> list[str]:
+    """Reasons of the first rows, and where the others are."""
+    lines: list[str] = []
+    for sheet in islice(reasons.sheets(), _SHEETS):
+        lines += ["", *sheet.split("\n")]
+    more = len(reasons.names) - _SHEETS
+    return [*lines, f"{more} more rows are in the file"] if more > 0 else lines
+
+
+def _as_read(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
+    """With numbers as readers know them in place of standardized ones."""
+    if unscaled is None or best.points is None:
+        return best
+    points, names = np.array(best.points), best.to_frame().columns
+    for j, name in enumerate(names):
+        if name in unscaled:
+            points[:, j] = unscaled[name].to_numpy(float, na_value=np.nan)
+    return replace(best, points=points)
+
+
+def _told(reasons: Reasons) -> dict[str, Any]:
+    """What a manifest has of them."""
+    own = {name: getattr(reasons, name) for name in ("k", "towards", "budget", "notes")}
+    return {**own, "certain": reasons.shares}
 
 
 def attributions_in_words(best: Explanation, subject: Subject) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import comb
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -57,6 +57,7 @@ from propopt.problems.subject.data import (
 )
 from propopt.problems.subject.models import OnnxModel
 from propopt.problems.subject.subject import Subject, joined_rows
+from propopt.results.report.chapters import Chapter
 
 
 # ---- Sections on how predictors without features are had, and on which sets
@@ -142,13 +143,17 @@ class InteractionsSection(JobSection):
     ``<name>_main_effects.csv``  the same of each feature by itself, which is LOCO
     ``<name>.svg``               pairs as cells, the strongest sets, and features by
                                  themselves, with their intervals
+    ``<name>.html``              with ``--report`` a page of what was found
     ``<name>.npz``               the scores, by their ``save``
     ``<name>.json``              what was fitted and how, and how well it predicts
     ============================ ======================================================
     """
 
     key = command = "interactions"
-    suffixes = ("_interactions.csv", "_main_effects.csv", ".svg", ".npz", ".json")
+    suffixes = (
+        *("_interactions.csv", "_main_effects.csv", ".svg"),
+        *(".html", ".npz", ".json"),
+    )
     refits = True
 
     scheme: AnyScheme = Field(
@@ -296,6 +301,10 @@ class InteractionsSection(JobSection):
         yield Answer(writers, told, lines, [result.card()], interrupted=interrupted)
         if result.order > 1:
             yield Answer(cards=[main_effects.card()], settings=False)
+
+    def chapters(self, found: ILOCO, file: ProblemFile) -> Sequence[Chapter]:
+        del file
+        return found.result_.chapters()
 
 
 _REFITTED: Final = "has no effect: predictions are judged, of all classes"

@@ -24,6 +24,7 @@ from propopt.base.files import (
     write_svg,
     written_whole,
 )
+from propopt.base.resources import require
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function
@@ -32,6 +33,8 @@ from propopt.problems.sections import Section, listed_words
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
+from propopt.results.report.chapters import Chapter
+from propopt.results.report.page import write_page
 
 
 # ---- What a job is: the section that asks for it, and what it refuses before it runs
@@ -86,8 +89,39 @@ class JobSection(Section):
         del found, file
         yield Answer()
 
+    def chapters(self, found: Any, file: ProblemFile) -> Sequence[Chapter]:
+        """What a report has of it."""
+        chapters: Sequence[Chapter] = found.chapters()
+        subject = file.subject
+        if subject.is_text and isinstance(found, Explanation):
+            return [*chapters, texts_chapter(found, subject)]
+        return chapters
+
+    def report(self, found: Any, file: ProblemFile) -> Answer:
+        """What writes the page of it."""
+
+        def write(path: str) -> None:
+            score = None if self.refits else file.subject.score
+            about = [
+                file.schema.description,
+                None if score is None else f"The model: {score.in_words()}.",
+                file.schema.data.standardize and _STANDARDIZED,
+            ]
+            chapters = self.chapters(found, file)
+            write_page(path, [chapters], about=[x for x in about if x])
+
+        return Answer({".html": write}, is_lazy=True)
+
+    def all_answers(self, found: Any, file: ProblemFile) -> Iterator[Answer]:
+        """The answers, and a report where one is asked for."""
+        yield from self.answers(found, file)
+        if file.report:
+            yield self.report(found, file)
+
     def run(self, file: ProblemFile, folder: str | Path, *, quiet: bool = False) -> Any:
         """Do it, write files, print; what was found, None if finished before."""
+        if file.report:
+            require("jinja2")
         files = (*file.files, *self.others_read(file))
         run = JobRun(type(self), file.name, files, folder, quiet=quiet)
         run.problem = digest_of_problem(file, files)
@@ -105,7 +139,7 @@ class JobSection(Section):
             self.introduce(file, run)
             return self.solve(file, run.progress)
 
-        found = run.do(solve, lambda found: self.answers(found, file))
+        found = run.do(solve, lambda found: self.all_answers(found, file))
         run.end(found)
         if run.interrupted:
             raise KeyboardInterrupt
@@ -124,7 +158,8 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     if is_code or not all(path.is_file() for path in read):
         return None
     packages = {name: version(name) for name in ("propopt", "numpy", "scikit-learn")}
-    said = repr((packages, file.job.key, file.name, file.solver, file.schema))
+    asked = (file.solver, file.report) if file.report else file.solver
+    said = repr((packages, file.job.key, file.name, asked, file.schema))
     digest = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
     for path in read:
         digest.update(_digest_of_file(path).encode())
@@ -253,7 +288,7 @@ class JobRun:
                 writer(f"{self.target}{suffix}")
             except (Unwritten, InvalidInput) as error:  # the folder may be gone
                 self.unwritten.append(str(error))
-        self.written += writers
+        self.written += [x for x in writers if x not in self.written]
         self.console.quiet = self.quiet and not self.unwritten
 
     def write_manifest(self) -> None:
@@ -348,6 +383,8 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | str]:
     }
 
 
+_STANDARDIZED: Final = "Values of columns are in standard deviations from their mean."
+
 MOST_SHOWN: Final = 100
 """Documents on a page, the first."""
 
@@ -366,6 +403,20 @@ def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
         shown.to_html(path)
 
     return {".html": write}
+
+
+def texts_chapter(best: Explanation, subject: Subject) -> Chapter:
+    """The first documents with their words in shades."""
+    from propopt.plots import highlight
+
+    function = subject.function
+    assert isinstance(function, TextFunction)
+    shown = highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
+    return Chapter(
+        title="Documents",
+        lead=f"At most {MOST_SHOWN} documents, their words in shades of attributions.",
+        picture=shown.html,
+    )
 
 
 def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> None:

@@ -45,6 +45,7 @@ from propopt.problems.sections import (
 from propopt.problems.subject.data import Extent, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.certain import plural
+from propopt.results.report.chapters import Chapter
 from propopt.tables.documents import PatternWords, WordRule
 from propopt.tables.frames import listed
 
@@ -91,7 +92,8 @@ class LimeSection(JobSection):
                          of documents at each bandwidth
     ``<name>.svg``       the first rows: coefficients with the noise of one run, and
                          over kernel widths, with changes of sign, where there are some
-    ``<name>.html``      of documents: their texts with words highlighted
+    ``<name>.html``      of documents: their texts with words highlighted; with
+                         ``--report`` a page of what was found
     ``<name>.npz``       the explanation, by its ``save``
     ``<name>.json``      what was explained and how, and the score of the model
     ==================== ==============================================================
@@ -224,6 +226,11 @@ class LimeSection(JobSection):
         cards = [found.card(row) for row in rows[:_ROWS]]
         yield Answer(writers, told, [*notes, *found.notes], cards)
         yield Answer(cards=more, settings=False)
+
+    def chapters(self, found: AnyLime, file: ProblemFile) -> Sequence[Chapter]:
+        del file
+        diagnosis = found.diagnose().chapters() if self.diagnose else ()
+        return [*found.chapters(), *diagnosis]
 
     def _facts(self, found: AnyLime) -> dict[str, Any]:
         """What is known of the run, in plain values; JSON has no NaN."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -59,6 +59,7 @@ from propopt.problems.sections import (
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
+from propopt.results.report.chapters import Chapter
 from propopt.solvers.task import find_solver
 
 
@@ -110,6 +111,10 @@ def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
 def _in_words(schema: SweepKeys) -> Iterator[PropoptError]:
     """No order of words where there are no columns; lengths where there are."""
     smoothness = schema.losses.get("smoothness")
+    for name, loss in schema.losses.items():
+        if schema.data.text is not None and getattr(loss, "beside", None) is not None:
+            own = ("objective", name, "beside")
+            yield wrong("words are there or not, and have no values", *own)
     if schema.data.text is None:
         for place, baseline in enumerate(schema.baselines):
             if getattr(baseline, "scale", ()) is None:
@@ -168,6 +173,9 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
                 "say nothing of another",
                 *("sweep" if name in schema.sweep else "objective", name),
             )
+        if getattr(loss, "beside", None) is not None:
+            own = ("objective", name, "beside")
+            yield wrong(f"{setting} has no own values of inputs to come", *own)
     if schema.limits:
         yield wrong(f"{setting} knows weights alone; give sweep instead", "limits")
     for name in _NO_NUMBERS:
@@ -299,7 +307,7 @@ class SweepKeys(CommonKeys, JobSection):
     def check_all(self, subject: Callable[[], Subject]) -> None:
         for name, loss in self.losses.items():
             of_words = self.data.text is not None and loss.of_features
-            if self.function is not None or not (loss.of_function or of_words):
+            if self.function is not None or not (loss.needs_function or of_words):
                 with part("objective", name):
                     loss.build(subject())
 
@@ -308,7 +316,22 @@ class SweepKeys(CommonKeys, JobSection):
         return super().run(file, folder, quiet=quiet)
 
     def do(self, file: ProblemFile, run: JobRun) -> TradeOffs:
-        return _run(self.problem(file), run, file.n_jobs, file.solver)
+        report = partial(self.report, file=file) if file.report else None
+        return _run(self.problem(file), run, file.n_jobs, file.solver, report)
+
+    def chapters(self, found: TradeOffs, file: ProblemFile) -> Sequence[Chapter]:
+        return super().chapters(with_rows(found, file.subject), file)
+
+
+def with_rows(found: TradeOffs, subject: Subject) -> TradeOffs:
+    """The optima with the values of the rows that they explain."""
+    if subject.is_text:
+        return found
+    points, _ = subject.function.read(subject.points)
+    schema = subject.function.schema
+    told = {} if schema is None else schema.words_of_codes
+    optima = (replace(one, points=points, categories=told) for one in found.optimized)
+    return replace(found, optimized=tuple(optima))
 
 
 def _listed(swept: Mapping[str, Any]) -> dict[str, list[float]]:
@@ -382,7 +405,8 @@ def run_problem(
     ``<name>.npz``        the front with its attributions: :meth:`TradeOffs.save`
     ``<name>_attributions.csv``
                           those of the optimum at ``problem.pick``, with their names
-    ``<name>.html``       of documents: the first with their words highlighted
+    ``<name>.html``       of documents: the first with their words highlighted; with
+                          ``--report`` a page of what was found
     ``<name>.json``       what was explained and picked, and the score of the model
     ===================== =============================================================
 
@@ -417,15 +441,20 @@ def run_problem(
     """
     find_solver(solver or problem.solver)  # a typo costs no work
     run = JobRun(SweepKeys, problem.name, problem.files, folder, quiet=quiet)
-    return _run(problem, run, n_jobs, solver)
+    return _run(problem, run, n_jobs, solver, None)
 
 
 def _run(
-    problem: Problem, run: JobRun, n_jobs: int | None, solver: str | None
+    problem: Problem,
+    run: JobRun,
+    n_jobs: int | None,
+    solver: str | None,
+    report: Callable[[TradeOffs], Answer] | None,
 ) -> TradeOffs:
     """The same, once the names of files are tried."""
     found: TradeOffs = run.do(
-        partial(_solved, problem, run, n_jobs, solver), partial(_answers, problem, run)
+        partial(_solved, problem, run, n_jobs, solver),
+        partial(_answers, problem, run, report),
     )
     if run.interrupted:
         found = replace(found, interrupted=True)
@@ -435,7 +464,12 @@ def _run(
     return found
 
 
-def _answers(problem: Problem, run: JobRun, found: TradeOffs) -> Iterator[Answer]:
+def _answers(
+    problem: Problem,
+    run: JobRun,
+    report: Callable[[TradeOffs], Answer] | None,
+    found: TradeOffs,
+) -> Iterator[Answer]:
     """Losses first, as reading attributions moves last digits; then what is picked."""
     whole = not (found.interrupted or found.failures)
     run.is_whole = whole and bool(found.certified(problem.tolerance))
@@ -452,6 +486,8 @@ def _answers(problem: Problem, run: JobRun, found: TradeOffs) -> Iterator[Answer
         where = "knee" if problem.pick == "knee" else "pick"
         if words := found.in_words(picked):
             yield Answer(told=["", f"At the {where}: {words}"])
+    if report is not None:
+        yield report(found)
 
 
 def _solved(

@@ -177,6 +177,8 @@ class ProblemFile:
     resume : path, optional
         A folder in which fits are kept, so that a run that ended early goes on; what
         was finished is not done again.
+    report : bool
+        Whether a run writes a page of what it found, ``<name>.html``.
     read : callable, optional
         What reads other problem files, for jobs that name some: (path, code) ↦ file.
     """
@@ -187,6 +189,7 @@ class ProblemFile:
     n_jobs: int | None = None
     solver: str | None = None
     resume: str | Path | None = None
+    report: bool = False
     read: Callable[[Path, Code], ProblemFile] | None = None
 
     @property
@@ -201,8 +204,9 @@ class ProblemFile:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What is read: the problem file, its table if a CSV, its model if ONNX."""
-        named = (self.schema.data.csv, getattr(self.schema.model, "onnx", None))
+        """What is read: the problem file, its table if a CSV, its model if a file."""
+        model = [getattr(self.schema.model, key, None) for key in ("onnx", "booster")]
+        named = (self.schema.data.csv, *model)
         others = (self.source.path.parent / name for name in named if name is not None)
         return (*self.source.files, *others)
 
@@ -212,11 +216,24 @@ class ProblemFile:
         unused = {"output"} if self.job.refits else set()
         return settings_in_words(self.schema.model, unused)
 
-    def asked(self, rows: Sequence[int] | None = None, **how: Any) -> ProblemFile:
-        """The same, perhaps of other rows than it says, run by other settings."""
+    def asked(
+        self,
+        rows: Sequence[int] | None = None,
+        attributions: str | None = None,
+        reasons: bool = False,
+        **how: Any,
+    ) -> ProblemFile:
+        """The same, of other rows or numbers, with reasons, or run otherwise."""
         schema = self.schema
-        if rows is not None:
-            other = self.job.model_copy(update={"rows": [*rows]})
+        if reasons:
+            other = self.job.with_reasons()
+            schema = schema.model_copy(update={self.job.key: other})
+            for error in other.mistakes(schema):
+                raise error
+        said = {"rows": rows and [*rows], "attributions": attributions}
+        update = {name: value for name, value in said.items() if value is not None}
+        if update:
+            other = self.job.model_copy(update=update)
             schema = schema.model_copy(update={self.job.key: other})
         return replace(self, schema=schema, **how)
 

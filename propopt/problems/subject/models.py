@@ -30,6 +30,7 @@ from propopt.problems.subject.model_sections import (
     ModelSection,
     NetworkModel,
 )
+from propopt.structures.boosters import LightGBMBooster
 from propopt.tables.frames import listed, read_table
 
 
@@ -298,6 +299,56 @@ _STEPS: Final = 10
 """Of differences, that a standard deviation is at least."""
 
 
+# ---- A model of your own: a file of LightGBM
+
+
+class BoosterModel(ModelSection):
+    """A fitted LightGBM model, in the text file that its ``save_model`` writes.
+
+    It takes a table with the columns that it was fitted on, in their order. The margin
+    of two classes is their log-odds. The file is data: reading it runs no code.
+    """
+
+    words: ClassVar[str] = "a LightGBM model"
+    needs_target: ClassVar[bool] = False
+    takes_missing: ClassVar[bool] = True
+
+    output: Literal["value", "margin"] = "margin"
+    target_class: int | None = Field(
+        None, ge=0, description="position of a class, where there are more than two"
+    )
+    kind: Literal["lightgbm_file"] = "lightgbm_file"
+    booster: str = Field(description="path of the file, from that of the problem file")
+
+    def make(self, **others: Any) -> Any:
+        with part("booster"):
+            path = others["folder"] / self.booster
+            return read_booster(path, others["columns"])
+
+
+def read_booster(path: Path, columns: Sequence[str]) -> LightGBMBooster:
+    """A booster of a text file, for a table with these columns."""
+    if not path.is_file():
+        raise InvalidInput(f"there is no file {path}")
+    package = resources.require("lightgbm")
+    try:
+        text = path.read_text(encoding="utf-8")
+        if not text.startswith("tree\n"):
+            raise ValueError("it begins with another line than 'tree'")
+        booster = package.Booster(model_str=text)
+    except (ValueError, package.basic.LightGBMError) as error:
+        raise InvalidInput(f"{path} is no model of LightGBM: {error}") from None
+    names = booster.feature_name()
+    kept = [column.replace(" ", "_") for column in columns]  # as it keeps them
+    unnamed = [f"Column_{j}" for j in range(len(names))]
+    if len(names) != len(kept) or (names not in (kept, list(columns), unnamed)):
+        raise InvalidInput(
+            f"{path.name} was fitted on the columns {listed(names)}; got "
+            f"{listed(list(columns))}"
+        )
+    return LightGBMBooster(booster)
+
+
 # ---- The section ``model``: which models a file may name; each is one class
 
 
@@ -308,6 +359,7 @@ MODEL_KINDS: Final[tuple[type[ModelSection], ...]] = (
     *TREES,
     ImportedModel,
     OnnxModel,
+    BoosterModel,
 )
 """Every model that a file may name."""
 
@@ -317,11 +369,11 @@ _KEYS = {
     }
     for model in MODEL_KINDS
 }
-_BY_KEY = {"import": "imported", "onnx": "onnx_file"}
+_BY_KEY = {"import": "imported", "onnx": "onnx_file", "booster": "lightgbm_file"}
 
 
 def _with_kind(value: Any) -> Any:
-    """``import`` and ``onnx`` say what kind it is; keys of other kinds are refused."""
+    """``import``, ``onnx``, ``booster`` say the kind; keys of others are refused."""
     if not isinstance(value, dict):
         return value
     if "kind" not in value:

@@ -74,6 +74,8 @@ class Subject:
         none.
     seed : int
         For slopes that are sampled.
+    unscaled : DataFrame or None
+        Of ``points`` the numbers that the file has, where columns are standardized.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Subject:
     others_target: Any = None
     make_learner: Callable[[], Any] | None = None
     seed: int = 0
+    unscaled: pd.DataFrame | None = None
 
     @classmethod
     def of(cls, X: Any, function: Function) -> Subject:

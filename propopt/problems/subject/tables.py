@@ -417,9 +417,12 @@ def split(rows: Rows, data: Data, seed: int) -> dict[str, Any]:
     order, is_split = order_of_rows(seed, rows.n_rows), data.explain is not None
     explained, fitted = order[: data.explain], order[data.explain or 0 :]
     points, others = rows.features.iloc[explained], rows.features.iloc[fitted]
+    unscaled = None
     if data.standardize:
+        unscaled = points[data.numeric(points)]
         points, others = standardized(points, others, data)
     known = {"points": points, "others": others if is_split else points}
+    known["unscaled"] = unscaled
     if rows.target is not None:
         known["target"] = rows.target.iloc[explained]
         known["others_target"] = rows.target.iloc[fitted]

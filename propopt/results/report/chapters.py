@@ -1,12 +1,13 @@
 """Chapters of a report: what is said, with what it rests on, a table, a picture.
 
-A result says what its chapters are. Each sentence has a kind, and the page ends with
-all of them by kind: what is proved, checked, estimated, chosen, and not said.
+A result says what its chapters are. The first has its name and what is found in short.
+Each sentence has a kind, and the page ends with all of them by kind: what is proved,
+checked, estimated, chosen, and not said.
 """
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final, get_args
@@ -62,8 +63,11 @@ class Chapter:
     """A title, sentences, a table and a picture; whatever of these there is."""
 
     title: str
-    statements: Sequence[Statement] = ()
-    headlines: Sequence[Headline] = ()  # those of all chapters stand first on the page
+    lead: str = ""  # what is shown here, before all else
+    statements: Sequence[
+        Statement
+    ] = ()  # chosen ones stand at the end of the page only
+    headlines: Sequence[Headline] = ()
     table: pd.DataFrame | None = None  # its index has names of rows, unless it counts
     caption: str = ""  # of the table: what it is of, and in which unit
     # inline SVG, or HTML, escaped already; with a title that says what is seen
@@ -80,15 +84,23 @@ class Chapter:
     def rows(self) -> Iterator[list[str]]:
         """Cells of the table as they are shown, the name of the row first."""
         assert self.table is not None, "only tables have rows"
-        for name, cells in zip(
-            self.table.index, self.table.itertuples(index=False), strict=True
-        ):
+        columns = [self.table.iloc[:, j] for j in range(self.table.shape[1])]
+        for place, name in enumerate(self.table.index):
             own = [] if self._counts else [cell_text(name)]
-            yield [*own, *map(cell_text, cells)]
+            yield [*own, *(cell_text(column.iloc[place]) for column in columns)]
 
     @property
     def _counts(self) -> bool:
         return self.table is None or isinstance(self.table.index, pd.RangeIndex)
+
+    def words(self) -> Iterator[str]:
+        """All that it says, for those who look words up."""
+        yield from (self.title, self.lead, self.caption)
+        yield from (statement.text for statement in self.statements)
+        for line in self.headlines:
+            yield from (line.question, line.answer, line.text)
+        if self.table is not None:
+            yield from self.head
 
 
 def cell_text(value: Any) -> str:
@@ -98,59 +110,79 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        return f"{float(value):.4g}".replace("-", "−")
-    return str(value)
+        return minus(f"{float(f'{float(value):.4g}'):.10g}")
+    return str(value).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def gap_text(gap: float) -> str:
+    """A certified gap in a sentence on what could be better."""
+    return f"{gap:.0e} of the objective" if gap > GAP_OF_ROUNDING else "rounding"
+
+
+GAP_OF_ROUNDING: Final = 1e-12
+"""Smaller gaps are those of arithmetic."""
+
+
+def minus(number: str) -> str:
+    """A number as it is printed, with a minus of its own."""
+    return number.replace("-", "−")
 
 
 # ---- What a result has that says nothing else: its card and its table
 
 
 ROWS_ON_PAGE: Final = 50
-"""Of a table on a page; the CSV file has all."""
+"""Of a table; the CSV file has all."""
 
 
 def chapters_of_card(card: Card, table: pd.DataFrame) -> tuple[Chapter, ...]:
     """A chapter of the card, with bars, and one of the table's first rows."""
-    said = [Statement(text, "estimated") for text in card.lines]
-    said += [Statement(text, "checked") for text in filter(None, [card.proof])]
-    chosen = [f"{name}: {text}." for name, text in card.settings.items()]
-    said += [Statement(text, "chosen") for text in chosen]
-    caption = f"The first {ROWS_ON_PAGE} of {len(table)} rows; the CSV file has all."
-    if len(table) <= ROWS_ON_PAGE:
-        caption = "All numbers."
+    small = card.table
     return (
         Chapter(
             title=card.title,
-            statements=said,
+            statements=[
+                *(Statement(text, "estimated") for text in card.lines),
+                *(Statement(text, "checked") for text in filter(None, [card.proof])),
+                *chosen(card),
+            ],
             table=None
-            if card.table is None
-            else pd.DataFrame([*card.table.rows], columns=[*card.table.head]),
+            if small is None
+            else pd.DataFrame([*small.rows], columns=[*small.head]),
             caption=card.subtitle,
             picture=bars(card.rows, card.subtitle or card.title) if card.rows else None,
         ),
-        Chapter(title="Table", table=table.iloc[:ROWS_ON_PAGE], caption=caption),
+        table_chapter("Table", table),
     )
 
 
-# ---- Pictures: SVG whose colours are those of the page, light or dark
+def chosen(card: Card) -> Iterator[Statement]:
+    """How it was made, as the card has it."""
+    for name, text in card.settings.items():
+        yield Statement(f"{name}: {text}.", "chosen")
 
 
-def shape(kind: str, text: str | None = None, **attributes: object) -> str:
-    """An element of a picture; names end in _ where Python has a word like them."""
+def table_chapter(title: str, table: pd.DataFrame, caption: str = "") -> Chapter:
+    """The first rows of a table."""
+    rest = f"The first {ROWS_ON_PAGE} of {len(table)} rows; the CSV file has all."
+    told = [caption, rest if len(table) > ROWS_ON_PAGE else ""]
+    words = " ".join(filter(None, told)) or "All numbers."
+    return Chapter(title=title, table=table.iloc[:ROWS_ON_PAGE], caption=words)
+
+
+# ---- Pictures, whose colours are those of the page, light or dark
+
+
+def tag(kind: str, *inside: str, **attributes: object) -> str:
+    """An element of HTML or SVG around what is escaped already.
+
+    Attributes are escaped; their names may end in _ where Python has such a word.
+    """
     told = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{in_html(_short(value))}"'
         for name, value in attributes.items()
     )
-    inside = "" if text is None else in_html(text)
-    return f"<{kind}{told}>{inside}</{kind}>"
-
-
-def picture(width: int, height: float, title: str, *shapes: str) -> str:
-    """A picture that says to screen readers what is seen."""
-    return (
-        f'<svg viewBox="0 0 {width} {_short(height)}" role="img" '
-        f'aria-label="{in_html(title)}">{"".join(shapes)}</svg>'
-    )
+    return f"<{kind}{told}>{''.join(inside)}</{kind}>"
 
 
 def _short(value: object) -> str:
@@ -160,39 +192,37 @@ def _short(value: object) -> str:
     return str(value)
 
 
-_WIDE, _LINE, _NAMES, _NUMBERS = 520, 26, 200, 60
-
-
 def bars(rows: Sequence[CardRow], title: str) -> str:
-    """A bar for each row from zero, below to the left and above to the right."""
+    """A table with a bar in each row: what lowers to the left, what raises right."""
     low = -min((row.ends[0] for row in rows), default=0.0)
     high = max((row.ends[1] for row in rows), default=0.0)
-    unit = (_WIDE - _NAMES - _NUMBERS - 20) / ((low + high) or 1.0)
-    zero = _NAMES + 10 + low * unit
-    parts, height = [], _LINE * len(rows)
-    for place, row in enumerate(rows):
-        y = float(_LINE * place)
-        below, above = row.reach
-        parts += [
-            shape("text", row.name, x=_NAMES, y=y + 17, text_anchor="end"),
-            *(
-                shape(
-                    "rect",
-                    x=min(zero, zero + end * unit),
-                    y=y + 5,
-                    width=abs(end) * unit,
-                    height=14,
-                    class_=name,
-                )
-                for end, name in ((below, "lowers"), (above, "raises"))
-                if end
-            ),
-            shape("text", _minus(row.number), x=_WIDE, y=y + 17, text_anchor="end"),
-        ]
-    parts.append(shape("line", x1=zero, x2=zero, y1=0, y2=height, class_="axis"))
-    seen = "; ".join(f"{row.name} {row.number}" for row in rows)
-    return picture(_WIDE, float(height), f"{title}: {seen}", *parts)
-
-
-def _minus(number: str) -> str:
-    return re.sub("-", "−", number)
+    size = max(low, high) or 1.0  # so that no sum overflows
+    whole = low / size + high / size or 1.0
+    zero = 100.0 * low / size / whole
+    lines = []
+    for row in rows:
+        below, above = (100.0 * (abs(end) / size) / whole for end in row.reach)
+        drawn = "".join(
+            tag("span", class_=name, style=f"left:{left:.1f}%;width:{wide:.1f}%")
+            for left, wide, name in (
+                (zero - below, below, "lowers"),
+                (zero, above, "raises"),
+            )
+            if wide > 0.0
+        )
+        if row.interval is not None and all(map(math.isfinite, row.interval)):
+            start, end = (zero + 100.0 * (x / size) / whole for x in row.interval)
+            place = f"left:{start:.1f}%;width:{end - start:.1f}%"
+            drawn += tag("span", class_="range", style=place)
+        axis = tag("span", class_="zero", style=f"left:{zero:.1f}%")
+        lines.append(
+            tag(
+                "tr",
+                tag("th", in_html(row.name), scope="row", dir="auto"),
+                tag("td", drawn, axis, class_="plot"),
+                tag("td", in_html(minus(row.number))),
+                tag("td", in_html(minus(row.said)), class_="soft note"),
+            )
+        )
+    caption = tag("caption", in_html(title), dir="auto")
+    return tag("table", caption, tag("tbody", *lines), class_="bars")

@@ -1,20 +1,45 @@
-"""The page: chapters of results in one file that asks for nothing from elsewhere."""
+"""The page: chapters of results in one file that asks for nothing from elsewhere.
+
+Its one script stands in the page, and its SHA-256 in the page's policy: a browser runs
+that script, no other, and loads nothing. Without it the page is the same at rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import propopt
 from propopt.base.files import written_whole
 from propopt.base.resources import require
 from propopt.base.text import printable
 from propopt.results.report.chapters import KINDS, Chapter
+from propopt.results.report.explorer import Explorer
 
 
-def write_page(path: str | Path, chapters: Sequence[Chapter], title: str = "") -> None:
-    """Write chapters as one self-contained page.
+def write_page(
+    path: str | Path,
+    results: Sequence[Sequence[Chapter]],
+    title: str = "",
+    about: Sequence[str] = (),
+) -> None:
+    """Write the chapters of some results as one self-contained page.
+
+    Parameters
+    ----------
+    path : path
+        The file, which is replaced.
+    results : sequence of sequences of Chapter
+        The chapters of each; the first one of a result is what it found in short.
+    title : str
+        By default that of the first chapter.
+    about : sequence of str
+        Sentences below the title.
 
     Raises
     ------
@@ -23,12 +48,14 @@ def write_page(path: str | Path, chapters: Sequence[Chapter], title: str = "") -
     InvalidInput
         If the folder is not there.
     """
-    text = page_of(chapters, title)
+    text = page_of(results, title, about)
     with written_whole(path) as draft:
         draft.write_text(text, encoding="utf-8")
 
 
-def page_of(chapters: Sequence[Chapter], title: str = "") -> str:
+def page_of(
+    results: Sequence[Sequence[Chapter]], title: str = "", about: Sequence[str] = ()
+) -> str:
     """The page as HTML; every text of it is escaped."""
     jinja2 = require("jinja2")
     environment = jinja2.Environment(
@@ -39,11 +66,21 @@ def page_of(chapters: Sequence[Chapter], title: str = "") -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.tests["explorer"] = lambda chapter: isinstance(chapter, Explorer)
+    chapters = [chapter for one in results for chapter in one]
+    script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
+    digest = hashlib.sha256(script.encode()).digest()
+    several = f"{len(results)} results of propopt"
     page: str = environment.get_template("page.html").render(
-        title=title or chapters[0].title,
+        title=title or (results[0][0].title if len(results) == 1 else several),
+        about=about,
         version=propopt.__version__,
-        chapters=chapters,
-        kinds=KINDS,
+        results=results,
+        is_alone=len(results) == 1,
+        said=list(_said(chapters)),
+        glossary=list(_glossary(chapters)),
+        script=script,
+        digest=base64.b64encode(digest).decode(),
     )
     return page
 
@@ -53,3 +90,53 @@ def _shown(value: Any) -> Any:
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return printable(value)
     return value
+
+
+def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, list[str]]]:
+    """By kind each sentence once."""
+    every = [said for chapter in chapters for said in chapter.statements]
+    for kind in KINDS:
+        texts = dict.fromkeys(said.text for said in every if said.kind == kind)
+        if texts:
+            yield kind, list(texts)
+
+
+# ---- Words, each explained in a sentence where it occurs
+
+
+GLOSSARY: Final[Mapping[str, str]] = {
+    "attribution": "What one column contributes to what is explained, in one row.",
+    "baseline": "An explanation by another method, measured on the same losses.",
+    "certain": "The same in every explanation whose objective is almost as good.",
+    "excess": "How far above the best possible objective an explanation lies, as a "
+    "share of that.",
+    "faithful": "Close to what the model does: the less, the more an explanation "
+    "departs from it.",
+    "front": "All explanations of which nothing can be improved without making "
+    "something else worse.",
+    "gap": "A proved bound of what could still be better, as a share of the objective.",
+    "interaction": "What columns do together beyond what each does alone.",
+    "knee": "Where the front bends: beyond it either property costs more than the "
+    "other gains.",
+    "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
+    "loss": "A number that is zero where a property holds wholly, and larger the less "
+    "it holds.",
+    "objective": "The weighted sum of the losses, which is minimised.",
+    "optimum": "The explanation with the least objective.",
+    "robust": "Similar rows get similar explanations.",
+    "slope": "The change of the output per unit of a column.",
+    "smooth": "Similar columns get similar attributions.",
+    "standard error": "How far, typically, a sampled number is off.",
+    "target": "What an explanation is to be faithful to, such as the slopes of the "
+    "model.",
+    "weight": "How much a loss counts beside the others.",
+}
+"""What words of a page mean; those that occur are explained on it."""
+
+
+def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
+    text = " ".join(word for chapter in chapters for word in chapter.words()).lower()
+    text = text.replace("_", " ")
+    for word, meaning in GLOSSARY.items():
+        if re.search(rf"\b{word}", text):
+            yield word, meaning

@@ -4,6 +4,7 @@ import copy
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -22,7 +23,8 @@ class Case:
 
 
 BASES: tuple[Any, ...] = tuple(
-    yaml.safe_load_all("""\
+    yaml.safe_load_all(
+        """\
 ---  # a grid
 name: file
 data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 2}}
@@ -62,7 +64,8 @@ data: {csv: table.csv, target: y, explain: 8, standardize: true,
 model: {kind: linear}
 objective:
   gradient_matching: {norm: l1}
-  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
+  pairwise_robustness:
+    {beside: own_value, graph: {kind: knn, n_neighbors: 2, weights: gaussian}}
   sparsity: 0.1
 limits: {sparsity: [1, 2]}
 baselines:
@@ -91,6 +94,11 @@ data: {csv: table.csv, target: label, categorical: [city]}
 model: {kind: forest, task: classification, n_estimators: 2}
 lime: {rows: [0, 3], n_bins: 3, weights: uniform, kernel_width: 1.5, n_samples: 50,
   path: {low: 0.5, high: 2, points: 3}}
+---  # an audit
+data: {csv: SHIPPED/audit_customers.csv, target: Churn}
+model: {kind: linear}
+audit: {attributions: SHIPPED/audit_shap.csv, unit: value, base: 0.5,
+  background: SHIPPED/audit_customers.csv, n_neighbors: 3}
 ---  # documents
 data: {csv: table.csv, text: city, target: label, explain: 8}
 model:
@@ -132,7 +140,8 @@ interactions:
 data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
 model: {kind: linear}
 compare: {before: file.yaml, level: bootstraps, times: 6, robustness: 0.5}
-""")
+""".replace("SHIPPED", str(Path(__file__).parents[3] / "problems"))
+    )
 )
 
 NUMBERS = [

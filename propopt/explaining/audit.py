@@ -1,0 +1,601 @@
+"""``audit``: are attributions from anywhere right, alike, and what would do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array
+from propopt.base.text import in_percent, percent
+from propopt.explaining.audited import Audited
+from propopt.explaining.carriers import CarrierLike
+from propopt.functions.outputs import Target
+from propopt.losses.graphs.points import Graph
+from propopt.results.audit import Audit, Finding, Verdict, causes_of
+from propopt.results.certain import plural
+from propopt.results.report.chapters import StatementKind
+from propopt.results.stability import largest_of_rows
+from propopt.structures.boxes.boxes import shapley_against
+
+
+# ---- The questions: each an answer with its number
+
+
+_TOP: Final = 3
+"""First reasons of a row that are compared."""
+
+
+def _additivity(e: Audited) -> Finding:
+    """Σ_d w_nd = f(x_n) − base in every row."""
+    size = float(np.abs(e.missed).max())
+    room = e.tolerance + e.step * e.W.shape[1]
+    wrong, N = int((np.abs(e.missed) > room).sum()), len(e.W)
+    if not wrong:
+        sentence = f"All {N:,} rows add up to the prediction less the base."
+        verdict: Verdict = "right"
+        advice = ""
+    else:
+        n = int(np.abs(e.missed).argmax())
+        verb = "misses" if wrong == 1 else "miss"
+        sentence = (
+            f"{wrong:,} of {N:,} rows {verb} the prediction less the base; row "
+            f"{e.row(n)} by {e.missed[n]:+.3g} {e.unit}."
+        )
+        verdict = "off by"
+        advice = "Compute these rows again, with the same model, rows and base."
+    return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
+
+
+def _base(e: Audited) -> Finding:
+    """Whose mean the base is."""
+    own = float(np.median(e.base))
+    came = "The base" if e.came.base is not None else "No base came; the implied one"
+    ours = e.owners[0].base
+    assert ours is not None, "it is that of the background"
+    near = [one for one in e.owners if abs(float(one.base or 0.0) - own) <= e.tolerance]
+    verdict: Verdict = "off by"
+    advice = "Give the background that they were made with as data."
+    if not near:
+        sentence = (
+            f"{came}, {own:.4g}, is {own - ours:+.3g} {e.unit} from the mean over the "
+            f"background, {ours:.4g}."
+        )
+    elif near[0] is e.owners[0]:
+        verdict, advice = "right", ""
+        sentence = f"{came}, {own:.4g}, is the mean prediction over the background."
+    else:
+        verdict = "a choice"
+        sentence = (
+            f"{came}, {own:.4g}, is that of {near[0].words}; the background's is "
+            f"{ours:.4g}."
+        )
+        advice = ""
+    return Finding(
+        "base",
+        sentence,
+        own - ours,
+        f"{e.unit} above the mean over the background",
+        verdict,
+        advice=advice,
+    )
+
+
+def _exactness(e: Audited) -> Finding:
+    """Against exact Shapley values, ours and those that somebody else could mean."""
+    size = float(np.abs(e.W - e.E).max())
+    verdict: Verdict = "off by"
+    advice = "Compute them anew; po.explainers.ExactShap has the exact values."
+    standing: StatementKind = "checked"
+    moved = e.moved
+    if not e.is_exact:
+        return _drawn(e)
+    if moved is not None:
+        sentence, advice = moved, "Put the columns in the order of the table."
+    elif e.owner is None:
+        share = float(((e.W - e.E) ** 2).sum() / max(float((e.E**2).sum()), 1e-300))
+        sentence = (
+            f"They are no Shapley values that are known here; {in_percent(share)} of "
+            "the squared sum is apart from the exact ones."
+        )
+    else:
+        one, values = e.owner
+        other = ~e.same(values)
+        count = int(other.sum())
+        if count:
+            n, j = np.unravel_index(np.abs(e.W - values).argmax(), e.W.shape)
+            turned = other & (np.abs(e.W + values) <= e.tolerance)
+            signs = (
+                f" {plural(int(turned.sum()), 'sign')} turned." if turned.any() else ""
+            )
+            sentence = (
+                f"They are {one.words}, but for {plural(count, 'number')}: "
+                f"{e.place(int(n), int(j))} is {e.W[n, j]:+.3g}, not "
+                f"{values[n, j]:+.3g}.{signs}"
+            )
+        elif one is e.owners[0]:
+            sentence = "They are the exact Shapley values for the background."
+            verdict, advice = "right", ""
+        else:
+            sentence = f"They are {one.words}; both are exact, of other questions."
+            verdict = "a choice"
+            advice = f"Say that they are {one.words}."
+    return Finding(
+        "exactness",
+        sentence,
+        size,
+        f"{e.unit}, the largest difference from exact",
+        verdict,
+        advice=advice,
+        standing=standing,
+    )
+
+
+def _drawn(e: Audited) -> Finding:
+    """Where the model is not read: against drawn values and their errors."""
+    errors = e.known.estimate.standard_errors
+    apart = np.abs(e.W - e.E)
+    beyond = math.nan
+    words = "The model is not read, so that exact values are not known."
+    if errors is not None:
+        far = apart > _FAR * errors + e.tolerance
+        beyond = float(far.mean())
+        words += f" {in_percent(beyond)} are over {_FAR:g} errors from drawn ones."
+    return Finding(
+        "exactness",
+        words,
+        beyond,
+        "share of values far from drawn ones",
+        "not known",
+        advice="Give a model that is read, such as trees, for an exact answer.",
+        standing="estimated",
+    )
+
+
+_FAR: Final = 5.0
+"""Standard errors, with nine degrees of freedom."""
+
+
+def _signs(e: Audited) -> Finding:
+    """Sizeable values whose sign is another than of the exact ones."""
+    share = e.changed_signs(e.W, e.E)
+    words = "exact" if e.is_exact else "drawn"
+    return Finding(
+        "signs",
+        f"{_part(share)} of the values above {e.cut:.2g} {e.unit} have "
+        f"another sign than {words} ones.",
+        share,
+        "share of sizeable values",
+        **_against_exact(e, share, "Do not tell reasons from values of these signs."),
+    )
+
+
+def _part(share: float) -> str:
+    """A share at the beginning of a sentence; none is told as none."""
+    return in_percent(share) if share > 0.0 else "None"
+
+
+def _reasons(e: Audited) -> Finding:
+    """Rows whose three largest are others."""
+    own, true = (largest_of_rows(V, _TOP) for V in (e.W, e.E))
+    size = np.sort(np.abs(e.E), axis=1)[:, ::-1]
+    # of equal sizes any may be first
+    last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
+    clear = np.abs(np.abs(e.E) - last) > 2.0 * e.tolerance
+    share = float(((own != true) & clear).any(axis=1).mean())
+    words = "exact" if e.is_exact else "drawn"
+    return Finding(
+        "reasons",
+        f"In {_part(share).lower()} of the rows the three largest are others "
+        f"than of the {words} values.",
+        share,
+        "share of rows",
+        **_against_exact(
+            e, share, "Do not send the first three reasons of these rows."
+        ),
+    )
+
+
+def _against_exact(e: Audited, share: float, advice: str) -> dict[str, Any]:
+    """The verdict on a share of what differs from the exact values."""
+    if not e.is_exact:
+        return {"verdict": "not known", "advice": "", "standing": "estimated"}
+    if share == 0.0:
+        return {"verdict": "right", "advice": ""}
+    if e.owner is not None and e.same(e.owner[1]).all():
+        return {"verdict": "a choice", "advice": ""}
+    return {"verdict": "off by", "advice": advice}
+
+
+def _unused(e: Audited) -> Finding:
+    """What columns get that the model never asks."""
+    if e.read is None:
+        return Finding(
+            "unused",
+            "The model is not read, so that its columns are not known.",
+            math.nan,
+            e.unit,
+            "not known",
+        )
+    names = e.labels.feature_names(e.W.shape[1])
+    unused = np.flatnonzero(~e.used)
+    sizes = np.abs(e.W[:, unused]).max(axis=0)
+    wrong = [names[j] for j in unused[sizes > e.tolerance]]
+    size = float(sizes.max(initial=0.0))
+    count = plural(len(unused), "column")
+    verb = "it gets" if len(unused) == 1 else "they get"
+    sentence = f"The model does not use {count}; {verb} nothing."
+    if not len(unused):
+        sentence = "The model uses every column."
+    if wrong:
+        j = int(unused[sizes.argmax()])
+        most = f"{names[j]} gets up to {size:.3g} {e.unit}"
+        sentence = f"The model does not use {count}; {most}."
+    return Finding(
+        "unused",
+        sentence,
+        size,
+        e.unit,
+        "off by" if wrong else "right",
+        advice="Leave unused columns at zero; check the order of columns."
+        if wrong
+        else "",
+    )
+
+
+def _own_value(e: Audited) -> Iterator[Finding]:
+    """What of the differences follows from own values, and what predictions need."""
+    front, others = e.own, e.others.values()
+    share = 1.0 - front.roughness / front.plain
+    told = f"{_whole(share)} of the differences between similar rows follow from their "
+    told += "own values"
+    if others:
+        ends = sorted(1.0 - one.roughness / one.plain for one in others)
+        told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
+    unit = "share of the squared differences of similar rows"
+    yield Finding("own_value", f"{told}.", share, unit, "a choice")
+    needed, could = front.least / front.plain, front.could_go / front.plain
+    yield Finding(
+        "predictions",
+        f"Predictions need {_whole(needed)}; {_whole(could)} could go.",
+        needed,
+        unit,
+        "right",
+    )
+
+
+def _whole(share: float) -> str:
+    """A share in whole per cent, which may be negative; less than one in full."""
+    return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
+
+
+_WHOLE: Final = 0.0095
+"""A share from which it is told in whole per cent."""
+
+
+def _directions(e: Audited) -> Iterator[Finding]:
+    """Both directions of the exact front, from what came."""
+    front, W = e.true, e.true.completed(e.W)
+    distance, rough = float(((W - e.E) ** 2).sum()), e.own.robust.value(W)
+    if e.is_ours:
+        told = (
+            "No other values are as near to the exact ones: these are the exact ones.",
+            "Nearer is not possible: these are the exact values.",
+        )
+        times = nearer = 0.0
+        verdict: Verdict = "right"
+    else:
+        least = e.own.robust.value(front.most_alike(distance))
+        times = rough / least if least > 1e-9 * rough else math.nan
+        near = float(((front.nearest(rough) - e.E) ** 2).sum())
+        nearer = 1.0 - near / distance
+        told = (
+            "At the same distance from exact values, similar rows could be "
+            f"{f'{times:.3g} times more' if times > 0.0 else 'fully'} alike.",
+            f"As alike as these, others are {in_percent(nearer)} nearer to exact ones."
+            if near > 1e-12 * distance
+            else "The exact values are nearer, and more alike than these.",
+        )
+        verdict = "right" if times <= _WORTH else "off by"
+    advice = "po.explain(model, X, units='output') has values on the front."
+    advice = advice if verdict == "off by" else ""
+    if e.owner is not None and verdict == "off by":
+        verdict = "a choice"
+    proof: StatementKind = "proved" if e.is_exact else "estimated"
+    yield Finding(
+        "more_alike",
+        told[0],
+        times if times else 1.0,
+        "times less squared difference of similar rows",
+        verdict,
+        advice=advice,
+        standing=proof,
+    )
+    yield Finding(
+        "nearer",
+        told[1],
+        nearer,
+        "share of the squared distance from exact values",
+        verdict,
+        standing=proof,
+    )
+
+
+_WORTH: Final = 1.05
+"""Times: what could be so little more alike is as good as it can be."""
+
+
+def _prices(e: Audited) -> Iterator[Finding]:
+    """What it costs to remove 10, 50 and 90 % of the roughness that could go."""
+    size = float((e.W**2).sum())
+    for share in (10, 50, 90):
+        V = e.own.without(share / 100.0)
+        price = float(((V - e.W) ** 2).sum()) / size
+        signs = e.changed_signs(V, e.W)
+        advice = ""
+        if share == 50 and price <= _CHEAP:
+            advice = (
+                "Half of what could go costs little: "
+                "po.solve(po.GradientMatching(W) + c * po.PairwiseRobustness(graph), "
+                "subject_to=[po.Completeness(W.sum(axis=1))])."
+            )
+        yield Finding(
+            f"price_of_{share}",
+            f"Removing {share} % of what could go costs {percent(price)} % "
+            f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
+            price,
+            "share of the squared sum",
+            "a choice",
+            advice=advice,
+            standing="proved",
+        )
+
+
+_CHEAP: Final = 0.02
+"""Of the squared sum: what costs less to halve is told."""
+
+
+def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
+    """The pairs and rows that cause most of what could go."""
+    graph, V = e.own.robust.graph, e.W - e.own.flattest
+    S = np.asarray(graph.similarities[graph.edges[:, 0], graph.edges[:, 1]]).ravel()
+    pairs, rows, shares = causes_of(graph.edges, S, V)
+    first, worst = pairs[0], rows[0]
+    top = float(np.sort(shares)[::-1][: max(len(shares) // 100, 1)].sum())
+    assert first.second is not None, "it is of a pair"
+    names = e.labels.feature_names(e.W.shape[1])
+    findings = [
+        Finding(
+            "pairs",
+            f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
+            f"{in_percent(first.share)}, most in {names[first.feature]}; one pair in a "
+            f"hundred carries {in_percent(top)}.",
+            first.share,
+            "share of the roughness that could go",
+            "a choice",
+            advice="Look at the ten pairs first: their differences may be meant.",
+        ),
+        Finding(
+            "rows",
+            f"{plural(len(rows), 'row')} of {len(V):,} carry "
+            f"{in_percent(sum(r.share for r in rows))}; row {e.row(worst.first)} alone "
+            f"{in_percent(worst.share)}.",
+            float(sum(row.share for row in rows)),
+            "share of the roughness that could go",
+            "a choice",
+        ),
+    ]
+    return findings, {"pairs": pairs, "rows": rows}
+
+
+def _background(e: Audited) -> Finding:
+    """What halves of the background change."""
+    B = len(e.background)
+    if e.read is None or B < 4:
+        return Finding(
+            "background",
+            "Other backgrounds were not tried.",
+            math.nan,
+            "share of the squared sum",
+            "not known",
+        )
+    order = np.random.default_rng(e.seed).permutation(B)
+    halves = order[: B // 2], order[B // 2 :]
+    tried = [
+        shapley_against(e.read, e.background[np.sort(h)]).values(e.points)
+        for h in halves
+    ]
+    signs = max(e.changed_signs(V, e.E) for V in tried)
+    size = float((e.E**2).sum()) or 1.0
+    share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
+    return Finding(
+        "background",
+        f"One half of the {B:,} background rows changes {in_percent(share)} "
+        f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
+        share,
+        "share of the squared sum",
+        "a choice",
+        advice="Keep the background with the numbers, and name it.",
+        standing="estimated",
+    )
+
+
+def _seed(e: Audited) -> Finding:
+    """What another seed changes."""
+    errors = e.known.estimate.standard_errors
+    if e.is_exact:
+        sentence = "Nothing of the exact values is drawn: seeds change nothing."
+        share = 0.0
+    else:
+        assert errors is not None, "they are drawn"
+        share = float(np.linalg.norm(errors) / max(float(np.linalg.norm(e.E)), 1e-300))
+        sentence = (
+            f"Another seed moves drawn values by {in_percent(share)} of their size."
+        )
+    return Finding(
+        "seed",
+        sentence,
+        share,
+        "share of the size of the values",
+        "right" if e.is_exact else "a choice",
+        standing="checked" if e.is_exact else "estimated",
+    )
+
+
+def _neighbours(e: Audited) -> Finding:
+    """The price of half the roughness among fewer and more neighbours."""
+    prices = [
+        float(((front.without(0.5) - e.W) ** 2).sum() / (e.W**2).sum())
+        for front in e.others.values()
+    ]
+    low, high = min(prices), max(prices)
+    return Finding(
+        "neighbours",
+        f"With 4 to 16 neighbours half the roughness costs "
+        f"{percent(low)} to {percent(high)} % of the squared sum.",
+        high - low,
+        "share of the squared sum, from least to most",
+        "a choice",
+        standing="estimated",
+    )
+
+
+def _excess(e: Audited) -> Finding:
+    """How far they are above the optimum that halves the roughness of exact values."""
+    c, least = e.true.at_half
+    W = e.true.completed(e.W)
+    excess = (((W - e.E) ** 2).sum() + c * e.own.robust.value(W)) / least - 1.0
+    return Finding(
+        "excess",
+        f"At weight {c:.3g}, which halves the roughness of exact values, they "
+        f"cost {in_percent(excess)} more than the best.",
+        excess,
+        "share of the least cost",
+        "a choice",
+        standing="proved",
+    )
+
+
+# ---- All of them, in the order of an audit
+
+
+def audit(
+    attributions: CarrierLike,
+    model: Any,
+    X: Any,
+    *,
+    data: pd.DataFrame | Array | None = None,
+    unit: str | None = None,
+    base: float | Array | None = None,
+    target: Target = None,
+    outcome: str | None = None,
+    graph: Graph | None = None,
+    n_neighbors: int = 8,
+    rng: int | None = None,
+) -> Audit:
+    """Whether attributions from anywhere are right, and what would make them better.
+
+    Questions are asked in the order in which somebody has to sign for the answers. Do
+    rows add up, and to whose base? Are they exact Shapley values: ours, path-dependent
+    ones, or those of another background? Do unused columns get something? What would
+    more alike values of similar rows cost, and which pairs and rows cause that? What
+    depends on background, seed and neighbours? The distance from the best possible
+    comes last: of exact values it says nothing.
+
+    Parameters
+    ----------
+    attributions : array, table, path, ``shap.Explanation``, tensor or list
+        Contributions W (N, D); :func:`propopt.explaining.carriers.carried` lists what
+        is read. Rows and columns are put in the order of X by their names.
+    model : estimator, native booster, callable or Function
+        What they are of; see :func:`propopt.wrap`.
+    X : DataFrame or array (N, D)
+        The rows that are explained.
+    data : DataFrame or array (B, D), optional
+        The background, best the one that they were made with; X by default.
+    unit : {"log-odds", "probability", "margin", "value"}, optional
+        What W are parts of; needed for classifiers, which have several outputs.
+        Numbers that are of another unit are refused, not compared.
+    base : float or array (N,), optional
+        What W are added to, where the carrier does not say; else the median of what
+        rows leave.
+    target : class label or int, optional
+        The class, as in :func:`propopt.wrap`.
+    outcome : str, optional
+        The name of the column that the model predicts.
+    graph : Graph, optional
+        Who is similar; by default nearest neighbours in columns over their deviations.
+    n_neighbors : int
+        How many.
+    rng : int, optional
+        For halves of the background, and draws where the model is not read.
+
+    Returns
+    -------
+    Audit
+        Findings with their verdicts, the pairs and rows that cause most, a card.
+
+    Raises
+    ------
+    InvalidInput
+        If names or sizes are not those of X, the unit is not known, or the numbers are
+        of another.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> forest = RandomForestRegressor(20, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    >>> shap = po.explainers.ExactShap(background=X).explain(po.wrap(forest, data=X), X)
+    >>> wrong = shap.attributions.copy()
+    >>> wrong[3] *= 1.001
+    >>> po.audit(wrong, forest, X)["additivity"].verdict
+    'off by'
+    >>> po.audit(shap, forest, X)["exactness"].sentence
+    'They are the exact Shapley values for the background.'
+    """
+    evidence = Audited.of(
+        *(attributions, model, X, data, unit, base),
+        *(target, outcome, graph, n_neighbors, rng),
+    )
+    findings = [_additivity(evidence), _base(evidence)]
+    findings += [_exactness(evidence), _signs(evidence), _reasons(evidence)]
+    findings.append(_unused(evidence))
+    causes: dict[str, Any] = {}
+    if evidence.is_compared:
+        findings += [*_own_value(evidence), *_directions(evidence)]
+        findings += _prices(evidence)
+        told_causes, causes = _causes(evidence)
+        findings += told_causes
+    findings += [_background(evidence), _seed(evidence)]
+    if evidence.is_compared:
+        if evidence.others:
+            findings.append(_neighbours(evidence))
+        if evidence.true.is_rough:
+            findings.append(_excess(evidence))
+    several = len(evidence.W) > 1
+    similar = {"similar rows": repr(evidence.similar())} if several else {}
+    return Audit(
+        findings=tuple(findings),
+        attributions=evidence.W,
+        exact=evidence.E if evidence.is_exact else None,
+        base_value=evidence.base,
+        prediction=evidence.prediction,
+        labels=evidence.labels,
+        quantity=evidence.function.quantity,
+        **causes,
+        **evidence.function.told(evidence.points),
+        settings={
+            "attributions": evidence.came.source,
+            "unit": evidence.unit,
+            "background": f"{plural(len(evidence.background), 'row')}"
+            f"{'' if data is not None else ', those that are audited'}",
+            "exact values": evidence.known.estimate.source,
+            **similar,
+            "seed": str(evidence.seed),
+        },
+    )

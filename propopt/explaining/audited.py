@@ -1,0 +1,540 @@
+"""What an audit knows: numbers and model, whose values they could be, the front.
+
+Interventional Shapley values are exact here for whatever is a sum of products of
+functions of one column (trees, kernel machines, additive models), so that others' are
+compared with the truth.
+
+What values cost is asked of the exact front: among attributions whose rows have the
+same sums as E,
+
+    nearest      min ‖W − E‖²   subject to  R(W) ≤ r
+    most alike   min R(W)       subject to  ‖W − E‖² ≤ d
+
+with the roughness R = Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² over similar rows, beside
+what their own values contribute. Each is one constrained solve, with its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+from scipy.special import expit, logit
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.checks import read_count, read_seed
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
+from propopt.explaining.carriers import Carried, CarrierLike, carried
+from propopt.explaining.contributions import N_BACKGROUND, ContributionRule
+from propopt.explaining.explainers.own_value import (
+    OwnValues,
+    background_of,
+    own_values_of,
+)
+from propopt.explaining.targets import Targets, coordinates_of, sizes_of
+from propopt.explaining.whose import Candidate, candidates
+from propopt.functions import Function
+from propopt.functions.means import Checked
+from propopt.functions.outputs import Target
+from propopt.functions.wrapping import KnownTable, wrapped_and_told
+from propopt.laws.data_law import Reference
+from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
+from propopt.losses.completeness import Constraint
+from propopt.losses.graphs.points import Graph, knn_graph, read_graph
+from propopt.results.certain import plural
+from propopt.results.explanation import Explanation, base_values_of
+from propopt.solvers import solve
+from propopt.structures.boosters import as_estimator, margins_of
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels
+
+
+# ---- In which unit numbers are, known or asked for
+
+
+_KINDS: Final[Mapping[str, str]] = {
+    "log-odds": "log_odds",
+    "log_odds": "log_odds",
+    "probability": "probability",
+    "margin": "margin",
+    "value": "value",
+    "prediction": "value",
+}
+"""How units are written, and what they are called here."""
+
+_OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
+    "log_odds": ("log_odds", "margin"),
+    "probability": ("probability", "value"),
+    "margin": ("margin",),
+    "value": ("value",),
+}
+"""Outputs of models that may be of a unit: native boosters have no probabilities."""
+
+
+def _explained(
+    model: Any, X: Any, data: Any, unit: str | None, target: Target, outcome: str | None
+) -> tuple[Function, KnownTable, str]:
+    """The function whose parts they are, and its unit in words."""
+    kind = None if unit is None else _KINDS.get(unit, unit)
+    if kind is not None and kind not in _OUTPUTS:
+        raise InvalidInput(f"unit: expected one of {', '.join(_KINDS)}, got {unit!r}")
+    if isinstance(model, Function):
+        function, told = wrapped_and_told(model, X, target, "auto", data, None, outcome)
+        own = function.quantity.kind
+        if kind is not None and kind != own:
+            raise InvalidInput(
+                f"unit: the numbers are {unit}, and what is explained is the "
+                f"{function.quantity}; wrap the model with output={kind!r}"
+            )
+        return function, told, function.quantity.noun
+    estimator = as_estimator(model)
+    several = hasattr(estimator, "predict_proba") or margins_of(estimator) is not None
+    if kind is None and several:
+        raise InvalidInput(
+            "unit: the model has several outputs, and the numbers do not say which; "
+            "give unit='log-odds', 'probability', 'margin' or 'value'"
+        )
+    said: list[str] = []
+    for output in _OUTPUTS[kind or "value"]:
+        try:
+            function, told = wrapped_and_told(
+                model, X, target, output, data, None, outcome
+            )
+        except InvalidInput as error:
+            said.append(str(error))
+            continue
+        own = function.quantity.kind
+        if kind is None or own == kind or (kind, own) == ("probability", "value"):
+            words = function.quantity.noun if kind != "probability" else "probability"
+            return function, told, words
+        said.append(f"unit: {function.quantity.model} has a {own}, which is no {unit}")
+    raise InvalidInput(said[0])
+
+
+def _position(model: Any, function: Function) -> int | None:
+    """The place of the class that is explained, where there are several."""
+    labels = getattr(model, "classes_", None)
+    if labels is None:
+        return function.quantity.position
+    known = np.asarray(labels).tolist()
+    label = function.quantity.label
+    return known.index(label) if label in known else None
+
+
+_OF_ANOTHER: Final = 1e-3
+"""Of the spread of predictions: rows that miss by so little are parts of these."""
+
+
+# ---- The front: what is nearest, and what is most alike, among what adds up alike
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Attributions with the row sums of E, the nearest to E for each roughness.
+
+    Columns in which E is zero in all rows are not used, and do not count in sums.
+    """
+
+    aim: Attributions  # E (N, D)
+    robust: PairwiseRobustness  # R
+
+    @cached_property
+    def _used(self) -> Array:
+        used = self.aim.any(axis=0)
+        return np.where(used | ~used.any(), 1.0, 0.0)
+
+    @cached_property
+    def _totals(self) -> Completeness:
+        return Completeness(self.aim @ self._used, self._used)
+
+    @cached_property
+    def _matching(self) -> GradientMatching:
+        return GradientMatching(self.aim)
+
+    def completed(self, W: Attributions) -> Attributions:
+        """W with the row sums of E: what a row misses is spread over used columns."""
+        missed = self.aim.sum(axis=1) - W.sum(axis=1)
+        return np.asarray(W + missed[:, None] * self._used / self._used.sum())
+
+    @cached_property
+    def least(self) -> float:
+        """The roughness that no attributions with these sums are below."""
+        return self.robust.value(self.flattest)
+
+    @cached_property
+    def flattest(self) -> Attributions:
+        """Own values, and of what rows lack the same for each used column."""
+        own = self.robust.beside
+        return self.completed(np.zeros(self.aim.shape) if own is None else own)
+
+    @cached_property
+    def roughness(self) -> float:
+        """R(E)."""
+        return self.robust.value(self.aim)
+
+    @cached_property
+    def plain(self) -> float:
+        """The roughness with that of own values."""
+        return self.robust.map.energy(self.aim)
+
+    @property
+    def could_go(self) -> float:
+        """R(E) less what no attributions with these sums are below."""
+        return max(self.roughness - self.least, 0.0)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether something could go but rounding."""
+        return self.could_go > _NOTHING * self.plain
+
+    def nearest(self, roughness: float) -> Attributions:
+        """W of the least ‖W − E‖² with R(W) ≤ r."""
+        if roughness >= self.roughness:
+            return self.aim
+        return self._below(roughness).attributions
+
+    def _below(self, roughness: float) -> Explanation:
+        # at the least itself the weight of R is infinite
+        lowest = self.least + _FINE * self.could_go
+        limit = self.robust <= max(roughness, lowest)
+        bounds: list[Constraint] = [self._totals, limit]
+        return solve(self._matching, subject_to=bounds, tolerance=_FINE)
+
+    def most_alike(self, distance: float) -> Attributions:
+        """W of the least R(W) with ‖W − E‖² ≤ d."""
+        if distance == 0.0:
+            return self.aim
+        bounds: list[Constraint] = [self._totals, self._matching <= distance]
+        best = solve(1.0 * self.robust, subject_to=bounds, tolerance=_FINE)
+        return best.attributions
+
+    def without(self, share: float) -> Attributions:
+        """The nearest to E without a share of the roughness that could go."""
+        return self.nearest(self.roughness - share * self.could_go)
+
+    @cached_property
+    def at_half(self) -> tuple[float, float]:
+        """The weight c that removes half of it, and the least ‖W − E‖² + c R(W)."""
+        best = self._below(0.5 * (self.roughness + self.least))
+        c = best.multipliers[self.robust.name]
+        cost = best.losses[self._matching.name] + c * best.losses[self.robust.name]
+        return c, cost
+
+
+_NOTHING: Final = 1e-9
+"""Of the roughness: less than that could go is nothing."""
+
+_FINE: Final = 1e-8
+"""The relative gap of constrained solves."""
+
+
+# ---- What is known of the numbers and the model, computed when a question needs it
+
+
+SIZEABLE: Final = 0.1
+"""Of the mean over rows of the largest |value|: smaller ones count as small."""
+
+_SAME: Final = 1e-5
+"""Of the range of predictions, or the largest value: less is the same number."""
+
+
+_OTHER_NEIGHBORS: Final = (4, 16)
+"""How many are tried besides."""
+
+
+_FEW: Final = 20
+"""Rows at which it is asked whose values they are."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Audited:
+    """Attributions that came, the model, its rows and background."""
+
+    came: Carried  # W (N, D), and the base that came with it
+    function: Function  # f
+    unit: str  # what numbers are of, in words
+    points: Points  # (N, D)
+    background: Points  # (B, D)
+    labels: Labels
+    graph: Graph | None  # who is similar, where that is given
+    n_neighbors: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        attributions: CarrierLike,
+        model: Any,
+        X: Any,
+        data: Any,
+        unit: str | None,
+        base: Any,
+        target: Target,
+        outcome: str | None,
+        graph: Graph | None,
+        n_neighbors: int,
+        rng: int | None,
+    ) -> Audited:
+        """What :func:`propopt.audit` is given, read and aligned."""
+        function, told, words = _explained(model, X, data, unit, target, outcome)
+        points, labels = told.read(function, X, "X")
+        rows = points if data is None else told.read(function, data, "data")[0]
+        if graph is not None and read_graph(graph).n_nodes != len(points):
+            raise InvalidInput(
+                f"graph: expected one of the {len(points)} rows of X, got one of "
+                f"{graph.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+            )
+        position = _position(model, function)
+        came = carried(attributions, labels, points.shape, position=position)
+        if base is not None:
+            came = replace(came, base=base_values_of(base, len(points)))
+        own = cls(
+            came=came,
+            function=function,
+            unit=words,
+            points=points,
+            background=rows,
+            labels=labels,
+            graph=graph,
+            n_neighbors=read_count(n_neighbors, "n_neighbors"),
+            seed=read_seed(rng),
+        )
+        own._refuse_other_units()
+        return own
+
+    def _refuse_other_units(self) -> None:
+        """Refuse parts of probabilities that are called log-odds, and the reverse."""
+        f, sums = self.prediction, self.W.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            others = {
+                "log_odds": ("probability", expit(f)),
+                "probability": ("log-odds", logit(np.clip(f, 0.0, 1.0))),
+            }
+        other, values = others.get(self.function.quantity.kind, ("", f))
+        spread = float(values.std()) if np.isfinite(values).all() else 0.0
+        if not other or spread == 0.0:
+            return
+        fits = float((sums - values).std()) <= _OF_ANOTHER * spread
+        if fits and float((sums - f).std()) > _OF_ANOTHER * float(f.std()):
+            raise InvalidInput(
+                f"unit: the rows add up to the {other}, and not to the {self.unit} as "
+                f"was said; give unit={other!r}"
+            )
+
+    @property
+    def W(self) -> Attributions:
+        """The attributions."""
+        return self.came.values
+
+    @cached_property
+    def known(self) -> Targets:
+        """Shapley values against the background: exact, or drawn."""
+        rule = ContributionRule(
+            function=self.function,
+            reference=self._reference,
+            background=self.background,
+            rng=self.seed,
+        )
+        return rule.of(self.points, self.labels)
+
+    @cached_property
+    def _reference(self) -> Reference:
+        names = self.labels.of_columns()
+        return Reference.of_points(self.background, names, self.function.schema)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether they are."""
+        return self.known.estimate.exact
+
+    @property
+    def E(self) -> Attributions:
+        """The values themselves."""
+        return self.known.estimate.values
+
+    @cached_property
+    def prediction(self) -> Values:
+        """f(x), (N,)."""
+        return self.function.value_at(self.points, self.labels)
+
+    @cached_property
+    def base(self) -> Array:
+        """What came, or what most rows are added to, (N,)."""
+        if self.came.base is not None:
+            return self.came.base
+        return np.full(len(self.W), np.median(self.prediction - self.W.sum(axis=1)))
+
+    @cached_property
+    def missed(self) -> Array:
+        """Σ w − (f − base), (N,)."""
+        return np.asarray(self.W.sum(axis=1) - (self.prediction - self.base))
+
+    @cached_property
+    def step(self) -> float:
+        """Half of the last digit that was written; 0 of numbers with all theirs."""
+        sizes = max(float(np.abs(self.W).max()), 1e-300)
+        for digits in range(7):
+            if np.abs(self.W - self.W.round(digits)).max() <= 1e-12 * sizes:
+                return 0.5 * 10.0**-digits if digits > 1 else 0.0
+        return 0.0
+
+    @cached_property
+    def tolerance(self) -> float:
+        """What differs by less is the same number."""
+        scale = max(float(np.ptp(self.prediction)), float(np.abs(self.W).max()))
+        return _SAME * max(scale, 1e-12) + self.step
+
+    @cached_property
+    def cut(self) -> float:
+        """|Value| from which it is sizeable."""
+        return SIZEABLE * float(np.abs(self.W).max(axis=1).mean())
+
+    def changed_signs(self, V: Attributions, W: Attributions) -> float:
+        """The share of sizeable values of either whose sign is another."""
+        sizeable = np.maximum(np.abs(V), np.abs(W)) > self.cut
+        other = sizeable & (np.sign(V) != np.sign(W))
+        return float(other.sum()) / max(int(sizeable.sum()), 1)
+
+    @cached_property
+    def read(self) -> SumOfProducts | None:
+        """What the function is, compared with it; None where it is not read."""
+        found = Checked.of(self.function, self.points.shape[1])
+        read = found.at(self.points, self.labels)
+        return None if isinstance(read, Reason) or not self.is_exact else read
+
+    @cached_property
+    def owners(self) -> list[Candidate]:
+        """Whose values and bases they could be, the given background first."""
+        return [
+            *candidates(
+                self.function, self.read, self.points, self.background, self.labels
+            )
+        ]
+
+    @cached_property
+    def owner(self) -> tuple[Candidate, Attributions] | None:
+        """Whose values most of them are; None where of nobody that is known."""
+        best, found = 0.5, None
+        for one, values in self.tried:
+            share = float((np.abs(self.W[self.few] - values) <= self.tolerance).mean())
+            if share > best:
+                best, found = share, one
+        if found is None or found.values is None:
+            return None
+        is_ours = found is self.owners[0] and self.is_exact
+        return found, self.E if is_ours else found.values(self.points)
+
+    @cached_property
+    def few(self) -> Positions:
+        """Some of the rows, at which all owners are asked."""
+        return np.unique(np.linspace(0, len(self.W) - 1, _FEW).astype(np.intp))
+
+    @cached_property
+    def tried(self) -> list[tuple[Candidate, Attributions]]:
+        """Owners with their values at the few rows (n, D)."""
+        rows = self.points[self.few]
+        return [(x, x.values(rows)) for x in self.owners if x.values is not None]
+
+    @property
+    def moved(self) -> str | None:
+        """Whether columns stand in each other's place, in a sentence."""
+        names = self.labels.feature_names(self.W.shape[1])
+        for _, values in self.tried:
+            apart = np.abs(self.W[self.few][:, :, None] - values[:, None, :])
+            fits = apart.max(axis=0) <= self.tolerance
+            # columns of zeros fit each other, and are in their place
+            place = np.where(np.diag(fits), np.arange(len(fits)), fits.argmax(axis=1))
+            if not fits.any(axis=1).all() or len(set(place)) < len(place):
+                continue
+            wrong = np.flatnonzero(place != np.arange(len(place)))
+            if len(wrong):
+                j = int(wrong[0])
+                return (
+                    f"{plural(len(wrong), 'column')} stand in another's place: "
+                    f"{names[j]} holds the values of {names[place[j]]}."
+                )
+        return None
+
+    @property
+    def used(self) -> Truths:
+        """Which columns the model asks for, where it is read, (D,)."""
+        assert self.read is not None, "it is read"
+        read = self.read
+        kept = read.paths[read.values != 0.0] if len(read.values) else read.paths
+        columns: Positions = np.concatenate(
+            [np.zeros(0, np.intp), *(family.column for family in read.factors)]
+        )
+        used = np.zeros(read.n_columns, bool)
+        used[columns[np.unique(kept[kept >= 0])]] = True
+        return used
+
+    def same(self, values: Attributions) -> Truths:
+        """Where the attributions are these values, (N, D)."""
+        return np.asarray(np.abs(self.W - values) <= self.tolerance)
+
+    # ---- rows that are similar
+
+    def similar(self, count: int | None = None) -> Graph:
+        """The given graph, or nearest neighbours in columns over their deviations."""
+        if self.graph is not None:
+            return self.graph
+        sizes = sizes_of(self.function, self._reference, "std")
+        where = coordinates_of(self.function, self.points, sizes)
+        asked = self.n_neighbors if count is None else count
+        return knn_graph(where, min(asked, len(where) - 1))
+
+    @cached_property
+    def own_values(self) -> OwnValues:
+        """G: what each column contributes by its value alone."""
+        rows = self.background
+        if self.read is None:  # the model is asked
+            rows = background_of(rows, N_BACKGROUND, self.seed)
+        size = f"{len(rows):,} rows of the background"
+        return own_values_of(self.function, self.points, self.labels, rows, size)
+
+    def front(self, aim: Attributions, count: int | None = None) -> Front:
+        """That of values, where so many neighbours are similar, beside own values."""
+        G = self.own_values.attributions
+        return Front(aim, PairwiseRobustness(self.similar(count), beside=G))
+
+    @cached_property
+    def own(self) -> Front:
+        """That of what came: what less roughness costs."""
+        return self.front(self.W)
+
+    @cached_property
+    def true(self) -> Front:
+        """That of the exact values."""
+        return Front(self.E, self.own.robust)
+
+    @cached_property
+    def others(self) -> dict[int, Front]:
+        """The same with fewer and with more neighbours; none of a given graph."""
+        counts = () if self.graph is not None else _OTHER_NEIGHBORS
+        return {count: self.front(self.W, count) for count in counts}
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether there are rows to compare, and something that could go."""
+        return len(self.W) > 2 and self.own.is_rough
+
+    @cached_property
+    def is_ours(self) -> bool:
+        """Whether what came, made complete, is the exact values."""
+        nearest = self.true.completed(self.W)
+        return bool((np.abs(nearest - self.E) <= self.tolerance).all())
+
+    def place(self, n: int, j: int) -> str:
+        """A row and a column in words."""
+        names = self.labels.feature_names(self.W.shape[1])
+        return f"row {self.row(n)}, {names[j]}"
+
+    def row(self, n: int) -> str:
+        """What the n-th row is called."""
+        return str(n if self.labels.points is None else self.labels.points[n])

@@ -1,0 +1,367 @@
+"""Attributions from anywhere: tables, files, other packages, lists of pairs.
+
+Whatever carries them, three things come out: numbers W (N, D) in the order of the rows
+and columns that are explained, the base that they are added to, where the carrier knows
+it, and where they come from, in words. Names are aligned or refused. A class is chosen
+where there are several; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import as_floats, read_array, sealed
+from propopt.base.errors import InvalidInput
+from propopt.results.explanation import Explanation, base_values_of
+from propopt.tables.frames import (
+    Frame,
+    Labels,
+    as_frame,
+    is_shap,
+    listed,
+    orders_of,
+    plain_numbers,
+)
+
+
+CarrierLike: TypeAlias = Any
+"""What :func:`carried` reads."""
+
+_BASES: Final = ("base_value", "base_values", "expected_value", "expected_values")
+"""What the column of a base is called, where it is none that is explained."""
+
+SUFFIXES: Final = (".csv", ".npz")
+"""Of files that are read."""
+
+_LABEL: Final = "attributions"
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Carried:
+    """Attributions as they came, in the order of rows and columns that are known."""
+
+    values: Attributions  # W (N, D)
+    base: Array | None  # (N,): what they are added to; None where nobody says
+    source: str  # what carried them, in words
+
+
+def carried(
+    carrier: CarrierLike,
+    labels: Labels,
+    shape: tuple[int, int],
+    *,
+    position: int | None = None,
+) -> Carried:
+    """Attributions of an array, a table, a file or what another package made.
+
+    ============================== ===================================================
+    array or DataFrame (N, D)      as they stand; a column ``base_value`` is the base
+    array (N, D, K), or K arrays   those of one class
+    ``shap.Explanation``           with its base values, and its axis of classes
+    ``propopt.Explanation``        in units of the output, with its base
+    a tensor, of torch or captum   its numbers, detached
+    a path of ``.csv``             a header of names; a first column without a name has
+                                   those of rows
+    a path of ``.npz``             a saved explanation of ours, or arrays ``values``,
+                                   ``base_values`` and ``feature_names``
+    a list of N LIME explanations, ``(name, weight)`` each; a name may be one of a bin,
+    or of their lists of pairs     such as ``1 < Age <= 4``; 0 without a pair
+    ============================== ===================================================
+
+    Parameters
+    ----------
+    carrier : see above
+        The attributions.
+    labels : Labels
+        Names of the N rows and D columns that are explained.
+    shape : (int, int)
+        N and D.
+    position : int, optional
+        Of the class that is explained, where there are several.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of these, of another shape, or has names that are not those of
+        the table.
+
+    Examples
+    --------
+    >>> from propopt.tables.frames import Labels
+    >>> names = Labels(features=("Age", "Income"))
+    >>> pairs = [[("1 < Age <= 4", 0.5), ("Income > 9", -0.25)]]
+    >>> carried(pairs, names, (1, 2)).values
+    array([[ 0.5 , -0.25]])
+    """
+    found = _read(carrier, labels, shape, position)
+    if found.values.shape != shape:
+        rows, columns = shape
+        raise InvalidInput(
+            f"{_LABEL}: expected {rows} rows × {columns} columns, as X has, got "
+            f"{' × '.join(map(str, found.values.shape))}"
+        )
+    return replace(found, values=sealed(np.array(found.values)))
+
+
+def _read(
+    carrier: Any, labels: Labels, shape: tuple[int, int], position: int | None
+) -> Carried:
+    if isinstance(carrier, str | Path):
+        return _of_file(Path(carrier), labels, position)
+    if isinstance(carrier, Explanation):
+        return _of_ours(carrier, labels)
+    if is_shap(carrier):
+        return _of_shap(carrier, labels, shape, position)
+    if hasattr(carrier, "detach"):  # a tensor that may have a gradient
+        tensor = carrier.detach().cpu().numpy()
+        return replace(_of_array(tensor, position), source="a tensor")
+    frame = as_frame(carrier, _LABEL)
+    if frame is not None:
+        return _of_frame(frame.table, labels, named=frame.named_rows)
+    if isinstance(carrier, list | tuple) and carrier:
+        if all(map(_is_row_of_pairs, carrier)):
+            return _of_pairs(carrier, labels, shape, position)
+        if all(np.ndim(one) == 2 for one in carrier):
+            carrier = np.stack([as_floats(one, _LABEL) for one in carrier], axis=2)
+    return _of_array(carrier, position)
+
+
+# ---- Arrays and tables
+
+
+def _of_array(values: Any, position: int | None) -> Carried:
+    array = as_floats(values, _LABEL)
+    if array.ndim == 3:
+        array = _of_class(array, position)
+    array = read_array(array, _LABEL, ndim=2)
+    return Carried(values=array, base=None, source="an array, by position")
+
+
+def _of_class(values: Array, position: int | None) -> Array:
+    """One of K outputs (N, D, K)."""
+    count = values.shape[2]
+    if count == 1:
+        return values[..., 0]
+    if position is None or position >= count:
+        raise InvalidInput(
+            f"{_LABEL}: there are {count} outputs, and it is not known which is "
+            "explained; choose one, as in attributions[..., 1]"
+        )
+    return values[..., position]
+
+
+def _of_frame(table: pd.DataFrame, labels: Labels, *, named: bool) -> Carried:
+    """A table of names; one column may be the base."""
+    known = {*(labels.features or ()), *map(str, labels.columns or ())}
+    found = [c for c in table if str(c) in _BASES and str(c) not in known]
+    if len(found) > 1:
+        raise InvalidInput(
+            f"{_LABEL}: {listed(found)} are both columns of a base; leave one out"
+        )
+    base = base_values_of(table[found[0]], len(table)) if found else None
+    rest = Frame(
+        table.drop(columns=found), named_rows=named and not _counts(table, labels)
+    )
+    W = read_array(plain_numbers(rest.table), _LABEL, ndim=2)
+    return _in_order(W, base, rest.labels, labels, "a table, by names")
+
+
+def _counts(table: pd.DataFrame, labels: Labels) -> bool:
+    """Whether its index is the one that every table has, and X has names."""
+    every = list(range(len(table)))
+    own = labels.points is None or set(labels.points) != set(every)
+    return own and table.index.tolist() == every
+
+
+def _in_order(
+    W: Attributions, base: Array | None, own: Labels, labels: Labels, source: str
+) -> Carried:
+    """Rows and columns where X has them."""
+    rows, columns = orders_of(own, labels, _LABEL, "X", counted=True)
+    moved = None if base is None else base[rows]
+    return Carried(values=W[:, columns][rows], base=moved, source=source)
+
+
+# ---- Explanations of ours, of shap, and of lime
+
+
+def _of_ours(known: Explanation, labels: Labels) -> Carried:
+    if known.units != "output":
+        raise InvalidInput(
+            f"{_LABEL}: expected parts of the output, got {known.units_in_words}; "
+            "po.explain(model, X, units='output') has parts"
+        )
+    told = f"an explanation, {known.method}"
+    own = known.attributions, known.base_value, known.labels
+    return _in_order(*own, labels, told)
+
+
+def _of_shap(
+    known: Any, labels: Labels, shape: tuple[int, int], position: int | None
+) -> Carried:
+    """Values, base values and names, without the package."""
+    values, bases = as_floats(known.values, _LABEL), known.base_values
+    if values.ndim == 3:
+        bases = _base_of_class(bases, values.shape[2], position)
+        values = _of_class(values, position)
+    base = base_values_of(bases, shape[0])
+    names = known.feature_names
+    return _by_columns(values, base, names, labels, "shap.Explanation")
+
+
+def _by_columns(
+    values: Any, base: Array | None, names: Any, labels: Labels, source: str
+) -> Carried:
+    """Rows by position, columns by names where there are some."""
+    W = read_array(values, _LABEL, ndim=2)
+    own = Labels(features=None if names is None else tuple(map(str, names)))
+    own.check(W.shape, _LABEL)
+    return _in_order(W, base, own, labels, source)
+
+
+def _is_row_of_pairs(row: Any) -> bool:
+    """Whether it is a LIME explanation, or a list of its pairs."""
+    if hasattr(row, "as_map") and hasattr(row, "as_list"):
+        return True
+    return (
+        isinstance(row, list | tuple)
+        and all(
+            isinstance(pair, list | tuple)
+            and len(pair) == 2
+            and isinstance(pair[0], str | int | np.integer)
+            and not isinstance(pair[1], str)
+            for pair in row
+        )
+        and any(isinstance(pair[0], str) for pair in row)
+    )
+
+
+def _of_pairs(
+    rows: Sequence[Any], labels: Labels, shape: tuple[int, int], position: int | None
+) -> Carried:
+    """Names or conditions with their weights; the first that are local intercepts."""
+    names = labels.feature_names(shape[1])
+    W, bases = np.zeros((len(rows), len(names))), []
+    for n, row in enumerate(rows):
+        pairs: Any = row
+        if hasattr(row, "as_map"):
+            by_class = row.as_map()
+            label = position if position in by_class else min(by_class)
+            pairs = by_class[label]
+            bases.append(row.intercept[label])
+        for name, weight in pairs:
+            j = int(name) if not isinstance(name, str) else _column_of(name, names, n)
+            W[n, j] += float(weight)
+    W = read_array(W, _LABEL, ndim=2)
+    base = np.array(bases, dtype=float) if len(bases) == len(rows) else None
+    return Carried(values=W, base=base, source="lists of LIME")
+
+
+def _column_of(condition: str, names: Sequence[str], n: int) -> int:
+    """The column that a name or a condition is of; refused where two could be."""
+    if condition in names:
+        return names.index(condition)
+    inside = [
+        name
+        for name in names
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", condition)
+    ]
+    # a name inside of another, such as "Use" in "Frequency of use", is not meant
+    longest = [
+        name
+        for name in inside
+        if not any(name != other and name in other for other in inside)
+    ]
+    if len(longest) != 1:
+        came = listed(longest) if longest else "no column of X"
+        raise InvalidInput(
+            f"{_LABEL}: row {n}: {condition!r} names {came}; give as_map(), or pairs "
+            "of names of columns"
+        )
+    return names.index(longest[0])
+
+
+# ---- Files: CSV with a header, archives without pickles
+
+
+def _of_file(path: Path, labels: Labels, position: int | None) -> Carried:
+    if not path.is_file():
+        raise InvalidInput(f"{_LABEL}: there is no file {path}")
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        table, named = _of_csv(path)
+        return replace(_of_frame(table, labels, named=named), source=path.name)
+    if kind == ".npz":
+        return replace(_of_archive(path, labels, position), source=path.name)
+    raise InvalidInput(
+        f"{_LABEL}: expected a .csv or .npz file, got {path.name}; "
+        "DataFrame.to_csv and numpy.savez write these"
+    )
+
+
+def _of_csv(path: Path) -> tuple[pd.DataFrame, bool]:
+    """A table, and whether its first column, of no name, has those of rows."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next(csv.reader(file), [])
+        if len(set(header)) < len(header):
+            raise InvalidInput(f"{_LABEL}: {path.name}: two columns have one name")
+        index = 0 if header and not header[0].strip() else None
+        table = pd.read_csv(path, encoding="utf-8-sig", index_col=index)
+    except (ValueError, OSError, csv.Error) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"{_LABEL}: {path} is no CSV table: {error}") from None
+    text = [c for c in table if not pd.api.types.is_numeric_dtype(table[c])]
+    if text and len(table):
+        raise InvalidInput(
+            f"{_LABEL}: {path.name}: column {text[0]!r} holds "
+            f"{str(table[text[0]].iloc[0])!r:.40}, and attributions are numbers"
+        )
+    return table, index == 0
+
+
+def _of_archive(path: Path, labels: Labels, position: int | None) -> Carried:
+    """An explanation of ours, or plain arrays; nothing is unpickled."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            members = {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError) as error:
+        raise InvalidInput(
+            f"{_LABEL}: {path} is no archive of arrays: {error}"
+        ) from None
+    if "header" in members:
+        return _of_ours(Explanation.load(path), labels)
+    names = members.pop("feature_names", None)
+    found = [name for name in _BASES if name in members]
+    base = members.pop(found[0]) if found else None
+    keys = [
+        name for name in ("values", "shap_values", "attributions") if name in members
+    ]
+    if len(keys) != 1:
+        raise InvalidInput(
+            f"{_LABEL}: {path.name}: expected one array 'values', got "
+            f"{listed([*members])}"
+        )
+    values = as_floats(members[keys[0]], _LABEL)
+    if values.ndim == 3:
+        base = _base_of_class(base, values.shape[2], position)
+        values = _of_class(values, position)
+    bases = None if base is None else base_values_of(base, len(values))
+    return _by_columns(values, bases, names, labels, path.name)
+
+
+def _base_of_class(bases: Any, count: int, position: int | None) -> Any:
+    """The base of one of K outputs, (K,) or (N, K); another shape has no classes."""
+    one_each = bases is not None and np.shape(bases)[-1:] == (count,) and count > 1
+    return np.asarray(bases)[..., position] if one_each else bases

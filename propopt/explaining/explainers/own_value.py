@@ -1,0 +1,650 @@
+"""Own value against context: what a column contributes by its value alone.
+
+Two customers who differ in one column may well get different attributions there: that
+follows from their own values. What a column contributes by its value alone is centred
+partial dependence over background rows b,
+
+    g_j(x) = v({j}) − v(∅),   v({j}) = mean_b f(x_j, b elsewhere),   v(∅) = mean_b f(b),
+
+by distinct values, at most N·B·D evaluations; of a sum of products Σ_l v_l Π_u g_u it
+is Σ_{u of j} c_u g_u(x_j) less its mean, with c_u = mean_b Σ_{l with u} v_l Π_{w≠u}
+g_w(b): exact, and without evaluations. An additive f has g_j = its own term, so that
+nothing of it is context; of x₀x₁ over a symmetric background nothing is own value.
+
+With R(V) = Σ S_nn' ‖v_n − v_n'‖² the share of context in the differences of Φ is
+R(Φ − G)/R(Φ), and that of own value the rest; G is no projection, so that a share may
+be negative. Of the context, contributions that add up need R of the rows' sums
+t = (Φ − G)1, spread evenly: R(t)/D, for V ↦ R(V) is least at V = t1ᵀ/D.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.cards import N_FEATURES, Card, CardTable
+from propopt.base.checks import known_word, read_count, read_rng
+from propopt.base.declared import stored
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, in_percent, printable
+from propopt.explaining.contributions import N_BACKGROUND
+from propopt.functions import Function
+from propopt.functions.means import Checked
+from propopt.functions.outputs import Output, Target
+from propopt.functions.texts import TextFunction
+from propopt.functions.wrapping import wrapped_and_told
+from propopt.laws.perturbations import PERTURBED_POINTS
+from propopt.losses import GradientMatching, PairwiseRobustness
+from propopt.losses.completeness import Completeness
+from propopt.losses.faithfulness import Units
+from propopt.losses.graphs.points import Graph
+from propopt.results.certain import explained, root_mean_square
+from propopt.results.report.chapters import Chapter, Statement, StatementKind
+from propopt.results.result import Result
+from propopt.solvers.solving import solve
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.documents import is_documents
+from propopt.tables.frames import Labels, aligned, as_frame, order_of
+
+
+LEAVES: Final = 24
+FOLDS: Final = 5
+FEWEST_OTHERS: Final = 600
+"""Steps of a fitted curve; folds of its R²; other rows that it takes."""
+
+OwnUnits: TypeAlias = Literal["output", "gradient"]
+"""Parts of the output, or slopes."""
+
+
+# ---- What each column contributes by its value alone
+
+
+@final
+class OwnValues(Result, kind="propopt own values", noun="saved own values", version=1):
+    """What each column of some rows contributes by its value alone.
+
+    ``beside`` of :class:`propopt.PairwiseRobustness` takes it.
+
+    Parameters
+    ----------
+    attributions : array (N, D)
+        G; of a model centred, so that its mean over the background is zero.
+    definition : str
+        How it was made, in words.
+    background : str
+        Whose rows the other columns are taken from, or curves were fitted on.
+    n_background : int
+        How many these are.
+    labels : Labels
+        Names of rows and columns.
+    units : str
+        ``"output"``: parts of the output; ``"gradient"``: slopes.
+    r_squared : array (D,), optional
+        Of fitted curves that of five folds, for each column; NaN of constant ones.
+    r_squared_of_all : float, optional
+        That of all columns together.
+    quantity : Quantity, optional
+        What is explained.
+    evaluations : int
+        Rows that the model was given.
+    """
+
+    attributions: Attributions = stored("N D")
+    definition: str = stored()
+    background: str = stored()
+    n_background: int = stored(low=1)
+    labels: Labels = stored(default=Labels())
+    units: Units = "output"
+    r_squared: Array | None = stored("D", default=None, high=1.0, missing=True)
+    r_squared_of_all: float | None = stored(default=None, high=1.0, missing=True)
+    quantity: Quantity | None = None
+    evaluations: int = stored(default=0, low=0)
+
+    rows_are_named = True
+
+    def contradictions(self) -> None:
+        """Refuse names that are not one for each row and column, and half a fit."""
+        self.labels.check(self.attributions.shape, "labels")
+        if (self.r_squared is None) != (self.r_squared_of_all is None):
+            raise InvalidInput("r_squared: of columns and of all, or of neither")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, D)."""
+        n_points, n_features = self.attributions.shape
+        return n_points, n_features
+
+    def __repr__(self) -> str:
+        n_points, n_features = self.shape
+        told = printable(self.definition)
+        return f"OwnValues({n_points} rows, {n_features} columns, {told})"
+
+    def to_frame(self) -> pd.DataFrame:
+        """G, with the names of rows and columns."""
+        return self.labels.frame(self.attributions)
+
+    def statements(self) -> tuple[Statement, ...]:
+        """How it was made, each sentence with what it rests on."""
+        noun = "Background" if self.r_squared is None else "Fitted on"
+        said = [
+            Statement(f"Own value is {self.definition}.", "chosen"),
+            Statement(f"{noun}: {self.background}.", "chosen"),
+        ]
+        if self.r_squared_of_all is not None:
+            fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
+            said.append(Statement(fit, "estimated"))
+        return tuple(said)
+
+    def in_words(self) -> Iterator[str]:
+        """How it was made, in sentences."""
+        for said in self.statements():
+            yield said.text
+
+    def chapters(self) -> Sequence[Chapter]:
+        """What a report has of it: how it was made, how large it is, and the table."""
+        first, *rest = super().chapters()
+        other = Statement("Another definition of own value gives others.", "not said")
+        return replace(first, statements=(*self.statements(), other)), *rest
+
+    def card(self) -> Card:
+        """How much of each column, and how it was made."""
+        names = self.labels.feature_names(self.shape[1])
+        sizes = [root_mean_square(g) for g in self.attributions.T]
+        order = np.argsort(-np.array(sizes), kind="stable")[:N_FEATURES].tolist()
+        fit = self.r_squared
+        rows = [
+            [names[j], f"{sizes[j]:.3g}"] + ([] if fit is None else [f"{fit[j]:.3f}"])
+            for j in order
+        ]
+        head = ("column", "root mean square", *(() if fit is None else ("R²",)))
+        return Card(
+            title=f"What {self.shape[1]} columns contribute by their value alone"
+            f"{explained(self.quantity)}",
+            subtitle=f"{self.shape[0]:,} rows; {self.definition}",
+            table=CardTable(head, rows),
+            lines=tuple(self.in_words())[1:],
+            proof="computed, not drawn; the definition and the background are chosen",
+            settings={"model evaluations": f"{self.evaluations:,}"},
+        )
+
+    def context(
+        self, attributions: object, graph: Graph, *, another: OwnValues | None = None
+    ) -> ContextShare:
+        """How much of the differences between similar rows is own value, and context.
+
+        Parameters
+        ----------
+        attributions : array, DataFrame, Explanation or shap.Explanation (N, D)
+            Φ, in the units of G. In units of the output they are taken to add up, and
+            what could go is what goes with the same sums of rows.
+        graph : Graph
+            Who is similar. One of nearest neighbours is also taken with half and with
+            twice as many.
+        another : OwnValues, optional
+            Own values of the same rows by another definition, to compare with.
+
+        Returns
+        -------
+        ContextShare
+            ``own``, ``context`` = ``needed`` + ``could_go`` and ``half_costs``, which
+            are shares, and their ``statements()``.
+
+        Raises
+        ------
+        InvalidInput
+            If there are other rows or columns than own values are of.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.random.default_rng(0).normal(size=(30, 2))
+        >>> function = po.wrap(lambda x: x[:, 0] ** 2 + x[:, 1], data=X)
+        >>> own = po.own_values(function, X)
+        >>> phi = po.explainers.Shap(background=X).explain(function, X)
+        >>> own.context(phi, po.knn_graph(X, 8)).context < 1e-20
+        True
+        """
+        phi = self._read(attributions, "attributions")
+        if another is not None:
+            same = self._read(another, "another")
+            another = replace(another, attributions=same, labels=self.labels)
+        return ContextShare.of(phi, self, graph, another)
+
+    def _read(self, carrier: object, label: str) -> Attributions:
+        """Attributions of the same rows and columns, in their order."""
+        array = aligned(carrier, self.labels, label, "own values")
+        if array.shape != self.shape:
+            raise InvalidInput(
+                f"{label}: expected the shape of the own values, {self.shape}, got "
+                f"{array.shape}"
+            )
+        return array
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ContextShare:
+    """Of the squared differences between similar rows: own value, context, its price.
+
+    Shares of Σ S ‖φ_n − φ_n'‖²; own + needed + could go is one. None is clipped.
+    """
+
+    own: float  # follows from the rows' own values; may be negative
+    needed: float  # of the context, what sums of rows need; zero of slopes
+    could_go: float  # the rest of the context
+    half_costs: float  # ‖W − Φ‖²/‖Φ‖² of the nearest without half of that
+    gap: float  # the certified one of that optimum
+    of_neighbors: dict[int, float]  # own, by the number of neighbours
+    n_rows: int
+    n_neighbors: int | None  # None of a graph that is none of nearest neighbours
+    made: tuple[Statement, ...]  # how own values were made
+    is_fitted: bool  # by curves, which are estimated
+    another: tuple[float, str] | None = None  # own by another definition, which is told
+
+    @property
+    def context(self) -> float:
+        """Needed, and what could go."""
+        return self.needed + self.could_go
+
+    @classmethod
+    def of(
+        cls,
+        phi: Attributions,
+        own: OwnValues,
+        graph: Graph,
+        another: OwnValues | None = None,
+    ) -> ContextShare:
+        """Of contributions Φ (N, D) beside their own values."""
+        loss = PairwiseRobustness(graph, beside=own.attributions)
+        total, left = loss.map.energy(phi), loss.value_at(phi)
+        adds_up = own.units == "output"
+        heights = (phi - own.attributions).sum(axis=1, keepdims=True)
+        needed = loss.map.energy(heights) / phi.shape[1] if adds_up else 0.0
+        needed = min(needed, left)  # but for rounding
+        cost, gap = 0.0, 0.0
+        if left - needed > _ROUNDING * max(total, left):
+            sums = [Completeness(phi.sum(axis=1))] if adds_up else []
+            limit = loss <= (left + needed) / 2.0
+            best = solve(GradientMatching(phi), subject_to=[limit, *sums])
+            assert best.certificate is not None, "it is optimized"
+            cost, gap = best.certificate.value, best.certificate.gap
+        told = None
+        if another is not None:
+            apart = loss.map.energy(phi - another.attributions)
+            told = 1.0 - _share(apart, total), another.definition
+        known = graph.parameters.get("n_neighbors")
+        count = None if known is None else int(known)
+        others = {}
+        if count is not None and graph.again is not None:
+            for other in sorted({max(count // 2, 1), min(2 * count, len(phi) - 1)}):
+                near = graph.again(other).differences
+                left_there = near.energy(phi - own.attributions)
+                others[other] = 1.0 - _share(left_there, near.energy(phi))
+        return cls(
+            own=1.0 - _share(left, total),
+            needed=_share(needed, total),
+            could_go=_share(left - needed, total),
+            half_costs=_share(cost, float(np.vdot(phi, phi))),
+            gap=gap,
+            of_neighbors=others,
+            n_rows=len(phi),
+            n_neighbors=count,
+            made=own.statements(),
+            is_fitted=own.r_squared is not None,
+            another=told,
+        )
+
+    def statements(self, noun: str = "row") -> tuple[Statement, ...]:
+        """What is found, each sentence with what it rests on; then how it was made."""
+        return tuple(self._said(noun))
+
+    def in_words(self, noun: str = "row") -> Iterator[str]:
+        """The sentences: shares, definition, background, N and the neighbours."""
+        for said in self.statements(noun):
+            yield said.text
+
+    def _said(self, noun: str) -> Iterator[Statement]:
+        if math.isnan(self.own):
+            yield Statement(f"Similar {noun}s have the same attributions.", "checked")
+            return
+        found: StatementKind = "estimated" if self.is_fitted else "checked"
+        yield Statement(
+            f"{_percent(self.own)} of the differences between similar {noun}s follow "
+            "from their own values.",
+            found,
+        )
+        if self.of_neighbors:
+            counts, ends = sorted(self.of_neighbors), sorted(self.of_neighbors.values())
+            yield Statement(
+                f"With {counts[0]} to {counts[-1]} neighbours it is "
+                f"{_percent(ends[0])} to {_percent(ends[-1])}.",
+                found,
+            )
+        if self.another is not None:
+            share, definition = self.another
+            told = f"By another definition it is {_percent(share)}: {definition}."
+            yield Statement(told, "checked")
+        yield Statement(
+            f"Predictions need {_percent(self.needed)}; {_percent(self.could_go)} "
+            "could go.",
+            found,
+        )
+        if self.half_costs > 0.0:
+            cost = in_percent(self.half_costs)
+            text = f"Removing half of that costs {cost} of the squared sum."
+            yield Statement(text, "proved")
+        near = "" if self.n_neighbors is None else f", {self.n_neighbors} neighbours"
+        yield Statement(f"Counted over {self.n_rows:,} {noun}s{near}.", "chosen")
+        yield from self.made
+
+
+_ROUNDING: Final = 1e-12
+"""Of the differences: less than that could go is nothing."""
+
+_NOTHING: Final = 1e-9
+_WHOLE: Final = 0.0095
+"""Shares that are told as none, and from which they are whole per cent."""
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else math.nan
+
+
+def _percent(share: float) -> str:
+    """In whole per cent, or with a digit more where that is none."""
+    if abs(share) < _NOTHING:
+        return "0 %"
+    return f"{100.0 * share:.0f} %" if abs(share) >= _WHOLE else in_percent(share)
+
+
+def own_values(
+    model: Any = None,
+    X: Any = None,
+    *,
+    data: Any = None,
+    fitted_on: tuple[Any, Any] | None = None,
+    target: Target = None,
+    output: Output = "auto",
+    units: OwnUnits = "output",
+    n_background: int = N_BACKGROUND,
+    rng: int | np.random.Generator | None = None,
+) -> OwnValues:
+    """What each column contributes by its value alone, at the rows of X.
+
+    Of a model it is centred partial dependence over background rows b of ``data``,
+
+    g_nj = mean_b f(x_nj, b elsewhere) − mean_b f(b),
+
+    by distinct values: exact and without evaluations for trees and other sums of
+    products, else by at most N·B·D evaluations. Without a model it is what curves say
+    that were fitted to attributions of *other* rows: steps of 24 leaves of numbers,
+    and means of categories.
+
+    Parameters
+    ----------
+    model : estimator, torch module, callable or Function, optional
+        See :func:`propopt.wrap`. Leave it out with ``fitted_on``.
+    X : DataFrame or array (N, D)
+        The rows that are explained.
+    data : DataFrame, TableSchema or array, optional
+        The table whose rows are the background; X by default. Of a schema without
+        rows the background is X.
+    fitted_on : pair of tables, optional
+        Other rows and their attributions, at least 600, where there is no model.
+    target, output
+        Of :func:`propopt.wrap`.
+    units : {"output", "gradient"}
+        ``"gradient"``: slopes, mean_b ∂_j f(x_nj, b elsewhere), beside which
+        attributions that are slopes are set.
+    n_background : int
+        The most rows of the background, drawn by ``rng`` where there are more.
+    rng : int, numpy.random.Generator or None
+        None is seed 0.
+
+    Returns
+    -------
+    OwnValues
+        Its ``attributions`` are G (N, D).
+
+    Raises
+    ------
+    InvalidInput
+        If documents are given, or neither a model nor ``fitted_on``, or curves would be
+        fitted on rows that they are asked for, which makes prices 15-43 % too low.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
+    >>> additive = po.own_values(lambda x: 2.0 * x[:, 0] + x[:, 1] ** 2, X)
+    >>> additive.attributions[:, 0]
+    array([-2., -2.,  2.,  2.])
+    >>> joint = po.own_values(lambda x: x[:, 0] * x[:, 1], X)
+    >>> np.abs(joint.attributions).max()
+    np.float64(0.0)
+    """
+    if X is None:
+        raise InvalidInput("X: expected the rows that are explained, got none")
+    if is_documents(X):
+        raise InvalidInput("X: words of documents are there or not, and have no values")
+    if (model is None) == (fitted_on is None):
+        raise InvalidInput(
+            "model: expected a model, or fitted_on=(other rows, their attributions), "
+            f"and {'not both' if fitted_on else 'neither came'}"
+        )
+    if fitted_on is not None:
+        return _fitted(X, fitted_on)
+    known_word(units, OwnUnits, "units")
+    function, told = wrapped_and_told(model, X, target, output, data)
+    points, labels = told.read(function, X, "X")
+    rows, own = points, "X"
+    if data is not None and hasattr(data, "__len__"):
+        rows, own = told.read(function, data, "data")[0], "data"
+    background = background_of(rows, n_background, rng)
+    whose = told_background(len(background), len(rows), own)
+    return own_values_of(function, points, labels, background, whose, units)
+
+
+def background_of(
+    points: Points, n_background: int, rng: int | np.random.Generator | None
+) -> Points:
+    """Some of the rows (B, D), drawn where there are more."""
+    if len(points) <= read_count(n_background, "n_background"):
+        return points
+    return points[np.sort(read_rng(rng).choice(len(points), n_background, False))]
+
+
+def told_background(count: int, of: int, whose: str) -> str:
+    """How many rows of how many, and whose."""
+    if count == of:
+        return f"{count:,} rows of {whose}"
+    return f"{count:,} of {of:,} rows of {whose}, drawn"
+
+
+def own_values_of(
+    function: Function,
+    points: Points,
+    labels: Labels,
+    background: Points,
+    whose: str,
+    units: OwnUnits = "output",
+) -> OwnValues:
+    """Those of rows that are read, over a background in words."""
+    if isinstance(function, TextFunction):
+        raise InvalidInput("X: words of documents are there or not, and have no values")
+    if points.shape[1] != background.shape[1]:
+        raise InvalidInput(
+            f"data: expected {points.shape[1]} columns as in X, got "
+            f"{background.shape[1]}"
+        )
+    before, names = function.calls.rows, labels.of_columns()
+    if units == "gradient":
+        G = _replaced(
+            lambda x, j: function.gradient_at(x, names)[:, j], points, background
+        )
+        how = "the mean slope of its column over the background"
+    else:
+        checked = Checked.of(function, points.shape[1])
+        checked.at(background, names)
+        read = checked.at(points, labels)
+        if isinstance(read, SumOfProducts):
+            G, by = _of_products(read, points, background), "read from the model"
+        else:
+            G = _replaced(lambda x, _: function.value_at(x, names), points, background)
+            G, by = G - function.value_at(background, names).mean(), "by its answers"
+        how = f"centred partial dependence, {by}"
+    return OwnValues(
+        attributions=G,
+        definition=how,
+        background=whose,
+        n_background=len(background),
+        labels=labels,
+        units=units,
+        quantity=function.quantity,
+        evaluations=function.calls.rows - before,
+    )
+
+
+def _distinct(values: Values) -> tuple[Values, Positions]:
+    """The distinct values of a column, missing ones as one, and where each stands."""
+    distinct, place = np.unique(values, return_inverse=True)
+    return distinct, place.reshape(values.shape)
+
+
+def _replaced(
+    ask: Callable[[Points, int], Values], points: Points, background: Points
+) -> Attributions:
+    """The mean over the background with each column's value of each point, (N, D)."""
+    G = np.empty(points.shape)
+    for j in range(points.shape[1]):
+        distinct, place = _distinct(points[:, j])
+        means = np.empty(len(distinct))
+        for some in PERTURBED_POINTS.blocks(len(distinct), 8 * background.size):
+            rows = np.repeat(background[None], len(distinct[some]), axis=0)
+            rows[:, :, j] = distinct[some, None]
+            asked = ask(rows.reshape(-1, rows.shape[2]), j)
+            means[some] = asked.reshape(rows.shape[:2]).mean(axis=1)
+        G[:, j] = means[place]
+    return G
+
+
+def _of_products(
+    read: SumOfProducts, points: Points, background: Points
+) -> Attributions:
+    """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
+    c, mean = np.zeros((2, read.n_factors))
+    for _, known in read.factors_at(background):
+        slopes = read.slopes(known)[1]
+        c += slopes.sum(axis=1) / len(background)
+        mean += (slopes * known).sum(axis=1) / len(background)
+    G = np.zeros(points.shape)
+    for j, numbers, factors in read.by_column:
+        distinct, place = _distinct(points[:, j])
+        G[:, j] += (c[numbers] @ factors.at(distinct) - mean[numbers].sum())[place]
+    return G
+
+
+# ---- Without a model: curves that were fitted to attributions of other rows
+
+
+def _fitted(X: Any, fitted_on: Sequence[Any]) -> OwnValues:
+    """Steps and means of other rows, at the rows of X."""
+    if len(fitted_on) != 2:
+        raise InvalidInput("fitted_on: expected (other rows, their attributions)")
+    table, labels = _table(X, "X")
+    others, names = _table(fitted_on[0], "fitted_on: its rows")
+    order = order_of(
+        names.features or (), labels.features or (), "fitted_on: its columns", "X"
+    )
+    phi = aligned(fitted_on[1], names, "fitted_on: attributions", "its rows")
+    if order is not None:
+        others, phi = others.iloc[:, order], phi[:, order]
+    if phi.shape != others.shape or others.shape[1] != table.shape[1]:
+        raise InvalidInput(
+            f"fitted_on: expected rows and attributions of {table.shape[1]} columns, "
+            f"got shapes {others.shape} and {phi.shape}"
+        )
+    _refuse_others(table, others)
+    G = np.empty(table.shape)
+    errors, sizes = np.empty((2, table.shape[1]))
+    for j, own in enumerate(phi.T):
+        column = others.iloc[:, j]
+        G[:, j] = _curve(column, own, table.iloc[:, j]) - own.mean()
+        errors[j] = ((own - _held_out(column, own)) ** 2).sum()
+        sizes[j] = ((own - own.mean()) ** 2).sum()
+    known = np.where(sizes > 0.0, sizes, np.nan)
+    return OwnValues(
+        attributions=G,
+        definition=f"steps of {LEAVES} leaves, and means of categories, of fitted "
+        "attributions",
+        background=f"{len(others):,} other rows",
+        n_background=len(others),
+        labels=labels,
+        r_squared=1.0 - errors / known,
+        r_squared_of_all=1.0 - _share(errors.sum(), sizes.sum()),
+    )
+
+
+def _table(X: Any, label: str) -> tuple[pd.DataFrame, Labels]:
+    frame = as_frame(X, label)
+    if frame is not None:
+        return frame.table, frame.labels
+    return pd.DataFrame(np.asarray(X)), Labels()
+
+
+def _refuse_others(table: pd.DataFrame, others: pd.DataFrame) -> None:
+    """Refuse too few rows, and rows that curves are asked for."""
+    if len(others) < FEWEST_OTHERS:
+        raise InvalidInput(
+            f"fitted_on: expected {FEWEST_OTHERS} other rows or more, got "
+            f"{len(others)}; give the model instead, as own_values(model, X)"
+        )
+    known = set(_rows(others))
+    there = sum(row in known for row in _rows(table))
+    if there:
+        raise InvalidInput(
+            f"fitted_on: {there} of the {len(table)} rows of X are among its rows; "
+            "curves follow the rows that they are fitted to, which makes prices "
+            "15-43 % too low; leave these rows out"
+        )
+
+
+def _rows(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    plain = table.astype(object)
+    return map(tuple, plain.where(plain.notna(), None).to_numpy().tolist())
+
+
+def _curve(column: pd.Series[Any], phi: Values, at: pd.Series[Any]) -> Values:
+    """Steps of a number, or means of categories, at other values."""
+    if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
+        from sklearn.tree import DecisionTreeRegressor
+
+        tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, random_state=0)
+        known, asked = (
+            x.to_numpy(np.float64, na_value=np.nan)[:, None] for x in (column, at)
+        )
+        return np.asarray(tree.fit(known, phi).predict(asked))
+    both = pd.concat([column, at]).astype(object)
+    codes = pd.factorize(both, use_na_sentinel=False)[0]
+    own, size = codes[: len(column)], int(codes.max()) + 1
+    counts = np.bincount(own, minlength=size)
+    sums = np.bincount(own, phi, minlength=size)
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), phi.mean())
+    return np.asarray(means[codes[len(column) :]])
+
+
+def _held_out(column: pd.Series[Any], phi: Values) -> Values:
+    """What curves say of rows that they were not fitted to, by folds."""
+    fold = np.random.default_rng(0).permutation(len(phi)) % FOLDS
+    held = np.empty(len(phi))
+    for k in range(FOLDS):
+        out = fold == k
+        held[out] = _curve(column[~out], phi[~out], column[out])
+    return held

@@ -1,0 +1,263 @@
+"""Chapters of trade-offs: the front, one row at any weight of it, others beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.text import in_percent, percent, targets_in_words
+from propopt.explaining.trade_offs import TradeOffs
+from propopt.results.explanation import Explanation
+from propopt.results.fronts import Front
+from propopt.results.report.chapters import Chapter, Headline, Statement, gap_text
+from propopt.results.report.explained import (
+    explanation_chapters,
+    features,
+    not_said,
+    rows_and_pairs,
+    settings,
+)
+from propopt.results.report.explorer import Trail
+from propopt.results.report.neighbours import Neighbours
+from propopt.solvers.solving import solve
+
+
+_FEWEST: Final = 3
+"""Optima that differ in one weight alone; else all are shown in order of a loss."""
+
+
+def front_chapters(found: TradeOffs) -> list[Chapter]:
+    """All chapters of trade-offs, around the optimum at the knee."""
+    summary = _summary(found)
+    if not found.optimized:
+        return [summary, _table(found)]
+    best = found.knee()
+    if len(found.optimized) < 2 or len(found.losses) < 2:
+        return [summary, *explanation_chapters(best)[1:]]
+    others = [
+        one
+        for one, is_alike in zip(found.baselines, found.compared, strict=True)
+        if is_alike
+    ]
+    neighbours = Neighbours.of(best)
+    explorer, *pairs = rows_and_pairs(best, neighbours, _trail(found, best), others)
+    return [
+        summary,
+        explorer,
+        features(best),
+        *pairs,
+        *_others(found),
+        _table(found),
+    ]
+
+
+def _summary(found: TradeOffs) -> Chapter:
+    card = found.card()
+    said = []
+    gaps = [one.gap for one in found.optimized if one.gap is not None]
+    if gaps:
+        said.append(
+            Statement(
+                f"Of {len(gaps)} optima none can be improved by more than "
+                f"{gap_text(max(gaps))}.",
+                "proved",
+            )
+        )
+        is_exact = all(
+            one.target is not None and not one.target.n_blocks
+            for one in found.optimized
+        )
+        kind: Any = "checked" if is_exact else "estimated"
+        words = "; ".join(targets_in_words(found.optimized))
+        said.append(Statement(f"What they are faithful to: {words}.", kind))
+    if found.failures:
+        said.append(Statement(f"Not solved: {len(found.failures)}.", "checked"))
+    if found.interrupted:
+        said.append(Statement("The sweep was stopped before its end.", "checked"))
+    if found.optimized:
+        best = found.knee()
+        said.append(
+            Statement(
+                "What is shown first is the knee: where the front bends.", "chosen"
+            )
+        )
+        said += [*settings(best), *not_said()]
+    what = "" if found.quantity is None else f" of the {found.quantity.in_words()}"
+    shape = (
+        ""
+        if not found.optimized
+        else "{} rows, {} columns, ".format(*found.optimized[0].shape)
+    )
+    return Chapter(
+        title=f"Explanations{what}",
+        lead=f"{shape}{card.title.rpartition(': ')[2]}.",
+        headlines=list(_headlines(found, gaps)),
+        statements=said,
+    )
+
+
+def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
+    """What is kept and removed at the knee, what is proved, and who comes near it."""
+    if not found.optimized:
+        return
+    best = found.knee()
+    if found.ends is not None:
+        for name, share in found.ends.shares(best.losses).items():
+            if name not in found.losses or not np.isfinite(share):
+                continue
+            if name in found.ends.faithful:
+                yield Headline(
+                    "How faithful is it at the knee?",
+                    f"{100.0 * share:.0f} %",
+                    "of faithfulness is kept; 100 % is what the model does itself.",
+                )
+            else:
+                what = found.smaller(name)
+                yield Headline(
+                    _QUESTIONS.get(_plain(found, name), f"How much less of {name}?"),
+                    f"{100.0 * share:.0f} %",
+                    f"smaller {what} than in what the model does itself.",
+                )
+    if gaps:
+        holds = max(gaps) <= _TOLERATED
+        yield Headline(
+            "Is it the best possible?",
+            "yes" if holds else f"within {percent(max(gaps))} %",
+            f"No explanation is better by more than {gap_text(max(gaps))}: proved.",
+        )
+    nearest = found.nearest_at(best)
+    if nearest is not None:
+        name, excess = nearest
+        yield Headline(
+            "Which other explanation comes nearest?",
+            name,
+            f"Its objective is {percent(excess)} % above the best possible for these "
+            "weights.",
+        )
+
+
+def _plain(found: TradeOffs, name: str) -> str:
+    return found.smaller(name).removesuffix(" beside own values")
+
+
+_QUESTIONS: Final = {
+    "squared differences between neighbours": "How much more alike are similar rows?",
+    "largest differences between neighbours": "How much more alike are similar rows?",
+    "squared differences between similar features": "How much smoother is it?",
+    "total size": "How much simpler is it?",
+}
+
+_TITLES: Final = {
+    "squared differences between neighbours": "What more alike explanations cost",
+    "squared differences between similar features": "What smoother explanations cost",
+    "total size": "What simpler explanations cost",
+}
+
+_TOLERATED: Final = 1e-5
+
+
+def _trail(found: TradeOffs, best: Explanation) -> Trail:
+    """The optima that differ from the one shown in one weight, and what is between."""
+    loss, line = _line(found, best)
+    front = None
+    if loss is not None:
+        through = Front.of(line, loss, solve)
+        if isinstance(through, Front):
+            front, line = through, [one for one in line if one.weights[loss] > 0.0]
+    return Trail(
+        optima=line,
+        title=_TITLES.get(_plain(found, loss or ""), "What it costs"),
+        loss=loss or found.losses[-1],
+        start=next(i for i, one in enumerate(line) if one is best)
+        if any(one is best for one in line)
+        else 0,
+        losses=found.losses,
+        ends=found.ends,
+        words={
+            name: "faithfulness" if _is_faithful(found, name) else found.smaller(name)
+            for name in found.losses
+        },
+        front=front,
+    )
+
+
+def _is_faithful(found: TradeOffs, name: str) -> bool:
+    return found.ends is not None and found.ends.faithful == (name,)
+
+
+def _line(found: TradeOffs, best: Explanation) -> tuple[str | None, list[Explanation]]:
+    """The weight in which most optima differ, all others as the chosen one has them."""
+
+    def alike(loss: str) -> list[Explanation]:
+        own = {**best.rates, loss: 0.0}
+        same = (one for one in found.optimized if {**one.rates, loss: 0.0} == own)
+        return sorted(same, key=lambda one: one.rates[loss])
+
+    lines = {name: alike(name) for name in found.losses if name in best.weights}
+    loss = max(lines, key=lambda name: len(lines[name]), default=None)
+    if loss is None or len(lines[loss]) < _FEWEST:
+        first = found.losses[0]
+        return None, sorted(found.optimized, key=lambda one: one.losses[first])
+    return loss, lines[loss]
+
+
+def _others(found: TradeOffs) -> Iterator[Chapter]:
+    """How far each other explanation lies above the best possible, nearest first."""
+    if not found.baselines:
+        return
+    rows = found.distances()
+    lines = []
+    for place, one in enumerate(found.baselines):
+        own = rows.iloc[place]
+        why = own.get("not_compared")
+        lines.append(
+            {
+                "explanation": found.name_among_others(one),
+                "excess": own["excess"],
+                **{name: one.losses[name] for name in found.losses},
+                "not compared": why if isinstance(why, str) else "",
+            }
+        )
+    table = pd.DataFrame(lines).set_index("explanation")
+    table = table.sort_values("excess", kind="stable")
+    table["excess"] = table["excess"].map(in_percent)
+    if not any(table["not compared"]):
+        table = table.drop(columns="not compared")
+    yield Chapter(
+        title="Other explanations of the same rows",
+        lead="Each is compared with the optimum of those weights that suit it best.",
+        statements=[
+            Statement(
+                "The excess is what an explanation leaves on the table even for the "
+                "weights that suit it best.",
+                "checked",
+            )
+        ],
+        table=table,
+        caption="Excess: how far the objective is above the best possible. "
+        "Losses: less is better.",
+    )
+
+
+def _table(found: TradeOffs) -> Chapter:
+    """All optima, by their weights."""
+    frame = found.to_frame().iloc[: len(found.optimized)]
+    kept = [
+        name
+        for name in map(str, frame)
+        if name.startswith(("weight.", "loss.", "kept", "removed", "gap"))
+        and frame[name].notna().any()
+    ]
+    table = frame[kept]
+    for name in kept:
+        if name.startswith(("kept", "removed")):
+            shares = {name: table[name].map(in_percent)}
+            table = table.assign(**shares)
+    return Chapter(
+        title="All optima",
+        table=table.rename(columns=lambda name: str(name).replace(".", " of ", 1)),
+        caption="A row for each: weights, losses, shares of losses, certified gap.",
+    )

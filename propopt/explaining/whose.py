@@ -1,0 +1,159 @@
+"""Whose values these could be: other backgrounds, and what trees say of themselves.
+
+Two values of one model and one row can differ and both be right: they answer against
+other backgrounds. Path-dependent ones (Lundberg et al. 2018, Algorithm 2) use none:
+where a column is unknown, a tree is followed down both ways, by the shares of the rows
+that it was fitted on. They are recognised as such by asking who makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+from scipy.special import expit, logit
+
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.errors import MissingExtra
+from propopt.base.resources import require
+from propopt.functions import Function
+from propopt.functions.models import NumericalModel
+from propopt.structures.boosters import UNREADABLE, opened
+from propopt.structures.boxes.boxes import Boxes, shapley_against
+from propopt.structures.products.sums import SumOfProducts
+from propopt.tables.frames import Labels
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Values that somebody could have meant."""
+
+    words: str  # whose they are, after "they are"
+    base: float | None  # what they are added to; None where that is not known
+    # from rows (n, D), and their values (n, D); None where only the base is known
+    values: Callable[[Points], Attributions] | None = None
+
+
+N_DRAWN: Final = 100
+"""Rows that shap draws of a background, where it is given more."""
+
+
+def candidates(
+    function: Function,
+    read: SumOfProducts | None,  # what the function is, where that is known
+    points: Points,
+    background: Points,
+    labels: Labels,
+) -> Iterator[Candidate]:
+    """The given background first, then others, then paths, then bases alone."""
+    tables = {"values against the given background": background}
+    if points is not background:
+        tables["values against the audited rows themselves"] = points
+    if len(background) > N_DRAWN:
+        drawn = np.arange(len(background))
+        np.random.RandomState(0).shuffle(drawn)  # as the package does
+        words = "values against the 100 rows that shap draws of the background"
+        tables[words] = background[drawn[:N_DRAWN]]
+        words = "values against the first 100 rows of the background"
+        tables[words] = background[:N_DRAWN]
+    if not np.isnan(background).any():
+        words = "values against the mean row of the background"
+        tables[words] = background.mean(axis=0, keepdims=True)
+    for words, rows in tables.items():
+        base = float(function.value_at(rows, labels.of_columns()).mean())
+        exact = None if read is None else shapley_against(read, rows).values
+        yield Candidate(words, base, exact)
+    if (paths := path_values(function, points[:1], labels)) is not None:
+        yield paths
+    f = function.value_at(background, labels.of_columns())
+    kind = function.quantity.kind
+    if kind == "log_odds":
+        mean = float(logit(expit(f).mean()))
+        yield Candidate("values over the log-odds of the mean probability", mean)
+    yield Candidate("values over a base of zero", 0.0)
+
+
+# ---- Path-dependent values, by the package that grew the trees
+
+
+PATHS: Final = "path-dependent values, not interventional"
+
+
+def path_values(function: Function, row: Points, labels: Labels) -> Candidate | None:
+    """Path-dependent values of LightGBM, XGBoost, CatBoost; of others by shap.
+
+    None where the function is no sum of trees of the columns as they are, or nobody
+    who makes such values is installed.
+    """
+    if not isinstance(function, NumericalModel) or function.trees is None:
+        return None
+    before, final = opened(function.trees.model)
+    names = {
+        (kind.__module__.partition(".")[0], kind.__name__)
+        for kind in type(final).__mro__
+    }
+    ways = [way for name, way in _WAYS.items() if name in names]
+    readout, read = function.readout, function.products
+    if not (ways and isinstance(read, Boxes)):
+        return None
+    position = function.trees.index
+
+    def contributions(points: Points) -> Array:
+        table: Any = readout.table(points, labels.of_columns())
+        for steps in before:
+            table = steps.transform(table)
+        found = np.asarray(ways[0](final, table), dtype=np.float64)
+        found = found.reshape(len(points), -1, points.shape[1] + 1)
+        is_one = found.shape[1] == 1
+        own = found[:, 0 if is_one else position or 0]
+        return -own if is_one and position == 0 else own  # the first of two classes
+
+    try:
+        base = float(contributions(row)[0, -1])
+    except (*UNREADABLE, MissingExtra, NotImplementedError):
+        return None
+    return Candidate(PATHS, base, lambda points: contributions(points)[:, :-1])
+
+
+def _of_lightgbm(final: Any, table: Any) -> Any:
+    booster = final.booster_ if hasattr(final, "booster_") else final.booster
+    return booster.predict(table, pred_contrib=True)
+
+
+def _of_xgboost(final: Any, table: Any) -> Any:
+    xgboost = require("xgboost")
+    booster = final.get_booster() if hasattr(final, "get_booster") else final.booster
+    matrix = xgboost.DMatrix(table, enable_categorical=True)
+    return booster.predict(matrix, pred_contribs=True)
+
+
+def _of_catboost(final: Any, table: Any) -> Any:
+    categories = final.get_cat_feature_indices()
+    pool = require("catboost").Pool(table, cat_features=categories)
+    return final.get_feature_importance(pool, type="ShapValues")
+
+
+def _of_sklearn(final: Any, table: Any) -> Any:
+    """By shap, which has classes on the last axis."""
+    explainer = require("shap").TreeExplainer(final)
+    phi = np.asarray(explainer.shap_values(table, check_additivity=False))
+    phi = phi.reshape(*phi.shape[:2], -1)
+    base = np.ravel(np.asarray(explainer.expected_value, dtype=np.float64))
+    ends = np.broadcast_to(base, (len(phi), 1, phi.shape[2]))
+    return np.concatenate([phi, ends], axis=1).transpose(0, 2, 1)
+
+
+_WAYS: Final[dict[tuple[str, str], Callable[[Any, Any], Any]]] = {
+    ("lightgbm", "LGBMModel"): _of_lightgbm,
+    ("propopt", "LightGBMBooster"): _of_lightgbm,
+    ("xgboost", "XGBModel"): _of_xgboost,
+    ("propopt", "XGBoostBooster"): _of_xgboost,
+    ("catboost", "CatBoost"): _of_catboost,
+    ("sklearn", "BaseDecisionTree"): _of_sklearn,
+    ("sklearn", "BaseForest"): _of_sklearn,
+    ("sklearn", "BaseGradientBoosting"): _of_sklearn,
+    ("sklearn", "BaseHistGradientBoosting"): _of_sklearn,
+}

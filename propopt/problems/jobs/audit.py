@@ -1,0 +1,134 @@
+"""``propopt audit``: attributions from elsewhere, and whether they are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import Field
+
+from propopt.base.errors import InvalidInput, PropoptError
+from propopt.base.files import write_csv
+from propopt.explaining.audit import audit
+from propopt.explaining.carriers import SUFFIXES
+from propopt.problems.jobs.job import Answer, JobSection, manifest
+from propopt.problems.sections import Count, Finite, part, wrong
+from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
+from propopt.problems.subject.tables import CsvTable, read_columns
+from propopt.results.audit import Audit
+
+
+class AuditSection(JobSection):
+    """Attributions from elsewhere, asked in an auditor's order: :func:`propopt.audit`.
+
+    ===================== =============================================================
+    ``<name>.npz``        the audit: :meth:`Audit.save`
+    ``<name>_findings.csv``
+                          a row for each question: sentence, number, unit, verdict
+    ``<name>_causes.csv`` the pairs and rows that cause most of what could go
+    ``<name>.json``       what was audited and how
+    ===================== =============================================================
+    """
+
+    key = command = "audit"
+    suffixes = (".npz", "_findings.csv", "_causes.csv", ".json")
+
+    attributions: str | None = Field(
+        None,
+        description="path, from that of this file, of a .csv or .npz with a number for "
+        "each row and column of the table; the command line may name another",
+    )
+    unit: Literal["log-odds", "probability", "margin", "value"] | None = Field(
+        None, description="what the numbers are parts of; needed of classifiers"
+    )
+    base: Finite | None = Field(
+        None, description="what the numbers are added to, where their file has no base"
+    )
+    background: str | None = Field(
+        None,
+        description="path of a CSV with the rows that stand for what is not known; by "
+        "default the audited ones",
+    )
+    n_neighbors: Count = Field(8, description="how many rows each is compared with")
+
+    def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
+        data = schema.data
+        if data.text is not None:
+            yield wrong("words of documents cannot be audited; take a table", "data")
+        if data.explain is not None:
+            yield wrong("all rows are audited; leave it out", "data", "explain")
+        if data.standardize:
+            told = "numbers are of the columns as they are; leave it out"
+            yield wrong(told, "data", "standardize")
+
+    def check(self, extent: Extent) -> None:
+        for key in ("attributions", "background"):
+            name = getattr(self, key)
+            if name is None:
+                continue
+            path = extent.folder / name
+            if not path.is_file():
+                raise wrong(f"there is no file {path}", key)
+            if key == "attributions" and path.suffix.lower() not in SUFFIXES:
+                raise wrong(f"expected a .csv or .npz file, got {path.name}", key)
+
+    def others_read(self, file: ProblemFile) -> Sequence[Path]:
+        folder = file.source.path.parent
+        named = (self.attributions, self.background)
+        return [folder / name for name in named if name is not None]
+
+    def solve(self, file: ProblemFile, progress: bool | None = None) -> Audit:
+        """The audit of all rows, in the order of the table."""
+        del progress
+        subject, folder = file.subject, file.source.path.parent
+        X: Any = subject.points
+        if isinstance(X, pd.DataFrame):
+            X = X.sort_index()  # as the file has them
+        with part(self.key):
+            if self.attributions is None:
+                raise wrong(
+                    "required, and missing; or name the file behind this one: "
+                    "propopt audit FILE ATTRIBUTIONS.csv",
+                    "attributions",
+                )
+            data = None
+            if self.background is not None:
+                with part("background"):
+                    data = self._background(folder / self.background, file, list(X))
+            return audit(
+                folder / self.attributions,
+                subject.function,
+                X,
+                data=data,
+                unit=self.unit,
+                base=self.base,
+                n_neighbors=self.n_neighbors,
+                rng=file.schema.seed,
+            )
+
+    def _background(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
+        """The rows of a CSV with the columns of the table."""
+        table = CsvTable.of(path)
+        lacking = [str(c) for c in columns if str(c) not in table.columns]
+        if lacking:
+            raise InvalidInput(f"{path.name} has no column {lacking[0]!r}")
+        return read_columns(table.read(columns), file.schema.data)[columns]
+
+    def answers(self, found: Audit, file: ProblemFile) -> Iterator[Answer]:
+        def write_causes(path: str) -> None:
+            write_csv(path, found.causes_to_frame(), names_of_rows=False)
+
+        writers = {
+            ".npz": found.save,
+            "_findings.csv": found.to_csv,
+            "_causes.csv": write_causes,
+        }
+        told = {
+            **manifest(file.subject, None, gradient=None),
+            "model": file.model,
+            "findings": {x.name: x.verdict for x in found.findings},
+            "settings": dict(found.settings),
+        }
+        yield Answer(writers, told, [], [found.card()])

@@ -1,0 +1,343 @@
+"""An audit: what was asked of attributions, in which order, and what was found.
+
+The order is that of somebody who has to sign: do they add up, whose base is it, are
+they right, what would more alike ones cost, what causes that, what depends on a choice.
+How far they are from the best possible comes last: of values that are exact it says
+nothing, and much of what similar rows differ in is what their own values explain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Attributions, Points, Values
+from propopt.base.cards import Card, CardTable
+from propopt.base.checks import did_you_mean
+from propopt.base.declared import stored
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, in_percent, percent, printable
+from propopt.results.certain import plural
+from propopt.results.report.chapters import StatementKind
+from propopt.results.result import Result
+from propopt.tables.frames import Labels
+
+
+Verdict: TypeAlias = Literal["right", "off by", "a choice", "not known"]
+"""What is said of an answer: nothing to do, a mistake, somebody's choice, no answer."""
+
+QUESTIONS: Final[Mapping[str, str]] = {
+    "additivity": "Do they add up?",
+    "base": "Whose base is it?",
+    "exactness": "Are they right?",
+    "signs": "Are large values of the right sign?",
+    "reasons": "Are the first three reasons right?",
+    "unused": "Do unused columns get nothing?",
+    "own_value": "How much follows from own values?",
+    "predictions": "How much do predictions need?",
+    "more_alike": "As near, how much more alike?",
+    "nearer": "As alike, how much nearer?",
+    "price_of_10": "Price of a tenth less roughness",
+    "price_of_50": "Price of half the roughness",
+    "price_of_90": "Price of nine tenths less",
+    "pairs": "Which pairs cause most?",
+    "rows": "Which rows cause most?",
+    "background": "Does the background matter?",
+    "seed": "Does a seed matter?",
+    "neighbours": "Do neighbours matter?",
+    "excess": "How far from the best possible?",
+}
+"""By name each question, in the order of an audit."""
+
+_SMALL: Final = 0.001
+"""A share that in_percent would round to nearly nothing."""
+
+_ALIKE: Final = 1e-9
+"""Of sums that are computed again after loading."""
+
+
+@final
+@dataclass(frozen=True)
+class Finding:
+    """The answer to one question."""
+
+    name: str  # of the question
+    sentence: str  # what was found, in words
+    number: float = stored(missing=True)  # NaN where there is none
+    unit: str = stored()  # what the number is of
+    verdict: Verdict = stored()
+    advice: str = ""  # what to do; empty where nothing is
+    standing: StatementKind = "checked"  # what it rests on
+
+    @property
+    def shown(self) -> str:
+        """The number with its unit, as a table shows it."""
+        if not math.isfinite(self.number):
+            return "–"
+        if self.unit.startswith("share"):
+            small = 0.0 < abs(self.number) < _SMALL
+            return f"{percent(self.number)} %" if small else in_percent(self.number)
+        return f"{self.number:.3g}"
+
+
+@final
+@dataclass(frozen=True)
+class Cause:
+    """A pair of rows, or one row, and its share of the roughness that could go."""
+
+    first: int = stored(low=0)
+    second: int | None = stored(low=0)  # None of one row
+    share: float = stored(low=0.0, high=1.0)
+    feature: int = stored(low=0)  # the column in which it differs most
+
+
+@final
+class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
+    """What was asked of attributions from anywhere, with a verdict for each answer.
+
+    Made by :func:`propopt.audit`. Verdicts are "right", "off by", "a choice", such as
+    another background, and "not known"; each has a number with its unit, and what would
+    do. Of the rows W (N, D) it keeps all that its sentences are of.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        Answers, in the order of the questions.
+    attributions : array (N, D)
+        W, as they came, in the order of the table's rows and columns.
+    exact : array (N, D) or None
+        The exact Shapley values for the background; None where the model is not read.
+    base_value, prediction : array (N,)
+        What W was added to, and what the model answers.
+    pairs, rows : tuple of Cause
+        The ten that cause most of what could go; none where rows are not compared.
+    labels : Labels
+        Names of rows and columns.
+    quantity : Quantity or None
+        What the model predicts.
+    points : array (N, D) or None
+        The rows themselves: numbers, and codes of categories.
+    categories : mapping
+        By column of categories what its codes stand for.
+    settings : mapping
+        Where the numbers came from, the background, the neighbours, the seed.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> audit = po.audit(X - X.mean(axis=0), lambda X: X.sum(axis=1), X)
+    >>> audit["additivity"].verdict, audit["additivity"].sentence
+    ('right', 'All 30 rows add up to the prediction less the base.')
+    """
+
+    findings: tuple[Finding, ...] = stored(nonempty=True)
+    attributions: Attributions = stored("N D", nonempty=True)
+    exact: Array | None = stored("N D", default=None)
+    base_value: Values = stored("N")
+    prediction: Values = stored("N")
+    pairs: tuple[Cause, ...] = stored(default=())
+    rows: tuple[Cause, ...] = stored(default=())
+    labels: Labels = stored(default=Labels())
+    quantity: Quantity | None = stored(default=None)
+    points: Points | None = stored("N D", default=None, missing=True)
+    categories: Mapping[str, tuple[str, ...]] = stored(factory=dict)
+    settings: Mapping[str, str] = stored(factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.labels.check(self.attributions.shape, "labels")
+
+    def contradictions(self) -> None:
+        """Refuse other questions, other sums than are told, and rows not there."""
+        known = {name: place for place, name in enumerate(QUESTIONS)}
+        names = [finding.name for finding in self.findings]
+        places = [known.get(name, -1) for name in names]
+        if min(places) < 0 or sorted(set(places)) != places:
+            raise InvalidInput(
+                "findings: expected known questions, in order, each once"
+            )
+        told = {x.name: x.number for x in self.findings}
+        for name, number in self._again().items():
+            here = told.get(name, math.nan)
+            if not math.isclose(here, number, rel_tol=_ALIKE, abs_tol=_ALIKE):
+                raise InvalidInput(
+                    f"findings: {name} is {here:.6g}, and its arrays say {number:.6g}"
+                )
+        N, D = self.attributions.shape
+        for cause in (*self.pairs, *self.rows):
+            if max(cause.first, cause.second or 0) >= N or cause.feature >= D:
+                raise InvalidInput(f"pairs, rows: expected places in {N} × {D}")
+        if any(cause.second is None for cause in self.pairs):
+            raise InvalidInput("pairs: expected two rows of each")
+        if any(cause.second is not None for cause in self.rows):
+            raise InvalidInput("rows: expected one row of each")
+
+    def _again(self) -> dict[str, float]:
+        """Numbers that follow from the arrays."""
+        W = self.attributions
+        missed = W.sum(axis=1) - (self.prediction - self.base_value)
+        known = {"additivity": float(np.abs(missed).max())}
+        if self.exact is not None:
+            known["exactness"] = float(np.abs(W - self.exact).max())
+        return known
+
+    def __getitem__(self, name: str) -> Finding:
+        """The answer to a question, by its name, such as ``audit["additivity"]``."""
+        for finding in self.findings:
+            if finding.name == name:
+                return finding
+        known = [finding.name for finding in self.findings]
+        raise InvalidInput(
+            f"audit: there is no {name!r}{did_you_mean(name, known)}; there are "
+            f"{', '.join(known)}"
+        )
+
+    @property
+    def mistakes(self) -> tuple[Finding, ...]:
+        """Answers that are off."""
+        return tuple(x for x in self.findings if x.verdict == "off by")
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each question: what was found, number, unit, verdict, advice."""
+        rows = [
+            (
+                QUESTIONS[x.name],
+                x.sentence,
+                x.number,
+                x.unit,
+                x.verdict,
+                x.advice,
+                x.standing,
+            )
+            for x in self.findings
+        ]
+        index = pd.Index([x.name for x in self.findings], name="name")
+        return pd.DataFrame(rows, index=index, columns=_COLUMNS)
+
+    rows_are_named = True
+
+    def causes_to_frame(self) -> pd.DataFrame:
+        """The pairs, then the rows that cause most, with names and values.
+
+        Columns are ``row``, ``other`` (empty of single rows), ``share`` of the
+        roughness that could go, the ``feature`` that differs most, and of both rows
+        the attribution and the value there.
+        """
+        W, names = self.attributions, self.labels.feature_names(self.shape[1])
+        table = []
+        for cause in (*self.pairs, *self.rows):
+            ends = [cause.first, *([] if cause.second is None else [cause.second])]
+            cells: list[Any] = [self.row_name(n) for n in ends]
+            numbers = [float(W[n, cause.feature]) for n in ends]
+            values = [self.value_of(n, cause.feature) for n in ends]
+            pad: list[Any] = [None] * (2 - len(ends))
+            blank = [math.nan] * (2 - len(ends))
+            head = [*cells, *pad, cause.share, names[cause.feature]]
+            table.append([*head, *numbers, *blank, *values, *pad])
+        columns = ["row", "other", "share", "feature"]
+        columns += ["attribution", "attribution_other", "value", "value_other"]
+        return pd.DataFrame(table, columns=columns)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and D."""
+        N, D = self.attributions.shape
+        return N, D
+
+    def row_name(self, n: int) -> str:
+        """What the n-th row is called."""
+        return str(n if self.labels.points is None else self.labels.points[n])
+
+    def value_of(self, n: int, j: int) -> str:
+        """The value of column j in row n, as text; nothing where it is not known."""
+        if self.points is None:
+            return ""
+        value = float(self.points[n, j])
+        known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
+        if math.isnan(value):
+            return "missing"
+        return f"{value:.4g}" if known is None else known[int(value)]
+
+    def card(self) -> Card:
+        """What is off, then each answer with its number, and what would do."""
+        wrong, N = self.mistakes, self.shape[0]
+        words = "parts of the output"
+        if self.quantity is not None:
+            words = f"contributions to the {self.quantity.in_words()}"
+        found = "Nothing is off" if not wrong else f"{plural(len(wrong), 'answer')} off"
+        mistakes = [f"{QUESTIONS[x.name]} {x.sentence}" for x in wrong]
+        todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
+        rows = [[QUESTIONS[x.name], x.verdict, x.shown] for x in self.findings]
+        return Card(
+            title=f"{found}: {words}",
+            subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
+            f"{self.settings.get('attributions', 'given')}",
+            table=CardTable(("question", "verdict", "number"), rows),
+            lines=[
+                *mistakes,
+                *(x.sentence for x in self.findings if x not in wrong),
+                *(f"To do: {words}" for words in todo),
+            ],
+            proof=_standings(self.findings),
+            settings=self.settings,
+        )
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
+        return f"Audit({printable(told)})"
+
+
+_COLUMNS: Final = [
+    *("question", "sentence", "number", "unit"),
+    *("verdict", "advice", "standing"),
+]
+
+
+def _standings(findings: Sequence[Finding]) -> str:
+    """How the answers are known."""
+    counts = dict.fromkeys(("proved", "checked", "estimated", "chosen"), 0)
+    for finding in findings:
+        if finding.standing in counts:
+            counts[finding.standing] += 1
+    told = [f"{count} {kind}" for kind, count in counts.items() if count]
+    return f"answers: {', '.join(told)}; nothing says that the model is right"
+
+
+# ---- Which differences between similar rows carry most of what could go
+
+
+MOST_CAUSES: Final = 10
+"""Pairs, and rows, that an audit names."""
+
+
+def causes_of(
+    edges: NDArray[np.intp],  # (E, 2): each pair of similar rows once
+    similarities: Array,  # (E,)
+    V: Array,  # (N, D): what could go
+) -> tuple[tuple[Cause, ...], tuple[Cause, ...], Array]:
+    """The pairs and rows of most of Σ S ‖v_n − v_n'‖², and all shares of pairs."""
+    squares = similarities[:, None] * (V[edges[:, 0]] - V[edges[:, 1]]) ** 2
+    total = float(squares.sum()) or 1.0
+    shares = squares.sum(axis=1) / total
+    first = np.argsort(-shares, kind="stable")[:MOST_CAUSES]
+    pairs = tuple(
+        Cause(int(i), int(j), min(float(shares[e]), 1.0), int(squares[e].argmax()))
+        for e, (i, j) in zip(first.tolist(), edges[first].tolist(), strict=True)
+    )
+    of_rows = np.zeros(V.shape)
+    for end in (0, 1):
+        np.add.at(of_rows, edges[:, end], 0.5 * squares)
+    sums = of_rows.sum(axis=1) / total
+    worst = np.argsort(-sums, kind="stable")[:MOST_CAUSES].tolist()
+    rows = tuple(
+        Cause(n, None, min(float(sums[n]), 1.0), int(of_rows[n].argmax()))
+        for n in worst
+    )
+    return pairs, rows, shares

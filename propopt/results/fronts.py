@@ -1,0 +1,248 @@
+"""The exact front between solved weights, from few numbers: a rational Krylov space.
+
+Let all losses be squared, and c the weight of one of them, B(W). The optimum of
+F(W) + c B(W) is a rational function of c, and optima for a dozen values of c span a
+space in which those for all values between nearly lie (Druskin, Lieberman, Zaslavsky:
+"On adaptive choice of shifts in rational Krylov subspace reduction", 2010). With one
+optimum W₀ and directions Q of that space, F and B are quadratic forms of few
+coordinates, which a generalised eigenvalue problem makes diagonal together: with
+SᵀMS = I for F and SᵀPS = diag(θ) for B,
+
+    W(c) = W_∞ + Σ_k Z_k / (1 + c θ_k),    Z_k = (q_k/θ_k − p_k) (Q S)_k,
+    W_∞ = W₀ − Σ_k (q_k/θ_k) (Q S)_k,
+
+where 2p and 2q are the gradients of F and B at W₀ along Q S. Whatever totals rows have
+are kept, as all directions are differences of optima. Solved optima are taken in until
+those that are left out are met; midway between solved weights the distance to the
+optimum is then proved from W(c) itself (:func:`propopt.certify`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+import scipy.linalg as la
+
+from propopt.base.arrays import Array, Attributions
+from propopt.base.text import Reason
+from propopt.losses import Program, PropertyLoss
+from propopt.losses.completeness import Totals
+from propopt.losses.restricted import is_complete
+from propopt.results.certificate import certificate_of, values_at
+from propopt.results.curvature import all_squared_refusal
+from propopt.results.explanation import Explanation
+from propopt.results.stability import Solve
+
+
+MOST_ERROR: Final = 1e-6
+"""Of the largest attribution: a front that may be off by more is not drawn."""
+
+_AIM: Final = 1e-9
+"""Of the largest attribution: optima that are met so well are not taken in."""
+
+_SAME: Final = 1e-12
+"""Of the largest direction: what is less is rounding of others."""
+
+_SMALL: Final = 1e-14
+"""Of the largest θ: such a direction costs the varied loss nothing."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A loss along the front: constant + 2 linear·h + hᵀ quadratic h."""
+
+    constant: float
+    linear: Array  # (k,)
+    quadratic: Array  # (k, k)
+
+    def value(self, h: Array) -> float:
+        """The loss where the shares are h (k,)."""
+        rest = 2.0 * self.linear @ h + h @ self.quadratic @ h
+        return max(float(self.constant + rest), 0.0)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Optima for all weights of one loss between two: W_∞ + Σ_k Z_k/(1 + c θ_k).
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> robust = po.PairwiseRobustness(po.chain_graph(9))
+    >>> objective = po.GradientMatching(np.eye(9)) + robust
+    >>> weights = np.logspace(-2, 2, 9)
+    >>> curve = po.sweep(objective, {robust.name: weights})
+    >>> front = Front.of(curve.optimized, robust.name)
+    >>> best = po.solve(objective.with_weights({robust.name: 0.5}))
+    >>> bool(np.allclose(front.attributions(0.5), best.attributions, atol=1e-6))
+    True
+    """
+
+    loss: str  # whose weight varies
+    ends: tuple[float, float]  # its least and its largest weight
+    theta: Array  # (k,)
+    far: Attributions  # (N, D): W_∞
+    parts: Array  # (k, N, D): Z_k
+    forms: Mapping[str, Form]  # of each loss, by name
+    error: float  # of the largest attribution: the proved distance, where it was proved
+    gap: float  # the certified gap there
+    n_proved: int  # at how many weights, midway between those solved
+
+    @classmethod
+    def of(
+        cls, optima: Sequence[Explanation], loss: str, solve: Solve | None = None
+    ) -> Front | Reason:
+        """That through optima which differ in the weight of one loss.
+
+        Where they are too far apart and a solver is given, more are solved between.
+        """
+        program = optima[0].program if optima else None
+        if program is None:
+            return Reason("the losses are not known, as of a saved result")
+        reason = all_squared_refusal(program.losses)
+        if reason is not None or not all(map(is_complete, program.bounds)):
+            return Reason(reason or "there are bounds on losses")
+        weights = {best.weights[loss]: best for best in optima if best.weights[loss]}
+        if len(weights) < _FEWEST:
+            return Reason(f"fewer than {_FEWEST} weights were solved")
+        solved = dict(sorted(weights.items()))
+        reduced = _reduced(program, loss, solved)
+        for _ in range(_REFINED if solve is not None else 0):
+            if reduced.error <= MOST_ERROR or len(solved) > _MOST:
+                break
+            solved = dict(
+                sorted((solved | _between(program, loss, solved, solve)).items())
+            )
+            reduced = _reduced(program, loss, solved)
+        return reduced if reduced.error <= MOST_ERROR else _too_far(reduced.error)
+
+    def shares(self, weight: float) -> Array:
+        """1/(1 + c θ_k), shape (k,)."""
+        return np.asarray(1.0 / (1.0 + weight * self.theta))
+
+    def attributions(self, weight: float) -> Attributions:
+        """W(c), shape (N, D)."""
+        return self.far + np.tensordot(self.shares(weight), self.parts, axes=1)
+
+    def losses(self, weight: float) -> dict[str, float]:
+        """Each loss of W(c), by name."""
+        h = self.shares(weight)
+        return {name: form.value(h) for name, form in self.forms.items()}
+
+
+_FEWEST: Final = 3
+"""Solved weights; of fewer nothing is between."""
+
+_REFINED: Final = 3
+_MOST: Final = 100
+"""Times that weights between are solved, and how many weights are enough."""
+
+
+def _between(
+    program: Program, loss: str, solved: Mapping[float, Explanation], solve: Any
+) -> dict[float, Explanation]:
+    """Optima midway between those solved."""
+    weights = list(solved)
+    others = program.weighed(
+        np.array([solved[weights[0]].weights[x.name] for x in program.losses])
+    )
+    midway = np.sqrt(np.multiply(weights[1:], weights[:-1])).tolist()
+    return {
+        c: solve(others.with_weights({loss: c}), subject_to=program.bounds)
+        for c in midway
+    }
+
+
+def _too_far(error: float) -> Reason:
+    return Reason(f"between solved weights it would be off by {error:.1g}; solve more")
+
+
+def _reduced(program: Program, loss: str, solved: Mapping[float, Explanation]) -> Front:
+    """Take in optima until those left out are met; prove it midway between them."""
+    weights, optima = list(solved), [best.attributions for best in solved.values()]
+    rates = next(iter(solved.values())).weights
+    terms = [(rates[x.name], x) for x in program.losses]
+    totals = Totals.of(program.bounds)
+    size = max(float(np.abs(W).max()) for W in optima) or 1.0
+    taken = [0, len(optima) // 2, len(optima) - 1]
+    while True:
+        front = _through(terms, loss, weights, [optima[i] for i in taken], totals)
+        off = [
+            float(np.abs(front.attributions(c) - W).max())
+            for c, W in zip(weights, optima, strict=True)
+        ]
+        rest = [i for i in range(len(optima)) if i not in taken]
+        if not rest or max(off) <= _AIM * size:
+            break
+        taken.append(max(rest, key=lambda i: off[i]))
+    error = gap = 0.0
+    midway = np.sqrt(np.multiply(weights[1:], weights[:-1]))
+    for c in midway.tolist():
+        W = front.attributions(c)
+        told = [c if x.name == loss else weight for weight, x in terms]
+        proof = certificate_of(
+            program.weighed(np.array(told)),
+            W,
+            values_at([*program.losses, *(b.loss for b in program.bounds)], W, {}),
+            duals={},
+            bounds=program.bounds,
+        )
+        known = proof.distance
+        error = max(error, np.inf if known is None else known / size)
+        gap = max(gap, proof.gap)
+    return Front(**{**vars(front), "error": error, "gap": gap, "n_proved": len(midway)})
+
+
+def _through(
+    terms: Sequence[tuple[float, PropertyLoss]],
+    loss: str,
+    weights: Sequence[float],
+    optima: Sequence[Attributions],
+    totals: Totals | None,
+) -> Front:
+    """The front of the space of some optima; nothing of it is proved yet."""
+    W0, shape = optima[0], optima[0].shape
+    moves = np.stack([(W - W0).ravel() for W in optima[1:]], axis=1)
+    sizes = np.linalg.norm(moves, axis=0)
+    Q, sigma, _ = la.svd(moves / np.where(sizes > 0.0, sizes, 1.0), full_matrices=False)
+    Q = Q[:, sigma > _SAME * sigma[0]].T.reshape(-1, *shape)
+    if totals is not None:  # of which rounding leaves a little
+        Q = np.stack([totals.coordinates(q) for q in Q])
+    k = len(Q)
+    # of each loss half its Hessian in Q, and half its gradient at W0
+    hessians = {
+        x.name: _products(Q, np.stack([x.map.normal(q) for q in Q])) for _, x in terms
+    }
+    slopes = {
+        x.name: _products(Q, 0.5 * x.gradient_at(W0)[None])[:, 0] for _, x in terms
+    }
+    fixed = [(c, x.name) for c, x in terms if x.name != loss]
+    M = np.sum([c * hessians[name] for c, name in fixed], axis=0)
+    theta, S = la.eigh(hessians[loss], M)
+    theta = np.where(theta > _SMALL * theta[-1], theta, 0.0)
+    p = S.T @ np.sum([c * slopes[name] for c, name in fixed], axis=0)
+    q = S.T @ slopes[loss]
+    limit = np.divide(q, theta, out=np.zeros(k), where=theta > 0.0)
+    toward = np.tensordot(S.T, Q, axes=1)  # (k, N, D)
+    scale = limit - p
+    far = W0 - np.tensordot(limit, toward, axes=1)
+    forms = {}
+    for _, x in terms:
+        H, g = S.T @ hessians[x.name] @ S, S.T @ slopes[x.name]
+        at_far = x.value_at(far)
+        forms[x.name] = Form(
+            at_far, scale * (g - H @ limit), scale[:, None] * H * scale
+        )
+    parts = scale[:, None, None] * toward
+    ends = (float(weights[0]), float(weights[-1]))
+    return Front(loss, ends, theta, far, parts, forms, 0.0, 0.0, 0)
+
+
+def _products(Q: Array, X: Array) -> Array:
+    """⟨Q_i, X_j⟩ of tables (k, N, D) and (m, N, D), shape (k, m)."""
+    return np.asarray(Q.reshape(len(Q), -1) @ X.reshape(len(X), -1).T)

@@ -1,0 +1,210 @@
+"""Chapters of an explanation: what matters, what is proved, rows and similar ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from propopt.base.text import enumerated, percent, target_in_words
+from propopt.results.explanation import Explanation
+from propopt.results.explanation_card import known_certain, largest_features
+from propopt.results.report.chapters import (
+    Chapter,
+    Headline,
+    Statement,
+    bars,
+    gap_text,
+    table_chapter,
+)
+from propopt.results.report.explorer import Explorer, Trail
+from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
+
+
+_FEATURES: Final = 15
+"""On a page, those that matter most."""
+
+
+def not_said() -> Iterator[Statement]:
+    """What nobody should read into attributions."""
+    yield Statement(
+        "Nothing here says that the model is right, fair or causal.", "not said"
+    )
+    yield Statement(
+        "Attributions describe what the model does, not why the world is so.",
+        "not said",
+    )
+
+
+def explanation_chapters(best: Explanation) -> list[Chapter]:
+    """All chapters of an explanation that stands by itself."""
+    card = best.card(_FEATURES)
+    neighbours = Neighbours.of(best)
+    first = Chapter(
+        title=card.title,
+        lead=f"{_size(best)}; {card.subtitle}.",
+        headlines=list(_headlines(best)),
+        statements=[*proof(best), *settings(best), *not_said()],
+    )
+    return [
+        first,
+        features(best),
+        *rows_and_pairs(best, neighbours),
+        table_chapter("Attributions", best.to_frame(), f"{best.units_in_words}."),
+    ]
+
+
+def features(best: Explanation) -> Chapter:
+    """The features of the largest attributions, as bars."""
+    card = best.card(_FEATURES)
+    return Chapter(
+        title="What matters most",
+        lead="Bars are the means of what lowers, and of what raises, over the rows."
+        if best.shape[0] > 1
+        else "Bars to the right raise the output, bars to the left lower it.",
+        picture=bars(card.rows, ". ".join(filter(None, [card.subtitle, card.rest]))),
+    )
+
+
+def rows_and_pairs(
+    best: Explanation,
+    neighbours: Neighbours | None,
+    trail: Trail | None = None,
+    others: Any = (),
+) -> Iterator[Chapter]:
+    """The part that moves, and the pairs of similar rows that differ most."""
+    pairs, first = None, list[int]()
+    if neighbours is not None and best.shape[0] > 1:
+        pairs, first = neighbours.worst(best)
+    said = (
+        []
+        if neighbours is None
+        else [Statement(f"Who is similar: {neighbours.source}.", "chosen")]
+    )
+    yield Explorer(
+        title="One row, and the most similar one" if neighbours else "One row",
+        lead=f"Numbers are attributions: {best.units_in_words}.",
+        statements=[*said, *trail_statements(trail)],
+        best=best,
+        neighbours=neighbours,
+        trail=trail,
+        others=others,
+        first=first,
+    )
+    if pairs is not None:
+        yield Chapter(
+            title="Similar rows that differ most",
+            lead="These pairs of similar rows have the least alike explanations.",
+            table=pairs,
+            caption=f"The {min(WORST_PAIRS, len(pairs))} worst of "
+            f"{len(neighbours.edges) if neighbours else 0:,} pairs, and the column "
+            "in which they differ most.",
+        )
+
+
+def trail_statements(trail: Trail | None) -> Iterator[Statement]:
+    """What lies between solved weights, and how well that is known."""
+    if trail is None:
+        return
+    front = trail.front
+    if front is None:
+        yield Statement(
+            f"The slider steps through {len(trail.optima)} solved optima; nothing is "
+            "drawn between them.",
+            "checked",
+        )
+        return
+    yield Statement(
+        f"Between solved weights the front is drawn from {len(front.theta) + 1} "
+        "numbers for each attribution.",
+        "chosen",
+    )
+    yield Statement(
+        f"At {front.n_proved} weights midway, attributions are off by at most "
+        f"{front.error:.0e} of the largest one.",
+        "proved",
+    )
+
+
+def proof(best: Explanation) -> Iterator[Statement]:
+    """What is proved of the optimum, and what is known of its target."""
+    certificate = best.certificate
+    if certificate is None:
+        yield Statement("It was not optimized: nothing is proved of it.", "not said")
+        return
+    yield Statement(
+        f"No explanation is better by more than {gap_text(certificate.gap)}; by "
+        f"{certificate.kind}.",
+        "proved",
+    )
+    words = target_in_words(best)
+    target = best.target
+    sampled = target is not None and target.n_blocks > 0
+    kind: Any = "estimated" if sampled else "checked"
+    if target is None or np.isnan(best.target_error):
+        kind = "not said"
+    yield Statement(f"What it is faithful to: {words}.", kind)
+    missed = best.completeness_gap
+    if missed is not None:
+        yield Statement(
+            f"Rows add up to the output within {float(np.abs(missed).max()):.0e}.",
+            "checked",
+        )
+    share = known_certain(best)["certain_share"]
+    if isinstance(share, float):
+        yield Statement(
+            f"{percent(share)} % of signs are the same in every explanation that is "
+            "almost as good.",
+            "proved",
+        )
+
+
+def settings(best: Explanation) -> Iterator[Statement]:
+    """How it was made."""
+    for name, value in best.parameters.items():
+        kind: Any = "checked" if name == "stability" else "chosen"
+        yield Statement(f"{name[:1].upper()}{name[1:]}: {value}.", kind)
+    for name, weight in best.weights.items():
+        yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
+    if best.solver is not None:
+        yield Statement(f"It was solved by {best.solver}.", "chosen")
+
+
+def _headlines(best: Explanation) -> Iterator[Headline]:
+    names = largest_features(best)
+    if names:
+        yield Headline(
+            "What matters most?",
+            str(names[0]),
+            f"Then {enumerated(names[1:], 'and')}." if names[1:] else "",
+        )
+    certificate = best.certificate
+    if certificate is not None:
+        holds = certificate.holds(1e-5)
+        yield Headline(
+            "Is it the best possible?",
+            "yes" if holds else f"within {percent(certificate.gap)} %",
+            f"No explanation is better by more than {gap_text(certificate.gap)}: "
+            "proved.",
+        )
+    share = known_certain(best)["certain_share"]
+    if isinstance(share, float):
+        yield Headline(
+            "Which signs are certain?",
+            f"{percent(share)} %",
+            "of attributions have the same sign in every explanation almost as good.",
+        )
+    missed = best.completeness_gap
+    if missed is not None:
+        most = float(np.abs(missed).max())
+        yield Headline(
+            "Do rows add up?",
+            "yes" if most < 1e-6 * float(np.abs(best.attributions).max()) else "no",
+            f"The largest miss is {most:.0e}.",
+        )
+
+
+def _size(best: Explanation) -> str:
+    N, D = best.shape
+    return f"{N} rows and {D} columns"

@@ -1,0 +1,451 @@
+"""The part of a report that moves: the front with a slider, one row and its similar.
+
+Attributions of a shown row are sums Σ_k h_k z_k of few vectors, of which the slider
+changes the shares h alone: on an exact front (:mod:`propopt.results.fronts`) they are 1
+and 1/(1 + c θ_k); elsewhere the slider steps from one solved optimum to the next, and
+all shares but one are zero. Python draws the same page for one position, which is what
+is seen without scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array
+from propopt.base.text import in_html, percent, printable
+from propopt.results.explanation import Explanation
+from propopt.results.fronts import Front
+from propopt.results.report.chapters import Chapter, cell_text, minus, tag
+from propopt.results.report.neighbours import Neighbours
+from propopt.results.shares import Ends
+
+
+POSITIONS_BETWEEN: Final = 40
+"""Positions of the slider from one solved weight to the next, on an exact front."""
+
+_ROOM: Final = 60_000
+"""Numbers of shown rows on a page, about half a megabyte."""
+
+_SHOWN: Final = 10
+"""Features of a row, those of the largest attributions."""
+
+
+# ---- A line of optima, of which the slider is at one
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trail:
+    """Optima in the order of one weight, and what lies between them."""
+
+    optima: Sequence[Explanation]
+    loss: str  # whose weight varies
+    title: str  # of the part with the slider
+    start: int  # the optimum that is shown first
+    losses: Sequence[str]  # those that are told
+    ends: Ends | None = None
+    words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
+    front: Front | None = None  # what lies between, where that is known
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """The loss that grows along the line, and the one that falls."""
+        faithful = () if self.ends is None else self.ends.faithful
+        first = next((x for x in self.losses if x in faithful), self.losses[0])
+        others = [x for x in self.losses if x != first]
+        return first, self.loss if self.loss in others else others[0]
+
+    def given_up(self, name: str, loss: float) -> float:
+        """What is lost of faithfulness, or is left of differences, as a share."""
+        share = math.nan if self.ends is None else self.ends.shares({name: loss})[name]
+        return 1.0 - share
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether both axes are shares."""
+        first = self.optima[self.start].losses
+        return all(math.isfinite(self.given_up(x, first[x])) for x in self.axes)
+
+    def place(self, losses: Mapping[str, float]) -> tuple[float, float]:
+        """Where it stands on the axes."""
+        x, y = self.axes
+        if not self.has_shares:
+            return losses[x], losses[y]
+        return self.given_up(x, losses[x]), self.given_up(y, losses[y])
+
+    def curve(self) -> Iterator[tuple[float, float]]:
+        """Points of the line, close together where all of it is known."""
+        if self.front is None:
+            yield from (self.place(best.losses) for best in self.optima)
+            return
+        low, high = self.front.ends
+        for weight in np.geomspace(low, high, 160).tolist():
+            yield self.place(self.front.losses(weight))
+
+    def told(self, best: Explanation) -> list[tuple[str, str, float]]:
+        """What is said of one of them: label, number in words, number."""
+        lines = [
+            (f"weight of {self.loss}", f"{w:.3g}", w)
+            for w in [best.rates.get(self.loss, math.nan)]
+            if math.isfinite(w)
+        ]
+        for name in self.losses:
+            value = best.losses[name]
+            share = self.given_up(name, value)
+            if math.isfinite(share):
+                label, kept = self.label(name), 1.0 - share
+                lines.append((label, f"{100.0 * kept:.1f} %", kept))
+            lines.append((f"loss {name}", cell_text(value), value))
+        return lines
+
+    def label(self, name: str) -> str:
+        """What the share of a loss is called."""
+        faithful = self.ends is not None and name in self.ends.faithful
+        return f"{self.words.get(name, name)} {'kept' if faithful else 'removed'}"
+
+
+# ---- The chapter
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Explorer(Chapter):
+    """Rows that can be chosen, beside the most similar; on a trail with its slider."""
+
+    best: Explanation
+    neighbours: Neighbours | None
+    trail: Trail | None = None
+    others: Sequence[Explanation] = ()  # measured on the same losses: marks
+    first: Sequence[int] = ()  # rows that are shown before others
+
+    @cached_property
+    def tables(self) -> Array:
+        """All z_k (K, N, D), of which attributions are sums."""
+        trail = self.trail
+        if trail is None:
+            return np.asarray(self.best.attributions[None])
+        if trail.front is not None:
+            return np.concatenate([trail.front.far[None], trail.front.parts])
+        return np.stack([one.attributions for one in trail.optima])
+
+    @cached_property
+    def shares(self) -> Array:
+        """Shares h (K,), where the slider starts."""
+        trail = self.trail
+        if trail is None:
+            return np.ones(1)
+        if trail.front is None:
+            return np.eye(len(trail.optima))[trail.start]
+        weight = trail.optima[trail.start].weights[trail.loss]
+        return np.append(1.0, trail.front.shares(weight))
+
+    @cached_property
+    def shown(self) -> list[int]:
+        """Rows of the page: those asked for, with their similar, then in order."""
+        N, D = self.best.shape
+        most = max(_ROOM // (len(self.tables) * D), 2)
+        similar = self.neighbours
+        near = [] if similar is None else [similar.nearest(n) for n in self.first]
+        known = [n for n in near if n is not None]
+        return list(dict.fromkeys([*self.first, *known, *range(N)]))[:most]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the shown rows."""
+        told = self.best.labels.points
+        return [str(n) if told is None else str(told[n]) for n in self.shown]
+
+    def similar(self, place: int) -> int | None:
+        """Which of the shown rows is most similar to one of them, if it is shown."""
+        if self.neighbours is None:
+            return None
+        nearest = self.neighbours.nearest(self.shown[place], self.shown)
+        return None if nearest is None else self.shown.index(nearest)
+
+    def pair(self) -> list[tuple[str, list[tuple[str, float, float]]]]:
+        """The first row and its similar: name, and by feature value and before."""
+        other = self.similar(0)
+        places = [0] if other is None else [0, other]
+        W = np.tensordot(self.shares, self.tables[:, self.shown], axes=1)
+        was = np.tensordot(self._before, self.tables[:, self.shown], axes=1)
+        size = np.abs(was[places]).max(axis=0)
+        order = np.argsort(-size, kind="stable")[:_SHOWN]
+        features = self.best.labels.feature_names(self.best.shape[1])
+        return [
+            (
+                self.names[p],
+                [
+                    (
+                        self._cell(features[j], self.best.value_of(self.shown[p], j)),
+                        float(W[p, j]),
+                        float(was[p, j]),
+                    )
+                    for j in order.tolist()
+                ],
+            )
+            for p in places
+        ]
+
+    @property
+    def _before(self) -> Array:
+        """Shares at the least weight: what dashed lines show."""
+        if self.trail is None:
+            return np.ones(1)
+        if self.trail.front is None:
+            return np.eye(len(self.trail.optima))[0]
+        return np.append(1.0, self.trail.front.shares(self.trail.front.ends[0]))
+
+    @staticmethod
+    def _cell(feature: object, value: str) -> str:
+        return printable(f"{feature} = {minus(value)}" if value else feature)
+
+    def panels(self) -> list[str]:
+        """The first row and its similar, as they are seen without scripts."""
+        pair = self.pair()
+        scale = max(
+            (abs(x) for _, lines in pair for _, *xs in lines for x in xs), default=0
+        )
+        moves = self.trail is not None
+        return [row_picture(name, lines, scale or 1.0, moves) for name, lines in pair]
+
+    @property
+    def data(self) -> str:
+        """What the script draws from, as JSON that no page takes for its own marks."""
+        features = self.best.labels.feature_names(self.best.shape[1])
+        digits = 8 - math.floor(math.log10(float(np.abs(self.tables).max()) or 1.0))
+        digits = min(max(digits, 0), 300)
+        rows = []
+        for place, n in enumerate(self.shown):
+            cells = [
+                self._cell(feature, self.best.value_of(n, j))
+                for j, feature in enumerate(features)
+            ]
+            z = self.tables[:, n].round(digits).tolist()
+            rows.append(
+                {
+                    "name": printable(self.names[place]),
+                    "cells": cells,
+                    "similar": self.similar(place),
+                    "z": z,
+                }
+            )
+        told = {"rows": rows, "shown": _SHOWN, "trail": self._trail()}
+        return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
+
+    def _trail(self) -> dict[str, Any] | None:
+        trail = self.trail
+        if trail is None:
+            return None
+        losses = []
+        for name in trail.losses:
+            form = None if trail.front is None else trail.front.forms[name]
+            own = trail.ends is not None and math.isfinite(
+                trail.given_up(name, trail.optima[0].losses[name])
+            )
+            losses.append(
+                {
+                    "name": printable(f"loss {name}"),
+                    "label": printable(trail.label(name)),
+                    "values": [best.losses[name] for best in trail.optima],
+                    "near": trail.ends.at_target[name] if own and trail.ends else None,
+                    "far": trail.ends.far[name] if own and trail.ends else None,
+                    "kept": trail.ends is not None and name in trail.ends.faithful,
+                    "form": form
+                    and {
+                        "constant": form.constant,
+                        "linear": form.linear.tolist(),
+                        "quadratic": form.quadratic.tolist(),
+                    },
+                }
+            )
+        names = list(trail.losses)
+        weights = [best.rates.get(trail.loss) for best in trail.optima]
+        if trail.front is None:
+            weights = [None if w is None or math.isinf(w) else w for w in weights]
+        frame = Plane.of(self)
+        return {
+            "loss": printable(trail.loss),
+            "weights": weights,
+            "steps": 1 if trail.front is None else POSITIONS_BETWEEN,
+            "start": trail.start,
+            "theta": None if trail.front is None else trail.front.theta.tolist(),
+            "losses": losses,
+            "axes": [names.index(name) for name in trail.axes],
+            "shares": trail.has_shares,
+            "frame": [frame.wide, frame.high],
+            "plane": [_LEFT, _RIGHT - _LEFT, _BOTTOM, _BOTTOM - _TOP],
+        }
+
+    @property
+    def curve(self) -> str:
+        """The front as a picture, with marks for other explanations."""
+        return Plane.of(self).picture(self)
+
+    @property
+    def positions(self) -> int:
+        """Of the slider."""
+        assert self.trail is not None, "only trails have a slider"
+        steps = 1 if self.trail.front is None else POSITIONS_BETWEEN
+        return (len(self.trail.optima) - 1) * steps
+
+    @property
+    def position(self) -> int:
+        """Where the slider starts."""
+        assert self.trail is not None, "only trails have a slider"
+        return self.trail.start * (1 if self.trail.front is None else POSITIONS_BETWEEN)
+
+    @property
+    def told(self) -> list[tuple[str, str, float]]:
+        """What is said of the optimum that is shown."""
+        assert self.trail is not None, "only trails have a chosen point"
+        return self.trail.told(self.trail.optima[self.trail.start])
+
+    @property
+    def families(self) -> list[tuple[str, str, int]]:
+        """Of other explanations: mark, method, and how many there are of it."""
+        methods = dict.fromkeys(one.method for one in self.others)
+        count = [sum(one.method == x for one in self.others) for x in methods]
+        return [
+            (_MARKS[i % len(_MARKS)], x, n)
+            for i, (x, n) in enumerate(zip(methods, count, strict=True))
+        ]
+
+
+# ---- Pictures of it
+
+
+_MARKS: Final = ("○", "□", "△", "◇", "▽", "☆", "⬠", "✕")
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 500.0, 34.0, 300.0
+
+
+@final
+@dataclass(frozen=True)
+class Plane:
+    """The ends of both axes, which begin at zero."""
+
+    wide: float
+    high: float
+
+    @classmethod
+    def of(cls, explorer: Explorer) -> Plane:
+        """Around the curve, and around what else is not far from it."""
+        assert explorer.trail is not None, "only trails have a curve"
+        xs, ys = zip(*explorer.trail.curve(), strict=True)
+        wide, high = max(xs), max(ys)
+        for one in explorer.others:
+            x, y = explorer.trail.place(one.losses)
+            if x <= 1.5 * max(xs) and y <= 1.5 * max(ys):
+                wide, high = max(wide, x), max(high, y)
+        return cls(1.05 * wide or 1.0, 1.05 * high or 1.0)
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Where it is drawn."""
+        return (
+            _LEFT + (_RIGHT - _LEFT) * x / self.wide,
+            _BOTTOM - (_BOTTOM - _TOP) * y / self.high,
+        )
+
+    def picture(self, explorer: Explorer) -> str:
+        """Axes, the curve, marks of others, and the chosen point."""
+        trail = explorer.trail
+        assert trail is not None, "only trails have a curve"
+        x_name, y_name = trail.axes
+        plain = [trail.words.get(name, name) for name in trail.axes]
+        words = (f"{plain[0]} given up", f"{plain[1]} left")
+        if not trail.has_shares:
+            words = (f"loss {x_name}", f"loss {y_name}")
+        parts = [*self._ticks(trail.has_shares)]
+        middle = (_LEFT + _RIGHT) / 2.0
+        parts += [
+            tag("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
+            tag("text", in_html(words[0]), x=middle, y=345.0, text_anchor="middle"),
+            tag("text", in_html(f"↑ {words[1]}"), x=8.0, y=16.0),
+        ]
+        points = " ".join("{:.1f},{:.1f}".format(*self.at(*p)) for p in trail.curve())
+        parts.append(tag("polyline", class_="front", points=points))
+        parts += self._marks(explorer)
+        cx, cy = self.at(*trail.place(trail.optima[trail.start].losses))
+        parts.append(tag("circle", class_="here", cx=cx, cy=cy, r=8))
+        seen = (
+            f"The best that can be had: {words[1]} falls as {words[0]} grows. "
+            "The table of all weights has the numbers."
+        )
+        return tag("svg", *parts, viewBox="0 0 520 356", role="img", aria_label=seen)
+
+    def _ticks(self, in_shares: bool) -> Iterator[str]:
+        for value in _round_steps(self.wide):
+            x, _ = self.at(value, 0.0)
+            label = in_html(_tick(value, in_shares))
+            yield tag("text", label, class_="tick", x=x, y=320.0, text_anchor="middle")
+        for value in _round_steps(self.high):
+            _, y = self.at(0.0, value)
+            yield tag("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y)
+            label = in_html(_tick(value, in_shares))
+            yield tag("text", label, class_="tick", x=64.0, y=y + 4, text_anchor="end")
+
+    def _marks(self, explorer: Explorer) -> Iterator[str]:
+        assert explorer.trail is not None, "only trails have a curve"
+        marks = {method: mark for mark, method, _ in explorer.families}
+        for one in explorer.others:
+            px, py = explorer.trail.place(one.losses)
+            if not (px <= self.wide and py <= self.high):
+                continue
+            x, y = self.at(px, py)
+            settings = ", ".join(f"{k} {v}" for k, v in one.parameters.items())
+            title = tag("title", in_html(" ".join([one.method, settings])))
+            mark = marks[one.method]
+            yield tag(
+                "text",
+                mark,
+                title,
+                class_="mark",
+                x=x,
+                y=y + 6.0,
+                text_anchor="middle",
+            )
+
+
+def _round_steps(end: float) -> list[float]:
+    """Four to eight round numbers from zero."""
+    power = 10.0 ** math.floor(math.log10(end))
+    step = next(s for s in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if end / (s * power) <= 6.0)
+    return [step * power * k for k in range(math.floor(end / (step * power)) + 1)]
+
+
+def _tick(value: float, in_shares: bool) -> str:
+    return f"{percent(value)} %" if in_shares else f"{value:.3g}"
+
+
+def row_picture(
+    name: str, lines: Sequence[tuple[str, float, float]], scale: float, moves: bool
+) -> str:
+    """Bars of one row from zero in the middle; dashed where they began."""
+
+    def span(value: float, kind: str) -> str:
+        left = 50.0 + 50.0 * min(value, 0.0) / scale
+        wide = 50.0 * abs(value) / scale
+        return tag("span", class_=kind, style=f"left:{left:.1f}%;width:{wide:.1f}%")
+
+    rows = [
+        tag(
+            "tr",
+            tag("th", in_html(label), scope="row", dir="auto"),
+            tag(
+                "td",
+                span(value, f"bar {'raises' if value > 0.0 else 'lowers'}"),
+                span(was, "was") if moves else "",
+                tag("span", class_="zero", style="left:50%"),
+                class_="plot",
+            ),
+            tag("td", in_html(minus(f"{value:+.3g}")), class_="number"),
+        )
+        for label, value, was in lines
+    ]
+    caption = tag("caption", "Row ", tag("bdi", in_html(name)), class_="who")
+    return tag("table", caption, tag("tbody", *rows), class_="bars row")

@@ -1,0 +1,142 @@
+"""Which rows are similar, by a graph or by their values, and which differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+import pandas as pd
+from scipy.spatial import KDTree
+
+from propopt.base.arrays import Array, Edges
+from propopt.base.text import in_percent
+from propopt.results.explanation import Explanation
+from propopt.results.report.chapters import minus
+
+
+_NEAREST: Final = 8
+"""Rows that are neighbours by their values, where no graph says who is."""
+
+WORST_PAIRS: Final = 10
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Pairs of similar rows, how similar they are, and by what."""
+
+    edges: Edges  # (E, 2)
+    similarity: Array  # (E,)
+    distance: Array  # (E,): between their values; zero where these are not known
+    source: str  # half a sentence
+
+    @classmethod
+    def of(cls, best: Explanation) -> Neighbours | None:
+        """By the graph that it was optimized for, or else by the values of rows."""
+        graph = graph_of(best)
+        X = _standardised(best)
+        if graph is not None and graph.n_edges:
+            edges = graph.edges
+            S = np.asarray(graph.similarities.tocsr()[edges[:, 0], edges[:, 1]])
+            words = f"as the {graph.kind} graph of its loss has it"
+            return cls(edges, S.ravel(), _distances(X, edges), words)
+        if X is None or len(X) < 2:
+            return None
+        k = min(_NEAREST, len(X) - 1)
+        _, near = KDTree(X).query(X, k=k + 1)
+        pairs = {
+            (min(n, m), max(n, m))
+            for n, others in enumerate(near.tolist())
+            for m in others
+            if m != n
+        }
+        edges = np.array(sorted(pairs), dtype=np.intp)
+        words = f"the {k} nearest rows, in columns divided by their deviation"
+        return cls(edges, np.ones(len(edges)), _distances(X, edges), words)
+
+    def nearest(self, row: int, among: Collection[int] | None = None) -> int | None:
+        """The most similar row, or the nearest of equally similar ones."""
+        at = np.flatnonzero((self.edges == row).any(axis=1))
+        ends = self.edges[at].sum(axis=1) - row
+        if among is not None:
+            at, ends = at[kept := np.isin(ends, list(among))], ends[kept]
+        if not len(at):
+            return None
+        return int(ends[np.lexsort((ends, self.distance[at], -self.similarity[at]))[0]])
+
+    def differences(self, W: Array) -> Array:
+        """S ‖w_n − w_n'‖² of each pair, (E,)."""
+        i, j = self.edges.T
+        parts = [
+            ((W[i[some]] - W[j[some]]) ** 2).sum(axis=1)
+            for some in np.array_split(
+                np.arange(len(i)), len(i) * W.shape[1] // 10**6 + 1
+            )
+        ]
+        return np.asarray(self.similarity * np.concatenate(parts))
+
+    def worst(self, best: Explanation) -> tuple[pd.DataFrame, list[int]]:
+        """The pairs that differ most, as a table, and the rows in them."""
+        W = best.attributions
+        cost = self.differences(W)
+        total = float(cost.sum()) or 1.0
+        order = np.argsort(-cost, kind="stable")[:WORST_PAIRS]
+        names = best.labels.feature_names(W.shape[1])
+        told = best.labels.points
+        lines: list[dict[str, Any]] = []
+        rows: list[int] = []
+        for (n, m), share in zip(
+            self.edges[order].tolist(), (cost[order] / total).tolist(), strict=True
+        ):
+            j = int(np.abs(W[n] - W[m]).argmax())
+            own = [_named(W[x, j], best.value_of(x, j)) for x in (n, m)]
+            pair = [str(x) if told is None else str(told[x]) for x in (n, m)]
+            lines.append(
+                {
+                    "rows": " and ".join(pair),
+                    "share of all differences": in_percent(share),
+                    "largest in": str(names[j]),
+                    "first row": own[0],
+                    "second row": own[1],
+                }
+            )
+            rows += [n, m]
+        return pd.DataFrame(lines).set_index("rows"), list(dict.fromkeys(rows))
+
+
+def _named(attribution: float, value: str) -> str:
+    number = minus(f"{attribution:+.3g}")
+    return f"{number} (value {minus(value)})" if value else number
+
+
+def graph_of(best: Explanation) -> Any:
+    """The graph over points of one of its losses; None where there is none."""
+    program = best.program
+    losses = () if program is None else program.all_losses
+    graphs = (getattr(loss, "graph", None) for loss in losses)
+    N = best.shape[0]
+    return next(
+        (g for g, loss in zip(graphs, losses, strict=True) if g and loss.n_points == N),
+        None,
+    )
+
+
+def _standardised(best: Explanation) -> Array | None:
+    """Values of rows over the deviation of each column; missing ones are its mean."""
+    X = best.points
+    if X is None:
+        return None
+    known = np.isfinite(X)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, X, 0.0).sum(axis=0) / count
+    centred = np.where(known, X - mean, 0.0)
+    scale = np.sqrt((centred**2).mean(axis=0))
+    return np.asarray(centred / np.where(scale > 0.0, scale, 1.0))
+
+
+def _distances(X: Array | None, edges: Edges) -> Array:
+    if X is None:
+        return np.zeros(len(edges))
+    return np.asarray(np.linalg.norm(X[edges[:, 0]] - X[edges[:, 1]], axis=1))

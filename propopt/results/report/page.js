@@ -1,0 +1,99 @@
+"use strict";
+for (const root of document.querySelectorAll("[data-explorer]")) {
+  const d = JSON.parse(root.querySelector("script").textContent);
+  const t = d.trail, one = (s) => root.querySelector(s);
+  const slider = one("[data-slider]"), select = one("[data-row]");
+  const sign = (x, text) => (x < 0 ? "−" : "+") + text;
+
+  // the weight at a position of the slider: solved ones, and equal factors between
+  function weight(p) {
+    const i = Math.min(Math.floor(p / t.steps), t.weights.length - 1), part = p / t.steps - i;
+    return part ? t.weights[i] * (t.weights[i + 1] / t.weights[i]) ** part : t.weights[i];
+  }
+  // shares h of the tables of which attributions are sums
+  function shares(p) {
+    if (!t) return [1];
+    if (!t.theta) return t.weights.map((_, i) => (i === p ? 1 : 0));
+    const c = weight(p);
+    return [1, ...t.theta.map((x) => 1 / (1 + c * x))];
+  }
+  function loss(one, p, h) {
+    const f = one.form;
+    if (!f || p % t.steps === 0) return one.values[p / t.steps];
+    const g = h.slice(1);
+    let sum = f.constant;
+    g.forEach((x, k) => {
+      sum += 2 * f.linear[k] * x;
+      g.forEach((y, l) => (sum += f.quadratic[k][l] * x * y));
+    });
+    return Math.max(sum, 0);
+  }
+  // what is lost of faithfulness, or is left of differences
+  const left = (one, x) => (one.kept ? (x - one.near) / (one.far - one.near) : (x - one.far) / (one.near - one.far));
+  const attributions = (row, h) => row.z[0].map((_, j) => row.z.reduce((sum, z, k) => sum + h[k] * z[j], 0));
+
+  function tell(p, h) {
+    const c = weight(p), lines = [];
+    if (c !== null) lines.push([`weight of ${t.loss}`, Number(c.toPrecision(3)).toString(), c]);
+    const values = t.losses.map((one) => loss(one, p, h));
+    t.losses.forEach((one, i) => {
+      if (one.near !== null) {
+        const kept = 1 - left(one, values[i]);
+        lines.push([one.label, (100 * kept).toFixed(1).replace("-", "−") + " %", kept]);
+      }
+      lines.push([one.name, Number(values[i].toPrecision(4)).toString(), values[i]]);
+    });
+    one("[data-told]").replaceChildren(...lines.map(([label, text, value]) => {
+      const line = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd");
+      dt.dir = "auto"; dt.textContent = label; dd.textContent = text; dd.dataset.value = value;
+      line.append(dt, dd);
+      return line;
+    }));
+    slider.setAttribute("aria-valuetext", lines.map(([label, text]) => `${label}: ${text}`).join("; "));
+    const [x, y] = t.axes.map((i) => (t.shares ? left(t.losses[i], values[i]) : values[i]));
+    const dot = one(".here");
+    dot.setAttribute("cx", t.plane[0] + t.plane[1] * x / t.frame[0]);
+    dot.setAttribute("cy", t.plane[2] - t.plane[3] * y / t.frame[1]);
+  }
+
+  function place(span, value, scale) {
+    span.style.left = 50 + 50 * Math.min(value, 0) / scale + "%";
+    span.style.width = 50 * Math.abs(value) / scale + "%";
+  }
+  function draw() {
+    const p = slider ? Number(slider.value) : 0, h = shares(p), before = shares(0);
+    if (t) tell(p, h);
+    const row = d.rows[Number(select.value)], pair = [row];
+    if (row.similar !== null) pair.push(d.rows[row.similar]);
+    const now = pair.map((r) => attributions(r, h)), was = pair.map((r) => attributions(r, before));
+    const size = was[0].map((_, j) => Math.max(...was.map((w) => Math.abs(w[j]))));
+    const order = size.map((_, j) => j).sort((i, j) => size[j] - size[i] || i - j).slice(0, d.shown);
+    const scale = Math.max(...order.map((j) => Math.max(size[j], ...now.map((w) => Math.abs(w[j]))))) || 1;
+    root.querySelectorAll("[data-panel]").forEach((panel, i) => {
+      panel.hidden = !pair[i];
+      if (!pair[i]) return;
+      panel.querySelector("bdi").textContent = pair[i].name;
+      panel.querySelectorAll("tbody tr").forEach((line, k) => {
+        const j = order[k], w = now[i][j], [bar, old] = line.querySelectorAll(".plot span");
+        line.querySelector("th").textContent = pair[i].cells[j];
+        bar.className = "bar " + (w > 0 ? "raises" : "lowers");
+        place(bar, w, scale);
+        if (t) place(old, was[i][j], scale);
+        const cell = line.querySelector(".number");
+        cell.textContent = sign(w, Number(Math.abs(w).toPrecision(3)).toString());
+        cell.dataset.value = w;
+        cell.dataset.column = j;
+      });
+    });
+  }
+  if (slider) {
+    slider.addEventListener("input", draw);
+    const goals = { first: 0, start: t.start * t.steps, last: Number(slider.max) };
+    root.querySelectorAll("[data-go]").forEach((b) => b.addEventListener("click", () => {
+      slider.value = goals[b.dataset.go];
+      draw();
+    }));
+  }
+  select.addEventListener("change", draw);
+  draw();
+}

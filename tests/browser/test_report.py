@@ -1,0 +1,273 @@
+"""Reports in a real browser: sliders, numbers, no request, nothing for axe-core to say.
+
+Needs Playwright's driver (the extra ``browser``), Chromium as the system has it, and
+axe-core: its file is named by ``AXE_CORE``. Screenshots stay in the folder that
+``REPORT_SCREENSHOTS`` names. ``REPORT_PAGE`` may name a page that a command wrote.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from propopt.results.fronts import Front
+from propopt.results.report.page import write_page
+
+
+driver = pytest.importorskip(
+    "playwright.sync_api", reason='no Playwright: pip install "propopt[browser]"'
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("there is no Chromium on this system", allow_module_level=True)
+
+RNG = np.random.default_rng(5)
+ODD = ["<script>alert(1)</script>", "عمر المريض", "fee\u202e&", "a long name " * 4]
+NAMES = ["age", *ODD]
+TABLE = pd.DataFrame(RNG.normal(size=(30, 5)), columns=NAMES)
+TABLE.index = ["מטופל א", *(f"row {n}" for n in range(1, 30))]
+G = TABLE.copy()
+G[:] = np.sin(TABLE.to_numpy() @ RNG.normal(size=(5, 5)))
+ROBUST = po.PairwiseRobustness(po.knn_graph(TABLE, 4))
+WEIGHTS = np.logspace(-2, 2, 17)
+BESIDE = {"half": G / 2, "none": 0 * G}
+
+
+def swept(loss, weights):
+    objective = po.GradientMatching(G) + loss
+    return po.sweep(objective, {loss.name: weights}, BESIDE)
+
+
+def limits():
+    X = TABLE.to_numpy()
+    model = DecisionTreeRegressor(max_depth=3).fit(X, X[:, 0] * X[:, 1])
+    return po.lime.limits(model.predict, X[:2], data=X)
+
+
+FOUND = {
+    "front": swept(ROBUST, WEIGHTS),
+    "steps": swept(po.Sparsity(), [0.1, 0.3, 1.0, 3.0]),
+    "lime": limits(),
+}
+FOUND["one"] = FOUND["front"].knee()
+CHAPTERS = {name: [found.chapters()] for name, found in FOUND.items()}
+PAGES = {}
+if made := os.environ.get("REPORT_PAGE"):  # by a command
+    PAGES["made"] = Path(made).read_text(encoding="utf-8")
+CHAPTERS["several"] = [*CHAPTERS["front"], *CHAPTERS["lime"], *CHAPTERS["steps"]]
+LOOKS = {"light": (1200, "light"), "dark": (1200, "dark"), "narrow": (390, "light")}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with driver.sync_playwright() as playwright:
+        found = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("reports")
+    for name, chapters in CHAPTERS.items():
+        write_page(place / f"{name}.html", chapters)
+    for name, text in PAGES.items():
+        (place / f"{name}.html").write_text(text, encoding="utf-8")
+    return place
+
+
+@pytest.fixture
+def opened(browser, folder):
+    """A page as a browser shows it; at the end it has said and asked for nothing."""
+    pages, heard = [], []
+
+    def show(name, look="light", **how):
+        width, scheme = LOOKS[look]
+        size = {"width": width, "height": 900}
+        page = browser.new_page(viewport=size, color_scheme=scheme, **how)
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        file = (folder / f"{name}.html").as_uri()
+        page.on("request", lambda asked: asked.url == file or heard.append(asked.url))
+        page.goto(file)
+        pages.append(page)
+        return page
+
+    yield show
+    for page in pages:
+        page.close()
+    assert heard == []
+
+
+def told(page):
+    """What stands beside the slider, by its label."""
+    lines = page.locator("[data-told] div")
+    return {
+        line.locator("dt").inner_text(): float(
+            line.locator("dd").get_attribute("data-value")
+        )
+        for line in lines.all()
+    }
+
+
+def attributions(page, panel=0):
+    """The attributions of a shown row, by the place of the column."""
+    cells = page.locator("[data-panel]").nth(panel).locator("[data-column]").all()
+    return {
+        int(cell.get_attribute("data-column")): float(cell.get_attribute("data-value"))
+        for cell in cells
+    }
+
+
+def position(names, text):
+    return list(names).index(text)
+
+
+def compare(page, W):
+    """The rows that are shown against a table of attributions, to 1e-6."""
+    size = np.abs(W).max()
+    for panel in range(page.locator("[data-panel]").count()):
+        name = page.locator("[data-panel] bdi").nth(panel).inner_text()
+        n = position(TABLE.index, name)
+        shown = attributions(page, panel)
+        assert len(shown) == W.shape[1]
+        for j, value in shown.items():
+            assert value == pytest.approx(W[n, j], abs=1e-6 * size), (name, j)
+
+
+def test_the_slider_shows_what_the_csv_file_has(opened, tmp_path):
+    found, page = FOUND["front"], opened("front")
+    found.to_csv(tmp_path / "front.csv")
+    table = pd.read_csv(tmp_path / "front.csv")
+    slider = page.locator("[data-slider]")
+    last = int(slider.get_attribute("max"))
+    steps = last // (len(WEIGHTS) - 1)
+    for place in (0, 5, len(WEIGHTS) - 1):
+        slider.fill(str(place * steps))
+        line, shown = table.iloc[place], told(page)
+        for label, column in {
+            "weight of pairwise_robustness": "weight.pairwise_robustness",
+            "loss gradient_matching": "loss.gradient_matching",
+            "loss pairwise_robustness": "loss.pairwise_robustness",
+            "faithfulness kept": "kept",
+            "squared differences between neighbours removed": (
+                "removed.pairwise_robustness"
+            ),
+        }.items():
+            assert shown[label] == pytest.approx(line[column], rel=1e-6, abs=1e-9)
+        compare(page, found.optimized[place].attributions)
+
+
+def test_between_solved_weights_it_shows_what_a_solver_finds(opened):
+    page = opened("front")
+    page.locator("[data-slider]").fill("333")
+    shown = told(page)
+    weight = shown["weight of pairwise_robustness"]
+    best = po.solve(po.GradientMatching(G) + weight * ROBUST)
+    for name, value in best.losses.items():
+        assert shown[f"loss {name}"] == pytest.approx(value, rel=1e-6)
+    compare(page, best.attributions)
+    dot = page.locator("circle")
+    front = Front.of(FOUND["front"].optimized, ROBUST.name)
+    assert front.losses(weight)[ROBUST.name] == pytest.approx(best.losses[ROBUST.name])
+    x, y = (float(dot.get_attribute(name)) for name in ("cx", "cy"))
+    points = page.locator(".front").get_attribute("points").split()
+    near = min(np.hypot(*(np.array(p.split(","), float) - (x, y))) for p in points)
+    assert near < 5.0  # pixels of 520: the chosen point is on the curve
+
+
+def test_slider_and_buttons_move_by_mouse_and_keyboard(opened):
+    page = opened("front")
+    slider, start = page.locator("[data-slider]"), told(page)
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
+    assert told(page) != start
+    assert "faithfulness kept" in slider.get_attribute("aria-valuetext")
+    page.get_by_role("button", name="at the knee").click()
+    assert told(page) == start
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    assert (
+        told(page)["weight of pairwise_robustness"]
+        > start["weight of pairwise_robustness"]
+    )
+    page.keyboard.press("Home")
+    assert slider.input_value() == "0"
+    page.keyboard.press("End")
+    assert slider.input_value() == slider.get_attribute("max")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "least"
+    page.keyboard.press("Enter")
+    assert slider.input_value() == "0"
+
+
+def test_another_row_is_chosen_beside_its_most_similar(opened):
+    page = opened("one")
+    page.get_by_label("Row", exact=True).select_option("מטופל א")
+    assert page.locator("[data-panel] bdi").first.inner_text() == "מטופל א"
+    compare(page, FOUND["one"].attributions)
+    n = position(TABLE.index, page.locator("[data-panel] bdi").nth(1).inner_text())
+    assert ROBUST.graph.similarities[0, n] > 0
+
+
+def test_steps_show_each_solved_optimum(opened):
+    page = opened("steps")
+    slider = page.locator("[data-slider]")
+    assert slider.get_attribute("max") == "3"
+    for place in (3, 1):
+        slider.fill(str(place))
+        best = FOUND["steps"].optimized[place]
+        assert told(page)["loss sparsity"] == pytest.approx(best.losses["sparsity"])
+        compare(page, best.attributions)
+
+
+@pytest.mark.parametrize("name", ["front", "one", "several", *PAGES])
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_core_finds_nothing_and_nothing_is_wider_than_the_screen(
+    name, look, opened
+):
+    page = opened(name, look)
+    assert page.evaluate("document.documentElement.scrollWidth") <= LOOKS[look][0]
+    if keep := os.environ.get("REPORT_SCREENSHOTS"):
+        Path(keep).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{keep}/{name}_{look}.png", full_page=True)
+    axe = os.environ.get("AXE_CORE")
+    if not axe or not Path(axe).is_file():
+        pytest.skip("AXE_CORE names no file of axe-core: npm install axe-core")
+    page.evaluate(Path(axe).read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document)")["violations"]
+    assert [(x["id"], x["nodes"][0]["html"][:200]) for x in found] == []
+
+
+def test_without_scripts_the_page_is_the_same_at_rest(opened):
+    page, still = opened("front"), opened("front", java_script_enabled=False)
+    for place in ("[data-panel] tbody", "[data-told]", "main section:last-child"):
+        one, other = page.locator(place).first, still.locator(place).first
+        assert one.inner_text() == other.inner_text()
+    assert still.locator("noscript p").first.is_visible()
+
+
+def test_a_page_that_is_printed_has_all_but_the_controls(opened):
+    page = opened("front")
+    page.emulate_media(media="print")
+    assert not page.locator("[data-slider]").is_visible()
+    assert page.locator(".front").is_visible()
+    assert len(page.pdf()) > 10_000
+
+
+def test_a_script_that_was_altered_does_not_run(browser, folder, tmp_path):
+    text = (folder / "front.html").read_text(encoding="utf-8")
+    other = tmp_path / "other.html"
+    other.write_text(text.replace('"use strict";', '"use strict";/**/', 1), "utf-8")
+    page, heard = browser.new_page(), []
+    page.on("console", lambda message: heard.append(message.text))
+    page.goto(other.as_uri())
+    assert any("Content Security Policy" in line for line in heard)
+    page.close()

@@ -1,0 +1,124 @@
+"""``propopt audit``: numbers from elsewhere, in files and in print."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import ROOT, names
+
+import propopt as po
+from propopt.cli import main
+from propopt.problems.file import read_problem
+
+
+pytest.importorskip("lightgbm")
+FILE = ROOT / "problems" / "audit.yaml"
+FOLDER = FILE.parent
+WHOLE = ["audit.json", "audit.npz", "audit_causes.csv", "audit_findings.csv"]
+
+
+def run(folder, *arguments):
+    return main(["audit", *map(str, arguments), "-o", str(folder)])
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    assert run(folder, FILE, "-q") == 0
+    return folder
+
+
+def test_the_shipped_file_is_audited_as_the_library_does(done):
+    assert names(done) == WHOLE
+    saved = po.Audit.load(done / "audit.npz")
+    customers = pd.read_csv(FOLDER / "audit_customers.csv").drop(columns="Churn")
+    import lightgbm
+
+    booster = lightgbm.Booster(model_file=str(FOLDER / "audit_model.txt"))
+    own = po.audit(
+        FOLDER / "audit_shap.csv",
+        booster,
+        customers,
+        unit="log-odds",
+        outcome="Churn",
+    )
+    for finding in own.findings:
+        assert saved[finding.name].verdict == finding.verdict
+        assert saved[finding.name].number == pytest.approx(finding.number, rel=1e-6)
+    np.testing.assert_array_equal(saved.attributions, own.attributions)
+    table = pd.read_csv(done / "audit_findings.csv")
+    assert table["name"].tolist() == [finding.name for finding in own.findings]
+    causes = pd.read_csv(done / "audit_causes.csv")
+    assert len(causes) == 20
+    assert set(causes["feature"]) <= set(customers)
+
+
+def test_an_auditor_reads_right_alike_and_what_to_do(done):
+    saved = po.Audit.load(done / "audit.npz")
+    assert saved["additivity"].verdict == "right"
+    assert "path-dependent" in saved["exactness"].sentence
+    assert saved["unused"].sentence.startswith("The model does not use 1 column")
+    assert saved["more_alike"].number > 1.0
+    assert 0.0 < saved["price_of_50"].number < 0.1
+    for finding in saved.findings:
+        for sentence in finding.sentence.split(". "):
+            assert len(sentence.split()) <= 27, sentence
+
+
+def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
+    wrong = pd.read_csv(FOLDER / "audit_shap.csv")
+    wrong.loc[5, "Status"] += 0.5
+    wrong.to_csv(tmp_path / "wrong.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    assert run("out", FILE, "wrong.csv") == 0
+    printed = capsys.readouterr().out
+    assert "row 5, Status is" in printed
+    assert po.Audit.load("out/audit.npz")["additivity"].verdict == "off by"
+    assert run("out", FILE, "none.csv") == 2
+    assert "there is no file" in capsys.readouterr().err
+
+
+def test_another_background_is_named_in_the_file(tmp_path):
+    customers = pd.read_csv(FOLDER / "audit_customers.csv")
+    customers.iloc[:50].to_csv(tmp_path / "background.csv", index=False)
+    text = FILE.read_text().replace(": audit_", f": {FOLDER}/audit_")
+    text = text.replace("}\naudit: {", "}\naudit: {background: background.csv, ")
+    (tmp_path / "audit.yaml").write_text(text)
+    assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
+    assert po.Audit.load(tmp_path / "out/audit.npz").settings["background"] == "50 rows"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("unit: log-odds", "unit: nats", "audit.unit: expected 'log-odds'"),
+        ("unit: log-odds", "unit: probability", "audit: unit: the numbers are"),
+        ("audit_shap.csv", "none.csv", "audit.attributions: there is no file"),
+        ("audit_shap.csv", "audit_model.txt", "expected a .csv or .npz file"),
+        ("attributions: audit_shap.csv, ", "", "audit: required, and missing; or name"),
+        ("target: Churn", "target: Region", "fitted on the columns"),
+        ("Churn}", "Churn, explain: 9}", "data.explain: all rows are audited"),
+        ("Churn}", "Churn, standardize: true}", "data.standardize: numbers are of"),
+        ("audit_model.txt", "audit_shap.csv", "is no model of LightGBM"),
+        ("audit_model.txt", "none.txt", "model.booster: there is no file"),
+        ("unit: log-odds", "unit: log-odds, base: x", "audit.base: expected a num"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(tmp_path, capsys, before, after, told):
+    text = FILE.read_text()
+    assert before in text
+    text = text.replace(before, after)
+    for name in ("customers.csv", "model.txt", "shap.csv"):
+        (tmp_path / f"audit_{name}").write_bytes(
+            (FOLDER / f"audit_{name}").read_bytes()
+        )
+    (tmp_path / "audit.yaml").write_text(text)
+    assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_audit_job_is_resumed_and_its_files_are_named(done, capsys):
+    file = read_problem(FILE)
+    assert {path.name for path in file.job.others_read(file)} == {"audit_shap.csv"}
+    assert {path.name for path in file.files} >= {"audit_model.txt"}
+    assert main(["audit", str(FILE), "-o", str(done), "--resume"]) == 0
+    assert "finished before, and whole" in capsys.readouterr().out

@@ -1,0 +1,365 @@
+"""Audits of attributions: planted faults, constrained solves of others, units."""
+
+import dataclasses
+import re
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.explaining.audited import Front
+from propopt.explaining.whose import candidates
+from propopt.results.audit import QUESTIONS
+
+
+# ---- the front, against constrained solves by Clarabel
+
+
+def solved(aim, graph, own, *, distance=None, roughness=None):
+    """min R s.t. ‖W − E‖² ≤ d, or min ‖W − E‖² s.t. R ≤ r, with the row sums of E."""
+    W = cp.Variable(aim.shape)
+    root = np.asarray(graph.differences(np.eye(len(aim))))
+    rough, near = cp.norm(root @ (W - own), "fro"), cp.norm(W - aim, "fro")
+    limits = [cp.sum(W, axis=1) == aim.sum(axis=1)]
+    if distance is not None:
+        problem = cp.Problem(cp.Minimize(rough), [*limits, near <= distance**0.5])
+    else:
+        problem = cp.Problem(cp.Minimize(near), [*limits, rough <= roughness**0.5])
+    return problem.solve("CLARABEL") ** 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_both_directions_and_prices_are_constrained_optima(seed):
+    rng = np.random.default_rng(seed)
+    N, D = int(rng.integers(6, 16)), int(rng.integers(2, 6))
+    E, W, own = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
+    W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
+    graph = po.knn_graph(rng.normal(size=(N, 2)), 3)
+    front = Front(E, po.PairwiseRobustness(graph, beside=own))
+    V = front.completed(W)
+    np.testing.assert_allclose(V.sum(axis=1), E.sum(axis=1), atol=1e-12)
+    distance, rough = ((V - E) ** 2).sum(), front.robust.value(V)
+    alike = front.robust.value(front.most_alike(distance))
+    expected = solved(E, graph, own, distance=distance)
+    assert alike == pytest.approx(expected, rel=1e-5)
+    for share in (None, 0.1, 0.5, 0.9):
+        V = front.nearest(rough) if share is None else front.without(share)
+        left = front.roughness - (share or 0.0) * (front.roughness - front.least)
+        limit = rough if share is None else left
+        near = ((V - E) ** 2).sum()
+        if limit >= front.roughness:  # E itself is as alike
+            assert near == 0.0
+            continue
+        expected = solved(E, graph, own, roughness=limit)
+        assert near == pytest.approx(expected, rel=1e-5)
+
+
+# ---- planted faults, each found with its number
+
+
+@pytest.fixture(scope="module")
+def case():
+    """A forest that never asks for its last column, and its exact values."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 5)), columns=list("abcde"))
+    y = 2.0 * X["a"] * (X["b"] > 0) + X["c"] + np.abs(X["d"])
+    forest = RandomForestRegressor(15, max_depth=4, random_state=0)
+    forest.fit(X.assign(e=0.0), y)
+    rows = X.iloc[:40]
+    return (
+        X,
+        rows,
+        forest,
+        po.explainers.ExactShap(background=X).explain(po.wrap(forest, data=X), rows),
+    )
+
+
+def audited(case, W, **how):
+    X, rows, forest, _ = case
+    return po.audit(W, forest, rows, **{"data": X, **how})
+
+
+def test_exact_values_are_right_and_nothing_is_nearer(case):
+    audit = audited(case, case[3])
+    verdicts = {x.name: x.verdict for x in audit.findings}
+    for name in ("additivity", "base", "exactness", "signs", "reasons", "unused"):
+        assert verdicts[name] == "right", name
+    assert audit["additivity"].number < 1e-10
+    assert audit["exactness"].number == 0.0
+    assert audit["more_alike"].number == 1.0
+    assert audit["nearer"].number == 0.0
+    assert not audit.mistakes
+    assert list(verdicts) == [name for name in QUESTIONS if name in verdicts]
+    cost = [audit[f"price_of_{share}"].number for share in (10, 50, 90)]
+    assert 0.0 < cost[0] < cost[1] < cost[2] < 1.0
+
+
+def one_row_off(W, _):
+    n = int(np.abs(W.sum(axis=1)).argmax())
+    W[n] *= 1.001
+    return "additivity", f"1 of 40 .* row {n} by", 0.001 * abs(W[n].sum()) / 1.001
+
+
+def other_base(_, base):
+    base += 0.3
+    return "base", r"is \+0.3 ", 0.3
+
+
+def columns_exchanged(W, _):
+    W[:, [0, 2]] = W[:, [2, 0]]
+    return "exactness", "2 columns stand in another's place: a holds .* of c", None
+
+
+def unused_gets(W, _):
+    W[:, 4] += 0.05
+    return "unused", "1 column; e gets up to 0.05", 0.05
+
+
+def sign_turned(W, _):
+    n = int(np.abs(W[:, 0]).argmax())
+    W[n, 0] *= -1.0
+    return "exactness", rf"but for 1 number: row {n}, a is .* 1 sign", 2 * abs(W[n, 0])
+
+
+def shifted(W, _):
+    rng = np.random.default_rng(0)
+    W += 0.1 * rng.normal(size=W.shape)
+    return "exactness", r"no Shapley values that are known here; .* %", None
+
+
+FAULTS = (
+    one_row_off,
+    other_base,
+    columns_exchanged,
+    unused_gets,
+    sign_turned,
+    shifted,
+)
+
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.__name__)
+def test_a_planted_fault_is_found_with_its_number(case, plant):
+    W, base = case[3].attributions.copy(), case[3].base_value.copy()
+    name, told, number = plant(W, base)
+    audit = audited(case, W, base=base)
+    found = audit[name]
+    assert found.verdict == "off by"
+    assert found in audit.mistakes
+    assert re.search(told, found.sentence), found.sentence
+    if number is not None:
+        assert found.number == pytest.approx(number, rel=1e-6)
+
+
+def test_rounded_numbers_are_right_to_their_last_digit(case):
+    exact = case[3]
+    audit = audited(case, exact.attributions.round(3), base=exact.base_value)
+    assert not audit.mistakes
+    assert 0 < audit["additivity"].number < 0.0026
+    assert audit["exactness"].verdict == "right"
+
+
+def test_values_of_other_backgrounds_are_a_choice(case):
+    X, rows, forest, _ = case
+    function = po.wrap(forest, data=X)
+
+    def against(table):
+        return po.explainers.ExactShap(background=table).explain(function, rows)
+
+    drawn = np.arange(120)
+    np.random.RandomState(0).shuffle(drawn)
+    for table, told in (
+        (rows, "audited rows themselves"),
+        (X.iloc[drawn[:100]], "100 rows that shap draws"),
+        (X.iloc[:100], "first 100 rows"),
+        (X.mean().to_frame().T, "mean row"),
+    ):
+        audit = audited(case, against(table))
+        assert audit["exactness"].verdict == "a choice"
+        assert told in audit["exactness"].sentence
+        assert told in audit["base"].sentence
+        assert audit["nearer"].number > 0.0
+    unknown = audited(case, against(X.iloc[50:70]))
+    assert unknown["base"].verdict == unknown["exactness"].verdict == "off by"
+    assert unknown["additivity"].verdict == "right"
+
+
+def test_a_price_of_a_sign_and_of_the_first_reasons(case):
+    W = case[3].attributions.copy()
+    W[:10, 0] *= -1.0
+    audit = audited(case, W, base=case[3].base_value)
+    cut = 0.1 * np.abs(W).max(axis=1).mean()
+    large = np.abs(W) > cut
+    expected = large[:10, 0].sum() / large.sum()
+    assert audit["signs"].number == pytest.approx(expected)
+    W = case[3].attributions.copy()
+    W[:8] = np.roll(W[:8], 1, axis=1)
+    truth = np.sort(np.argsort(-np.abs(case[3].attributions), axis=1)[:, :3], axis=1)
+    moved = np.sort(np.argsort(-np.abs(W), axis=1)[:, :3], axis=1)
+    share = (truth != moved).any(axis=1).mean()
+    assert audited(case, W)["reasons"].number == pytest.approx(share)
+
+
+def test_causes_are_shares_of_what_could_go(case):
+    audit = audited(case, case[3])
+    own = po.own_values(case[2], case[1], data=case[0], n_background=120).attributions
+    V = case[3].attributions - own  # but for what rows lack, spread over used columns
+    V[:, :4] -= V.sum(axis=1, keepdims=True) / 4
+    assert len(audit.pairs) == len(audit.rows) == 10
+    table = audit.causes_to_frame()
+    assert list(table["share"][:10]) == sorted(table["share"][:10], reverse=True)
+    assert table["other"].isna().sum() == 10
+    worst = audit.pairs[0]
+    apart = (V[worst.first] - V[worst.second]) ** 2
+    assert worst.feature == apart.argmax()
+
+
+# ---- path-dependent values, of each library that is there
+
+
+def path_cases():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 4))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=150)
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("library", "make", "unit"),
+    [
+        ("lightgbm", lambda m: m.LGBMRegressor(n_estimators=20, verbosity=-1), None),
+        ("lightgbm", lambda m: m.LGBMClassifier(n_estimators=20, verbosity=-1), "l"),
+        ("xgboost", lambda m: m.XGBRegressor(n_estimators=20, n_jobs=1), None),
+        ("xgboost", lambda m: m.XGBClassifier(n_estimators=20, n_jobs=1), "l"),
+        ("catboost", lambda m: m.CatBoostRegressor(iterations=20, verbose=0), None),
+        (
+            "shap",
+            lambda _: RandomForestRegressor(10, max_depth=3, random_state=0),
+            None,
+        ),
+        ("shap", lambda _: GradientBoostingClassifier(n_estimators=20), "l"),
+        ("shap", lambda _: HistGradientBoostingRegressor(max_iter=20), None),
+        ("shap", lambda _: RandomForestClassifier(10, random_state=0), "p"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_path_dependent_values_are_recognised(library, make, unit):
+    package = pytest.importorskip(library)
+    shap = pytest.importorskip("shap")
+    X, y = path_cases()
+    model = make(package).fit(X, y if unit is None else y > 0)
+    phi = shap.TreeExplainer(model)(X[:30])
+    words = {None: None, "l": "log-odds", "p": "probability"}[unit]
+    audit = po.audit(phi, model, X[:30], data=X[40:], unit=words)
+    assert "path-dependent values" in audit["exactness"].sentence
+    assert audit["exactness"].verdict == "a choice"
+    assert audit["base"].verdict in ("a choice", "right")
+    assert "path-dependent" in audit["base"].sentence
+
+
+def test_a_native_booster_has_log_odds_and_probabilities():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = path_cases()
+    model = lightgbm.LGBMClassifier(n_estimators=10, verbosity=-1).fit(X, y > 0)
+    raw = model.predict(X, raw_score=True, pred_contrib=True)
+    said = {"unit": "log-odds", "base": raw[0, -1]}
+    audit = po.audit(raw[:, :-1], model.booster_, X, **said)
+    assert audit["additivity"].verdict == "right"
+    assert audit.quantity.kind == "log_odds"
+    with pytest.raises(InvalidInput, match="several outputs"):
+        po.audit(raw[:, :-1], model.booster_, X)
+
+
+# ---- units, models that are not read, what is refused
+
+
+def test_parts_of_probabilities_are_no_log_odds():
+    X, y = path_cases()
+    model = GradientBoostingClassifier(n_estimators=10).fit(X, y > 0)
+    log_odds = po.wrap(model, output="log_odds")
+    probability = po.wrap(model, output="probability")
+    values = po.explainers.Shap(background=X, algorithm="permutation")
+    parts = values.explain(probability, X[:20]).attributions
+    with pytest.raises(InvalidInput, match=r"unit: .*up to the probability.*'probab"):
+        po.audit(parts, model, X[:20], unit="log-odds")
+    audit = po.audit(parts, model, X[:20], unit="probability", data=X)
+    assert audit["additivity"].verdict == "right"
+    margins = po.explainers.ExactShap(background=X).explain(log_odds, X[:20])
+    with pytest.raises(InvalidInput, match=r"unit: .*up to the log-odds"):
+        po.audit(margins.attributions, model, X[:20], unit="probability")
+    with pytest.raises(InvalidInput, match=r"unit: the model has several outputs"):
+        po.audit(parts, model, X[:20])
+    with pytest.raises(InvalidInput, match=r"unit: expected one of log-odds"):
+        po.audit(parts, model, X[:20], unit="nats")
+    with pytest.raises(InvalidInput, match=r"unit: .*output='probability'"):
+        po.audit(parts, log_odds, X[:20], unit="probability")
+
+
+def test_a_model_that_is_not_read_is_compared_with_draws():
+    X, _ = path_cases()
+
+    def f(x):
+        return np.sin(x[:, 0] * x[:, 1]) + x[:, 2]
+
+    exact = np.zeros((20, 4))
+    exact[:, 2] = X[:20, 2] - X[:, 2].mean()
+    rest = f(X[:20]) - f(X).mean() - exact[:, 2]
+    exact[:, :2] = rest[:, None] / 2
+    audit = po.audit(exact, f, X[:20], data=X)
+    found = audit["exactness"]
+    assert (found.verdict, found.standing) == ("not known", "estimated")
+    assert audit.exact is None
+    assert 0.0 < audit["seed"].number < 1.0
+    assert audit["unused"].verdict == "not known"
+    wrong = exact.copy()
+    wrong[:, 3] += 1.0
+    assert po.audit(wrong, f, X[:20], data=X)["exactness"].number >= 0.25
+
+
+def test_small_tables_and_what_is_not_given():
+    X = np.arange(8.0).reshape(4, 2) ** 1.5
+    model = LinearRegression().fit(X, X @ [1.0, 2.0])
+    W = (X - X.mean(axis=0)) * model.coef_
+    one = po.audit(W[:1], model, X[:1], data=X)
+    assert "price_of_50" not in {x.name for x in one.findings}
+    assert one["exactness"].verdict == "right"
+    with pytest.raises(InvalidInput, match=r"audit: there is no 'price_of_50'"):
+        _ = one["price_of_50"]
+    for told, W_given, how in (
+        ("graph: expected one of the 4 rows", W, {"graph": po.chain_graph(3)}),
+        ("attributions: expected 4 rows × 2", W[:3], {}),
+        ("n_neighbors: expected an integer", W, {"n_neighbors": 0}),
+        ("base_values: expected one finite", W, {"base": [1.0, 2.0]}),
+    ):
+        with pytest.raises(InvalidInput, match=told):
+            po.audit(W_given, model, X, **how)
+
+
+def test_a_forged_number_contradicts_the_arrays(case, tmp_path):
+    audit = audited(case, case[3])
+    lying = dataclasses.replace(
+        audit,
+        findings=(
+            dataclasses.replace(audit.findings[0], number=0.5),
+            *audit.findings[1:],
+        ),
+    )
+    with pytest.raises(InvalidInput, match=r"additivity is 0\.5"):
+        lying.save(tmp_path / "lying.npz")
+
+
+def test_candidates_without_a_reading_are_bases_alone():
+    X, _ = path_cases()
+    f = po.wrap(lambda x: x[:, 0] * x[:, 1])
+    found = [*candidates(f, None, X[:5], X, f.read(X)[1])]
+    assert all(one.values is None for one in found)
+    assert found[0].base == pytest.approx((X[:, 0] * X[:, 1]).mean())

@@ -1,0 +1,219 @@
+"""Attributions from anywhere come in the order of the table, or are refused."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.explaining.carriers import carried
+from propopt.tables.frames import Labels
+
+
+NAMES = ("Age", "Use", "Frequency of use")
+NUMBERED = Labels(features=NAMES, points=(0, 1, 2, 3))
+NAMED = Labels(features=NAMES, points=("p", "q", "r", "s"))
+W = np.random.default_rng(0).normal(size=(4, 3))
+BASE = np.array([0.5, 0.25, 0.5, 0.75])
+
+
+class Package:
+    """What ``shap.Explanation`` has."""
+
+    def __init__(self, values, base_values=None, feature_names=None):
+        self.values, self.base_values = values, base_values
+        self.feature_names = feature_names
+
+
+class Lime:
+    """What an explanation of the package ``lime`` has."""
+
+    def __init__(self, row):
+        self.row, self.intercept = row, {0: -row[0], 1: row[0]}
+
+    def as_map(self):
+        pairs = list(enumerate(self.row))
+        return {1: pairs[::-1], 0: [(j, -w) for j, w in pairs]}
+
+    def as_list(self):
+        return self.as_map()[1]
+
+
+class Tensor:
+    """What torch's tensor has, with a gradient."""
+
+    shape = (4, 3)
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return W
+
+
+def table(**columns):
+    return pd.DataFrame(W, columns=NAMES).assign(**columns)
+
+
+def written(folder, frame, **how):
+    frame.to_csv(folder / "own.csv", **how)
+    return folder / "own.csv"
+
+
+def archived(folder, **arrays):
+    np.savez(folder / "own.npz", **arrays)
+    return folder / "own.npz"
+
+
+def saved(folder):
+    labels = Labels(features=NAMES[::-1], points=tuple("srqp"))
+    own = po.Explanation(
+        attributions=W[::-1, ::-1],
+        method="mine",
+        units="output",
+        base_value=BASE[::-1],
+        labels=labels,
+    )
+    own.save(folder / "ours.npz")
+    return folder / "ours.npz"
+
+
+BOTH = np.stack([-W, W], axis=2)
+MOVED = table(base_value=BASE).set_axis(list("pqrs"), axis=0).iloc[::-1, [2, 3, 0, 1]]
+CONDITIONS = [
+    [
+        ("1.0 < Age <= 4", row[0]),
+        ("Use > 3", row[1]),
+        ("Frequency of use <= 9.5", row[2]),
+    ]
+    for row in W
+]
+CARRIERS = {
+    "array": (lambda _: W, NUMBERED, False),
+    "lists": (lambda _: W.tolist(), NUMBERED, False),
+    "classes": (lambda _: BOTH, NUMBERED, False),
+    "class_arrays": (lambda _: [-W, W], NUMBERED, False),
+    "frame": (lambda _: table(), NUMBERED, False),
+    "frame_without_rows": (lambda _: table(), NAMED, False),
+    "frame_moved": (lambda _: MOVED, NAMED, True),
+    "csv": (lambda f: written(f, table(base_value=BASE), index=False), NUMBERED, True),
+    "csv_named": (lambda f: written(f, MOVED), NAMED, True),
+    "csv_counted": (lambda f: written(f, table(expected_value=BASE)), NAMED, True),
+    "csv_as_text": (lambda f: str(written(f, table(), index=False)), NAMED, False),
+    "npz": (lambda f: archived(f, values=W, base_values=BASE), NAMED, True),
+    "npz_names": (
+        lambda f: archived(f, values=W[:, ::-1], feature_names=np.array(NAMES[::-1])),
+        NAMED,
+        False,
+    ),
+    "npz_classes": (
+        lambda f: archived(
+            f, shap_values=BOTH, expected_value=np.stack([-BASE, BASE], axis=1)
+        ),
+        NAMED,
+        True,
+    ),
+    "ours": (saved, NAMED, True),
+    "shap": (lambda _: Package(W, BASE, list(NAMES)), NAMED, True),
+    "shap_moved": (lambda _: Package(W[:, ::-1], BASE, NAMES[::-1]), NAMED, True),
+    "shap_classes": (
+        lambda _: Package(BOTH, np.stack([-BASE, BASE], axis=1)),
+        NAMED,
+        True,
+    ),
+    "tensor": (lambda _: Tensor(), NAMED, False),
+    "pairs": (lambda _: CONDITIONS, NAMED, False),
+    "pairs_of_names": (
+        lambda _: [list(zip(NAMES, row, strict=True))[::-1] for row in W],
+        NAMED,
+        False,
+    ),
+    "lime": (lambda _: [*map(Lime, W)], NAMED, None),
+}
+"""What carries W, the names of the table, and whether a base comes, too."""
+
+
+@pytest.mark.parametrize("name", CARRIERS)
+def test_every_carrier_gives_the_numbers_in_order(name, tmp_path):
+    make, labels, has_base = CARRIERS[name]
+    found = carried(make(tmp_path), labels, W.shape, position=1)
+    np.testing.assert_allclose(found.values, W, rtol=1e-14)
+    assert not found.values.flags.writeable
+    expected = W[:, 0] if has_base is None else BASE
+    if has_base is False:
+        assert found.base is None
+    else:
+        np.testing.assert_array_equal(found.base, expected)
+    assert found.source
+
+
+def test_shap_and_lime_themselves_are_read():
+    shap = pytest.importorskip("shap")
+    own = shap.Explanation(BOTH, np.tile([0.1, 0.2], (4, 1)), feature_names=NAMES)
+    found = carried(own, NAMED, W.shape, position=1)
+    np.testing.assert_array_equal(found.values, W)
+    np.testing.assert_array_equal(found.base, np.full(4, 0.2))
+    tabular = pytest.importorskip("lime.lime_tabular")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    explainer = tabular.LimeTabularExplainer(X, feature_names=NAMES, random_state=0)
+
+    def probabilities(x):
+        p = 1.0 / (1.0 + np.exp(-x[:, 0]))
+        return np.column_stack([1.0 - p, p])
+
+    rows = [explainer.explain_instance(x, probabilities) for x in X[:2]]
+    both = carried(rows, Labels(features=NAMES), (2, 3), position=1)
+    pairs = carried([x.as_list() for x in rows], Labels(features=NAMES), (2, 3))
+    np.testing.assert_array_equal(both.values, pairs.values)
+    assert both.base is not None
+
+
+def bytes_of(folder, content, name="own.csv"):
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+REFUSED = {
+    "other_names": (lambda _: table().rename(columns={"Age": "age"}), "columns are n"),
+    "other_rows": (lambda _: table().set_axis(list("abcd")), "its rows are not"),
+    "twice": (lambda f: bytes_of(f, b"Age,Age\n1,2\n"), "two columns have one name"),
+    "text": (lambda f: bytes_of(f, b"Age,Use\n1,much\n"), "'Use' holds 'much'"),
+    "no_csv": (lambda f: bytes_of(f, b'Age,"\n\xff\n'), "is no CSV table"),
+    "no_file": (lambda f: f / "none.csv", "there is no file"),
+    "kind": (
+        lambda f: bytes_of(f, b"", "own.pkl"),
+        r"a .csv or .npz file, got own.pkl",
+    ),
+    "pickle": (lambda f: archived(f, values=np.array([{}])), "is no archive of arrays"),
+    "no_zip": (lambda f: bytes_of(f, b"PK", "own.npz"), "is no archive of arrays"),
+    "no_values": (lambda f: archived(f, W=W), "expected one array 'values', got 'W'"),
+    "class": (lambda _: np.stack([W] * 3, axis=2), "3 outputs, and it is not known"),
+    "shape": (lambda _: W[:, :2], "expected 4 rows × 3 columns, as X has, got 4 × 2"),
+    "missing": (lambda _: np.where(W > 0, W, np.nan), "not finite"),
+    "slopes": (
+        lambda _: po.Explanation(attributions=W, method="mine"),
+        "expected parts of the output, got change of",
+    ),
+    "bases": (
+        lambda _: table(base_value=BASE, expected_value=BASE),
+        "both columns of a base",
+    ),
+    "condition": (lambda _: [[("Height > 3", 1.0)]] * 4, "names no column of X"),
+    "two_columns": (
+        lambda _: [[("Age > 3 and Use > 2", 1.0)]] * 4,
+        "names 'Age', 'Use'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_meant_is_refused(name, tmp_path):
+    make, told = REFUSED[name]
+    with pytest.raises(InvalidInput, match=re.escape(told) + "|" + told):
+        carried(make(tmp_path), NAMED, W.shape, position=7)

@@ -1,0 +1,375 @@
+"""Own value against context: against scikit-learn, closed forms and Clarabel."""
+
+import re
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import TIGHT
+from sklearn.ensemble import GradientBoostingRegressor
+from sklearn.inspection import partial_dependence
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from propopt.base.errors import InvalidInput, Refused
+from propopt.results.stability import families
+
+
+N, D = 40, 4
+rng = np.random.default_rng(7)
+X, B = rng.normal(size=(N, D)), rng.normal(size=(60, D))
+Y = X[:, 0] + X[:, 1] * X[:, 2] + np.sin(2.0 * X[:, 3])
+GRAPH = po.knn_graph(X, 4)
+
+
+# ---- own values: what a column's value says by itself
+
+MODELS = {
+    "trees": GradientBoostingRegressor(n_estimators=30, random_state=0),
+    "kernel": SVR(C=3.0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_own_values_are_the_partial_dependence_of_scikit_learn(name):
+    model = MODELS[name].fit(X, Y)
+    own = po.own_values(model, X, data=B)
+    assert own.evaluations <= 2 * N + 2 * len(B)  # to compare what was read
+    called = po.own_values(lambda x: model.predict(x), X, data=B)
+    assert 0 < called.evaluations <= N * len(B) * D + len(B) + N
+    np.testing.assert_allclose(own.attributions, called.attributions, atol=1e-12)
+    for j in range(D):
+        known = partial_dependence(
+            model, B, [j], method="brute", kind="average", grid_resolution=9
+        )
+        rows = np.tile(B[:1], (9, 1))
+        rows[:, j] = known["grid_values"][0]
+        found = po.own_values(model, rows, data=B).attributions[:, j]
+        expected = known["average"][0] - model.predict(B).mean()
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_categories_and_missing_values_have_values_of_their_own():
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["a"] = np.where(X[:, 0] > 0.3, "low", np.where(X[:, 0] < -0.5, "no", "high"))
+    table.loc[::5, "b"] = np.nan
+
+    def f(rows):
+        size = rows["b"].fillna(3.0).to_numpy()
+        return (rows["a"] == "low") * size + size**2
+
+    own = po.own_values(f, table, data=table)
+    for j, name in enumerate(table):
+        for n in (0, 1, 7):
+            moved = table.copy()
+            moved[name] = table[name].iloc[n]
+            expected = f(moved).mean() - f(table).mean()
+            assert own.attributions[n, j] == pytest.approx(expected, abs=1e-12)
+    assert own.labels.features == tuple("abcd")
+    np.testing.assert_array_equal(own.attributions[:, 2:], 0.0)
+
+
+def test_of_slopes_they_are_mean_slopes():
+    own = po.own_values(
+        po.wrap(lambda x: x[:, 0] ** 2 * x[:, 1] + x[:, 2], data=X),
+        X, data=B, units="gradient",
+    )  # fmt: skip
+    expected = np.zeros((N, D))
+    expected[:, 0] = 2.0 * X[:, 0] * B[:, 1].mean()
+    expected[:, 1] = (B[:, 0] ** 2).mean()
+    expected[:, 2] = 1.0
+    np.testing.assert_allclose(own.attributions, expected, atol=1e-6)
+    assert own.context(own.attributions, GRAPH).needed == 0.0
+
+
+def test_a_background_is_drawn_where_there_are_more_rows():
+    own = po.own_values(lambda x: x[:, 0], X, data=B, n_background=20, rng=3)
+    assert "20 of 60 rows of data, drawn" in " ".join(own.in_words())
+    again = po.own_values(lambda x: x[:, 0], X, data=B, n_background=20, rng=3)
+    np.testing.assert_array_equal(own.attributions, again.attributions)
+
+
+# ---- shares: where the truth is known
+
+MIRRORED = np.concatenate([B, B * [-1, 1, 1, 1], B * [1, -1, 1, 1], B * [-1, -1, 1, 1]])
+
+
+def shares_of(f, background=MIRRORED):
+    own = po.own_values(f, X, data=background, n_background=len(background))
+    shap = po.explainers.Shap(background=background)
+    phi = shap.explain(po.wrap(f, data=background), X).attributions
+    return own.context(phi, GRAPH), phi
+
+
+def test_additive_stumps_have_no_context_and_a_product_nothing_else():
+    stumps = GradientBoostingRegressor(max_depth=1, random_state=0).fit(X, Y)
+    own = po.own_values(stumps, X, data=B)
+    exact = po.explainers.TreeShap(background=B).explain(po.wrap(stumps, data=B), X)
+    share = own.context(exact, GRAPH)
+    assert abs(share.context) < 1e-10
+    assert share.half_costs == 0.0
+    share, _ = shares_of(lambda x: x[:, 0] * x[:, 1])
+    assert share.context == pytest.approx(1.0, abs=1e-12)
+    assert share.own == pytest.approx(0.0, abs=1e-12)
+
+
+def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
+    share, phi = shares_of(lambda x: x[:, 0] * (1.0 + x[:, 1]))
+    pairs = X[:, 0] * X[:, 1] / 2.0
+    own = np.column_stack([X[:, 0], np.zeros((N, 3))])
+    full = own + np.column_stack([pairs, pairs, np.zeros((N, 2))])
+    np.testing.assert_allclose(phi, full, atol=1e-12)
+    left, whole = (GRAPH.differences.energy(V) for V in (full - own, full))
+    assert share.context == pytest.approx(left / whole, rel=1e-12)
+    # both halves of a product are alike: what sums need is spread over four columns
+    assert share.needed == pytest.approx(share.context / 2.0, rel=1e-12)
+    assert share.own + share.needed + share.could_go == pytest.approx(1.0)
+
+
+def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
+    own = po.own_values(lambda x: 3.0 * x[:, 0], X, data=B)
+    share = own.context(-own.attributions, GRAPH)
+    assert share.own == pytest.approx(-3.0)
+    assert "-300 %" in next(share.in_words())
+    alike = own.context(np.ones((N, D)), GRAPH)
+    assert np.isnan([alike.own, alike.needed, alike.could_go]).all()
+    assert len(list(alike.in_words())) == 1
+
+
+def test_half_of_what_could_go_costs_what_clarabel_says():
+    model = MODELS["trees"].fit(X, Y)
+    own = po.own_values(model, X, data=B)
+    shap = po.explainers.TreeShap(background=B)
+    phi = shap.explain(po.wrap(model, data=B), X).attributions
+    share, G, S = own.context(phi, GRAPH), own.attributions, GRAPH.incidence.toarray()
+    weights = np.sqrt(2.0 * GRAPH.similarities.toarray()[*GRAPH.edges.T])
+    W = cp.Variable((N, D))
+    rough = cp.sum_squares(cp.multiply(weights[:, None], S @ (W - G)))
+    whole = float(((weights[:, None] * (S @ phi)) ** 2).sum())
+    sums = cp.sum(W, axis=1) == phi.sum(axis=1)
+    least = cp.Problem(cp.Minimize(rough), [sums]).solve(solver="CLARABEL", **TIGHT)
+    assert share.needed == pytest.approx(least / whole, rel=1e-6)
+    W.value = phi
+    here = float(rough.value)
+    assert share.could_go == pytest.approx((here - least) / whole, rel=1e-6)
+    limits = [sums, rough <= (here + least) / 2.0]
+    cost = cp.Problem(cp.Minimize(cp.sum_squares(W - phi)), limits)
+    cost = cost.solve(solver="CLARABEL", **TIGHT)
+    assert share.half_costs == pytest.approx(cost / (phi**2).sum(), rel=1e-4)
+    assert share.gap < 1e-6
+
+
+def test_sentences_have_definition_background_rows_and_neighbours():
+    model = MODELS["trees"].fit(X, Y)
+    own = po.own_values(model, X, data=B)
+    shap = po.explainers.TreeShap(background=B).explain(po.wrap(model, data=B), X)
+    share = own.context(shap, GRAPH)
+    said = list(share.in_words("customer"))
+    told = " ".join(said)
+    for words in (
+        rf"^{share.own:.0%}".replace("%", " % of the differences between similar cust"),
+        "With 2 to 8 neighbours it is",
+        rf"{100 * share.could_go:.0f} % could go",
+        rf"costs {100 * share.half_costs:.1f} % of the squared sum",
+        "40 customers, 4 neighbours",
+        "60 rows of data",
+        "centred partial dependence, read from the model",
+    ):
+        assert re.search(words, told), words
+    assert all(len(sentence.split()) <= 20 for sentence in said)
+    kinds = {x.kind for x in share.statements()}
+    assert kinds == {"checked", "proved", "chosen"}
+    other = po.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
+    compared = own.context(shap, GRAPH, another=other)
+    assert compared.another[0] == pytest.approx(0.0)
+    assert any("By another definition it is 0 %" in x for x in compared.in_words())
+    near = {k: own.context(shap, po.knn_graph(X, k)).own for k in (2, 8)}
+    assert share.of_neighbors == pytest.approx(near)
+
+
+# ---- without a model: curves of other rows
+
+
+def test_curves_of_other_rows_are_near_what_the_model_says():
+    many = np.random.default_rng(0).normal(size=(1_200, 3))
+    kinds = np.array(["p", "q", "r"])
+    table = pd.DataFrame(many, columns=list("abc"))
+    table["k"] = kinds[np.random.default_rng(1).integers(3, size=len(many))]
+    phi = np.column_stack(
+        [many[:, 0] ** 2, many[:, 1] * many[:, 2], 0 * many[:, 2], table["k"] == "q"]
+    ).astype(float)
+    others, rows = table.iloc[200:], table.iloc[:200]
+    order = ["k", "c", "a", "b"]
+    shuffled = others[order], phi[200:, [3, 2, 0, 1]]
+    own = po.own_values(X=rows, fitted_on=shuffled)
+    named = pd.DataFrame(phi[200:], columns=table.columns, index=others.index)
+    same = po.own_values(X=rows, fitted_on=(others[order], named))
+    np.testing.assert_array_equal(own.attributions, same.attributions)
+    assert own.r_squared[0] > 0.95 > 0.1 > own.r_squared[1]
+    assert np.isnan(own.r_squared[2])
+    assert own.r_squared[3] == pytest.approx(1.0)
+    assert "R² of 5 folds" in " ".join(own.in_words())
+    change = own.attributions[:, 3] - phi[:200, 3]
+    np.testing.assert_allclose(change, change[0], atol=1e-12)
+    tree = DecisionTreeRegressor(max_leaf_nodes=24, random_state=0)
+    tree.fit(others[["a"]].to_numpy(), phi[200:, 0])
+    expected = tree.predict(rows[["a"]].to_numpy()) - phi[200:, 0].mean()
+    np.testing.assert_allclose(own.attributions[:, 0], expected)
+
+
+many = np.random.default_rng(2).normal(size=(700, 2))
+words = {
+    "few": ({"X": X, "fitted_on": (B, B)}, "600 other rows or more, got 60"),
+    "same": ({"X": many[:3], "fitted_on": (many, many)}, "3 of the 3 rows.*15-43 %"),
+    "shape": ({"X": X, "fitted_on": (many, many)}, "of 4 columns"),
+    "one": ({"X": X, "fitted_on": (many,)}, "expected \\(other rows"),
+    "neither": ({"X": X}, "neither came"),
+    "both": ({"X": X, "model": len, "fitted_on": (B, B)}, "not both"),
+    "rows": ({"model": len}, "^X: expected the rows"),
+    "texts": ({"model": len, "X": ["a text"]}, "^X: words"),
+    "data": ({"model": lambda x: x[:, 0], "X": X, "data": many}, "4 columns as in X"),
+}
+
+
+@pytest.mark.parametrize("name", words)
+def test_what_cannot_be_told_is_refused(name):
+    given, told = words[name]
+    with pytest.raises(InvalidInput, match=told):
+        po.own_values(**given)
+
+
+def test_attributions_of_another_shape_have_no_share():
+    own = po.own_values(lambda x: x[:, 0], X)
+    with pytest.raises(InvalidInput, match=r"shape of the own values, \(40, 4\)"):
+        own.context(np.ones((N, 3)), GRAPH)
+    few = po.own_values(lambda x: x[:, 0], X[:3])
+    with pytest.raises(InvalidInput, match="another: expected the shape"):
+        own.context(np.ones((N, D)), GRAPH, another=few)
+
+
+# ---- the loss beside own values: sweeps, bounds, sums
+
+T, G = rng.normal(size=(2, N, D)) + 1.0
+TOTALS = rng.normal(size=N)
+matching, beside = po.GradientMatching(T), po.PairwiseRobustness(GRAPH, beside=G)
+smooth, complete = po.Smoothness(po.chain_graph(D)), po.Completeness(TOTALS)
+PROGRAMS = {
+    "sums": (matching + 0.7 * beside, [complete], "spectral, complete, shifted"),
+    "limit": (1.0 * matching, [beside <= 9.0], "one_bound, shifted"),
+    "faithful": (1.0 * beside, [matching <= 3.0], "one_bound, shifted"),
+    "zero": (1.0 * matching, [beside <= 0.0], "spectral, restricted, shifted"),
+    "smooth sums": (
+        matching + 0.7 * beside + 0.2 * smooth,
+        [complete],
+        "normal_equations, complete",
+    ),
+    "smooth zero": (
+        matching + 0.7 * beside,
+        [smooth <= 0.0],
+        "normal_equations, restricted",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_optima_beside_own_values_are_those_of_clarabel(name):
+    objective, limits, solver = PROGRAMS[name]
+    best = po.solve(objective, subject_to=limits)
+    assert best.solver == solver
+    assert best.gap < 1e-6
+    W, rules = cp.Variable((N, D)), []
+    for limit in limits:
+        if limit is complete:
+            rules.append(cp.sum(W, axis=1) == TOTALS)
+        elif limit.limit == 0.0:
+            rules.append(limit.loss.residual(W) == 0)
+        else:
+            rules.append(limit.loss.expression(W) <= limit.limit)
+    problem = cp.Problem(cp.Minimize(objective.expression(W)), rules)
+    problem.solve(solver="CLARABEL", **TIGHT)
+    assert best.objective == pytest.approx(problem.value, rel=3e-6)
+    np.testing.assert_allclose(best.attributions, W.value, atol=2e-3)
+
+
+def test_a_sweep_beside_own_values_is_that_of_what_is_left():
+    objective = matching + beside
+    plain = po.GradientMatching(T - G) + po.PairwiseRobustness(GRAPH)
+    weights = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 7)}
+    curve, left = po.sweep(objective, weights), po.sweep(plain, weights)
+    for best, other in zip(curve.optimized, left.optimized, strict=True):
+        assert best.losses == pytest.approx(other.losses)
+        assert best.gap < 1e-6
+        np.testing.assert_allclose(best.attributions, other.attributions + G, atol=1e-9)
+        assert best.shares().kept == pytest.approx(other.shares().kept)
+        assert best.shares().removed == pytest.approx(other.shares().removed)
+    assert "between neighbours beside own values" in curve.in_words()
+    best = curve.optimized[3]
+    assert po.certify(objective, best).gap < 1e-6
+    assert best.certain().to_frame().shape[0] > 0
+    settings, others = (
+        dict(families(one, one.program, None)) for one in (best, left.optimized[3])
+    )
+    for name, moved in settings["neighbours in pairwise_robustness"].items():
+        there = others["neighbours in pairwise_robustness"][name]
+        np.testing.assert_allclose(moved - G, there, atol=1e-9)
+
+
+def test_names_of_own_values_are_aligned_or_refused():
+    rows, columns = [f"r{n}" for n in range(N)], list("abcd")
+    frame = pd.DataFrame(G, index=rows, columns=columns)
+    graph = po.knn_graph(pd.DataFrame(X, index=rows), 4)
+    loss = po.PairwiseRobustness(graph, beside=frame.iloc[::-1])
+    np.testing.assert_array_equal(loss.beside, G)
+    wanted = po.GradientMatching(pd.DataFrame(T, index=rows, columns=columns)) + loss
+    assert po.solve(wanted).labels.features == tuple(columns)
+    for given in (frame.rename(columns={"a": "z"}), frame.rename(index={"r0": "q"})):
+        with pytest.raises(InvalidInput):
+            po.solve(
+                po.GradientMatching(pd.DataFrame(T, index=rows, columns=columns))
+                + po.PairwiseRobustness(graph, beside=given)
+            )
+    with pytest.raises(InvalidInput, match=r"^pairwise_robustness: expected W with 40"):
+        po.PairwiseRobustness(GRAPH, beside=G[:3])
+    with pytest.raises(Refused, match="give a small limit in place of zero"):
+        po.solve(matching + smooth, subject_to=[beside <= 0.0])
+
+
+# ---- po.explain beside own values
+
+
+@pytest.mark.parametrize("metric", ["uniform", "effects"])
+def test_explain_beside_own_values_is_the_program_by_hand(metric):
+    model = MODELS["trees"].fit(X, Y)
+    asked = {"data": B, "units": "output", "metric": metric, "robustness": 2.0}
+    best = po.explain(model, X, beside="own_value", **asked)
+    own = po.own_values(po.wrap(model, data=B), X, data=B)
+    same = po.explain(model, X, beside=own, **asked)
+    np.testing.assert_allclose(best.attributions, same.attributions, atol=1e-12)
+    phi = best.contributions
+    roots = np.ones(D)
+    if metric == "effects":
+        squares = (phi**2).mean(axis=0)
+        roots = np.sqrt(np.maximum(squares, 1e-6 * squares.max()))
+    totals = best.prediction - best.base_value
+    graph = po.knn_graph((X - 0.0) / B.std(axis=0), 8)
+    by_hand = po.solve(
+        po.GradientMatching(phi / roots)
+        + 2.0 * po.PairwiseRobustness(graph, beside=own.attributions / roots),
+        subject_to=[po.Completeness(totals, roots)],
+    )
+    expected = by_hand.attributions * roots
+    np.testing.assert_allclose(best.attributions, expected, atol=1e-9)
+    assert best.gap < 1e-6
+    assert "% of the differences between similar rows" in best.parameters["own value"]
+
+
+def test_explain_refuses_own_values_that_have_no_meaning():
+    model = MODELS["trees"].fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"^beside: .*units='output'"):
+        po.explain(model, X, beside="own_value")
+    with pytest.raises(InvalidInput, match=r"^beside: expected 'own_value'"):
+        po.explain(model, X, beside="own", units="output")
+    with pytest.raises(InvalidInput, match=r"^beside: one row"):
+        po.explain(model, X[:1], data=X, beside="own_value", units="output")
