@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from benchmarks.version_changes import OUTCOMES, counts, read
+from benchmarks.version_changes import counts, page_tables, read
 from propopt.base.errors import InvalidInput
 from propopt.results.comparison import ALARMS, NullLevel, group_distances
 
@@ -378,11 +379,19 @@ def test_what_is_refused_says_whose_it_is(call, message, old):
 
 
 def test_alarms_that_are_told_are_those_that_were_counted():
-    assert OUTCOMES.exists()
-    every = counts(read())
+    outcomes = read()
+    every = counts(outcomes)
     none = every[(every["change"] == "none") & (every["rows"] > 1000)]
     for level, (alarms, pairs) in ALARMS.items():
         own = none[none["level"] == level]
         assert (own["alarms"].sum(), own["pairs"].sum()) == (alarms, pairs)
         assert pairs >= 200
         assert alarms <= 0.05 * pairs
+    assert outcomes["largest"].min() > 0.05  # tables are others, and so are versions
+    strong = every[every["size"].eq(1.6) | every["change"].eq("flips")]
+    strong = strong[strong["pairs"] == 50]
+    assert len(strong) == 10
+    assert strong["planted"].min() >= 45
+    assert every.loc[every["change"] == "in f", "others"].sum() == 0
+    page = (Path(po.__file__).parents[1] / "docs" / "compare.md").read_text("utf-8")
+    assert {line for line in page_tables(outcomes) if line} <= set(page.splitlines())
