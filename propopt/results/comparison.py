@@ -402,7 +402,10 @@ class Comparison(
             rest=others_in_words(self.distances[order[len(shown) :]]),
             lines=sentences,
             proof=self._proof,
-            settings={name: str(value) for name, value in self.parameters.items()},
+            settings={
+                name: f"{x:.4g}" if isinstance(x, float) else str(x)
+                for name, x in self.parameters.items()
+            },
         )
 
     def _row(self, j: int) -> CardRow:
@@ -438,27 +441,39 @@ class Comparison(
             Chapter(
                 title=f"{title}{explained(self.quantity)}",
                 statements=[*statements, *(Statement(x, "chosen") for x in chosen)],
-                headlines=[self._headline],
+                headlines=[*self._headlines(statements[0].text)],
+                picture=bars(card.rows, caption),
+            ),
+            Chapter(
+                title="Columns",
+                lead=" ".join(self.in_words()),
                 table=table,
                 caption=caption,
-                picture=bars(card.rows, caption),
-            )
+            ),
         ]
         if self.kind == "versions":
-            told = "The cells that differ most, in targets of both sides."
-            cells = self.cells()
-            parts.append(Chapter(title="Cells", table=cells, caption=told))
+            words = "The cells that differ most, in targets of both sides."
+            parts.append(Chapter(title="Cells", table=self.cells(), caption=words))
         return tuple(parts)
 
-    @property
-    def _headline(self) -> Headline:
-        """The farthest of the columns that are flagged, and how many these are."""
-        question, count = f"{_QUESTIONS[self.kind]}?", int(self.beyond.sum())
+    def _headlines(self, finding: str) -> Iterator[Headline]:
+        """What is farthest apart, how often that is chance, and what hides it."""
+        question, j = f"{_QUESTIONS[self.kind]}?", int(self._order[0])
         if self.level is None:
-            return Headline(question, "not tested", "There are no refits.")
-        of = f"{count} of {plural(len(self.features), 'column')} beyond the level"
-        name = self.features[self._order[0]] if count else "nothing that is seen"
-        return Headline(question, name, f"{of}.")
+            yield Headline(question, "not tested", finding)
+            return
+        if not self.beyond[j]:
+            yield Headline(question, "nothing that is seen", finding)
+            return
+        yield Headline(question, self.features[j], finding)
+        if self.level.kind in ALARMS:
+            alarms, pairs = ALARMS[self.level.kind]
+            words = "tests without a change had such an alarm."
+            yield Headline("Could it be chance?", f"{alarms:,} of {pairs:,}", words)
+        if self.prices is not None:
+            price = f"{self.prices[j]:.3g} mean rows"
+            question = "What would another explanation cost?"
+            yield Headline(question, price, self._price_of(j).text)
 
     def __repr__(self) -> str:
         return f"Comparison({' '.join(self.in_words())})"

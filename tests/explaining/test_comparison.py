@@ -255,6 +255,14 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
     assert alarm == "Such an alarm without a change came in {} of {} tests.".format(
         *ALARMS["halvings"]
     )
+    kinds = [statement.kind for statement in said["halves"].statements()]
+    estimated = ["estimated"] * 3
+    assert kinds == [*estimated, "not said", "proved", "checked", "estimated"]
+    short, columns, cells = said["halves"].chapters()
+    assert short.headlines[0].answer == "x1"
+    assert columns.table.index[0] == "x1"
+    assert len(cells.table) == 10
+    assert len(said["groups"].chapters()) == 2
     quiet = "changed no more than refitting does; that does not show that they are"
     assert rest == f"3 columns {quiet} unchanged."
 
