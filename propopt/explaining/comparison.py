@@ -323,15 +323,22 @@ def _of_optima(
     ‖d‖²_H = a‖d‖² + b Σ_{n,n'} S_nn' (d_n − d_n')², of which saved explanations, whose
     graph is not known, have the first term.
     """
-    if old.method != "optimized" or new.method != "optimized":
-        return {}
-    least = min(next(iter(x.weights.values()), 0.0) for x in (old, new))
+    known = plan is not None or all("weight rule" in x.parameters for x in (old, new))
+    if not (known and _is_plain(old) and _is_plain(new)):
+        return {}  # of other losses, or not known to be of these
+    least = min(next(iter(x.weights.values())) for x in (old, new))
     squares = least * (moved**2).sum(axis=0)
     if plan is not None:
         c, robust = [*old.weights.values()][1], plan.robust
         squares += c * np.array([robust.value_at(d[:, None]) for d in moved.T])
     distances = np.sqrt((moved**2).mean(axis=0))
     return {"optimized": distances, "prices": _prices(old, new, squares)}
+
+
+def _is_plain(one: Explanation) -> bool:
+    """Whether it minimised two squared losses in the units that it has."""
+    names = [*one.weights] == ["gradient_matching", "pairwise_robustness"]
+    return names and one.parameters.get("metric") != "effects"
 
 
 # ---- The front door
