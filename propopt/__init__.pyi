@@ -56,6 +56,7 @@ from .results.explanation import Explanation as Explanation
 from .results.reasons import Reasons as Reasons
 from .results.shares import Shares as Shares
 from .results.stability import ConclusionStability as ConclusionStability
+from .solvers.aims import Aim as Aim
 from .solvers.solving import solve as solve
 from .tables.documents import TextSchema as TextSchema
 from .tables.schema import TableSchema as TableSchema

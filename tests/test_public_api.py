@@ -31,8 +31,8 @@ NAMESPACES = tuple(f"{ROOMS} problems solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 
 NEEDS_NO_NAMESPACE = """
-Audit Bound Certain Certificate Comparison Completeness ConclusionStability Explainer
-Explanation FunctionMatching GradientMatching ImageShape KernelRobustness
+Aim Audit Bound Certain Certificate Comparison Completeness ConclusionStability
+Explainer Explanation FunctionMatching GradientMatching ImageShape KernelRobustness
 MaxDifferenceRobustness NullModels Objective OwnValues PairwiseRobustness PropertyLoss
 Reasons SharedRobustness Shares Smoothness Sparsity TableSchema TextSchema TradeOffs
 audit bootstraps certify chain_graph compare complete_graph correlation_graph explain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -197,6 +199,18 @@ def read_each_nonnegative(values: object, label: str) -> Array:
             f"{label}: expected a finite number >= 0, got {array[wrong][0].item()!r}"
         )
     return array.astype(np.float64)
+
+
+def read_share(share: object, label: str) -> float:
+    """A share such as ``"-50%"``, by which a loss is to be smaller, as 0.5."""
+    read = re.fullmatch(r"\s*[-−]\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*", str(share))
+    value = float(read[1]) / 100.0 if read and isinstance(share, str) else math.nan
+    if not 0.0 < value <= 1.0:
+        raise InvalidInput(
+            f"{label}: expected how much smaller, from '-0%' to '-100%', such as "
+            f"'-50%', got {share!r}"
+        )
+    return value
 
 
 def read_count(value: object, label: str) -> int:

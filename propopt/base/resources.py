@@ -31,6 +31,7 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 import joblib
 import psutil
 from joblib.parallel import BACKENDS, get_active_backend
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from propopt.base.checks import read_count, read_positive
@@ -41,6 +42,7 @@ from propopt.base.errors import (
     Refused,
     SolverFailure,
 )
+from propopt.base.kept import kept_array
 
 
 # ---- How many threads work at once: ours over columns or those of libraries, not both
@@ -374,6 +376,13 @@ class Calls:
             self._hearer(self.rows)
         self.rows += rows
         self.batches += 1
+
+    def kept(self, ask: Callable[[], NDArray[Any]], of: Any) -> NDArray[Any]:
+        """What a model says of a table or texts, kept where a run keeps its parts.
+
+        Trials are not: how many there are, time decides.
+        """
+        return ask() if self.is_trial else kept_array("answers", ask, of)
 
     @contextmanager
     def asking(self) -> Iterator[None]:

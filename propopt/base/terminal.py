@@ -64,7 +64,7 @@ def is_silent() -> bool:
     return _SILENT.get()
 
 
-def progress_bar(label: str, total: int, wanted: bool | None) -> Progress:
+def progress_bar(label: str, total: int | None, wanted: bool | None) -> Progress:
     """A bar with one task, named ``label``; None shows it only on a terminal."""
     console = PlainConsole(stderr=True)
     terminal = console.file.isatty()

@@ -134,7 +134,7 @@ _OF_ANOTHER: Final = 1e-3
 
 @final
 @dataclass(frozen=True, eq=False)
-class Front:
+class NearestFront:
     """Attributions with the row sums of E, the nearest to E for each roughness.
 
     Columns in which E is zero in all rows are not used, and do not count in sums.
@@ -498,23 +498,23 @@ class Audited:
         size = f"{len(rows):,} rows of the background"
         return own_values_of(self.function, self.points, self.labels, rows, size)
 
-    def front(self, aim: Attributions, count: int | None = None) -> Front:
+    def front(self, aim: Attributions, count: int | None = None) -> NearestFront:
         """That of values, where so many neighbours are similar, beside own values."""
         G = self.own_values.attributions
-        return Front(aim, PairwiseRobustness(self.similar(count), beside=G))
+        return NearestFront(aim, PairwiseRobustness(self.similar(count), beside=G))
 
     @cached_property
-    def own(self) -> Front:
+    def own(self) -> NearestFront:
         """That of what came: what less roughness costs."""
         return self.front(self.W)
 
     @cached_property
-    def true(self) -> Front:
+    def true(self) -> NearestFront:
         """That of the exact values."""
-        return Front(self.E, self.own.robust)
+        return NearestFront(self.E, self.own.robust)
 
     @cached_property
-    def others(self) -> dict[int, Front]:
+    def others(self) -> dict[int, NearestFront]:
         """The same with fewer and with more neighbours; none of a given graph."""
         counts = () if self.graph is not None else _OTHER_NEIGHBORS
         return {count: self.front(self.W, count) for count in counts}

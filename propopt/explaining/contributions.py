@@ -13,6 +13,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.kept import kept_array
 from propopt.base.resources import DrawPlan
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
@@ -195,9 +196,12 @@ class ContributionRule:
         before any of them, so that none depends on those asked before it.
         """
         checked = replace(self.checked) if alone else self.checked
-        if isinstance(checked.at(points, labels), Reason) or self._ready is None:
+        ready = None
+        if not isinstance(checked.at(points, labels), Reason):
+            ready = self._ready
+        if ready is None:
             return None
-        return self._ready.values(points)
+        return kept_array("shapley", partial(ready.values, points), points)
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:

@@ -100,7 +100,7 @@ class JointDocuments(JointPlan):
         return SharedRobustness(graph, self.points != 0.0)
 
     @property
-    def weight(self) -> tuple[float | None, str]:
+    def weight(self) -> tuple[float | str | None, str]:
         """That of robustness, which is zero where nothing is compared."""
         weight, rule = super().weight
         if weight is None and self.robust.entry_graph.n_edges == 0:

@@ -58,7 +58,7 @@ def explain(
     graph: Graph | None = None,
     same_pattern: bool = False,
     beside: BesideLike = None,
-    robustness: float | None = None,
+    robustness: float | str | None = None,
     precision: float | None = None,
     max_evaluations: int | None = None,
     batch_rows: int | None = None,
@@ -164,8 +164,9 @@ def explain(
         column contributes by its value alone, over the rows that contributions are
         compared with (:func:`propopt.own_values`); ``parameters["own value"]`` says
         how much of the differences follows from it.
-    robustness : float, optional
-        c, if not at the knee.
+    robustness : float or str, optional
+        c, if not at the knee; or by how much robustness is to be smaller than it is of
+        the target, such as ``"-50%"`` (:class:`propopt.Aim`): c follows from that.
     precision : float, optional
         Where slopes are sampled: draw until ``target_error`` is no larger, such as
         0.02. What the first draws cost is announced where it is long.

@@ -11,7 +11,7 @@ import pandas as pd
 from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.results.explanation import Explanation
-from propopt.results.fronts import Front
+from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, Headline, Statement, gap_text
 from propopt.results.report.explained import (
     explanation_chapters,
@@ -30,11 +30,11 @@ _FEWEST: Final = 3
 
 
 def front_chapters(found: TradeOffs) -> list[Chapter]:
-    """All chapters of trade-offs, around the optimum at the knee."""
+    """All chapters of trade-offs, around the optimum of the aim, or at the knee."""
     summary = _summary(found)
     if not found.optimized:
         return [summary, _table(found)]
-    best = found.knee()
+    best = found.aimed or found.knee()
     if len(found.optimized) < 2 or len(found.losses) < 2:
         return [summary, *explanation_chapters(best)[1:]]
     others = [
@@ -71,19 +71,19 @@ def _summary(found: TradeOffs) -> Chapter:
             for one in found.optimized
         )
         kind: Any = "checked" if is_exact else "estimated"
-        words = "; ".join(targets_in_words(found.optimized))
-        said.append(Statement(f"What they are faithful to: {words}.", kind))
+        words = "; ".join(targets_in_words(found.optimized)).removeprefix("target ")
+        said.append(Statement(f"The target that they follow: {words}.", kind))
+    if (between := found.between_in_words()) is not None:
+        said.append(Statement(between, "proved"))
     if found.failures:
         said.append(Statement(f"Not solved: {len(found.failures)}.", "checked"))
     if found.interrupted:
         said.append(Statement("The sweep was stopped before its end.", "checked"))
     if found.optimized:
-        best = found.knee()
-        said.append(
-            Statement(
-                "What is shown first is the knee: where the front bends.", "chosen"
-            )
-        )
+        best, first = found.knee(), "the knee: where the front bends"
+        if found.aimed is not None:
+            best, first = found.aimed, f"the aim: {found.aimed.parameters['aim']}"
+        said.append(Statement(f"What is shown first is {first}.", "chosen"))
         said += [*settings(best), *not_said()]
     what = "" if found.quantity is None else f" of the {found.quantity.in_words()}"
     shape = (
@@ -103,14 +103,14 @@ def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
     """What is kept and removed at the knee, what is proved, and who comes near it."""
     if not found.optimized:
         return
-    best = found.knee()
+    best = found.aimed or found.knee()
     if found.ends is not None:
         for name, share in found.ends.shares(best.losses).items():
             if name not in found.losses or not np.isfinite(share):
                 continue
             if name in found.ends.faithful:
                 yield Headline(
-                    "How faithful is it at the knee?",
+                    f"How faithful is it at the {'aim' if found.aimed else 'knee'}?",
                     f"{100.0 * share:.0f} %",
                     "of faithfulness is kept; 100 % is what the model does itself.",
                 )
@@ -164,8 +164,8 @@ def _trail(found: TradeOffs, best: Explanation) -> Trail:
     loss, line = _line(found, best)
     front = None
     if loss is not None:
-        through = Front.of(line, loss, solve)
-        if isinstance(through, Front):
+        through = ExactFront.of(line, loss, solve)
+        if isinstance(through, ExactFront):
             front, line = through, [one for one in line if one.weights[loss] > 0.0]
     return Trail(
         optima=line,

@@ -107,8 +107,9 @@ class Explainer:
         ``po.lime.TextLaw()`` too.
     n_neighbors : int
         Reference rows that each row is compared with.
-    robustness : float, optional
-        b; by default that at the knee of the trade-off curve of the reference rows.
+    robustness : float or str, optional
+        b, or a share such as ``"-50%"`` by which that of the reference rows is to be
+        smaller; by default b at the knee of their trade-off curve.
     n_reference : int
         ``fit()`` draws so many rows of ``data`` where it has more.
     interactions : InteractionScores, optional
@@ -157,7 +158,7 @@ class Explainer:
     metric: FeatureMetric = "uniform"
     law: LawChoice | TextLaw = "auto"
     n_neighbors: int = N_NEIGHBORS
-    robustness: float | None = None
+    robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS
     interactions: InteractionScores | None = None
     rng: int | np.random.Generator | None = None

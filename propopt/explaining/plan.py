@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 import numpy as np
 
 from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count, read_rng
+from propopt.base.checks import known_word, read_count, read_rng, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
 from propopt.base.text import printable
@@ -86,7 +86,7 @@ class ExplainSettings:
     same_pattern: bool = False
     beside: BesideLike = None
     n_neighbors: int = N_NEIGHBORS
-    robustness: float | None = None
+    robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS
     precision: float | None = None
     max_evaluations: int | None = None
@@ -188,9 +188,12 @@ class JointPlan(ABC):
         """The loss of robustness, between those that are similar."""
 
     @property
-    def weight(self) -> tuple[float | None, str]:
+    def weight(self) -> tuple[float | str | None, str]:
         """That of robustness, None for that at the knee; and where it comes from."""
         own = self.settings.robustness
+        if isinstance(own, str):
+            share = read_share(own, "robustness")
+            return own, f"roughness {100.0 * share:g} % smaller"
         return own, "knee of the curve" if own is None else "given"
 
     def nearest(self, known: Targets) -> Explanation:

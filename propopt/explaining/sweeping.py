@@ -10,21 +10,26 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from propopt.base.arrays import Array
-from propopt.base.checks import did_you_mean, read_each_nonnegative, read_positive
-from propopt.base.declared import lazily
+from propopt.base.checks import read_each_nonnegative, read_positive
+from propopt.base.declared import Declared, lazily, stored
 from propopt.base.errors import (
+    ImpreciseWarning,
     InterruptedWarning,
     InvalidInput,
     SolverFailure,
     UnsolvedWarning,
 )
+from propopt.base.files import writable_folder
+from propopt.base.kept import part_path
 from propopt.base.resources import in_workers, read_workers
 from propopt.base.terminal import progress_bar
+from propopt.explaining.between import Between, Sandwich
 from propopt.explaining.trade_offs import TradeOffs
 from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
@@ -83,7 +88,6 @@ def _planned(
 def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
     """The values to try of each loss."""
     read: _Read = {}
-    known = {loss.name: loss for loss in objective.losses}
     user_weights: object = swept
     if not isinstance(user_weights, Mapping):
         name = objective.losses[-1].name
@@ -92,13 +96,7 @@ def _read(objective: Objective, swept: ByLoss, what: str, label: str) -> _Read:
             f"{type(user_weights).__name__}"
         )
     for key, values in swept.items():
-        loss = key if isinstance(key, PropertyLoss) else known.get(key)
-        if loss is None:
-            hint = did_you_mean(str(key), list(known))
-            raise InvalidInput(
-                f"{what}: no loss is called {key!r}{hint}; this objective has "
-                f"{', '.join(known)}; to add another, give the loss as the key"
-            )
+        loss = objective.loss(key, what)
         if loss in read:
             raise InvalidInput(f"{what}: {loss.name} is named twice")
         read[loss] = read_each_nonnegative(values, label.format(loss.name))
@@ -128,6 +126,7 @@ def sweep(
     baselines: Iterable[AttributionsLike] | Mapping[str, AttributionsLike] = (),
     *,
     limits: ByLoss | None = None,
+    error: float | None = None,
     solver: str | Solver = "auto",
     subject_to: Sequence[Constraint] = (),
     tolerance: float = 1e-6,
@@ -154,6 +153,11 @@ def sweep(
         ``shap.Explanation``, a DataFrame or an array (N, D). The last two are taken to
         be in the units of the target. They are asked for one by one after all arguments
         were checked.
+    error : float, optional
+        In place of weights and limits: the whole front of the 2 to 4 losses, to within
+        this share of each loss's range between its ends, such as 0.05. Each weight is
+        where the proved gap is largest (:mod:`propopt.explaining.between`), one after
+        the other. Weights of the objective then say nothing.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional
@@ -188,7 +192,17 @@ def sweep(
     >>> curve = po.sweep(objective, limits={"pairwise_robustness": [0.2, 0.4, 0.6]})
     >>> curve.to_frame()["loss.pairwise_robustness"].round(6).tolist()
     [0.2, 0.4, 0.6]
+
+    To within a twentieth of each loss's range, with as few weights as that takes:
+
+    >>> curve = po.sweep(objective, error=0.05)
+    >>> len(curve.optimized), curve.error < 0.05
+    (5, True)
     """
+    if error is not None and not (weights is None and limits is None):
+        raise InvalidInput(
+            "error: it chooses the weights; leave weights and limits out"
+        )
     losses, points = _planned(
         Objective.of(objective),
         {} if weights is None else weights,
@@ -204,6 +218,7 @@ def sweep(
     known = traded.losses
     bounds = bounds_of(subject_to, known)
     job = _Job(losses, bounds, solver, goal).ready(points)
+    front = None if error is None else _Front.of(job, points, error)
     fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in known]
     measured = Objective.trusted((*traded.terms, *fixed))
     optimized: list[Explanation] = []
@@ -214,8 +229,10 @@ def sweep(
     try:
         read = explanations_of(baselines, "baseline", units)
         others.extend(baseline.measured(measured) for baseline in read)
-        with progress_bar("sweep", len(points), progress) as bar:
-            for result in _results(job, blocks, workers):
+        results = _results(job, blocks, workers) if front is None else front.results()
+        total = len(points) if front is None else None
+        with progress_bar("sweep", total, progress) as bar:
+            for result in results:
                 if isinstance(result, SolverFailure):
                     failures.append(result)
                 else:
@@ -227,6 +244,8 @@ def sweep(
         interrupted = True
     if failures and not (optimized or interrupted):
         raise failures[0]
+    if front is not None:  # along the front
+        optimized.sort(key=lambda best: [best.losses[name] for name in traded.weights])
     trade_offs = TradeOffs(
         optimized=tuple(optimized),
         baselines=tuple(others),
@@ -236,17 +255,26 @@ def sweep(
         ends=lazily(partial(job.ends, points)),
         units=units,
         bounds={bound.loss.name: bound.limit for bound in bounds},
+        error=None if front is None else front.reached,
     )
+    if front is not None and front.reached is not None and not front.is_reached:
+        warnings.warn(
+            f"error: {error:.3g} of each loss's range was wanted, and "
+            f"{len(optimized)} weights prove {front.reached:.3g}",
+            ImpreciseWarning,
+            stacklevel=2,
+        )
+    n_points = len(points) if front is None else "the"
     if failures:
         warnings.warn(
-            f"{len(failures)} of {len(points)} weights were not solved; the first: "
+            f"{len(failures)} of {n_points} weights were not solved; the first: "
             f"{failures[0]}",
             UnsolvedWarning,
             stacklevel=2,
         )
     if interrupted:
         warnings.warn(
-            f"interrupted: {len(optimized)} of {len(points)} weights are done",
+            f"interrupted: {len(optimized)} of {n_points} weights are done",
             InterruptedWarning,
             stacklevel=2,
         )
@@ -308,10 +336,10 @@ class _Job:
             for weights, bounds in block:
                 if task is None or bounds:
                     task = self.task(bounds)
-                result, start = self._solved(task, weights, start)
+                result, start = self.solved(task, weights, start)
                 yield result
 
-    def _solved(
+    def solved(
         self, task: Task, weights: Array, start: Solution | None
     ) -> tuple[Explanation | SolverFailure, Solution | None]:
         """The result, and where the next point starts."""
@@ -353,6 +381,50 @@ class _Job:
             yield task.with_program(result, weights)
 
 
+_MOST_WEIGHTS = 300
+"""Of a front with an error: four losses to a hundredth take about as many."""
+
+
+@dataclass(eq=False)
+class _Front:
+    """A front that is solved where its error is largest, until that is small enough."""
+
+    job: _Job
+    ends: Ends
+    error: float  # that is wanted
+    reached: float | None = None  # None before there is an optimum for each loss
+
+    @classmethod
+    def of(cls, job: _Job, points: Sequence[SweepPoint], error: object) -> _Front:
+        """Of all losses of a job."""
+        wanted = read_positive(error, "error")
+        if wanted >= 1.0:
+            raise InvalidInput(f"error: expected a share below 1, got {wanted:g}")
+        return cls(job, job.ends(points), wanted)
+
+    @property
+    def is_reached(self) -> bool:
+        return self.reached is not None and self.reached <= self.error
+
+    def results(self) -> Iterator[Explanation | SolverFailure]:
+        """Optima, the next where the gap is largest; a failure is the last of them."""
+        task = self.job.task(())
+        sandwich = Sandwich.of(task.program, self.ends, self.error)
+        names = [loss.name for loss in self.job.losses]
+        asked, optima = sandwich.seeds, list[Explanation]()
+        start: Solution | None = None
+        while asked and not self.is_reached and len(optima) < _MOST_WEIGHTS:
+            result, start = self.job.solved(task, asked.pop(), start)
+            yield result
+            if isinstance(result, SolverFailure):
+                return
+            optima.append(result)
+            if not asked:
+                known = Between.of(optima, names)
+                self.reached, weights = sandwich.widest(known)
+                asked = [weights]
+
+
 def _has_zero(bounds: Sequence[Bound]) -> bool:
     """True if one of the limits is zero."""
     return any(bound.limit == 0.0 for bound in bounds)
@@ -361,20 +433,63 @@ def _has_zero(bounds: Sequence[Bound]) -> bool:
 def _results(
     job: _Job, blocks: list[_Block], workers: int
 ) -> Iterator[Explanation | SolverFailure]:
-    if workers == 1 or _is_shared(job.chosen):
+    if _is_shared(job.chosen):
         # a curve is shared, and a point on it costs less than a worker
         yield from job.run(blocks)
         return
-    calls = (partial(job.run_block, block, os.getpid()) for block in blocks)
+    paths = [part_path("block") for _ in blocks]
+    known = [_Solved.of(path) for path in paths]
+    missing = [block for block, own in zip(blocks, known, strict=True) if own is None]
+    calls = (partial(job.run_block, block, os.getpid()) for block in missing)
+    alone = workers == 1
+    here = job.run(missing)  # one program for all
+    new = in_workers(calls, workers) if missing and not alone else iter(())
     try:
-        for block, (results, caught) in zip(
-            blocks, in_workers(calls, workers), strict=False
-        ):
-            for warning in caught:
-                warnings.warn(warning, stacklevel=3)
-            yield from job.at_home(block, results)
+        for block, path, own in zip(blocks, paths, known, strict=True):
+            if own is not None:
+                yield from job.at_home(block, own.explanations)
+            elif alone:
+                one_by_one = []
+                for result in itertools.islice(here, len(block)):
+                    one_by_one.append(result)
+                    yield result
+                _Solved.keep(path, one_by_one)
+            else:
+                results, caught = next(new)
+                for warning in caught:
+                    warnings.warn(warning, stacklevel=3)
+                _Solved.keep(path, results)
+                yield from job.at_home(block, results)
     except SolverFailure as failure:  # what other workers found stays
         yield failure
+
+
+class _Solved(Declared, kind="propopt block", noun="a block of a sweep that was kept"):
+    """Neighbours of a sweep that were solved one from the other."""
+
+    explanations: tuple[Explanation, ...] = stored()
+
+    @classmethod
+    def of(cls, path: Path | None) -> _Solved | None:
+        """Those that are there, and whole."""
+        try:
+            return None if path is None else cls.load(path)
+        except (InvalidInput, OSError):
+            return None
+
+    @classmethod
+    def keep(
+        cls, path: Path | None, results: Sequence[Explanation | SolverFailure]
+    ) -> None:
+        """Write them, if none failed."""
+        solved = [
+            replace(result, program=None, standard_errors=None)
+            for result in results
+            if isinstance(result, Explanation)
+        ]
+        if path is not None and len(solved) == len(results):
+            writable_folder(path.parent)
+            cls(explanations=tuple(solved)).save(path)
 
 
 def _is_shared(solver: Solver | None) -> bool:

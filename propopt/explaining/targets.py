@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -224,7 +225,7 @@ def nearest_explanation(
     known: Targets,
     robust: PairwiseRobustness | SharedRobustness,
     *,
-    robustness: float | None = None,
+    robustness: float | str | None = None,
     metric: FeatureMetric = "uniform",
     progress: bool | None = None,
 ) -> Explanation:
@@ -362,11 +363,20 @@ def optimum(
     # all but robustness with their weights, faithfulness first
     rest: Sequence[tuple[float, PropertyLoss]],
     robust: PairwiseRobustness | SharedRobustness,
-    weight: float | None,
+    weight: float | str | None,
     progress: bool | None,
     subject_to: Sequence[Constraint] = (),
 ) -> Explanation:
-    """The best for a weight of robustness; of that at the knee if None."""
+    """The best for a weight of robustness, or a share; of that at the knee if None."""
+    if isinstance(weight, str):
+        whole = Objective.weighed((*rest, (1.0, robust)))
+        aimed = solve(whole, aim={robust.name: weight}, subject_to=subject_to)
+        weight = aimed.multipliers[robust.name]
+        if not math.isfinite(weight):
+            raise InvalidInput(
+                "robustness: expected less than '-100%', which takes an infinite "
+                "weight, such as '-99%'"
+            )
     given = 1.0 if weight is None else read_nonnegative(weight, "robustness")
     objective = Objective.weighed((*rest, (given, robust)))
     if weight is not None:

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.cards import Card, CardTable
+from propopt.base.checks import read_each_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.base.resources import require_memory
@@ -28,6 +29,7 @@ from propopt.base.text import (
     target_in_words,
     targets_in_words,
 )
+from propopt.explaining.between import Between
 from propopt.losses import FunctionMatching, GradientMatching, PropertyLoss
 from propopt.losses.faithfulness import Units, quantity_of_target
 from propopt.losses.maps import Absolute, GroupMax, Squared
@@ -141,6 +143,12 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         Those of the target of gradient matching; None where they are not known.
     bounds : mapping
         By loss the limit that all optima keep; zero for what rows add up to.
+    error : float or None
+        The proved error of the front, in shares of the range of each loss between its
+        ends: mixtures of the optima match any explanation to within it in every loss.
+        None where no error was asked for.
+    posed : mapping of arrays
+        What :meth:`save` writes of the program, as that of an explanation does.
     """
 
     optimized: tuple[Explanation, ...] = stored()
@@ -151,6 +159,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
     ends: Ends | None = stored(default=None, lazy=True)
     units: Units | None = stored(default=None)
     bounds: Mapping[str, float] = stored(factory=dict, low=0.0)
+    error: float | None = stored(default=None)
+    posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
 
     @property
     def explanations(self) -> tuple[Explanation, ...]:
@@ -219,6 +229,61 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
                     UnsolvedWarning,
                     stacklevel=2,
                 )
+
+    def between(self, weights: Mapping[str, float]) -> tuple[float, float]:
+        """What the optima prove of others: bounds on the optimum at any weights.
+
+        Below it is max Σ t_i F_i over Σ t_i c_i ≤ c, for lower bounds F_i of the optima
+        at weights c_i: between two weights their chord, for F_c* is concave in c. Above
+        it is the least of the optima, measured by these weights.
+
+        Parameters
+        ----------
+        weights : mapping
+            One number ≥ 0 for each loss, tried or not.
+
+        Returns
+        -------
+        low, high : float
+            No explanation has a smaller objective than the first; one of the optima has
+            the second.
+
+        Raises
+        ------
+        InvalidInput
+            If a loss has no weight, or no optimum has weights of all losses.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
+        >>> curve = po.sweep(objective, {"sparsity": [0.4, 0.6]})
+        >>> low, high = curve.between({"gradient_matching": 1.0, "sparsity": 0.5})
+        >>> round(low, 4), round(high, 4)
+        (1.305, 1.32)
+        >>> best = po.solve(po.GradientMatching(np.eye(3)) + 0.5 * po.Sparsity())
+        >>> round(best.objective, 4)
+        1.3125
+        """
+        if weights.keys() != set(self.losses):
+            raise InvalidInput(
+                f"weights: expected one for each of {', '.join(self.losses)}, got "
+                f"{', '.join(map(str, weights)) or 'none'}"
+            )
+        c = read_each_nonnegative([weights[name] for name in self.losses], "weights")
+        return Between.of(self.optimized, self.losses).bounds(c)
+
+    @property
+    def gap_between(self) -> float | None:
+        """The largest relative gap between neighbouring weights, where one is swept.
+
+        Every optimum between the smallest and the largest weight is known to within it:
+        see :meth:`between`. None where several weights vary, or none.
+        """
+        try:
+            return Between.of(self.optimized, self.losses).gap()
+        except InvalidInput:
+            return None
 
     def front(self) -> TradeOffs:
         """Only the explanations on the Pareto front."""
@@ -506,7 +571,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         the same scale; blank where it is not known), ``on_front``, ``seconds``,
         ``target`` (that error in words, with its interval), ``kept`` (the share of
         faithfulness that is kept, ``kept.<loss>`` where there are several such losses)
-        and ``removed.<loss>`` (of every other loss; see :class:`propopt.Shares`).
+        and ``removed.<loss>`` (of every other loss; see :class:`propopt.Shares`). Where
+        an error was asked for, ``front_error`` has what is proved, for all rows alike.
         """
         every = self.explanations
         settings = dict.fromkeys(k for one in self.baselines for k in one.parameters)
@@ -526,6 +592,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             ],
             **{k: [own[k] for own in shares] for k in self.share_columns.values()},
         }
+        if self.error is not None:
+            columns["front_error"] = [self.error] * len(every)
         dtype = None if every else object
         return _with_counts(pd.DataFrame(columns, dtype=dtype))
 
@@ -566,14 +634,30 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         missing = [best for best in self.optimized if is_lazy(best)]
         unsolved = [f"no attributions were found for {best!r}" for best in missing]
         failures = (*self.failures, *unsolved)
-        whole = replace(self, optimized=tuple(proved), failures=failures)
+        whole = replace(
+            self, optimized=tuple(proved), failures=failures, posed=self.written_program
+        )
         super(TradeOffs, whole).save(path)
+
+    @property
+    def written_program(self) -> Mapping[str, NDArray[Any]]:
+        """Targets and graphs of all optima, without the limits, which are of each."""
+        solved = (best for best in self.optimized if best.program is not None)
+        best = next(solved, None)
+        if best is None:
+            return self.posed
+        written = best.written_program.items()
+        return {key: x for key, x in written if not key.endswith(".limit")}
 
     @classmethod
     def upgraded(
         cls, version: int, header: dict[str, Any], arrays: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Explanations stood in one list, and names beside it; no own values."""
+        """Explanations stood in one list, and names beside it.
+
+        No error was known, nor own values.
+        """
+        header["error"] = None
         if isinstance(ends := header.get("ends"), dict):
             ends["beside"] = []
         if version == 4:
@@ -686,6 +770,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             targets = "; ".join(targets_in_words(best))
             proof = f"gap at most {max(gaps):.1e} (optimization) · {targets}"
         lines = [f"at the knee: {self.in_words()}"] if best else []
+        if (words := self.between_in_words()) is not None:
+            lines.append(f"proved: {words}")
         if self.failures:
             lines.append(f"not solved: {len(self.failures)}")
         if self.interrupted:
@@ -697,6 +783,27 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             proof=proof,
             lines=lines,
         )
+
+    def between_in_words(self) -> str | None:
+        """What is proved of weights that were not tried; None where nothing is."""
+        if self.error is not None:
+            return (
+                "Mixtures of these optima match any explanation, each loss to within "
+                f"{percent(self.error)} % of its range."
+            )
+        gap = self.gap_between
+        if gap is None:
+            return None
+        return (
+            "At any weight between those tried the optimum is known to within "
+            f"{percent(gap)} %."
+        )
+
+    @property
+    def aimed(self) -> Explanation | None:
+        """The optimum that was solved for an aim, where there is one."""
+        own = (best for best in self.optimized if "aim" in best.parameters)
+        return next(own, None)
 
     def chapters(self) -> Sequence[Chapter]:
         """The front with a slider, rows at it, and how far others lie above it."""

@@ -85,7 +85,8 @@ class CalledModel(OfModel):
         for rows in row_blocks(*points.shape, most=self.batch_rows):
             table, names = points[rows], labels.of_positions(rows)
             self.calls.add(len(table))
-            parts.append(self._asked(self.readout, table, names))
+            ask = partial(self._asked, self.readout, table, names)
+            parts.append(self.calls.kept(ask, table))
         self.trial.answered |= not self.calls.is_trial
         return np.concatenate(parts)
 
@@ -319,6 +320,9 @@ class ExactModel(OfModel):
     def _value(self, points: Points, labels: Labels, /) -> Values:
         self._check_points(points, labels)
         self.calls.add(len(points))
+        return self.calls.kept(partial(self._values, points), points)
+
+    def _values(self, points: Points) -> Values:
         values = np.empty(len(points))
         for rows in self.network.blocks(points):
             values[rows] = self.link.value(self.network.scores(points[rows]))

@@ -291,7 +291,8 @@ class TextFunction(OfModel):
         parts = []
         for batch in self._batches(texts):
             self.calls.add(len(batch))
-            parts.append(self._asked(self.readout, batch))
+            said = partial(self._asked, self.readout, batch)
+            parts.append(self.calls.kept(said, batch))
             if not self.trial.done:
                 few = batch[: min(TRIAL_ROWS, self.batch_rows)]
                 ask = partial(self._asked, self.readout.answers, few)

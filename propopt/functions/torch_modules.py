@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from math import prod
 from typing import Any, Final
@@ -87,7 +88,8 @@ class TorchModel(OfModel):
         values = np.empty(len(points))
         for rows in self._batches(points):
             self.calls.add(len(points[rows]))
-            values[rows] = self._answers(points[rows])
+            ask = partial(self._answers, points[rows])
+            values[rows] = self.calls.kept(ask, points[rows])
         self._try_out(points)
         return values
 

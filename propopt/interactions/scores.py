@@ -41,6 +41,7 @@ from propopt.results.report.chapters import (
     Statement,
     bars,
     chosen,
+    sentence,
     table_chapter,
 )
 from propopt.results.result import Result
@@ -651,7 +652,7 @@ class InteractionScores(
         table = self.top(len(self)).iloc[:ROWS_ON_PAGE].set_index("feature_1")
         first = Chapter(
             title=card.title,
-            lead=f"{card.subtitle}.",
+            lead=sentence(card.subtitle),
             statements=[
                 Statement(f"The {card.proof.replace(' · ', ', ')}.", "estimated"),
                 *(Statement(text, "estimated") for text in told),
@@ -660,9 +661,18 @@ class InteractionScores(
             ],
             picture=bars(card.rows, "Scores, and lines where the intervals are."),
         )
-        shown = ["feature_2", "estimate", "ci_low", "ci_high", "p_adj", "used"]
-        kept = [column for column in shown if column in table]
-        parts = table_chapter(f"Scores{name}", table[kept], "The largest first.")
+        others = {f"feature_{k}": f"feature {k}" for k in range(2, self.order + 1)}
+        told_as = {
+            **others,
+            "estimate": "score",
+            "ci_low": "from",
+            "ci_high": "to",
+            "p_adj": "p-value, adjusted",
+            "used": "used by a fit",
+        }
+        table = table[list(told_as)].rename(columns=told_as).rename_axis("feature")
+        caption = f"The largest first; intervals of {level_in_words(WORDS_LEVEL)}."
+        parts = table_chapter(f"Scores{name}", table, caption)
         main = () if self.main is None else self.main.chapters()
         return (first, parts, *main)
 

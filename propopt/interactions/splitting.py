@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
+from propopt.base.kept import part_path, read_part, write_part
 from propopt.base.resources import require_memory
 from propopt.interactions.features import Places, subsets_of
 from propopt.interactions.fitting import Fit, fitted_parts
@@ -200,6 +201,14 @@ class SplitErrors(LeftOut):
     def _fit(self, wanted: Sequence[tuple[int, ...]]) -> None:
         """Errors of those sets that are not known; what is finished is kept."""
         new = [own for own in dict.fromkeys(wanted) if own not in self._known]
+        paths = {own: part_path("set", np.array(own, np.int64)) for own in new}
+        for one, path in paths.items():
+            found = read_part(path)
+            if found is not None:
+                self._known[one] = found["errors"]
+                used = (self.used or frozenset()) | {*found["used"].tolist()}
+                vars(self)["used"] = used
+        new = [own for own in new if own not in self._known]
         if not new:
             return
         n_rows = len(self.row_weights)
@@ -221,6 +230,10 @@ class SplitErrors(LeftOut):
             progress=self.progress,
         ):
             self._known.update(zip(new[own], fitted.known, strict=True))
+            each = fitted.seconds / len(fitted.known)
+            seen = np.array(sorted(fitted.used), np.int64)
+            for one, errors in zip(new[own], fitted.known, strict=True):
+                write_part(paths[one], each, errors=errors, used=seen)
             used |= fitted.used
             vars(self)["used"] = used
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
 from propopt.base.checks import read_rng, sealed
 from propopt.base.errors import InvalidInput
+from propopt.base.kept import kept_array
 from propopt.laws.column_laws import (
     CodedLaw,
     ColumnLaw,
@@ -238,10 +239,14 @@ class Means:
         values, attributions = np.empty(len(points)), np.empty(points.shape)
         row_bytes = 32 * self._known.n_factors + self._known.row_bytes
         for rows in ROWS_AT_ONCE.blocks(len(points), row_bytes):
-            x = points[rows]
-            measures = self._known.mixed(self._mixings, x.T, len(x))
-            values[rows], attributions[rows] = self._known.contrasts(*measures)
+            both = kept_array("means", partial(self._block, points[rows]), points[rows])
+            values[rows], attributions[rows] = both[:, 0], both[:, 1:]
         return values, attributions
+
+    def _block(self, x: Points) -> Array:
+        """Both of some rows, (n, 1 + D)."""
+        measures = self._known.mixed(self._mixings, x.T, len(x))
+        return np.column_stack(self._known.contrasts(*measures))
 
     @cached_property
     def _known(self) -> SumOfProducts:

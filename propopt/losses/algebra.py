@@ -22,7 +22,12 @@ from typing import Any, final
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions
-from propopt.base.checks import read_nonnegative, refuse_overflow, refuse_underflow
+from propopt.base.checks import (
+    did_you_mean,
+    read_nonnegative,
+    refuse_overflow,
+    refuse_underflow,
+)
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity
 from propopt.losses.maps import (
@@ -303,6 +308,19 @@ class Objective:
         return Objective.trusted(
             tuple((read.get(loss.name, weight), loss) for weight, loss in self.terms)
         )
+
+    def loss(self, key: str | PropertyLoss, what: str) -> PropertyLoss:
+        """The loss of that name; or a loss itself, which need not be in it."""
+        known = {loss.name: loss for loss in self.losses}
+        if isinstance(key, PropertyLoss):
+            return key
+        if key not in known:
+            raise InvalidInput(
+                f"{what}: no loss is called {key!r}{did_you_mean(key, list(known))}; "
+                f"this objective has {', '.join(known)}; to add another, give the loss "
+                "as the key"
+            )
+        return known[key]
 
     def breakdown(self, W: object) -> dict[str, float]:
         """The value of each loss, unweighted, by name.

@@ -16,7 +16,12 @@ from propopt.base.errors import InvalidInput
 from propopt.base.resources import require_memory
 from propopt.losses.algebra import PropertyLoss
 from propopt.losses.graphs.points import Graph, SimilarityGraph, read_graph, symmetric
-from propopt.losses.linear_algebra import Components, incidence, is_symmetric
+from propopt.losses.linear_algebra import (
+    Components,
+    centred,
+    incidence,
+    is_symmetric,
+)
 from propopt.losses.maps import (
     Absolute,
     GroupMax,
@@ -113,15 +118,22 @@ class PairwiseRobustness(PropertyLoss):
         return 0.0 if self.beside is None else self.map.energy(self.beside)
 
     def residual(self, W: Any) -> Any:
-        # of differences from G: its size leaves no rounding in what is left
-        return self.map(W if self.beside is None else W - self.beside)
+        return self.map(self._left(W))
 
     def value_at(self, W: Attributions) -> float:
-        return self.map.energy(W if self.beside is None else W - self.beside)
+        return self.map.energy(self._left(W))
 
     def gradient_at(self, W: Attributions) -> Attributions:
-        left = W if self.beside is None else W - self.beside
-        return 2.0 * self.map.gradient(left)
+        return 2.0 * self.map.gradient(self._left(W))
+
+    def _left(self, W: Any) -> Any:
+        """W − G; of arrays without what costs nothing, so that no digit is lost."""
+        if self.beside is None:
+            return W
+        if not isinstance(W, np.ndarray):
+            return W - self.beside
+        parts = self.graph.components
+        return centred(W, parts) - centred(self.beside, parts)
 
 
 @final

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
+from propopt.base.kept import kept_result
 from propopt.base.resources import threads_of_run
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.sweeping import Swept, sweep
@@ -24,7 +25,8 @@ from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
 from propopt.problems.sections import Location, part
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
-from propopt.solvers import Solver
+from propopt.solvers import Solver, solve
+from propopt.solvers.aims import Aim, AimLike
 
 
 # ---- A problem: what is explained, what is minimised and swept, and what it is beside
@@ -263,6 +265,10 @@ class Problem:
     pick : "knee" or mapping
         The optimum whose attributions are written as a table: that at the knee, or
         nearest to a weight or limit for each loss that is swept.
+    aim : Aim, or what stands for one, optional
+        What is picked instead, solved beside the sweep; alone where nothing is swept.
+    error : float, optional
+        Of :func:`propopt.sweep`, in place of weights and limits.
     attributions : {"auto", "all", "none"}
         Which of them a run writes; see :func:`run_problem`.
     files : sequence of paths
@@ -304,6 +310,8 @@ class Problem:
         axes: tuple[str, str] | None = None,
         scale: Literal["linear", "log"] = "linear",
         pick: Pick = "knee",
+        aim: AimLike | None = None,
+        error: float | None = None,
         attributions: Literal["auto", "all", "none"] = "auto",
         files: Sequence[Path] = (),
     ) -> None:
@@ -329,6 +337,8 @@ class Problem:
         self.scale = scale
         check_pick(pick, {**self.weights, **self.limits})
         self.pick = pick
+        self.aim = None if aim is None else Aim.of(aim)
+        self.error = error
         self.attributions = attributions
         self.files = tuple(files)
 
@@ -382,17 +392,16 @@ class Problem:
         """The explanations of the baselines, each made when it is asked for."""
         for place, group in enumerate(self._baselines):
             for method in group:
+                how: dict[str, Any] = {"rng": self.seed, "progress": False}
+                explain = partial(
+                    method.explain, self.subject.sloped, self.points, **how
+                )
                 with part("baselines", place):
-                    explanation = method.explain(
-                        self.subject.sloped,
-                        self.points,
-                        rng=self.seed,
-                        progress=False,
-                    )
+                    explanation = kept_result("baseline", explain, Explanation)
                 yield explanation
 
     def picked(self, trade_offs: TradeOffs) -> Explanation:
-        """The optimum at the knee, or nearest to the pick.
+        """The optimum of the aim; else at the knee, or nearest to the pick.
 
         Raises
         ------
@@ -400,6 +409,10 @@ class Problem:
             If nothing was optimized, or not all that it is picked from.
         """
         pick, swept = self.pick, {**self.weights, **self.limits}
+        if self.aim is not None:
+            if trade_offs.aimed is None:
+                raise InvalidInput("aim: it was not solved")
+            return trade_offs.aimed
         if pick == "knee":
             return trade_offs.knee(*self.axes)
         nearest = {
@@ -430,16 +443,23 @@ class Problem:
         before the baselines.
         """
         with threads_of_run(self.subject.n_rows):
+            how: Any = {"solver": solver or self.solver, "tolerance": self.tolerance}
             trade_offs = sweep(
                 self._whole,
-                self.weights,
+                None if self.error else self.weights,
                 baselines,
-                limits=self.limits,
-                solver=solver or self.solver,
-                tolerance=self.tolerance,
+                limits=None if self.error else self.limits,
+                error=self.error,
                 n_jobs=n_jobs,
                 progress=progress,
+                **how,
             )
+            if self.aim is not None and not trade_offs.interrupted:
+                with part("aim"):
+                    best = solve(self._whole, aim=self.aim, **how)
+                is_swept = self.swept or self.error
+                others = trade_offs.optimized if is_swept else ()
+                trade_offs = replace(trade_offs, optimized=(*others, best))
             if self.setting is None:
                 return trade_offs
             return self.setting.complete(trade_offs, self)

@@ -41,6 +41,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
+from propopt.base.checks import read_share
 from propopt.base.errors import (
     Infeasible,
     InvalidInput,
@@ -303,6 +304,18 @@ MOST_NUMBERS: Final = 10_000_000
 """Of any count, and of points × dimensions that a file asks for."""
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST_NUMBERS)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+def _read_share(share: str) -> str:
+    try:
+        read_share(share, "")
+    except InvalidInput as error:
+        raise refused(wrong(str(error).removeprefix(": "))) from None
+    return share
+
+
+Smaller: TypeAlias = Annotated[str, AfterValidator(_read_share)]
+"""By how much a loss is to be smaller, such as -50%."""
 
 
 class Interval(Section):

@@ -61,7 +61,10 @@ class Source:
 
     def error(self, location: Location, message: str) -> ProblemFileError:
         """The error ``path.to.key: message``, with file and line if there are any."""
-        return error_at(self.path, *self.find(location), message)
+        line, steps = self.find(location)
+        if steps:  # whose last key some messages begin with
+            message = message.removeprefix(f"{steps[-1]}: ")
+        return error_at(self.path, line, steps, message)
 
     def located(self, error: PropoptError, *outer: str | int) -> ProblemFileError:
         """A mistake, or several, where they stand."""

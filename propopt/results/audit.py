@@ -24,7 +24,12 @@ from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, percent, printable
 from propopt.results.certain import plural
-from propopt.results.report.chapters import StatementKind
+from propopt.results.report.chapters import (
+    Chapter,
+    Headline,
+    Statement,
+    StatementKind,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -268,15 +273,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     def card(self) -> Card:
         """What is off, then each answer with its number, and what would do."""
         wrong, N = self.mistakes, self.shape[0]
-        words = "parts of the output"
-        if self.quantity is not None:
-            words = f"contributions to the {self.quantity.in_words()}"
         found = "Nothing is off" if not wrong else f"{plural(len(wrong), 'answer')} off"
         mistakes = [f"{QUESTIONS[x.name]} {x.sentence}" for x in wrong]
         todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
         rows = [[QUESTIONS[x.name], x.verdict, x.shown] for x in self.findings]
         return Card(
-            title=f"{found}: {words}",
+            title=f"{found}: {self._what}",
             subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
             table=CardTable(("question", "verdict", "number"), rows),
@@ -289,6 +291,72 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             settings=self.settings,
         )
 
+    def chapters(self) -> Sequence[Chapter]:
+        """What is right, how alike similar rows are, who causes it, what is chosen."""
+        todo = [[QUESTIONS[x.name], x.advice] for x in self.findings if x.advice]
+        rows = [[QUESTIONS[x.name], x.verdict, x.shown, x.unit] for x in self.findings]
+        parts = [
+            self._chapter(
+                f"Audit: {self._what}",
+                (),
+                _AT_A_GLANCE,
+                pd.DataFrame(rows, columns=["question", "verdict", "number", "of"]),
+                "Each answer, with its verdict and its number.",
+            )
+        ]
+        if todo:
+            table = pd.DataFrame(todo, columns=["question", "what would do"])
+            parts.append(
+                Chapter(title="What to do", table=table, caption="In that order.")
+            )
+        for title, names in _CHAPTERS.items():
+            if any(x.name in names for x in self.findings):
+                parts.append(self._chapter(title, names))
+        if self.pairs:
+            caption = "The ten pairs, then the ten rows, that cause most of it."
+            parts.append(
+                Chapter(
+                    title="The worst pairs and rows",
+                    table=self.causes_to_frame(),
+                    caption=caption,
+                )
+            )
+        said = [
+            Statement("The model may be wrong, unfair or not causal.", "not said"),
+            *(
+                Statement(f"{x}: {text}.", "chosen")
+                for x, text in self.settings.items()
+            ),
+        ]
+        return [*parts, Chapter(title="How it was asked", statements=said)]
+
+    def _chapter(
+        self,
+        title: str,
+        names: Sequence[str],
+        headlines: Sequence[str] = (),
+        table: pd.DataFrame | None = None,
+        caption: str = "",
+    ) -> Chapter:
+        """Some of the answers, with what each rests on."""
+        own = [x for x in self.findings if x.name in names]
+        heads = [x for x in self.findings if x.name in headlines]
+        return Chapter(
+            title=title,
+            statements=[Statement(x.sentence, x.standing) for x in own],
+            headlines=[
+                Headline(QUESTIONS[x.name], _answer(x), x.sentence) for x in heads
+            ],
+            table=table,
+            caption=caption,
+        )
+
+    @property
+    def _what(self) -> str:
+        if self.quantity is None:
+            return "parts of the output"
+        return f"contributions to the {self.quantity.in_words()}"
+
     def __repr__(self) -> str:
         told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
         return f"Audit({printable(told)})"
@@ -298,6 +366,37 @@ _COLUMNS: Final = [
     *("question", "sentence", "number", "unit"),
     *("verdict", "advice", "standing"),
 ]
+
+
+_CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
+    "Are they right?": (
+        *("additivity", "base", "exactness", "signs", "reasons", "unused"),
+    ),
+    "Would similar rows get similar reasons?": (
+        *("own_value", "predictions", "more_alike", "nearer"),
+        *("price_of_10", "price_of_50", "price_of_90"),
+    ),
+    "Where the rest comes from": ("pairs", "rows"),
+    "What depends on a choice": ("background", "seed", "neighbours", "excess"),
+}
+"""Titles of a report, and the answers below them."""
+
+_AT_A_GLANCE: Final = (
+    *("additivity", "exactness", "own_value", "more_alike", "price_of_50"),
+)
+"""What stands at the top of a page."""
+
+_SHARES: Final = ("own_value", "price_of_50")
+
+
+def _answer(finding: Finding) -> str:
+    """A word or a number at the top of a page."""
+    if finding.name in _SHARES:
+        return finding.shown
+    if finding.name == "more_alike" and math.isfinite(finding.number):
+        return f"{finding.number:.3g}×"
+    words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
+    return words.get(finding.verdict, f"off by {finding.shown}")
 
 
 def _standings(findings: Sequence[Finding]) -> str:

@@ -41,12 +41,13 @@ from propopt.results.explanation_card import (
     explanation_text,
     what_is_certain,
 )
+from propopt.results.posed import posed_of
 from propopt.results.reasons import N_REASONS, Reasons, Towards, reasons_of
 from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
 from propopt.results.stability import TOP, ConclusionStability, Solve, stability_of
-from propopt.results.target_error import Aim, TargetError
+from propopt.results.target_error import ReadyTargets, TargetError
 from propopt.tables.frames import (
     Labels,
     aligned_vector,
@@ -256,6 +257,9 @@ class Explanation(
     quantity : Quantity or None
         What is explained; None where that is not known, as of attributions from
         elsewhere.
+    posed : mapping of arrays
+        Targets, graphs and totals of the losses, written by :meth:`save` so that a file
+        can be checked without this package (:mod:`propopt.results.posed`).
     program : Program or None
         The losses and bounds that it was optimized for. It is not saved, and stays
         behind where the explanation is pickled.
@@ -296,6 +300,7 @@ class Explanation(
     known_shares: Mapping[str, float] = stored(
         factory=dict, missing=True, infinite=True
     )
+    posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
     program: Program | None = left(default=None)
 
     rows_are_named: ClassVar[bool] = True
@@ -503,7 +508,7 @@ class Explanation(
         """The same attributions, without a claim to be optimal."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
         told = replace(optimum, certain_share=None, certain_reasons={}, known_shares={})
-        return replace(told, certificate=None, program=None)
+        return replace(told, certificate=None, program=None, posed={})
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
@@ -539,7 +544,7 @@ class Explanation(
             objective, self, bounds=bounds, multipliers=mu, losses=values
         )
         program = Program(objective.losses, bounds)
-        aim = Aim(program)
+        aim = ReadyTargets(program)
         return replace(
             self,
             weights=objective.weights,
@@ -649,7 +654,12 @@ class Explanation(
         True
         """
         _ = self.attributions  # losses and certificate are then theirs
-        told = replace(self, **what_is_certain(self), known_shares=self.loss_shares)
+        told = replace(
+            self,
+            **what_is_certain(self),
+            known_shares=self.loss_shares,
+            posed=self.written_program,
+        )
         super(Explanation, told).save(path)
 
     @classmethod
@@ -982,6 +992,15 @@ class Explanation(
         Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
         """
         return shares_of(self, *self._asked(objective, "shares"))
+
+    @property
+    def written_program(self) -> Mapping[str, NDArray[Any]]:
+        """What a file says of the program; of a loaded explanation what its file did.
+
+        See :mod:`propopt.results.posed`.
+        """
+        program = self.program
+        return self.posed if program is None else posed_of(program, self.shape)
 
     @property
     def loss_shares(self) -> dict[str, float]:

@@ -19,16 +19,19 @@ optimum is then proved from W(c) itself (:func:`propopt.certify`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, final
+from dataclasses import dataclass, replace
+from typing import Final, final
 
 import numpy as np
 import scipy.linalg as la
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.errors import UncertifiedWarning
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
+from propopt.losses.algebra import Trivial
 from propopt.losses.completeness import Totals
 from propopt.losses.restricted import is_complete
 from propopt.results.certificate import certificate_of, values_at
@@ -67,7 +70,7 @@ class Form:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Front:
+class ExactFront:
     """Optima for all weights of one loss between two: W_∞ + Σ_k Z_k/(1 + c θ_k).
 
     Examples
@@ -77,7 +80,7 @@ class Front:
     >>> objective = po.GradientMatching(np.eye(9)) + robust
     >>> weights = np.logspace(-2, 2, 9)
     >>> curve = po.sweep(objective, {robust.name: weights})
-    >>> front = Front.of(curve.optimized, robust.name)
+    >>> front = ExactFront.of(curve.optimized, robust.name)
     >>> best = po.solve(objective.with_weights({robust.name: 0.5}))
     >>> bool(np.allclose(front.attributions(0.5), best.attributions, atol=1e-6))
     True
@@ -96,10 +99,11 @@ class Front:
     @classmethod
     def of(
         cls, optima: Sequence[Explanation], loss: str, solve: Solve | None = None
-    ) -> Front | Reason:
+    ) -> ExactFront | Reason:
         """That through optima which differ in the weight of one loss.
 
-        Where they are too far apart and a solver is given, more are solved between.
+        Where they are too far apart, or not exact enough, and a solver is given, others
+        are solved for the front alone.
         """
         program = optima[0].program if optima else None
         if program is None:
@@ -107,19 +111,20 @@ class Front:
         reason = all_squared_refusal(program.losses)
         if reason is not None or not all(map(is_complete, program.bounds)):
             return Reason(reason or "there are bounds on losses")
+        if np.prod(optima[0].shape) > _MOST_NUMBERS:
+            return Reason(f"there are more than {_MOST_NUMBERS:,} attributions")
         weights = {best.weights[loss]: best for best in optima if best.weights[loss]}
         if len(weights) < _FEWEST:
             return Reason(f"fewer than {_FEWEST} weights were solved")
         solved = dict(sorted(weights.items()))
-        reduced = _reduced(program, loss, solved)
-        for _ in range(_REFINED if solve is not None else 0):
-            if reduced.error <= MOST_ERROR or len(solved) > _MOST:
-                break
-            solved = dict(
-                sorted((solved | _between(program, loss, solved, solve)).items())
-            )
-            reduced = _reduced(program, loss, solved)
-        return reduced if reduced.error <= MOST_ERROR else _too_far(reduced.error)
+        front = _reduced(program, loss, solved)
+        if front.error > MOST_ERROR and solve is not None:
+            nodes = np.geomspace(*front.ends, _SIZES[-1]).tolist()
+            told = {x.name: optima[0].weights[x.name] for x in program.losses}
+            front = _reduced(program, loss, _solved(program, told, loss, nodes, solve))
+        if front.error > MOST_ERROR:
+            return Reason(f"between solved weights it may be off by {front.error:.1g}")
+        return front
 
     def shares(self, weight: float) -> Array:
         """1/(1 + c θ_k), shape (k,)."""
@@ -138,49 +143,61 @@ class Front:
 _FEWEST: Final = 3
 """Solved weights; of fewer nothing is between."""
 
-_REFINED: Final = 3
-_MOST: Final = 100
-"""Times that weights between are solved, and how many weights are enough."""
+_MOST_NUMBERS: Final = 1_000_000
+"""Attributions of one optimum, of which a dozen tables are held."""
+
+_SIZES: Final = (8, 10, 13, 16, 20, 25)
+"""How many optima are taken in, until the others are met."""
+
+_TIGHT: Final = 1e-14
+"""The gap to which optima are solved for a front alone."""
 
 
-def _between(
-    program: Program, loss: str, solved: Mapping[float, Explanation], solve: Any
+def _solved(
+    program: Program,
+    told: Mapping[str, float],
+    loss: str,
+    nodes: Sequence[float],
+    solve: Solve,
 ) -> dict[float, Explanation]:
-    """Optima midway between those solved."""
-    weights = list(solved)
-    others = program.weighed(
-        np.array([solved[weights[0]].weights[x.name] for x in program.losses])
-    )
-    midway = np.sqrt(np.multiply(weights[1:], weights[:-1])).tolist()
-    return {
-        c: solve(others.with_weights({loss: c}), subject_to=program.bounds)
-        for c in midway
-    }
+    """Optima at given weights of one loss, as exact as they can be had."""
+    fixed = program.weighed(np.array([told[x.name] for x in program.losses]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UncertifiedWarning)  # the front is proved
+        return {
+            c: solve(
+                fixed.with_weights({loss: c}),
+                subject_to=program.bounds,
+                tolerance=_TIGHT,
+            )
+            for c in nodes
+        }
 
 
-def _too_far(error: float) -> Reason:
-    return Reason(f"between solved weights it would be off by {error:.1g}; solve more")
-
-
-def _reduced(program: Program, loss: str, solved: Mapping[float, Explanation]) -> Front:
+def _reduced(
+    program: Program, loss: str, solved: Mapping[float, Explanation]
+) -> ExactFront:
     """Take in optima until those left out are met; prove it midway between them."""
     weights, optima = list(solved), [best.attributions for best in solved.values()]
     rates = next(iter(solved.values())).weights
     terms = [(rates[x.name], x) for x in program.losses]
     totals = Totals.of(program.bounds)
     size = max(float(np.abs(W).max()) for W in optima) or 1.0
-    taken = [0, len(optima) // 2, len(optima) - 1]
-    while True:
-        front = _through(terms, loss, weights, [optima[i] for i in taken], totals)
-        off = [
-            float(np.abs(front.attributions(c) - W).max())
-            for c, W in zip(weights, optima, strict=True)
-        ]
-        rest = [i for i in range(len(optima)) if i not in taken]
-        if not rest or max(off) <= _AIM * size:
+    for count in _SIZES:
+        spread = np.linspace(0, len(optima) - 1, min(count, len(optima))).round()
+        taken = set(spread.astype(int).tolist())
+        front = _through(
+            terms, loss, weights, [optima[i] for i in sorted(taken)], totals
+        )
+        off = (
+            np.abs(front.attributions(weights[i]) - optima[i]).max()
+            for i in set(range(len(optima))) - taken
+        )
+        if all(error <= _AIM * size for error in off):
             break
-        taken.append(max(rest, key=lambda i: off[i]))
     error = gap = 0.0
+    every = [*program.losses, *(bound.loss for bound in program.bounds)]
+    trivial = Trivial.of(every)
     midway = np.sqrt(np.multiply(weights[1:], weights[:-1]))
     for c in midway.tolist():
         W = front.attributions(c)
@@ -188,14 +205,15 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Explanation]) -
         proof = certificate_of(
             program.weighed(np.array(told)),
             W,
-            values_at([*program.losses, *(b.loss for b in program.bounds)], W, {}),
+            values_at(every, W, {}),
             duals={},
             bounds=program.bounds,
+            trivial=trivial,
         )
         known = proof.distance
         error = max(error, np.inf if known is None else known / size)
         gap = max(gap, proof.gap)
-    return Front(**{**vars(front), "error": error, "gap": gap, "n_proved": len(midway)})
+    return replace(front, error=error, gap=gap, n_proved=len(midway))
 
 
 def _through(
@@ -204,7 +222,7 @@ def _through(
     weights: Sequence[float],
     optima: Sequence[Attributions],
     totals: Totals | None,
-) -> Front:
+) -> ExactFront:
     """The front of the space of some optima; nothing of it is proved yet."""
     W0, shape = optima[0], optima[0].shape
     moves = np.stack([(W - W0).ravel() for W in optima[1:]], axis=1)
@@ -240,7 +258,7 @@ def _through(
         )
     parts = scale[:, None, None] * toward
     ends = (float(weights[0]), float(weights[-1]))
-    return Front(loss, ends, theta, far, parts, forms, 0.0, 0.0, 0)
+    return ExactFront(loss, ends, theta, far, parts, forms, 0.0, 0.0, 0)
 
 
 def _products(Q: Array, X: Array) -> Array:

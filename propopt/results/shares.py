@@ -31,7 +31,7 @@ import scipy.sparse.linalg as sla
 from propopt.base.arrays import Attributions
 from propopt.base.cards import Card, CardTable
 from propopt.base.declared import stored
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import Quantity, in_percent, printable
 from propopt.losses import (
     GradientMatching,
@@ -159,6 +159,37 @@ class Ends:
         if name in self.roots:
             loss, near, far = (math.sqrt(x) for x in (loss, near, far))
         return 1.0 - (loss - far) / (near - far) if near > far else math.nan
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """The loss at the end where it is best, and where it is worst.
+
+        Raises
+        ------
+        Refused
+            If one of both is not known, or they are the same.
+        """
+        best, worst = self.at_target[name], self.far[name]
+        if name not in self.faithful:
+            best, worst = worst, best
+        if not math.isfinite(worst - best):
+            raise Refused(
+                f"{name}: its values at the ends of the front are not known, so that "
+                "shares of it mean nothing; give limits instead"
+            )
+        if worst - best <= _EXACT * self.sizes.get(name, worst):
+            raise Refused(
+                f"{name} is {best:.4g} at both ends of the front: nothing of it is "
+                "traded"
+            )
+        return best, worst
+
+    def limit(self, name: str, share: float) -> float:
+        """The loss of which :meth:`share` is that: its inverse."""
+        best, worst = self.range_of(name)
+        if name in self.roots:
+            near, far = math.sqrt(worst), math.sqrt(best)
+            return (near - share * (near - far)) ** 2
+        return worst - share * (worst - best)
 
     def shares(self, losses: Mapping[str, float]) -> dict[str, float]:
         """:meth:`share` of each loss that has ends, those of faithfulness first."""

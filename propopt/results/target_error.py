@@ -270,7 +270,7 @@ class Scatter:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Aim:
+class ReadyTargets:
     """The targets of a program, made ready for any weights."""
 
     program: Program  # its faithfulness losses have targets

@@ -26,12 +26,12 @@ import scipy.optimize as opt
 
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_nonnegative, read_positive
-from propopt.base.declared import lazily
 from propopt.base.errors import InvalidInput, Refused, SolverFailure
 from propopt.losses import GradientMatching, Objective, Program, PropertyLoss
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.maps import Squared
 from propopt.results.explanation import Explanation
+from propopt.solvers.aims import Aim, AimCase, AimLike
 from propopt.solvers.solver import Solution, Solver
 from propopt.solvers.task import FINEST, Task
 
@@ -175,6 +175,7 @@ def solve(
     subject_to: Sequence[Constraint] = (),
     tolerance: float = 1e-6,
     target_radius: float | None = None,
+    aim: AimLike | None = None,
 ) -> Explanation:
     """The attributions with the smallest objective, with proof.
 
@@ -197,6 +198,9 @@ def solve(
         optimum for the other weights times κ = r/(r + δ) with r = ‖W − Ĝ‖, and these
         weights are those of the result; ``parameters`` has κ, the worst case and a
         lower bound on it.
+    aim : Aim, mapping, list of losses or "knee", optional
+        What to reach where weights are not known: see :class:`propopt.Aim`, such as
+        ``{"pairwise_robustness": "-50%"}``. ``parameters["aim"]`` says it in words.
 
     Returns
     -------
@@ -231,11 +235,21 @@ def solve(
     if not weights.any():
         raise InvalidInput("weights: all are zero, so every explanation is optimal")
     goal = read_positive(tolerance, "tolerance")
-    program = Program(weighed.losses, bounds_of(subject_to, weighed.losses))
+    bounds = bounds_of(subject_to, weighed.losses)
+    if aim is not None:
+        if target_radius is not None:
+            raise InvalidInput("target_radius: it needs weights, and an aim makes them")
+        case = AimCase(
+            objective=weighed,
+            bounds=bounds,
+            solver=solver,
+            tolerance=goal,
+            began=began,
+        )
+        return Aim.of(aim).reach(case)
+    program = Program(weighed.losses, bounds)
     task = Task(program, solver, active=tuple(np.flatnonzero(weights).tolist()))
     if target_radius is not None:
         delta = read_nonnegative(target_radius, "target_radius")
         return solve_worst_case(task, weights, delta, goal, began)
-    solution = task.solve(weights, goal)
-    errors = lazily(partial(task.standard_errors, weights, goal, solution))
-    return task.explain(solution, weights, goal, began, errors)
+    return task.best(weights, goal, began)

@@ -32,7 +32,7 @@ from propopt.losses.restricted import Restriction, is_complete, zeros
 from propopt.results.certificate import Certificate, certificate_of
 from propopt.results.explanation import Explanation, LazyAttributions
 from propopt.results.hessian import least_among
-from propopt.results.target_error import Aim, sampled_blocks
+from propopt.results.target_error import ReadyTargets, sampled_blocks
 from propopt.solvers.centred import Restricted, Shifted, Transposed
 from propopt.solvers.complete import Complete, MinimumNorm, without_totals
 from propopt.solvers.conic import Conic, missing_backend
@@ -329,7 +329,7 @@ class Task:
                     f"{self.program.weighed(weights)!r} has no faithfulness loss with "
                     "a weight above zero, so its optimum is the zero explanation",
                     TrivialObjectiveWarning,
-                    stacklevel=3,
+                    stacklevel=4,
                 )
             prices = (0.0,) * len(self.program.bounds)
             return Solution(W=np.zeros(shape), multipliers=prices)
@@ -347,6 +347,12 @@ class Task:
             )
         refuse_overflow(solution.W, "attributions")
         return solution
+
+    def best(self, weights: Array, tolerance: float, began: float) -> Explanation:
+        """The optimum for these weights, with its proof and standard errors."""
+        solution = self.solve(weights, tolerance)
+        errors = lazily(partial(self.standard_errors, weights, tolerance, solution))
+        return self.explain(solution, weights, tolerance, began, errors)
 
     def explain(
         self,
@@ -442,7 +448,7 @@ class Task:
                 f"{certificate.violation:.1e}, where {tolerance:.1e} was wanted; "
                 "another solver may do better",
                 UncertifiedWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return certificate
 
@@ -486,16 +492,16 @@ class Task:
         return lazily(partial(self._aim.standard_errors, weights))
 
     @cached_property
-    def _aim(self) -> Aim:
+    def _aim(self) -> ReadyTargets:
         """With what the solver knows of the curvature of the whole program."""
         everything = self.active is None or len(self.active) == len(self.program.losses)
         prepared = vars(self).get("prepared")  # not made for this
         if everything and isinstance(prepared, Diagonal):
-            return Aim(self.program, bases=prepared.bases)
+            return ReadyTargets(self.program, bases=prepared.bases)
         if everything and isinstance(self.chosen, Krylov):
             energy = partial(energy_on_curve, self.program, self.chosen)
-            return Aim(self.program, energy=energy)
-        return Aim(self.program)
+            return ReadyTargets(self.program, energy=energy)
+        return ReadyTargets(self.program)
 
     def _of_totals(self, solution: Solution, weights: Array) -> dict[str, Array]:
         """Multipliers of given row sums, and what these leave of each loss."""

@@ -15,7 +15,7 @@ import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
-from propopt.results.fronts import Front
+from propopt.results.fronts import ExactFront
 from propopt.results.report.page import write_page
 
 
@@ -175,7 +175,7 @@ def test_between_solved_weights_it_shows_what_a_solver_finds(opened):
         assert shown[f"loss {name}"] == pytest.approx(value, rel=1e-6)
     compare(page, best.attributions)
     dot = page.locator("circle")
-    front = Front.of(FOUND["front"].optimized, ROBUST.name)
+    front = ExactFront.of(FOUND["front"].optimized, ROBUST.name)
     assert front.losses(weight)[ROBUST.name] == pytest.approx(best.losses[ROBUST.name])
     x, y = (float(dot.get_attribute(name)) for name in ("cx", "cy"))
     points = page.locator(".front").get_attribute("points").split()

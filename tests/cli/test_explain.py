@@ -304,8 +304,8 @@ def test_a_sentence_names_what_matters_jointly(
 ONES = dict.fromkeys(("estimates", "standard_errors", "monte_carlo", "counts"))
 SINGLE = {name: np.ones(4) for name in ONES} | {"sets": np.arange(4)[:, None]}
 OTHERS = {
-    "interactions: their columns": {"names": ("a", "b", "c", "d")},
-    "interactions: expected scores of pairs or larger sets, got those of si": SINGLE,
+    "their columns": {"names": ("a", "b", "c", "d")},
+    "expected scores of pairs or larger sets, got those of si": SINGLE,
 }
 
 

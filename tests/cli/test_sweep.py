@@ -41,6 +41,51 @@ def test_a_sweep_writes_its_files_and_prints_front_and_excess(file, out, capsys)
     assert lines[-2].startswith(f"wrote {out / 'cubic'}.csv, .svg, .npz, ")
 
 
+AIMED = FILE.partition("sweep:")[0] + "aim: {shares: {pairwise_robustness: -50%}}\n"
+
+
+def test_an_aim_is_picked_and_a_front_has_its_error(tmp_path, out, capsys):
+    path = write(tmp_path, "aimed", f"{AIMED}error: 0.1\n")
+    assert sweep(path, "--output", out) == 0
+    table = read_csv(out / "aimed.csv")
+    (error,) = set(table["front_error"])
+    assert 0.0 < error <= 0.1
+    assert table["removed.pairwise_robustness"].iloc[-1] == pytest.approx(0.5)
+    assert len(table) > 4
+    told = json.loads((out / "aimed.json").read_text())
+    words = "pairwise_robustness 50 % smaller"
+    assert (told["aim"], told["front_error"]) == (words, error)
+    printed = capsys.readouterr().out
+    assert f"aim: {words}" in printed
+    assert f"{100 * error:.2g} % of its" in printed
+    assert "At the aim: " in printed
+    front = po.TradeOffs.load(out / "aimed.npz")
+    assert front.error == error
+    best = front.aimed
+    said = [x.text for x in front.chapters()[0].statements if x.kind == "chosen"]
+    assert f"What is shown first is the aim: {words}." in said
+    picked = read_csv(out / "aimed_attributions.csv").iloc[:, -1:].to_numpy()
+    np.testing.assert_allclose(picked, best.attributions, rtol=1e-9)
+
+
+AIMS = {
+    "knee": "the knee of the exact front",
+    "{order: [gradient_matching], within: 0.1}": "first gradient_matching, each to 10 "
+    "% of its range",
+    "{regret: {pairwise_robustness: {low: 0.1, high: 3}}}": "least regret for weights "
+    "of pairwise_robustness from 0.1 to 3",
+}
+
+
+@pytest.mark.parametrize(("asked", "words"), AIMS.items())
+def test_an_aim_is_all_where_nothing_is_swept(tmp_path, out, asked, words):
+    text = AIMED.replace("{shares: {pairwise_robustness: -50%}}", asked)
+    assert sweep(write(tmp_path, "aimed", text), "--output", out) == 0
+    (best,) = po.TradeOffs.load(out / "aimed.npz").optimized
+    assert best.parameters["aim"] == words
+    assert json.loads((out / "aimed.json").read_text())["aim"] == words
+
+
 @pytest.mark.parametrize("columns", ["40", "80"])
 def test_nothing_is_cut_off_in_a_narrow_terminal(
     tmp_path, out, capsys, monkeypatch, columns

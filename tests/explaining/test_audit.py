@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.audited import Front
+from propopt.explaining.audited import NearestFront
 from propopt.explaining.whose import candidates
 from propopt.results.audit import QUESTIONS
 
@@ -45,7 +45,7 @@ def test_both_directions_and_prices_are_constrained_optima(seed):
     E, W, own = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
     W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
     graph = po.knn_graph(rng.normal(size=(N, 2)), 3)
-    front = Front(E, po.PairwiseRobustness(graph, beside=own))
+    front = NearestFront(E, po.PairwiseRobustness(graph, beside=own))
     V = front.completed(W)
     np.testing.assert_allclose(V.sum(axis=1), E.sum(axis=1), atol=1e-12)
     distance, rough = ((V - E) ** 2).sum(), front.robust.value(V)
@@ -218,9 +218,77 @@ def test_causes_are_shares_of_what_could_go(case):
     table = audit.causes_to_frame()
     assert list(table["share"][:10]) == sorted(table["share"][:10], reverse=True)
     assert table["other"].isna().sum() == 10
-    worst = audit.pairs[0]
-    apart = (V[worst.first] - V[worst.second]) ** 2
-    assert worst.feature == apart.argmax()
+    graph = po.knn_graph(case[1] / case[0].std(ddof=0), 8)
+    S = graph.similarities.toarray()
+    squares = S[:, :, None] * (V[:, None] - V[None]) ** 2
+    worst, row = audit.pairs[0], audit.rows[0]
+    total = squares.sum() / 2
+    own = squares[worst.first, worst.second]
+    assert worst.share == pytest.approx(own.sum() / total, rel=1e-9)
+    assert worst.feature == own.argmax()
+    of_rows = squares.sum(axis=(1, 2)) / 2 / total
+    assert row.share == pytest.approx(of_rows.max(), rel=1e-9)
+    assert row.first == of_rows.argmax()
+    ten = np.sort(of_rows)[-10:].sum()
+    assert audit["rows"].number == pytest.approx(ten, rel=1e-9)
+
+
+def test_what_depends_on_background_and_neighbours_is_tried(case):
+    X, rows, forest, exact = case
+    audit, order = audited(case, exact), np.random.default_rng(0).permutation(120)
+    function = po.wrap(forest, data=X)
+    apart = [
+        po.explainers.ExactShap(background=X.iloc[half])
+        .explain(function, rows)
+        .attributions
+        - exact.attributions
+        for half in (order[:60], order[60:])
+    ]
+    size = (exact.attributions**2).sum()
+    worst = max((one**2).sum() for one in apart) / size
+    assert audit["background"].number == pytest.approx(worst, rel=1e-9)
+    G = po.own_values(forest, rows, data=X, n_background=120).attributions
+    prices = []
+    for count in (4, 16):
+        graph = po.knn_graph(rows / X.std(ddof=0), count)
+        front = NearestFront(exact.attributions, po.PairwiseRobustness(graph, beside=G))
+        prices.append(((front.without(0.5) - exact.attributions) ** 2).sum() / size)
+    spread = max(prices) - min(prices)
+    assert audit["neighbours"].number == pytest.approx(spread, rel=1e-9)
+
+
+def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
+    X, y = path_cases()
+    forest = RandomForestRegressor(10, max_depth=4, random_state=0).fit(X, y)
+    function, rows, background = po.wrap(forest, data=X), X[:25], X[50:100]
+    E = po.explainers.ExactShap(background=background).explain(function, rows)
+    rng, totals = np.random.default_rng(2), E.attributions.sum(axis=1)
+    W = E.attributions + 0.02 * rng.normal(size=E.shape)
+    W += (totals - W.sum(axis=1))[:, None] / 4
+    graph = po.knn_graph(rows, 5)
+    audit = po.audit(W, function, rows, data=background, graph=graph)
+    assert audit["unused"].sentence == "The model uses every column."
+    G = po.own_values(function, rows, data=background).attributions
+    share = po.own_values(function, rows, data=background).context(W, graph)
+    assert audit["own_value"].number == pytest.approx(share.own, rel=1e-9)
+    assert audit["predictions"].number == pytest.approx(share.needed, rel=1e-9)
+    assert audit["price_of_50"].number == pytest.approx(share.half_costs, rel=1e-6)
+    assert "neighbours" not in {x.name for x in audit.findings}
+    robust = po.PairwiseRobustness(graph, beside=G)
+    rough, distance = robust.value(W), ((W - E.attributions) ** 2).sum()
+    alike = solved(E.attributions, graph, G, distance=distance)
+    assert audit["more_alike"].number == pytest.approx(rough / alike, rel=1e-5)
+    near = solved(E.attributions, graph, G, roughness=min(rough, 1e9))
+    expected = 0.0 if rough > robust.value(E) else near
+    told = 1.0 - audit["nearer"].number
+    assert told == pytest.approx(expected / distance, rel=1e-5, abs=1e-9)
+    left = NearestFront(W, robust)
+    limit = left.roughness - 0.9 * (left.roughness - left.least)
+    price = solved(W, graph, G, roughness=limit) / (W**2).sum()
+    assert audit["price_of_90"].number == pytest.approx(price, rel=1e-5)
+    c, least = NearestFront(E.attributions, robust).at_half
+    excess = (distance + c * rough) / least - 1.0
+    assert audit["excess"].number == pytest.approx(excess, rel=1e-9)
 
 
 # ---- path-dependent values, of each library that is there

@@ -158,6 +158,23 @@ def test_plain_gradients_slopes_and_the_knee(X, forest):
         assert low < value < 0.8 * high
 
 
+@pytest.mark.parametrize("units", ["scaled", "output"])
+def test_robustness_by_a_share_is_that_of_its_weight(X, forest, units):
+    quadratic, asked = po.functions.Power(2), {"data": X, "units": units}
+    best = po.explain(quadratic, X, robustness="-70%", **asked)
+    assert best.shares().removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
+    assert best.parameters["weight rule"] == "roughness 70 % smaller"
+    weight = best.weights["pairwise_robustness"]
+    same = po.explain(quadratic, X, robustness=weight, **asked)
+    np.testing.assert_array_equal(same.attributions, best.attributions)
+    explainer = po.Explainer(quadratic, data=X, robustness="-70%", units=units).fit()
+    shares = explainer.reference_.shares()
+    assert shares.removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
+    for share, words in {"-100%": "infinite weight", "half": "such as '-50%'"}.items():
+        with pytest.raises(InvalidInput, match=f"robustness: expected .*{words}"):
+            po.explain(forest, X, robustness=share)
+
+
 def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
     result = po.explain(forest, X, precision=1e-9)  # warnings are errors
     assert result.parameters["gradient"] == "exact (boxes)"

@@ -5,7 +5,7 @@ import pytest
 
 import propopt as po
 from propopt.base.text import Reason
-from propopt.results.fronts import MOST_ERROR, Front
+from propopt.results.fronts import MOST_ERROR, ExactFront
 
 
 RNG = np.random.default_rng(3)
@@ -35,7 +35,7 @@ PROGRAMS = {
 def front_of(name, weights=WEIGHTS, solve=None):
     objective, loss, totals = PROGRAMS[name]
     curve = po.sweep(objective, {loss.name: weights}, subject_to=totals)
-    return Front.of(curve.optimized, loss.name, solve)
+    return ExactFront.of(curve.optimized, loss.name, solve)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -94,13 +94,13 @@ def test_too_few_weights_are_refused_or_solved_between():
 def test_what_has_no_such_front_says_why():
     sparse = po.GradientMatching(G) + po.Sparsity()
     curve = po.sweep(sparse, {"sparsity": [0.1, 1.0, 2.0]})
-    assert "not a squared loss" in Front.of(curve.optimized, "sparsity").reason
+    assert "not a squared loss" in ExactFront.of(curve.optimized, "sparsity").reason
     bounded = po.sweep(
         po.GradientMatching(G) + SMOOTH,
         {"smoothness": [0.1, 1.0, 2.0]},
         subject_to=[ROBUST <= 1.0],
     )
-    assert "bounds" in Front.of(bounded.optimized, "smoothness").reason
+    assert "bounds" in ExactFront.of(bounded.optimized, "smoothness").reason
     assert "fewer than" in front_of("robust", WEIGHTS[:2]).reason
     alone = po.Explanation(attributions=G, method="mine")
-    assert "not known" in Front.of([alone], "smoothness").reason
+    assert "not known" in ExactFront.of([alone], "smoothness").reason

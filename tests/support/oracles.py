@@ -108,7 +108,7 @@ def reference_optimum(objective, shape, bounds=()):
     W = cp.Variable(shape)
     limits = [bound.loss.expression(W) <= bound.limit for bound in bounds]
     problem = cp.Problem(cp.Minimize(objective.expression(W)), limits)
-    _solve(problem)
+    solve_tightly(problem)
     return float(problem.value)
 
 
@@ -116,11 +116,12 @@ def minimise_over(shape, cost):
     """The smallest cost of a variable of this shape, and where it is."""
     R = cp.Variable(shape)
     problem = cp.Problem(cp.Minimize(cost(R)))
-    _solve(problem)
+    solve_tightly(problem)
     return float(problem.value), np.asarray(R.value)
 
 
-def _solve(problem):
+def solve_tightly(problem):
+    """By Clarabel, to nine digits where it has them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         problem.solve(solver="CLARABEL", **TIGHT)

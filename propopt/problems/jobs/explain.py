@@ -31,6 +31,8 @@ from propopt.problems.sections import (
     Nonnegative,
     Positive,
     Section,
+    Shaped,
+    Smaller,
     part,
     section_of,
     wrong,
@@ -78,8 +80,11 @@ class ReasonsSection(Section):
     ),
     graph=(PointGraph | None, "who is similar; by default the eight nearest rows"),
     robustness=(
-        Nonnegative | None,
-        "its weight; by default that at the knee of the whole curve",
+        Annotated[
+            Nonnegative | Smaller | None, Shaped("a weight, or a share such as -50%")
+        ],
+        "its weight, or by how much it is to be smaller, such as -50%; by default the "
+        "weight at the knee of the whole curve",
     ),
     same_pattern="leave out neighbours in which other columns are missing",
     beside=(

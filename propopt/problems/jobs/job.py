@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
+import re
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
-from importlib.metadata import version
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, requires, version
 from math import isfinite, isnan
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +27,7 @@ from propopt.base.files import (
     write_svg,
     written_whole,
 )
+from propopt.base.kept import keeping
 from propopt.base.resources import require
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
@@ -124,13 +128,20 @@ class JobSection(Section):
             require("jinja2")
         files = (*file.files, *self.others_read(file))
         run = JobRun(type(self), file.name, files, folder, quiet=quiet)
+        if file.report:
+            require_free_name(f"{run.target}.html", files)
         run.problem = digest_of_problem(file, files)
+        run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():
             run.say(
                 f"finished before, and whole: {run.target}.json; nothing is done", ""
             )
             return None
-        return self.do(file, run)
+        with keeping(kept_folder(file, run.problem)) as kept:
+            found = self.do(file, run)
+        if kept is not None and run.is_finished:
+            kept.forget()
+        return found
 
     def do(self, file: ProblemFile, run: JobRun) -> Any:
         """All of it that comes after names are tried; what was found."""
@@ -151,19 +162,40 @@ def parts_folder(file: ProblemFile) -> Path | None:
     return None if file.resume is None else Path(file.resume) / file.name
 
 
+def kept_folder(file: ProblemFile, problem: str | None) -> Path | None:
+    """Where its parts are, of a run that can be resumed."""
+    if file.resume is None or problem is None:
+        return None
+    return Path(file.resume) / f".{file.name}.parts" / problem[:16]
+
+
 def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     """SHA-256 of all settings and of the files of tables and models; None of code."""
     read = [path for path in files if path not in file.source.files]
     is_code = getattr(file.schema.model, "kind", None) == "imported"
     if is_code or not all(path.is_file() for path in read):
         return None
-    packages = {name: version(name) for name in ("propopt", "numpy", "scikit-learn")}
     asked = (file.solver, file.report) if file.report else file.solver
-    said = repr((packages, file.job.key, file.name, asked, file.schema))
+    said = repr((versions(), file.job.key, file.name, asked, file.schema))
     digest = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
     for path in read:
         digest.update(_digest_of_file(path).encode())
     return digest.hexdigest()
+
+
+_OF_NO_RUN: Final = re.compile(r"extra == .(all|browser|dev|docs|mlflow|test)\b")
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Those of Python, of this package, and of what it uses where that is there."""
+    asked = [one for one in requires("propopt") or () if not _OF_NO_RUN.search(one)]
+    named = {re.split(r"[^\w-]", one, maxsplit=1)[0] for one in asked}
+    found = {"python": platform.python_version()}
+    for name in ("propopt", *sorted(named - {"propopt"})):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return MappingProxyType(found)
 
 
 def _digest_of_file(path: str | Path) -> str:
@@ -214,7 +246,16 @@ class JobRun:
         self.progress = False if quiet else None
         self.unwritten: list[str] = []
         self.written: list[str] = []
-        self.manifest: dict[str, Any] = {"job": job.key, "name": name}
+        self.manifest: dict[str, Any] = {
+            "job": job.key,
+            "name": name,
+            "inputs": {
+                os.path.relpath(path, files[0].parent): _digest_of_file(path)
+                for path in files
+                if path.is_file()
+            },
+            "versions": dict(versions()),
+        }
         self.interrupted = False
         self.is_whole = True
         """Whether another run would find no more."""
@@ -291,11 +332,15 @@ class JobRun:
         self.written += [x for x in writers if x not in self.written]
         self.console.quiet = self.quiet and not self.unwritten
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether all was found, and all of it written."""
+        return self.is_whole and not (self.interrupted or self.unwritten)
+
     def write_manifest(self) -> None:
         """Write what the run was, behind all other files, with the digests of these."""
-        is_whole = self.is_whole and not (self.interrupted or self.unwritten)
         finished = None
-        if is_whole and self.problem is not None:
+        if self.is_finished and self.problem is not None:
             files = {x: _digest_of_file(f"{self.target}{x}") for x in self.written}
             finished = {"problem": self.problem, "files": files}
         told = {**self.manifest, "finished": finished}

@@ -25,6 +25,7 @@ from propopt.base.errors import (
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
 from propopt.base.text import printable
+from propopt.explaining.between import MOST_LOSSES
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
 from propopt.functions import Function
@@ -43,6 +44,7 @@ from propopt.problems.losses import Losses, LossSection
 from propopt.problems.problem import ROBUSTNESS, Problem, check_pick
 from propopt.problems.sections import (
     MOST_WEIGHTS,
+    Interval,
     Location,
     Missing,
     Mistakes,
@@ -50,6 +52,7 @@ from propopt.problems.sections import (
     Positive,
     Section,
     Shaped,
+    Smaller,
     Weights,
     count_values,
     listed_values,
@@ -60,6 +63,7 @@ from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.results.report.chapters import Chapter
+from propopt.solvers.aims import Aim
 from propopt.solvers.task import find_solver
 
 
@@ -72,6 +76,8 @@ def _in_names(schema: SweepKeys) -> Iterator[PropoptError]:
         *((("sweep", name), name) for name in schema.sweep),
         *((("limits", name), name) for name in schema.limits),
     ]
+    if isinstance(schema.aim, AimSection):
+        named += [(("aim", key, name), name) for key, name in schema.aim.named]
     if schema.plot is not None:
         named += [(("plot", "x"), schema.plot.x), (("plot", "y"), schema.plot.y)]
     known = list(schema.losses)
@@ -83,6 +89,19 @@ def _in_names(schema: SweepKeys) -> Iterator[PropoptError]:
     for name in schema.limits:
         if name in schema.sweep:
             yield wrong("has weights in sweep; give limits or weights", "limits", name)
+
+
+def _in_aims(schema: SweepKeys) -> Iterator[PropoptError]:
+    """What chooses the weights, or the pick, stands alone."""
+    if schema.error is not None:
+        for name in ("sweep", "limits"):
+            if getattr(schema, name):
+                yield wrong("has no effect beside error, which chooses weights", name)
+        if not 2 <= len(schema.losses) <= MOST_LOSSES:
+            message = f"expected 2 to {MOST_LOSSES} losses, whose front has an error"
+            yield wrong(f"{message}, got {len(schema.losses)}", "objective")
+    if schema.aim is not None and "pick" in schema.model_fields_set:
+        yield wrong("has no effect beside aim, which is picked", "pick")
 
 
 def _in_weights(schema: SweepKeys) -> Iterator[PropoptError]:
@@ -176,11 +195,62 @@ def _not_inductive(schema: SweepKeys) -> Iterator[PropoptError]:
         if getattr(loss, "beside", None) is not None:
             own = ("objective", name, "beside")
             yield wrong(f"{setting} has no own values of inputs to come", *own)
-    if schema.limits:
-        yield wrong(f"{setting} knows weights alone; give sweep instead", "limits")
+    for name in ("limits", "aim", "error"):
+        if getattr(schema, name):
+            yield wrong(f"{setting} knows weights alone; give sweep instead", name)
     for name in _NO_NUMBERS:
         if getattr(schema.data, name):
             yield wrong(f"{setting} needs columns that are numbers", "data", name)
+
+
+class WeightBox(Interval):
+    """Weights of which any may be meant."""
+
+    low: Nonnegative
+    high: Positive
+
+
+class AimSection(Section):
+    """What an optimum is to reach, in place of weights."""
+
+    shares: dict[str, Smaller] = Field(
+        {}, description="by loss how much smaller it is to be, such as -50%"
+    )
+    order: list[str] = Field([], description="losses by importance, each once")
+    within: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.01, description="of order: by what share of its range each may be above least"
+    )
+    regret: dict[str, WeightBox] = Field(
+        {}, description="by loss the weights for which the largest regret is least"
+    )
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """The key and the name of each loss."""
+        keys = ("shares", "order", "regret")
+        return [(key, name) for key in keys for name in getattr(self, key)]
+
+    def build(self) -> Aim:
+        """The aim."""
+        if self.shares:
+            return Aim.shares(self.shares)
+        if self.order:
+            return Aim.order(self.order, self.within)
+        boxes = {name: (box.low, box.high) for name, box in self.regret.items()}
+        return Aim.regret(boxes)
+
+    def conflicts(self) -> Iterator[PropoptError]:
+        given = sorted({key for key, _ in self.named})
+        if len(given) != 1:
+            came = " and ".join(given) or "none"
+            yield wrong(f"expected one of shares, order and regret, got {came}")
+        elif "order" not in given:
+            yield from self.without_effect(given[0], "within")
+        else:
+            mistakes = Mistakes()
+            with mistakes.noted():
+                self.build()
+            yield from mistakes.found
 
 
 class Plot(Section):
@@ -194,6 +264,12 @@ class Plot(Section):
 PickSection: TypeAlias = Annotated[
     Literal["knee"] | dict[str, Nonnegative],
     Shaped("'knee', or a mapping of each loss swept to a value"),
+]
+
+
+AimChoice: TypeAlias = Annotated[
+    Literal["knee"] | AimSection,
+    Shaped("'knee', or a mapping with shares, order or regret"),
 ]
 
 
@@ -227,6 +303,16 @@ class SweepKeys(CommonKeys, JobSection):
         description="whose attributions are written as a table: those at the knee, or "
         "at the weights and limits nearest to one given for each loss swept",
     )
+    aim: AimChoice | None = Field(
+        None,
+        description="what is solved besides and picked: the exact knee, shares, losses "
+        "by importance, or the least regret; alone where nothing is swept",
+    )
+    error: Annotated[Positive, Field(lt=1)] | None = Field(
+        None,
+        description="in place of sweep and limits: the whole front, to within so large "
+        "a share of the range of each loss",
+    )
     attributions: Literal["auto", "all", "none"] = Field(
         "auto",
         description="which are written: auto leaves out the very large, and says so",
@@ -249,7 +335,7 @@ class SweepKeys(CommonKeys, JobSection):
 
     def problem(self, file: ProblemFile) -> Problem:
         """The problem of a file; its parts are made when they are first asked for."""
-        same = ("solver", "tolerance", "seed", "pick", "attributions")
+        same = ("solver", "tolerance", "seed", "pick", "attributions", "error")
         setting, plot = None, self.plot
         if self.setting == "inductive":
             robust = [self.losses[name] for name in ROBUSTNESS if name in self.losses]
@@ -266,6 +352,7 @@ class SweepKeys(CommonKeys, JobSection):
             weights=_listed(self.sweep),
             limits=_listed(self.limits),
             baselines=self.build_baselines(),
+            aim=self.aim.build() if isinstance(self.aim, AimSection) else self.aim,
             setting=setting,
             name=file.name,
             axes=None if plot is None else (plot.x, plot.y),
@@ -280,7 +367,7 @@ class SweepKeys(CommonKeys, JobSection):
 
     def mistakes(self, schema: CommonKeys) -> Iterator[PropoptError]:
         del schema  # it is this
-        for some in (_in_names, _in_weights, _in_words, _in_columns):
+        for some in (_in_names, _in_aims, _in_weights, _in_words, _in_columns):
             yield from some(self)
         if self.setting == "inductive":
             yield from islice(_not_inductive(self), 1)
@@ -289,7 +376,7 @@ class SweepKeys(CommonKeys, JobSection):
         try:
             find_solver(self.solver)
         except (InvalidInput, MissingExtra) as error:
-            yield wrong(str(error).removeprefix("solver: "), "solver")
+            yield wrong(str(error), "solver")
         mistakes = Mistakes()
         with mistakes.noted():
             check_pick(self.pick, {**_listed(self.sweep), **_listed(self.limits)})
@@ -480,10 +567,15 @@ def _answers(
     left_out += ["attributions: interrupted"] * run.interrupted
     gradient = problem.subject.sloped.gradient_method
     told = manifest(problem.subject, picked, gradient)
+    if problem.aim is not None and picked is not None:
+        told["aim"] = picked.parameters["aim"]
+    if found.error is not None:
+        told["front_error"] = found.error
     yield Answer({}, {**told, "pick": problem.pick, "left_out": left_out}, left_out)
     if picked is not None:
         yield Answer(cards=[] if is_lazy(picked) else [picked.card()])
         where = "knee" if problem.pick == "knee" else "pick"
+        where = where if problem.aim is None else "aim"
         if words := found.in_words(picked):
             yield Answer(told=["", f"At the {where}: {words}"])
     if report is not None:

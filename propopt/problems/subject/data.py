@@ -203,6 +203,12 @@ class ProblemFile:
         return self.schema.name or self.source.name
 
     @property
+    def resolved(self) -> dict[str, Any]:
+        """All settings, defaults too, in plain values."""
+        whole = self.schema.model_dump(mode="json", serialize_as_any=True)
+        return {"name": self.name, **{k: x for k, x in whole.items() if x is not None}}
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """What is read: the problem file, its table if a CSV, its model if a file."""
         model = [getattr(self.schema.model, key, None) for key in ("onnx", "booster")]

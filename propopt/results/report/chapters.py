@@ -8,6 +8,7 @@ checked, estimated, chosen, and not said.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final, get_args
@@ -90,6 +91,13 @@ class Chapter:
             yield [*own, *(cell_text(column.iloc[place]) for column in columns)]
 
     @property
+    def are_words(self) -> list[bool]:
+        """Which columns hold words, as they are shown: these begin on one line."""
+        cells = zip(*self.rows(), strict=True)
+        known = [any(map(_WORDS.search, column)) for column in cells]
+        return known or [False] * len(self.head)
+
+    @property
     def _counts(self) -> bool:
         return self.table is None or isinstance(self.table.index, pd.RangeIndex)
 
@@ -103,6 +111,10 @@ class Chapter:
             yield from self.head
 
 
+_WORDS: Final = re.compile(r"[^\W\d_]{2}")
+"""Two letters: no number has them, with its unit in per cent."""
+
+
 def cell_text(value: Any) -> str:
     """A cell: four digits of a number, nothing of what is not known."""
     if value is None or value is pd.NA or value != value:  # NaN
@@ -112,6 +124,11 @@ def cell_text(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return minus(f"{float(f'{float(value):.4g}'):.10g}")
     return str(value).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def sentence(text: str) -> str:
+    """Words that begin with a capital and end with a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
 def gap_text(gap: float) -> str:
@@ -221,8 +238,8 @@ def bars(rows: Sequence[CardRow], title: str) -> str:
                 tag("th", in_html(row.name), scope="row", dir="auto"),
                 tag("td", drawn, axis, class_="plot"),
                 tag("td", in_html(minus(row.number))),
-                tag("td", in_html(minus(row.said)), class_="soft note"),
+                tag("td", in_html(minus(row.shown_note)), class_="soft note"),
             )
         )
-    caption = tag("caption", in_html(title), dir="auto")
+    caption = tag("caption", in_html(sentence(title)), dir="auto")
     return tag("table", caption, tag("tbody", *lines), class_="bars")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import enumerated, percent, target_in_words
 from propopt.results.explanation import Explanation
 from propopt.results.explanation_card import known_certain, largest_features
@@ -51,8 +52,23 @@ def explanation_chapters(best: Explanation) -> list[Chapter]:
         first,
         features(best),
         *rows_and_pairs(best, neighbours),
+        *_reasons(best),
         table_chapter("Attributions", best.to_frame(), f"{best.units_in_words}."),
     ]
+
+
+def _reasons(best: Explanation) -> Sequence[Chapter]:
+    """Reasons of the first rows, where contributions are proved."""
+    if best.units != "output" or best.certificate is None or best.program is None:
+        return ()
+    names = best.labels.points or range(best.shape[0])
+    try:
+        return best.reasons(rows=[*names][:_ROWS_WITH_REASONS]).chapters()
+    except (InvalidInput, Refused):  # ranks are not known
+        return ()
+
+
+_ROWS_WITH_REASONS: Final = 100
 
 
 def features(best: Explanation) -> Chapter:
@@ -144,7 +160,8 @@ def proof(best: Explanation) -> Iterator[Statement]:
     kind: Any = "estimated" if sampled else "checked"
     if target is None or np.isnan(best.target_error):
         kind = "not said"
-    yield Statement(f"What it is faithful to: {words}.", kind)
+    told = words.removeprefix("target ")
+    yield Statement(f"The target that it follows: {told}.", kind)
     missed = best.completeness_gap
     if missed is not None:
         yield Statement(
@@ -163,8 +180,9 @@ def proof(best: Explanation) -> Iterator[Statement]:
 def settings(best: Explanation) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
-        kind: Any = "checked" if name == "stability" else "chosen"
-        yield Statement(f"{name[:1].upper()}{name[1:]}: {value}.", kind)
+        kind: Any = "checked" if name in ("stability", "own value") else "chosen"
+        told = f"{value:.4g}" if isinstance(value, float) else value
+        yield Statement(f"{name[:1].upper()}{name[1:]}: {told}.", kind)
     for name, weight in best.weights.items():
         yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
     if best.solver is not None:

@@ -21,7 +21,7 @@ import numpy as np
 from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
 from propopt.results.explanation import Explanation
-from propopt.results.fronts import Front
+from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.shares import Ends
@@ -52,7 +52,7 @@ class Trail:
     losses: Sequence[str]  # those that are told
     ends: Ends | None = None
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
-    front: Front | None = None  # what lies between, where that is known
+    front: ExactFront | None = None  # what lies between, where that is known
 
     @property
     def axes(self) -> tuple[str, str]:
@@ -126,13 +126,14 @@ class Explorer(Chapter):
 
     @cached_property
     def tables(self) -> Array:
-        """All z_k (K, N, D), of which attributions are sums."""
-        trail = self.trail
+        """All z_k (K, n, D), of which attributions of the n shown rows are sums."""
+        trail, shown = self.trail, self.shown
         if trail is None:
-            return np.asarray(self.best.attributions[None])
+            return np.asarray(self.best.attributions[None, shown])
         if trail.front is not None:
-            return np.concatenate([trail.front.far[None], trail.front.parts])
-        return np.stack([one.attributions for one in trail.optima])
+            far, parts = trail.front.far[None, shown], trail.front.parts[:, shown]
+            return np.concatenate([far, parts])
+        return np.stack([one.attributions[shown] for one in trail.optima])
 
     @cached_property
     def shares(self) -> Array:
@@ -149,7 +150,7 @@ class Explorer(Chapter):
     def shown(self) -> list[int]:
         """Rows of the page: those asked for, with their similar, then in order."""
         N, D = self.best.shape
-        most = max(_ROOM // (len(self.tables) * D), 2)
+        most = max(_ROOM // (len(self.shares) * D), 2)
         similar = self.neighbours
         near = [] if similar is None else [similar.nearest(n) for n in self.first]
         known = [n for n in near if n is not None]
@@ -172,8 +173,8 @@ class Explorer(Chapter):
         """The first row and its similar: name, and by feature value and before."""
         other = self.similar(0)
         places = [0] if other is None else [0, other]
-        W = np.tensordot(self.shares, self.tables[:, self.shown], axes=1)
-        was = np.tensordot(self._before, self.tables[:, self.shown], axes=1)
+        W = np.tensordot(self.shares, self.tables, axes=1)
+        was = np.tensordot(self._before, self.tables, axes=1)
         size = np.abs(was[places]).max(axis=0)
         order = np.argsort(-size, kind="stable")[:_SHOWN]
         features = self.best.labels.feature_names(self.best.shape[1])
@@ -226,7 +227,7 @@ class Explorer(Chapter):
                 self._cell(feature, self.best.value_of(n, j))
                 for j, feature in enumerate(features)
             ]
-            z = self.tables[:, n].round(digits).tolist()
+            z = self.tables[:, place].round(digits).tolist()
             rows.append(
                 {
                     "name": printable(self.names[place]),

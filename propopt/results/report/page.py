@@ -130,8 +130,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "slope": "The change of the output per unit of a column.",
     "smooth": "Similar columns get similar attributions.",
     "standard error": "How far, typically, a sampled number is off.",
-    "target": "What an explanation is to be faithful to, such as the slopes of the "
-    "model.",
+    "target that": "What an explanation is to be faithful to, such as the slopes of "
+    "the model.",
     "weight": "How much a loss counts beside the others.",
 }
 """What words of a page mean; those that occur are explained on it."""
@@ -142,4 +142,4 @@ def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
     text = text.replace("_", " ")
     for word, meaning in GLOSSARY.items():
         if re.search(rf"\b{word}", text):
-            yield word, meaning
+            yield word.removesuffix(" that"), meaning

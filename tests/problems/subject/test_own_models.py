@@ -142,7 +142,7 @@ def test_a_callable_needs_no_table(name, problem, complaint):
         ("no_such:x", "model.import: no_such could not be imported: No module named"),
         ("own_models.line", "model.import: expected module:object, such as package."),
         ("os; x:y", "model.import: expected module:object"),
-        ("own_models:X", "model: model: DataFrame gives no numbers to explain"),
+        ("own_models:X", "model: DataFrame gives no numbers to explain"),
     ],
 )
 def test_what_is_no_model_is_refused_with_a_reason(model, message, complaint):

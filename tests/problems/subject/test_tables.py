@@ -95,7 +95,7 @@ def test_lines_without_end_and_tables_without_columns(complaint, monkeypatch):
     told = "file.yaml:1: data.standardize: there is no numeric column"
     assert complaint("a,y\nu,1\nv,2\n", text=text) == told
     text = FILE.replace("target: y", "target: y, groups: {g: [a, b]}")
-    assert "data: data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
+    assert "data: group 'g'" in complaint("a,b,y\n1,0,1\n1,1,2\n", text=text)
     monkeypatch.setattr(tables, "MOST_OF_A_LINE", 100)
     told = "table.csv:4: a line of more than 100 bytes"
     assert complaint(f"{GOOD}{200 * '1,'}") == told

@@ -88,7 +88,7 @@ objective: {gradient_matching: 1, smoothness: {graph: {kind: chain}}}
 ---  # one explanation
 data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
 model: {kind: linear}
-explain: {scale: std, graph: {kind: knn, n_neighbors: 3}, robustness: 0.5}
+explain: {scale: std, graph: {kind: knn, n_neighbors: 3}, robustness: -50%}
 ---  # limits of LIME
 data: {csv: table.csv, target: label, categorical: [city]}
 model: {kind: forest, task: classification, n_estimators: 2}
@@ -99,6 +99,28 @@ data: {csv: SHIPPED/audit_customers.csv, target: Churn}
 model: {kind: linear}
 audit: {attributions: SHIPPED/audit_shap.csv, unit: value, base: 0.5,
   background: SHIPPED/audit_customers.csv, n_neighbors: 3}
+---  # a front with an error, and an aim
+data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 2}}
+function: {name: power, degree: 3}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: chain}}
+  sparsity: 0.1
+error: 0.2
+aim: {order: [pairwise_robustness, sparsity], within: 0.1}
+---  # the least regret
+data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 1}}
+function: {name: power, degree: 3}
+objective: {gradient_matching: 1, pairwise_robustness: {graph: {kind: chain}}}
+aim: {regret: {pairwise_robustness: {low: 0.1, high: 1}}}
+sweep: {pairwise_robustness: [0.1, 1]}
+---  # shares
+data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
+model: {kind: linear}
+objective:
+  gradient_matching: 1
+  pairwise_robustness: {graph: {kind: knn, n_neighbors: 2}}
+aim: {shares: {pairwise_robustness: -50%}}
 ---  # documents
 data: {csv: table.csv, text: city, target: label, explain: 8}
 model:
@@ -158,7 +180,7 @@ WORDS = [
     "regression", "classification", "margin", "probability", "value", "log_odds",
     "exponential", "interactions", "sparsity", "city", "label", "inductive", "subset",
     "table.csv", ".", "/dev/null", "kmeans", "CLARABEL", "spectral", "conic", "krylov",
-    5000 * "x", 'é☃', "@x", "`x`", "%x",
+    5000 * "x", 'é☃', "@x", "`x`", "%x", "-50%", "-0%", "50%", "knee",
 ]  # fmt: skip
 TAGGED = [
     "!!int ''", "!!int x", "!!bool x", "!!float x", "!!float ''", "!!null x",
@@ -182,8 +204,8 @@ KEYS = [
     "graph", "limits", "csv", "grid", "model", "function", "explain", "scale",
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
     "inductive", "lime", "rows", "kernel_width", "text", "vectorizer", "words",
-    "interactions", "scheme", "sets", "order", "compare",
-    "before",
+    "interactions", "scheme", "sets", "order", "aim", "shares", "regret", "error",
+    "compare", "before",
 ]  # fmt: skip
 
 

@@ -1,0 +1,445 @@
+"""What an explanation is to reach, where weights say little: shares, orders, regrets.
+
+At one end of every trade-off stands the target, W = G, at the other the most faithful
+W of those that cost the other losses least (:mod:`propopt.results.shares`). Between its
+best and its worst of both ends a loss has a range; all aims but regret are in shares
+of it.
+
+* **shares**: a loss that is 50 % smaller has a limit halfway, and leaves the sum. One
+  such limit on squared losses is a root on their exact curve (:mod:`.curves`).
+* **order**: each loss in turn is made as small as those before it allow, where each of
+  these may be above its own least by ``within`` of its range.
+* **regret**: for weights c in a box, the regret F_c(W) − F_c* of any W is convex in c:
+  F_c(W) is linear, and F_c* = min_V F_c(V), a minimum of linear functions, is concave.
+  So it is largest at a corner of the box, and the least of largest regrets is
+
+      min_W max_k F_{c_k}(W) − F*_{c_k}  =  max_λ F*_{Σ λ_k c_k} − Σ λ_k F*_{c_k}
+
+  over shares λ of the corners: a game, solved by cutting planes. The optimum at any λ
+  bounds it from below. Mixtures of optima, whose losses are no more than mixed ones,
+  bound it from above.
+* **knee**: of faithfulness A against the sum B of the others, each divided by its
+  range, the point of the exact front farthest from the chord between both ends. That
+  distance is (1 − a − b)/√2, linear in both, so that the knee is the optimum for the
+  weights 1/ΔA and 1/ΔB: one solve, and no search.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias, final
+
+import numpy as np
+import scipy.optimize as opt
+
+from propopt.base.arrays import Array
+from propopt.base.checks import read_each_nonnegative, read_share
+from propopt.base.errors import InvalidInput, Refused, TrivialObjectiveWarning
+from propopt.base.text import enumerated
+from propopt.losses import Bound, Objective, Program, PropertyLoss
+from propopt.losses.algebra import Faithfulness
+from propopt.results.explanation import Explanation, Parameter
+from propopt.results.shares import Ends
+from propopt.solvers.solver import Solution, Solver
+from propopt.solvers.task import Task
+
+
+_Terms: TypeAlias = tuple[tuple[float, PropertyLoss], ...]
+_Key: TypeAlias = str | PropertyLoss
+
+_MOST_CORNERS = 64
+_MOST_CUTS = 200
+
+
+class Aim(ABC):
+    """What an explanation is to reach, in place of weights.
+
+    Where an aim is taken, a mapping to shares stands for :meth:`shares`, a list of
+    losses for :meth:`order`, and ``"knee"`` for :meth:`knee`. A loss is named, or given
+    itself, and need not be in the objective then.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> G = np.array([[1.0], [3.0], [2.0]])
+    >>> robust = po.PairwiseRobustness(po.chain_graph(3))
+    >>> best = po.solve(
+    ...     po.GradientMatching(G) + robust, aim={"pairwise_robustness": "-50%"}
+    ... )
+    >>> round(best.losses["pairwise_robustness"] / robust.value(G), 6)
+    0.5
+    """
+
+    @staticmethod
+    def of(aim: AimLike) -> Aim:
+        """The aim itself, or that for which a mapping, a list or a word stands.
+
+        Raises
+        ------
+        InvalidInput
+            If it is none of these.
+        """
+        asked: object = aim
+        match asked:
+            case Aim():
+                return asked
+            case "knee":
+                return Aim.knee()
+            case Mapping():
+                return Aim.shares(asked)
+            case list() | tuple():
+                return Aim.order(asked)
+            case _:
+                came = repr(asked) if isinstance(asked, str) else type(asked).__name__
+        raise InvalidInput(
+            "aim: expected shares by loss such as {'pairwise_robustness': '-50%'}, a "
+            f"list of losses by importance, 'knee' or po.Aim.regret(...), got {came}"
+        )
+
+    @staticmethod
+    def shares(shares: Mapping[str, str] | Mapping[PropertyLoss, str]) -> Aim:
+        """Losses that are smaller by shares such as ``"-50%"``.
+
+        The limit of a loss is best + (1 − share)(worst − best), between its values at
+        both ends of the front: of robustness 0 % is what it is at the target, and 100 %
+        the least that it can be; of faithfulness 100 % is the target. Of a largest
+        squared difference it is the share of the difference. The other losses are
+        minimised, with their weights.
+        """
+        read = {key: read_share(share, _name(key)) for key, share in shares.items()}
+        if not read:
+            raise InvalidInput("aim: shares of no loss are given")
+        return _Shares(read)
+
+    @staticmethod
+    def order(losses: Sequence[str | PropertyLoss], within: float = 0.01) -> Aim:
+        """Losses by importance, each as small as those before it allow.
+
+        Each may be above its least by ``within``, a share of its range between the ends
+        of the front, for the sake of those after it. Losses of the objective that are
+        not named come last, with their weights.
+        """
+        names = [_name(key) for key in losses]
+        if not names or len(set(names)) < len(names):
+            raise InvalidInput("aim: expected losses by importance, each once")
+        if not 0.0 <= float(within) < 1.0:
+            raise InvalidInput(
+                f"within: expected a share of ranges, from 0 to below 1, got {within!r}"
+            )
+        return _Order(tuple(losses), float(within))
+
+    @staticmethod
+    def regret(
+        weights: Mapping[str, Sequence[float]] | Mapping[PropertyLoss, Sequence[float]],
+    ) -> Aim:
+        """The least regret for all weights from low to high, by loss.
+
+        max_c F_c(W) − min_V F_c(V) over all c in the box is least. It is in units of
+        the objective; ``parameters`` of the result have it, and a lower bound.
+        """
+        box = {}
+        for key, pair in weights.items():
+            low, *rest = read_each_nonnegative(pair, f"aim: weights of {_name(key)}")
+            if len(rest) != 1 or not low < rest[0]:
+                raise InvalidInput(
+                    f"aim: weights of {_name(key)}: expected low < high, got {pair!r}"
+                )
+            box[key] = (float(low), float(rest[0]))
+        if not 1 < 2 ** len(box) <= _MOST_CORNERS:
+            raise InvalidInput(
+                f"aim: expected weights of 1 to {math.log2(_MOST_CORNERS):.0f} losses, "
+                f"got {len(box)}"
+            )
+        return _Regret(box)
+
+    @staticmethod
+    def knee() -> Aim:
+        """The point of the exact front farthest from the chord between its ends.
+
+        Of faithfulness against all other losses together, in their proportions, each
+        side divided by its range: the best is at (0, 0), the ends at (0, 1) and (1, 0).
+        """
+        return _Knee()
+
+    @abstractmethod
+    def reach(self, case: AimCase) -> Explanation:
+        """The explanation that reaches it, with proof."""
+
+
+AimLike: TypeAlias = (
+    Aim
+    | str
+    | Mapping[str, str]
+    | Mapping[PropertyLoss, str]
+    | Sequence[str | PropertyLoss]
+)
+"""An aim, or what stands for one."""
+
+
+def _name(key: _Key) -> str:
+    return key.name if isinstance(key, PropertyLoss) else str(key)
+
+
+# ---- What is solved for an aim, and the ends that its shares are of
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AimCase:
+    """An objective and its constraints, for which an aim makes weights and limits."""
+
+    objective: Objective
+    bounds: tuple[Bound, ...]  # that every explanation keeps
+    solver: str | Solver
+    tolerance: float
+    began: float
+
+    def having(self, keys: Sequence[_Key]) -> tuple[AimCase, list[PropertyLoss]]:
+        """With losses that are new, and the losses of these keys."""
+        losses = [self.objective.loss(key, "aim") for key in keys]
+        new = tuple((1.0, x) for x in losses if x not in self.objective.losses)
+        whole = Objective.weighed((*self.objective.terms, *new))
+        return replace(self, objective=whole), losses
+
+    @cached_property
+    def program(self) -> Program:
+        """All losses, weighed or limited."""
+        return Program(self.objective.losses, self.bounds)
+
+    @cached_property
+    def ends(self) -> Ends:
+        """The losses at both ends of the front."""
+        return Ends.of(self.program, {loss.name for loss in self.program.all_losses})
+
+    def best(
+        self, terms: _Terms, limits: Sequence[Bound] = (), **told: Parameter
+    ) -> Explanation:
+        """The optimum of some losses under limits of others."""
+        weights = np.array([weight for weight, _ in terms])
+        losses, bounds = tuple(x for _, x in terms), (*self.bounds, *limits)
+        program = Program(losses, bounds, self.program.shape)
+        active = tuple(np.flatnonzero(weights).tolist())
+        task = Task(program, self.solver, active=active)
+        result = task.best(weights, self.tolerance, self.began)
+        return replace(result, parameters={**result.parameters, **told})
+
+    def least(self, loss: PropertyLoss, limits: Sequence[Bound]) -> float:
+        """The least of one loss, attained."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrivialObjectiveWarning)
+            try:
+                best = self.best(((1.0, loss),), limits)
+            except Refused:  # many are best: of one its value is enough
+                case = replace(self, solver="minimum_norm")
+                best = case.best(((1.0, loss),), limits)
+        return best.losses[loss.name]
+
+
+@final
+@dataclass(frozen=True)
+class _Shares(Aim):
+    shares_: Mapping[_Key, float]
+
+    def reach(self, case: AimCase) -> Explanation:
+        case, losses = case.having(list(self.shares_))
+        rest = tuple(t for t in case.objective.terms if t[1] not in losses)
+        if not any(weight for weight, _ in rest):
+            raise InvalidInput(
+                "aim: all losses of the objective have shares, so nothing is left to "
+                "minimise"
+            )
+        limits, words = [], []
+        for loss, share in zip(losses, self.shares_.values(), strict=True):
+            limit = case.ends.limit(loss.name, share)
+            if share == 1.0 and limit > 0.0:
+                raise Refused(
+                    f"{loss.name}: 100 % smaller than at the other end is reached in "
+                    "the limit alone; ask for less, such as '-99%'"
+                )
+            limits.append(Bound(loss, max(limit, 0.0)))
+            words.append(f"{loss.name} {100.0 * share:g} % smaller")
+        return case.best(rest, limits, aim=enumerated(words, "and"))
+
+
+@final
+@dataclass(frozen=True)
+class _Order(Aim):
+    losses: tuple[_Key, ...]
+    within: float
+
+    def reach(self, case: AimCase) -> Explanation:
+        case, losses = case.having(self.losses)
+        rest = tuple(t for t in case.objective.terms if t[1] not in losses)
+        first = losses
+        if not any(weight for weight, _ in rest):
+            *first, last = losses
+            rest = (*rest, (1.0, last))
+        limits: list[Bound] = []
+        for loss in first:
+            best, worst = case.ends.range_of(loss.name)
+            least = case.least(loss, limits)
+            if self.within == 0.0 and least > 0.0:
+                raise Refused(
+                    f"within: {loss.name} is at least {least:.4g}, and no room above "
+                    "that is left to those after it; give a share above 0"
+                )
+            limits.append(Bound(loss, least + self.within * (worst - best)))
+        words = ", then ".join(loss.name for loss in losses)
+        told = {f"limit.{bound.loss.name}": bound.limit for bound in limits}
+        aim = f"first {words}, each to {100.0 * self.within:g} % of its range"
+        return case.best(rest, limits, aim=aim, **told)
+
+
+@final
+@dataclass(frozen=True)
+class _Knee(Aim):
+    def reach(self, case: AimCase) -> Explanation:
+        terms = case.objective.terms
+        if len({isinstance(loss, Faithfulness) for c, loss in terms if c > 0.0}) < 2:
+            raise Refused(
+                "aim: a knee is of faithfulness against other losses, and the "
+                f"objective is {case.objective!r}"
+            )
+        (least, span), (low, other) = self._span(case, True), self._span(case, False)
+        rate = span / other
+        terms = tuple(
+            (c if isinstance(loss, Faithfulness) else rate * c, loss)
+            for c, loss in terms
+        )
+        best = case.best(terms, aim="the knee of the exact front")
+        proof = best.certificate
+        assert proof is not None, "it is optimized"
+        # (1 − a − b)/√2 of the optimum, and of its lower bound
+        far = [
+            (1.0 - (F - least - rate * low) / span) / math.sqrt(2.0)
+            for F in (proof.value, proof.lower_bound)
+        ]
+        told = {"distance from the chord": float(far[0]), "at most": float(far[1])}
+        return replace(best, parameters={**best.parameters, **told})
+
+    @staticmethod
+    def _span(case: AimCase, is_faithful: bool) -> tuple[float, float]:
+        """The least of one side's weighted losses at the ends, and their range."""
+        least = span = 0.0
+        for c, loss in case.objective.terms:
+            if c > 0.0 and isinstance(loss, Faithfulness) is is_faithful:
+                best, worst = case.ends.range_of(loss.name)
+                least, span = least + c * best, span + c * (worst - best)
+        return least, span
+
+
+@final
+@dataclass(frozen=True)
+class _Regret(Aim):
+    box: Mapping[_Key, tuple[float, float]]
+
+    def reach(self, case: AimCase) -> Explanation:
+        case, losses = case.having(list(self.box))
+        every = case.objective.losses
+        places = [every.index(loss) for loss in losses]
+        corners = np.array(list(itertools.product(*self.box.values())))
+        C = np.tile(case.objective.coefficients, (len(corners), 1))
+        C[:, places] = corners
+        is_faithful = [isinstance(loss, Faithfulness) for loss in every]
+        if not C[:, is_faithful].any(axis=1).all():
+            raise InvalidInput(
+                "aim: no faithfulness loss has a weight at a corner of the box; give a "
+                "low weight above 0, or one in the objective"
+            )
+        active = tuple(np.flatnonzero(C.any(axis=0)).tolist())
+        task = Task(case.program, case.solver, active=active)
+        game = _Game(case, task, C)
+        words = [
+            f"{loss.name} from {low:g} to {high:g}"
+            for loss, (low, high) in zip(losses, self.box.values(), strict=True)
+        ]
+        aim = f"least regret for weights of {enumerated(words, 'and')}"
+        best, regret, least = game.played()
+        told = {"regret": regret, "regret is at least": least}
+        return replace(best, parameters={**best.parameters, "aim": aim, **told})
+
+
+@final
+class _Game:
+    """Shares λ of corners against mixtures θ of optima; see the module's formula."""
+
+    def __init__(self, case: AimCase, task: Task, C: Array) -> None:
+        self._case, self._task, self._C = case, task, C  # C (K, k): the corners
+        self._weights: list[Array] = []  # (k,): where it is solved
+        self._losses: list[Array] = []  # (k,): of each optimum
+        self._solutions: list[Solution | None] = []  # None where a curve knows them
+        own = [self._solved(c) for c in C]
+        self._most = np.array([value for value, _ in own])  # F* of each corner
+        self._least = np.array([lower for _, lower in own])
+
+    def played(self) -> tuple[Explanation, float, float]:
+        """The mixture with the least of largest regrets, that, and a lower bound."""
+        tolerance = self._case.tolerance
+        least, place = -math.inf, 0
+        for _ in range(_MOST_CUTS):
+            theta, shares, regret = self._mixed()
+            value, lower = self._solved(shares @ self._C)
+            bound = float(lower - shares @ self._most)
+            if bound > least:
+                least, place = bound, len(self._weights) - 1
+            if regret - least <= 0.5 * tolerance * value:
+                break
+        best = self._mixture(theta, place)
+        named = [best.losses[loss.name] for loss in self._case.objective.losses]
+        return best, float((self._C @ named - self._least).max()), max(least, 0.0)
+
+    def _solved(self, c: Array) -> tuple[float, float]:
+        """F_c* and a lower bound of it; the losses there are kept."""
+        task, tolerance = self._task, self._case.tolerance
+        if task.knows_curve(c):
+            measured = task.measure(c, tolerance)
+            losses = np.nan_to_num(measured.losses)  # those without a weight count not
+            value = float(c @ losses)
+            lower, solution = value - measured.excess, None
+        else:
+            start = self._solutions[-1] if self._solutions else None
+            solution = task.solve(c, 0.1 * tolerance, start)
+            best = task.explain(solution, c, tolerance, self._case.began)
+            assert best.certificate is not None, "it is optimized"
+            losses = np.array([best.losses[x.name] for x in task.program.losses])
+            value, lower = best.certificate.value, best.certificate.lower_bound
+        self._weights.append(c)
+        self._losses.append(losses)
+        self._solutions.append(solution)
+        return value, lower
+
+    def _mixed(self) -> tuple[Array, Array, float]:
+        """The mixture θ of all optima so far, shares λ of corners, and their regret."""
+        M = self._C @ np.array(self._losses).T - self._most[:, None]  # (K, i)
+        size = float(np.abs(M).max()) or 1.0
+        n_corners, n = M.shape
+        found = opt.linprog(
+            np.append(np.zeros(n), 1.0),
+            A_ub=np.hstack([M / size, -np.ones((n_corners, 1))]),
+            b_ub=np.zeros(n_corners),
+            A_eq=np.append(np.ones(n), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[*[(0.0, None)] * n, (None, None)],
+        )
+        theta = np.maximum(found.x[:-1], 0.0)
+        shares = np.maximum(-found.ineqlin.marginals, 0.0)
+        theta, shares = theta / theta.sum(), shares / shares.sum()
+        return theta, shares, float((M @ theta).max())
+
+    def _mixture(self, theta: Array, place: int) -> Explanation:
+        """The mixed attributions, certified for the weights where they are optimal."""
+        task, tolerance = self._task, self._case.tolerance
+        c = self._weights[place]
+        last = self._solutions[place] or task.solve(c, tolerance**2)
+        W = np.zeros(task.program.shape)
+        for n in np.flatnonzero(theta):
+            own = self._solutions[n]
+            own = own or task.solve(self._weights[n], tolerance**2, last)
+            W += theta[n] * own.W
+        return task.explain(replace(last, W=W), c, tolerance, self._case.began)

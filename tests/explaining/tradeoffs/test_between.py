@@ -1,0 +1,204 @@
+"""What optima prove of weights that were not tried, and of a whole front."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.optimize as opt
+from sweeps import Scripted
+
+import propopt as po
+from propopt.base.errors import (
+    ImpreciseWarning,
+    InvalidInput,
+    Refused,
+    SolverFailure,
+    UnsolvedWarning,
+)
+from propopt.explaining import sweeping
+from propopt.solvers import Task
+from propopt.solvers.curves import Spectral
+
+
+X = np.random.default_rng(2).normal(size=(14, 4))
+G = 2.0 * X + np.sin(3.0 * X)
+MATCHING = po.GradientMatching(G)
+ROBUST, SPARSE = po.PairwiseRobustness(po.knn_graph(X, 3)), po.Sparsity()
+SMOOTH = po.Smoothness(po.chain_graph(4))
+SUMS = [po.Completeness(G.sum(axis=1) + 1.0)]
+FRONTS = {
+    "two": (MATCHING + ROBUST, 0.02, ()),
+    "three": (MATCHING + ROBUST + SMOOTH, 0.05, ()),
+    "add up": (MATCHING + ROBUST + SMOOTH, 0.05, SUMS),
+    "with sizes": (ROBUST + MATCHING + SPARSE, 0.05, ()),
+    "four": (MATCHING + ROBUST + SMOOTH + SPARSE, 0.05, ()),
+    "largest": (
+        MATCHING + po.MaxDifferenceRobustness(po.knn_graph(X, 3)) + SPARSE,
+        0.1,
+        (),
+    ),
+}
+
+
+def optimum(task, c):
+    """The losses of the optimum at weights c, and a lower bound of its objective."""
+    if task.knows_curve(c):
+        measured = task.measure(c, 1e-9)
+        return measured.losses, c @ measured.losses - measured.excess
+    best = task.best(c, 1e-6, 0.0)
+    losses = [best.losses[loss.name] for loss in task.program.losses]
+    return np.array(losses), best.certificate.lower_bound
+
+
+@pytest.mark.parametrize(("objective", "error", "sums"), FRONTS.values(), ids=FRONTS)
+def test_random_weights_never_cross_the_bounds_of_a_front(objective, error, sums):
+    front = po.sweep(objective, error=error, subject_to=sums)
+    assert 0.0 < front.error <= error
+    names, losses = front.losses, objective.losses
+    ranges = np.array([b - a for a, b in map(front.ends.range_of, names)])
+    bounds = [x.bound(4, np.ones(4, bool)) for x in sums]
+    task = Task(po.losses.Program(losses, tuple(bounds)))
+    curve = SPARSE not in losses
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(
+        np.full(len(names), 0.4), size=1000 if curve and len(names) == 3 else 100
+    )
+    own = [[best.weights[name] for name in names] for best in front.optimized]
+    widest = 0.0
+    for c in [*np.maximum(shares, 1e-7) / ranges, *map(np.array, own)]:
+        low, high = front.between(dict(zip(names, c, strict=True)))
+        found, lower = optimum(task, c)
+        assert low <= (c @ found) * (1 + 1e-9)
+        assert high >= lower * (1 - 1e-9)
+        widest = max(widest, (high - low) / (c @ ranges))
+    assert widest <= front.error * (1 + 1e-9)
+    assert widest > 0.3 * front.error
+    for best, c in zip(front.optimized, own, strict=True):  # where nothing is left
+        low, high = front.between(dict(zip(names, c, strict=True)))
+        assert low == pytest.approx(best.certificate.lower_bound, rel=1e-7, abs=1e-9)
+        assert high == pytest.approx(best.objective, rel=1e-9, abs=1e-9)
+
+
+def test_mixtures_match_any_explanation_to_within_the_error(rng):
+    objective = MATCHING + ROBUST + SMOOTH
+    front = po.sweep(objective, error=0.05)
+    ranges = np.array([b - a for a, b in map(front.ends.range_of, front.losses)])
+    Y = front.values / ranges
+    worst = -np.inf
+    for c in rng.dirichlet(np.full(3, 0.5), size=200) / ranges:
+        weights = dict(zip(front.losses, c, strict=True))
+        best = po.solve(objective.with_weights(weights)).attributions
+        best = best + 0.02 * rng.normal(size=G.shape) * rng.integers(0, 2)
+        y = np.array([loss.value(best) for loss in objective.losses]) / ranges
+        # min ε: Σ θ_i y_i ≤ y + ε
+        least = opt.linprog(
+            np.append(np.zeros(len(Y)), 1.0),
+            A_ub=np.column_stack([Y.T, -np.ones(3)]),
+            b_ub=y,
+            A_eq=np.append(np.ones(len(Y)), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[*[(0, None)] * len(Y), (None, None)],
+        )
+        worst = max(worst, least.fun)
+    assert 0.3 * front.error < worst <= front.error
+
+
+PATHS = {
+    "sizes": (MATCHING + 0.5 * ROBUST + SPARSE, "sparsity", np.geomspace(0.05, 5, 8)),
+    "in l1": (po.GradientMatching(G, norm="l1") + ROBUST, ROBUST.name, [0.1, 0.3, 1]),
+    "squares": (MATCHING + ROBUST, ROBUST.name, np.geomspace(1e-3, 10, 12)),
+    "matched": (MATCHING + ROBUST, MATCHING.name, [3.0, 0.5, 1.0]),
+}
+
+
+@pytest.mark.parametrize(("objective", "name", "tried"), PATHS.values(), ids=PATHS)
+def test_a_path_is_certified_for_every_weight_between(objective, name, tried):
+    curve = po.sweep(objective, {name: tried})
+    rest = dict(objective.weights)
+    rng = np.random.default_rng(1)
+    for weight in rng.uniform(min(tried), max(tried), size=25):
+        row = objective.with_weights({name: weight})
+        best = po.solve(row)
+        low, high = curve.between(row.weights)
+        assert low <= best.objective * (1 + 1e-9)
+        assert high >= best.certificate.lower_bound
+        assert (high - low) / high <= curve.gap_between * (1 + 1e-9)
+    # chords and tangents of neighbours, on a dense grid
+    own = sorted(curve.optimized, key=lambda best: best.weights[name])
+    gaps = []
+    for one, other in itertools.pairwise(own):
+        for s in np.linspace(0, 1, 2001):
+            weight = (1 - s) * one.weights[name] + s * other.weights[name]
+            c = {**rest, name: weight}
+            upper = min(sum(c[x] * b.losses[x] for x in c) for b in (one, other))
+            bounds = [b.certificate.lower_bound for b in (one, other)]
+            gaps.append(1 - ((1 - s) * bounds[0] + s * bounds[1]) / upper)
+    assert curve.gap_between == pytest.approx(max(gaps), rel=1e-3)
+    assert max(gaps) <= curve.gap_between * (1 + 1e-9)
+    assert 1e-4 < curve.gap_between < 0.5
+    line = f"proved: {curve.between_in_words()}"
+    assert line.endswith(f"is known to within {100 * curve.gap_between:.2g} %.")
+    assert line in curve.card().lines
+
+
+def test_the_error_is_kept_told_and_written(tmp_path):
+    front = po.sweep(MATCHING + ROBUST + SMOOTH, error=0.1)
+    assert 3 < len(front.optimized) < 12
+    assert front.gap_between is None
+    assert set(front.to_frame()["front_error"]) == {front.error}
+    assert "front_error" not in po.sweep(MATCHING + ROBUST, {}).to_frame()
+    words = front.between_in_words()
+    assert words.endswith(f"to within {100 * front.error:.2g} % of its range.")
+    assert f"proved: {words}" in front.card().lines
+    (said,) = (x for x in front.chapters()[0].statements if x.text == words)
+    assert said.kind == "proved"
+    front.save(tmp_path / "front.npz")
+    loaded = po.TradeOffs.load(tmp_path / "front.npz")
+    assert loaded.error == front.error
+    weights = dict.fromkeys(front.losses, 1.0)
+    assert loaded.between(weights) == pytest.approx(front.between(weights), rel=1e-9)
+
+
+def test_what_is_not_reached_is_said(monkeypatch):
+    monkeypatch.setattr(sweeping, "_MOST_WEIGHTS", 3)
+    with pytest.warns(ImpreciseWarning, match=r"0\.01 .* 3 weights prove 0\.\d+"):
+        front = po.sweep(MATCHING + ROBUST, error=0.01)
+    assert front.error > 0.01
+    solver = Scripted(Spectral(), {2: SolverFailure("tired")})
+    with pytest.warns() as caught:
+        front = po.sweep(MATCHING + ROBUST, error=0.01, solver=solver)
+    assert {w.category for w in caught} == {ImpreciseWarning, UnsolvedWarning}
+    assert len(front.failures) == 1
+    solver = Scripted(Spectral(), {1: SolverFailure("tired")})
+    with pytest.warns(UnsolvedWarning):
+        front = po.sweep(MATCHING + ROBUST, error=0.01, solver=solver)
+    assert front.error is None
+
+
+LOCAL = po.FunctionMatching(X, (X**2).sum(axis=1))
+REFUSED = [
+    (MATCHING + ROBUST, {"error": 0.1, "weights": {ROBUST: [1]}}, "leave weights and"),
+    (MATCHING + ROBUST, {"error": 0.0}, "error: expected a number > 0"),
+    (MATCHING + ROBUST, {"error": 1.0}, "error: expected a share below 1, got 1"),
+    (1.0 * MATCHING, {"error": 0.1}, "fronts of 2 to 4 losses have one, .* are 1"),
+    (MATCHING + LOCAL + ROBUST, {"error": 0.1}, "one loss of faithfulness, .* are 2"),
+    (LOCAL + ROBUST, {"error": 0.1}, "ends of the front are not known"),
+    (po.GradientMatching(0 * G) + ROBUST, {"error": 0.1}, "0 at both ends"),
+    (MATCHING + ROBUST, {"error": 0.1, "subject_to": [SPARSE <= 1.0]}, "Completeness"),
+]
+
+
+@pytest.mark.parametrize(("objective", "asked", "words"), REFUSED)
+def test_what_has_no_error_is_refused(objective, asked, words):
+    with pytest.raises((InvalidInput, Refused), match=words):
+        po.sweep(objective, **asked)
+
+
+def test_bounds_between_are_of_all_losses_and_of_weights_alone():
+    curve = po.sweep(MATCHING + ROBUST, {ROBUST: [0.1, 1.0]})
+    with pytest.raises(InvalidInput, match="one for each of gradient_matching, pair"):
+        curve.between({ROBUST.name: 1.0})
+    limited = po.sweep(MATCHING + ROBUST, limits={ROBUST: [1.0, 2.0]})
+    assert limited.gap_between is None
+    with pytest.raises(InvalidInput, match="limits say nothing of the weights"):
+        limited.between({MATCHING.name: 1.0, ROBUST.name: 1.0})

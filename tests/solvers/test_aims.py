@@ -1,0 +1,184 @@
+"""Aims against Clarabel under the same limits, grids of weights, and what they mean."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from catalogue import LOSSES, SHAPE, G
+from oracles import reference_optimum, solve_tightly
+
+import propopt as po
+
+
+MATCHING, LOCAL = LOSSES["gradient l2"], LOSSES["function, local"]
+ROBUST, SMOOTH = LOSSES["pairwise, gaussian"], LOSSES["smoothness, chain"]
+SPARSE, LARGEST = LOSSES["sparsity"], LOSSES["difference, max l2"]
+BESIDE = po.PairwiseRobustness(ROBUST.graph, beside=np.sin(G), name="beside")
+MEAN = np.broadcast_to(G.mean(axis=0), SHAPE)  # costs robustness nothing
+TOTALS = [po.Completeness(G.sum(axis=1) + 1.0)]
+
+
+def optimum(objective, *bounds):
+    return reference_optimum(po.Objective.of(objective), SHAPE, bounds)
+
+
+def near(value):
+    return pytest.approx(value, rel=2e-6)
+
+
+SHARES = {
+    "one root": (MATCHING + ROBUST, {ROBUST: 0.6}),
+    "a tenth": (MATCHING + 0.3 * SMOOTH, {ROBUST: 0.1}),
+    "sizes": (MATCHING + 0.2 * ROBUST, {SPARSE: 0.75}),
+    "two": (1.0 * MATCHING, {ROBUST: 0.4, SPARSE: 0.2}),
+    "three": (1.0 * MATCHING, {ROBUST: 0.4, SMOOTH: 0.3, SPARSE: 0.2}),
+    "nearly all": (1.0 * MATCHING, {ROBUST: 0.999}),
+    "all": (1.0 * MATCHING, {ROBUST: 1.0}),
+    "beside": (MATCHING + BESIDE, {BESIDE: 0.5}),
+}
+
+
+@pytest.mark.parametrize(("objective", "shares"), SHARES.values(), ids=SHARES)
+def test_shares_are_limits_between_the_ends(objective, shares):
+    asked = {loss: f"-{100 * share:g}%" for loss, share in shares.items()}
+    best = po.solve(objective, aim=asked)
+    limits = {loss: (1 - share) * loss.value(G) for loss, share in shares.items()}
+    rest = sum(c * loss for c, loss in objective.terms if loss not in shares)
+    assert best.certificate.holds(1e-6)
+    least = optimum(rest, *(loss <= limit for loss, limit in limits.items()))
+    assert best.objective == pytest.approx(least, rel=1e-5 if 1.0 in shares else 2e-6)
+    for loss, limit in limits.items():
+        assert loss.value(best.attributions) <= limit * (1 + 1e-6) + 1e-12
+    assert best.parameters["aim"].startswith(f"{next(iter(shares)).name} ")
+
+
+def test_faithfulness_and_largest_differences_have_their_own_ends():
+    far = MATCHING.value(MEAN)
+    best = po.solve(MATCHING + ROBUST, aim={"gradient_matching": "-80%"})
+    assert best.losses["gradient_matching"] == near(0.2 * far)
+    assert best.objective == near(optimum(1.0 * ROBUST, 0.2 * far >= MATCHING))
+    assert best.shares().kept == {"gradient_matching": pytest.approx(0.8, abs=1e-6)}
+    best = po.solve(MATCHING + LARGEST, aim={LARGEST.name: "-50%"})
+    assert best.losses[LARGEST.name] == near(0.25 * LARGEST.value(G))
+    assert best.shares().removed[LARGEST.name] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_where_rows_add_up_the_avoidable_is_shared():
+    complete = G + (1.0 / SHAPE[1])
+    W = cp.Variable(SHAPE)
+    sums = [cp.sum(W, axis=1) == G.sum(axis=1) + 1.0]
+    least = cp.Problem(cp.Minimize(ROBUST.expression(W)), sums)
+    solve_tightly(least)
+    best = po.solve(MATCHING + ROBUST, aim={ROBUST.name: "-50%"}, subject_to=TOTALS)
+    half = (ROBUST.value(complete) + least.value) / 2
+    assert best.losses[ROBUST.name] == near(half)
+    limits = [*sums, ROBUST.expression(W) <= half]
+    program = cp.Problem(cp.Minimize(MATCHING.expression(W)), limits)
+    solve_tightly(program)
+    assert best.objective == near(program.value)
+
+
+ORDERS = {
+    "two": (MATCHING + ROBUST, [ROBUST, MATCHING], 0.05),
+    "three": (MATCHING + ROBUST + SMOOTH, [MATCHING, SMOOTH, ROBUST], 0.1),
+    "robust first": (MATCHING + ROBUST + SMOOTH, [ROBUST, SMOOTH], 0.01),
+    "with sizes": (MATCHING + 0.5 * ROBUST + SPARSE, [MATCHING, SPARSE], 0.2),
+    "nothing else": (MATCHING + ROBUST, [ROBUST, MATCHING], 0.0),
+}
+
+
+@pytest.mark.parametrize(("objective", "order", "within"), ORDERS.values(), ids=ORDERS)
+def test_order_is_a_chain_of_programs(objective, order, within):
+    rest = [(c, loss) for c, loss in objective.terms if loss not in order]
+    *first, last = order
+    if rest:
+        first = order
+    else:
+        rest = [(1.0, last)]
+    limits = []
+    far = MEAN if SPARSE not in objective.losses else np.zeros(SHAPE)
+    if SMOOTH in objective.losses:
+        far = np.full(SHAPE, G.mean())
+    for loss in first:
+        end = far if loss is MATCHING else G
+        least = optimum(loss, *limits)
+        limits.append(loss <= max(least, 0.0) + within * loss.value(end))
+    names = [loss.name for loss in order]
+    best = po.solve(objective, aim=po.Aim.order(names, within=within))
+    assert best.certificate.holds(1e-6)
+    if within:
+        value = optimum(sum(c * loss for c, loss in rest), *limits)
+        assert best.objective == pytest.approx(value, rel=1e-5)
+    else:
+        assert best.objective == near(MATCHING.value(MEAN))
+    told = [best.parameters[f"limit.{bound.loss.name}"] for bound in limits]
+    assert told == pytest.approx([b.limit for b in limits], rel=1e-5, abs=1e-7)
+
+
+BOXES = {
+    "one": (MATCHING + ROBUST, {ROBUST: (0.01, 3.0)}),
+    "two": (MATCHING + ROBUST, {ROBUST: (0.0, 1.0), SMOOTH: (0.1, 2.0)}),
+    "all": (MATCHING + ROBUST, {MATCHING: (0.5, 2.0), ROBUST: (0.1, 1.0)}),
+    "sizes": (MATCHING + ROBUST, {ROBUST: (0.1, 1.0), SPARSE: (0.1, 2.0)}),
+    "largest": (MATCHING + LARGEST, {LARGEST: (0.1, 2.0)}),
+    "beside": (MATCHING + BESIDE, {BESIDE: (0.1, 2.0)}),
+    "not unique": (1.0 * LOCAL + SPARSE, {SPARSE: (0.1, 5.0)}),
+}
+
+
+@pytest.mark.parametrize(("objective", "box"), BOXES.values(), ids=BOXES)
+def test_least_regret_over_a_grid_of_weights(objective, box):
+    """Of all weights of the grid, though it is computed from corners alone."""
+    best = po.solve(objective, aim=po.Aim.regret(box))
+    regret, least = (best.parameters[k] for k in ("regret", "regret is at least"))
+    assert least <= regret <= least + 1.1e-6 * best.objective
+    assert best.certificate.holds(1e-5)
+    new = [loss for loss in box if loss not in objective.losses]
+    whole = sum((0.0 * loss for loss in new), objective)
+    axes = [np.linspace(*ends, 4 if len(box) > 1 else 9) for ends in box.values()]
+    rows = [
+        whole.with_weights(dict(zip([x.name for x in box], c, strict=True)))
+        for c in itertools.product(*axes)
+    ]
+    own = [optimum(row) for row in rows]
+    found = [row.value(best.attributions) - F for row, F in zip(rows, own, strict=True)]
+    size = 1e-6 * max(own)
+    assert max(found) == pytest.approx(regret, abs=size)
+    W, t = cp.Variable(SHAPE), cp.Variable()
+    limits = [
+        row.expression(W) - F <= t
+        for row, F in list(zip(rows, own, strict=True))
+        if row.coefficients.any()
+    ]
+    program = cp.Problem(cp.Minimize(t), limits)
+    solve_tightly(program)
+    assert program.value == pytest.approx(regret, abs=size)
+    assert least <= program.value + size
+
+
+@pytest.mark.parametrize(
+    "objective", [MATCHING + ROBUST, MATCHING + 0.3 * ROBUST + 0.1 * SMOOTH]
+)
+def test_the_knee_is_farthest_from_the_chord_of_a_dense_grid(objective):
+    best = po.solve(objective, aim="knee")
+    (_, first), *others = objective.terms
+    far = MEAN if len(others) == 1 else np.full(SHAPE, G.mean())
+    A, B = first.value(far), sum(c * loss.value(G) for c, loss in others)
+    names = [loss.name for _, loss in others]
+
+    def distance(losses):
+        rest = sum(c * losses[loss.name] for c, loss in others)
+        return (1 - losses[first.name] / A - rest / B) / np.sqrt(2)
+
+    told, most = (best.parameters[k] for k in ("distance from the chord", "at most"))
+    assert told == pytest.approx(distance(best.losses), rel=1e-9)
+    assert told <= most <= told + 1e-9
+    grid = [
+        distance(po.solve(objective.with_weights({first.name: rate})).losses)
+        for rate in np.geomspace(0.05, 100.0, 200)
+    ]
+    assert max(grid) <= most + 1e-12
+    assert max(grid) == pytest.approx(told, abs=2e-4)
+    rates = [best.weights[name] / c for name, (c, _) in zip(names, others, strict=True)]
+    assert rates == pytest.approx([best.weights[first.name] * A / B] * len(rates))

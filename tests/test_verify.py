@@ -1,0 +1,450 @@
+"""``tools/verify.py``: honest results pass, and each of the forged ones is refused.
+
+A forger changes one thing, and makes all digests anew.
+"""
+
+import csv
+import hashlib
+import importlib.util
+import io
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from propopt.cli import main
+
+
+_FILE = Path(__file__).parents[1] / "tools" / "verify.py"
+_SPEC = importlib.util.spec_from_file_location("verify", _FILE)
+checker = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(checker)
+
+
+# ---- Honest results
+
+
+DATA = "data: {csv: table.csv, target: y, explain: 24}\n"
+FOREST = DATA + "model: {kind: hist_gradient_boosting, task: regression}\n"
+ROBUST = "pairwise_robustness: {weight: 1, graph: {kind: knn, n_neighbors: 4}}"
+SMOOTH = "smoothness: {weight: 0.1, graph: {kind: complete}}"
+LARGEST = "max_difference_robustness: {weight: 1, graph: {kind: knn, n_neighbors: 3}}"
+SWEEP = "objective: {{gradient_matching: 1, {}}}\nsweep: {{{}: [0.05, 0.4, 2]}}\n"
+RIDGE = DATA + "model: {kind: mlp, hidden: [5], task: regression}\n"
+JOBS = {
+    "sweep": RIDGE
+    + SWEEP.format(ROBUST, "pairwise_robustness")
+    + "baselines: [{method: gradient}, {method: smoothgrad, scale: [0.2, 1], "
+    "n_samples: 30}]\n",
+    "sparse": RIDGE + SWEEP.format(f"{ROBUST}, sparsity: 0.1", "sparsity"),
+    "smooth": RIDGE + SWEEP.format(f"{ROBUST}, {SMOOTH}", "smoothness"),
+    "kernel": RIDGE
+    + SWEEP.format("kernel_robustness: {lengthscale: 1}", "kernel_robustness"),
+    "largest": RIDGE + SWEEP.format(LARGEST, "max_difference_robustness"),
+    "limits": RIDGE
+    + f"objective: {{gradient_matching: 1, {ROBUST}}}\n"
+    + "limits: {pairwise_robustness: [0.5, 3]}\n",
+    "slopes": FOREST + "explain: {}\n",
+    "parts": FOREST + "explain: {units: output}\n",
+    "beside": FOREST + "explain: {units: output, beside: own_value}\n",
+    "effects": FOREST + "explain: {units: output, metric: effects}\n",
+    "alone": FOREST + "explain: {units: output, reference: 20}\n",
+    "lime": FOREST + "lime: {rows: 2, diagnose: false}\n",
+    "split": DATA.replace(", explain: 24", "")
+    + "model: {kind: linear}\ninteractions: {scheme: {kind: split}}\n",
+    "patches": DATA.replace(", explain: 24", "")
+    + "model: {kind: linear}\ninteractions: {scheme: {kind: minipatches, "
+    "n_patches: 120, columns: bernoulli}}\n",
+}
+COMMANDS = dict.fromkeys(("slopes", "parts", "beside", "effects", "alone"), "explain")
+COMMANDS |= {"lime": "lime"}
+COMMANDS |= dict.fromkeys(("split", "patches"), "interactions")
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """The folder of the results of a job, made once."""
+    folder, made = tmp_path_factory.mktemp("verify"), {}
+    X = np.random.default_rng(0).normal(size=(90, 4)).round(3)
+    y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.2 * X[:, 3]
+    rows = [",".join(map(str, [*x, t])) for x, t in zip(X, y.round(4), strict=True)]
+    (folder / "table.csv").write_text("\n".join(["a,b,c,d,y", *rows]), "utf-8")
+
+    def results(job):
+        if job not in made:
+            made[job] = folder / job
+            path = folder / f"{job}.yaml"
+            path.write_text(f"name: result\n{JOBS[job]}", "utf-8")
+            command = COMMANDS.get(job, "sweep")
+            assert main([command, str(path), "-o", str(made[job]), "-q"]) in (0, 3)
+        return made[job]
+
+    return results
+
+
+NOT_DERIVED = {
+    "kernel": "kernel_robustness, as its graph or target is not written",
+    "largest": "max_difference_robustness, as its graph or target is not written",
+    "effects": "gradient_matching, as its graph or target is not written",
+    "alone": "pairwise_robustness, as its graph or target is not written",
+    "lime": "numbers of a file of propopt lime; its digest is right",
+    "patches": "quantiles of Student's law, so how wide intervals are",
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_an_honest_result_is_not_refused(job, honest, capsys):
+    assert checker.main([str(honest(job) / "result.json")]) == 0
+    said = capsys.readouterr().out
+    assert (f"not derived: {NOT_DERIVED.get(job)}" in said) == (job in NOT_DERIVED)
+    if job in ("sweep", "sparse", "smooth", "limits", "slopes", "parts", "beside"):
+        assert "derived: losses, objectives and lower bounds" in said
+
+
+# ---- Forged ones
+
+
+class Forged:
+    """The files of a result, to be changed and written with digests of their own."""
+
+    def __init__(self, base):
+        self.base = base
+        with np.load(f"{base}.npz") as file:
+            self.arrays = {name: file[name].copy() for name in file.files}
+        self.header = json.loads(str(self.arrays.pop("header")))
+        self.manifest = json.loads(Path(f"{base}.json").read_text("ascii"))
+        names = [x for x in self.manifest["finished"]["files"] if x.endswith(".csv")]
+        self.tables = {
+            name: list(
+                csv.reader(io.StringIO(Path(f"{base}{name}").read_text("utf-8")))
+            )
+            for name in names
+        }
+        self.best = self.header.get("optimized", [self.header])[0]
+
+    def scale(self, name, factor=1.001, place=None):
+        array = self.arrays[name]
+        place = (
+            np.unravel_index(np.abs(array).argmax(), array.shape)
+            if (place is None)
+            else place
+        )
+        array[place] = array[place] * factor
+
+    def swap(self, name, axis=0, places=(0, 1)):
+        array = np.moveaxis(self.arrays[name], axis, 0)
+        array[list(places)] = array[list(places[::-1])].copy()
+
+    def column(self, suffix, name):
+        return self.tables[suffix][0].index(name)
+
+    def cell(self, suffix, column, change, row=1):
+        k = self.column(suffix, column) if isinstance(column, str) else column
+        self.tables[suffix][row][k] = str(change(self.tables[suffix][row][k]))
+
+    def swap_lines(self, suffix, first=1, second=2):
+        rows = self.tables[suffix]
+        rows[first], rows[second] = rows[second], rows[first]
+
+    def write(self):
+        plain = {k: x for k, x in self.header.items() if k != "digest"}
+        text = json.dumps(plain)
+        digest = hashlib.sha256(text.encode())
+        for name in sorted(self.arrays):
+            array = np.ascontiguousarray(self.arrays[name])
+            digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(array.tobytes())
+        told = f'{text[:-1]}, "digest": "{digest.hexdigest()}"}}'
+        np.savez(f"{self.base}.npz", header=np.array(told), **self.arrays)
+        for suffix, rows in self.tables.items():
+            stream = io.StringIO(newline="")
+            csv.writer(stream, lineterminator="\n").writerows(rows)
+            Path(f"{self.base}{suffix}").write_text(stream.getvalue(), "utf-8")
+        files = self.manifest["finished"]["files"]
+        for suffix in files:
+            data = Path(f"{self.base}{suffix}").read_bytes()
+            files[suffix] = hashlib.sha256(data).hexdigest()
+        Path(f"{self.base}.json").write_text(json.dumps(self.manifest), "ascii")
+
+
+def more(cell):
+    return float(cell) * 1.001
+
+
+def at(path, change):
+    """A forgery that changes what stands at keys of an object of the files."""
+    kind, *keys, last = path
+
+    def forge(files):
+        place = getattr(files, kind)
+        for key in keys:
+            place = place[key]
+        place[last] = change(place[last])
+
+    return forge
+
+
+def exchanged(path):
+    return at(path, lambda own: [own[1], own[0], *own[2:]])
+
+
+def cheaper(files):
+    """Loss and objective agree, the bound stays: a better optimum is claimed."""
+    proof, losses = files.best["certificate"], files.best["losses"]
+    losses["gradient_matching"] *= 0.999
+    proof["value"] = sum(w * losses[k] for k, w in files.best["weights"].items())
+
+
+def heavier(files):
+    """Another graph, with losses and objective that agree; W is not its optimum."""
+    files.arrays["posed.pairwise_robustness.similarities"] *= 1.05
+    for one in (*files.header["optimized"], *files.header["baselines"]):
+        one["losses"]["pairwise_robustness"] *= 1.05
+        if one["certificate"]:
+            rise = 0.05 / 1.05 * one["losses"]["pairwise_robustness"]
+            rise *= one["weights"]["pairwise_robustness"]
+            for name in ("value", "lower_bound", "scale"):
+                one["certificate"][name] += rise
+
+
+def better(share):
+    """The bound of an optimum of which less is proved, raised to claim more."""
+
+    def forge(files):
+        proof = files.best["certificate"]
+        proof["lower_bound"] += share * proof["value"]
+        proof["value"] = max(proof["value"], proof["lower_bound"])
+
+    return forge
+
+
+def worse_attributions(files):
+    """W is moved, all losses follow, the bound does not."""
+    W = files.arrays["optimized.0.attributions"]
+    W += 0.05 * np.abs(W).mean()
+    posed, one = checker.under(files.arrays, "posed"), files.best
+    for name in one["losses"]:
+        one["losses"][name] = checker.measured(posed, name, W)[0]
+    one["certificate"]["value"] = one["certificate"]["lower_bound"] = sum(
+        w * one["losses"][k] for k, w in one["weights"].items()
+    )
+    one["certificate"]["scale"] = one["certificate"]["value"]
+
+
+def dropped_optimum(files):
+    last = len(files.header["optimized"]) - 1
+    del files.header["optimized"][last]
+    del files.arrays[f"optimized.{last}.attributions"]
+
+
+def dropped_edge(files):
+    for key in ("rows", "similarities"):
+        name = f"posed.pairwise_robustness.{key}"
+        files.arrays[name] = files.arrays[name][1:]
+
+
+def swapped_optima(files):
+    first, second = (f"optimized.{k}.attributions" for k in (0, 1))
+    a = files.arrays
+    a[first], a[second] = a[second], a[first]
+
+
+def in_both(files):
+    """An estimate in archive and table."""
+    files.scale("estimates", place=0)
+    files.cell("_interactions.csv", "estimate", more)
+
+
+def shifted(files):
+    """With its interval, but not its statistic."""
+    in_both(files)
+    change = files.arrays["estimates"][0] * (1.0 - 1.0 / 1.001)
+    for end in ("ci_low", "ci_high"):
+        files.cell("_interactions.csv", end, lambda x: float(x) + change)
+
+
+W0, EDGES = "optimized.0.attributions", "posed.pairwise_robustness.rows"
+ALIKE, OWN = "posed.pairwise_robustness.similarities", "posed.gradient_matching.target"
+BEST, PICKED = ("header", "optimized", 0), ("manifest", "picked")
+NAMES, TABLE, PAIRS = ("header", "shared", 0), "_attributions.csv", "_interactions.csv"
+ROBUSTNESS, MATCHING = "loss.pairwise_robustness", "loss.gradient_matching"
+
+
+def last_digit(cell):
+    return np.nextafter(float(cell), np.inf)
+
+
+def to(value):
+    return lambda _: value
+
+
+FORGERIES = {
+    "sweep": {
+        "a loss": at((*BEST, "losses", "gradient_matching"), more),
+        "another loss": at((*BEST, "losses", "pairwise_robustness"), more),
+        "a loss and its objective": cheaper,
+        "a weight": at((*BEST, "weights", "pairwise_robustness"), more),
+        "the value": at((*BEST, "certificate", "value"), more),
+        "the scale": at((*BEST, "certificate", "scale"), more),
+        "the bound": better(1e-3),
+        "the bound by a millionth": better(1e-6),
+        "another graph": heavier,
+        "other attributions, whose losses are right": worse_attributions,
+        "an attribution": lambda f: f.scale(W0),
+        "a small attribution": lambda f: f.scale(W0, -1.0, (0, 0)),
+        "rows": lambda f: f.swap(W0),
+        "columns": lambda f: f.swap(W0, 1),
+        "a row of zeros": lambda f: f.scale(W0, 0.0, 0),
+        "the optima": swapped_optima,
+        "a target": lambda f: f.scale(OWN),
+        "rows of the target": lambda f: f.swap(OWN),
+        "columns of the target": lambda f: f.swap(OWN, 1),
+        "an edge": lambda f: f.scale(EDGES, 0, (0, 1)),
+        "no edge": dropped_edge,
+        "a similarity": lambda f: f.scale(ALIKE),
+        "all similarities": lambda f: f.scale(ALIKE, place=slice(None)),
+        "an optimum that is gone": dropped_optimum,
+        "a loss of a baseline": at(
+            ("header", "baselines", 0, "losses", "pairwise_robustness"), more
+        ),
+        "a baseline": lambda f: f.scale("baselines.0.attributions"),
+        "the method": at(("header", "baselines", 0, "method"), to("another")),
+        "names of columns": exchanged((*NAMES, "features")),
+        "an end": at(("header", "ends", "far", "gradient_matching"), more),
+        "no certificate": at((*BEST, "certificate"), to(None)),
+        "no target": lambda f: f.arrays.pop(OWN),
+        "the other end": at(
+            ("header", "ends", "at_target", "pairwise_robustness"), more
+        ),
+        "a line's loss": lambda f: f.cell(".csv", MATCHING, more),
+        "a line's weight": lambda f: f.cell(".csv", "weight.pairwise_robustness", more),
+        "a line's objective": lambda f: f.cell(".csv", "objective", more),
+        "a line's gap": lambda f: f.cell(".csv", "gap", to(1e-8)),
+        "a line's front": lambda f: f.cell(".csv", "on_front", to(False)),
+        "a line's share": lambda f: f.cell(".csv", "kept", more),
+        "a line's other share": lambda f: f.cell(
+            ".csv", "removed.pairwise_robustness", more
+        ),
+        "lines": lambda f: f.swap_lines(".csv"),
+        "no line": lambda f: f.tables[".csv"].pop(1),
+        "twice a line": lambda f: f.tables[".csv"].insert(1, f.tables[".csv"][1]),
+        "a better baseline": lambda f: [
+            f.cell(".csv", name, to(0.01), -1) for name in (MATCHING, ROBUSTNESS)
+        ],
+        "a cell": lambda f: f.cell(TABLE, "b", last_digit),
+        "another cell": lambda f: f.cell(TABLE, "d", more, 7),
+        "a table's columns": exchanged(("tables", TABLE, 0)),
+        "a table's names": lambda f: f.cell(TABLE, "a", to("b"), 0),
+        "a table's rows": lambda f: f.swap_lines(TABLE),
+        "a table's names of rows": lambda f: f.cell(TABLE, 0, to(88), 3),
+        "picked: a loss": at((*PICKED, "losses", "gradient_matching"), more),
+        "picked: a weight": at((*PICKED, "weights", "pairwise_robustness"), more),
+        "picked: the objective": at((*PICKED, "objective"), more),
+        "picked: the gap": at((*PICKED, "gap"), to(1e-8)),
+        "picked: a share": at((*PICKED, "shares", "pairwise_robustness"), more),
+        "picked: its units": at((*PICKED, "units"), to("output")),
+    },
+    "parts": {
+        "a base value": lambda f: f.scale("base_value"),
+        "a prediction": lambda f: f.scale("prediction"),
+        "a contribution": lambda f: f.scale("contributions"),
+        "contributions and target": lambda f: [
+            f.scale("contributions"),
+            f.scale(OWN),
+        ],
+        "a total": lambda f: f.scale("posed.completeness.totals"),
+        "what adds up": lambda f: f.scale("posed.completeness.parts", place=0),
+        "certain signs": at(("header", "certain_share"), lambda x: x + 0.02),
+        "no certain signs": at(("header", "certain_share"), to(0.0)),
+        "the bound": better(1e-3),
+        "a loss": at(("header", "losses", "gradient_matching"), more),
+    },
+    "beside": {
+        "an own value": lambda f: f.scale("posed.pairwise_robustness.beside"),
+        "no own values": lambda f: f.arrays.pop("posed.pairwise_robustness.beside"),
+    },
+    "slopes": {
+        "certain signs": at(("header", "certain_share"), lambda x: x + 0.02),
+        "a slope": lambda f: f.scale("gradient"),
+        "the bound by a millionth": better(1e-6),
+        "picked: the gap": at((*PICKED, "gap"), to(1e-8)),
+    },
+    "sparse": {
+        "a loss": at((*BEST, "losses", "sparsity"), more),
+        "what sizes are of": lambda f: (
+            f.scale("posed.sparsity.sizes", 0.0, 0)
+            or f.arrays["posed.sparsity.sizes"].__iadd__(0.01)
+        ),
+        "the bound": better(1e-4),
+    },
+    "smooth": {
+        "columns that are alike": lambda f: f.scale(
+            "posed.smoothness.columns", 0, (0, 1)
+        ),
+        "how alike": lambda f: f.scale("posed.smoothness.similarities"),
+    },
+    "limits": {
+        "a price": at(
+            (*BEST, "multipliers", "pairwise_robustness"), lambda x: 1.01 * x
+        ),
+        "the bound": better(1e-3),
+    },
+    "split": {
+        "an estimate": in_both,
+        "an estimate and its interval": shifted,
+        "an estimate in the archive": lambda f: f.scale("estimates"),
+        "an estimate in the table": lambda f: f.cell(PAIRS, "estimate", more),
+        "an error": lambda f: f.cell(PAIRS, "se", more),
+        "a total error": lambda f: f.cell(PAIRS, "se_total", more),
+        "an end": lambda f: f.cell(PAIRS, "ci_high", more),
+        "both ends": lambda f: [
+            f.cell(PAIRS, end, lambda x, s=s: float(x) + s)
+            for end, s in (("ci_low", 1e-4), ("ci_high", -1e-4))
+        ],
+        "a statistic": lambda f: f.cell(PAIRS, "stat", more),
+        "a p-value": lambda f: f.cell(PAIRS, "p_two", lambda x: 0.999 * float(x)),
+        "an adjusted one": lambda f: f.cell(PAIRS, "p_adj", lambda x: 0.99 * float(x)),
+        "a finding": lambda f: f.cell(
+            PAIRS, "reject", {"True": "False", "False": "True"}.get
+        ),
+        "names": exchanged(("header", "names")),
+        "sets": lambda f: f.swap("sets"),
+        "lines": lambda f: f.swap_lines(PAIRS),
+        "candidates": at(("header", "n_candidates"), lambda m: m + 1),
+        "a main effect": lambda f: f.scale("main.estimates"),
+    },
+}
+EVERY = [(job, name) for job, own in FORGERIES.items() for name in own]
+assert len(EVERY) >= 50
+
+
+@pytest.mark.parametrize(("job", "name"), EVERY)
+def test_a_forged_result_is_refused(job, name, honest, tmp_path, capsys):
+    base = tmp_path / "result"
+    shutil.copytree(honest(job), tmp_path, dirs_exist_ok=True)
+    files = Forged(base)
+    files.write()  # the forger's own digests are right
+    assert checker.main([f"{base}.json"]) == 0, capsys.readouterr().out
+    FORGERIES[job][name](files)
+    files.write()
+    assert checker.main([f"{base}.json"]) == 1
+    assert "digest" not in capsys.readouterr().out.partition("REFUSED")[2]
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".csv", ".svg"])
+def test_flipped_bytes_are_refused(suffix, honest, tmp_path, capsys):
+    shutil.copytree(honest("sweep"), tmp_path, dirs_exist_ok=True)
+    path = tmp_path / f"result{suffix}"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 1
+    path.write_bytes(data)
+    assert checker.main([str(tmp_path / "result.json")]) == 1
+    capsys.readouterr()
+
+
+def test_it_imports_nothing_of_ours():
+    words = _FILE.read_text("utf-8").replace("tools/verify", "")
+    imports = [x for x in words.splitlines() if x.startswith(("import", "from"))]
+    assert not any("propopt" in x or "scipy" in x or "pandas" in x for x in imports)

@@ -1,0 +1,396 @@
+"""Check a saved result with NumPy alone, by other code than that which made it.
+
+    python tools/verify.py results/NAME.json ...      # or NAME.npz
+
+Derived anew are digests; losses, from attributions, targets and graphs; objectives; the
+lower bound, by strong convexity, and so the gap; sums of rows; the share of certain
+signs; what is on the front; statistics of scores of interactions. Archive, tables and
+manifest have to say the same. Not derived is what a model answers, what an estimated
+target misses, largest differences, kernels, lattices, LIME's numbers, the scores of
+interactions themselves, and losses of what is off the front. ``results/posed.py``
+tells of the arrays. The exit code is 1 where anything contradicts.
+"""
+
+import csv
+import hashlib
+import json
+import math
+import sys
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+
+SUMS, SOLVED = 1e-9, 1e-6  # relative: what sums in another order, and solvers, may miss
+BUDGET = 0.1  # of a certain sign, in mean rows
+
+
+class Contradiction(Exception):
+    """What is said twice, and not the same."""
+
+
+def agree(words, told, own, scale=0.0, tolerance=SUMS):
+    """Refuse numbers that differ by more than a part of the larger, or of a scale."""
+    a, b = np.asarray(told, float), np.asarray(own, float)
+    if a.shape != b.shape:
+        raise Contradiction(f"{words}: {a.shape} numbers are said, and {b.shape} found")
+    with np.errstate(invalid="ignore"):
+        most = tolerance * np.maximum(np.maximum(abs(a), abs(b)), scale)
+        right = (abs(a - b) <= most) | (a == b) | (np.isnan(a) & np.isnan(b))
+    if not right.all():
+        k = np.unravel_index(right.argmin(), right.shape)
+        raise Contradiction(f"{words}: {a[k]:.12g} is said, and {b[k]:.12g} is derived")
+
+
+def same(words, told, own):
+    """Refuse words that differ."""
+    if told != own:
+        raise Contradiction(f"{words}: {told!r} is said, and {own!r} is found")
+
+
+def under(arrays, name):
+    """The arrays of one part, by the rest of their names."""
+    return {
+        k[len(name) + 1 :]: x for k, x in arrays.items() if k.startswith(f"{name}.")
+    }
+
+
+def read_archive(path):
+    """Header and arrays of a file whose digest is that of what it holds."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    text = str(arrays.pop("header"))
+    told = json.loads(text)["digest"]
+    digest = hashlib.sha256("".join(text.rsplit(f', "digest": "{told}"', 1)).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    same("digest of the archive", told, digest.hexdigest())
+    return json.loads(text), arrays
+
+
+# ---- Losses at W, and how far their sum is above the least that it can be
+
+
+def measured(posed, name, W):
+    """Value and slope of a loss at W (N, D); of sizes no slope; None if not written."""
+    own = under(posed, name)
+    if "target" in own:
+        return float(((W - own["target"]) ** 2).sum()), 2.0 * (W - own["target"])
+    if "sizes" in own:
+        return float(abs(W - own["sizes"]).sum()), None
+    if "totals" in own:
+        rest = (W * own["parts"]).sum(axis=1) - own["totals"]
+        return float(rest @ rest), 2.0 * rest[:, None] * own["parts"]
+    left = W - own.get("beside", 0.0)
+    for kind, view in (("rows", left), ("columns", W.T), ("entries", W.reshape(-1, 1))):
+        if kind in own:
+            (i, j), S = own[kind].T, own["similarities"]
+            apart, slope = view[i] - view[j], np.zeros(view.shape)
+            np.add.at(slope, i, 4.0 * S[:, None] * apart)
+            np.add.at(slope, j, -4.0 * S[:, None] * apart)
+            slope = slope.T if kind == "columns" else slope.reshape(W.shape)
+            return float(2.0 * S @ (apart**2).sum(axis=1)), slope
+    return None
+
+
+def least_excess(posed, rates, W):
+    """Σ rate · loss is at most ‖slope‖²/2m above its least, and what sizes add."""
+    found = {name: measured(posed, name, W) for name, rate in rates.items() if rate > 0}
+    m = 2.0 * sum(rates[name] for name in found if f"{name}.target" in posed)
+    if None in found.values() or not 0.0 < m < math.inf:
+        return None
+    slope, more = np.zeros(W.shape), 0.0
+    for name, (_, own) in found.items():
+        slope = slope + (0.0 if own is None else rates[name] * own)
+    for name in (name for name, (_, own) in found.items() if own is None):
+        R, c = W - posed[f"{name}.sizes"], rates[name]
+        Y = np.clip(m * R - slope, -c, c)
+        slope, more = slope + Y, more + float((c * abs(R) - Y * R).sum())
+    for v in (x for name, x in posed.items() if name.endswith(".parts")):
+        square = np.maximum((v * v).sum(axis=-1, keepdims=True), 1e-300)
+        slope = slope - (slope * v).sum(axis=1, keepdims=True) / square * v  # W v stays
+    return more + float((slope**2).sum()) / (2.0 * m)
+
+
+# ---- One explanation: its losses, its bound, its sums, its signs
+
+
+def check_explanation(label, header, arrays, posed, told):
+    """Refuse losses, sums and a proof that attributions, targets and graphs deny."""
+    W, losses, proof = arrays["attributions"], header["losses"], header["certificate"]
+    for name, loss in losses.items():
+        own, limit = measured(posed, name, W), posed.get(f"{name}.limit", math.inf)
+        if own is None:
+            told.add(f"not derived: {name}, as its graph or target is not written")
+            continue
+        size = float((W**2).sum()) + float((posed.get(f"{name}.target", W) ** 2).sum())
+        agree(f"{label}: {name}", loss, own[0], 1e-5 * size)
+        if loss > limit + SOLVED * max(limit, SUMS * size):
+            raise Contradiction(f"{label}: {name} is {loss:.9g}, and its limit {limit}")
+    for name in ("gradient", "contributions"):
+        if name in arrays and "gradient_matching.target" in posed:
+            agree(f"{label}: {name}", arrays[name], posed["gradient_matching.target"])
+    if proof and {"base_value", "prediction"} <= arrays.keys():
+        sums, size = arrays["base_value"] + W.sum(axis=1), abs(W).sum(axis=1).max()
+        agree(f"{label}: sums of rows", arrays["prediction"], sums, size, SOLVED)
+    if proof is None:
+        return
+    weights, prices = header["weights"], header["multipliers"]
+    rates = {name: float(x) for name, x in {**weights, **prices}.items()}
+    value, nothing = (
+        sum(rate * at(name) for name, rate in weights.items())
+        for at in (losses.get, lambda k: (measured(posed, k, 0 * W) or [math.inf])[0])
+    )
+    agree(f"{label}: objective", proof["value"], value)
+    largest = max(value * (1 + SUMS), 1e-8 * nothing)
+    if not value * (1 - SUMS) <= proof["scale"] <= largest:
+        raise Contradiction(f"{label}: the gap is in units of {proof['scale']}")
+    is_written = any(f"gradient_matching.{k}" in posed for k in ("target", "sizes"))
+    in_effects = header["parameters"].get("metric") == "effects"
+    if "gradient_matching" in weights and not (is_written or in_effects):
+        raise Contradiction(f"{label}: there is no target that it would be the best of")
+    excess = least_excess(posed, rates, W)
+    if excess is None:
+        told.add("not derived: the bound, as a loss is not written, or a limit is zero")
+        return
+    over = {k: losses[k] - posed.get(f"{k}.limit", losses[k]) for k in prices}
+    value += max(sum(rates[k] * x for k, x in over.items()), 0.0)
+    miss = SOLVED if prices else SUMS
+    if proof["lower_bound"] > value - excess + miss * proof["scale"]:
+        found = f"{value - excess:.12g} is derived"
+        raise Contradiction(f"{label}: bound {proof['lower_bound']:.12g}, and {found}")
+    told.add("derived: losses, objectives and lower bounds, so gaps")
+    check_signs(label, header, arrays, posed, rates, value, told)
+
+
+def check_signs(label, header, arrays, posed, rates, value, told):
+    """Refuse another share of signs that no explanation within the budget has."""
+    W, proof = arrays["attributions"], header["certificate"]
+    share = header["certain_share"]
+    (N, D), drawn = W.shape, (header["target"] or {}).get("n_blocks")
+    sums = next((x for k, x in posed.items() if k.endswith(".parts")), None)
+    curved = {k.rsplit(".", 1)[1] for k in posed} & {"columns", "entries"}
+    if share is None or drawn or N > 2000 or (sums is not None and curved):
+        return
+    if "entries" in curved or "standard_errors" in arrays:
+        return
+    halves, own = {"rows": np.zeros((N, N)), "columns": np.zeros((D, D))}, 0.0
+    for name, rate in rates.items():
+        own += rate * (f"{name}.target" in posed)
+        for kind in (kind for kind in halves if f"{name}.{kind}" in posed):
+            (i, j), S = posed[f"{name}.{kind}"].T, posed[f"{name}.similarities"]
+            for a, b, sign in ((i, i, 2), (j, j, 2), (i, j, -2), (j, i, -2)):
+                np.add.at(halves[kind], (a, b), sign * rate * S)
+    (x, U), (y, V) = map(np.linalg.eigh, halves.values())
+    inverse = U**2 @ (1.0 / (own + np.maximum(x[:, None] + y, 0.0))) @ (V**2).T
+    inverse = inverse * (1.0 if sums is None else 1.0 - sums**2 / (sums @ sums))
+    excess = max(value - proof["lower_bound"], 0.0)
+    away = math.inf if proof["distance"] is None else proof["distance"]
+    reach = np.sqrt((BUDGET * proof["value"] / N + excess) * inverse)
+    reach = reach + np.minimum(away, np.sqrt(excess * inverse))
+    least, most = (np.mean(abs(W) > reach * k) for k in (1 + SOLVED, 1 - SOLVED))
+    if not least - SUMS <= share <= most + SUMS:
+        raise Contradiction(f"{label}: certain: {share} is said, {least} is derived")
+    told.add("derived: the share of signs that are certain")
+
+
+# ---- Tables and the manifest, beside the archive
+
+
+def read_table(path):
+    """The names of columns, and lines by these names."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        head, *rows = csv.reader(stream)
+    return head, [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def number(cell):
+    """NaN where nothing stands."""
+    return math.nan if cell in ("", None) else float(cell)
+
+
+def check_claims(where, said, header, ends):
+    """Refuse losses, rates, objective, gap and shares that are not the archive's."""
+    proof, losses = header["certificate"], header["losses"]
+    for name, loss in said["losses"].items():
+        agree(f"{where}: {name}", number(loss), losses[name], tolerance=SOLVED)
+        share = number(said["shares"].get(name))
+        if ends and math.isfinite(share):
+            near, far = ends["at_target"][name], ends["far"][name]
+            if name in ends["roots"]:
+                near, far, loss = (math.sqrt(float(x)) for x in (near, far, loss))
+            own = (near - float(loss)) / (near - far)
+            own = 1.0 - own if name in ends["faithful"] else own
+            agree(f"{where}: share of {name}", share, own, 1.0)
+    for name, rate in {**header["weights"], **header["multipliers"]}.items():
+        if name in said["weights"]:
+            own = number(said["weights"][name])
+            agree(f"{where}: weight of {name}", own, float(rate))
+    gap = math.nan
+    if proof:
+        whole = sum(rate * losses[name] for name, rate in header["weights"].items())
+        agree(f"{where}: objective", number(said["objective"]), whole, 0.0, SOLVED)
+        above = max(proof["value"] - proof["lower_bound"], 0.0)
+        gap = above / proof["scale"] if above else 0.0
+    agree(f"{where}: gap", number(said["gap"]), gap, 1.0)
+
+
+def check_front(path, header, told):
+    """Refuse lines of the front that are not in the archive, and of others a flag."""
+    head, lines = read_table(path)
+    names, ends = header["losses"], header["ends"]
+    values = np.array([[number(line[f"loss.{k}"]) for k in names] for line in lines])
+    front = np.array([line["on_front"] == "True" for line in lines])
+    optima, others = iter(header["optimized"]), iter(header["baselines"])
+    for n, line in enumerate(lines):
+        where, optimal = f"{path.name}: line {n + 2}", line["method"] == "optimized"
+        beaten = (values <= values[n]).all(axis=1) & (values < values[n]).any(axis=1)
+        if front[n] == (beaten & front).any() and (optimal or front[n]):
+            raise Contradiction(f"{where}: on_front: {front[n]} is said")
+        if not front[n]:
+            told.add("not derived: losses of what is off the front")
+            continue
+        best = next(optima if optimal else others, {"method": "nothing"})
+        same(f"{where}: method", line["method"], best["method"])
+        said = {"objective": line["objective"], "gap": line["gap"], "shares": {}}
+        for kind, start in (("losses", "loss."), ("weights", "weight.")):
+            said[kind] = {k: line[start + k] for k in names if start + k in head}
+        for k in names:
+            every = line.get("kept") if ends and k in ends["faithful"] else None
+            said["shares"][k] = line.get(f"kept.{k}", line.get(f"removed.{k}", every))
+        check_claims(where, said, best, ends)
+    if next(optima, None) or next(others, None):
+        raise Contradiction(f"{path.name}: the archive has more on the front")
+
+
+def check_attributions(path, header, W, shared):
+    """Refuse a table with other numbers or names than the archive."""
+    (head, lines), own = read_table(path), shared[header["labels"]]
+    columns = head[-W.shape[1] :]
+    for words, named, names in (
+        ("columns", columns, own["features"]),
+        ("rows", [line[head[0]] for line in lines], own["points"]),
+    ):
+        known = named if names is None else [str(name) for name in names]
+        same(f"{path.name}: {words}", [x.removeprefix("'") for x in named], known)
+    cells = [[number(line[k]) for k in columns] for line in lines]
+    agree(path.name, cells, W, tolerance=0.0)
+
+
+def check_scores(path, header, arrays, asked, told):
+    """Refuse statistics of scores that their estimates and errors do not give."""
+    head, lines = read_table(path)
+    for place, own in enumerate(arrays["sets"].T, start=1):
+        names = [line[f"feature_{place}"].removeprefix("'") for line in lines]
+        same(path.name, names, [str(header["names"][k]) for k in own])
+    words = ("degenerate", "reject", "used")
+    it = {k: [line[k] for line in lines] for k in words}
+    for k in (k for k in head if k not in words and not k.startswith("feature_")):
+        it[k] = np.array([number(line[k]) for line in lines])
+    kept = {"estimate": "estimates", "se": "standard_errors", "se_mc": "monte_carlo"}
+    kept |= {"leak": "leak", "n_patches_min": "counts"}
+    for column, name in kept.items():
+        agree(f"{path.name}: {column}", it[column], arrays[name], tolerance=0.0)
+    total, estimate, m = np.hypot(it["se"], it["se_mc"]), it["estimate"], 1
+    plain = (total > 0.0) & (np.array(it["degenerate"]) == "False")
+    null = it["leak"] if asked.get("against") == "leak" else 0.0
+    T = np.divide(estimate - null, total, out=np.zeros(len(total)), where=plain)
+    tails = 2.0 * np.minimum(it["p_one"], 1.0 - it["p_one"])
+    derived = {"se_total": total, "stat": T, "p_two": tails}
+    alpha = 1.0 - asked.get("level", 0.9)
+    if asked.get("side", "both") == "both":
+        derived["ci_low"] = 2.0 * estimate - it["ci_high"]
+    if asked.get("adjust", "bonferroni") == "bonferroni" and "ci_low" in derived:
+        m = header["n_candidates"]
+        derived["p_adj"] = np.minimum(it["p_two"] * m, 1.0)
+    if not (header["n_groups"] or header["n_row_groups"]) and "p_adj" in derived:
+        normal = np.array([math.erfc(abs(t) / math.sqrt(2.0)) for t in T])
+        wide = total * NormalDist().inv_cdf(1.0 - alpha / 2.0 / m)
+        derived |= {"p_two": normal, "ci_high": estimate + wide}
+    else:
+        told.add("not derived: quantiles of Student's law, so how wide intervals are")
+    for column, own in derived.items():
+        agree(f"{path.name}: {column}", it[column][plain], own[plain], 1e-6)
+    found = [str(bool(p <= alpha)) for p in it["p_adj"]]
+    same(f"{path.name}: reject", it["reject"], found)
+    told.add("derived: errors, statistics and p-values of scores, not the scores")
+
+
+# ---- A result: its archive, and what stands beside it
+
+
+def is_meant(picked, header):
+    """Whether an optimum has the weights, or the losses, of what was picked."""
+    if not picked:
+        return False
+    told, own = picked["losses"], header["losses"]
+    alike = all(abs(told[k] - own[k]) <= SOLVED * abs(own[k]) for k in told)
+    rates = {**header["weights"], **header["multipliers"]}
+    return alike or rates.items() <= picked["weights"].items()
+
+
+def verify(path):
+    """What is derived of a result and what is not, in sentences; or a contradiction."""
+    base, told, manifest = Path(path).with_suffix(""), set(), {}
+    beside = {x: base.with_name(base.name + x) for x in (".npz", ".csv", ".json")}
+    if beside[".json"].exists():
+        manifest = json.loads(beside[".json"].read_text(encoding="ascii"))
+        finished = manifest.get("finished") or {"files": {}}
+        for suffix, digest in finished["files"].items():
+            data = hashlib.sha256(base.with_name(base.name + suffix).read_bytes())
+            same(f"digest of {base.name}{suffix}", digest, data.hexdigest())
+    if not beside[".npz"].exists():
+        return ["not derived: anything, as there is no archive"]
+    header, arrays = read_archive(beside[".npz"])
+    table, kind = base.with_name(f"{base.name}_attributions.csv"), header["format"]
+    picked, own = manifest.get("picked"), None
+    if kind == "propopt interactions":
+        parts = (("_interactions", header, arrays),)
+        if header["main"]:
+            parts += (("_main_effects", header["main"], under(arrays, "main")),)
+        for name, head, held in parts:
+            scores = base.with_name(f"{base.name}{name}.csv")
+            if scores.exists():
+                check_scores(scores, head, held, manifest.get("settings", {}), told)
+    elif kind == "propopt explanation":
+        posed, own, ends = under(arrays, "posed"), (header, arrays), None
+        check_explanation(base.name, header, arrays, posed, told)
+    elif kind == "propopt trade-offs":
+        posed, ends = under(arrays, "posed"), header["ends"]
+        for part in ("optimized", "baselines"):
+            for n, one in enumerate(header[part]):
+                held = under(arrays, f"{part}.{n}")
+                check_explanation(f"{part} {n}", one, held, posed, told)
+                if own is None and part == "optimized" and is_meant(picked, one):
+                    own = (one, held)
+        if picked and own is None:
+            told.add("not derived: what was picked, which is off the front")
+        if beside[".csv"].exists():
+            check_front(beside[".csv"], header, told)
+    else:
+        told.add(f"not derived: numbers of a file of {kind}; its digest is right")
+    if own and picked:
+        check_claims("picked", picked, own[0], ends)
+        same("picked: units", picked["units"], own[0]["units"])
+    if own and table.exists():
+        check_attributions(table, own[0], own[1]["attributions"], header["shared"])
+    return sorted(told)
+
+
+def main(paths):
+    """Verify each; 1 if one is refused."""
+    code = 0
+    for path in paths:
+        try:
+            print(f"{path}: nothing contradicts", *verify(path), sep="\n  ")
+        except (Contradiction, KeyError, TypeError, ValueError, OSError) as error:
+            print(f"{path}: REFUSED: {type(error).__name__}: {error}")
+            code = 1
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
