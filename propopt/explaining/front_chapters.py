@@ -1,4 +1,7 @@
-"""Chapters of trade-offs: the front, one row at any weight of it, others beside it."""
+"""Chapters of trade-offs: the front, one row at any weight of it, others beside it.
+
+The class of trade-offs stands above this chapter: they are taken by their attributes.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.text import in_percent, percent, targets_in_words
-from propopt.explaining.trade_offs import TradeOffs
-from propopt.results.explanation import Explanation
 from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, Headline, Statement, gap_text
 from propopt.results.report.explained import (
@@ -29,7 +30,7 @@ _FEWEST: Final = 3
 """Optima that differ in one weight alone; else all are shown in order of a loss."""
 
 
-def front_chapters(found: TradeOffs) -> list[Chapter]:
+def front_chapters(found: Any) -> list[Chapter]:
     """All chapters of trade-offs, around the optimum of the aim, or at the knee."""
     summary = _summary(found)
     if not found.optimized:
@@ -54,7 +55,7 @@ def front_chapters(found: TradeOffs) -> list[Chapter]:
     ]
 
 
-def _summary(found: TradeOffs) -> Chapter:
+def _summary(found: Any) -> Chapter:
     card = found.card()
     said = []
     gaps = [one.gap for one in found.optimized if one.gap is not None]
@@ -99,7 +100,7 @@ def _summary(found: TradeOffs) -> Chapter:
     )
 
 
-def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
+def _headlines(found: Any, gaps: Sequence[float]) -> Iterator[Headline]:
     """What is kept and removed at the knee, what is proved, and who comes near it."""
     if not found.optimized:
         return
@@ -139,7 +140,7 @@ def _headlines(found: TradeOffs, gaps: Sequence[float]) -> Iterator[Headline]:
         )
 
 
-def _plain(found: TradeOffs, name: str) -> str:
+def _plain(found: Any, name: str) -> str:
     return found.smaller(name).removesuffix(" beside own values")
 
 
@@ -159,7 +160,7 @@ _TITLES: Final = {
 _TOLERATED: Final = 1e-5
 
 
-def _trail(found: TradeOffs, best: Explanation) -> Trail:
+def _trail(found: Any, best: Any) -> Trail:
     """The optima that differ from the one shown in one weight, and what is between."""
     loss, line = _line(found, best)
     front = None
@@ -184,14 +185,14 @@ def _trail(found: TradeOffs, best: Explanation) -> Trail:
     )
 
 
-def _is_faithful(found: TradeOffs, name: str) -> bool:
+def _is_faithful(found: Any, name: str) -> bool:
     return found.ends is not None and found.ends.faithful == (name,)
 
 
-def _line(found: TradeOffs, best: Explanation) -> tuple[str | None, list[Explanation]]:
+def _line(found: Any, best: Any) -> tuple[str | None, list[Any]]:
     """The weight in which most optima differ, all others as the chosen one has them."""
 
-    def alike(loss: str) -> list[Explanation]:
+    def alike(loss: str) -> list[Any]:
         own = {**best.rates, loss: 0.0}
         same = (one for one in found.optimized if {**one.rates, loss: 0.0} == own)
         return sorted(same, key=lambda one: one.rates[loss])
@@ -204,7 +205,7 @@ def _line(found: TradeOffs, best: Explanation) -> tuple[str | None, list[Explana
     return loss, lines[loss]
 
 
-def _others(found: TradeOffs) -> Iterator[Chapter]:
+def _others(found: Any) -> Iterator[Chapter]:
     """How far each other explanation lies above the best possible, nearest first."""
     if not found.baselines:
         return
@@ -242,7 +243,7 @@ def _others(found: TradeOffs) -> Iterator[Chapter]:
     )
 
 
-def _table(found: TradeOffs) -> Chapter:
+def _table(found: Any) -> Chapter:
     """All optima, by their weights."""
     frame = found.to_frame().iloc[: len(found.optimized)]
     kept = [

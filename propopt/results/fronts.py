@@ -15,14 +15,16 @@ where 2p and 2q are the gradients of F and B at W₀ along Q S. Whatever totals 
 are kept, as all directions are differences of optima. Solved optima are taken in until
 those that are left out are met; midway between solved weights the distance to the
 optimum is then proved from W(c) itself (:func:`propopt.certify`).
+
+The class of explanations stands above this chapter: they are taken by their attributes.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 import scipy.linalg as la
@@ -36,8 +38,6 @@ from propopt.losses.completeness import Totals
 from propopt.losses.restricted import is_complete
 from propopt.results.certificate import certificate_of, values_at
 from propopt.results.curvature import all_squared_refusal
-from propopt.results.explanation import Explanation
-from propopt.results.stability import Solve
 
 
 MOST_ERROR: Final = 1e-6
@@ -98,7 +98,7 @@ class ExactFront:
 
     @classmethod
     def of(
-        cls, optima: Sequence[Explanation], loss: str, solve: Solve | None = None
+        cls, optima: Sequence[Any], loss: str, solve: Callable[..., Any] | None = None
     ) -> ExactFront | Reason:
         """That through optima which differ in the weight of one loss.
 
@@ -158,8 +158,8 @@ def _solved(
     told: Mapping[str, float],
     loss: str,
     nodes: Sequence[float],
-    solve: Solve,
-) -> dict[float, Explanation]:
+    solve: Callable[..., Any],
+) -> dict[float, Any]:
     """Optima at given weights of one loss, as exact as they can be had."""
     fixed = program.weighed(np.array([told[x.name] for x in program.losses]))
     with warnings.catch_warnings():
@@ -174,9 +174,7 @@ def _solved(
         }
 
 
-def _reduced(
-    program: Program, loss: str, solved: Mapping[float, Explanation]
-) -> ExactFront:
+def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactFront:
     """Take in optima until those left out are met; prove it midway between them."""
     weights, optima = list(solved), [best.attributions for best in solved.values()]
     rates = next(iter(solved.values())).weights

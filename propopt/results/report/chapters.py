@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final, get_args
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 import pandas as pd
@@ -65,14 +65,15 @@ class Chapter:
 
     title: str
     lead: str = ""  # what is shown here, before all else
-    statements: Sequence[
-        Statement
-    ] = ()  # chosen ones stand at the end of the page only
+    statements: Sequence[Statement] = ()  # chosen ones only at the end of the page
     headlines: Sequence[Headline] = ()
     table: pd.DataFrame | None = None  # its index has names of rows, unless it counts
     caption: str = ""  # of the table: what it is of, and in which unit
     # inline SVG, or HTML, escaped already; with a title that says what is seen
     picture: str | None = None
+
+    can_be_explored: ClassVar[bool] = False
+    """Whether rows are chosen in it, by the script of the page."""
 
     @property
     def head(self) -> list[str]:

@@ -1,4 +1,7 @@
-"""Chapters of an explanation: what matters, what is proved, rows and similar ones."""
+"""Chapters of an explanation: what matters, what is proved, rows and similar ones.
+
+The class of explanations stands above this chapter: they are taken by their attributes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import numpy as np
 
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import enumerated, percent, target_in_words
-from propopt.results.explanation import Explanation
 from propopt.results.explanation_card import known_certain, largest_features
 from propopt.results.report.chapters import (
     Chapter,
@@ -38,7 +40,7 @@ def not_said() -> Iterator[Statement]:
     )
 
 
-def explanation_chapters(best: Explanation) -> list[Chapter]:
+def explanation_chapters(best: Any) -> list[Chapter]:
     """All chapters of an explanation that stands by itself."""
     card = best.card(_FEATURES)
     neighbours = Neighbours.of(best)
@@ -57,7 +59,7 @@ def explanation_chapters(best: Explanation) -> list[Chapter]:
     ]
 
 
-def _reasons(best: Explanation) -> Sequence[Chapter]:
+def _reasons(best: Any) -> Sequence[Chapter]:
     """Reasons of the first rows, where contributions are proved."""
     if best.units != "output" or best.certificate is None or best.program is None:
         return ()
@@ -71,7 +73,7 @@ def _reasons(best: Explanation) -> Sequence[Chapter]:
 _ROWS_WITH_REASONS: Final = 100
 
 
-def features(best: Explanation) -> Chapter:
+def features(best: Any) -> Chapter:
     """The features of the largest attributions, as bars."""
     card = best.card(_FEATURES)
     return Chapter(
@@ -84,7 +86,7 @@ def features(best: Explanation) -> Chapter:
 
 
 def rows_and_pairs(
-    best: Explanation,
+    best: Any,
     neighbours: Neighbours | None,
     trail: Trail | None = None,
     others: Any = (),
@@ -143,7 +145,7 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
     )
 
 
-def proof(best: Explanation) -> Iterator[Statement]:
+def proof(best: Any) -> Iterator[Statement]:
     """What is proved of the optimum, and what is known of its target."""
     certificate = best.certificate
     if certificate is None:
@@ -177,7 +179,7 @@ def proof(best: Explanation) -> Iterator[Statement]:
         )
 
 
-def settings(best: Explanation) -> Iterator[Statement]:
+def settings(best: Any) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
         kind: Any = "checked" if name in ("stability", "own value") else "chosen"
@@ -189,7 +191,7 @@ def settings(best: Explanation) -> Iterator[Statement]:
         yield Statement(f"It was solved by {best.solver}.", "chosen")
 
 
-def _headlines(best: Explanation) -> Iterator[Headline]:
+def _headlines(best: Any) -> Iterator[Headline]:
     names = largest_features(best)
     if names:
         yield Headline(
@@ -223,6 +225,6 @@ def _headlines(best: Explanation) -> Iterator[Headline]:
         )
 
 
-def _size(best: Explanation) -> str:
+def _size(best: Any) -> str:
     N, D = best.shape
     return f"{N} rows and {D} columns"

@@ -5,6 +5,8 @@ changes the shares h alone: on an exact front (:mod:`propopt.results.fronts`) th
 and 1/(1 + c θ_k); elsewhere the slider steps from one solved optimum to the next, and
 all shares but one are zero. Python draws the same page for one position, which is what
 is seen without scripts.
+
+The class of explanations stands above this chapter: they are taken by their attributes.
 """
 
 from __future__ import annotations
@@ -14,17 +16,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.text import in_html, percent, printable
-from propopt.results.explanation import Explanation
 from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
-from propopt.results.shares import Ends
 
 
 POSITIONS_BETWEEN: Final = 40
@@ -45,12 +45,12 @@ _SHOWN: Final = 10
 class Trail:
     """Optima in the order of one weight, and what lies between them."""
 
-    optima: Sequence[Explanation]
+    optima: Sequence[Any]
     loss: str  # whose weight varies
     title: str  # of the part with the slider
     start: int  # the optimum that is shown first
     losses: Sequence[str]  # those that are told
-    ends: Ends | None = None
+    ends: Any = None
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
     front: ExactFront | None = None  # what lies between, where that is known
 
@@ -89,7 +89,7 @@ class Trail:
         for weight in np.geomspace(low, high, 160).tolist():
             yield self.place(self.front.losses(weight))
 
-    def told(self, best: Explanation) -> list[tuple[str, str, float]]:
+    def told(self, best: Any) -> list[tuple[str, str, float]]:
         """What is said of one of them: label, number in words, number."""
         lines = [
             (f"weight of {self.loss}", f"{w:.3g}", w)
@@ -118,11 +118,13 @@ class Trail:
 class Explorer(Chapter):
     """Rows that can be chosen, beside the most similar; on a trail with its slider."""
 
-    best: Explanation
+    best: Any
     neighbours: Neighbours | None
     trail: Trail | None = None
-    others: Sequence[Explanation] = ()  # measured on the same losses: marks
+    others: Sequence[Any] = ()  # measured on the same losses: marks
     first: Sequence[int] = ()  # rows that are shown before others
+
+    can_be_explored: ClassVar[bool] = True
 
     @cached_property
     def tables(self) -> Array:
@@ -423,6 +425,10 @@ def _tick(value: float, in_shares: bool) -> str:
     return f"{percent(value)} %" if in_shares else f"{value:.3g}"
 
 
+def _signed(value: float) -> str:
+    return minus(f"{value:+.3g}") if value else "0"
+
+
 def row_picture(
     name: str, lines: Sequence[tuple[str, float, float]], scale: float, moves: bool
 ) -> str:
@@ -444,9 +450,9 @@ def row_picture(
                 tag("span", class_="zero", style="left:50%"),
                 class_="plot",
             ),
-            tag("td", in_html(minus(f"{value:+.3g}")), class_="number"),
+            tag("td", in_html(_signed(value)), class_="number"),
         )
         for label, value, was in lines
     ]
-    caption = tag("caption", "Row ", tag("bdi", in_html(name)), class_="who")
+    caption = tag("caption", tag("bdi", in_html(name)), class_="who")
     return tag("table", caption, tag("tbody", *rows), class_="bars row")

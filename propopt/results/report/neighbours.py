@@ -1,4 +1,7 @@
-"""Which rows are similar, by a graph or by their values, and which differ most."""
+"""Which rows are similar, by a graph or by their values, and which differ most.
+
+The class of explanations stands above this chapter: they are taken by their attributes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from scipy.spatial import KDTree
 
 from propopt.base.arrays import Array, Edges
 from propopt.base.text import in_percent
-from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import minus
 
 
@@ -33,7 +35,7 @@ class Neighbours:
     source: str  # half a sentence
 
     @classmethod
-    def of(cls, best: Explanation) -> Neighbours | None:
+    def of(cls, best: Any) -> Neighbours | None:
         """By the graph that it was optimized for, or else by the values of rows."""
         graph = graph_of(best)
         X = _standardised(best)
@@ -77,7 +79,7 @@ class Neighbours:
         ]
         return np.asarray(self.similarity * np.concatenate(parts))
 
-    def worst(self, best: Explanation) -> tuple[pd.DataFrame, list[int]]:
+    def worst(self, best: Any) -> tuple[pd.DataFrame, list[int]]:
         """The pairs that differ most, as a table, and the rows in them."""
         W = best.attributions
         cost = self.differences(W)
@@ -95,7 +97,8 @@ class Neighbours:
             pair = [str(x) if told is None else str(told[x]) for x in (n, m)]
             lines.append(
                 {
-                    "rows": " and ".join(pair),
+                    "row": pair[0],
+                    "similar row": pair[1],
                     "share of all differences": in_percent(share),
                     "largest in": str(names[j]),
                     "first row": own[0],
@@ -103,7 +106,7 @@ class Neighbours:
                 }
             )
             rows += [n, m]
-        return pd.DataFrame(lines).set_index("rows"), list(dict.fromkeys(rows))
+        return pd.DataFrame(lines).set_index("row"), list(dict.fromkeys(rows))
 
 
 def _named(attribution: float, value: str) -> str:
@@ -111,7 +114,7 @@ def _named(attribution: float, value: str) -> str:
     return f"{number} (value {minus(value)})" if value else number
 
 
-def graph_of(best: Explanation) -> Any:
+def graph_of(best: Any) -> Any:
     """The graph over points of one of its losses; None where there is none."""
     program = best.program
     losses = () if program is None else program.all_losses
@@ -123,7 +126,7 @@ def graph_of(best: Explanation) -> Any:
     )
 
 
-def _standardised(best: Explanation) -> Array | None:
+def _standardised(best: Any) -> Array | None:
     """Values of rows over the deviation of each column; missing ones are its mean."""
     X = best.points
     if X is None:

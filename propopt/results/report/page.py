@@ -19,7 +19,6 @@ from propopt.base.files import written_whole
 from propopt.base.resources import require
 from propopt.base.text import printable
 from propopt.results.report.chapters import KINDS, Chapter
-from propopt.results.report.explorer import Explorer
 
 
 def write_page(
@@ -66,7 +65,6 @@ def page_of(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.tests["explorer"] = lambda chapter: isinstance(chapter, Explorer)
     chapters = [chapter for one in results for chapter in one]
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
