@@ -13,7 +13,13 @@ import pandas as pd
 
 from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.results.fronts import ExactFront
-from propopt.results.report.chapters import Chapter, Headline, Statement, gap_text
+from propopt.results.report.chapters import (
+    ROWS_ON_PAGE,
+    Chapter,
+    Headline,
+    Statement,
+    gap_text,
+)
 from propopt.results.report.explained import (
     explanation_chapters,
     features,
@@ -247,7 +253,9 @@ def _others(found: Any) -> Iterator[Chapter]:
 
 def _table(found: Any) -> Chapter:
     """All optima, by their weights."""
-    frame = found.to_frame().iloc[: len(found.optimized)]
+    count = len(found.optimized)
+    spread = np.linspace(0, max(count - 1, 0), min(count, ROWS_ON_PAGE)).round()
+    frame = found.to_frame().iloc[spread.astype(int)]
     kept = [
         name
         for name in map(str, frame)
@@ -262,5 +270,5 @@ def _table(found: Any) -> Chapter:
     return Chapter(
         title="All optima",
         table=table.rename(columns=lambda name: str(name).replace(".", " of ", 1)),
-        caption="A row for each: weights, losses, shares of losses, certified gap.",
+        caption=f"{len(frame)} of {count}: weights, losses, shares of losses, gaps.",
     )
