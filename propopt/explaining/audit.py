@@ -285,7 +285,7 @@ def _directions(e: Audited) -> Iterator[Finding]:
             "No other values are as near to the exact ones: these are the exact ones.",
             "Nearer is not possible: these are the exact values.",
         )
-        times = nearer = 0.0
+        times = nearer = near = 0.0
         verdict: Verdict = "right"
     else:
         least = e.own.robust.value(front.most_alike(distance))
@@ -300,7 +300,12 @@ def _directions(e: Audited) -> Iterator[Finding]:
             else "The exact values are nearer, and more alike than these.",
         )
         verdict = "right" if times <= _WORTH else "off by"
-    advice = "po.explain(model, X, units='output') has values on the front."
+    advice = (
+        "po.explain(model, X, units='output', beside='own_value') has values on the "
+        "front."
+    )
+    if times != 0.0 and near <= 1e-12 * distance:
+        advice = "Where interventional values are meant, take the exact ones."
     advice = advice if verdict == "off by" else ""
     if e.owner is not None and verdict == "off by":
         verdict = "a choice"
@@ -338,9 +343,8 @@ def _prices(e: Audited) -> Iterator[Finding]:
         advice = ""
         if share == 50 and price <= _CHEAP:
             advice = (
-                "Half of what could go costs little: "
-                "po.solve(po.GradientMatching(W) + c * po.PairwiseRobustness(graph), "
-                "subject_to=[po.Completeness(W.sum(axis=1))])."
+                "Half of what could go is cheap: po.explain(model, X, units='output', "
+                "contributions=attributions, beside='own_value') removes much of it."
             )
         yield Finding(
             f"price_of_{share}",
@@ -566,9 +570,10 @@ def audit(
     findings += [_exactness(evidence), _signs(evidence), _reasons(evidence)]
     findings.append(_unused(evidence))
     causes: dict[str, Any] = {}
+    if evidence.has_neighbours:
+        findings += _own_value(evidence)
     if evidence.is_compared:
-        findings += [*_own_value(evidence), *_directions(evidence)]
-        findings += _prices(evidence)
+        findings += [*_directions(evidence), *_prices(evidence)]
         told_causes, causes = _causes(evidence)
         findings += told_causes
     findings += [_background(evidence), _seed(evidence)]

@@ -90,7 +90,7 @@ def _explained(
                 f"unit: the numbers are {unit}, and what is explained is the "
                 f"{function.quantity}; wrap the model with output={kind!r}"
             )
-        return function, told, function.quantity.noun
+        return function, told, _unit_of(function)
     estimator = as_estimator(model)
     several = hasattr(estimator, "predict_proba") or margins_of(estimator) is not None
     if kind is None and several:
@@ -109,10 +109,16 @@ def _explained(
             continue
         own = function.quantity.kind
         if kind is None or own == kind or (kind, own) == ("probability", "value"):
-            words = function.quantity.noun if kind != "probability" else "probability"
+            words = "probability" if kind == "probability" else _unit_of(function)
             return function, told, words
         said.append(f"unit: {function.quantity.model} has a {own}, which is no {unit}")
     raise InvalidInput(said[0])
+
+
+def _unit_of(function: Function) -> str:
+    """What numbers are of, behind a number."""
+    noun = function.quantity.noun
+    return "units of the prediction" if noun == "prediction" else noun
 
 
 def _position(model: Any, function: Function) -> int | None:
@@ -420,6 +426,8 @@ class Audited:
     @cached_property
     def owner(self) -> tuple[Candidate, Attributions] | None:
         """Whose values most of them are; None where of nobody that is known."""
+        if self.is_exact and self.same(self.E).all():
+            return self.owners[0], self.E
         best, found = 0.5, None
         for one, values in self.tried:
             share = float((np.abs(self.W[self.few] - values) <= self.tolerance).mean())
@@ -517,12 +525,18 @@ class Audited:
     def others(self) -> dict[int, NearestFront]:
         """The same with fewer and with more neighbours; none of a given graph."""
         counts = () if self.graph is not None else _OTHER_NEIGHBORS
-        return {count: self.front(self.W, count) for count in counts}
+        fronts = {count: self.front(self.W, count) for count in counts}
+        return {count: one for count, one in fronts.items() if one.plain > 0.0}
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether there are similar rows, which differ in something."""
+        return len(self.W) > 2 and self.own.plain > 0.0
 
     @property
     def is_compared(self) -> bool:
-        """Whether there are rows to compare, and something that could go."""
-        return len(self.W) > 2 and self.own.is_rough
+        """Whether something of that could go."""
+        return self.has_neighbours and self.own.is_rough
 
     @cached_property
     def is_ours(self) -> bool:

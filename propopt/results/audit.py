@@ -22,7 +22,7 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, in_percent, percent, printable
+from propopt.base.text import Quantity, percent, printable
 from propopt.results.certain import plural
 from propopt.results.report.chapters import (
     Chapter,
@@ -60,9 +60,6 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """By name each question, in the order of an audit."""
 
-_SMALL: Final = 0.001
-"""A share that in_percent would round to nearly nothing."""
-
 _ALIKE: Final = 1e-9
 """Of sums that are computed again after loading."""
 
@@ -85,9 +82,8 @@ class Finding:
         """The number with its unit, as a table shows it."""
         if not math.isfinite(self.number):
             return "–"
-        if self.unit.startswith("share"):
-            small = 0.0 < abs(self.number) < _SMALL
-            return f"{percent(self.number)} %" if small else in_percent(self.number)
+        if self.unit.startswith("share"):  # which may be negative
+            return f"{'-' if self.number < 0.0 else ''}{percent(abs(self.number))} %"
         return f"{self.number:.3g}"
 
 
@@ -274,7 +270,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         """What is off, then each answer with its number, and what would do."""
         wrong, N = self.mistakes, self.shape[0]
         found = "Nothing is off" if not wrong else f"{plural(len(wrong), 'answer')} off"
-        mistakes = [f"{QUESTIONS[x.name]} {x.sentence}" for x in wrong]
+        known = {x.name: x.sentence for x in self.findings}
+        told = {
+            title: " ".join(known[name] for name in names if name in known)
+            for title, names in _CHAPTERS.items()
+        }
         todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
         rows = [[QUESTIONS[x.name], x.verdict, x.shown] for x in self.findings]
         return Card(
@@ -283,8 +283,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             f"{self.settings.get('attributions', 'given')}",
             table=CardTable(("question", "verdict", "number"), rows),
             lines=[
-                *mistakes,
-                *(x.sentence for x in self.findings if x not in wrong),
+                *(f"{title} {words}" for title, words in told.items() if words),
                 *(f"To do: {words}" for words in todo),
             ],
             proof=_standings(self.findings),
@@ -376,8 +375,8 @@ _CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
         *("own_value", "predictions", "more_alike", "nearer"),
         *("price_of_10", "price_of_50", "price_of_90"),
     ),
-    "Where the rest comes from": ("pairs", "rows"),
-    "What depends on a choice": ("background", "seed", "neighbours", "excess"),
+    "Where does the rest come from?": ("pairs", "rows"),
+    "What depends on a choice?": ("background", "seed", "neighbours", "excess"),
 }
 """Titles of a report, and the answers below them."""
 

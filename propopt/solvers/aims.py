@@ -6,7 +6,9 @@ best and its worst of both ends a loss has a range; all aims but regret are in s
 of it.
 
 * **shares**: a loss that is 50 % smaller has a limit halfway, and leaves the sum. One
-  such limit on squared losses is a root on their exact curve (:mod:`.curves`).
+  such limit on squared losses is a root on their exact curve (:mod:`.curves`). Several
+  are max_μ F*_{c,μ} − Σ μ_j limit_j over multipliers: each optimum is a plane above
+  that concave function, and the mixture of optima which keeps all limits the answer.
 * **order**: each loss in turn is made as small as those before it allow, where each of
   these may be above its own least by ``within`` of its range.
 * **regret**: for weights c in a box, the regret F_c(W) − F_c* of any W is convex in c:
@@ -46,7 +48,8 @@ from propopt.losses import Bound, Objective, Program, PropertyLoss
 from propopt.losses.algebra import Faithfulness
 from propopt.results.explanation import Explanation, Parameter
 from propopt.results.shares import Ends
-from propopt.solvers.solver import Solution, Solver
+from propopt.solvers.conic import Conic
+from propopt.solvers.solver import Posed, Solution, Solver
 from propopt.solvers.task import Task
 
 
@@ -55,6 +58,13 @@ _Key: TypeAlias = str | PropertyLoss
 
 _MOST_CORNERS = 64
 _MOST_CUTS = 200
+_PENALTY = 1e4
+"""What passing a limit costs: it is paid where none can be kept."""
+_FINE = dict.fromkeys(
+    ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-10
+)
+_TINY = 1e-9
+"""A multiplier is at least this, so that each loss has a weight."""
 
 
 class Aim(ABC):
@@ -226,7 +236,11 @@ class AimCase:
         program = Program(losses, bounds, self.program.shape)
         active = tuple(np.flatnonzero(weights).tolist())
         task = Task(program, self.solver, active=active)
-        result = task.best(weights, self.tolerance, self.began)
+        result = None
+        if self.solver == "auto" and limits and all(bound.limit for bound in limits):
+            result = _within_limits(self, task, weights, limits)
+        if result is None:
+            result = task.best(weights, self.tolerance, self.began)
         return replace(result, parameters={**result.parameters, **told})
 
     def least(self, loss: PropertyLoss, limits: Sequence[Bound]) -> float:
@@ -354,92 +368,171 @@ class _Regret(Aim):
             )
         active = tuple(np.flatnonzero(C.any(axis=0)).tolist())
         task = Task(case.program, case.solver, active=active)
-        game = _Game(case, task, C)
         words = [
             f"{loss.name} from {low:g} to {high:g}"
             for loss, (low, high) in zip(losses, self.box.values(), strict=True)
         ]
         aim = f"least regret for weights of {enumerated(words, 'and')}"
-        best, regret, least = game.played()
+        best, regret, least = _least_regret(_Optima(case, task), C)
         told = {"regret": regret, "regret is at least": least}
         return replace(best, parameters={**best.parameters, "aim": aim, **told})
 
 
+# ---- Mixtures of optima at many weights: games, and several limits at once
+
+
 @final
-class _Game:
-    """Shares λ of corners against mixtures θ of optima; see the module's formula."""
+class _Optima:
+    """Optima at the weights that are asked for; their losses, and their mixtures."""
 
-    def __init__(self, case: AimCase, task: Task, C: Array) -> None:
-        self._case, self._task, self._C = case, task, C  # C (K, k): the corners
-        self._weights: list[Array] = []  # (k,): where it is solved
-        self._losses: list[Array] = []  # (k,): of each optimum
+    def __init__(self, case: AimCase, task: Task) -> None:
+        self.case, self.task = case, task
+        self.weights: list[Array] = []  # (k,): where it is solved
+        self.losses: list[Array] = []  # (k,): of each optimum
         self._solutions: list[Solution | None] = []  # None where a curve knows them
-        own = [self._solved(c) for c in C]
-        self._most = np.array([value for value, _ in own])  # F* of each corner
-        self._least = np.array([lower for _, lower in own])
 
-    def played(self) -> tuple[Explanation, float, float]:
-        """The mixture with the least of largest regrets, that, and a lower bound."""
-        tolerance = self._case.tolerance
-        least, place = -math.inf, 0
-        for _ in range(_MOST_CUTS):
-            theta, shares, regret = self._mixed()
-            value, lower = self._solved(shares @ self._C)
-            bound = float(lower - shares @ self._most)
-            if bound > least:
-                least, place = bound, len(self._weights) - 1
-            if regret - least <= 0.5 * tolerance * value:
-                break
-        best = self._mixture(theta, place)
-        named = [best.losses[loss.name] for loss in self._case.objective.losses]
-        return best, float((self._C @ named - self._least).max()), max(least, 0.0)
-
-    def _solved(self, c: Array) -> tuple[float, float]:
+    def add(self, c: Array) -> tuple[float, float]:
         """F_c* and a lower bound of it; the losses there are kept."""
-        task, tolerance = self._task, self._case.tolerance
+        task, tolerance = self.task, self.case.tolerance
         if task.knows_curve(c):
-            measured = task.measure(c, tolerance)
+            measured = task.measure(c, tolerance**2)
             losses = np.nan_to_num(measured.losses)  # those without a weight count not
             value = float(c @ losses)
             lower, solution = value - measured.excess, None
         else:
             start = self._solutions[-1] if self._solutions else None
             solution = task.solve(c, 0.1 * tolerance, start)
-            best = task.explain(solution, c, tolerance, self._case.began)
+            best = task.explain(solution, c, tolerance, self.case.began)
             assert best.certificate is not None, "it is optimized"
             losses = np.array([best.losses[x.name] for x in task.program.losses])
             value, lower = best.certificate.value, best.certificate.lower_bound
-        self._weights.append(c)
-        self._losses.append(losses)
+        self.weights.append(c)
+        self.losses.append(losses)
         self._solutions.append(solution)
         return value, lower
 
-    def _mixed(self) -> tuple[Array, Array, float]:
-        """The mixture θ of all optima so far, shares λ of corners, and their regret."""
-        M = self._C @ np.array(self._losses).T - self._most[:, None]  # (K, i)
-        size = float(np.abs(M).max()) or 1.0
-        n_corners, n = M.shape
-        found = opt.linprog(
-            np.append(np.zeros(n), 1.0),
-            A_ub=np.hstack([M / size, -np.ones((n_corners, 1))]),
-            b_ub=np.zeros(n_corners),
-            A_eq=np.append(np.ones(n), 0.0)[None],
-            b_eq=[1.0],
-            bounds=[*[(0.0, None)] * n, (None, None)],
-        )
-        theta = np.maximum(found.x[:-1], 0.0)
-        shares = np.maximum(-found.ineqlin.marginals, 0.0)
-        theta, shares = theta / theta.sum(), shares / shares.sum()
-        return theta, shares, float((M @ theta).max())
+    def mixed(
+        self, A: Array, b: Array, costs: Array, slack: Array
+    ) -> tuple[Array, Array, float]:
+        """Shares θ of the optima with least costs, prices of rows, and what it costs.
 
-    def _mixture(self, theta: Array, place: int) -> Explanation:
-        """The mixed attributions, certified for the weights where they are optimal."""
-        task, tolerance = self._task, self._case.tolerance
-        c = self._weights[place]
-        last = self._solutions[place] or task.solve(c, tolerance**2)
+        A θ ≤ b + σ, where each σ ≥ 0 costs its slack.
+        """
+        n, m = len(costs), len(b)
+        found = opt.linprog(
+            np.append(costs, slack),
+            A_ub=np.hstack([A, -np.eye(m)]),
+            b_ub=b,
+            A_eq=np.append(np.ones(n), np.zeros(m))[None],
+            b_eq=[1.0],
+            options=_FINE,
+        )
+        theta = np.maximum(found.x[:n], 0.0)
+        prices = np.maximum(-found.ineqlin.marginals, 0.0)
+        return theta / theta.sum(), prices, float(found.fun)
+
+    def mixture(self, theta: Array, place: int) -> Solution:
+        """The mixed attributions, with what the solver knows at one of the weights."""
+        task, fine = self.task, self.case.tolerance**2
+        last = self._solutions[place] or task.solve(self.weights[place], fine)
         W = np.zeros(task.program.shape)
         for n in np.flatnonzero(theta):
             own = self._solutions[n]
-            own = own or task.solve(self._weights[n], tolerance**2, last)
+            own = own or task.solve(self.weights[n], fine, last)
             W += theta[n] * own.W
-        return task.explain(replace(last, W=W), c, tolerance, self._case.began)
+        return replace(last, W=W)
+
+
+def _least_regret(optima: _Optima, C: Array) -> tuple[Explanation, float, float]:
+    """The mixture with the least of largest regrets at corners C (K, k), and both."""
+    case, least, place = optima.case, -math.inf, 0
+    own = [optima.add(c) for c in C]
+    upper, lower = (np.array(values) for values in zip(*own, strict=True))
+    for _ in range(_MOST_CUTS):
+        M = C @ np.array(optima.losses).T - upper[:, None]  # regrets (K, i)
+        size = float(np.abs(M).max()) or 1.0
+        # min max_k of M θ: the largest of all, and prices that add up to one
+        n = M.shape[1]
+        found = opt.linprog(
+            np.append(np.zeros(n), 1.0),
+            A_ub=np.hstack([M / size, -np.ones((len(C), 1))]),
+            b_ub=np.zeros(len(C)),
+            A_eq=np.append(np.ones(n), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[*[(0.0, None)] * n, (None, None)],
+            options=_FINE,
+        )
+        theta = np.maximum(found.x[:-1], 0.0)
+        theta /= theta.sum()
+        shares = np.maximum(-found.ineqlin.marginals, 0.0)
+        shares /= shares.sum()
+        value, low = optima.add(shares @ C)
+        bound = float(low - shares @ upper)
+        if bound > least:
+            least, place = bound, n
+        if float((M @ theta).max()) - least <= 0.5 * case.tolerance * value:
+            break
+    c = optima.weights[place]
+    solution = optima.mixture(theta, place)
+    best = optima.task.explain(solution, c, case.tolerance, case.began)
+    named = [best.losses[loss.name] for loss in case.objective.losses]
+    return best, float((C @ named - lower).max()), max(least, 0.0)
+
+
+def _within_limits(
+    case: AimCase, task: Task, weights: Array, limits: Sequence[Bound]
+) -> Explanation | None:
+    """The optimum under limits by their multipliers, where else cvxpy would be asked.
+
+    max_μ F*_{c,μ} − Σ μ_j limit_j: its cutting planes are optima, and the mixture of
+    these that keeps all limits is the answer. None where these do not get there.
+    """
+    if not isinstance(_innermost(task.chosen), Conic):
+        return None
+    losses = (*task.program.losses, *(bound.loss for bound in limits))
+    program = Program(losses, case.bounds, task.program.shape)
+    active = (*np.flatnonzero(weights), *range(len(weights), len(losses)))
+    free = Task(program, active=tuple(map(int, active)))
+    if isinstance(_innermost(free.chosen), Conic):
+        return None
+    optima, k = _Optima(case, free), len(weights)
+    most = np.array([bound.limit for bound in limits])
+    size = float(weights @ [loss.value_at_zero for loss in losses[:k]])
+    size = size or float(max(loss.value_at_zero for loss in losses)) or 1.0
+    least, place = -math.inf, 0
+
+    def add(mu: Array) -> float:
+        nonlocal least, place
+        _, lower = optima.add(np.append(weights, mu))
+        if lower - mu @ most > least:
+            least, place = float(lower - mu @ most), len(optima.weights) - 1
+        return least
+
+    unit = size / most
+    for scale in np.geomspace(1e-4, 1e2, 13):
+        add(scale * unit)
+    for _ in range(_MOST_CUTS):
+        L = np.array(optima.losses)
+        theta, prices, cost = optima.mixed(
+            (L[:, k:] / most).T,
+            np.ones(len(most)),
+            L[:, :k] @ weights / size,
+            np.full(len(most), _PENALTY),
+        )
+        if size * cost - add(np.maximum(prices, _TINY) * unit) <= (
+            0.5 * case.tolerance * size * cost
+        ):
+            break
+    else:
+        return None
+    solution = optima.mixture(theta, place)
+    mu = (*solution.multipliers, *map(float, optima.weights[place][k:]))
+    solution = replace(solution, multipliers=mu)
+    best = task.explain(solution, weights, case.tolerance, case.began)
+    return replace(best, solver=f"{free.chosen.name}, mixed")
+
+
+def _innermost(solver: Solver | None) -> Solver | None:
+    while isinstance(solver, Posed):
+        solver = solver.solver
+    return solver
