@@ -26,8 +26,7 @@ from propopt.base.errors import (
     UnsolvedWarning,
 )
 from propopt.base.files import writable_folder
-from propopt.base.kept import part_path
-from propopt.base.resources import in_workers, read_workers
+from propopt.base.resources import in_workers, part_path, read_workers
 from propopt.base.terminal import progress_bar
 from propopt.explaining.between import Between, Sandwich
 from propopt.explaining.trade_offs import TradeOffs

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import propopt
+from propopt.base.extras import require
 from propopt.base.files import written_whole
-from propopt.base.resources import require
 from propopt.base.text import printable
 from propopt.results.report.chapters import KINDS, Chapter
 
