@@ -191,6 +191,20 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     unknown = audited(case, against(X.iloc[50:70]))
     assert unknown["base"].verdict == unknown["exactness"].verdict == "off by"
     assert unknown["additivity"].verdict == "right"
+    values = against(X.iloc[50:70])
+    ungiven = po.audit(values.to_frame(), forest, rows, base=values.base_value)
+    assert not ungiven.mistakes
+    for name in ("base", "exactness", "signs", "reasons", "more_alike"):
+        assert ungiven[name].verdict == "not known", name
+    assert "background" in ungiven["exactness"].advice
+
+
+def test_a_slip_is_no_choice_and_is_mended_first(case):
+    W, base = case[3].attributions.copy(), case[3].base_value
+    columns_exchanged(W, base)
+    audit = audited(case, W, base=base)
+    assert audit["more_alike"].verdict == audit["nearer"].verdict == "off by"
+    assert not any(audit[x].advice for x in ("more_alike", "price_of_50", "pairs"))
 
 
 def test_a_price_of_a_sign_and_of_the_first_reasons(case):
@@ -387,6 +401,9 @@ def test_a_model_that_is_not_read_is_compared_with_draws():
     assert (found.verdict, found.standing) == ("not known", "estimated")
     assert audit.exact is None
     assert 0.0 < audit["seed"].number < 1.0
+    assert audit["more_alike"].verdict == audit["nearer"].verdict == "not known"
+    assert "drawn values" in audit["more_alike"].sentence
+    assert not audit.mistakes
     assert audit["unused"].verdict == "not known"
     wrong = exact.copy()
     wrong[:, 3] += 1.0
