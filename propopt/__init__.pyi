@@ -10,9 +10,14 @@ from .base import errors as errors
 from .explaining import explainers as explainers
 from .explaining import metrics as metrics
 from .explaining.audit import audit as audit
+from .explaining.comparison import compare as compare
 from .explaining.explainers.own_value import OwnValues as OwnValues
 from .explaining.explainers.own_value import own_values as own_values
 from .explaining.first_look import explain as explain
+from .explaining.null_models import NullModels as NullModels
+from .explaining.null_models import bootstraps as bootstraps
+from .explaining.null_models import halvings as halvings
+from .explaining.null_models import reseedings as reseedings
 from .explaining.one_by_one import Explainer as Explainer
 from .explaining.sweeping import sweep as sweep
 from .explaining.trade_offs import TradeOffs as TradeOffs
@@ -46,6 +51,7 @@ from .results.audit import Audit as Audit
 from .results.certain import Certain as Certain
 from .results.certificate import Certificate as Certificate
 from .results.certificate import certify as certify
+from .results.comparison import Comparison as Comparison
 from .results.explanation import Explanation as Explanation
 from .results.reasons import Reasons as Reasons
 from .results.shares import Shares as Shares

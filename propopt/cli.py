@@ -86,7 +86,15 @@ def _run_files(options: argparse.Namespace) -> int:
             f"--resume: {options.resume} is a file; give it before --resume, which "
             "takes a folder"
         )
+    if options.job == "compare":
+        archives = [Path(file).suffix == ".npz" for file in options.files]
+        if any(archives):
+            return _compare_archives(options, archives)
     files = [po.problems.read_problem(file, _code(options)) for file in options.files]
+    if options.job == "compare" and len(files) == 2:
+        from propopt.problems.jobs.compare import beside
+
+        files = [beside(*files)]
     if any(getattr(options, name, None) for name in ("csv", "target", "text")):
         files.append(_own_table(options))
     if not files:
@@ -108,6 +116,21 @@ def _run_files(options: argparse.Namespace) -> int:
         if codes[-1] == INTERRUPTED:
             break
     return gravest(codes)
+
+
+def _compare_archives(options: argparse.Namespace, archives: Sequence[bool]) -> int:
+    """``propopt compare OLD.npz NEW.npz``: two explanations that were saved."""
+    if len(archives) != 2 or not all(archives):
+        raise InvalidInput(
+            "compare: expected two problem files, two .npz files, or one problem file "
+            "with a section compare"
+        )
+    from propopt.problems.jobs.compare import compare_archives
+
+    old, new = map(Path, options.files)
+    how = {"quiet": options.quiet, "report": options.report}
+    compare_archives(old, new, options.output, **how)
+    return DONE
 
 
 def _check(file: str, options: argparse.Namespace) -> int:
@@ -256,7 +279,10 @@ def _parser() -> argparse.ArgumentParser:
         if name in ("schema", "report"):
             continue
         count: Any = {"explain": "*", "audit": 1}.get(name, "+")
-        sub.add_argument("files", nargs=count, metavar="FILE", help="YAML problem file")
+        told = "YAML problem file"
+        if name == "compare":
+            told = "the old version and the new one: problem files, or saved .npz files"
+        sub.add_argument("files", nargs=count, metavar="FILE", help=told)
         sub.add_argument(
             "--allow-code",
             action="store_true",
@@ -341,6 +367,7 @@ _HELP = {
     "lime": "what LIME tends to at rows, and what it hides",
     "interactions": "how much features matter jointly",
     "audit": "whether attributions from elsewhere are right",
+    "compare": "what changed between two versions: OLD NEW, or a file that says so",
     "check": "check problem files without running them",
     "report": "write a page of saved results",
     "schema": "print the JSON Schema of problem files",

@@ -31,13 +31,13 @@ NAMESPACES = tuple(f"{ROOMS} problems solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)
 
 NEEDS_NO_NAMESPACE = """
-Aim Audit Bound Certain Certificate Completeness ConclusionStability Explainer
-Explanation FunctionMatching GradientMatching ImageShape KernelRobustness
-MaxDifferenceRobustness Objective OwnValues PairwiseRobustness PropertyLoss Reasons
-SharedRobustness Shares Smoothness Sparsity TableSchema TextSchema TradeOffs audit
-certify chain_graph complete_graph correlation_graph explain gaussian_graph
-graph_from_matrix grid_gaussian_graph group_graph knn_graph own_values pixel_graph
-smoothed solve sweep threshold_graph wrap
+Aim Audit Bound Certain Certificate Comparison Completeness ConclusionStability
+Explainer Explanation FunctionMatching GradientMatching ImageShape KernelRobustness
+MaxDifferenceRobustness NullModels Objective OwnValues PairwiseRobustness PropertyLoss
+Reasons SharedRobustness Shares Smoothness Sparsity TableSchema TextSchema TradeOffs
+audit bootstraps certify chain_graph compare complete_graph correlation_graph explain
+gaussian_graph graph_from_matrix grid_gaussian_graph group_graph halvings knn_graph
+own_values pixel_graph reseedings smoothed solve sweep threshold_graph wrap
 """
 EVERYDAY = set(NEEDS_NO_NAMESPACE.split())
 

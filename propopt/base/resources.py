@@ -1,8 +1,8 @@
-"""What work may take: threads, memory, calls, other processes, optional packages."""
+"""What work may take, and keep: threads, memory, calls, other processes, parts."""
 
 from __future__ import annotations
 
-import importlib
+import hashlib
 import math
 import os
 import signal
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import (
@@ -20,29 +20,30 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from numbers import Integral
 from pathlib import Path
-from types import ModuleType
+from time import perf_counter
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import joblib
+import numpy as np
 import psutil
 from joblib.parallel import BACKENDS, get_active_backend
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from propopt.base.checks import read_count, read_positive
+from propopt.base.declared import Declared
 from propopt.base.errors import (
     ImpreciseWarning,
     InvalidInput,
-    MissingExtra,
     Refused,
     SolverFailure,
 )
-from propopt.base.kept import kept_array
+from propopt.base.files import Format, as_json, writable_folder
 
 
 # ---- How many threads work at once: ours over columns or those of libraries, not both
@@ -134,74 +135,6 @@ def _controller() -> ThreadpoolController:
 @lru_cache(maxsize=1)
 def _controller_of(_: int) -> ThreadpoolController:
     return ThreadpoolController()
-
-
-# ---- Optional packages, imported when they are needed, and how each is installed
-
-
-EXTRAS: Mapping[str, str] = {
-    "shap": "baselines",
-    "lime": "baselines",
-    "ecos": "solvers",
-    "piqp": "solvers",
-    "highspy": "solvers",
-    "torch": "torch",
-    "torchvision": "vision",
-    "lightgbm": "boosting",
-    "onnxruntime": "onnx",
-    "captum": "peers",
-    "dask": "dask",
-    "shapiq": "shapley",
-    "jinja2": "report",
-}
-"""By package, the extra of ours that installs it."""
-
-
-def require(module: str) -> ModuleType:
-    """The module, or :class:`MissingExtra` with the command that installs it."""
-    package = module.partition(".")[0]
-    with warnings.catch_warnings():
-        # What an import says here concerns that package's own source (deprecated
-        # matplotlib calls, invalid escapes); the user of propopt can do nothing.
-        warnings.simplefilter("ignore")
-        try:
-            return importlib.import_module(module)
-        except ImportError as error:
-            raise MissingExtra(
-                f"{package} could not be imported ({error}); {remedy(package)}"
-            ) from error
-
-
-def remedy(package: str) -> str:
-    """How to install the package."""
-    return f'install it with: pip install "propopt[{EXTRAS[package]}]"'
-
-
-# ---- What other packages add, by entry points: named at once, loaded when needed
-
-
-@cache
-def additions(group: str) -> Mapping[str, EntryPoint]:
-    """The entry points of a group, by their names."""
-    return {entry.name: entry for entry in entry_points(group=group)}
-
-
-def added(entry: EntryPoint) -> Any:
-    """What an entry point names; :class:`MissingExtra` if that cannot be imported."""
-    try:
-        return entry.load()
-    except Exception as error:
-        raise MissingExtra(
-            f"{distribution_of(entry)} is broken: its {entry.name!r} of the group "
-            f"{entry.group} ({entry.value}) raises {type(error).__name__}: {error}; "
-            "upgrade or uninstall it"
-        ) from error
-
-
-def distribution_of(entry: EntryPoint) -> str:
-    """What was installed with an entry point, and its version."""
-    own = entry.dist
-    return "a package" if own is None else f"{own.name} {own.version}"
 
 
 # ---- Memory is estimated before it is taken, and refused with the figure
@@ -522,3 +455,132 @@ class DrawPlan:
                 ImpreciseWarning,
                 stacklevel=4,
             )
+
+
+# ---- Parts of a run that are kept while it goes on, so that a killed one continues
+#
+# A run does the same things in the same order, whenever it is done. So a part is told
+# by its number among those of the part around it, by what it is, and by a digest of
+# what it is made from; the folder is that of one problem. A part is there whole or not
+# at all, with a digest of its own, and what is read back is what was made, to the last
+# bit. What took less than WORTH_KEEPING is made again. Outside of ``keeping``, in other
+# threads and in workers, nothing is kept.
+
+
+WORTH_KEEPING: Final = 0.02
+"""Seconds: writing a part takes a few thousandths."""
+
+_FORM: Final = Format("propopt part", "a part that was kept", 1)
+_NAMES: Final = "[0-9a-f]" * 32 + ".npz"
+
+_Some = TypeVar("_Some", bound=Declared)
+
+
+@final
+@dataclass(eq=False)
+class Kept:
+    """The folder of one problem, and how far the run is."""
+
+    folder: Path
+    scope: str = ""  # the part that is being made
+    counts: dict[str, int] = field(default_factory=dict)  # parts asked for, by scope
+
+    def path(self, label: str, *of: Any) -> Path:
+        """Where the next part of the scope stands, made of these arrays or texts."""
+        number = self.counts[self.scope] = self.counts.get(self.scope, 0) + 1
+        digest = hashlib.sha256(f"{self.scope} {number} {label}".encode())
+        for one in of:
+            array = np.ascontiguousarray(one)
+            digest.update(f" {array.dtype.str} {array.shape} ".encode())
+            digest.update(array.tobytes())
+        return self.folder / f"{digest.hexdigest()[:32]}.npz"
+
+    @contextmanager
+    def within(self, path: Path) -> Iterator[None]:
+        """Parts that are asked for meanwhile are parts of this one."""
+        outer, self.scope = self.scope, path.stem
+        try:
+            yield
+        finally:
+            self.scope = outer
+
+    def forget(self) -> None:
+        """Remove all parts, and the folder if nothing else is there."""
+        for path in self.folder.glob(_NAMES):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+            self.folder.parent.rmdir()
+
+
+_NOW: ContextVar[Kept | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def keeping(folder: Path | None) -> Iterator[Kept | None]:
+    """Keep parts in a folder meanwhile, and take those that are there; None: nothing.
+
+    The folder is made with the first part.
+    """
+    token = _NOW.set(None if folder is None else Kept(folder))
+    try:
+        yield _NOW.get()
+    finally:
+        _NOW.reset(token)
+
+
+def kept_array(label: str, make: Callable[[], NDArray[Any]], *of: Any) -> NDArray[Any]:
+    """An array that is kept, or made and kept."""
+    now = _NOW.get()
+    if now is None:
+        return make()
+    path = now.path(label, *of)
+    found = read_part(path)
+    if found is not None:
+        return found["part"]
+    began = perf_counter()
+    with now.within(path):
+        made = make()
+    write_part(path, perf_counter() - began, part=np.asarray(made))
+    return made
+
+
+def kept_result(label: str, make: Callable[[], _Some], kind: type[_Some]) -> _Some:
+    """An object that is kept, or made and kept; what files leave out is lost."""
+    now = _NOW.get()
+    if now is None:
+        return make()
+    path = now.path(label)
+    with suppress(InvalidInput, OSError):
+        return kind.load(path)
+    began = perf_counter()
+    with now.within(path):
+        made = make()
+    if perf_counter() - began >= WORTH_KEEPING:
+        writable_folder(path.parent)
+        made.save(path)
+    return made
+
+
+def part_path(label: str, *of: Any) -> Path | None:
+    """Where a part stands that is made in pieces; None where nothing is kept."""
+    now = _NOW.get()
+    return None if now is None else now.path(label, *of)
+
+
+def read_part(path: Path | None) -> dict[str, NDArray[Any]] | None:
+    """The arrays of a part, if it is there and whole."""
+    if path is None:
+        return None
+    try:
+        return {name: np.array(x) for name, x in _FORM.read(path)[2].items()}
+    except (InvalidInput, OSError):
+        return None
+
+
+def write_part(path: Path | None, seconds: float, **arrays: NDArray[Any]) -> None:
+    """Write the arrays of a part that took so long."""
+    if path is not None and seconds >= WORTH_KEEPING:
+        writable_folder(path.parent)
+        text = as_json({"format": _FORM.name, "version": _FORM.version})
+        _FORM.write(path, text, arrays)

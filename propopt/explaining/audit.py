@@ -602,9 +602,10 @@ def audit(
     findings += [_exactness(evidence), _signs(evidence), _reasons(evidence)]
     findings.append(_unused(evidence))
     causes: dict[str, Any] = {}
+    if evidence.has_neighbours:
+        findings += _own_value(evidence)
     if evidence.is_compared:
-        findings += [*_own_value(evidence), *_directions(evidence)]
-        findings += _prices(evidence)
+        findings += [*_directions(evidence), *_prices(evidence)]
         told_causes, causes = _causes(evidence)
         findings += told_causes
     findings += [_background(evidence), _seed(evidence)]

@@ -431,6 +431,8 @@ class Audited:
     @cached_property
     def owner(self) -> tuple[Candidate, Attributions] | None:
         """Whose values most of them are; None where of nobody that is known."""
+        if self.is_exact and self.same(self.E).all():
+            return self.owners[0], self.E
         best, found = 0.5, None
         for one, values in self.tried:
             share = float((np.abs(self.W[self.few] - values) <= self.tolerance).mean())
@@ -556,12 +558,18 @@ class Audited:
     def others(self) -> dict[int, NearestFront]:
         """The same with fewer and with more neighbours; none of a given graph."""
         counts = () if self.graph is not None else _OTHER_NEIGHBORS
-        return {count: self.front(self.W, count) for count in counts}
+        fronts = {count: self.front(self.W, count) for count in counts}
+        return {count: one for count, one in fronts.items() if one.plain > 0.0}
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether there are similar rows, which differ in something."""
+        return len(self.W) > 2 and self.own.plain > 0.0
 
     @property
     def is_compared(self) -> bool:
-        """Whether there are rows to compare, and something that could go."""
-        return len(self.W) > 2 and self.own.is_rough
+        """Whether something of that could go."""
+        return self.has_neighbours and self.own.is_rough
 
     @cached_property
     def is_ours(self) -> bool:

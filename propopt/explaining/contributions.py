@@ -13,8 +13,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.kept import kept_array
-from propopt.base.resources import DrawPlan
+from propopt.base.resources import DrawPlan, kept_array
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function

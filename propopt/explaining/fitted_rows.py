@@ -267,7 +267,7 @@ def fitted_rows(
     """The reference rows X, or rows of ``data``, explained together."""
     settings.refuse_for_rows()
     seed = read_seed(settings.rng)
-    plan = _plan(replace(settings, rng=seed), model, data, X, progress)
+    plan = joint_rows(replace(settings, rng=seed), model, data, X, progress)
     note = plan.note
     if settings.units == "scaled":
         plan.reference.refuse_equal_rows()
@@ -309,7 +309,7 @@ def neighbours_in_words(plan: JointRows) -> dict[str, str]:
     }
 
 
-def _plan(
+def joint_rows(
     settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
 ) -> JointRows:
     """The reference rows, read with the function and the table of the model."""

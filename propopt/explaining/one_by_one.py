@@ -231,7 +231,7 @@ class Explainer:
         sklearn.exceptions.NotFittedError
             Before :meth:`fit`.
         """
-        return self._rows.explain(X_new, progress)
+        return self.fitted_.explain(X_new, progress)
 
     def save(self, path: str | Path) -> None:
         """Write all but the model to an ``.npz`` file: arrays and text, no pickles.
@@ -259,7 +259,7 @@ class Explainer:
         ... )
         True
         """
-        rows = self._rows
+        rows = self.fitted_
         if not isinstance(rows, FittedRows):
             raise InvalidInput(
                 "save: an Explainer of documents is not saved, for words have no "
@@ -295,12 +295,12 @@ class Explainer:
     @property
     def reference_(self) -> Explanation:
         """The reference rows, explained together."""
-        return self._rows.reference
+        return self.fitted_.reference
 
     @property
     def robustness_(self) -> float:
         """The weight of robustness in use."""
-        return self._rows.weights[1]
+        return self.fitted_.weights[1]
 
     def __call__(self, *args: object, **settings: object) -> NoReturn:
         """Explainers of shap are called; this one says how it is asked."""
@@ -324,7 +324,8 @@ class Explainer:
         return f"{name}({self._fitted.function!r}, {n} reference rows)"
 
     @property
-    def _rows(self) -> FittedReference:
+    def fitted_(self) -> FittedReference:
+        """What the fit left, on which answers depend."""
         if self._fitted is None:
             raise NotFitted(f"{self!r}: call fit() first")
         return self._fitted

@@ -26,8 +26,7 @@ from propopt.base.errors import (
     UnsolvedWarning,
 )
 from propopt.base.files import writable_folder
-from propopt.base.kept import part_path
-from propopt.base.resources import in_workers, read_workers
+from propopt.base.resources import in_workers, part_path, read_workers
 from propopt.base.terminal import progress_bar
 from propopt.explaining.between import Between, Sandwich
 from propopt.explaining.trade_offs import TradeOffs
@@ -257,28 +256,32 @@ def sweep(
         bounds={bound.loss.name: bound.limit for bound in bounds},
         error=None if front is None else front.reached,
     )
-    if front is not None and front.reached is not None and not front.is_reached:
-        warnings.warn(
-            f"error: {error:.3g} of each loss's range was wanted, and "
-            f"{len(optimized)} weights prove {front.reached:.3g}",
+    n_points = len(points) if front is None else None
+    for words, kind in _missing(trade_offs, n_points, error):
+        warnings.warn(words, kind, stacklevel=2)
+    return trade_offs
+
+
+def _missing(
+    found: TradeOffs, n_points: int | None, error: float | None
+) -> Iterator[tuple[str, type[Warning]]]:
+    """What was asked for and is not there, in words, and the kind of warning."""
+    done, every = len(found.optimized), "the" if n_points is None else n_points
+    if error is not None and found.error is not None and found.error > error:
+        yield (
+            f"error: {error:.3g} of each loss's range was wanted, and {done} weights "
+            f"prove {found.error:.3g}",
             ImpreciseWarning,
-            stacklevel=2,
         )
-    n_points = len(points) if front is None else "the"
-    if failures:
-        warnings.warn(
-            f"{len(failures)} of {n_points} weights were not solved; the first: "
+    if failures := found.failures:
+        yield (
+            f"{len(failures)} of {every} weights were not solved; the first: "
             f"{failures[0]}",
             UnsolvedWarning,
-            stacklevel=2,
         )
-    if interrupted:
-        warnings.warn(
-            f"interrupted: {len(optimized)} of {n_points} weights are done",
-            InterruptedWarning,
-            stacklevel=2,
-        )
-    return trade_offs
+    if found.interrupted:
+        words = f"interrupted: {done} of {every} weights are done"
+        yield words, InterruptedWarning
 
 
 _Block: TypeAlias = list[SweepPoint]

@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.errors import MissingExtra
-from propopt.base.resources import require
+from propopt.base.extras import require
 from propopt.functions import Function
 from propopt.functions.models import NumericalModel
 from propopt.structures.boosters import UNREADABLE, opened

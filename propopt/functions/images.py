@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require
+from propopt.base.extras import require
 from propopt.losses.graphs.points import SimilarityGraph, pixel_graph
 from propopt.tables.frames import listed
 

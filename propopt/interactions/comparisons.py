@@ -15,7 +15,8 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count, read_rng
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import MODEL_CALLS, require
+from propopt.base.extras import require
+from propopt.base.resources import MODEL_CALLS
 from propopt.base.text import printable
 from propopt.functions.function import Function
 from propopt.functions.wrapping import wrap

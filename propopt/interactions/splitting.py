@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_flag
 from propopt.base.errors import InvalidInput
-from propopt.base.kept import part_path, read_part, write_part
-from propopt.base.resources import require_memory
+from propopt.base.resources import part_path, read_part, require_memory, write_part
 from propopt.interactions.features import Places, subsets_of
 from propopt.interactions.fitting import Fit, fitted_parts
 from propopt.interactions.left_out import LeftOut, LeftOutErrors, Refits

@@ -12,7 +12,7 @@ import numpy as np
 from propopt.base.arrays import Array, Attributions, Points, Truths, Values
 from propopt.base.checks import read_rng, sealed
 from propopt.base.errors import InvalidInput
-from propopt.base.kept import kept_array
+from propopt.base.resources import kept_array
 from propopt.laws.column_laws import (
     CodedLaw,
     ColumnLaw,

@@ -14,7 +14,8 @@ import pandas as pd
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.resources import DrawPlan, require
+from propopt.base.extras import require
+from propopt.base.resources import DrawPlan
 from propopt.base.terminal import progress_bar
 from propopt.base.text import Reason
 from propopt.functions.function import Function, read_function

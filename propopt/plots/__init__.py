@@ -1,6 +1,7 @@
 """Pictures: they draw, take ``ax``, return the axes, and never call ``show``."""
 
 from propopt.plots.attributions import plot_heatmap, plot_row
+from propopt.plots.comparisons import plot_changes
 from propopt.plots.documents import highlight
 from propopt.plots.images import plot_image_maps
 from propopt.plots.interactions import (
@@ -22,6 +23,7 @@ __all__ = [
     "lime_path",
     "lime_profile",
     "plot_agreement",
+    "plot_changes",
     "plot_comparison",
     "plot_heatmap",
     "plot_image_maps",

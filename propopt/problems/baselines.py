@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from propopt.base.resources import added, additions
+from propopt.base.extras import added, additions
 from propopt.explaining import explainers
 from propopt.lime import TextLaw
 from propopt.lime.laws.named import law_names

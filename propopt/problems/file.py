@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError, Refused
 from propopt.problems.jobs.audit import AuditSection
+from propopt.problems.jobs.compare import CompareSection
 from propopt.problems.jobs.explain import ExplainSection
 from propopt.problems.jobs.interactions import InteractionsSection
 from propopt.problems.jobs.job import JobSection
@@ -50,6 +51,7 @@ JOBS: Final[tuple[type[JobSection], ...]] = (
     LimeSection,
     InteractionsSection,
     AuditSection,
+    CompareSection,
 )
 
 
@@ -72,6 +74,10 @@ class ProblemSchema(SweepKeys):
     audit: AuditSection | None = Field(
         None,
         description="whether attributions from elsewhere are right, and what would do",
+    )
+    compare: CompareSection | None = Field(
+        None,
+        description="what changed since another version, held against refits of that",
     )
 
     model_config = ConfigDict(
@@ -407,4 +413,4 @@ def _checked(source: Source, code: Code) -> ProblemFile:
             schema = read_schema(source)
         if mistakes.found:
             check_table(source, FIRST_ROWS)
-    return ProblemFile(source, schema, code)
+    return ProblemFile(source, schema, code, read=read_problem)

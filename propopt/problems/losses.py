@@ -17,7 +17,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from propopt import losses
 from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.resources import added, additions, require_memory
+from propopt.base.extras import added, additions
+from propopt.base.resources import require_memory
 from propopt.explaining.contributions import N_BACKGROUND
 from propopt.explaining.explainers.own_value import (
     OwnValues,

@@ -14,8 +14,7 @@ from sklearn.base import clone
 
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
-from propopt.base.kept import kept_result
-from propopt.base.resources import threads_of_run
+from propopt.base.resources import kept_result, threads_of_run
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.sweeping import Swept, sweep
 from propopt.explaining.trade_offs import TradeOffs

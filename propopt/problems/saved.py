@@ -45,7 +45,8 @@ def _kinds(base: Any) -> Iterator[type[Result]]:
     """All kinds of results that are saved; rooms that have some are loaded for it."""
     import propopt.explaining.trade_offs
     import propopt.interactions
-    import propopt.lime  # noqa: F401
+    import propopt.lime
+    import propopt.results.comparison  # noqa: F401
 
     for kind in base.__subclasses__():
         if hasattr(kind, "form"):

@@ -22,7 +22,7 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, in_percent, percent, printable
+from propopt.base.text import Quantity, percent, printable
 from propopt.results.certain import plural
 from propopt.results.report.chapters import (
     Chapter,
@@ -60,9 +60,6 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """By name each question, in the order of an audit."""
 
-_SMALL: Final = 0.001
-"""A share that in_percent would round to nearly nothing."""
-
 _ALIKE: Final = 1e-9
 """Of sums that are computed again after loading."""
 
@@ -85,9 +82,8 @@ class Finding:
         """The number with its unit, as a table shows it."""
         if not math.isfinite(self.number):
             return "–"
-        if self.unit.startswith("share"):
-            small = 0.0 < abs(self.number) < _SMALL
-            return f"{percent(self.number)} %" if small else in_percent(self.number)
+        if self.unit.startswith("share"):  # which may be negative
+            return f"{'-' if self.number < 0.0 else ''}{percent(abs(self.number))} %"
         return f"{self.number:.3g}"
 
 

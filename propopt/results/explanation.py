@@ -23,7 +23,7 @@ from propopt.base.cards import N_FEATURES, N_PRINTED, Card
 from propopt.base.checks import as_floats, read_count, sealed
 from propopt.base.declared import Lazy, left, stored
 from propopt.base.errors import InvalidInput, UncertifiedWarning
-from propopt.base.resources import require
+from propopt.base.extras import require
 from propopt.base.text import Quantity
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for

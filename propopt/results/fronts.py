@@ -15,12 +15,14 @@ where 2p and 2q are the gradients of F and B at W₀ along Q S. Whatever totals 
 are kept, as all directions are differences of optima. Solved optima are taken in until
 those that are left out are met; midway between solved weights the distance to the
 optimum is then proved from W(c) itself (:func:`propopt.certify`).
+
+The class of explanations stands above this chapter: they are taken by their attributes.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
@@ -36,7 +38,6 @@ from propopt.losses.completeness import Totals
 from propopt.losses.restricted import is_complete
 from propopt.results.certificate import certificate_of, values_at
 from propopt.results.curvature import all_squared_refusal
-from propopt.results.stability import Solve
 
 
 MOST_ERROR: Final = 1e-6
@@ -97,7 +98,7 @@ class ExactFront:
 
     @classmethod
     def of(
-        cls, optima: Sequence[Any], loss: str, solve: Solve | None = None
+        cls, optima: Sequence[Any], loss: str, solve: Callable[..., Any] | None = None
     ) -> ExactFront | Reason:
         """That through optima which differ in the weight of one loss.
 
@@ -157,7 +158,7 @@ def _solved(
     told: Mapping[str, float],
     loss: str,
     nodes: Sequence[float],
-    solve: Solve,
+    solve: Callable[..., Any],
 ) -> dict[float, Any]:
     """Optima at given weights of one loss, as exact as they can be had."""
     fixed = program.weighed(np.array([told[x.name] for x in program.losses]))

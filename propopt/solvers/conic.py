@@ -17,7 +17,8 @@ import numpy as np
 
 from propopt.base.arrays import Array
 from propopt.base.errors import Infeasible, SolverFailure
-from propopt.base.resources import memory_refusal, remedy
+from propopt.base.extras import remedy
+from propopt.base.resources import memory_refusal
 from propopt.losses import Bound, Program, PropertyLoss
 from propopt.losses.completeness import Totals
 from propopt.losses.maps import (

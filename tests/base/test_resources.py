@@ -26,15 +26,14 @@ from threadpoolctl import ThreadpoolController
 import propopt as po
 from propopt.base import resources
 from propopt.base.errors import InvalidInput, MissingExtra, Refused
+from propopt.base.extras import EXTRAS, require
 from propopt.base.resources import (
-    EXTRAS,
     MODEL_CALLS,
     ONE_THREAD,
     SERIAL_BELOW,
     Budget,
     DrawPlan,
     for_each_column,
-    require,
     row_blocks,
 )
 from propopt.cli import main

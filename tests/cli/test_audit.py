@@ -122,3 +122,26 @@ def test_the_audit_job_is_resumed_and_its_files_are_named(done, capsys):
     assert {path.name for path in file.files} >= {"audit_model.txt"}
     assert main(["audit", str(FILE), "-o", str(done), "--resume"]) == 0
     assert "finished before, and whole" in capsys.readouterr().out
+
+
+def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
+    import lightgbm
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(90, 2)), columns=["a b", "c"])
+    y = np.digitize(X["a b"] * X["c"], [-0.5, 0.5])
+    model = lightgbm.LGBMClassifier(n_estimators=4, verbosity=-1).fit(X, y)
+    model.booster_.save_model(tmp_path / "model.txt")
+    X.to_csv(tmp_path / "table.csv", index=False)
+    phi = model.predict(X, pred_contrib=True).reshape(90, 3, 3)[:, 2]
+    own = pd.DataFrame(phi[:, :2], columns=["a b", "c"])
+    own.assign(base_value=phi[:, 2]).to_csv(tmp_path / "own.csv")
+    (tmp_path / "audit.yaml").write_text(
+        "data: {csv: table.csv}\nmodel: {booster: model.txt, target_class: 2}\n"
+        "audit: {attributions: own.csv, unit: margin}\n"
+    )
+    assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
+    found = po.Audit.load(tmp_path / "out/audit.npz")
+    assert found["additivity"].verdict == "right"
+    assert "path-dependent" in found["exactness"].sentence
+    assert found.quantity.in_words() == "margin of class 2"

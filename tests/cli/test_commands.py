@@ -43,7 +43,7 @@ def test_schema(capsys):
     schema = json.loads(capsys.readouterr().out)
     assert schema["additionalProperties"] is False
     assert schema["required"] == ["data"]
-    jobs = ("objective", "explain", "lime", "interactions", "audit")
+    jobs = ("objective", "explain", "lime", "interactions", "audit", "compare")
     assert schema["oneOf"] == [{"required": [job]} for job in jobs]
     loss = schema["$defs"]["Losses"]["properties"]["sparsity"]["anyOf"]
     assert {"$ref": "#/$defs/SparsityLoss"} in loss

@@ -448,3 +448,48 @@ def test_candidates_without_a_reading_are_bases_alone():
     found = [*candidates(f, None, X[:5], X, f.read(X)[1])]
     assert all(one.values is None for one in found)
     assert found[0].base == pytest.approx((X[:, 0] * X[:, 1]).mean())
+
+
+def test_odd_tables_are_audited_too(tmp_path):
+    Z, slopes = path_cases()[0][:40, :2], np.array([2.0, -1.0])
+    model = LinearRegression().fit(Z, Z @ slopes)
+
+    def values(X):
+        return (X - X.mean(axis=0)) * slopes[: X.shape[1]]
+
+    additive = po.audit(values(Z), model, Z)
+    assert additive["own_value"].number == pytest.approx(1.0, abs=1e-10)
+    assert "could go" in additive["predictions"].sentence
+    names = {finding.name for finding in additive.findings}
+    assert names.isdisjoint({"more_alike", "price_of_50", "pairs", "excess"})
+    copies = Z[np.tile(np.arange(8), 5)]  # similar rows are the same rows
+    for W, f, X, data, verdict in (
+        (values(copies), model, copies, None, "right"),
+        (values(Z[:, :1]), lambda x: 2.0 * x[:, 0], Z[:, :1], None, "right"),
+        (values(Z[:2]), model, Z[:2], Z, "a choice"),
+        (0.0 * Z, lambda x: np.full(len(x), 3.0), Z, None, "not known"),
+        (0.0 * Z, model, Z, None, "off by"),
+    ):
+        audit = po.audit(W, f, X, data=data)
+        assert audit["exactness"].verdict == verdict
+        audit.save(tmp_path / "odd.npz")
+        assert str(po.Audit.load(tmp_path / "odd.npz")) == str(audit)
+        assert audit.chapters()
+
+
+def test_categories_missing_numbers_and_frames_of_polars_are_read():
+    lightgbm = pytest.importorskip("lightgbm")
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=90), "m": rng.normal(size=90)})
+    X.loc[::7, "m"] = np.nan
+    X["c"] = pd.Categorical(rng.choice(list("abc"), 90))
+    y = X["n"] * (X["c"] == "a") + X["m"].fillna(1.0)
+    model = lightgbm.LGBMRegressor(n_estimators=9, min_child_samples=5, verbosity=-1)
+    model.fit(X, y)
+    exact = po.explainers.ExactShap(background=X).explain(po.wrap(model, data=X), X)
+    frame = polars.DataFrame(exact.attributions[:, [2, 0, 1]], schema=["c", "n", "m"])
+    audit = po.audit(frame, model, X)
+    assert not audit.mistakes
+    assert audit.value_of(0, 1) == "missing"
+    assert audit.value_of(0, 2) == X["c"][0]

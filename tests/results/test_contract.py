@@ -158,6 +158,19 @@ def own_values(text: str) -> po.OwnValues:
     return dataclasses.replace(own, quantity=said(text))
 
 
+def compared(text: str) -> po.Comparison:
+    """Two versions of three rows, beside bootstraps."""
+    old = filed(explained(text))
+    W = old.attributions
+    others = [dataclasses.replace(old, attributions=W * k) for k in (2, 1.2, 1.3, 1.1)]
+    five = [old, *(dataclasses.replace(x, losses={}, weights={}) for x in others)]
+    plain = [dataclasses.replace(x, certificate=None, gradient=None) for x in five]
+    level = po.NullModels("bootstraps", plain)
+    found = po.compare(plain[0], plain[1], level=level)
+    fields = {"names": (text, "b"), "sources": (text, text), "parameters": {text: 1.0}}
+    return dataclasses.replace(found, optimized=W[0] ** 2, prices=W[1] ** 2, **fields)
+
+
 CATALOGUE: dict[str, Callable[[str], Result]] = {
     "explanation": lambda text: filed(explained(text)),
     "trade_offs": swept,
@@ -165,6 +178,7 @@ CATALOGUE: dict[str, Callable[[str], Result]] = {
     "reasons": lambda text: reasoned(text),
     "shares": lambda text: explained(text).shares(),
     "stability": lambda text: explained(text).stability(),
+    "comparison": compared,
     "interactions": scored,
     "pairs": paired,
     "own_values": own_values,
@@ -491,6 +505,17 @@ def filled(key: str, value: object) -> Change:
     return lambda _, arrays: arrays.update({key: np.full((3, 2), value)})
 
 
+def negative(key: str) -> Change:
+    return lambda _, arrays: arrays.update({key: -arrays[key]})
+
+
+def narrower(key: str) -> Change:
+    """Of a column less."""
+    return lambda _, arrays: arrays.update(
+        {x: arrays[x][:, 1:] for x in (f"{key}distances", f"{key}sizes")}
+    )
+
+
 CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("explanation", "certificate: .* value .*, and the losses", higher("value")),
     ("explanation", "certificate: it is of the value", times("losses", 1.001)),
@@ -543,6 +568,10 @@ CONTRADICTIONS: list[tuple[str, str, Change]] = [
     ("stability", "worst: not of", lambda h, _: h["agreements"][0]["worst"].popitem()),
     ("stability", "from 0 to 1", lambda h, _: h["agreements"][0].update(top=1.01)),
     ("stability", "agreements: expected", lambda h, _: h.update(agreements=[])),
+    ("comparison", "after: expected the", lambda _, a: a.update(after=G[:2])),
+    ("comparison", "level: bootstraps are", lambda h, _: h.update(kind="groups")),
+    ("comparison", "level.distances: .* >= 0", negative("level.distances")),
+    ("comparison", "level: expected distances of 2", narrower("level.")),
     ("interactions", "sets: .* asc", lambda _, a: a.update(sets=a["sets"][:, ::-1])),
     ("interactions", "sets: expected asc", lambda _, a: a["sets"].fill(3)),
     ("interactions", "n_candidates: exp", lambda h, _: h.update(n_candidates=1)),

@@ -1,5 +1,8 @@
 """Reports: chapters of every result on one page, escaped, with what each rests on."""
 
+import base64
+import hashlib
+import json
 import re
 
 import numpy as np
@@ -9,6 +12,8 @@ import pytest
 import propopt as po
 from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.results.report.chapters import KINDS, Chapter, Statement
+from propopt.results.report.explorer import Explorer
+from propopt.results.report.neighbours import Neighbours
 from propopt.results.report.page import page_of
 
 
@@ -47,3 +52,85 @@ def test_jinja_is_asked_for_by_its_extra(best, tmp_path, monkeypatch):
         best.to_html(tmp_path / "best.html")
     assert list(tmp_path.iterdir()) == []
     assert np.isfinite(best.gap)
+
+
+def test_the_policy_of_a_page_lets_its_own_script_run_and_nothing_else(best):
+    page = page_of([best.chapters()])
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+
+
+def test_words_that_occur_are_explained_and_others_are_not():
+    page = page_of([[Chapter(title="The knee", lead="An attribution is a number.")]])
+    words = re.findall("<dt>([^<]*)</dt>", page)
+    assert words == ["attribution", "knee"]
+
+
+# ---- rows beside their most similar, against loops over all pairs
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(20, 3))
+ROBUST = po.PairwiseRobustness(po.gaussian_graph(X))
+CURVE = po.sweep(
+    po.GradientMatching(X**2) + ROBUST, {ROBUST.name: np.logspace(-2, 1, 12)}
+)
+
+
+def test_the_worst_pairs_are_those_of_the_loss():
+    best = CURVE.knee()
+    table, rows = Neighbours.of(best).worst(best)
+    S, W = ROBUST.graph.similarities.toarray(), best.attributions
+    cost = {
+        (n, m): S[n, m] * ((W[n] - W[m]) ** 2).sum()
+        for n in range(20)
+        for m in range(n + 1, 20)
+    }
+    worst = sorted(cost, key=cost.get, reverse=True)[: len(table)]
+    told = zip(map(int, table.index), map(int, table["similar row"]), strict=True)
+    assert list(told) == worst
+    assert rows[:2] == list(worst[0])
+    assert 2.0 * sum(cost.values()) == pytest.approx(best.losses[ROBUST.name])
+    share = 100.0 * cost[worst[0]] / sum(cost.values())
+    assert table["share of all differences"].iloc[0] == f"{share:.1f} %"
+
+
+def test_without_a_graph_the_nearest_by_values_is_the_most_similar():
+    own = po.Explanation(attributions=X**2, method="mine", points=X)
+    similar, scaled = Neighbours.of(own), X / X.std(axis=0)
+    for n in (0, 7, 19):
+        distances = np.linalg.norm(scaled - scaled[n], axis=1)
+        assert similar.nearest(n) == np.argsort(distances)[1]
+    assert Neighbours.of(po.Explanation(attributions=X, method="mine")) is None
+
+
+def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
+    (explorer,) = (c for c in CURVE.chapters() if isinstance(c, Explorer))
+    told = json.loads(explorer.data)
+    trail, rows = told["trail"], told["rows"]
+    assert trail["weights"] == [one.weights[ROBUST.name] for one in CURVE.optimized]
+    theta, size = np.array(trail["theta"]), np.abs(X**2).max()
+    for place, one in enumerate(CURVE.optimized):
+        h = np.append(1.0, 1.0 / (1.0 + trail["weights"][place] * theta))
+        for row in rows:
+            shown = h @ np.array(row["z"])
+            own = one.attributions[int(row["name"])]
+            np.testing.assert_allclose(shown, own, atol=1e-6 * size)
+        for loss in trail["losses"]:
+            name = loss["name"].removeprefix("loss ")
+            assert loss["values"][place] == one.losses[name]
+            form, g = loss["form"], h[1:]
+            value = form["constant"] + 2 * g @ form["linear"]
+            value += g @ np.array(form["quadratic"]) @ g
+            assert value == pytest.approx(one.losses[name], rel=1e-6, abs=1e-9)
+
+
+def test_a_page_of_five_hundred_rows_is_below_two_megabytes(tmp_path):
+    Z = RNG.normal(size=(500, 30))
+    robust = po.PairwiseRobustness(po.knn_graph(Z, 8))
+    objective = po.GradientMatching(np.tanh(Z)) + robust
+    curve = po.sweep(objective, {robust.name: np.logspace(-2, 1, 12)})
+    curve.to_html(tmp_path / "page.html")
+    size = (tmp_path / "page.html").stat().st_size
+    assert 300_000 < size < 2_000_000

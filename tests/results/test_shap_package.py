@@ -9,7 +9,7 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require
+from propopt.base.extras import require
 from propopt.explaining.explainers import Shap
 from propopt.functions import Power
 from propopt.tables.frames import Labels

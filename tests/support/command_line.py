@@ -77,7 +77,7 @@ def done(folder, text, *options):
     """Run the job of a file; nothing is warned of."""
     path = folder / "file.yaml"
     path.write_text(text)
-    (job,) = re.findall("(?m)^(explain|lime|interactions):", text) or ["sweep"]
+    (job,) = re.findall("(?m)^(explain|lime|interactions|compare):", text) or ["sweep"]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         assert main([job, str(path), "-o", str(folder / "out"), *options]) == 0

@@ -11,7 +11,7 @@ from refusals import refusals
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require
+from propopt.base.extras import require
 from propopt.tables.frames import Labels
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from propopt.base.arrays import Array, Values
 from propopt.base.checks import known_word, read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require
+from propopt.base.extras import require
 from propopt.explaining.explainers.baseline import (
     Baseline,
     Findings,

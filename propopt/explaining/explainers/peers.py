@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions
 from propopt.base.checks import read_array
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import require
+from propopt.base.extras import require
 from propopt.results.explanation import Explanation
 
 

@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import added, additions
+from propopt.base.extras import added, additions
 from propopt.lime.laws.binned_columns import BinWeights
 from propopt.lime.laws.gaussian_law import GaussianLaw
 from propopt.lime.laws.lime_law import LimeLaw

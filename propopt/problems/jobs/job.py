@@ -21,14 +21,14 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from propopt.base.cards import Card
 from propopt.base.errors import InvalidInput, PropoptError, Unwritten
+from propopt.base.extras import require
 from propopt.base.files import (
     require_free_name,
     writable_folder,
     write_svg,
     written_whole,
 )
-from propopt.base.kept import keeping
-from propopt.base.resources import require
+from propopt.base.resources import keeping
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
 from propopt.functions import Function

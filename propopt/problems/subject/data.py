@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -179,6 +179,8 @@ class ProblemFile:
         was finished is not done again.
     report : bool
         Whether a run writes a page of what it found, ``<name>.html``.
+    read : callable, optional
+        What reads other problem files, for jobs that name some: (path, code) ↦ file.
     """
 
     source: Source
@@ -188,6 +190,7 @@ class ProblemFile:
     solver: str | None = None
     resume: str | Path | None = None
     report: bool = False
+    read: Callable[[Path, Code], ProblemFile] | None = None
 
     @property
     def job(self) -> Any:
@@ -325,7 +328,7 @@ class ProblemFile:
         data, seed = self.schema.data, self.schema.seed
         if rows is None:
             points, others = data.points(seed)
-            make = partial(self._function, others, None, None)
+            make = partial(self.function_of, others, None, None)
             return Subject(points=points, others=others, make=make, seed=seed)
         table = split(rows, data, seed)
         points, others = table["points"], table["others"]
@@ -338,7 +341,7 @@ class ProblemFile:
         names = _names(others)
         return Subject(
             **table,
-            make=partial(self._function, others, table.get("others_target"), known),
+            make=partial(self.function_of, others, table.get("others_target"), known),
             columns=columns,
             make_learner=partial(self._estimator, names, is_seeded=False),
             seed=seed,
@@ -421,7 +424,7 @@ class ProblemFile:
             vectorizer=vectorizer_of(data, spec),
         )
 
-    def _function(self, table: Any, target: Any, known: Known) -> ModelFunction:
+    def function_of(self, table: Any, target: Any, known: Known) -> ModelFunction:
         """The formula, or the model, fitted to a table if it is not yet."""
         if self.schema.function is not None:
             return ModelFunction(self.schema.function.build())

@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from propopt.base import resources
+from propopt.base import extras
 from propopt.base.arrays import Attributions, Points, Values
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.resources import require_memory
@@ -469,7 +469,7 @@ class TreesSection(TaskSection):
 
     def make(self, **others: Any) -> Any:
         name = "Classifier" if others["task"] == "classification" else "Regressor"
-        kind = getattr(resources.require(self.package), f"{self.estimator}{name}")
+        kind = getattr(extras.require(self.package), f"{self.estimator}{name}")
         settings = self.settings("kind", *TaskSection.model_fields)
         trees = kind(**settings, **self.fixed, random_state=others["seed"])
         if others["vectorizer"] is None:

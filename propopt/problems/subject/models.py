@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from propopt.base import resources
+from propopt.base import extras
 from propopt.base.arrays import Array
 from propopt.base.checks import did_you_mean
 from propopt.base.errors import InvalidInput
@@ -164,7 +164,7 @@ def read_onnx(path: Path, tensor: str | None, columns: Sequence[str]) -> OnnxEst
     """What :func:`propopt.wrap` takes of a file, for a table with these columns."""
     if not path.is_file():
         raise InvalidInput(f"there is no file {path}")
-    runtime = resources.require("onnxruntime")
+    runtime = extras.require("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors are ours to tell
@@ -190,7 +190,7 @@ def read_onnx(path: Path, tensor: str | None, columns: Sequence[str]) -> OnnxEst
 
 def _errors() -> tuple[type[Exception], ...]:
     """What onnxruntime raises, which has no common name."""
-    state = resources.require("onnxruntime.capi.onnxruntime_pybind11_state")
+    state = extras.require("onnxruntime.capi.onnxruntime_pybind11_state")
     kinds = [kind for kind in vars(state).values() if isinstance(kind, type)]
     return tuple(kind for kind in kinds if issubclass(kind, Exception))
 
@@ -330,7 +330,7 @@ def read_booster(path: Path, columns: Sequence[str]) -> LightGBMBooster:
     """A booster of a text file, for a table with these columns."""
     if not path.is_file():
         raise InvalidInput(f"there is no file {path}")
-    package = resources.require("lightgbm")
+    package = extras.require("lightgbm")
     try:
         text = path.read_text(encoding="utf-8")
         if not text.startswith("tree\n"):

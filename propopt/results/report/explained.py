@@ -1,4 +1,7 @@
-"""Chapters of an explanation: what matters, what is proved, rows and similar ones."""
+"""Chapters of an explanation: what matters, what is proved, rows and similar ones.
+
+The class of explanations stands above this chapter: they are taken by their attributes.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ changes the shares h alone: on an exact front (:mod:`propopt.results.fronts`) th
 and 1/(1 + c θ_k); elsewhere the slider steps from one solved optimum to the next, and
 all shares but one are zero. Python draws the same page for one position, which is what
 is seen without scripts.
+
+The class of explanations stands above this chapter: they are taken by their attributes.
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from propopt.base.text import in_html, percent, printable
 from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import Chapter, cell_text, minus, tag
 from propopt.results.report.neighbours import Neighbours
-from propopt.results.shares import Ends
 
 
 POSITIONS_BETWEEN: Final = 40
@@ -49,7 +50,7 @@ class Trail:
     title: str  # of the part with the slider
     start: int  # the optimum that is shown first
     losses: Sequence[str]  # those that are told
-    ends: Ends | None = None
+    ends: Any = None
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
     front: ExactFront | None = None  # what lies between, where that is known
 
@@ -424,6 +425,10 @@ def _tick(value: float, in_shares: bool) -> str:
     return f"{percent(value)} %" if in_shares else f"{value:.3g}"
 
 
+def _signed(value: float) -> str:
+    return minus(f"{value:+.3g}") if value else "0"
+
+
 def row_picture(
     name: str, lines: Sequence[tuple[str, float, float]], scale: float, moves: bool
 ) -> str:
@@ -445,9 +450,9 @@ def row_picture(
                 tag("span", class_="zero", style="left:50%"),
                 class_="plot",
             ),
-            tag("td", in_html(minus(f"{value:+.3g}")), class_="number"),
+            tag("td", in_html(_signed(value)), class_="number"),
         )
         for label, value, was in lines
     ]
-    caption = tag("caption", "Row ", tag("bdi", in_html(name)), class_="who")
+    caption = tag("caption", tag("bdi", in_html(name)), class_="who")
     return tag("table", caption, tag("tbody", *rows), class_="bars row")

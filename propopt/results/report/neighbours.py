@@ -1,4 +1,7 @@
-"""Which rows are similar, by a graph or by their values, and which differ most."""
+"""Which rows are similar, by a graph or by their values, and which differ most.
+
+The class of explanations stands above this chapter: they are taken by their attributes.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,8 @@ class Neighbours:
             pair = [str(x) if told is None else str(told[x]) for x in (n, m)]
             lines.append(
                 {
-                    "rows": " and ".join(pair),
+                    "row": pair[0],
+                    "similar row": pair[1],
                     "share of all differences": in_percent(share),
                     "largest in": str(names[j]),
                     "first row": own[0],
@@ -102,7 +106,7 @@ class Neighbours:
                 }
             )
             rows += [n, m]
-        return pd.DataFrame(lines).set_index("rows"), list(dict.fromkeys(rows))
+        return pd.DataFrame(lines).set_index("row"), list(dict.fromkeys(rows))
 
 
 def _named(attribution: float, value: str) -> str:

@@ -3,7 +3,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
   const d = JSON.parse(root.querySelector("script").textContent);
   const t = d.trail, one = (s) => root.querySelector(s);
   const slider = one("[data-slider]"), select = one("[data-row]");
-  const sign = (x, text) => (x < 0 ? "−" : "+") + text;
+  const signed = (x) => (x < 0 ? "−" : x > 0 ? "+" : "") + Number(Math.abs(x).toPrecision(3));
 
   // the weight at a position of the slider: solved ones, and equal factors between
   function weight(p) {
@@ -80,7 +80,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
         place(bar, w, scale);
         if (t) place(old, was[i][j], scale);
         const cell = line.querySelector(".number");
-        cell.textContent = sign(w, Number(Math.abs(w).toPrecision(3)).toString());
+        cell.textContent = signed(w);
         cell.dataset.value = w;
         cell.dataset.column = j;
       });

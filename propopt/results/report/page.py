@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import propopt
+from propopt.base.extras import require
 from propopt.base.files import written_whole
-from propopt.base.resources import require
 from propopt.base.text import printable
 from propopt.results.report.chapters import KINDS, Chapter
 
@@ -116,9 +116,12 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "interaction": "What columns do together beyond what each does alone.",
     "knee": "Where the front bends: beyond it either property costs more than the "
     "other gains.",
+    "level": "The distance that no column reached between models that differ by "
+    "chance alone.",
     "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
     "loss": "A number that is zero where a property holds wholly, and larger the less "
     "it holds.",
+    "mean row": "What one row adds to the objective on average.",
     "objective": "The weighted sum of the losses, which is minimised.",
     "optimum": "The explanation with the least objective.",
     "robust": "Similar rows get similar explanations.",

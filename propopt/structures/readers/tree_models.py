@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import added, additions, distribution_of
+from propopt.base.extras import added, additions, distribution_of
 from propopt.base.text import Reason
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.products.sums import SumOfProducts

@@ -10,7 +10,8 @@ from orders import all_orders
 
 from propopt.base.arrays import Array, Values
 from propopt.base.errors import InvalidInput, MissingExtra
-from propopt.base.resources import Budget, require
+from propopt.base.extras import require
+from propopt.base.resources import Budget
 from propopt.explaining.explainers import LimePackage, Shap
 from propopt.functions import Power, Sine, wrap
 from propopt.functions.formulas import PaperFormula

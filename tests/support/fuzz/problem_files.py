@@ -158,6 +158,10 @@ interactions:
   sets: all
   groups: {both: [red, blue]}
   against: leak
+---  # two versions
+data: {csv: table.csv, target: y, explain: 8, categorical: [city, label]}
+model: {kind: linear}
+compare: {before: file.yaml, level: bootstraps, times: 6, robustness: 0.5}
 """.replace("SHIPPED", str(Path(__file__).parents[3] / "problems"))
     )
 )
@@ -201,6 +205,7 @@ KEYS = [
     "!!int 3", "standardize", "groups", "target", "sparsity", "a.b", '"\\ud800"', "''",
     "inductive", "lime", "rows", "kernel_width", "text", "vectorizer", "words",
     "interactions", "scheme", "sets", "order", "aim", "shares", "regret", "error",
+    "compare", "before",
 ]  # fmt: skip
 
 

@@ -1,0 +1,615 @@
+"""Two versions of a model at the same rows, or two groups of rows under one model.
+
+A column is flagged where the two versions differ more in it than any column does
+between models that differ by chance alone. What is compared is what the versions say,
+their targets; what a choice among explanations can account for stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+import numpy as np
+import pandas as pd
+
+from propopt.base.arrays import Array, Positions, Values
+from propopt.base.checks import read_count, read_seed
+from propopt.base.errors import InvalidInput, Refused
+from propopt.base.terminal import progress_bar
+from propopt.explaining.contributions import AnyRule, ContributionChoice
+from propopt.explaining.fitted_rows import FittedRows, joint_rows
+from propopt.explaining.null_models import NullModels
+from propopt.explaining.one_by_one import Explainer
+from propopt.explaining.plan import ExplainSettings, JointRows, UnitsChoice
+from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
+from propopt.functions import Function
+from propopt.functions.outputs import Output, Target
+from propopt.functions.wrapping import wrapped_and_told
+from propopt.losses.faithfulness import Units
+from propopt.losses.graphs.points import Graph
+from propopt.results.comparison import (
+    Comparison,
+    NullLevel,
+    distances_of,
+    group_distances,
+    size_changes,
+)
+from propopt.results.explanation import Explanation, explanation_of
+from propopt.tables.columns import Coded
+from propopt.tables.frames import (
+    Labels,
+    as_frame,
+    is_frame,
+    is_shap,
+    listed,
+    names_of,
+    orders_of,
+)
+from propopt.tables.schema import ColumnScale, TableSchema
+
+
+# ---- One background, one base and the same rows: what any model says of them
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Ruler:
+    """Rows and all that a target depends on, but for the model."""
+
+    plan: JointRows
+    rule: AnyRule  # of the old version, settled
+
+    @classmethod
+    def of(cls, settings: ExplainSettings, model: Any, data: Any, X: Any) -> _Ruler:
+        """Of a model and its table; or of a fitted explainer, and its rows."""
+        if isinstance(model, Explainer):
+            fitted = model.fitted_
+            if not isinstance(fitted, FittedRows):
+                raise InvalidInput("documents have no rows of columns to compare")
+            plan, rule = fitted.plan, fitted.rule
+            b = replace(plan.settings, robustness=fitted.weights[1])
+            if X is not None:
+                points, labels = plan.function.read(X)
+                b = replace(b, n_neighbors=min(b.n_neighbors, len(points) - 1))
+                plan = replace(plan, points=points, labels=labels)
+            return cls(plan=replace(plan, settings=b), rule=rule)
+        plan = joint_rows(settings, model, data, X, None)
+        seed = read_seed(settings.rng)
+        return cls(plan=plan, rule=plan.rule.settled(plan.points, seed))
+
+    def function(self, model: Any) -> Function:
+        """A version as a function of the same columns."""
+        if isinstance(model, Explainer):
+            model = model.fitted_.function
+        plan = self.plan
+        if not isinstance(model, Function):
+            asked = plan.settings
+            known: Any = plan.function.schema
+            known = plan.reference.points if known is None else known
+            how = asked.target, asked.output, known, None, asked.outcome
+            model = wrapped_and_told(model, None, *how)[0]
+        _refuse_other_quantity(plan.function.quantity, model.quantity)
+        _refuse_other_codes(plan.function.schema, model.schema)
+        return model
+
+    def targets(self, model: Any) -> Targets:
+        """What a version says of the rows."""
+        function, plan = self.function(model), self.plan
+        if not isinstance(self.rule, TargetRule):
+            own = replace(self.rule, function=function)
+            return own.of(plan.points, plan.labels)
+        law: LawChoice = plan.settings.law_of_columns
+        if law == "auto":  # the versions are averaged alike
+            law = "none" if self.rule.function is plan.function else "data"
+        rule = target_rule(
+            function, plan.reference, plan.sizes, law=law, rng=plan.settings.rng
+        )
+        return Targets(estimate=rule.at(plan.points, plan.labels))
+
+    def level(self, refits: NullModels, progress: bool | None) -> NullLevel:
+        """How far columns move between refits."""
+
+        def phi(model: Any) -> Array:
+            return self.targets(model).estimate.values
+
+        return level_of(refits, phi, progress)
+
+
+def level_of(
+    refits: NullModels, phi: Callable[[Any], Array], progress: bool | None
+) -> NullLevel:
+    """The level of refits, by what each says of the rows, (N, D)."""
+    values = []
+    with progress_bar("refits", len(refits.models), progress) as bar:
+        for number, model in enumerate(refits.models, start=1):
+            with _of_version(f"level: model {number} of the {refits.kind}"):
+                values.append(phi(model))
+            bar.advance(bar.task_ids[0])
+    pairs = [(values[k], values[m]) for k, m in refits.pairs]
+    level = NullLevel(
+        kind=refits.kind,
+        n_models=len(refits.pairs if refits.kind == "halvings" else refits.models),
+        distances=np.stack([distances_of(*pair) for pair in pairs]),
+        sizes=np.stack([size_changes(*pair) for pair in pairs]),
+        cells=np.array([np.abs(one - other).max() for one, other in pairs]),
+    )
+    if not level.limit > 0.0:
+        raise InvalidInput(
+            f"level: the {refits.kind} say the same of all rows, so that any "
+            "difference is beyond them; propopt.halvings makes a level"
+        )
+    return level
+
+
+@contextmanager
+def _of_version(whose: str, model: Any = None, table: Any = None) -> Iterator[None]:
+    """Errors raised inside say whose they are, and which columns a model lacks."""
+    try:
+        yield
+    except (InvalidInput, Refused) as error:
+        lost = _lost_by(model, names_of(table) or ())
+        raise type(error)("; ".join([f"{whose}: {error}", *lost])) from None
+
+
+def _lost_by(model: Any, have: Sequence[Hashable]) -> list[str]:
+    """What a model's columns lack, or have beside those of the rows."""
+    own = getattr(model, "feature_names_in_", None)
+    if own is None or not have:
+        return []
+    needed = list(own)
+    told = [f"it was fitted without {x!r}" for x in have if x not in needed]
+    told += [f"X has no {str(x)!r}, which it needs" for x in needed if x not in have]
+    more = "a callable that leaves columns out can be compared"
+    return [*told[:3], more] if told else []
+
+
+BEFORE: Final = "before (the old version)"
+AFTER: Final = "after (the new version)"
+
+
+def _refuse_other_codes(old: TableSchema | None, new: TableSchema | None) -> None:
+    """Refuse a function that takes other codes for its categories."""
+    one, other = (
+        {}
+        if x is None
+        else {c.name: c.categories for c in x.columns if isinstance(c, Coded)}
+        for x in (old, new)
+    )
+    for name in (*one, *other):
+        if one.get(name) != other.get(name):
+            said = [listed(codes.get(name, ()), 5) or "none" for codes in (other, one)]
+            raise InvalidInput(
+                f"column {name!r} has the categories {said[0]}, and in the old version "
+                f"{said[1]}; give the model itself, or wrap both with the same data="
+            )
+
+
+def _refuse_other_quantity(one: Any, other: Any) -> None:
+    """Refuse another class, or log-odds beside probabilities; sums are as told."""
+    if one is None or other is None or one.words or other.words:
+        return
+    told = [(x.kind, x.label, x.position) for x in (one, other)]
+    if told[0] != told[1]:
+        raise InvalidInput(
+            f"it gives the {other.in_words()}, and the old version the "
+            f"{one.in_words()}; choose the same by target= and output="
+        )
+
+
+# ---- Explanations that were saved, or made elsewhere
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Said:
+    """What an explanation says of each row, and how that is known."""
+
+    explanation: Explanation
+    phi: Array
+    source: str
+
+    @classmethod
+    def of(cls, source: Any, method: str) -> _Said:
+        """Its stored target; without one its attributions."""
+        units: Units = "output" if is_shap(source) else "gradient"
+        own = explanation_of(source, method, units)
+        for known in (own.contributions, own.gradient):
+            if known is not None:
+                return cls(explanation=own, phi=known, source="stored targets")
+        words = "attributions, for no target is stored"
+        return cls(explanation=own, phi=own.attributions, source=words)
+
+    def like(self, other: Explanation) -> tuple[Array, Array]:
+        """φ and W with the rows and columns of another, which they have to be."""
+        own = self.explanation
+        if own.shape != other.shape:
+            raise InvalidInput(
+                f"it explains {own.shape[0]} rows of {own.shape[1]} columns, and the "
+                f"old version {other.shape[0]} of {other.shape[1]}"
+                f"{_lost(own.labels, other.labels)}; explain the same table by both"
+            )
+        n, d = orders_of(
+            own.labels, other.labels, "it", "the old version", counted=True
+        )
+        rows, columns = (
+            np.arange(k)[x] for k, x in zip(own.shape, (n, d), strict=True)
+        )
+        _refuse_other_values(other, own, rows, columns)
+        _refuse_other_explanation(other, own)
+        places = np.ix_(rows, columns)
+        return self.phi[places], own.attributions[places]
+
+
+def _lost(own: Labels, other: Labels) -> str:
+    """The columns that one has and the other has not."""
+    if own.features is None or other.features is None:
+        return ""
+    lost = [repr(x) for x in other.features if x not in own.features]
+    more = [repr(x) for x in own.features if x not in other.features]
+    said = [f"it lacks {', '.join(lost[:3])}"] if lost else []
+    said += [f"the old version lacks {', '.join(more[:3])}"] if more else []
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def _refuse_other_explanation(old: Explanation, new: Explanation) -> None:
+    """Refuse other units, another output, other rows, and another background."""
+    _refuse_other_quantity(old.quantity, new.quantity)
+    if old.units != new.units:
+        raise InvalidInput(
+            f"it is in units {new.units!r}, and the old version in {old.units!r}; "
+            "explain both in the same units"
+        )
+    if (old.base_value is None) != (new.base_value is None):
+        one, other = ("no", "a") if new.base_value is None else ("a", "no")
+        raise InvalidInput(
+            f"it has {one} base value, and the old version has {other}; explain both "
+            "in parts that add up, or neither"
+        )
+    told = [x.parameters.get("reference") for x in (old, new)]
+    if None not in told and told[0] != told[1]:
+        raise InvalidInput(
+            f"its base is another one: it was explained against {told[1]}, and the old "
+            f"version against {told[0]}; explain both with the same data="
+        )
+
+
+def _refuse_other_values(
+    old: Explanation, new: Explanation, rows: Positions, columns: Positions
+) -> None:
+    """Refuse rows of other values, where both know them."""
+    if old.points is None or new.points is None:
+        return
+    if dict(old.categories) != dict(new.categories):
+        raise InvalidInput(
+            "its categories have other codes than those of the old version; explain "
+            "both with the same data="
+        )
+    points = new.points[np.ix_(rows, columns)]
+    differ = (old.points != points) & ~(np.isnan(old.points) & np.isnan(points))
+    for n, j in np.argwhere(differ).tolist()[:1]:
+        row = n if old.labels.points is None else old.labels.points[n]
+        raise InvalidInput(
+            f"row {row!r} has {old.labels.feature_names(old.shape[1])[j]} = "
+            f"{new.value_of(rows[n], columns[j])}, and in the old version "
+            f"{old.value_of(n, j)}; explain the same rows by both"
+        )
+
+
+# ---- What a choice among explanations can account for
+
+
+def _prices(old: Explanation, new: Explanation, squares: Values) -> Values | None:
+    """What hiding each column's change costs, in mean rows: ‖d_j‖²_H/4 and more.
+
+    Explanations whose objectives are ε above their least lie within √ε of the optimum
+    in ‖·‖_H, so that two of them agree in column j at ε = ‖d_j‖²_H/4 each at the
+    earliest. What certificates leave open is taken off, √gap of each.
+    """
+    one, other = old.certificate, new.certificate
+    if one is None or other is None or not one.value > 0.0:
+        return None
+    gaps = [max(x.value - x.lower_bound, 0.0) for x in (one, other)]
+    sizes = np.maximum(np.sqrt(squares) - np.sqrt(gaps).sum(), 0.0)
+    return np.asarray(sizes**2 / 4.0 * len(old.attributions) / one.value)
+
+
+def _of_optima(
+    old: Explanation, new: Explanation, moved: Array, plan: JointRows | None
+) -> dict[str, Any]:
+    """Distances of the optimized explanations, and prices; nothing of others.
+
+    ‖d‖²_H = a‖d‖² + b Σ_{n,n'} S_nn' (d_n − d_n')², of which saved explanations, whose
+    graph is not known, have the first term.
+    """
+    known = plan is not None or all("weight rule" in x.parameters for x in (old, new))
+    if not (known and _is_plain(old) and _is_plain(new)):
+        return {}  # of other losses, or not known to be of these
+    least = min(next(iter(x.weights.values())) for x in (old, new))
+    squares = least * (moved**2).sum(axis=0)
+    if plan is not None:
+        c, robust = [*old.weights.values()][1], plan.robust
+        squares += c * np.array([robust.value_at(d[:, None]) for d in moved.T])
+    distances = np.sqrt((moved**2).mean(axis=0))
+    return {"optimized": distances, "prices": _prices(old, new, squares)}
+
+
+def _is_plain(one: Explanation) -> bool:
+    """Whether it minimised two squared losses in the units that it has."""
+    names = [*one.weights] == ["gradient_matching", "pairwise_robustness"]
+    return names and one.parameters.get("metric") != "effects"
+
+
+# ---- The front door
+
+
+def compare(
+    before: Any,
+    after: Any = None,
+    X: Any = None,
+    *,
+    rows: Sequence[Any] | Mapping[str, Any] | None = None,
+    data: Any = None,
+    level: NullModels | None = None,
+    target: Target = None,
+    output: Output = "auto",
+    outcome: str | None = None,
+    scale: ColumnScale = "std",
+    units: UnitsChoice = "output",
+    contributions: ContributionChoice = "shapley",
+    law: LawChoice = "auto",
+    graph: Graph | None = None,
+    robustness: float | None = None,
+    n_permutations: int = 999,
+    rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Compare two versions of a model at the same rows, or two groups of rows.
+
+    What each version says of a row, φ, is made with one background: Shapley values, or
+    slopes. Column j of the versions is apart by
+
+        d_j = (Σ_n (φ'_nj − φ_nj)²/N)^½
+
+    and is flagged if that exceeds the distance of *any* column between models that
+    differ by chance alone: those trained on two halves of the old table, ten times
+    (:func:`halvings`). Such a level is of the largest column, so that one limit holds
+    for all columns together; a change of a small column is not seen.
+
+    Of two groups of rows under one model it is how far means of φ or of |φ| are apart.
+    The level is then that of divisions of the same rows by chance, 95 % of which have
+    no column farther apart.
+
+    The optimized explanations of both versions, with the weight and the graph of the
+    old one, stand beside it, with the price of hiding each change.
+
+    Parameters
+    ----------
+    before, after : model, Explainer or Explanation
+        The old and the new version: models as :func:`propopt.wrap` takes them, fitted
+        explainers, or explanations of the same rows, also of other packages. Of
+        explanations their stored targets are compared, so that other weights of
+        robustness make no difference.
+    X : DataFrame or array (N, D), optional
+        The rows, of models and explainers. By default those of the old explainer, or of
+        ``data``.
+    rows : sequence or mapping of two tables, optional
+        Two groups of rows, (n, D) and (m, D), in place of ``after`` and X; a mapping
+        has their names.
+    data : DataFrame, array or TableSchema, optional
+        The table that the background of both versions is drawn from, best the one that
+        the old version was trained on; X by default.
+    level : NullModels, optional
+        Of :func:`halvings`, :func:`bootstraps` or :func:`reseedings`. Without refits
+        columns are ranked, and none is flagged.
+    target, output, outcome, scale, units, contributions, law, graph
+        Of both versions, as for :func:`propopt.explain`.
+    robustness : float, optional
+        The weight of both; by default that at the knee of the old version.
+    n_permutations : int
+        Divisions by chance, of groups.
+    rng : int, numpy.random.Generator or None
+        For what is drawn; None is seed 0. Both versions have the same draws.
+    progress : bool, optional
+        Show a bar on standard error; by default only on a terminal.
+
+    Returns
+    -------
+    Comparison
+        Distances, flags, prices, with a table and sentences of them.
+
+    Raises
+    ------
+    InvalidInput
+        If rows, columns, units, outputs or bases are not the same; the message says of
+        which version.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X, noise = rng.normal(size=(400, 3)), rng.normal(size=400)
+    >>> old = LinearRegression().fit(X, X @ [1.0, 2.0, 0.5] + noise)
+    >>> new = LinearRegression().fit(X, X @ [2.0, 2.0, 0.5] + noise)
+    >>> level = po.halvings(LinearRegression(), X, X @ [1.0, 2.0, 0.5] + noise)
+    >>> found = po.compare(old, new, X[:100], data=X, level=level)
+    >>> found.features, found.beyond.tolist()
+    (('x0', 'x1', 'x2'), [True, False, False])
+    """
+    settings = ExplainSettings.of(locals())
+    of_models = {"graph": graph, "robustness": robustness}
+    if rows is not None:
+        _refuse_given("rows", after=after, X=X, level=level, **of_models)
+        return _of_groups(settings, before, rows, data, n_permutations)
+    if after is None:
+        raise InvalidInput(
+            "after: expected the new version, or two groups of rows, rows=[a, b]"
+        )
+    said = [_is_said(version) for version in (before, after)]
+    if said[0] != said[1]:
+        one = ("before", "after")[said[0]]
+        raise InvalidInput(
+            f"{one}: it is a model, and the other version is explained already; give "
+            "two models, or explain both"
+        )
+    if said[0]:
+        _refuse_given("explanations", X=X, data=data, target=target, **of_models)
+        return _of_explanations(before, after, level, progress)
+    settings = replace(settings, rng=read_seed(rng))
+    table = data if X is None else X
+    with _of_version(BEFORE, before, table):
+        settings.refuse_for_rows()
+        ruler = _Ruler.of(settings, before, data, X)
+        old = ruler.targets(before)
+        best = ruler.plan.nearest(old)
+    with _of_version(AFTER, after, table):
+        new = ruler.targets(after)
+        c = [*best.weights.values()][1]
+        plan = replace(ruler.plan, settings=replace(ruler.plan.settings, robustness=c))
+        other = plan.nearest(new)
+    bases = [x.base for x in (old, new)]
+    return Comparison(
+        kind="versions",
+        names=("before", "after"),
+        before=old.estimate.values,
+        after=new.estimate.values,
+        labels=plan.labels,
+        sources=(old.estimate.source, new.estimate.source),
+        level=None if level is None else ruler.level(level, progress),
+        base_values=_one_each(*bases),
+        units=best.units,
+        quantity=plan.function.quantity,
+        parameters={
+            "robustness": c,
+            "graph": repr(plan.graph),
+            "rows": len(plan.points),
+            "reference": plan.reference.in_words(),
+        },
+        **_of_optima(best, other, other.attributions - best.attributions, plan),
+    )
+
+
+def _is_said(version: Any) -> bool:
+    """Whether a version is an explanation already: attributions, and no model."""
+    table = isinstance(version, np.ndarray) or is_frame(version, "version")
+    return table or isinstance(version, Explanation) or is_shap(version)
+
+
+def _refuse_given(where: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InvalidInput(f"{name}: has no effect with {where}; leave it out")
+
+
+def _one_each(old: Array | None, new: Array | None) -> tuple[float, float] | None:
+    """The bases of both, where each has one for all rows."""
+    if old is None or new is None or np.ptp(old) or np.ptp(new):
+        return None
+    return float(old[0]), float(new[0])
+
+
+def _of_explanations(
+    before: Any, after: Any, level: NullModels | None, progress: bool | None
+) -> Comparison:
+    """Two explanations that were made before, by their targets."""
+    with _of_version(BEFORE):
+        old = _Said.of(before, "before")
+    one = old.explanation
+    with _of_version(AFTER):
+        new = _Said.of(after, "after")
+        after_phi, W = new.like(one)
+    other = new.explanation
+
+    def phi(refit: Any) -> Array:
+        return _Said.of(refit, "refit").like(one)[0]
+
+    return Comparison(
+        kind="versions",
+        names=("before", "after"),
+        before=old.phi,
+        after=after_phi,
+        labels=one.labels,
+        sources=(old.source, new.source),
+        level=None if level is None else level_of(level, phi, progress),
+        base_values=_one_each(one.base_value, other.base_value),
+        units=one.units,
+        quantity=one.quantity,
+        parameters={"weights": f"{dict(one.weights)} and {dict(other.weights)}"},
+        **_of_optima(one, other, W - one.attributions, None),
+    )
+
+
+_LEAST_DIVISIONS: Final = 19
+
+
+def _of_groups(
+    settings: ExplainSettings,
+    model: Any,
+    groups: Sequence[Any] | Mapping[str, Any],
+    data: Any,
+    n_permutations: int,
+) -> Comparison:
+    """Two groups of rows under one model, beside divisions of them by chance."""
+    if len(groups) != 2:
+        raise InvalidInput(f"rows: expected two groups of rows, got {len(groups)}")
+    names, tables = ("the first group", "the second group"), [*groups]
+    if isinstance(groups, Mapping):
+        one, other = map(str, groups)
+        names, tables = (one, other), [*groups.values()]
+    times = read_count(n_permutations, "n_permutations")
+    if times < _LEAST_DIVISIONS:
+        raise InvalidInput(
+            f"n_permutations: expected {_LEAST_DIVISIONS} or more, of which one is a "
+            f"twentieth, got {times}"
+        )
+    seed, sizes = read_seed(settings.rng), [len(table) for table in tables]
+    if min(sizes) < 2:
+        raise InvalidInput(f"rows: expected two rows or more of each, got {sizes}")
+    frames = [as_frame(own, name) for name, own in zip(names, tables, strict=True)]
+    first, second = (None if own is None else own.table for own in frames)
+    if first is None or second is None:
+        if first is not second:
+            raise InvalidInput("rows: one group has names of columns, and one has none")
+        table: Any = np.concatenate([np.asarray(own) for own in tables])
+    else:
+        both = (*first, *second)
+        lost = [repr(x) for x in both if x not in first or x not in second]
+        if lost:
+            raise InvalidInput(f"rows: column {lost[0]} is in one group alone")
+        table = pd.concat([first, second[list(first)]])
+    settings = replace(settings, rng=seed)
+    settings.refuse_for_rows()
+    ruler = _Ruler.of(settings, model, data, table)
+    known = ruler.targets(ruler.plan.function)
+    phi, n = known.estimate.values, sizes[0]
+    return Comparison(
+        kind="groups",
+        names=names,
+        before=phi[:n],
+        after=phi[n:],
+        labels=ruler.plan.labels.of_positions(slice(0, n)),
+        sources=(known.estimate.source, known.estimate.source),
+        level=_permuted(phi, n, times, seed),
+        base_values=_one_each(known.base, known.base),
+        units="output" if known.base is not None else "scaled",
+        quantity=ruler.plan.function.quantity,
+        parameters={"rows": f"{n} and {sizes[1]}"},
+    )
+
+
+def _permuted(phi: Array, n: int, times: int, seed: int) -> NullLevel:
+    """Distances of divisions of all rows by chance, n of them in the first group."""
+    generator, distances, sizes = np.random.default_rng(seed), [], []
+    for _ in range(times):
+        order = generator.permutation(len(phi))
+        pair = phi[order[:n]], phi[order[n:]]
+        distances.append(group_distances(*pair))
+        sizes.append(size_changes(*pair))
+    return NullLevel(
+        kind="permutations",
+        n_models=times,
+        distances=np.stack(distances),
+        sizes=np.stack(sizes),
+    )

@@ -1,0 +1,73 @@
+"""Two versions, or two groups of rows: how far columns are apart, beside chance."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from propopt.base.checks import read_count
+from propopt.base.text import drawn
+from propopt.plots.attributions import (
+    OPTIMIZED_COLOUR,
+    OTHERS,
+    RAISES,
+    framed,
+    given_or_new,
+    largest,
+    legend_below,
+)
+from propopt.plots.lime import LONGEST, shortened
+from propopt.results.comparison import Comparison
+
+
+def plot_changes(
+    comparison: Comparison, *, n_features: int = 15, ax: Axes | None = None
+) -> Axes:
+    """Draw how far two versions are apart in each column, the farthest first.
+
+    A bar is the distance of a column; grey dots are those between refits, or between
+    divisions of rows by chance. The line is the level, which is that of any column:
+    bars beyond it are flagged, and are red.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of :func:`propopt.compare`.
+    n_features : int
+        How many columns to draw.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> from matplotlib.figure import Figure
+    >>> old = po.Explanation(attributions=np.eye(2), method="old")
+    >>> new = po.Explanation(attributions=2.0 * np.eye(2), method="new")
+    >>> axes = Figure().subplots()
+    >>> po.plots.plot_changes(po.compare(old, new), ax=axes) is axes
+    True
+    """
+    shown = largest(comparison.distances, read_count(n_features, "n_features"))
+    axes = given_or_new(ax, height=1.4 + 0.3 * len(shown))
+    level, beyond = comparison.level, comparison.beyond[shown]
+    places, distances = np.arange(len(shown)), comparison.distances[shown]
+    colours = np.where(beyond, RAISES, OPTIMIZED_COLOUR).tolist()
+    axes.barh(places, distances, 0.6, color=colours, zorder=2)
+    if level is not None:
+        own = level.distances[:, shown]
+        where = np.broadcast_to(places, own.shape)
+        dots = "refits" if comparison.kind == "versions" else "divisions by chance"
+        axes.plot(
+            own.ravel(), where.ravel(), "o", color=OTHERS, ms=3, zorder=3, label=dots
+        )
+        axes.axvline(level.limit, color="0.25", lw=1.0, ls="--", label="level")
+        legend_below(axes, 2)
+    names = [shortened(drawn(comparison.features[j]), LONGEST) for j in shown]
+    axes.set_yticks(places, names)
+    axes.invert_yaxis()
+    noun = "output" if comparison.quantity is None else comparison.quantity.in_words()
+    sides = " and ".join(comparison.names)
+    axes.set_xlabel(f"how far {drawn(sides)} are apart")
+    axes.set_title(drawn(noun), loc="left", fontsize="medium")
+    return framed(axes)

@@ -1,0 +1,405 @@
+"""Two versions beside refits, two groups beside chance: the statistic, the level."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeRegressor
+
+import propopt as po
+from benchmarks.version_changes import counts, page_tables, read
+from propopt.base.errors import InvalidInput
+from propopt.results.comparison import ALARMS, NullLevel, group_distances
+
+
+BETA = np.array([1.0, 0.8, 0.5, 0.2, 0.0])
+COLUMNS = [f"x{j}" for j in range(5)]
+
+
+def table(rng, n=300, beta=BETA):
+    X = pd.DataFrame(rng.normal(size=(n, 5)), columns=COLUMNS)
+    return X, X.to_numpy() @ beta + rng.normal(size=n)
+
+
+def fitted(rng, beta=BETA, n=300):
+    return LinearRegression().fit(*table(rng, n, beta))
+
+
+@pytest.fixture
+def old(rng):
+    X, y = table(rng)
+    return LinearRegression().fit(X, y), X, y
+
+
+def parts(model, X, data):
+    """Shapley values of a linear model, in closed form."""
+    return (X - data.mean(axis=0)).to_numpy() * model.coef_
+
+
+def rms(moved):
+    return np.array(
+        [np.sqrt(sum(x**2 for x in column) / len(column)) for column in moved.T]
+    )
+
+
+def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
+    model, X, y = old
+    new, rows, data = fitted(rng), X[:40], X[:90]
+    refits = po.halvings(LinearRegression(), X, y, rng=3)
+    found = po.compare(model, new, rows, data=data, level=refits, robustness=1.0)
+    one, other = parts(model, rows, data), parts(new, rows, data)
+    np.testing.assert_allclose(found.distances, rms(other - one))
+    halves = [parts(half, rows, data) for half in refits.models]
+    pairs = list(zip(halves[::2], halves[1::2], strict=True))
+    np.testing.assert_allclose(found.level.distances, [rms(b - a) for a, b in pairs])
+    limit = max(rms(b - a).max() for a, b in pairs)
+    assert found.level.limit == pytest.approx(limit)
+    assert found.level.n_models == len(pairs) == 10
+    sizes = [abs(abs(b).mean(0) - abs(a).mean(0)) for a, b in [*pairs, (one, other)]]
+    np.testing.assert_allclose(found.level.sizes, sizes[:-1])
+    frame = found.to_frame().set_index("feature").loc[COLUMNS]
+    np.testing.assert_allclose(frame["levels"], found.distances / limit)
+    np.testing.assert_allclose(frame["size_levels"], sizes[-1] / np.max(sizes[:-1]))
+    np.testing.assert_allclose(frame["mean_size_after"], abs(other).mean(0))
+    bases = [m.predict(data).mean() for m in (model, new)]
+    np.testing.assert_allclose(found.base_values, bases)
+    largest, cells = abs(other - one).max(), found.cells(3)
+    cell_limit = max(abs(b - a).max() for a, b in pairs)
+    assert cells["levels"][0] == pytest.approx(largest / cell_limit)
+    again = po.bootstraps(LinearRegression(), X, y, times=6)
+    level = po.compare(model, new, rows, data=data, level=again).level
+    apart = [
+        rms(parts(again.models[m], rows, data) - parts(again.models[k], rows, data))
+        for k, m in again.pairs
+    ]
+    assert len(apart) == 15
+    assert level.limit == pytest.approx(1.25 * np.max(apart))
+
+
+def test_halves_are_disjoint_and_are_the_whole_table(rng):
+    X, y = table(rng, 31)
+    seen = []
+    po.halvings(lambda own, _: seen.append(set(own.index)), X, y, rng=1)
+    pairs = list(zip(seen[::2], seen[1::2], strict=True))
+    assert all(not a & b and a | b == set(X.index) for a, b in pairs)
+    assert [len(a) for a, _ in pairs] == [15] * 10
+    assert len({frozenset(a) for a, _ in pairs}) == 10
+
+
+def test_alarms_are_few_without_a_change_and_sure_with_a_strong_one():
+    """If 5 % of tables alarm, more than 4 of 20 do in 0.3 % of runs."""
+    alarms, right = 0, 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = table(rng, 400)
+        refits = po.halvings(LinearRegression(), X, y)
+        model, how = LinearRegression().fit(X, y), {"data": X, "robustness": 1.0}
+        rows, _ = table(rng, 30)
+        same = po.compare(model, fitted(rng, n=400), rows, level=refits, **how)
+        alarms += bool(same.beyond.any())
+        other = fitted(rng, BETA * [1.6, 1, 1, 1, 1], n=400)
+        found = dataclasses.replace(
+            po.compare(model, other, rows, **how), level=same.level
+        )
+        first = found.to_frame().iloc[0]
+        right += bool(first["feature"] == "x0" and first["beyond"])
+    assert alarms <= 4
+    assert right >= 19
+
+
+def test_what_is_changed_in_f_itself_flags_no_other_column(old):
+    _, X, y = old
+    forest = RandomForestRegressor(10, max_depth=4, random_state=0)
+    part = LinearRegression().fit(X, X["x1"])
+    for learner in (LinearRegression(), forest):
+        f = po.wrap(learner.fit(X, y), data=X)
+        level = po.halvings(learner, X, y)
+        found = po.compare(f, f + 3.0 * po.wrap(part, data=X), X[:30], level=level)
+        assert found.beyond.tolist() == [False, True, False, False, False]
+        assert found.distances[[0, 2, 3, 4]].max() < 1e-9
+
+
+def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
+    model, X, _ = old
+    rows, how = X[:25], {"data": X, "robustness": 0.3}
+    new = DecisionTreeRegressor(max_depth=3).fit(*table(rng))
+    found = po.compare(model, new, rows, units="scaled", law="data", **how)
+    one, other = (po.explain(m, rows, law="data", **how) for m in (model, new))
+    F = [
+        po.GradientMatching(x.gradient) + 0.3 * x.program.losses[1]
+        for x in (one, other)
+    ]
+    W, moved = (
+        (one.attributions, other.attributions),
+        other.attributions - one.attributions,
+    )
+    np.testing.assert_allclose(found.optimized, rms(moved))
+
+    def rises(column, j):
+        for objective, own in zip(F, W, strict=True):
+            V = own.copy()
+            V[:, j] = column
+            at = [
+                po.Explanation(attributions=x, method="v")
+                .certified(objective)
+                .objective
+                for x in (V, own)
+            ]
+            yield at[0] - at[1]
+
+    mean_row = one.objective / len(rows)
+    for j in (0, 3):
+        middle = (W[0][:, j] + W[1][:, j]) / 2.0
+        np.testing.assert_allclose(
+            [*rises(middle, j)], found.prices[j] * mean_row, rtol=1e-5
+        )
+        for _ in range(5):
+            near = middle + 0.1 * rng.normal(size=25) * abs(moved).max()
+            assert max(rises(near, j)) > found.prices[j] * mean_row
+
+
+def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rng):
+    model, X, _ = old
+    new, rows = fitted(rng), X[:20]
+    how = {"data": X, "units": "output"}
+    one = po.explain(model, rows, robustness=0.1, **how)
+    other = po.explain(new, rows[::-1], robustness=10.0, **how)
+    found = po.compare(one, other)
+    models = po.compare(model, new, rows, data=X, robustness=0.1)
+    np.testing.assert_allclose(found.distances, models.distances)
+    assert found.sources == ("stored targets", "stored targets")
+    alike = po.compare(one, po.explain(new, rows, robustness=0.1, **how))
+    assert (alike.prices > 0.0).all()
+    assert (alike.prices <= models.prices).all()  # the graph of saved ones is not known
+    plain = po.compare(one.to_frame(), other.to_frame())
+    moved = other.to_frame().loc[rows.index] - one.to_frame()
+    np.testing.assert_allclose(plain.distances, rms(moved.to_numpy()))
+    assert plain.sources[0] == "attributions, for no target is stored"
+    assert plain.prices is None
+    refits = po.NullModels("bootstraps", [one, other, one, one, other])
+    level = po.compare(one, other, level=refits).level
+    assert level.limit == pytest.approx(1.25 * found.distances.max())
+    explainer = po.Explainer(model, X, units="output", robustness=0.1).fit()
+    fit = po.compare(explainer, new, rows)
+    np.testing.assert_allclose(fit.distances, models.distances)
+    by = po.Explainer(new, X, units="output").fit()
+    np.testing.assert_allclose(po.compare(explainer, by, rows).distances, fit.distances)
+
+
+def test_groups_are_held_against_divisions_of_the_same_rows(old):
+    model, X, _ = old
+    groups = {"men": X[:60], "women": X[60:100].assign(x0=X["x0"] + 1.0)}
+    found = po.compare(model, rows=groups, data=X, n_permutations=199)
+    means = [found.before.mean(0), found.after.mean(0)]
+    sizes = [abs(found.before).mean(0), abs(found.after).mean(0)]
+    both = np.maximum(abs(means[1] - means[0]), abs(sizes[1] - sizes[0]))
+    np.testing.assert_allclose(found.distances, both)
+    assert found.beyond.tolist() == [True, False, False, False, False]
+    largest = np.sort(found.level.distances.max(axis=1))
+    assert found.level.limit == largest[189]  # of 200 with the real one 10 are above
+    assert "x0 differs more" in str(found)
+    assert "men and women" in str(found)
+    turned = po.compare(model, rows=[*groups.values()], data=X)
+    assert turned.distances.tolist() == found.distances.tolist()
+
+
+def test_a_division_by_chance_is_above_its_level_in_5_percent_at_most(rng):
+    """Exact: of 40 exchangeable values the largest two are above that of the rest."""
+    values = rng.normal(size=40)
+    above = [
+        x
+        > NullLevel(
+            kind="permutations",
+            n_models=39,
+            distances=np.abs(np.delete(values, n))[:, None],
+            sizes=np.ones((39, 1)),
+        ).limit
+        for n, x in enumerate(np.abs(values))
+    ]
+    assert sum(above) == 2
+    assert group_distances(np.array([[-1.0], [1.0]]), np.zeros((2, 1))).tolist() == [1]
+
+
+def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
+    model, X, y = old
+    forest = RandomForestRegressor(5, max_depth=3, random_state=0).fit(X, y)
+    new = LinearRegression().fit(*table(rng, beta=BETA * [3, 4, 1, 1, 1]))
+    rows = X[:20]
+    levels = {
+        "seeds": po.reseedings(forest, X, y, times=2),
+        "halves": po.halvings(LinearRegression(), X, y),
+        "bootstraps": po.bootstraps(LinearRegression(), X, y),
+        "none": None,
+    }
+    said = {
+        name: po.compare(model, new, rows, data=X, level=level, robustness=1.0)
+        for name, level in levels.items()
+    }
+    said["groups"] = po.compare(model, rows=[X[:20], X[20:50]], n_permutations=99)
+    for name, found in said.items():
+        for sentence in found.in_words():
+            clauses = re.split("; ", sentence)
+            assert max(len(clause.split()) for clause in clauses) <= 20, sentence
+        assert "changed" not in str(found) or name in ("halves", "bootstraps")
+    assert "new data move more" in str(said["seeds"])
+    assert not said["none"].beyond.any()
+    first, second, alarm, rest, *_ = said["halves"].in_words()
+    ending = "than any column did in 10 refits on halves of the old data."
+    assert re.fullmatch(rf"x1 changed more \(\d+\.\d×\) {ending}", first)
+    assert second.endswith(ending)
+    assert alarm == "Such an alarm without a change came in {} of {} tests.".format(
+        *ALARMS["halvings"]
+    )
+    kinds = [statement.kind for statement in said["halves"].statements()]
+    estimated = ["estimated"] * 3
+    assert kinds == [*estimated, "not said", "proved", "checked", "estimated"]
+    short, columns, cells = said["halves"].chapters()
+    assert short.headlines[0].answer == "x1"
+    assert columns.table.index[0] == "x1"
+    assert len(cells.table) == 10
+    assert len(said["groups"].chapters()) == 2
+    quiet = "changed no more than refitting does; that does not show that they are"
+    assert rest == f"3 columns {quiet} unchanged."
+
+
+# ---- what is refused, and whose it is
+
+
+def explained(model, data, rows, units="output"):
+    return po.explain(model, data[rows], data=data, units=units, robustness=1.0)
+
+
+def lost(f):
+    """The new model of a table without a column, and that table."""
+    X = f["X"].drop(columns="x3")
+    return LinearRegression().fit(X, f["y"]), X
+
+
+AFTER = r"^after \(the new version\): "
+NO_BASE = {"base_value": None, "prediction": None}
+
+REFUSALS = [
+    (lambda f: po.compare(f["m"], lost(f)[0], f["X"]), f"{AFTER}.*without 'x3'"),
+    (lambda f: po.compare(lost(f)[0], f["m"], f["X"]), r"^before \(.*without 'x3'"),
+    (
+        lambda f: po.compare(f["a"], explained(*lost(f), slice(9))),
+        f"{AFTER}.* 9 rows of 4 columns, .* 9 of 5 .it lacks 'x3'.",
+    ),
+    (
+        lambda f: po.compare(f["a"], explained(f["m"], f["X"], slice(1, 10))),
+        f"{AFTER}it: its rows are not those of the old version: 0 missing, 9 not known",
+    ),
+    (
+        lambda f: po.compare(f["a"], explained(f["m"], f["X"] + 1, slice(9))),
+        f"{AFTER}row 0 has x0 = .*, and in the old version ",
+    ),
+    (
+        lambda f: po.compare(f["a"], explained(f["m"], f["X"][:99], slice(9))),
+        f"{AFTER}its base is another one: .*explain both with the same data=",
+    ),
+    (
+        lambda f: po.compare(f["a"], explained(f["m"], f["X"], slice(9), "scaled")),
+        f"{AFTER}it is in units 'scaled', and the old version in 'output'",
+    ),
+    (
+        lambda f: po.compare(f["a"], dataclasses.replace(f["a"], **NO_BASE)),
+        f"{AFTER}it has no base value",
+    ),
+    (lambda f: po.compare(f["m"], f["a"], f["X"]), "^before: it is a model, "),
+    (lambda f: po.compare(f["a"], f["a"], f["X"]), "^X: has no effect with expl"),
+    (lambda f: po.compare(f["m"]), "^after: expected the new version"),
+    (
+        lambda f: po.compare(*log_odds_and_probability(f), f["X"]),
+        f"{AFTER}it gives the probability of class True, and .* log-odds of class True",
+    ),
+    (
+        lambda f: po.NullModels("halvings", [f["m"]] * 18),
+        "at least 20 models on halves",
+    ),
+    (lambda f: po.NullModels("bootstraps", [f["m"]] * 4), "at least 5 models, .*got 4"),
+    (lambda f: po.NullModels("folds", f["m"]), "^kind: expected one of halvings, "),
+    (lambda f: po.halvings(f["m"], f["X"], f["y"][:9]), "as many of both, got 300"),
+    (lambda f: po.reseedings(f["m"], f["X"], f["y"]), "LinearRegression has no random"),
+    (
+        lambda f: po.compare(f["m"], f["m"], f["X"], level=bootstrapped(f["m"])),
+        "^level: the bootstraps say the same of all rows",
+    ),
+    (
+        lambda f: po.compare(f["m"], f["m"], f["X"], level=bootstrapped(3)),
+        "^level: model 1 of the bootstraps: model: ",
+    ),
+    (lambda f: po.compare(f["m"], rows=[f["X"]]), "^rows: expected two groups"),
+    (
+        lambda f: po.compare(f["m"], rows=[f["X"], f["X"]], n_permutations=18),
+        "^n_permutations: expected 19 or more, .* got 18",
+    ),
+    (lambda f: po.compare(f["m"], rows=[f["X"], f["X"][:1]]), "two rows or more of"),
+    (
+        lambda f: po.compare(f["m"], rows=[f["X"], f["X"].to_numpy()]),
+        "^rows: one group has names of columns",
+    ),
+    (
+        lambda f: po.compare(f["m"], rows=[f["X"], lost(f)[1]]),
+        "^rows: column 'x3' is in one group alone",
+    ),
+    (
+        lambda f: po.compare(f["m"], f["m"], rows=[f["X"], f["X"]]),
+        "^after: has no effect with rows",
+    ),
+    (
+        lambda f: dataclasses.replace(
+            po.compare(f["a"], f["a"]), kind="groups"
+        ).cells(),
+        "^cells: two groups have no rows in common",
+    ),
+]
+
+
+def bootstrapped(model):
+    return po.NullModels("bootstraps", [model] * 5)
+
+
+def of_cities(f):
+    """Functions that know other categories."""
+    tables = [f["X"].assign(city=city) for city in ("a", "b")]
+    return [po.wrap(lambda X: X["x0"].to_numpy(), data=table) for table in tables]
+
+
+def log_odds_and_probability(f):
+    model = LogisticRegression().fit(f["X"], f["y"] > 0)
+    return [po.wrap(model, output=x, data=f["X"]) for x in ("log_odds", "probability")]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSALS)
+def test_what_is_refused_says_whose_it_is(call, message, old):
+    model, X, y = old
+    given = {"m": model, "X": X, "y": y, "a": explained(model, X, slice(9))}
+    with pytest.raises(InvalidInput, match=message):
+        call(given)
+
+
+# ---- the counts of the benchmark, which sentences and the page repeat
+
+
+def test_alarms_that_are_told_are_those_that_were_counted():
+    outcomes = read()
+    every = counts(outcomes)
+    none = every[(every["change"] == "none") & (every["rows"] > 1000)]
+    for level, (alarms, pairs) in ALARMS.items():
+        own = none[none["level"] == level]
+        assert (own["alarms"].sum(), own["pairs"].sum()) == (alarms, pairs)
+        assert pairs >= 200
+        assert alarms <= 0.05 * pairs
+    assert outcomes["largest"].min() > 0.05  # tables are others, and so are versions
+    strong = every[every["size"].eq(1.6) | every["change"].eq("flips")]
+    strong = strong[strong["pairs"] == 50]
+    assert len(strong) == 10
+    assert strong["planted"].min() >= 45
+    assert every.loc[every["change"] == "in f", "others"].sum() == 0
+    page = (Path(po.__file__).parents[1] / "docs" / "compare.md").read_text("utf-8")
+    assert {line for line in page_tables(outcomes) if line} <= set(page.splitlines())
