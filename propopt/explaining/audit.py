@@ -103,8 +103,8 @@ def _exactness(e: Audited) -> Finding:
         advice = "Put the columns in the order of the table, then audit again."
     elif e.is_open:
         sentence = (
-            "They are not exact for the audited rows as background; no other was "
-            "given, and they may be exact for it."
+            "They are not exact for the audited rows; they may be for a background "
+            "that was not given."
         )
         verdict, advice = "not known", _GIVE_IT
     elif e.owner is None:
@@ -180,7 +180,7 @@ def _signs(e: Audited) -> Finding:
     words = e.compared
     return Finding(
         "signs",
-        f"{_part(share)} of the values above {e.cut:.2g} {e.unit} have "
+        f"{_part(share)} of the values above {e.cut:.2g} {e.unit} in size have "
         f"another sign than {words} ones.",
         share,
         "share of sizeable values",
@@ -190,13 +190,8 @@ def _signs(e: Audited) -> Finding:
 
 def _part(share: float) -> str:
     """A share at the beginning of a sentence; none is told as none."""
-    if 0.0 < share < _LEAST:
-        return "Less than 0.1 %"
-    return in_percent(share) if share > 0.0 else "None"
-
-
-_LEAST: Final = 0.001
-"""A share that would be told as nearly nothing."""
+    told = percent(share)
+    return "None" if told == "0" else f"{told} %"
 
 
 def _reasons(e: Audited) -> Finding:
@@ -402,8 +397,8 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
         Finding(
             "pairs",
             f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
-            f"{in_percent(first.share)} of what could go, most in "
-            f"{names[first.feature]}; one pair in a hundred carries {in_percent(top)}.",
+            f"{percent(first.share)} % of what could go, most in "
+            f"{names[first.feature]}; one pair in a hundred carries {percent(top)} %.",
             first.share,
             "share of the roughness that could go",
             "a choice",
@@ -414,8 +409,8 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
         Finding(
             "rows",
             f"{plural(len(rows), 'row')} of {len(V):,} carry "
-            f"{in_percent(sum(r.share for r in rows))} of what could go; row "
-            f"{e.row(worst.first)} alone {in_percent(worst.share)}.",
+            f"{percent(sum(r.share for r in rows))} % of what could go; row "
+            f"{e.row(worst.first)} alone {percent(worst.share)} %.",
             float(sum(row.share for row in rows)),
             "share of the roughness that could go",
             "a choice",
@@ -446,7 +441,7 @@ def _background(e: Audited) -> Finding:
     share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
     return Finding(
         "background",
-        f"One half of the {B:,} background rows changes {in_percent(share)} "
+        f"One half of the {B:,} background rows changes {percent(share)} % "
         f"of the squared sum, and turns {_part(signs).lower()} of sizeable signs.",
         share,
         "share of the squared sum",
@@ -509,7 +504,7 @@ def _excess(e: Audited) -> Finding:
         f"At weight {c:.3g}, which halves the roughness of {e.compared} values, they "
         f"cost {more}.",
         excess,
-        "share of the least cost",
+        "share above the least cost",
         "a choice",
         standing="proved",
     )
