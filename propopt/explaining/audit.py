@@ -46,6 +46,8 @@ def _additivity(e: Audited) -> Finding:
         )
         verdict = "off by"
         advice = "Compute these rows again, with the same model, rows and base."
+        if e.slip is not None:
+            advice = ""  # it is told once
     return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
@@ -57,7 +59,7 @@ def _base(e: Audited) -> Finding:
     assert ours is not None, "it is that of the background"
     near = [one for one in e.owners if abs(float(one.base or 0.0) - own) <= e.tolerance]
     verdict: Verdict = "not known" if e.is_open else "off by"
-    advice = _GIVE_IT
+    advice = _GIVE_IT if e.slip is None else ""
     where = "background" if e.is_given else "audited rows"
     if not near:
         sentence = (
@@ -95,12 +97,11 @@ def _exactness(e: Audited) -> Finding:
     verdict: Verdict = "off by"
     advice = "Compute them again; po.explainers.ExactShap has the exact values."
     standing: StatementKind = "checked"
-    moved = e.moved
+    slip = e.slip
     if not e.is_exact:
         return _drawn(e)
-    if moved is not None:
-        sentence = moved
-        advice = "Put the columns in the order of the table, then audit again."
+    if slip is not None:
+        sentence, advice = slip
     elif e.is_open:
         sentence = (
             "They are not exact for the audited rows; they may be for a background "
@@ -270,7 +271,10 @@ def _own_value(e: Audited) -> Iterator[Finding]:
     share = 1.0 - front.roughness / front.plain
     told = f"{_whole(share)} of the differences between similar rows follow from their "
     told += "own values"
-    if others:
+    if share < 0.0:
+        told = "None of the differences between similar rows follow from their own "
+        told += "values: beside these they differ more"
+    elif others:
         ends = sorted(1.0 - one.roughness / one.plain for one in others)
         told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"

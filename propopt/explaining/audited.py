@@ -457,12 +457,12 @@ class Audited:
     def is_wrong(self) -> bool:
         """Whether a slip is known, such as columns in each other's place."""
         slips = self.owner is not None and not (self.is_owned or self.is_ours)
-        return self.is_exact and (slips or self.moved is not None)
+        return self.is_exact and (slips or self.slip is not None)
 
     @cached_property
     def is_open(self) -> bool:
         """Whether they may be exact for a background that was not given."""
-        unknown = self.owner is None and self.moved is None
+        unknown = self.owner is None and self.slip is None
         adds_up = bool((np.abs(self.missed) <= self.room).all())
         return self.is_exact and not self.is_given and unknown and adds_up
 
@@ -482,8 +482,31 @@ class Audited:
         rows = self.points[self.few]
         return [(x, x.values(rows)) for x in self.owners if x.values is not None]
 
+    @cached_property
+    def slip(self) -> tuple[str, str] | None:
+        """What happened to somebody's values as a whole, and what to do about it."""
+        moved = self._moved
+        if moved is not None:
+            return moved, "Put the columns in the order of the table, then audit again."
+        if self.owner is not None:
+            return None
+        for one, values in self.tried:
+            if np.abs(self.W[self.few] + values).max() <= self.tolerance:
+                told = f"All signs are turned, as of the other class: of {one.words}."
+                return told, "Turn all signs, that of the base too, then audit again."
+            apart = np.abs(self.W[None] - values[:, None]).max(axis=2)  # (n, N)
+            place = apart.argmin(axis=1)
+            if (apart.min(axis=1) <= self.tolerance).all():
+                n = int(np.flatnonzero(place != self.few)[0])
+                told = (
+                    f"Rows stand in another's place: row {self.row(int(place[n]))} "
+                    f"holds the values of row {self.row(int(self.few[n]))}."
+                )
+                return told, "Put the rows in the order of the table, then audit again."
+        return None
+
     @property
-    def moved(self) -> str | None:
+    def _moved(self) -> str | None:
         """Whether columns stand in each other's place, in a sentence."""
         names = self.labels.feature_names(self.W.shape[1])
         for _, values in self.tried:

@@ -131,6 +131,17 @@ def sign_turned(W, _):
     return "exactness", rf"but for 1 number: row {n}, a is .* 1 sign", 2 * abs(W[n, 0])
 
 
+def all_signs_turned(W, base):
+    W *= -1.0
+    base *= -1.0
+    return "exactness", "All signs are turned, as of the other class", None
+
+
+def rows_moved(W, _):
+    W[:] = np.roll(W, 1, axis=0)
+    return "exactness", "another's place: row 1 holds the values of row 0", None
+
+
 def shifted(W, _):
     rng = np.random.default_rng(0)
     W += 0.1 * rng.normal(size=W.shape)
@@ -143,6 +154,8 @@ FAULTS = (
     columns_exchanged,
     unused_gets,
     sign_turned,
+    all_signs_turned,
+    rows_moved,
     shifted,
 )
 
