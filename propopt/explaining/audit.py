@@ -408,7 +408,7 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
             "a choice",
             advice=""
             if e.is_wrong
-            else "Look at the ten pairs first: their differences may be meant.",
+            else "Look at the ten pairs before smoothing: differences may be meant.",
         ),
         Finding(
             "rows",

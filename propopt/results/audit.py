@@ -62,6 +62,9 @@ QUESTIONS: Final[Mapping[str, str]] = {
 }
 """By name each question, in the order of an audit."""
 
+_NOTHING: Final = 1e-6
+"""A number that is right and smaller is shown as zero."""
+
 _ALIKE: Final = 1e-9
 """Of sums that are computed again after loading."""
 
@@ -86,7 +89,7 @@ class Finding:
             return "–"
         if self.unit.startswith("share"):  # which may be negative
             return f"{'-' if self.number < 0.0 else ''}{percent(abs(self.number))} %"
-        if self.verdict == "right" and abs(self.number) < _ALIKE:
+        if self.verdict == "right" and abs(self.number) < _NOTHING:
             return "0"  # but for rounding
         return f"{self.number:.3g}"
 

@@ -86,7 +86,7 @@ def page_of(
 def _shown(value: Any) -> Any:
     """Text with visible escapes for what acts; what is HTML already as it is."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
-        return printable(value)
+        return printable(value.replace(" %", "\N{NO-BREAK SPACE}%"))
     return value
 
 
@@ -117,6 +117,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "front": "All explanations of which nothing can be improved without making "
     "something else worse.",
     "gap": "A proved bound of what could still be better, as a share of the objective.",
+    "gradient matching": "The loss of faithfulness: squared distances from what the "
+    "model does itself.",
     "interaction": "What columns do together beyond what each does alone.",
     "interventional": "With columns that are not known taken from background rows.",
     "knee": "Where the front bends: beyond it either property costs more than the "
@@ -130,6 +132,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "objective": "The weighted sum of the losses, which is minimised.",
     "optimum": "The explanation with the least objective.",
     "own value": "What a column contributes by its value alone.",
+    "pairwise robustness": "The loss of robustness: squared differences between "
+    "similar rows.",
     "path-dependent": "With branches of trees weighed by the rows that they were "
     "fitted on.",
     "robust": "Similar rows get similar explanations.",
