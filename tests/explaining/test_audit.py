@@ -218,6 +218,10 @@ def test_a_slip_is_no_choice_and_is_mended_first(case):
     audit = audited(case, W, base=base)
     assert audit["more_alike"].verdict == audit["nearer"].verdict == "off by"
     assert not any(audit[x].advice for x in ("more_alike", "price_of_50", "pairs"))
+    short, todo, *_ = audit.chapters()
+    assert short.headlines[0].answer == f"{len(audit.mistakes)} answers off"
+    assert short.headlines[0].text == audit["exactness"].advice
+    assert todo.table.iloc[0, 1] == audit["exactness"].advice
 
 
 def test_a_price_of_a_sign_and_of_the_first_reasons(case):
@@ -372,6 +376,10 @@ def test_a_native_booster_has_log_odds_and_probabilities():
     assert audit.quantity.kind == "log_odds"
     with pytest.raises(InvalidInput, match="several outputs"):
         po.audit(raw[:, :-1], model.booster_, X)
+    probability = po.wrap(model.booster_, data=X, output="value")
+    parts = po.explainers.Shap(background=X).explain(probability, X[:20]).attributions
+    found = po.audit(parts, probability, X[:20], data=X, unit="probability")
+    assert found["additivity"].verdict == found["base"].verdict == "right"
 
 
 # ---- units, models that are not read, what is refused
