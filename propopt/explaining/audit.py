@@ -96,7 +96,6 @@ def _exactness(e: Audited) -> Finding:
     size = float(np.abs(e.W - e.E).max())
     verdict: Verdict = "off by"
     advice = "Compute them again; po.explainers.ExactShap has the exact values."
-    standing: StatementKind = "checked"
     slip = e.slip
     if not e.is_exact:
         return _drawn(e)
@@ -143,7 +142,6 @@ def _exactness(e: Audited) -> Finding:
         f"{e.unit}, the largest difference from exact",
         verdict,
         advice=advice,
-        standing=standing,
     )
 
 
@@ -435,11 +433,8 @@ def _background(e: Audited) -> Finding:
             "not known",
         )
     order = np.random.default_rng(e.seed).permutation(B)
-    halves = order[: B // 2], order[B // 2 :]
-    tried = [
-        shapley_against(e.read, e.background[np.sort(h)]).values(e.points)
-        for h in halves
-    ]
+    halves = [e.background[np.sort(h)] for h in (order[: B // 2], order[B // 2 :])]
+    tried = [shapley_against(e.read, half).values(e.points) for half in halves]
     signs = max(e.changed_signs(V, e.E) for V in tried)
     size = float((e.E**2).sum()) or 1.0
     share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
@@ -458,10 +453,8 @@ def _background(e: Audited) -> Finding:
 def _seed(e: Audited) -> Finding:
     """What another seed changes."""
     errors = e.known.estimate.standard_errors
-    if e.is_exact:
-        sentence = "Nothing of the exact values is drawn: seeds change nothing."
-        share = 0.0
-    else:
+    share, sentence = 0.0, "Nothing of exact values is drawn: seeds change nothing."
+    if not e.is_exact:
         assert errors is not None, "they are drawn"
         share = float(np.linalg.norm(errors) / max(float(np.linalg.norm(e.E)), 1e-300))
         sentence = (

@@ -13,7 +13,13 @@ import pandas as pd
 
 from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.results.fronts import ExactFront
-from propopt.results.report.chapters import Chapter, Headline, Statement, gap_text
+from propopt.results.report.chapters import (
+    ROWS_ON_PAGE,
+    Chapter,
+    Headline,
+    Statement,
+    gap_text,
+)
 from propopt.results.report.explained import (
     explanation_chapters,
     features,
@@ -32,21 +38,21 @@ _FEWEST: Final = 3
 
 def front_chapters(found: Any) -> list[Chapter]:
     """All chapters of trade-offs, around the optimum of the aim, or at the knee."""
-    summary = _summary(found)
     if not found.optimized:
-        return [summary, _table(found)]
+        return [_summary(found), _table(found)]
     best = found.aimed or found.knee()
     if len(found.optimized) < 2 or len(found.losses) < 2:
-        return [summary, *explanation_chapters(best)[1:]]
+        return [_summary(found), *explanation_chapters(best)[1:]]
+    trail = _trail(found, best)
     others = [
         one
         for one, is_alike in zip(found.baselines, found.compared, strict=True)
         if is_alike
     ]
     neighbours = Neighbours.of(best)
-    explorer, *pairs = rows_and_pairs(best, neighbours, _trail(found, best), others)
+    explorer, *pairs = rows_and_pairs(best, neighbours, trail, others)
     return [
-        summary,
+        _summary(found, is_exact_between=trail.front is not None),
         explorer,
         features(best),
         *pairs,
@@ -55,7 +61,7 @@ def front_chapters(found: Any) -> list[Chapter]:
     ]
 
 
-def _summary(found: Any) -> Chapter:
+def _summary(found: Any, is_exact_between: bool = False) -> Chapter:
     card = found.card()
     said = []
     gaps = [one.gap for one in found.optimized if one.gap is not None]
@@ -74,7 +80,8 @@ def _summary(found: Any) -> Chapter:
         kind: Any = "checked" if is_exact else "estimated"
         words = "; ".join(targets_in_words(found.optimized)).removeprefix("target ")
         said.append(Statement(f"The target that they follow: {words}.", kind))
-    if (between := found.between_in_words()) is not None:
+    between = None if is_exact_between else found.between_in_words()
+    if between is not None:
         said.append(Statement(between, "proved"))
     if found.failures:
         said.append(Statement(f"Not solved: {len(found.failures)}.", "checked"))
@@ -170,6 +177,7 @@ def _trail(found: Any, best: Any) -> Trail:
             front, line = through, [one for one in line if one.weights[loss] > 0.0]
     return Trail(
         optima=line,
+        start_name="knee" if found.aimed is None else "aim",
         title=_TITLES.get(_plain(found, loss or ""), "What it costs"),
         loss=loss or found.losses[-1],
         start=next(i for i, one in enumerate(line) if one is best)
@@ -245,7 +253,9 @@ def _others(found: Any) -> Iterator[Chapter]:
 
 def _table(found: Any) -> Chapter:
     """All optima, by their weights."""
-    frame = found.to_frame().iloc[: len(found.optimized)]
+    count = len(found.optimized)
+    spread = np.linspace(0, max(count - 1, 0), min(count, ROWS_ON_PAGE)).round()
+    frame = found.to_frame().iloc[spread.astype(int)]
     kept = [
         name
         for name in map(str, frame)
@@ -260,5 +270,5 @@ def _table(found: Any) -> Chapter:
     return Chapter(
         title="All optima",
         table=table.rename(columns=lambda name: str(name).replace(".", " of ", 1)),
-        caption="A row for each: weights, losses, shares of losses, certified gap.",
+        caption=f"{len(frame)} of {count}: weights, losses, shares of losses, gaps.",
     )

@@ -116,7 +116,13 @@ class ExactFront:
         weights = {best.weights[loss]: best for best in optima if best.weights[loss]}
         if len(weights) < _FEWEST:
             return Reason(f"fewer than {_FEWEST} weights were solved")
-        solved = dict(sorted(weights.items()))
+        ascending = sorted(weights.items())
+        last = len(ascending) - 1
+        spread = np.linspace(0, last, min(last + 1, _MOST_SOLVED)).round().astype(int)
+        solved = dict(ascending[i] for i in spread.tolist())
+        first, *others = (best.attributions for best in solved.values())
+        if all(np.array_equal(W, first) for W in others):
+            return Reason("all optima are the same")
         front = _reduced(program, loss, solved)
         if front.error > MOST_ERROR and solve is not None:
             nodes = np.geomspace(*front.ends, _SIZES[-1]).tolist()
@@ -142,6 +148,9 @@ class ExactFront:
 
 _FEWEST: Final = 3
 """Solved weights; of fewer nothing is between."""
+
+_MOST_SOLVED: Final = 60
+"""Optima that are compared, and intervals in which the front is proved."""
 
 _MOST_NUMBERS: Final = 1_000_000
 """Attributions of one optimum, of which a dozen tables are held."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from propopt.base import files, kept, resources
+from propopt.base import files, resources
 from propopt.cli import main
 from propopt.interactions import fitting
 from propopt.laws import data_law
@@ -81,7 +81,7 @@ def problem(tmp_path):
 @pytest.fixture
 def still(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    monkeypatch.setattr(kept, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(resources, "WORTH_KEEPING", 0.0)
     monkeypatch.setattr(fitting, "CALL_SECONDS", 0.0)  # one fit each
     few = resources.Budget(2**25, n_rows=400)  # so that there are many parts
     monkeypatch.setattr(resources, "MODEL_CALLS", few)
@@ -146,7 +146,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
 def test_parts_that_are_damaged_or_of_something_else_are_made_again(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(kept, "WORTH_KEEPING", 0.0)
+    monkeypatch.setattr(resources, "WORTH_KEEPING", 0.0)
     made = []
 
     def make():
@@ -154,8 +154,8 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
         return np.arange(3.0)
 
     for of, n_made in ((0.0, 1), (0.0, 1), (1.0, 2), (0.0, 2)):
-        with kept.keeping(tmp_path / "parts" / "one"):
-            found = kept.kept_array("a", make, np.array(of))
+        with resources.keeping(tmp_path / "parts" / "one"):
+            found = resources.kept_array("a", make, np.array(of))
             assert found.tolist() == [0.0, 1.0, 2.0]
             found[0] = 5.0  # whoever takes it may write to it
         assert len(made) == n_made
@@ -163,10 +163,10 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
         path.write_bytes(data)
-    with kept.keeping(tmp_path / "parts" / "one") as now:
-        kept.kept_array("a", make, np.array(0.0))
-        kept.kept_array("b", lambda: kept.kept_array("a", make))
-        kept.kept_array("a", make)  # another number, another scope
+    with resources.keeping(tmp_path / "parts" / "one") as now:
+        resources.kept_array("a", make, np.array(0.0))
+        resources.kept_array("b", lambda: resources.kept_array("a", make))
+        resources.kept_array("a", make)  # another number, another scope
     assert len(made) == 5
     now.forget()
     assert not (tmp_path / "parts").exists()
@@ -174,10 +174,10 @@ def test_parts_that_are_damaged_or_of_something_else_are_made_again(
 
 KILL = """
 import os, signal, sys, time
-from propopt.base import files, kept, resources
+from propopt.base import files, resources
 from propopt.cli import main
 resources.MODEL_CALLS = resources.Budget(2**25, n_rows=400)
-time.perf_counter, kept.WORTH_KEEPING = lambda: 0.0, 0.0
+time.perf_counter, resources.WORTH_KEEPING = lambda: 0.0, 0.0
 write, left = files.Format.write, [int(sys.argv[1])]
 def killed(form, target, *what):
     write(form, target, *what)

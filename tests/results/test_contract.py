@@ -44,6 +44,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores, PairScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
+from propopt.problems.saved import load_result
 from propopt.results.report.page import page_of
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
@@ -232,6 +233,11 @@ def test_a_file_gives_back_every_field_and_the_same_card(name, saved):
     assert str(again) == str(result)
     assert repr(again) == repr(result)
     assert again._repr_html_() == result._repr_html_()
+
+
+@each_result
+def test_a_file_is_known_by_what_it_says_that_it_is(name, saved):
+    assert same(load_result(saved(name)), type(made(name)).load(saved(name)))
 
 
 @each_result

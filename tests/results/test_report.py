@@ -1,6 +1,7 @@
 """Reports: chapters of every result on one page, escaped, with what each rests on."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -11,6 +12,7 @@ import pytest
 
 import propopt as po
 from propopt.base.errors import InvalidInput, MissingExtra
+from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import KINDS, Chapter, Statement
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
@@ -134,3 +136,31 @@ def test_a_page_of_five_hundred_rows_is_below_two_megabytes(tmp_path):
     curve.to_html(tmp_path / "page.html")
     size = (tmp_path / "page.html").stat().st_size
     assert 300_000 < size < 2_000_000
+
+
+def test_the_smallest_results_have_pages_too():
+    one = po.Explanation(attributions=np.zeros((1, 1)), method="mine")
+    none = po.TradeOffs(
+        optimized=(),
+        baselines=(dataclasses.replace(one, losses={"sparsity": 0.0}),),
+        losses=("sparsity",),
+    )
+    flat = po.sweep(
+        po.GradientMatching(np.ones((2, 1))) + po.PairwiseRobustness(po.chain_graph(2)),
+        {"pairwise_robustness": [1.0, 2.0, 4.0]},
+    )
+    for result in (one, none, flat):
+        assert "<h1" in page_of([result.chapters()])
+
+
+def test_many_weights_are_no_more_work_than_some():
+    weights = np.logspace(-2, 1, 400)
+    objective = po.GradientMatching(X**2) + ROBUST
+    curve = po.sweep(objective, {ROBUST.name: weights})
+    front = ExactFront.of(curve.optimized, ROBUST.name)
+    assert front.n_proved < 100
+    best = curve.optimized[123]
+    off = np.abs(front.attributions(weights[123]) - best.attributions).max()
+    assert off <= front.error * np.abs(X**2).max()
+    table = curve.chapters()[-1].table
+    assert len(table) == 50

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
 from propopt.base.cards import Card
-from propopt.base.errors import InvalidInput, PropoptError, Unwritten
+from propopt.base.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
 from propopt.base.extras import require
 from propopt.base.files import (
     require_free_name,
@@ -111,7 +111,10 @@ class JobSection(Section):
                 None if score is None else f"The model: {score.in_words()}.",
                 file.schema.data.standardize and _STANDARDIZED,
             ]
-            chapters = self.chapters(found, file)
+            try:
+                chapters = self.chapters(found, file)
+            except SolverFailure as failure:  # a point on a curve that is not found
+                raise Unwritten(f"cannot write {path}: {failure}") from failure
             write_page(path, [chapters], about=[x for x in about if x])
 
         return Answer({".html": write}, is_lazy=True)

@@ -49,6 +49,7 @@ class Trail:
     loss: str  # whose weight varies
     title: str  # of the part with the slider
     start: int  # the optimum that is shown first
+    start_name: str  # what that is, such as "knee"
     losses: Sequence[str]  # those that are told
     ends: Any = None
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
@@ -215,7 +216,10 @@ class Explorer(Chapter):
             (abs(x) for _, lines in pair for _, *xs in lines for x in xs), default=0
         )
         moves = self.trail is not None
-        return [row_picture(name, lines, scale or 1.0, moves) for name, lines in pair]
+        return [
+            row_picture(label, name, lines, scale or 1.0, moves)
+            for label, (name, lines) in zip(_PANELS, pair, strict=False)
+        ]
 
     @property
     def data(self) -> str:
@@ -425,12 +429,19 @@ def _tick(value: float, in_shares: bool) -> str:
     return f"{percent(value)} %" if in_shares else f"{value:.3g}"
 
 
+_PANELS: Final = ("Chosen row", "The most similar row")
+
+
 def _signed(value: float) -> str:
     return minus(f"{value:+.3g}") if value else "0"
 
 
 def row_picture(
-    name: str, lines: Sequence[tuple[str, float, float]], scale: float, moves: bool
+    which: str,
+    name: str,
+    lines: Sequence[tuple[str, float, float]],
+    scale: float,
+    moves: bool,
 ) -> str:
     """Bars of one row from zero in the middle; dashed where they began."""
 
@@ -454,5 +465,5 @@ def row_picture(
         )
         for label, value, was in lines
     ]
-    caption = tag("caption", tag("bdi", in_html(name)), class_="who")
+    caption = tag("caption", f"{which}: ", tag("bdi", in_html(name)))
     return tag("table", caption, tag("tbody", *rows), class_="bars row")

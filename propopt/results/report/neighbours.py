@@ -101,8 +101,8 @@ class Neighbours:
                     "similar row": pair[1],
                     "share of all differences": in_percent(share),
                     "largest in": str(names[j]),
-                    "first row": own[0],
-                    "second row": own[1],
+                    "attribution": own[0],
+                    "of the similar row": own[1],
                 }
             )
             rows += [n, m]

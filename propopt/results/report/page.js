@@ -39,7 +39,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
     t.losses.forEach((one, i) => {
       if (one.near !== null) {
         const kept = 1 - left(one, values[i]);
-        lines.push([one.label, (100 * kept).toFixed(1).replace("-", "−") + " %", kept]);
+        lines.push([one.label, (100 * kept).toFixed(1).replace("-", "−") + "\u00a0%", kept]);
       }
       lines.push([one.name, Number(values[i].toPrecision(4)).toString(), values[i]]);
     });

@@ -84,9 +84,9 @@ def page_of(
 
 
 def _shown(value: Any) -> Any:
-    """Text with visible escapes for what acts; what is HTML already as it is."""
+    """Text with visible escapes for what acts, numbers beside their per cent sign."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
-        return printable(value.replace(" %", "\N{NO-BREAK SPACE}%"))
+        return printable(value).replace(" %", "\N{NO-BREAK SPACE}%")
     return value
 
 
