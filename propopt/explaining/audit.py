@@ -32,8 +32,7 @@ _TOP: Final = 3
 def _additivity(e: Audited) -> Finding:
     """Σ_d w_nd = f(x_n) − base in every row."""
     size = float(np.abs(e.missed).max())
-    room = e.tolerance + e.step * e.W.shape[1]
-    wrong, N = int((np.abs(e.missed) > room).sum()), len(e.W)
+    wrong, N = int((np.abs(e.missed) > e.room).sum()), len(e.W)
     if not wrong:
         sentence = f"All {N:,} rows add up to the prediction less the base."
         verdict: Verdict = "right"
@@ -47,6 +46,8 @@ def _additivity(e: Audited) -> Finding:
         )
         verdict = "off by"
         advice = "Compute these rows again, with the same model, rows and base."
+        if e.slip is not None:
+            advice = ""  # it is told once
     return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
@@ -57,12 +58,13 @@ def _base(e: Audited) -> Finding:
     ours = e.owners[0].base
     assert ours is not None, "it is that of the background"
     near = [one for one in e.owners if abs(float(one.base or 0.0) - own) <= e.tolerance]
-    verdict: Verdict = "off by"
-    advice = "Give the background that they were made with as data."
+    verdict: Verdict = "not known" if e.is_open else "off by"
+    advice = _GIVE_IT if e.slip is None else ""
+    where = "background" if e.is_given else "audited rows"
     if not near:
         sentence = (
             f"{came}, {own:.4g}, is {own - ours:+.3g} {e.unit} from the mean over the "
-            f"background, {ours:.4g}."
+            f"{where}, {ours:.4g}."
         )
     elif near[0] is e.owners[0]:
         verdict, advice = "right", ""
@@ -84,16 +86,27 @@ def _base(e: Audited) -> Finding:
     )
 
 
+_GIVE_IT: Final = (
+    "Give the background that they were made with: data=, or background: in a file."
+)
+
+
 def _exactness(e: Audited) -> Finding:
     """Against exact Shapley values, ours and those that somebody else could mean."""
     size = float(np.abs(e.W - e.E).max())
     verdict: Verdict = "off by"
-    advice = "Compute them anew; po.explainers.ExactShap has the exact values."
-    moved = e.moved
+    advice = "Compute them again; po.explainers.ExactShap has the exact values."
+    slip = e.slip
     if not e.is_exact:
         return _drawn(e)
-    if moved is not None:
-        sentence, advice = moved, "Put the columns in the order of the table."
+    if slip is not None:
+        sentence, advice = slip
+    elif e.is_open:
+        sentence = (
+            "They are not exact for the audited rows; they may be for a background "
+            "that was not given."
+        )
+        verdict, advice = "not known", _GIVE_IT
     elif e.owner is None:
         share = float(((e.W - e.E) ** 2).sum() / max(float((e.E**2).sum()), 1e-300))
         sentence = (
@@ -141,14 +154,17 @@ def _drawn(e: Audited) -> Finding:
     if errors is not None:
         far = apart > _FAR * errors + e.tolerance
         beyond = float(far.mean())
-        words += f" {in_percent(beyond)} are over {_FAR:g} errors from drawn ones."
+        words += (
+            f" {_part(beyond)} of the values are over {_FAR:g} errors from drawn ones."
+        )
     return Finding(
         "exactness",
         words,
         beyond,
         "share of values far from drawn ones",
         "not known",
-        advice="Give a model that is read, such as trees, for an exact answer.",
+        advice="Exact values are known of sums of products, such as the log-odds of "
+        "trees, not of their probabilities.",
         standing="estimated",
     )
 
@@ -160,10 +176,10 @@ _FAR: Final = 5.0
 def _signs(e: Audited) -> Finding:
     """Sizeable values whose sign is another than of the exact ones."""
     share = e.changed_signs(e.W, e.E)
-    words = "exact" if e.is_exact else "drawn"
+    words = e.compared
     return Finding(
         "signs",
-        f"{_part(share)} of the values above {e.cut:.2g} {e.unit} have "
+        f"{_part(share)} of the values above {e.cut:.2g} {e.unit} in size have "
         f"another sign than {words} ones.",
         share,
         "share of sizeable values",
@@ -173,7 +189,8 @@ def _signs(e: Audited) -> Finding:
 
 def _part(share: float) -> str:
     """A share at the beginning of a sentence; none is told as none."""
-    return in_percent(share) if share > 0.0 else "None"
+    told = percent(share)
+    return "None" if told == "0" else f"{told} %"
 
 
 def _reasons(e: Audited) -> Finding:
@@ -184,7 +201,7 @@ def _reasons(e: Audited) -> Finding:
     last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
     clear = np.abs(np.abs(e.E) - last) > 2.0 * e.tolerance
     share = float(((own != true) & clear).any(axis=1).mean())
-    words = "exact" if e.is_exact else "drawn"
+    words = e.compared
     return Finding(
         "reasons",
         f"In {_part(share).lower()} of the rows the three largest are others "
@@ -203,7 +220,9 @@ def _against_exact(e: Audited, share: float, advice: str) -> dict[str, Any]:
         return {"verdict": "not known", "advice": "", "standing": "estimated"}
     if share == 0.0:
         return {"verdict": "right", "advice": ""}
-    if e.owner is not None and e.same(e.owner[1]).all():
+    if e.is_open:
+        return {"verdict": "not known", "advice": ""}
+    if e.is_owned:
         return {"verdict": "a choice", "advice": ""}
     return {"verdict": "off by", "advice": advice}
 
@@ -250,7 +269,10 @@ def _own_value(e: Audited) -> Iterator[Finding]:
     share = 1.0 - front.roughness / front.plain
     told = f"{_whole(share)} of the differences between similar rows follow from their "
     told += "own values"
-    if others:
+    if share < 0.0:
+        told = "None of the differences between similar rows follow from their own "
+        told += "values: beside these they differ more"
+    elif others:
         ends = sorted(1.0 - one.roughness / one.plain for one in others)
         told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"
@@ -258,7 +280,7 @@ def _own_value(e: Audited) -> Iterator[Finding]:
     needed, could = front.least / front.plain, front.could_go / front.plain
     yield Finding(
         "predictions",
-        f"Predictions need {_whole(needed)}; {_whole(could)} could go.",
+        f"Predictions need {_whole(needed)} of them; {_whole(could)} could go.",
         needed,
         unit,
         "right",
@@ -290,12 +312,13 @@ def _directions(e: Audited) -> Iterator[Finding]:
         times = rough / least if least > 1e-9 * rough else math.nan
         near = float(((front.nearest(rough) - e.E) ** 2).sum())
         nearer = 1.0 - near / distance
+        words, closer = e.compared, in_percent(nearer)
         told = (
-            "At the same distance from exact values, similar rows could be "
+            f"At the same distance from {words} values, similar rows could be "
             f"{f'{times:.3g} times more' if times > 0.0 else 'fully'} alike.",
-            f"As alike as these, others are {in_percent(nearer)} nearer to exact ones."
+            f"As alike as these, others are {closer} nearer to {words} ones."
             if near > 1e-12 * distance
-            else "The exact values are nearer, and more alike than these.",
+            else f"The {words} values are more alike than these.",
         )
         verdict = "right" if times <= _WORTH else "off by"
     advice = (
@@ -304,8 +327,11 @@ def _directions(e: Audited) -> Iterator[Finding]:
     )
     if times != 0.0 and near <= 1e-12 * distance:
         advice = "Where interventional values are meant, take the exact ones."
-    advice = advice if verdict == "off by" else ""
-    if e.owner is not None and verdict == "off by":
+    if verdict == "off by" and (e.is_open or not e.is_exact):
+        verdict = "not known"  # drawn values are themselves apart from exact ones
+    if verdict != "off by" or e.is_wrong:
+        advice = ""  # what is wrong is mended first
+    elif e.is_owned:
         verdict = "a choice"
     proof: StatementKind = "proved" if e.is_exact else "estimated"
     yield Finding(
@@ -339,7 +365,7 @@ def _prices(e: Audited) -> Iterator[Finding]:
         price = float(((V - e.W) ** 2).sum()) / size
         signs = e.changed_signs(V, e.W)
         advice = ""
-        if share == 50 and price <= _CHEAP:
+        if share == 50 and price <= _CHEAP and not e.is_wrong:
             advice = (
                 "Half of what could go is cheap: po.explain(model, X, units='output', "
                 "contributions=attributions, beside='own_value') removes much of it."
@@ -347,7 +373,7 @@ def _prices(e: Audited) -> Iterator[Finding]:
         yield Finding(
             f"price_of_{share}",
             f"Removing {share} % of what could go costs {percent(price)} % "
-            f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
+            f"of the squared sum, and turns {_part(signs).lower()} of sizeable signs.",
             price,
             "share of the squared sum",
             "a choice",
@@ -373,18 +399,20 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
         Finding(
             "pairs",
             f"Rows {e.row(first.first)} and {e.row(first.second)} carry "
-            f"{in_percent(first.share)}, most in {names[first.feature]}; one pair in a "
-            f"hundred carries {in_percent(top)}.",
+            f"{percent(first.share)} % of what could go, most in "
+            f"{names[first.feature]}; one pair in a hundred carries {percent(top)} %.",
             first.share,
             "share of the roughness that could go",
             "a choice",
-            advice="Look at the ten pairs first: their differences may be meant.",
+            advice=""
+            if e.is_wrong
+            else "Look at the ten pairs before smoothing: differences may be meant.",
         ),
         Finding(
             "rows",
             f"{plural(len(rows), 'row')} of {len(V):,} carry "
-            f"{in_percent(sum(r.share for r in rows))}; row {e.row(worst.first)} alone "
-            f"{in_percent(worst.share)}.",
+            f"{percent(sum(r.share for r in rows))} % of what could go; row "
+            f"{e.row(worst.first)} alone {percent(worst.share)} %.",
             float(sum(row.share for row in rows)),
             "share of the roughness that could go",
             "a choice",
@@ -412,8 +440,8 @@ def _background(e: Audited) -> Finding:
     share = max(float(((V - e.E) ** 2).sum()) / size for V in tried)
     return Finding(
         "background",
-        f"One half of the {B:,} background rows changes {in_percent(share)} "
-        f"of the squared sum, and {_part(signs).lower()} of sizeable signs.",
+        f"One half of the {B:,} background rows changes {percent(share)} % "
+        f"of the squared sum, and turns {_part(signs).lower()} of sizeable signs.",
         share,
         "share of the squared sum",
         "a choice",
@@ -465,12 +493,15 @@ def _excess(e: Audited) -> Finding:
     c, least = e.true.at_half
     W = e.true.completed(e.W)
     excess = (((W - e.E) ** 2).sum() + c * e.own.robust.value(W)) / least - 1.0
+    more = f"{in_percent(excess)} more than the best"
+    if excess >= 1.0:
+        more = f"{1.0 + excess:.3g} times as much as the best"
     return Finding(
         "excess",
-        f"At weight {c:.3g}, which halves the roughness of exact values, they "
-        f"cost {in_percent(excess)} more than the best.",
+        f"At weight {c:.3g}, which halves the roughness of {e.compared} values, they "
+        f"cost {more}.",
         excess,
-        "share of the least cost",
+        "share above the least cost",
         "a choice",
         standing="proved",
     )
@@ -576,7 +607,10 @@ def audit(
         if evidence.true.is_rough:
             findings.append(_excess(evidence))
     several = len(evidence.W) > 1
-    similar = {"similar rows": repr(evidence.similar())} if several else {}
+    near = f"{min(evidence.n_neighbors, len(evidence.W) - 1)} nearest of each"
+    if graph is not None:
+        near = repr(graph)
+    similar = {"similar rows": near} if several else {}
     return Audit(
         findings=tuple(findings),
         attributions=evidence.W,

@@ -85,10 +85,13 @@ def _explained(
     if isinstance(model, Function):
         function, told = wrapped_and_told(model, X, target, "auto", data, None, outcome)
         own = function.quantity.kind
+        if (kind, own) == ("probability", "value"):
+            return function, told, "probability"
         if kind is not None and kind != own:
             raise InvalidInput(
                 f"unit: the numbers are {unit}, and what is explained is the "
-                f"{function.quantity}; wrap the model with output={kind!r}"
+                f"{function.quantity}; wrap the model with output={kind!r}; a "
+                "booster's file has probabilities by output: value"
             )
         return function, told, _unit_of(function)
     estimator = as_estimator(model)
@@ -271,6 +274,7 @@ class Audited:
     graph: Graph | None  # who is similar, where that is given
     n_neighbors: int
     seed: int
+    is_given: bool  # the background; else it is the audited rows
 
     @classmethod
     def of(
@@ -310,6 +314,7 @@ class Audited:
             graph=graph,
             n_neighbors=read_count(n_neighbors, "n_neighbors"),
             seed=read_seed(rng),
+            is_given=data is not None,
         )
         own._refuse_other_units()
         return own
@@ -439,6 +444,34 @@ class Audited:
         return found, self.E if is_ours else found.values(self.points)
 
     @cached_property
+    def is_owned(self) -> bool:
+        """Whether all of them are values of somebody that is known."""
+        return self.owner is not None and bool(self.same(self.owner[1]).all())
+
+    @property
+    def compared(self) -> str:
+        """What kind of values they are compared with."""
+        return "exact" if self.is_exact else "drawn"
+
+    @cached_property
+    def is_wrong(self) -> bool:
+        """Whether a slip is known, such as columns in each other's place."""
+        slips = self.owner is not None and not (self.is_owned or self.is_ours)
+        return self.is_exact and (slips or self.slip is not None)
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether they may be exact for a background that was not given."""
+        unknown = self.owner is None and self.slip is None
+        adds_up = bool((np.abs(self.missed) <= self.room).all())
+        return self.is_exact and not self.is_given and unknown and adds_up
+
+    @property
+    def room(self) -> float:
+        """What rows that add up may miss by rounding."""
+        return self.tolerance + self.step * self.W.shape[1]
+
+    @cached_property
     def few(self) -> Positions:
         """Some of the rows, at which all owners are asked."""
         return np.unique(np.linspace(0, len(self.W) - 1, _FEW).astype(np.intp))
@@ -449,8 +482,31 @@ class Audited:
         rows = self.points[self.few]
         return [(x, x.values(rows)) for x in self.owners if x.values is not None]
 
+    @cached_property
+    def slip(self) -> tuple[str, str] | None:
+        """What happened to somebody's values as a whole, and what to do about it."""
+        moved = self._moved
+        if moved is not None:
+            return moved, "Put the columns in the order of the table, then audit again."
+        if self.owner is not None:
+            return None
+        for one, values in self.tried:
+            if np.abs(self.W[self.few] + values).max() <= self.tolerance:
+                told = f"All signs are turned, as of the other class: of {one.words}."
+                return told, "Turn all signs, that of the base too, then audit again."
+            apart = np.abs(self.W[None] - values[:, None]).max(axis=2)  # (n, N)
+            place = apart.argmin(axis=1)
+            if (apart.min(axis=1) <= self.tolerance).all():
+                n = int(np.flatnonzero(place != self.few)[0])
+                told = (
+                    f"Rows stand in another's place: row {self.row(int(place[n]))} "
+                    f"holds the values of row {self.row(int(self.few[n]))}."
+                )
+                return told, "Put the rows in the order of the table, then audit again."
+        return None
+
     @property
-    def moved(self) -> str | None:
+    def _moved(self) -> str | None:
         """Whether columns stand in each other's place, in a sentence."""
         names = self.labels.feature_names(self.W.shape[1])
         for _, values in self.tried:

@@ -29,6 +29,8 @@ from propopt.results.report.chapters import (
     Headline,
     Statement,
     StatementKind,
+    minus,
+    named,
 )
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
@@ -46,11 +48,11 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "unused": "Do unused columns get nothing?",
     "own_value": "How much follows from own values?",
     "predictions": "How much do predictions need?",
-    "more_alike": "As near, how much more alike?",
-    "nearer": "As alike, how much nearer?",
-    "price_of_10": "Price of a tenth less roughness",
-    "price_of_50": "Price of half the roughness",
-    "price_of_90": "Price of nine tenths less",
+    "more_alike": "As near to exact, how much more alike?",
+    "nearer": "As alike, how much nearer to exact?",
+    "price_of_10": "Price of 10 % less roughness",
+    "price_of_50": "Price of 50 % less roughness",
+    "price_of_90": "Price of 90 % less roughness",
     "pairs": "Which pairs cause most?",
     "rows": "Which rows cause most?",
     "background": "Does the background matter?",
@@ -59,6 +61,9 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "excess": "How far from the best possible?",
 }
 """By name each question, in the order of an audit."""
+
+_NOTHING: Final = 1e-6
+"""A number that is right and smaller is shown as zero."""
 
 _ALIKE: Final = 1e-9
 """Of sums that are computed again after loading."""
@@ -84,6 +89,8 @@ class Finding:
             return "–"
         if self.unit.startswith("share"):  # which may be negative
             return f"{'-' if self.number < 0.0 else ''}{percent(abs(self.number))} %"
+        if self.verdict == "right" and abs(self.number) < _NOTHING:
+            return "0"  # but for rounding
         return f"{self.number:.3g}"
 
 
@@ -268,8 +275,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def card(self) -> Card:
         """What is off, then each answer with its number, and what would do."""
-        wrong, N = self.mistakes, self.shape[0]
-        found = "Nothing is off" if not wrong else f"{plural(len(wrong), 'answer')} off"
+        N = self.shape[0]
         known = {x.name: x.sentence for x in self.findings}
         told = {
             title: " ".join(known[name] for name in names if name in known)
@@ -278,7 +284,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
         rows = [[QUESTIONS[x.name], x.verdict, x.shown] for x in self.findings]
         return Card(
-            title=f"{found}: {self._what}",
+            title=f"{self._found}: {self._what}",
             subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
             table=CardTable(("question", "verdict", "number"), rows),
@@ -292,34 +298,48 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def chapters(self) -> Sequence[Chapter]:
         """What is right, how alike similar rows are, who causes it, what is chosen."""
-        todo = [[QUESTIONS[x.name], x.advice] for x in self.findings if x.advice]
-        rows = [[QUESTIONS[x.name], x.verdict, x.shown, x.unit] for x in self.findings]
+        advised = {x.advice: x.name for x in reversed(self.findings) if x.advice}
+        todo = [[QUESTIONS[name], advice] for advice, name in advised.items()][::-1]
+        rows = [
+            [QUESTIONS[x.name], x.verdict, minus(x.shown), x.unit]
+            for x in self.findings
+        ]
+        first = todo[0][1] if todo else "Nothing is left to do."
         parts = [
-            self._chapter(
-                f"Audit: {self._what}",
-                (),
-                _AT_A_GLANCE,
-                pd.DataFrame(rows, columns=["question", "verdict", "number", "of"]),
-                "Each answer, with its verdict and its number.",
+            Chapter(
+                title=f"Audit: {self._what}",
+                headlines=[
+                    Headline("Is something off?", self._found, first),
+                    *(self._headline(x) for x in self.findings if x.name in _GLANCE),
+                ],
             )
         ]
         if todo:
             table = pd.DataFrame(todo, columns=["question", "what would do"])
             parts.append(
-                Chapter(title="What to do", table=table, caption="In that order.")
+                Chapter(title="What to do", table=table, caption="In this order.")
             )
+        parts.append(
+            Chapter(
+                title="All questions",
+                table=pd.DataFrame(
+                    rows, columns=["question", "verdict", "number", "unit"]
+                ),
+                caption="Each answer, with its verdict, its number and what that is.",
+            )
+        )
         for title, names in _CHAPTERS.items():
             if any(x.name in names for x in self.findings):
                 parts.append(self._chapter(title, names))
         if self.pairs:
-            caption = "The ten pairs, then the ten rows, that cause most of it."
-            parts.append(
+            parts += [
                 Chapter(
-                    title="The worst pairs and rows",
-                    table=self.causes_to_frame(),
-                    caption=caption,
+                    title=f"The {noun} that cause most of what could go",
+                    table=self._shown_causes(causes),
+                    caption="With the column in which they differ most.",
                 )
-            )
+                for noun, causes in (("pairs", self.pairs), ("rows", self.rows))
+            ]
         said = [
             Statement("The model may be wrong, unfair or not causal.", "not said"),
             *(
@@ -329,26 +349,48 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         ]
         return [*parts, Chapter(title="How it was asked", statements=said)]
 
-    def _chapter(
-        self,
-        title: str,
-        names: Sequence[str],
-        headlines: Sequence[str] = (),
-        table: pd.DataFrame | None = None,
-        caption: str = "",
-    ) -> Chapter:
+    def _headline(self, finding: Finding) -> Headline:
+        """An answer at the top; that on own values says what could go, too."""
+        text = finding.sentence
+        if finding.name == "own_value":
+            text = f"{text} {self['predictions'].sentence}"
+        return Headline(QUESTIONS[finding.name], _answer(finding), text)
+
+    def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
+        """Pairs, or rows, with their shares, as a reader sees them."""
+        names, lines = self.labels.feature_names(self.shape[1]), []
+        for cause in causes:
+            ends = [cause.first, *([] if cause.second is None else [cause.second])]
+            j = cause.feature
+            own = [named(self.attributions[n, j], self.value_of(n, j)) for n in ends]
+            lines.append(
+                {
+                    "rows" if len(ends) > 1 else "row": " and ".join(
+                        map(self.row_name, ends)
+                    ),
+                    "share of what could go": f"{percent(cause.share)} %",
+                    "most in": names[j],
+                    **dict(zip(("attribution", "of the other"), own, strict=False)),
+                }
+            )
+        return pd.DataFrame(lines)
+
+    def _chapter(self, title: str, names: Sequence[str]) -> Chapter:
         """Some of the answers, with what each rests on."""
         own = [x for x in self.findings if x.name in names]
-        heads = [x for x in self.findings if x.name in headlines]
         return Chapter(
             title=title,
             statements=[Statement(x.sentence, x.standing) for x in own],
-            headlines=[
-                Headline(QUESTIONS[x.name], _answer(x), x.sentence) for x in heads
-            ],
-            table=table,
-            caption=caption,
         )
+
+    @property
+    def _found(self) -> str:
+        """How many answers are off, or else are not known."""
+        wrong = len(self.mistakes)
+        if wrong:
+            return f"{plural(wrong, 'answer')} off"
+        unknown = sum(x.verdict == "not known" for x in self.findings)
+        return f"Nothing is off{f', {unknown} not known' if unknown else ''}"
 
     @property
     def _what(self) -> str:
@@ -380,9 +422,7 @@ _CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
 }
 """Titles of a report, and the answers below them."""
 
-_AT_A_GLANCE: Final = (
-    *("additivity", "exactness", "own_value", "more_alike", "price_of_50"),
-)
+_GLANCE: Final = ("exactness", "own_value", "price_of_50")
 """What stands at the top of a page."""
 
 _SHARES: Final = ("own_value", "price_of_50")
@@ -392,10 +432,9 @@ def _answer(finding: Finding) -> str:
     """A word or a number at the top of a page."""
     if finding.name in _SHARES:
         return finding.shown
-    if finding.name == "more_alike" and math.isfinite(finding.number):
-        return f"{finding.number:.3g}×"
     words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
-    return words.get(finding.verdict, f"off by {finding.shown}")
+    unit = finding.unit.split(",")[0]
+    return words.get(finding.verdict, f"off by {finding.shown} {unit}")
 
 
 def _standings(findings: Sequence[Finding]) -> str:

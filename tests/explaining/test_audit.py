@@ -131,6 +131,17 @@ def sign_turned(W, _):
     return "exactness", rf"but for 1 number: row {n}, a is .* 1 sign", 2 * abs(W[n, 0])
 
 
+def all_signs_turned(W, base):
+    W *= -1.0
+    base *= -1.0
+    return "exactness", "All signs are turned, as of the other class", None
+
+
+def rows_moved(W, _):
+    W[:] = np.roll(W, 1, axis=0)
+    return "exactness", "another's place: row 1 holds the values of row 0", None
+
+
 def shifted(W, _):
     rng = np.random.default_rng(0)
     W += 0.1 * rng.normal(size=W.shape)
@@ -143,6 +154,8 @@ FAULTS = (
     columns_exchanged,
     unused_gets,
     sign_turned,
+    all_signs_turned,
+    rows_moved,
     shifted,
 )
 
@@ -191,6 +204,24 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     unknown = audited(case, against(X.iloc[50:70]))
     assert unknown["base"].verdict == unknown["exactness"].verdict == "off by"
     assert unknown["additivity"].verdict == "right"
+    values = against(X.iloc[50:70])
+    ungiven = po.audit(values.to_frame(), forest, rows, base=values.base_value)
+    assert not ungiven.mistakes
+    for name in ("base", "exactness", "signs", "reasons", "more_alike"):
+        assert ungiven[name].verdict == "not known", name
+    assert "background" in ungiven["exactness"].advice
+
+
+def test_a_slip_is_no_choice_and_is_mended_first(case):
+    W, base = case[3].attributions.copy(), case[3].base_value
+    columns_exchanged(W, base)
+    audit = audited(case, W, base=base)
+    assert audit["more_alike"].verdict == audit["nearer"].verdict == "off by"
+    assert not any(audit[x].advice for x in ("more_alike", "price_of_50", "pairs"))
+    short, todo, *_ = audit.chapters()
+    assert short.headlines[0].answer == f"{len(audit.mistakes)} answers off"
+    assert short.headlines[0].text == audit["exactness"].advice
+    assert todo.table.iloc[0, 1] == audit["exactness"].advice
 
 
 def test_a_price_of_a_sign_and_of_the_first_reasons(case):
@@ -345,6 +376,10 @@ def test_a_native_booster_has_log_odds_and_probabilities():
     assert audit.quantity.kind == "log_odds"
     with pytest.raises(InvalidInput, match="several outputs"):
         po.audit(raw[:, :-1], model.booster_, X)
+    probability = po.wrap(model.booster_, data=X, output="value")
+    parts = po.explainers.Shap(background=X).explain(probability, X[:20]).attributions
+    found = po.audit(parts, probability, X[:20], data=X, unit="probability")
+    assert found["additivity"].verdict == found["base"].verdict == "right"
 
 
 # ---- units, models that are not read, what is refused
@@ -387,6 +422,9 @@ def test_a_model_that_is_not_read_is_compared_with_draws():
     assert (found.verdict, found.standing) == ("not known", "estimated")
     assert audit.exact is None
     assert 0.0 < audit["seed"].number < 1.0
+    assert audit["more_alike"].verdict == audit["nearer"].verdict == "not known"
+    assert "drawn values" in audit["more_alike"].sentence
+    assert not audit.mistakes
     assert audit["unused"].verdict == "not known"
     wrong = exact.copy()
     wrong[:, 3] += 1.0

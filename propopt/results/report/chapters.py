@@ -146,6 +146,12 @@ def minus(number: str) -> str:
     return number.replace("-", "−")
 
 
+def named(attribution: float, value: str) -> str:
+    """An attribution with its sign, and the value that it is of."""
+    number = minus(f"{attribution:+.3g}")
+    return f"{number} (value {minus(value)})" if value else number
+
+
 # ---- What a result has that says nothing else: its card and its table
 
 

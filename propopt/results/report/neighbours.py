@@ -15,7 +15,7 @@ from scipy.spatial import KDTree
 
 from propopt.base.arrays import Array, Edges
 from propopt.base.text import in_percent
-from propopt.results.report.chapters import minus
+from propopt.results.report.chapters import named
 
 
 _NEAREST: Final = 8
@@ -93,7 +93,7 @@ class Neighbours:
             self.edges[order].tolist(), (cost[order] / total).tolist(), strict=True
         ):
             j = int(np.abs(W[n] - W[m]).argmax())
-            own = [_named(W[x, j], best.value_of(x, j)) for x in (n, m)]
+            own = [named(W[x, j], best.value_of(x, j)) for x in (n, m)]
             pair = [str(x) if told is None else str(told[x]) for x in (n, m)]
             lines.append(
                 {
@@ -107,11 +107,6 @@ class Neighbours:
             )
             rows += [n, m]
         return pd.DataFrame(lines).set_index("row"), list(dict.fromkeys(rows))
-
-
-def _named(attribution: float, value: str) -> str:
-    number = minus(f"{attribution:+.3g}")
-    return f"{number} (value {minus(value)})" if value else number
 
 
 def graph_of(best: Any) -> Any:

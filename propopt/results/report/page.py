@@ -105,7 +105,11 @@ def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, list[str]]]:
 GLOSSARY: Final[Mapping[str, str]] = {
     "attribution": "What one column contributes to what is explained, in one row.",
     "baseline": "An explanation by another method, measured on the same losses.",
+    "background": "The rows that stand for what is not known of a row.",
     "certain": "The same in every explanation whose objective is almost as good.",
+    "could go": "Differences between similar rows that neither own values nor "
+    "predictions need.",
+    "exact values": "Shapley values for the background, computed without draws.",
     "excess": "How far above the best possible objective an explanation lies, as a "
     "share of that.",
     "faithful": "Close to what the model does: the less, the more an explanation "
@@ -113,7 +117,10 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "front": "All explanations of which nothing can be improved without making "
     "something else worse.",
     "gap": "A proved bound of what could still be better, as a share of the objective.",
+    "gradient matching": "The loss of faithfulness: squared distances from what the "
+    "model does itself.",
     "interaction": "What columns do together beyond what each does alone.",
+    "interventional": "With columns that are not known taken from background rows.",
     "knee": "Where the front bends: beyond it either property costs more than the "
     "other gains.",
     "level": "The distance that no column reached between models that differ by "
@@ -124,9 +131,18 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "mean row": "What one row adds to the objective on average.",
     "objective": "The weighted sum of the losses, which is minimised.",
     "optimum": "The explanation with the least objective.",
+    "own value": "What a column contributes by its value alone.",
+    "pairwise robustness": "The loss of robustness: squared differences between "
+    "similar rows.",
+    "path-dependent": "With branches of trees weighed by the rows that they were "
+    "fitted on.",
     "robust": "Similar rows get similar explanations.",
+    "roughness": "Squared differences between similar rows, beyond those of own "
+    "values.",
+    "sizeable": "Larger than a tenth of what the largest of a row is on average.",
     "slope": "The change of the output per unit of a column.",
     "smooth": "Similar columns get similar attributions.",
+    "squared sum": "The sum of the squares of all attributions.",
     "standard error": "How far, typically, a sampled number is off.",
     "target that": "What an explanation is to be faithful to, such as the slopes of "
     "the model.",
