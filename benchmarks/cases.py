@@ -52,11 +52,11 @@ def curve(quick: bool) -> list[Row]:
     n_points, n_weights = (200, 50) if quick else (1000, 200)
     X, G = normal(n_points, 10)
     # a short lengthscale with a cutoff: what the peers can still hold in memory
-    graph = po.gaussian_graph(X, 0.8, cutoff=1e-2)
+    graph = po.graphs.gaussian_graph(X, 0.8, cutoff=1e-2)
     objective = (
         po.GradientMatching(G)
         + po.PairwiseRobustness(graph)
-        + 0.5 * po.Smoothness(po.chain_graph(10))
+        + 0.5 * po.Smoothness(po.graphs.chain_graph(10))
     )
     weights = np.geomspace(1e-3, 1e3, n_weights)
     work = f"curve of {n_weights} weights, N={n_points}, D=10, {graph.n_edges} edges"
@@ -72,7 +72,7 @@ def curve(quick: bool) -> list[Row]:
     for backend in ("CLARABEL", "OSQP", "SCS", "PIQP"):
         timing = conic_seconds(objective, backend, some)
         rows.append(scaled(work, f"cvxpy DPP, {backend}", 2, n_weights, timing))
-    L, M = graph.laplacian.toarray(), po.chain_graph(10).laplacian.toarray()
+    L, M = graph.laplacian.toarray(), po.graphs.chain_graph(10).laplacian.toarray()
     seconds = n_weights * dense_seconds(G, L, M, [(1.0, 0.5)])
     solves = f"1 of {n_weights}, scaled"
     rows.append(
@@ -86,8 +86,8 @@ def complete_curve(quick: bool) -> list[Row]:
     X, G = normal(100 if quick else 1000, 10)
     objective = (
         po.GradientMatching(G)
-        + po.PairwiseRobustness(po.gaussian_graph(X))
-        + 0.5 * po.Smoothness(po.chain_graph(10))
+        + po.PairwiseRobustness(po.graphs.gaussian_graph(X))
+        + 0.5 * po.Smoothness(po.graphs.chain_graph(10))
     )
     work = f"curve of 200 weights, complete gaussian graph, N={len(X)}, D=10"
     weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, 200)}
@@ -106,7 +106,7 @@ def compile_once(quick: bool) -> list[Row]:
     X, G = normal(60 if quick else 200, 5)
     objective = (
         po.GradientMatching(G)
-        + po.PairwiseRobustness(po.knn_graph(X, 6))
+        + po.PairwiseRobustness(po.graphs.knn_graph(X, 6))
         + 0.1 * po.Sparsity()
     )
     weights = np.geomspace(1e-3, 1e2, 25)
@@ -115,7 +115,7 @@ def compile_once(quick: bool) -> list[Row]:
     def once() -> po.TradeOffs:
         return po.sweep(objective, {"pairwise_robustness": weights}, solver="conic")
 
-    def each() -> list[po.Explanation]:
+    def each() -> list[po.results.Explanation]:
         return [
             po.solve(objective.with_weights({"pairwise_robustness": w}), "conic")
             for w in weights
@@ -136,7 +136,7 @@ def sparse_path(quick: bool) -> list[Row]:
     n_points = 100 if quick else 500
     X, G = normal(n_points, 10)
     rows = []
-    for graph in (po.gaussian_graph(X), po.knn_graph(X, 8)):
+    for graph in (po.graphs.gaussian_graph(X), po.graphs.knn_graph(X, 8)):
         objective = (
             po.GradientMatching(G) + po.PairwiseRobustness(graph) + po.Sparsity()
         )
@@ -163,7 +163,9 @@ def sparse_path(quick: bool) -> list[Row]:
 _LOOSE = {"CLARABEL": 1e-1, "SCS": 1e-2, "ECOS": 1e-2}
 
 
-def at_gap(objective: po.Objective, backend: str, gap: float) -> tuple[float, float]:
+def at_gap(
+    objective: po.losses.Objective, backend: str, gap: float
+) -> tuple[float, float]:
     """Seconds of a backend at the loosest tolerance whose certified gap is enough."""
     best = (np.inf, np.inf)
     tolerance = _LOOSE[backend]
@@ -192,7 +194,7 @@ def max_difference(quick: bool) -> list[Row]:
 
 def _max_difference(n_points: int, n_features: int, weight: float) -> list[Row]:
     X, G = normal(n_points, n_features)
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 8))
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 8))
     objective = po.GradientMatching(G) + weight * loss
     work = f"max-difference, N={n_points}, D={n_features}, weight {weight:g}"
     seconds, best = median_seconds(lambda: po.solve(objective), 5)
@@ -209,7 +211,7 @@ def all_pairs(quick: bool) -> list[Row]:
     """Σ_n max over all pairs at the authors' scale, against a loop over pairs."""
     n_points = 30 if quick else 100
     _, G = normal(n_points, 3)
-    loss = po.MaxDifferenceRobustness(po.complete_graph(n_points), "sum")
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.complete_graph(n_points), "sum")
     objective = po.GradientMatching(G) + 0.1 * loss
     work = f"sum of max-differences over all pairs, N={n_points}, D=3"
     seconds, best = median_seconds(lambda: po.solve(objective), 5)
@@ -237,7 +239,7 @@ def all_pairs(quick: bool) -> list[Row]:
 # ---- a million points
 
 
-def lattice_objective(n: int) -> po.Objective:
+def lattice_objective(n: int) -> po.losses.Objective:
     """Points of an n × n × n lattice; a function that does not split by coordinate."""
     X = po.graphs.grid(-2, 2, n, 3)
     x, y, z = X.T
@@ -364,7 +366,7 @@ def growth(quick: bool) -> Iterator[tuple[str, list[float], list[float]]]:
 
 def _knn_curve(n_points: int, n_features: int = 3, n_weights: int = 100) -> float:
     X, G = normal(n_points, n_features)
-    graph = po.knn_graph(X[:, :3], 8)
+    graph = po.graphs.knn_graph(X[:, :3], 8)
     objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
     weights = {"pairwise_robustness": np.geomspace(1e-3, 1e3, n_weights)}
     return median_seconds(lambda: po.sweep(objective, weights), 3)[0]

@@ -74,7 +74,7 @@ def ours(n_points: int, threads: int, smooth: bool, std: bool) -> Answers:
     explainer = GaussianProcessExplainer(
         lengthscale=LENGTHSCALE,
         mean="none",
-        features=po.chain_graph(N_FEATURES) if smooth else None,
+        features=po.graphs.chain_graph(N_FEATURES) if smooth else None,
     )
     pairs = grid() if smooth else [(w, 0.0) for w in robustness()]
     seconds: list[float] = []
@@ -115,7 +115,9 @@ def scikit_learn_smooth(n_points: int, threads: int) -> Answers:
     1/p_j give m_j and v_j, and E_j = m_j / (1 + w_s ς_j v_j).
     """
     X, G, new = data(n_points)
-    values, V = np.linalg.eigh(2.0 * po.chain_graph(N_FEATURES).laplacian.toarray())
+    values, V = np.linalg.eigh(
+        2.0 * po.graphs.chain_graph(N_FEATURES).laplacian.toarray()
+    )
     rotated = G @ V
     seconds: list[float] = []
     means = []
@@ -253,7 +255,7 @@ def _our_row(work: str, name: str, answers: Answers, peak: float) -> Row:
     )
 
 
-def images(n_images: int, shape: po.ImageShape, std: bool) -> Answers:
+def images(n_images: int, shape: po.functions.ImageShape, std: bool) -> Answers:
     """One fit on images, then a 5 × 5 grid of weights on one new image."""
     rng = np.random.default_rng(0)
     X = rng.random((n_images, shape.n_features))
@@ -273,7 +275,7 @@ def inductive_images(quick: bool) -> list[Row]:
     n_images, side = (50, 32) if quick else (1000, 244)
     rows = []
     for channels in (1, 3):
-        shape = po.ImageShape(channels, side, side)
+        shape = po.functions.ImageShape(channels, side, side)
         for std in (False, True):
             answers, peak = in_a_process(partial(images, n_images, shape, std))
             work = f"{n_images} images of {channels} × {side} × {side}, 25 weights"

@@ -119,7 +119,7 @@ def _called(model: Pipeline, text: str) -> list[Row]:
 def _shapley(model: Pipeline, text: str) -> list[Row]:
     """Shapley values by deletion, exact, beside shap's permutations of the words."""
     work = f"Shapley values by deletion, {_named(model)}, 100 words"
-    document = po.TextSchema.of([text]).documents[0]
+    document = po.functions.TextSchema.of([text]).documents[0]
 
     def exact() -> Any:
         function = po.wrap(model, data=[text])  # the trees are read anew

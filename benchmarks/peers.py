@@ -32,7 +32,7 @@ def pair_loops(G: Any, weight: float, *, aggregate: bool) -> cp.Problem:
 
 
 def conic_seconds(
-    objective: po.Objective,
+    objective: po.losses.Objective,
     backend: str,
     weights: list[dict[str, float]],
     tolerance: float = 1e-6,

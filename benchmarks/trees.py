@@ -46,7 +46,7 @@ def tree_slopes(quick: bool) -> list[Row]:
 def _compared(name: str, model: Any, X: Any, n_rows: int) -> list[Row]:
     work = f"slopes of {n_rows} rows, {name}, {N_ROWS} x {N_FEATURES}"
     few = X[:n_rows]
-    smooth = po.smoothed(po.wrap(model), law="data", data=X)
+    smooth = po.functions.smoothed(po.wrap(model), law="data", data=X)
     smooth.gradient(few[:1])  # boxes are made once
     seconds, exact = median_seconds(lambda: smooth.gradient(few), 3)
     target = f"<= {MILLISECONDS:g} ms a row: {1e3 * seconds / n_rows:.2g}"
@@ -59,7 +59,7 @@ def _compared(name: str, model: Any, X: Any, n_rows: int) -> list[Row]:
 def _drawn(work: str, model: Any, X: Any, few: Any, exact: Any) -> Iterator[Row]:
     """The same law by draws, and what their error of 1 % would take."""
     called = po.wrap(lambda P: model.predict(P))
-    sampled = po.smoothed(called, law="data", data=X, n_samples=500)
+    sampled = po.functions.smoothed(called, law="data", data=X, n_samples=500)
     seconds, slopes = median_seconds(lambda: sampled.gradient(few), 1)
     error = np.linalg.norm(slopes - exact) / np.linalg.norm(exact)
     yield Row(

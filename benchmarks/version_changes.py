@@ -166,9 +166,13 @@ class Study:
         how["output"] = self.output
         old = self.estimator.fit(X, y)
         made = {
-            "halvings": lambda: po.halvings(self.estimator, X, y, rng=self.seed),
-            "bootstraps": lambda: po.bootstraps(self.estimator, X, y, rng=self.seed),
-            "reseedings": lambda: po.reseedings(self.estimator, X, y),
+            "halvings": lambda: po.null_models.halvings(
+                self.estimator, X, y, rng=self.seed
+            ),
+            "bootstraps": lambda: po.null_models.bootstraps(
+                self.estimator, X, y, rng=self.seed
+            ),
+            "reseedings": lambda: po.null_models.reseedings(self.estimator, X, y),
         }
         null = {
             level: po.compare(
@@ -267,7 +271,7 @@ class Study:
         return Outcome(*key, flagged="", largest=0.0)
 
     def _filled(
-        self, change: str, size: float, level: str, found: po.Comparison
+        self, change: str, size: float, level: str, found: po.results.Comparison
     ) -> Outcome:
         order = np.argsort(-found.distances)
         names = [found.features[j] for j in order if found.beyond[j]]

@@ -6,7 +6,7 @@ import propopt as po
 X = po.graphs.grid(-5, 5, per_dimension=100, dimensions=1)
 function = po.functions.Power(degree=3)
 faithfulness = po.GradientMatching(function.gradient(X))
-robustness = po.PairwiseRobustness(po.gaussian_graph(X, lengthscale=0.5))
+robustness = po.PairwiseRobustness(po.graphs.gaussian_graph(X, lengthscale=0.5))
 
 gradients = faithfulness.G
 limit = 0.1 * robustness.value(gradients)  # a tenth of what plain gradients have

@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 
-SHAPE = po.ImageShape(channels=1, height=8, width=8)
+SHAPE = po.functions.ImageShape(channels=1, height=8, width=8)
 EIGHT = 8
 
 
@@ -65,7 +65,7 @@ print(f"{len(explained)} images of {SHAPE.n_features} pixels, {function!r}")
 
 objective = (
     po.GradientMatching(function.estimate(explained))
-    + 0.1 * po.PairwiseRobustness(po.knn_graph(explained, n_neighbors=5))
+    + 0.1 * po.PairwiseRobustness(po.graphs.knn_graph(explained, n_neighbors=5))
     + 0.1 * po.Smoothness(SHAPE.pixel_graph())
 )
 baselines = [

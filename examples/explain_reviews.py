@@ -24,7 +24,7 @@ model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0))
 model.fit(reviews["text"], reviews["sentiment"])
 
 # the words are those of the lime package, so that its runs can be compared
-words = po.TextSchema.of(reviews["text"])
+words = po.functions.TextSchema.of(reviews["text"])
 function = po.wrap(model, target="good", output="log_odds", data=words)
 similar = po.graphs.document_graph(function.read(reviews["text"])[0])
 nearest = similar.similarities.max(axis=1).toarray().ravel()
@@ -41,7 +41,7 @@ runs = {
 limit = po.explainers.ExactLime(law=law).explain(function, texts)
 lime = {name: run.explain(function, texts, rng=0) for name, run in runs.items()}
 lime["LIME's limit"] = limit
-robust = po.SharedRobustness(graph, counts)
+robust = po.losses.SharedRobustness(graph, counts)
 weights = {robust.name: np.geomspace(1e-3, 1e2, 51)}
 curve = po.sweep(po.GradientMatching(limit) + robust, weights, lime)
 
@@ -68,7 +68,7 @@ front = po.sweep(
     po.GradientMatching(shapley) + robust,
     weights,
     {"Shapley values": shapley},
-    subject_to=[po.Completeness(total, counts > 0)],
+    subject_to=[po.losses.Completeness(total, counts > 0)],
 )
 print("\nbeside the optima that add up")
 table = front.distances().assign(**{"at the knee": at_the_knee(front)})

@@ -82,7 +82,7 @@ def main(folder: Path) -> None:
     kept = mlflow.artifacts.download_artifacts(
         run_id=run.info.run_id, artifact_path="explanation.npz"
     )
-    print(po.Explanation.load(kept))
+    print(po.results.Explanation.load(kept))
 
 
 if __name__ == "__main__":

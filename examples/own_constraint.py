@@ -20,7 +20,7 @@ def score(x):
 
 
 faithfulness = po.GradientMatching(po.wrap(score).gradient(X))
-robustness = po.PairwiseRobustness(po.knn_graph(X, n_neighbors=5))
+robustness = po.PairwiseRobustness(po.graphs.knn_graph(X, n_neighbors=5))
 objective = faithfulness + 0.02 * robustness
 
 W = cp.Variable(X.shape)

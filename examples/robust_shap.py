@@ -23,13 +23,18 @@ background = X.sample(100, random_state=0)
 shap = po.explainers.TreeShap(background=background).explain(function, patients)
 total = function.value(patients) - function.value(background).mean()
 
-graph = po.knn_graph(po.TableSchema.of(X).coordinates(patients), n_neighbors=8)
+graph = po.graphs.knn_graph(
+    po.functions.TableSchema.of(X).coordinates(patients), n_neighbors=8
+)
 objective = po.GradientMatching(shap, name="distance_to_shap") + (
     po.PairwiseRobustness(graph, name="roughness")
 )
 weights = np.geomspace(1e-4, 10, 41)
 front = po.sweep(
-    objective, {"roughness": weights}, [shap], subject_to=[po.Completeness(total)]
+    objective,
+    {"roughness": weights},
+    [shap],
+    subject_to=[po.losses.Completeness(total)],
 )
 
 best = front.knee()

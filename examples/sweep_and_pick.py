@@ -28,7 +28,7 @@ model = make_pipeline(
 patients = X.iloc[:80]
 function = po.wrap(model)
 objective = po.GradientMatching(function.estimate(patients)) + po.PairwiseRobustness(
-    po.knn_graph(patients, n_neighbors=6)
+    po.graphs.knn_graph(patients, n_neighbors=6)
 )
 smoothgrad = [
     po.explainers.SmoothGrad(scale=scale).explain(function, patients, rng=0)

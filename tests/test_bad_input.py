@@ -12,17 +12,17 @@ from propopt.base.errors import InvalidInput, TrivialObjectiveWarning
 N, D = 6, 3
 G = np.arange(18.0).reshape(N, D) - 7.5
 gradient, sparsity = po.GradientMatching(G), po.Sparsity()
-robustness = po.PairwiseRobustness(po.chain_graph(N))
+robustness = po.PairwiseRobustness(po.graphs.chain_graph(N))
 TABLES = {
     "GradientMatching": ("G", po.GradientMatching),
-    "FunctionMatching": ("X", lambda X: po.FunctionMatching(X, np.ones(2))),
-    "gaussian_graph": ("X", lambda X: po.gaussian_graph(X, 1.0)),
-    "threshold_graph": ("X", lambda X: po.threshold_graph(X, 1.0)),
-    "knn_graph": ("X", lambda X: po.knn_graph(X, 1)),
-    "correlation_graph": ("X", po.correlation_graph),
-    "KernelRobustness": ("kernel_matrix", po.KernelRobustness),
-    "graph_from_matrix": ("S", po.graph_from_matrix),
-    "certify": ("W", lambda W: po.certify(gradient, W)),
+    "FunctionMatching": ("X", lambda X: po.losses.FunctionMatching(X, np.ones(2))),
+    "gaussian_graph": ("X", lambda X: po.graphs.gaussian_graph(X, 1.0)),
+    "threshold_graph": ("X", lambda X: po.graphs.threshold_graph(X, 1.0)),
+    "knn_graph": ("X", lambda X: po.graphs.knn_graph(X, 1)),
+    "correlation_graph": ("X", po.graphs.correlation_graph),
+    "KernelRobustness": ("kernel_matrix", po.losses.KernelRobustness),
+    "graph_from_matrix": ("S", po.graphs.graph_from_matrix),
+    "certify": ("W", lambda W: po.results.certify(gradient, W)),
 }
 TABLE = np.eye(4)
 
@@ -66,11 +66,13 @@ def test_a_mask_that_hides_nothing_is_none():
 
 # ---- shapes that do not fit, data of which nothing can be said, weights that are none
 SAME, TWO = np.ones((3, 2)), np.exp(-(np.subtract.outer([0, 0, 1], [0, 0, 1]) ** 2.0))
-LONG = po.PairwiseRobustness(po.chain_graph(N + 1))
-WIDE = po.Smoothness(po.chain_graph(D + 1))
+LONG = po.PairwiseRobustness(po.graphs.chain_graph(N + 1))
+WIDE = po.Smoothness(po.graphs.chain_graph(D + 1))
 TURNED = [pd.DataFrame(np.eye(3), columns=list(names)) for names in ("abc", "cab")]
-NAMED = po.GradientMatching(TURNED[0]) + po.FunctionMatching(TURNED[1], np.ones(3))
-EMPTY = po.graph_from_matrix(np.zeros((N, N)))
+NAMED = po.GradientMatching(TURNED[0]) + po.losses.FunctionMatching(
+    TURNED[1], np.ones(3)
+)
+EMPTY = po.graphs.graph_from_matrix(np.zeros((N, N)))
 
 
 @pytest.mark.parametrize(("line", "said"), refusals(__file__, "programs"))
@@ -82,21 +84,25 @@ def test_what_cannot_be_is_refused_by_name(line, said):
 # ---- small and degenerate data
 def test_one_point_and_one_feature_are_explained_by_their_gradients():
     one = po.GradientMatching(G[:1])
-    for graph in (po.complete_graph(1), po.chain_graph(1), po.gaussian_graph(G[:1], 1)):
+    for graph in (
+        po.graphs.complete_graph(1),
+        po.graphs.chain_graph(1),
+        po.graphs.gaussian_graph(G[:1], 1),
+    ):
         best = po.solve(one + po.PairwiseRobustness(graph))
         np.testing.assert_allclose(best.attributions, G[:1])
     column = po.GradientMatching(G[:, :1]) + 0.5 * robustness
     same = po.solve(column).attributions
-    for graph in (po.chain_graph(1), po.pixel_graph(1, 1)):
+    for graph in (po.graphs.chain_graph(1), po.graphs.pixel_graph(1, 1)):
         best = po.solve(column + po.Smoothness(graph)).attributions
         np.testing.assert_allclose(best, same, atol=1e-12)
-    assert po.correlation_graph(G[:, :1]).n_edges == 0
+    assert po.graphs.correlation_graph(G[:, :1]).n_edges == 0
 
 
 # ---- weights
 def test_losses_of_weight_zero_or_without_edges_tell_their_value():
     empty = po.PairwiseRobustness(EMPTY)
-    best = po.solve(gradient + empty + 0.0 * po.Smoothness(po.chain_graph(D)))
+    best = po.solve(gradient + empty + 0.0 * po.Smoothness(po.graphs.chain_graph(D)))
     np.testing.assert_allclose(best.attributions, G)
     assert best.losses["smoothness"] > 0
     assert best.losses["pairwise_robustness"] == 0.0
@@ -105,8 +111,8 @@ def test_losses_of_weight_zero_or_without_edges_tell_their_value():
 @pytest.mark.parametrize(
     "objective",
     [
-        robustness + po.Smoothness(po.chain_graph(D)),
-        robustness + po.Smoothness(po.chain_graph(D)) + sparsity,
+        robustness + po.Smoothness(po.graphs.chain_graph(D)),
+        robustness + po.Smoothness(po.graphs.chain_graph(D)) + sparsity,
         0.0 * gradient + robustness,
         0.0 * gradient + sparsity,
     ],

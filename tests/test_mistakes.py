@@ -69,7 +69,7 @@ def one_named_row(x: Any) -> float:
     return 1.0 if x["age"] > 0 else x["bmi"]
 
 
-def waterfall(best: po.Explanation) -> object:
+def waterfall(best: po.results.Explanation) -> object:
     """The picture that users of shap know."""
     package = pytest.importorskip("shap")
     return package.plots.waterfall(best.to_shap(X)[0], show=False)

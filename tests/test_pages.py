@@ -90,7 +90,7 @@ def test_each_row_has_a_symbol_of_its_own_a_meaning_a_shape_and_a_place():
 
 
 CLASSES = {
-    "Explanation": po.Explanation,
+    "Explanation": po.results.Explanation,
     "LimeExplanation": po.lime.LimeExplanation,
     "InteractionScores": po.interactions.InteractionScores,
     "PairScores": po.interactions.PairScores,

@@ -4,5 +4,5 @@ import lazy_loader
 
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["explainers", "metrics"]
+    __name__, submodules=["explainers", "metrics", "null_models"]
 )

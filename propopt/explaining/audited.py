@@ -298,7 +298,7 @@ class Audited:
         if graph is not None and read_graph(graph).n_nodes != len(points):
             raise InvalidInput(
                 f"graph: expected one of the {len(points)} rows of X, got one of "
-                f"{graph.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+                f"{graph.n_nodes} nodes; make it of X, as by po.graphs.knn_graph(X, 8)"
             )
         position = _position(model, function)
         came = carried(attributions, labels, points.shape, position=position)

@@ -166,7 +166,9 @@ class Sandwich:
             )
         pairs = [ends.range_of(loss.name) for loss in losses]
         if not all(map(is_complete, program.bounds)):
-            raise Refused("error: beside it subject_to takes po.Completeness alone")
+            raise Refused(
+                "error: beside it subject_to takes po.losses.Completeness alone"
+            )
         ranges = np.array([worst - best for best, worst in pairs])
         return cls(ranges, own[0], error)
 

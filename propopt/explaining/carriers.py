@@ -68,7 +68,7 @@ def carried(
     array or DataFrame (N, D)      as they stand; a column ``base_value`` is the base
     array (N, D, K), or K arrays   those of one class
     ``shap.Explanation``           with its base values, and its axis of classes
-    ``propopt.Explanation``        in units of the output, with its base
+    ``propopt.results.Explanation``        in units of the output, with its base
     a tensor, of torch or captum   its numbers, detached
     a path of ``.csv``             a header of names; a first column without a name has
                                    those of rows

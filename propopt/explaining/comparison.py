@@ -139,7 +139,7 @@ def level_of(
     if not level.limit > 0.0:
         raise InvalidInput(
             f"level: the {refits.kind} say the same of all rows, so that any "
-            "difference is beyond them; propopt.halvings makes a level"
+            "difference is beyond them; propopt.null_models.halvings makes a level"
         )
     return level
 
@@ -433,7 +433,9 @@ def compare(
     >>> X, noise = rng.normal(size=(400, 3)), rng.normal(size=400)
     >>> old = LinearRegression().fit(X, X @ [1.0, 2.0, 0.5] + noise)
     >>> new = LinearRegression().fit(X, X @ [2.0, 2.0, 0.5] + noise)
-    >>> level = po.halvings(LinearRegression(), X, X @ [1.0, 2.0, 0.5] + noise)
+    >>> level = po.null_models.halvings(
+    ...     LinearRegression(), X, X @ [1.0, 2.0, 0.5] + noise
+    ... )
     >>> found = po.compare(old, new, X[:100], data=X, level=level)
     >>> found.features, found.beyond.tolist()
     (('x0', 'x1', 'x2'), [True, False, False])

@@ -80,7 +80,8 @@ def explain(
     gradients    as of :func:`propopt.wrap`; a model that jumps, such as a forest, has
                  none worth the name, and is explained by the slopes of its mean over
                  observed values near each row, Cov(V_j, f(V))/Var(V_j): exactly where
-                 it is made of trees (:func:`propopt.smoothed`, ``law="data"``)
+                 it is made of trees (:func:`propopt.functions.smoothed`,
+                 ``law="data"``)
     s            the standard deviations of the features: attributions are changes of
                  the output per standard deviation; of a categorical column the effect
                  of its category, beside its mean over all categories
@@ -91,12 +92,12 @@ def explain(
 
     Documents have words of their own. A word is compared between the documents that it
     stands in, Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)², by
-    :class:`propopt.SharedRobustness`, and a word that is not in a document has the
-    attribution 0 there. S is the cosine similarity of tf-idf between each document and
-    the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`). All
-    attributions are in units of the output. What they are faithful to is exact, and of
-    any model: f(x) less f of x without the word. With ``law=po.lime.TextLaw()`` it is
-    what LIME's coefficients tend to. With ``units="output"`` it is Shapley values by
+    :class:`propopt.losses.SharedRobustness`, and a word that is not in a document has
+    the attribution 0 there. S is the cosine similarity of tf-idf between each document
+    and the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`).
+    All attributions are in units of the output. What they are faithful to is exact, and
+    of any model: f(x) less f of x without the word. With ``law=po.lime.TextLaw()`` it
+    is what LIME's coefficients tend to. With ``units="output"`` it is Shapley values by
     deletion, against the empty text: exact for models that are read, by all sets of few
     words else, or drawn; and the words of each document add up to f(x) less f of x
     without any word. ``scale``, ``metric``, ``same_pattern``, ``precision``,
@@ -123,8 +124,8 @@ def explain(
         The table that standard deviations, observed values and frequencies of
         categories come from, best the one that the model was fitted on; X by default.
         Categorical columns of numbers, and one-hot columns that are one feature, are
-        declared by :meth:`propopt.TableSchema.of`. Of a Function, which knows its
-        columns, a table of reference rows.
+        declared by :meth:`propopt.functions.TableSchema.of`. Of a Function, which knows
+        its columns, a table of reference rows.
     scale : "std", None, mapping or array (D,)
         s, and the units of distances. None: features as they are, plain gradients. A
         column that is constant in ``data`` has s = 0: its attribution is 0, it has no
@@ -162,11 +163,12 @@ def explain(
         What similar rows may differ in, G: Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² is
         then what is small. ``"own_value"``, for ``units="output"``, is what each
         column contributes by its value alone, over the rows that contributions are
-        compared with (:func:`propopt.own_values`); ``parameters["own value"]`` says
-        how much of the differences follows from it.
+        compared with (:func:`propopt.explainers.own_values`); ``parameters["own
+        value"]`` says how much of the differences follows from it.
     robustness : float or str, optional
         c, if not at the knee; or by how much robustness is to be smaller than it is of
-        the target, such as ``"-50%"`` (:class:`propopt.Aim`): c follows from that.
+        the target, such as ``"-50%"`` (:class:`propopt.solvers.Aim`): c follows from
+        that.
     precision : float, optional
         Where slopes are sampled: draw until ``target_error`` is no larger, such as
         0.02. What the first draws cost is announced where it is long.

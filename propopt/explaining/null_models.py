@@ -17,6 +17,8 @@ from propopt.results.comparison import LevelKind
 from propopt.tables.frames import rows_of
 
 
+__all__ = ["NullModels", "bootstraps", "halvings", "reseedings"]
+
 LearnerLike: TypeAlias = Any
 """An estimator, of which copies are fitted, or a callable: (X, y) ↦ fitted model."""
 
@@ -107,7 +109,7 @@ def halvings(
     >>> import numpy as np, propopt as po
     >>> from sklearn.linear_model import LinearRegression
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> len(po.halvings(LinearRegression(), X, X @ [1.0, 2.0, 0.0]).models)
+    >>> len(po.null_models.halvings(LinearRegression(), X, X @ [1.0, 2.0, 0.0]).models)
     20
     """
     generator, n = read_rng(rng), _length(X, y)
@@ -127,14 +129,14 @@ def bootstraps(
     """Models trained on rows drawn with replacement, where halves are too small.
 
     They share rows, so that their level is raised by a quarter. Parameters and errors
-    are those of :func:`propopt.halvings`; ``times`` is 5 or more.
+    are those of :func:`propopt.null_models.halvings`; ``times`` is 5 or more.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
     >>> from sklearn.linear_model import LinearRegression
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> len(po.bootstraps(LinearRegression(), X, X @ [1.0, 2.0, 0.0]).pairs)
+    >>> len(po.null_models.bootstraps(LinearRegression(), X, X @ [1.0, 2.0, 0.0]).pairs)
     10
     """
     generator, n = read_rng(rng), _length(X, y)
@@ -155,7 +157,7 @@ def reseedings(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> forest = RandomForestRegressor(n_estimators=5)
-    >>> po.reseedings(forest, X, X[:, 0], times=3).kind
+    >>> po.null_models.reseedings(forest, X, X[:, 0], times=3).kind
     'reseedings'
     """
     rows = np.arange(_length(X, y))
@@ -165,7 +167,7 @@ def reseedings(estimator: Any, X: Any, y: Any, *, times: int = 5) -> NullModels:
     if not seeds:
         raise InvalidInput(
             f"reseedings: {type(estimator).__name__} has no random_state: refits would "
-            "be one model; propopt.halvings makes a level of it"
+            "be one model; propopt.null_models.halvings makes a level of it"
         )
     models = []
     for seed in range(1, read_count(times, "times") + 1):

@@ -231,7 +231,7 @@ class JointRows(JointPlan):
         if graph.n_nodes != n_rows:
             raise InvalidInput(
                 f"graph: expected one of the {n_rows} rows of X, got one of "
-                f"{graph.n_nodes} nodes; make it of X, as by po.knn_graph(X, 8)"
+                f"{graph.n_nodes} nodes; make it of X, as by po.graphs.knn_graph(X, 8)"
             )
         return graph
 

@@ -180,7 +180,7 @@ def sweep(
     >>> import numpy as np, propopt as po
     >>> X = np.linspace(-1, 1, 9)[:, None]
     >>> objective = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(
-    ...     po.chain_graph(9)
+    ...     po.graphs.chain_graph(9)
     ... )
     >>> curve = po.sweep(objective, {"pairwise_robustness": np.geomspace(0.01, 100, 5)})
     >>> curve.to_frame()["on_front"].all()

@@ -329,7 +329,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         nothing, such as where all rows are explained alike. Differences are *smaller*
         by 1 − loss(W)/loss(target). The nearest baseline is that whose objective, for
         the weights c of this optimum, is the least above it:
-        F_c(baseline)/F_c(W) − 1. See :class:`propopt.Shares`.
+        F_c(baseline)/F_c(W) − 1. See :class:`propopt.results.Shares`.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         --------
         >>> import numpy as np, propopt as po
         >>> G = np.array([[1.0], [3.0], [2.0]])
-        >>> robust = po.PairwiseRobustness(po.chain_graph(3))
+        >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(3))
         >>> weights = {"pairwise_robustness": np.logspace(-3, 3, 25)}
         >>> curve = po.sweep(po.GradientMatching(G) + robust, weights, {"half": G / 2})
         >>> print(*curve.in_words().split("; "), sep="\n")
@@ -421,7 +421,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         in these units first, by its ``units`` or
         :meth:`Explanation.scaled`. Nor has one that breaks a bound which all optima
         keep, or whose rows miss what they have to add up to
-        (:class:`propopt.Completeness`).
+        (:class:`propopt.losses.Completeness`).
         """
         return _with_counts(pd.DataFrame(list(map(self._distance, self.baselines))))
 
@@ -571,8 +571,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         the same scale; blank where it is not known), ``on_front``, ``seconds``,
         ``target`` (that error in words, with its interval), ``kept`` (the share of
         faithfulness that is kept, ``kept.<loss>`` where there are several such losses)
-        and ``removed.<loss>`` (of every other loss; see :class:`propopt.Shares`). Where
-        an error was asked for, ``front_error`` has what is proved, for all rows alike.
+        and ``removed.<loss>`` (of every other loss; see
+        :class:`propopt.results.Shares`). Where an error was asked for, ``front_error``
+        has what is proved, for all rows alike.
         """
         every = self.explanations
         settings = dict.fromkeys(k for one in self.baselines for k in one.parameters)

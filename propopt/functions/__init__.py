@@ -18,6 +18,8 @@ from propopt.functions.images import (
 from propopt.functions.smoothing import smoothed
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrap
+from propopt.tables.documents import TextSchema
+from propopt.tables.schema import TableSchema
 
 
 __all__ = [
@@ -29,7 +31,9 @@ __all__ = [
     "Power",
     "Sine",
     "SmoothedFunction",
+    "TableSchema",
     "TextFunction",
+    "TextSchema",
     "load_weights",
     "normalisation",
     "smoothed",

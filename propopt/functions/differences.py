@@ -25,7 +25,8 @@ FLAT = (
     "every central difference is exactly zero: the function is piecewise constant here "
     "(as trees and forests are), computes in single precision, or ignores its inputs; "
     "such gradients say nothing about it. Give a larger `step`, smooth it with "
-    "po.smoothed(function, scale=...), or explain its values instead of its gradients"
+    "po.functions.smoothed(function, scale=...), or explain its values instead of "
+    "its gradients"
 )
 
 
@@ -66,8 +67,9 @@ def warn_flat(name: str) -> None:
     warnings.warn(
         f"{name}: the model is piecewise constant, so its gradient is 0 almost "
         "everywhere and differences see at most a few jumps. Smooth it with "
-        "po.smoothed(function, scale=...), or match its values around each point: "
-        "po.FunctionMatching of what changes(X) of the smoothed function gives",
+        "po.functions.smoothed(function, scale=...), or match its values around each "
+        "point: po.losses.FunctionMatching of what changes(X) of the smoothed "
+        "function gives",
         FlatFunctionWarning,
         stacklevel=2,
     )
@@ -77,7 +79,7 @@ def warn_jumps(name: str, jumps: Jumps) -> None:
     """Say that a model was found to jump, and what would do."""
     warnings.warn(
         f"{name}: the model {jumps.in_words()}, and central differences miss them; "
-        'po.smoothed(function, law="data", data=X) has slopes that see jumps',
+        'po.functions.smoothed(function, law="data", data=X) has slopes that see jumps',
         JumpsWarning,
         stacklevel=2,
     )

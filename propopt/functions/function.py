@@ -269,7 +269,8 @@ class Function(ABC):
     def piecewise_constant(self) -> bool:
         """True if f is known to jump and else be flat, as trees are: its gradient is 0.
 
-        :func:`propopt.smoothed` gives a function near it whose gradient is not.
+        :func:`propopt.functions.smoothed` gives a function near it whose gradient is
+        not.
         """
         return False
 
@@ -288,7 +289,7 @@ class Function(ABC):
         """Values as a sum of boxes of the encoded columns, as trees are; None if not.
 
         What is computed of them is exact; they are believed once they were checked
-        against values (:func:`propopt.smoothed` does).
+        against values (:func:`propopt.functions.smoothed` does).
         """
         return None
 
@@ -370,7 +371,7 @@ class Function(ABC):
                 raise InvalidInput(
                     f"{what}: {place}; for text and categories tell wrap of the table, "
                     f"wrap(model, data={what}), or, where columns of numbers are "
-                    f"categories too, data=po.TableSchema.of({what}, "
+                    f"categories too, data=po.functions.TableSchema.of({what}, "
                     "categorical=[...], groups={...})"
                 )
         points, labels = read_points(X if frame is None else frame, what)

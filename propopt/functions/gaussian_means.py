@@ -169,7 +169,7 @@ class SmoothedFunction(OfFunction):
         Examples
         --------
         >>> import numpy as np, propopt as po
-        >>> cube = po.smoothed(po.wrap(lambda X: X[:, 0] ** 3), scale=1.0)
+        >>> cube = po.functions.smoothed(po.wrap(lambda X: X[:, 0] ** 3), scale=1.0)
         >>> error = cube.gradient([[2.0]]) - 15  # 3 · 2² + 3 · 1²
         >>> bool(np.abs(error) < 4 * cube.gradient_error([[2.0]]))
         True
@@ -193,9 +193,10 @@ class SmoothedFunction(OfFunction):
     def changes(self, X: ArrayLike | pd.DataFrame) -> Changes:
         """Changes of f around each point, over the same pairs.
 
-        ``po.FunctionMatching(X, changes.values, perturbations=changes.perturbations)``
-        is smallest at the gradients of this function, and measures besides how well
-        they predict f. In categorical columns the perturbations are zero.
+        ``po.losses.FunctionMatching(X, changes.values,
+        perturbations=changes.perturbations)`` is smallest at the gradients of this
+        function, and measures besides how well they predict f. In categorical columns
+        the perturbations are zero.
 
         Parameters
         ----------
@@ -217,9 +218,11 @@ class SmoothedFunction(OfFunction):
         --------
         >>> import numpy as np, propopt as po
         >>> X = np.array([[0.2, 1.0], [0.7, 2.0]])
-        >>> step = po.smoothed(po.wrap(lambda X: (X[:, 0] > 0.5) * 1.0), scale=0.3)
+        >>> step = po.functions.smoothed(
+        ...     po.wrap(lambda X: (X[:, 0] > 0.5) * 1.0), scale=0.3
+        ... )
         >>> changes = step.changes(X)
-        >>> loss = po.FunctionMatching(
+        >>> loss = po.losses.FunctionMatching(
         ...     X, changes.values, perturbations=changes.perturbations
         ... )
         >>> best = po.solve(loss).attributions

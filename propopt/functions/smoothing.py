@@ -119,7 +119,7 @@ def smoothed(
     The gradient of a smoothed step 1[x > 0] is the normal density over δ, here at 0.
 
     >>> import numpy as np, propopt as po
-    >>> step = po.smoothed(po.wrap(lambda X: (X[:, 0] > 0) * 1.0), scale=0.5)
+    >>> step = po.functions.smoothed(po.wrap(lambda X: (X[:, 0] > 0) * 1.0), scale=0.5)
     >>> error = step.gradient([[0.0]]) - 1 / np.sqrt(2 * np.pi) / 0.5
     >>> bool(np.abs(error) < 4 * step.gradient_error([[0.0]]))
     True

@@ -243,8 +243,8 @@ class TextFunction(OfModel):
             if differs is not None:
                 raise InvalidInput(
                     f"{self!r} and {part!r}: {NO_SUM}, and the {differs} of theirs "
-                    "differ; give wrap one po.TextSchema.of(texts, rule) for both, as "
-                    "data"
+                    "differ; give wrap one po.functions.TextSchema.of(texts, rule) for "
+                    "both, as data"
                 )
         vectorisers = [part.vectorisers for _, part in parts]
         return TextFunction(

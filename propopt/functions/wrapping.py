@@ -228,7 +228,7 @@ def wrap(
         text, categories and dtypes. Gradients of numeric columns are exact if there are
         no categories, else central differences; that of a category is its effect,
         f(x) − Σ_c p_c f(x with c), with p_c its frequency in ``data``. Categories are
-        text, booleans and categories of pandas; ``po.TableSchema.of(X,
+        text, booleans and categories of pandas; ``po.functions.TableSchema.of(X,
         categorical=[...], groups={...})`` declares others, and columns that one-hot
         encode one feature, which is then explained as one. Models that take missing
         values are given them as they are in ``data``; the gradient of a missing number
@@ -236,8 +236,8 @@ def wrap(
         are observed in ``data``, which may be an array for that. Documents, a list or
         Series of texts, make a ``TextFunction`` of the model: its columns are their
         words, those that the model sees where that is known, and the gradient of a word
-        is f(x) less f of the text without it. ``po.TextSchema.of(texts, rule)`` says
-        what a word is.
+        is f(x) less f of the text without it. ``po.functions.TextSchema.of(texts,
+        rule)`` says what a word is.
     batch_rows : int, optional
         The most rows that the model is given in one call, whoever asks: for models
         behind a network, or with much memory per row. By default 16,384 rows and 32

@@ -116,7 +116,7 @@ class GridFeatures(FeatureBasis):
     --------
     >>> import propopt as po
     >>> from propopt.inductive import GridFeatures
-    >>> GridFeatures(po.ImageShape(1, 2, 2)).eigenvalues
+    >>> GridFeatures(po.functions.ImageShape(1, 2, 2)).eigenvalues
     array([0., 4., 4., 8.])
     """
 
@@ -295,7 +295,7 @@ class DenseFeatures(FeatureBasis):
     --------
     >>> import propopt as po
     >>> from propopt.inductive import DenseFeatures
-    >>> DenseFeatures.of_graph(po.chain_graph(3)).eigenvalues.round(6)
+    >>> DenseFeatures.of_graph(po.graphs.chain_graph(3)).eigenvalues.round(6)
     array([0., 2., 6.])
     """
 
@@ -320,7 +320,8 @@ class DenseFeatures(FeatureBasis):
     def of_kernel(cls, kernel_matrix: object) -> DenseFeatures:
         """The basis of 2 tr(W K_s⁻¹ Wᵀ), Q = 2K_s⁻¹ (Tadesse et al. 2024, Eq. 9).
 
-        The factor two is that of :class:`propopt.KernelRobustness`, for features.
+        The factor two is that of :class:`propopt.losses.KernelRobustness`, for
+        features.
 
         Raises
         ------

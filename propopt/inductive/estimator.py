@@ -144,7 +144,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     robustness : float
-        w_r > 0, weight of :class:`propopt.KernelRobustness`.
+        w_r > 0, weight of :class:`propopt.losses.KernelRobustness`.
     smoothness : float
         w_s ≥ 0, weight of :class:`propopt.Smoothness`; above zero it needs
         ``features``.
@@ -168,7 +168,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     scale : "std", None, mapping or array (D,)
         What columns are divided by before distances are measured; None leaves them as
         they are. Where ``function`` has a schema, categories are one-hot over √2, see
-        :meth:`propopt.TableSchema.coordinates`.
+        :meth:`propopt.functions.TableSchema.coordinates`.
     optimize : {"marginal_likelihood", "leave_one_out"} or None
         Fit the kernel's hyper-parameters and the positive weights to the gradients,
         starting from those given; needs ``inducing=None``.

@@ -129,7 +129,7 @@ def _lengths_and_products(X: Points, Z: Points) -> tuple[Array, Array]:
 
 
 def typical_distance(points: Points) -> float:
-    """The rule of :func:`propopt.gaussian_graph`: the median of those above zero."""
+    """Their median, by the rule of :func:`propopt.graphs.gaussian_graph`."""
     if len(points) == 1:
         raise InvalidInput("lengthscale: 1 sample has no distance to others; give one")
     if points.shape[1] < _MANY_FEATURES:

@@ -78,8 +78,10 @@ class Completeness:
     --------
     >>> import numpy as np, propopt as po
     >>> phi = np.array([[1.0, 0.0], [0.0, 3.0], [2.0, 2.0]])
-    >>> objective = po.GradientMatching(phi) + po.PairwiseRobustness(po.chain_graph(3))
-    >>> best = po.solve(objective, subject_to=[po.Completeness(phi.sum(axis=1))])
+    >>> objective = po.GradientMatching(phi) + po.PairwiseRobustness(
+    ...     po.graphs.chain_graph(3)
+    ... )
+    >>> best = po.solve(objective, subject_to=[po.losses.Completeness(phi.sum(axis=1))])
     >>> best.attributions.sum(axis=1)
     array([1., 3., 4.])
     """
@@ -106,7 +108,7 @@ class Completeness:
         Examples
         --------
         >>> import propopt as po
-        >>> po.Completeness([3.0, 0.0]).gaps([[1.0, 2.0], [1.0, 1.0]])
+        >>> po.losses.Completeness([3.0, 0.0]).gaps([[1.0, 2.0], [1.0, 1.0]])
         array([0., 2.])
         """
         array = aligned(W, self.labels, f"{self.name}: W", "the totals")

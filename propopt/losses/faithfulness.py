@@ -253,7 +253,7 @@ class FunctionMatching(Faithfulness):
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
-    >>> po.FunctionMatching(X, X.sum(axis=1)).value(np.ones((2, 2)))
+    >>> po.losses.FunctionMatching(X, X.sum(axis=1)).value(np.ones((2, 2)))
     0.0
     """
 

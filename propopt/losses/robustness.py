@@ -60,7 +60,7 @@ class PairwiseRobustness(PropertyLoss):
     graph : Graph
         Similarities S of the N points.
     beside : array, DataFrame, Explanation or OwnValues (N, D), optional
-        G, such as that of :func:`propopt.own_values`; zero by default.
+        G, such as that of :func:`propopt.explainers.own_values`; zero by default.
     name : str
         What the loss is called in weights, results and CSV columns.
 
@@ -73,9 +73,9 @@ class PairwiseRobustness(PropertyLoss):
     --------
     >>> import numpy as np, propopt as po
     >>> W = np.array([[0.0], [1.0], [3.0]])
-    >>> round(po.PairwiseRobustness(po.chain_graph(3)).value(W), 9)
+    >>> round(po.PairwiseRobustness(po.graphs.chain_graph(3)).value(W), 9)
     10.0
-    >>> po.PairwiseRobustness(po.chain_graph(3), beside=W).value(W)
+    >>> po.PairwiseRobustness(po.graphs.chain_graph(3), beside=W).value(W)
     0.0
     """
 
@@ -225,9 +225,11 @@ class MaxDifferenceRobustness(PropertyLoss):
     --------
     >>> import numpy as np, propopt as po
     >>> W = np.array([[0.0], [1.0], [3.0]])
-    >>> po.MaxDifferenceRobustness(po.chain_graph(3)).value(W)
+    >>> po.losses.MaxDifferenceRobustness(po.graphs.chain_graph(3)).value(W)
     4.0
-    >>> po.MaxDifferenceRobustness(po.chain_graph(3), aggregate="sum").value(W)
+    >>> po.losses.MaxDifferenceRobustness(
+    ...     po.graphs.chain_graph(3), aggregate="sum"
+    ... ).value(W)
     9.0
     """
 
@@ -326,7 +328,7 @@ class SharedRobustness(PropertyLoss):
     >>> import numpy as np, propopt as po
     >>> W = np.array([[0.0, 5.0], [1.0, 0.0], [3.0, 2.0]])
     >>> counts = np.array([[1, 1], [2, 0], [1, 1]])
-    >>> round(po.SharedRobustness(po.chain_graph(3), counts).value(W), 9)
+    >>> round(po.losses.SharedRobustness(po.graphs.chain_graph(3), counts).value(W), 9)
     10.0
     """
 
@@ -409,7 +411,10 @@ class Smoothness(PropertyLoss):
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> round(po.Smoothness(po.chain_graph(3)).value(np.array([[0.0, 1.0, 3.0]])), 9)
+    >>> round(
+    ...     po.Smoothness(po.graphs.chain_graph(3)).value(np.array([[0.0, 1.0, 3.0]])),
+    ...     9,
+    ... )
     10.0
     """
 

@@ -42,8 +42,8 @@ def plot_changes(
     --------
     >>> import numpy as np, propopt as po
     >>> from matplotlib.figure import Figure
-    >>> old = po.Explanation(attributions=np.eye(2), method="old")
-    >>> new = po.Explanation(attributions=2.0 * np.eye(2), method="new")
+    >>> old = po.results.Explanation(attributions=np.eye(2), method="old")
+    >>> new = po.results.Explanation(attributions=2.0 * np.eye(2), method="new")
     >>> axes = Figure().subplots()
     >>> po.plots.plot_changes(po.compare(old, new), ax=axes) is axes
     True

@@ -60,7 +60,7 @@ def plot_image_maps(
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> shape = po.ImageShape(channels=1, height=8, width=8)
+    >>> shape = po.functions.ImageShape(channels=1, height=8, width=8)
     >>> W = np.random.default_rng(0).normal(size=(3, 64))
     >>> po.plots.plot_image_maps([W, 0.5 * W], shape, titles=["all", "half"]).shape
     (3, 2)

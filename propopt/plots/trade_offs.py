@@ -479,7 +479,7 @@ def plot_agreement(
     >>> import numpy as np, propopt as po
     >>> X = np.linspace(-1, 1, 9)[:, None]
     >>> best = po.solve(1.0 * po.GradientMatching(3 * X**2))
-    >>> po.plots.plot_agreement([best], po.chain_graph(9)).get_ylabel()
+    >>> po.plots.plot_agreement([best], po.graphs.chain_graph(9)).get_ylabel()
     'share of similar pairs'
     """
     if not len(explanations):

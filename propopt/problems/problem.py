@@ -278,7 +278,7 @@ class Problem:
     >>> import numpy as np, propopt as po
     >>> from propopt.functions import Power
     >>> X, cube = np.linspace(-1, 1, 9)[:, None], Power(3)
-    >>> robust = po.PairwiseRobustness(po.chain_graph(9))
+    >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(9))
     >>> problem = po.problems.Problem(
     ...     points=X,
     ...     function=cube,

@@ -374,7 +374,7 @@ class Certain(
     --------
     >>> import numpy as np, propopt as po
     >>> objective = po.GradientMatching(np.array([[1.0, -2.0], [1.2, 0.01]]))
-    >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
+    >>> best = po.solve(objective + po.PairwiseRobustness(po.graphs.chain_graph(2)))
     >>> certain = best.certain()
     >>> certain.signs
     array([[ 1, -1],
@@ -594,7 +594,7 @@ def certain_of(
     order: OrderBy,
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Certain:
-    """See :meth:`propopt.Explanation.certain`."""
+    """See :meth:`propopt.results.Explanation.certain`."""
     known_word(order, OrderBy, "order")
     W, (N, D), labels = best.attributions, best.shape, best.labels
     near = NearOptimal.around(best, program)

@@ -358,9 +358,9 @@ def certify(
     >>> import numpy as np, propopt as po
     >>> objective = po.GradientMatching(np.eye(3)) + 1.0 * po.Sparsity()
     >>> best = np.eye(3) / 2
-    >>> po.certify(objective, best).gap
+    >>> po.results.certify(objective, best).gap
     0.0
-    >>> po.certify(objective, np.zeros((3, 3))).gap > 0.1
+    >>> po.results.certify(objective, np.zeros((3, 3))).gap > 0.1
     True
     """
     weighed = Objective.of(objective)

@@ -177,8 +177,8 @@ class Comparison(
     --------
     >>> import numpy as np, propopt as po
     >>> W = np.array([[1.0, 2.0], [3.0, -2.0]])
-    >>> old = po.Explanation(attributions=W, method="old")
-    >>> new = po.Explanation(attributions=W + [0.0, 0.5], method="new")
+    >>> old = po.results.Explanation(attributions=W, method="old")
+    >>> new = po.results.Explanation(attributions=W + [0.0, 0.5], method="new")
     >>> found = po.compare(old, new)
     >>> found.to_frame()["distance"].tolist(), found.beyond.tolist()
     ([0.5, 0.0], [False, False])

@@ -422,7 +422,9 @@ class Explanation(
         Examples
         --------
         >>> import numpy as np, propopt as po
-        >>> slopes = po.Explanation(attributions=np.array([[1.0, 2.0]]), method="mine")
+        >>> slopes = po.results.Explanation(
+        ...     attributions=np.array([[1.0, 2.0]]), method="mine"
+        ... )
         >>> slopes.scaled([10.0, 0.5]).attributions
         array([[10.,  1.]])
         """
@@ -471,7 +473,7 @@ class Explanation(
         --------
         >>> import numpy as np, propopt as po
         >>> W = np.array([[1.0, 2.0, 4.0]])
-        >>> parts = po.Explanation(attributions=W, method="mine")
+        >>> parts = po.results.Explanation(attributions=W, method="mine")
         >>> parts.grouped({"pair": ["x0", "x2"]}).to_frame()
            pair   x1
         0   5.0  2.0
@@ -522,14 +524,15 @@ class Explanation(
     ) -> Explanation:
         """This explanation with the losses and the certificate of an objective.
 
-        By :func:`propopt.certify`, from the attributions and the multipliers of bounds
-        alone: for max-differences a solver, which knows duals, may give a smaller gap.
+        By :func:`propopt.results.certify`, from the attributions and the multipliers of
+        bounds alone: for max-differences a solver, which knows duals, may give a
+        smaller gap.
 
         Examples
         --------
         >>> import numpy as np, propopt as po
         >>> objective = po.GradientMatching(np.eye(2)) + 1.0 * po.Sparsity()
-        >>> po.Explanation(attributions=np.eye(2) / 2, method="mine").certified(
+        >>> po.results.Explanation(attributions=np.eye(2) / 2, method="mine").certified(
         ...     objective
         ... ).gap
         0.0
@@ -573,7 +576,7 @@ class Explanation(
         --------
         >>> import numpy as np, propopt as po
         >>> W = np.array([[1.0, -4.0, 0.0], [3.0, 2.0, 0.0]])
-        >>> po.Explanation(attributions=W, method="mine").top(2)
+        >>> po.results.Explanation(attributions=W, method="mine").top(2)
                  mean  mean_size  raises  lowers
         feature
         x1       -1.0        3.0     0.5     0.5
@@ -612,7 +615,7 @@ class Explanation(
         Examples
         --------
         >>> import numpy as np, propopt as po
-        >>> mine = po.Explanation(
+        >>> mine = po.results.Explanation(
         ...     attributions=np.array([[2.0]]), method="mine", standard_errors=[[1.0]]
         ... )
         >>> mine.intervals(level=0.95).round(2)
@@ -649,7 +652,7 @@ class Explanation(
         >>> best = po.solve(1.0 * po.GradientMatching(np.eye(3)))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     best.save(f"{folder}/best.npz")
-        ...     same = po.Explanation.load(f"{folder}/best.npz")
+        ...     same = po.results.Explanation.load(f"{folder}/best.npz")
         >>> bool((same.attributions == best.attributions).all())
         True
         """
@@ -826,7 +829,7 @@ class Explanation(
             raise InvalidInput(
                 "explanation: expected a shap.Explanation, got "
                 f"{type(explanation).__name__}; other attributions are "
-                "po.Explanation(attributions=W, method=...)"
+                "po.results.Explanation(attributions=W, method=...)"
             )
         W, labels = read_attributions(explanation, "shap")
         base = base_values_of(getattr(explanation, "base_values", None), len(W))
@@ -887,7 +890,7 @@ class Explanation(
         --------
         >>> import numpy as np, propopt as po
         >>> objective = po.GradientMatching(np.array([[3.0, 0.01], [2.0, -0.02]]))
-        >>> best = po.solve(objective + po.PairwiseRobustness(po.chain_graph(2)))
+        >>> best = po.solve(objective + po.PairwiseRobustness(po.graphs.chain_graph(2)))
         >>> best.certain().to_frame()[["certain", "positive"]]
                  certain  positive
         feature
@@ -950,8 +953,10 @@ class Explanation(
         --------
         >>> import numpy as np, propopt as po
         >>> W = np.array([[2.0, -1.0, 0.5], [1.5, -0.5, 0.6]])
-        >>> parts = po.Explanation(attributions=W, method="mine", units="output")
-        >>> robust = po.PairwiseRobustness(po.chain_graph(2))
+        >>> parts = po.results.Explanation(
+        ...     attributions=W, method="mine", units="output"
+        ... )
+        >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
         >>> best = po.solve(po.GradientMatching(parts) + 0.1 * robust)
         >>> print(best.reasons(k=2).sheet(0))
         Row 0: reasons for a higher output
@@ -985,9 +990,9 @@ class Explanation(
         >>> import numpy as np, propopt as po
         >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
         >>> objective = po.GradientMatching(G) + po.PairwiseRobustness(
-        ...     po.chain_graph(2)
+        ...     po.graphs.chain_graph(2)
         ... )
-        >>> mine = po.Explanation(attributions=G + 0.5, method="mine")
+        >>> mine = po.results.Explanation(attributions=G + 0.5, method="mine")
         >>> mine.shares(objective)
         Shares(50.0 % of faithfulness kept (gradient_matching); 0.0 % of ...
         """
@@ -1007,8 +1012,8 @@ class Explanation(
         """By name what is kept of each faithfulness loss, and removed of every other.
 
         Of the losses as they are known, without attributions; see
-        :class:`propopt.Shares`. After loading those of the saved objective; nothing
-        where no objective is known.
+        :class:`propopt.results.Shares`. After loading those of the saved objective;
+        nothing where no objective is known.
         """
         program = self.program
         if program is None:
@@ -1059,7 +1064,7 @@ class Explanation(
         >>> import numpy as np, propopt as po
         >>> X = np.linspace(-1, 1, 12)[:, None] * [1.0, 2.0]
         >>> objective = po.GradientMatching(X**2 - 0.3) + po.PairwiseRobustness(
-        ...     po.knn_graph(X, 2)
+        ...     po.graphs.knn_graph(X, 2)
         ... )
         >>> [a.varied for a in po.solve(objective).stability().agreements]
         ['weight of pairwise_robustness', 'neighbours in pairwise_robustness']

@@ -14,7 +14,7 @@ SᵀMS = I for F and SᵀPS = diag(θ) for B,
 where 2p and 2q are the gradients of F and B at W₀ along Q S. Whatever totals rows have
 are kept, as all directions are differences of optima. Solved optima are taken in until
 those that are left out are met; midway between solved weights the distance to the
-optimum is then proved from W(c) itself (:func:`propopt.certify`).
+optimum is then proved from W(c) itself (:func:`propopt.results.certify`).
 
 The class of explanations stands above this chapter: they are taken by their attributes.
 """
@@ -76,7 +76,7 @@ class ExactFront:
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> robust = po.PairwiseRobustness(po.chain_graph(9))
+    >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(9))
     >>> objective = po.GradientMatching(np.eye(9)) + robust
     >>> weights = np.logspace(-2, 2, 9)
     >>> curve = po.sweep(objective, {robust.name: weights})

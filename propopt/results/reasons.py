@@ -105,8 +105,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
     --------
     >>> import numpy as np, propopt as po
     >>> W = np.array([[2.0, -1.0, 0.5], [1.5, -0.5, 0.6]])
-    >>> parts = po.Explanation(attributions=W, method="mine", units="output")
-    >>> robust = po.PairwiseRobustness(po.chain_graph(2))
+    >>> parts = po.results.Explanation(attributions=W, method="mine", units="output")
+    >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
     >>> best = po.solve(po.GradientMatching(parts) + 0.5 * robust)
     >>> best.reasons(groups={"pair": ["x1", "x2"]}, towards="lower").to_frame()["words"]
     0    pair (x1, x2): -0.3 output, certain
@@ -406,7 +406,7 @@ def reasons_of(
     rows: Sequence[Hashable] | None,
     budget: float,
 ) -> Reasons:
-    """See :meth:`propopt.Explanation.reasons`."""
+    """See :meth:`propopt.results.Explanation.reasons`."""
     known_word(towards, Towards, "towards")
     if best.units != "output":
         raise InvalidInput(

@@ -345,7 +345,8 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
     >>> import numpy as np, propopt as po
     >>> G = np.array([[0.0, 1.0], [2.0, 1.0]])
     >>> best = po.solve(
-    ...     po.GradientMatching(G) + 0.25 * po.PairwiseRobustness(po.chain_graph(2))
+    ...     po.GradientMatching(G)
+    ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(2))
     ... )
     >>> shares = best.shares()
     >>> print(*shares.in_words(), sep="\n")
@@ -442,7 +443,7 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
 def shares_of(
     explanation: Optimum, objective: Objective | None, program: Program
 ) -> Shares:
-    """See :meth:`propopt.Explanation.shares`."""
+    """See :meth:`propopt.results.Explanation.shares`."""
     own = read_for(
         program.all_losses, explanation, f"{explanation.method}: attributions"
     )

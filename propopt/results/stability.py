@@ -318,7 +318,8 @@ class ConclusionStability(
     >>> import numpy as np, propopt as po
     >>> G = np.array([[1.0, -2.0], [1.2, 1.5], [0.9, -1.0]])
     >>> best = po.solve(
-    ...     po.GradientMatching(G) + 0.25 * po.PairwiseRobustness(po.chain_graph(3))
+    ...     po.GradientMatching(G)
+    ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(3))
     ... )
     >>> print(*best.stability().in_words())
     weight of pairwise_robustness: signs 83.3 %, top 1 66.7 %, ranks 0.33
@@ -408,7 +409,7 @@ class ConclusionStability(
 def stability_of(
     best: Optimum, program: Program, k: int, solve: Solve | None
 ) -> ConclusionStability:
-    """See :meth:`propopt.Explanation.stability`."""
+    """See :meth:`propopt.results.Explanation.stability`."""
     W = best.attributions
     top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
     support = counted(program)

@@ -78,7 +78,7 @@ class Aim(ABC):
     --------
     >>> import numpy as np, propopt as po
     >>> G = np.array([[1.0], [3.0], [2.0]])
-    >>> robust = po.PairwiseRobustness(po.chain_graph(3))
+    >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(3))
     >>> best = po.solve(
     ...     po.GradientMatching(G) + robust, aim={"pairwise_robustness": "-50%"}
     ... )
@@ -109,7 +109,8 @@ class Aim(ABC):
                 came = repr(asked) if isinstance(asked, str) else type(asked).__name__
         raise InvalidInput(
             "aim: expected shares by loss such as {'pairwise_robustness': '-50%'}, a "
-            f"list of losses by importance, 'knee' or po.Aim.regret(...), got {came}"
+            f"list of losses by importance, 'knee' or po.solvers.Aim.regret(...), got "
+            f"{came}"
         )
 
     @staticmethod

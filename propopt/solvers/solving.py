@@ -188,8 +188,9 @@ def solve(
         ``"minimum_norm"``, or a cvxpy backend by name, such as ``"CLARABEL"``.
     subject_to : sequence of Bound or Completeness
         Constraints such as ``po.PairwiseRobustness(graph) <= 2.0``, and
-        ``po.Completeness(total)``: rows that add up. Of the latter ``details`` has the
-        multipliers (N,), and for each loss what no complete explanation can remove.
+        ``po.losses.Completeness(total)``: rows that add up. Of the latter ``details``
+        has the multipliers (N,), and for each loss what no complete explanation can
+        remove.
     tolerance : float
         The certified relative gap that is wanted; a warning says if it was missed.
     target_radius : float, optional
@@ -199,8 +200,9 @@ def solve(
         weights are those of the result; ``parameters`` has κ, the worst case and a
         lower bound on it.
     aim : Aim, mapping, list of losses or "knee", optional
-        What to reach where weights are not known: see :class:`propopt.Aim`, such as
-        ``{"pairwise_robustness": "-50%"}``. ``parameters["aim"]`` says it in words.
+        What to reach where weights are not known: see :class:`propopt.solvers.Aim`,
+        such as ``{"pairwise_robustness": "-50%"}``. ``parameters["aim"]`` says it in
+        words.
 
     Returns
     -------
@@ -223,7 +225,7 @@ def solve(
     >>> import numpy as np, propopt as po
     >>> X = np.linspace(-1, 1, 5)[:, None]
     >>> objective = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(
-    ...     po.chain_graph(5)
+    ...     po.graphs.chain_graph(5)
     ... )
     >>> best = po.solve(objective)
     >>> best.solver, best.gap < 1e-12

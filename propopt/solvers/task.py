@@ -89,8 +89,8 @@ class Auto(Dispatcher):
     in l1, function matching with sparsity                  programs, else CLARABEL
     a limit of zero on a robustness, smoothness, matching   one of the above, on what
     or sparsity loss                                        that leaves: ``restricted``
-    rows with given sums (``po.Completeness``) and squared  one of the above, on what
-    losses of W, over points or over features               that leaves: ``complete``
+    squared losses of W, over points or over features, and  one of the above, on what
+    rows with given sums (``po.losses.Completeness``)       that leaves: ``complete``
     rows with given sums and other losses                   ``splitting``, ``conic``
     squared losses that do not determine W                  refused; ask for
                                                             ``minimum_norm``

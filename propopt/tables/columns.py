@@ -29,7 +29,7 @@ MOST_ATOMS: Final = 10_000
 """A column of more different values is known by its mean and deviation alone."""
 
 
-DATA_LAW: Final = "po.smoothed(function, law='data', data=X_train)"
+DATA_LAW: Final = "po.functions.smoothed(function, law='data', data=X_train)"
 """What thins a table, and takes arrays too."""
 
 

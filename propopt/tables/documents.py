@@ -368,7 +368,7 @@ class TextSchema:
     Examples
     --------
     >>> import propopt as po
-    >>> schema = po.TextSchema.of(["Good food!", "no good"])
+    >>> schema = po.functions.TextSchema.of(["Good food!", "no good"])
     >>> schema
     TextSchema(2 documents, 4 words)
     >>> points, labels = schema.encode(["Good food!"])

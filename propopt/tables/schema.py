@@ -63,7 +63,7 @@ class TableSchema:
     --------
     >>> import pandas as pd, propopt as po
     >>> X = pd.DataFrame({"age": [31, 47], "colour": ["red", "blue"]}, index=["a", "b"])
-    >>> schema = po.TableSchema.of(X)
+    >>> schema = po.functions.TableSchema.of(X)
     >>> schema
     TableSchema(2 columns: 1 numeric, 1 categorical)
     >>> points, labels = schema.encode(X)
@@ -261,7 +261,7 @@ class TableSchema:
         Returns
         -------
         array (N, M)
-            For :func:`propopt.gaussian_graph` and others; M counts each category.
+            For :func:`propopt.graphs.gaussian_graph` and such; M counts each category.
         """
         return self.coordinates_of(self.encode(X)[0], self.scales(scale))
 

@@ -26,7 +26,7 @@ TARGETS = {
     "differences": Estimate(values=DRAWN.values, source="central differences"),
     "numbers": DRAWN.values,
 }
-ROBUST = po.PairwiseRobustness(po.chain_graph(9))
+ROBUST = po.PairwiseRobustness(po.graphs.chain_graph(9))
 EXPLAINED = """\
 data: {sklearn: iris, explain: 30}
 model: {kind: logistic, target_class: setosa}

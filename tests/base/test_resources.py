@@ -122,17 +122,17 @@ def test_what_control_groups_leave_is_free(group, name):
 
 def gridded(n):
     """All pairs of the points of a grid n × n."""
-    return po.grid_gaussian_graph(po.graphs.grid(0, 1, n, 2))
+    return po.graphs.grid_gaussian_graph(po.graphs.grid(0, 1, n, 2))
 
 
 MAKERS = {
-    "correlation": (lambda: po.correlation_graph(np.eye(3, 300)), 40 * 300**2),
-    "gaussian": (lambda: po.gaussian_graph(np.eye(300, 3), 1.0), 40 * 300**2),
-    "complete": (lambda: po.complete_graph(300), 40 * 300**2),
+    "correlation": (lambda: po.graphs.correlation_graph(np.eye(3, 300)), 40 * 300**2),
+    "gaussian": (lambda: po.graphs.gaussian_graph(np.eye(300, 3), 1.0), 40 * 300**2),
+    "complete": (lambda: po.graphs.complete_graph(300), 40 * 300**2),
     "gaussian grid": (lambda: gridded(18).similarities, 40 * 324**2),
-    "pixel": (lambda: po.pixel_graph(100, 100), 176 * 100**2),
-    "chain": (lambda: po.chain_graph(30_000), 80 * 30_000),
-    "group": (lambda: po.group_graph(np.zeros(300)), 40 * 300**2),
+    "pixel": (lambda: po.graphs.pixel_graph(100, 100), 176 * 100**2),
+    "chain": (lambda: po.graphs.chain_graph(30_000), 80 * 30_000),
+    "group": (lambda: po.graphs.group_graph(np.zeros(300)), 40 * 300**2),
     "lattice": (lambda: po.graphs.LatticeGraph((100, 100)).similarities, 176 * 100**2),
     "grid": (lambda: grid(0, 1, 300, 2), 8 * (7 * 300**2 + 300)),
 }
@@ -160,11 +160,11 @@ def peak_of(make):
 
 
 LINE = np.linspace(0, 1, 30_000)[:, None]
-CHAIN = po.PairwiseRobustness(po.chain_graph(3_000))
+CHAIN = po.PairwiseRobustness(po.graphs.chain_graph(3_000))
 LARGE = po.GradientMatching(np.ones((3_000, 2))) + CHAIN
 TOO_LARGE = {
-    "gaussian": (r"33\.5 GiB", lambda: po.gaussian_graph(LINE, 1.0)),
-    "complete": (r"33\.5 GiB", lambda: po.complete_graph(30_000)),
+    "gaussian": (r"33\.5 GiB", lambda: po.graphs.gaussian_graph(LINE, 1.0)),
+    "complete": (r"33\.5 GiB", lambda: po.graphs.complete_graph(30_000)),
     **{
         solver: (r"\d{2,3}\.\d MiB", lambda solver=solver: po.solve(LARGE, solver))
         for solver in ("conic", "CLARABEL", "spectral")
@@ -181,8 +181,8 @@ def test_what_is_too_large_is_refused_before_it_is_made(figure, call):
 
     assert peak_of(refuse)[1] < 8 * 3_000**2 / 10
     points = LINE[::10]  # sparse graphs are made nevertheless
-    assert po.gaussian_graph(points, 1e-4, cutoff=0.1).n_edges < 3_000
-    assert po.knn_graph(points, 2).n_edges < 9_000
+    assert po.graphs.gaussian_graph(points, 1e-4, cutoff=0.1).n_edges < 3_000
+    assert po.graphs.knn_graph(points, 2).n_edges < 9_000
 
 
 @pytest.mark.parametrize("dimensions", [63, 10**9])

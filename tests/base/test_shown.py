@@ -119,7 +119,9 @@ def test_names_of_files_and_arguments_are_text(tmp_path, capsys):
 def explanation():
     names = [NASTY.replace("\udcff", ""), "$b$", "c"]  # tables are Unicode
     labels = po.GradientMatching(pd.DataFrame(np.eye(3), columns=names)).labels
-    return po.Explanation(attributions=np.eye(3), method=names[0], labels=labels)
+    return po.results.Explanation(
+        attributions=np.eye(3), method=names[0], labels=labels
+    )
 
 
 def svg_of(axes):
@@ -133,7 +135,9 @@ def svg_of(axes):
 
 def comparison(explanation, axes):
     labels = explanation.labels
-    other = po.Explanation(attributions=np.eye(3), method="other", labels=labels)
+    other = po.results.Explanation(
+        attributions=np.eye(3), method="other", labels=labels
+    )
     po.plots.plot_comparison(explanation, other, ax=axes)
 
 
@@ -143,7 +147,7 @@ def trade_offs(explanation, axes):
 
 
 def image_maps(explanation, axes):
-    shape = po.ImageShape(channels=1, height=1, width=3)
+    shape = po.functions.ImageShape(channels=1, height=1, width=3)
     po.plots.plot_image_maps([explanation], shape, axes=axes.figure.subplots(3))
 
 
@@ -151,7 +155,9 @@ PLOTS = {
     "row": lambda e, ax: po.plots.plot_row(e, 0, ax=ax),
     "heatmap": lambda e, ax: po.plots.plot_heatmap(e, ax=ax),
     "comparison": comparison,
-    "agreement": lambda e, ax: po.plots.plot_agreement([e], po.chain_graph(3), ax=ax),
+    "agreement": lambda e, ax: po.plots.plot_agreement(
+        [e], po.graphs.chain_graph(3), ax=ax
+    ),
     "trade-offs": trade_offs,
     "maps": image_maps,
 }

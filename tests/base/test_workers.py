@@ -196,12 +196,12 @@ def test_results_come_in_the_order_of_the_calls_and_workers_have_one_thread(
 @pytest.fixture
 def problem(rng):
     X = rng.normal(size=(40, 4))
-    graph = po.knn_graph(X, 4)
+    graph = po.graphs.knn_graph(X, 4)
     return {
         "gradient_matching": po.GradientMatching(3 * X**2 - X[:, ::-1]),
-        "function_matching": po.FunctionMatching(X, (X**3).sum(axis=1)),
+        "function_matching": po.losses.FunctionMatching(X, (X**3).sum(axis=1)),
         "pairwise_robustness": po.PairwiseRobustness(graph),
-        "max_difference_robustness": po.MaxDifferenceRobustness(graph),
+        "max_difference_robustness": po.losses.MaxDifferenceRobustness(graph),
         "sparsity": po.Sparsity(),
     }
 

@@ -33,7 +33,7 @@ TABLE = pd.DataFrame(RNG.normal(size=(30, 5)), columns=NAMES)
 TABLE.index = ["מטופל א", *(f"row {n}" for n in range(1, 30))]
 G = TABLE.copy()
 G[:] = np.sin(TABLE.to_numpy() @ RNG.normal(size=(5, 5)))
-ROBUST = po.PairwiseRobustness(po.knn_graph(TABLE, 4))
+ROBUST = po.PairwiseRobustness(po.graphs.knn_graph(TABLE, 4))
 WEIGHTS = np.logspace(-2, 2, 17)
 BESIDE = {"half": G / 2, "none": 0 * G}
 

@@ -29,7 +29,7 @@ def done(tmp_path_factory):
 
 def test_the_shipped_file_is_audited_as_the_library_does(done):
     assert names(done) == WHOLE
-    saved = po.Audit.load(done / "audit.npz")
+    saved = po.results.Audit.load(done / "audit.npz")
     customers = pd.read_csv(FOLDER / "audit_customers.csv").drop(columns="Churn")
     import lightgbm
 
@@ -53,7 +53,7 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
 
 
 def test_an_auditor_reads_right_alike_and_what_to_do(done):
-    saved = po.Audit.load(done / "audit.npz")
+    saved = po.results.Audit.load(done / "audit.npz")
     assert saved["additivity"].verdict == "right"
     assert "path-dependent" in saved["exactness"].sentence
     assert saved["unused"].sentence.startswith("The model does not use 1 column")
@@ -72,7 +72,7 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     assert run("out", FILE, "wrong.csv") == 0
     printed = capsys.readouterr().out
     assert "row 5, Status is" in printed
-    assert po.Audit.load("out/audit.npz")["additivity"].verdict == "off by"
+    assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "off by"
     assert run("out", FILE, "none.csv") == 2
     assert "there is no file" in capsys.readouterr().err
 
@@ -84,7 +84,10 @@ def test_another_background_is_named_in_the_file(tmp_path):
     text = text.replace("}\naudit: {", "}\naudit: {background: background.csv, ")
     (tmp_path / "audit.yaml").write_text(text)
     assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
-    assert po.Audit.load(tmp_path / "out/audit.npz").settings["background"] == "50 rows"
+    assert (
+        po.results.Audit.load(tmp_path / "out/audit.npz").settings["background"]
+        == "50 rows"
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +144,7 @@ def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
         "audit: {attributions: own.csv, unit: margin}\n"
     )
     assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
-    found = po.Audit.load(tmp_path / "out/audit.npz")
+    found = po.results.Audit.load(tmp_path / "out/audit.npz")
     assert found["additivity"].verdict == "right"
     assert "path-dependent" in found["exactness"].sentence
     assert found.quantity.in_words() == "margin of class 2"

@@ -35,7 +35,7 @@ def compare(*arguments):
 
 
 def loaded(folder, name="new"):
-    return po.Comparison.load(folder / f"{name}_comparison.npz")
+    return po.results.Comparison.load(folder / f"{name}_comparison.npz")
 
 
 def test_two_files_are_compared_as_the_library_would(two, capsys):
@@ -51,7 +51,9 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
     def learned(X, y):
         return fit(subject.learner, X, y, 0)
 
-    level = po.halvings(learned, subject.others, subject.others_target, rng=0)
+    level = po.null_models.halvings(
+        learned, subject.others, subject.others_target, rng=0
+    )
     found = po.compare(
         subject.estimator,
         new.subject.estimator,
@@ -134,7 +136,9 @@ def test_archives_of_two_weights_are_compared_at_their_targets(two, capsys):
     )
     printed = capsys.readouterr().out
     assert "No refits were given: columns are ranked, and none is flagged" in printed
-    one, other = (po.Explanation.load(out / f"{name}.npz") for name in ("old", "new"))
+    one, other = (
+        po.results.Explanation.load(out / f"{name}.npz") for name in ("old", "new")
+    )
     moved = other.contributions - one.contributions
     found = loaded(two / "both")
     np.testing.assert_allclose(found.distances, np.sqrt((moved**2).mean(axis=0)))

@@ -194,7 +194,7 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
     trees = done(TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}"), "-q")
     subject, result = trees.subject, trees.load().gradient
     sizes = subject.others.std(ddof=0).to_numpy()
-    mean = po.smoothed(subject.function.function, sizes, 500, 0)
+    mean = po.functions.smoothed(subject.function.function, sizes, 500, 0)
     expected = mean.gradient(subject.points) * sizes
     np.testing.assert_allclose(result, expected, atol=1e-12)
     assert np.abs(result).max() > 0.1
@@ -290,13 +290,13 @@ def test_a_sentence_names_what_matters_jointly(
     told = "petal length (cm) × petal width (cm) (9) matter jointly, which no additive"
     assert told in capsys.readouterr().out
     stored = json.loads((out / "jointly.json").read_text())
-    saved = po.Explanation.load(out / "jointly.npz")
+    saved = po.results.Explanation.load(out / "jointly.npz")
     assert told in saved.parameters["notes"]
     assert stored["picked"]["parameters"]["notes"] == saved.parameters["notes"]
     # without the file nothing is said, and numbers are the same
     plain = write(tmp_path, "plain", text.replace("found/scores.npz", "null"))
     assert explain(plain, "-o", out, "-q") == 0
-    other = po.Explanation.load(out / "plain.npz")
+    other = po.results.Explanation.load(out / "plain.npz")
     np.testing.assert_array_equal(saved.attributions, other.attributions)
     assert "notes" not in other.parameters
 

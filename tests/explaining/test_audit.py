@@ -44,7 +44,7 @@ def test_both_directions_and_prices_are_constrained_optima(seed):
     N, D = int(rng.integers(6, 16)), int(rng.integers(2, 6))
     E, W, own = rng.normal(size=(3, N, D)) * [[[1.0]], [[0.3]], [[0.4 * (seed % 3)]]]
     W += (0.6 + 0.6 * (seed % 2)) * E  # less rough than E, or more
-    graph = po.knn_graph(rng.normal(size=(N, 2)), 3)
+    graph = po.graphs.knn_graph(rng.normal(size=(N, 2)), 3)
     front = NearestFront(E, po.PairwiseRobustness(graph, beside=own))
     V = front.completed(W)
     np.testing.assert_allclose(V.sum(axis=1), E.sum(axis=1), atol=1e-12)
@@ -242,14 +242,16 @@ def test_a_price_of_a_sign_and_of_the_first_reasons(case):
 
 def test_causes_are_shares_of_what_could_go(case):
     audit = audited(case, case[3])
-    own = po.own_values(case[2], case[1], data=case[0], n_background=120).attributions
+    own = po.explainers.own_values(
+        case[2], case[1], data=case[0], n_background=120
+    ).attributions
     V = case[3].attributions - own  # but for what rows lack, spread over used columns
     V[:, :4] -= V.sum(axis=1, keepdims=True) / 4
     assert len(audit.pairs) == len(audit.rows) == 10
     table = audit.causes_to_frame()
     assert list(table["share"][:10]) == sorted(table["share"][:10], reverse=True)
     assert table["other"].isna().sum() == 10
-    graph = po.knn_graph(case[1] / case[0].std(ddof=0), 8)
+    graph = po.graphs.knn_graph(case[1] / case[0].std(ddof=0), 8)
     S = graph.similarities.toarray()
     squares = S[:, :, None] * (V[:, None] - V[None]) ** 2
     worst, row = audit.pairs[0], audit.rows[0]
@@ -278,10 +280,10 @@ def test_what_depends_on_background_and_neighbours_is_tried(case):
     size = (exact.attributions**2).sum()
     worst = max((one**2).sum() for one in apart) / size
     assert audit["background"].number == pytest.approx(worst, rel=1e-9)
-    G = po.own_values(forest, rows, data=X, n_background=120).attributions
+    G = po.explainers.own_values(forest, rows, data=X, n_background=120).attributions
     prices = []
     for count in (4, 16):
-        graph = po.knn_graph(rows / X.std(ddof=0), count)
+        graph = po.graphs.knn_graph(rows / X.std(ddof=0), count)
         front = NearestFront(exact.attributions, po.PairwiseRobustness(graph, beside=G))
         prices.append(((front.without(0.5) - exact.attributions) ** 2).sum() / size)
     spread = max(prices) - min(prices)
@@ -296,11 +298,11 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     rng, totals = np.random.default_rng(2), E.attributions.sum(axis=1)
     W = E.attributions + 0.02 * rng.normal(size=E.shape)
     W += (totals - W.sum(axis=1))[:, None] / 4
-    graph = po.knn_graph(rows, 5)
+    graph = po.graphs.knn_graph(rows, 5)
     audit = po.audit(W, function, rows, data=background, graph=graph)
     assert audit["unused"].sentence == "The model uses every column."
-    G = po.own_values(function, rows, data=background).attributions
-    share = po.own_values(function, rows, data=background).context(W, graph)
+    G = po.explainers.own_values(function, rows, data=background).attributions
+    share = po.explainers.own_values(function, rows, data=background).context(W, graph)
     assert audit["own_value"].number == pytest.approx(share.own, rel=1e-9)
     assert audit["predictions"].number == pytest.approx(share.needed, rel=1e-9)
     assert audit["price_of_50"].number == pytest.approx(share.half_costs, rel=1e-6)
@@ -441,7 +443,7 @@ def test_small_tables_and_what_is_not_given():
     with pytest.raises(InvalidInput, match=r"audit: there is no 'price_of_50'"):
         _ = one["price_of_50"]
     for told, W_given, how in (
-        ("graph: expected one of the 4 rows", W, {"graph": po.chain_graph(3)}),
+        ("graph: expected one of the 4 rows", W, {"graph": po.graphs.chain_graph(3)}),
         ("attributions: expected 4 rows × 2", W[:3], {}),
         ("n_neighbors: expected an integer", W, {"n_neighbors": 0}),
         ("base_values: expected one finite", W, {"base": [1.0, 2.0]}),
@@ -494,7 +496,7 @@ def test_odd_tables_are_audited_too(tmp_path):
         audit = po.audit(W, f, X, data=data)
         assert audit["exactness"].verdict == verdict
         audit.save(tmp_path / "odd.npz")
-        assert str(po.Audit.load(tmp_path / "odd.npz")) == str(audit)
+        assert str(po.results.Audit.load(tmp_path / "odd.npz")) == str(audit)
         assert audit.chapters()
 
 

@@ -72,7 +72,7 @@ def archived(folder, **arrays):
 
 def saved(folder):
     labels = Labels(features=NAMES[::-1], points=tuple("srqp"))
-    own = po.Explanation(
+    own = po.results.Explanation(
         attributions=W[::-1, ::-1],
         method="mine",
         units="output",
@@ -197,7 +197,7 @@ REFUSED = {
     "shape": (lambda _: W[:, :2], "expected 4 rows × 3 columns, as X has, got 4 × 2"),
     "missing": (lambda _: np.where(W > 0, W, np.nan), "not finite"),
     "slopes": (
-        lambda _: po.Explanation(attributions=W, method="mine"),
+        lambda _: po.results.Explanation(attributions=W, method="mine"),
         "expected parts of the output, got change of",
     ),
     "bases": (

@@ -50,7 +50,7 @@ def rms(moved):
 def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     model, X, y = old
     new, rows, data = fitted(rng), X[:40], X[:90]
-    refits = po.halvings(LinearRegression(), X, y, rng=3)
+    refits = po.null_models.halvings(LinearRegression(), X, y, rng=3)
     found = po.compare(model, new, rows, data=data, level=refits, robustness=1.0)
     one, other = parts(model, rows, data), parts(new, rows, data)
     np.testing.assert_allclose(found.distances, rms(other - one))
@@ -71,7 +71,7 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     largest, cells = abs(other - one).max(), found.cells(3)
     cell_limit = max(abs(b - a).max() for a, b in pairs)
     assert cells["levels"][0] == pytest.approx(largest / cell_limit)
-    again = po.bootstraps(LinearRegression(), X, y, times=6)
+    again = po.null_models.bootstraps(LinearRegression(), X, y, times=6)
     level = po.compare(model, new, rows, data=data, level=again).level
     apart = [
         rms(parts(again.models[m], rows, data) - parts(again.models[k], rows, data))
@@ -84,7 +84,7 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
 def test_halves_are_disjoint_and_are_the_whole_table(rng):
     X, y = table(rng, 31)
     seen = []
-    po.halvings(lambda own, _: seen.append(set(own.index)), X, y, rng=1)
+    po.null_models.halvings(lambda own, _: seen.append(set(own.index)), X, y, rng=1)
     pairs = list(zip(seen[::2], seen[1::2], strict=True))
     assert all(not a & b and a | b == set(X.index) for a, b in pairs)
     assert [len(a) for a, _ in pairs] == [15] * 10
@@ -97,7 +97,7 @@ def test_alarms_are_few_without_a_change_and_sure_with_a_strong_one():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = table(rng, 400)
-        refits = po.halvings(LinearRegression(), X, y)
+        refits = po.null_models.halvings(LinearRegression(), X, y)
         model, how = LinearRegression().fit(X, y), {"data": X, "robustness": 1.0}
         rows, _ = table(rng, 30)
         same = po.compare(model, fitted(rng, n=400), rows, level=refits, **how)
@@ -118,7 +118,7 @@ def test_what_is_changed_in_f_itself_flags_no_other_column(old):
     part = LinearRegression().fit(X, X["x1"])
     for learner in (LinearRegression(), forest):
         f = po.wrap(learner.fit(X, y), data=X)
-        level = po.halvings(learner, X, y)
+        level = po.null_models.halvings(learner, X, y)
         found = po.compare(f, f + 3.0 * po.wrap(part, data=X), X[:30], level=level)
         assert found.beyond.tolist() == [False, True, False, False, False]
         assert found.distances[[0, 2, 3, 4]].max() < 1e-9
@@ -145,7 +145,7 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
             V = own.copy()
             V[:, j] = column
             at = [
-                po.Explanation(attributions=x, method="v")
+                po.results.Explanation(attributions=x, method="v")
                 .certified(objective)
                 .objective
                 for x in (V, own)
@@ -181,7 +181,7 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     np.testing.assert_allclose(plain.distances, rms(moved.to_numpy()))
     assert plain.sources[0] == "attributions, for no target is stored"
     assert plain.prices is None
-    refits = po.NullModels("bootstraps", [one, other, one, one, other])
+    refits = po.null_models.NullModels("bootstraps", [one, other, one, one, other])
     level = po.compare(one, other, level=refits).level
     assert level.limit == pytest.approx(1.25 * found.distances.max())
     explainer = po.Explainer(model, X, units="output", robustness=0.1).fit()
@@ -231,9 +231,9 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
     new = LinearRegression().fit(*table(rng, beta=BETA * [3, 4, 1, 1, 1]))
     rows = X[:20]
     levels = {
-        "seeds": po.reseedings(forest, X, y, times=2),
-        "halves": po.halvings(LinearRegression(), X, y),
-        "bootstraps": po.bootstraps(LinearRegression(), X, y),
+        "seeds": po.null_models.reseedings(forest, X, y, times=2),
+        "halves": po.null_models.halvings(LinearRegression(), X, y),
+        "bootstraps": po.null_models.bootstraps(LinearRegression(), X, y),
         "none": None,
     }
     said = {
@@ -318,13 +318,25 @@ REFUSALS = [
         f"{AFTER}it gives the probability of class True, and .* log-odds of class True",
     ),
     (
-        lambda f: po.NullModels("halvings", [f["m"]] * 18),
+        lambda f: po.null_models.NullModels("halvings", [f["m"]] * 18),
         "at least 20 models on halves",
     ),
-    (lambda f: po.NullModels("bootstraps", [f["m"]] * 4), "at least 5 models, .*got 4"),
-    (lambda f: po.NullModels("folds", f["m"]), "^kind: expected one of halvings, "),
-    (lambda f: po.halvings(f["m"], f["X"], f["y"][:9]), "as many of both, got 300"),
-    (lambda f: po.reseedings(f["m"], f["X"], f["y"]), "LinearRegression has no random"),
+    (
+        lambda f: po.null_models.NullModels("bootstraps", [f["m"]] * 4),
+        "at least 5 models, .*got 4",
+    ),
+    (
+        lambda f: po.null_models.NullModels("folds", f["m"]),
+        "^kind: expected one of halvings, ",
+    ),
+    (
+        lambda f: po.null_models.halvings(f["m"], f["X"], f["y"][:9]),
+        "as many of both, got 300",
+    ),
+    (
+        lambda f: po.null_models.reseedings(f["m"], f["X"], f["y"]),
+        "LinearRegression has no random",
+    ),
     (
         lambda f: po.compare(f["m"], f["m"], f["X"], level=bootstrapped(f["m"])),
         "^level: the bootstraps say the same of all rows",
@@ -361,7 +373,7 @@ REFUSALS = [
 
 
 def bootstrapped(model):
-    return po.NullModels("bootstraps", [model] * 5)
+    return po.null_models.NullModels("bootstraps", [model] * 5)
 
 
 def of_cities(f):

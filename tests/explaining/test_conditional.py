@@ -24,7 +24,7 @@ def moved_to(row, w):
 def test_the_golden_row():
     targets = [[1.0, -0.5, 0.25], [0.5, 0.75, -1.0], [0.0, 2.0, -0.5], [-1, 0.25, 0.5]]
     matching = po.GradientMatching(np.array(targets))
-    best = po.solve(matching + 0.5 * po.PairwiseRobustness(po.chain_graph(4)))
+    best = po.solve(matching + 0.5 * po.PairwiseRobustness(po.graphs.chain_graph(4)))
     target, similarities = np.array([0.5, 0.0, -0.5]), np.array([0.0, 1.0, 0.5, 0.0])
     beside = {"near": np.arange(4), "fixed": best.attributions, "weights": (1.0, 0.5)}
     golden = ConditionalRow(target=target, similarities=similarities, **beside)

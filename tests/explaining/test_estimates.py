@@ -77,7 +77,9 @@ def values_of(found, f):
 
 def by_smoothing(n, seed, f, scale=None, **law):
     own = f()
-    return values_of(po.smoothed(own, scale, n, seed, **law).estimate(ROWS), own)
+    return values_of(
+        po.functions.smoothed(own, scale, n, seed, **law).estimate(ROWS), own
+    )
 
 
 def by_baseline(n, seed, method, f):
@@ -120,7 +122,7 @@ def words():
 
 
 def data_law():
-    exact = po.smoothed(po.wrap(MODEL, data=X), law="data", data=X)
+    exact = po.functions.smoothed(po.wrap(MODEL, data=X), law="data", data=X)
     assert exact.estimate(ROWS).exact
     return exact.gradient(ROWS)
 

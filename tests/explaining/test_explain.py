@@ -88,7 +88,7 @@ def test_explain_sweep_and_each_baseline_keep_the_names(pipeline, people):
                 LimePackage(n_samples=60, background=X),
             )
         ]
-    graph = po.knn_graph(function.schema.coordinates(few), 3)
+    graph = po.graphs.knn_graph(function.schema.coordinates(few), 3)
     objective = po.GradientMatching(result[0].to_frame()) + po.PairwiseRobustness(graph)
     curve = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0]}, result)
     for explanation in (*result, *curve.explanations):
@@ -120,8 +120,8 @@ def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng)
 def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
     table, y = people
     numbers = LogisticRegression(max_iter=500).fit(table[["age", "income"]], y)
-    function, schema = po.wrap(pipeline, data=table), po.TableSchema.of(table)
-    trees, few = po.wrap(forest), po.TableSchema.of(pd.DataFrame(X))
+    function, schema = po.wrap(pipeline, data=table), po.functions.TableSchema.of(table)
+    trees, few = po.wrap(forest), po.functions.TableSchema.of(pd.DataFrame(X))
     for model, rows, settings, message in (
         (pipeline, table[:1], {}, r"give more, or .*Gradient"),
         (numbers, table, {}, "unexpected: 'city'"),
@@ -186,7 +186,7 @@ def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
     few = X[:6].copy()
     few[:, 2] = 0.3  # constant here, and not in the table
     result = po.explain(forest, few, data=X, robustness=0.0)
-    slopes = po.smoothed(po.wrap(forest), law="data", data=X).gradient(few)
+    slopes = po.functions.smoothed(po.wrap(forest), law="data", data=X).gradient(few)
     np.testing.assert_allclose(result.attributions, slopes * X.std(axis=0), rtol=1e-12)
     many = rng.normal(size=(12, 260))
     wide = RandomForestRegressor(2, random_state=0).fit(many, many[:, 0])
@@ -211,7 +211,7 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
     # the error that is printed is about the true one
     exact = po.explain(forest, X, robustness=0.1)
     objective = po.GradientMatching(exact.gradient) + 0.1 * (
-        po.PairwiseRobustness(po.knn_graph(X / X.std(axis=0), 8))
+        po.PairwiseRobustness(po.graphs.knn_graph(X / X.std(axis=0), 8))
     )
     true = objective.value(sampled.attributions) / exact.objective - 1.0
     low, high = sampled.target.interval
@@ -359,7 +359,10 @@ def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
         (lambda: po.explain(forest, X[:1], data=X[:1], law="data"), ONE_ROW),
         (lambda: po.Explainer(forest, X[:1], law="data").fit(X), ONE_ROW),
         (lambda: po.explain(lambda t: t["a"], frame, data=frame[:1]), ONE_ROW),
-        (lambda: po.smoothed(po.wrap(forest), law="data", data=X[:1]), ONE_ROW),
+        (
+            lambda: po.functions.smoothed(po.wrap(forest), law="data", data=X[:1]),
+            ONE_ROW,
+        ),
         (
             lambda: po.explain(forest, X, data=np.repeat(X[:1], 5, 0)),
             "got 5 equal rows",
@@ -448,7 +451,7 @@ def test_other_notes_are_kept():
 def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
     red = (T["a"] > 0).astype(float)
     table = T.drop(columns=["a"]).assign(a_red=red, a_blue=1.0 - red)
-    schema = po.TableSchema.of(table, groups={"a": ["a_red", "a_blue"]})
+    schema = po.functions.TableSchema.of(table, groups={"a": ["a_red", "a_blue"]})
     model = LinearRegression().fit(table, T["a"])
     settings = {"robustness": 1.0, "interactions": scores_of(NAMES, SCORES)}
     best = po.explain(model, table, data=schema, **settings)

@@ -165,7 +165,7 @@ REFUSED = [
     (fitting(**PARTS, contributions="lime"), "contributions"),
     (fitting(**PARTS, metric="euclid"), "metric"),
     (of_one_row(), ALONE),
-    (of_one_row(data=po.TableSchema.of(X), units="output"), ALONE),
+    (of_one_row(data=po.functions.TableSchema.of(X), units="output"), ALONE),
     (of_one_row(data=X, same_pattern=True), SEVERAL),
     (of_one_row(data=X, precision=0.1, units="output"), SEVERAL),
     (of_one_row(data=X, max_evaluations=9), SEVERAL),

@@ -124,7 +124,7 @@ def test_a_sampled_target_has_the_errors_of_its_blocks(sampled):
     assert (best.attributions[:, 4:] == 0.0).all()
     [matching, robust], [bound] = best.program.losses, best.program.bounds
     # the same bound, as it was given
-    kept = po.Completeness(bound.loss.target.ravel(), bound.loss.map.weights)
+    kept = po.losses.Completeness(bound.loss.target.ravel(), bound.loss.map.weights)
     optima = [
         po.solve(po.GradientMatching(block) + 0.1 * robust, subject_to=[kept])
         for block in matching.estimate.blocks
@@ -141,7 +141,9 @@ def test_a_sampled_target_has_the_errors_of_its_blocks(sampled):
 
 def test_slopes_times_steps_are_a_target_that_may_miss_the_total(forest, function):
     best = of(forest, contributions="slopes")
-    slopes = po.smoothed(function, law="data", data=X).gradient(X[:30]).to_numpy()
+    slopes = (
+        po.functions.smoothed(function, law="data", data=X).gradient(X[:30]).to_numpy()
+    )
     steps = X[:30].to_numpy() - X.to_numpy().mean(axis=0)
     np.testing.assert_allclose(best.contributions, slopes * steps, atol=1e-12)
     total = best.prediction - best.base_value
@@ -180,10 +182,10 @@ def test_the_metric_of_effects_is_the_weighted_program(forest):
     total = best.prediction - best.base_value
     omega = (phi**2).mean(axis=0)
     omega = np.maximum(omega, 1e-6 * omega.max())
-    columns = po.TableSchema.of(X).coordinates(X[:20])
+    columns = po.functions.TableSchema.of(X).coordinates(X[:20])
     W = cp.Variable(phi.shape)
     scaled = W @ np.diag(omega**-0.5)
-    graph = po.knn_graph(columns, 8)
+    graph = po.graphs.knn_graph(columns, 8)
     objective = cp.sum_squares(scaled - phi @ np.diag(omega**-0.5))
     objective += 0.5 * po.PairwiseRobustness(graph).expression(scaled)
     problem = cp.Problem(cp.Minimize(objective), [cp.sum(W, axis=1) == total])

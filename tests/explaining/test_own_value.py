@@ -21,7 +21,7 @@ N, D = 40, 4
 rng = np.random.default_rng(7)
 X, B = rng.normal(size=(N, D)), rng.normal(size=(60, D))
 Y = X[:, 0] + X[:, 1] * X[:, 2] + np.sin(2.0 * X[:, 3])
-GRAPH = po.knn_graph(X, 4)
+GRAPH = po.graphs.knn_graph(X, 4)
 
 
 # ---- own values: what a column's value says by itself
@@ -35,9 +35,9 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_own_values_are_the_partial_dependence_of_scikit_learn(name):
     model = MODELS[name].fit(X, Y)
-    own = po.own_values(model, X, data=B)
+    own = po.explainers.own_values(model, X, data=B)
     assert own.evaluations <= 2 * N + 2 * len(B)  # to compare what was read
-    called = po.own_values(lambda x: model.predict(x), X, data=B)
+    called = po.explainers.own_values(lambda x: model.predict(x), X, data=B)
     assert 0 < called.evaluations <= N * len(B) * D + len(B) + N
     np.testing.assert_allclose(own.attributions, called.attributions, atol=1e-12)
     for j in range(D):
@@ -46,7 +46,7 @@ def test_own_values_are_the_partial_dependence_of_scikit_learn(name):
         )
         rows = np.tile(B[:1], (9, 1))
         rows[:, j] = known["grid_values"][0]
-        found = po.own_values(model, rows, data=B).attributions[:, j]
+        found = po.explainers.own_values(model, rows, data=B).attributions[:, j]
         expected = known["average"][0] - model.predict(B).mean()
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -60,7 +60,7 @@ def test_categories_and_missing_values_have_values_of_their_own():
         size = rows["b"].fillna(3.0).to_numpy()
         return (rows["a"] == "low") * size + size**2
 
-    own = po.own_values(f, table, data=table)
+    own = po.explainers.own_values(f, table, data=table)
     for j, name in enumerate(table):
         for n in (0, 1, 7):
             moved = table.copy()
@@ -72,7 +72,7 @@ def test_categories_and_missing_values_have_values_of_their_own():
 
 
 def test_of_slopes_they_are_mean_slopes():
-    own = po.own_values(
+    own = po.explainers.own_values(
         po.wrap(lambda x: x[:, 0] ** 2 * x[:, 1] + x[:, 2], data=X),
         X, data=B, units="gradient",
     )  # fmt: skip
@@ -85,9 +85,11 @@ def test_of_slopes_they_are_mean_slopes():
 
 
 def test_a_background_is_drawn_where_there_are_more_rows():
-    own = po.own_values(lambda x: x[:, 0], X, data=B, n_background=20, rng=3)
+    own = po.explainers.own_values(lambda x: x[:, 0], X, data=B, n_background=20, rng=3)
     assert "20 of 60 rows of data, drawn" in " ".join(own.in_words())
-    again = po.own_values(lambda x: x[:, 0], X, data=B, n_background=20, rng=3)
+    again = po.explainers.own_values(
+        lambda x: x[:, 0], X, data=B, n_background=20, rng=3
+    )
     np.testing.assert_array_equal(own.attributions, again.attributions)
 
 
@@ -97,7 +99,7 @@ MIRRORED = np.concatenate([B, B * [-1, 1, 1, 1], B * [1, -1, 1, 1], B * [-1, -1,
 
 
 def shares_of(f, background=MIRRORED):
-    own = po.own_values(f, X, data=background, n_background=len(background))
+    own = po.explainers.own_values(f, X, data=background, n_background=len(background))
     shap = po.explainers.Shap(background=background)
     phi = shap.explain(po.wrap(f, data=background), X).attributions
     return own.context(phi, GRAPH), phi
@@ -105,7 +107,7 @@ def shares_of(f, background=MIRRORED):
 
 def test_additive_stumps_have_no_context_and_a_product_nothing_else():
     stumps = GradientBoostingRegressor(max_depth=1, random_state=0).fit(X, Y)
-    own = po.own_values(stumps, X, data=B)
+    own = po.explainers.own_values(stumps, X, data=B)
     exact = po.explainers.TreeShap(background=B).explain(po.wrap(stumps, data=B), X)
     share = own.context(exact, GRAPH)
     assert abs(share.context) < 1e-10
@@ -129,7 +131,7 @@ def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
 
 
 def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
-    own = po.own_values(lambda x: 3.0 * x[:, 0], X, data=B)
+    own = po.explainers.own_values(lambda x: 3.0 * x[:, 0], X, data=B)
     share = own.context(-own.attributions, GRAPH)
     assert share.own == pytest.approx(-3.0)
     assert "-300 %" in next(share.in_words())
@@ -140,7 +142,7 @@ def test_shares_are_not_clipped_and_rows_that_do_not_differ_have_none():
 
 def test_half_of_what_could_go_costs_what_clarabel_says():
     model = MODELS["trees"].fit(X, Y)
-    own = po.own_values(model, X, data=B)
+    own = po.explainers.own_values(model, X, data=B)
     shap = po.explainers.TreeShap(background=B)
     phi = shap.explain(po.wrap(model, data=B), X).attributions
     share, G, S = own.context(phi, GRAPH), own.attributions, GRAPH.incidence.toarray()
@@ -163,7 +165,7 @@ def test_half_of_what_could_go_costs_what_clarabel_says():
 
 def test_sentences_have_definition_background_rows_and_neighbours():
     model = MODELS["trees"].fit(X, Y)
-    own = po.own_values(model, X, data=B)
+    own = po.explainers.own_values(model, X, data=B)
     shap = po.explainers.TreeShap(background=B).explain(po.wrap(model, data=B), X)
     share = own.context(shap, GRAPH)
     said = list(share.in_words("customer"))
@@ -181,11 +183,11 @@ def test_sentences_have_definition_background_rows_and_neighbours():
     assert all(len(sentence.split()) <= 20 for sentence in said)
     kinds = {x.kind for x in share.statements()}
     assert kinds == {"checked", "proved", "chosen"}
-    other = po.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
+    other = po.explainers.own_values(lambda x: 0.0 * x[:, 0], X, data=B)
     compared = own.context(shap, GRAPH, another=other)
     assert compared.another[0] == pytest.approx(0.0)
     assert any("By another definition it is 0 %" in x for x in compared.in_words())
-    near = {k: own.context(shap, po.knn_graph(X, k)).own for k in (2, 8)}
+    near = {k: own.context(shap, po.graphs.knn_graph(X, k)).own for k in (2, 8)}
     assert share.of_neighbors == pytest.approx(near)
 
 
@@ -203,9 +205,9 @@ def test_curves_of_other_rows_are_near_what_the_model_says():
     others, rows = table.iloc[200:], table.iloc[:200]
     order = ["k", "c", "a", "b"]
     shuffled = others[order], phi[200:, [3, 2, 0, 1]]
-    own = po.own_values(X=rows, fitted_on=shuffled)
+    own = po.explainers.own_values(X=rows, fitted_on=shuffled)
     named = pd.DataFrame(phi[200:], columns=table.columns, index=others.index)
-    same = po.own_values(X=rows, fitted_on=(others[order], named))
+    same = po.explainers.own_values(X=rows, fitted_on=(others[order], named))
     np.testing.assert_array_equal(own.attributions, same.attributions)
     assert own.r_squared[0] > 0.95 > 0.1 > own.r_squared[1]
     assert np.isnan(own.r_squared[2])
@@ -237,14 +239,14 @@ words = {
 def test_what_cannot_be_told_is_refused(name):
     given, told = words[name]
     with pytest.raises(InvalidInput, match=told):
-        po.own_values(**given)
+        po.explainers.own_values(**given)
 
 
 def test_attributions_of_another_shape_have_no_share():
-    own = po.own_values(lambda x: x[:, 0], X)
+    own = po.explainers.own_values(lambda x: x[:, 0], X)
     with pytest.raises(InvalidInput, match=r"shape of the own values, \(40, 4\)"):
         own.context(np.ones((N, 3)), GRAPH)
-    few = po.own_values(lambda x: x[:, 0], X[:3])
+    few = po.explainers.own_values(lambda x: x[:, 0], X[:3])
     with pytest.raises(InvalidInput, match="another: expected the shape"):
         own.context(np.ones((N, D)), GRAPH, another=few)
 
@@ -254,7 +256,10 @@ def test_attributions_of_another_shape_have_no_share():
 T, G = rng.normal(size=(2, N, D)) + 1.0
 TOTALS = rng.normal(size=N)
 matching, beside = po.GradientMatching(T), po.PairwiseRobustness(GRAPH, beside=G)
-smooth, complete = po.Smoothness(po.chain_graph(D)), po.Completeness(TOTALS)
+smooth, complete = (
+    po.Smoothness(po.graphs.chain_graph(D)),
+    po.losses.Completeness(TOTALS),
+)
 PROGRAMS = {
     "sums": (matching + 0.7 * beside, [complete], "spectral, complete, shifted"),
     "limit": (1.0 * matching, [beside <= 9.0], "one_bound, shifted"),
@@ -306,7 +311,7 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
         assert best.shares().removed == pytest.approx(other.shares().removed)
     assert "between neighbours beside own values" in curve.in_words()
     best = curve.optimized[3]
-    assert po.certify(objective, best).gap < 1e-6
+    assert po.results.certify(objective, best).gap < 1e-6
     assert best.certain().to_frame().shape[0] > 0
     settings, others = (
         dict(families(one, one.program, None)) for one in (best, left.optimized[3])
@@ -319,7 +324,7 @@ def test_a_sweep_beside_own_values_is_that_of_what_is_left():
 def test_names_of_own_values_are_aligned_or_refused():
     rows, columns = [f"r{n}" for n in range(N)], list("abcd")
     frame = pd.DataFrame(G, index=rows, columns=columns)
-    graph = po.knn_graph(pd.DataFrame(X, index=rows), 4)
+    graph = po.graphs.knn_graph(pd.DataFrame(X, index=rows), 4)
     loss = po.PairwiseRobustness(graph, beside=frame.iloc[::-1])
     np.testing.assert_array_equal(loss.beside, G)
     wanted = po.GradientMatching(pd.DataFrame(T, index=rows, columns=columns)) + loss
@@ -344,7 +349,7 @@ def test_explain_beside_own_values_is_the_program_by_hand(metric):
     model = MODELS["trees"].fit(X, Y)
     asked = {"data": B, "units": "output", "metric": metric, "robustness": 2.0}
     best = po.explain(model, X, beside="own_value", **asked)
-    own = po.own_values(po.wrap(model, data=B), X, data=B)
+    own = po.explainers.own_values(po.wrap(model, data=B), X, data=B)
     same = po.explain(model, X, beside=own, **asked)
     np.testing.assert_allclose(best.attributions, same.attributions, atol=1e-12)
     phi = best.contributions
@@ -353,11 +358,11 @@ def test_explain_beside_own_values_is_the_program_by_hand(metric):
         squares = (phi**2).mean(axis=0)
         roots = np.sqrt(np.maximum(squares, 1e-6 * squares.max()))
     totals = best.prediction - best.base_value
-    graph = po.knn_graph((X - 0.0) / B.std(axis=0), 8)
+    graph = po.graphs.knn_graph((X - 0.0) / B.std(axis=0), 8)
     by_hand = po.solve(
         po.GradientMatching(phi / roots)
         + 2.0 * po.PairwiseRobustness(graph, beside=own.attributions / roots),
-        subject_to=[po.Completeness(totals, roots)],
+        subject_to=[po.losses.Completeness(totals, roots)],
     )
     expected = by_hand.attributions * roots
     np.testing.assert_allclose(best.attributions, expected, atol=1e-9)

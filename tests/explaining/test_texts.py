@@ -249,10 +249,10 @@ def function():
 
 def test_what_adds_up_is_compared_and_what_does_not_says_why(function, tmp_path):
     present = function.read(PAIRS)[0]
-    robust = po.SharedRobustness(po.graphs.document_graph(present), present)
+    robust = po.losses.SharedRobustness(po.graphs.document_graph(present), present)
     shapley = po.explainers.TreeShap().explain(function, PAIRS)
     totals = function.value(PAIRS) - function.value([""])
-    total = po.Completeness(totals, present > 0)
+    total = po.losses.Completeness(totals, present > 0)
     matching = po.GradientMatching(shapley)
     law, settings = {"law": po.lime.TextLaw()}, {"subject_to": [total]}
     others = {
@@ -276,7 +276,7 @@ def test_what_adds_up_is_compared_and_what_does_not_says_why(function, tmp_path)
     best = po.solve(objective, **settings)
     best.save(tmp_path / "best.npz")
     settings["objective"] = objective
-    again = po.Explanation.load(tmp_path / "best.npz", **settings)
+    again = po.results.Explanation.load(tmp_path / "best.npz", **settings)
     assert again.certificate.holds(1e-6)
     one, other = again.certificate.lower_bound, best.certificate.lower_bound
     assert one == pytest.approx(other, rel=1e-6)

@@ -42,11 +42,13 @@ def lost(X):
 
 def sampled(n_samples=500, function=None, **settings):
     function = po.wrap(lost) if function is None else function
-    return po.smoothed(function, None, n_samples, law="data", data=X, **settings)
+    return po.functions.smoothed(
+        function, None, n_samples, law="data", data=X, **settings
+    )
 
 
 def exact():
-    return po.smoothed(po.wrap(FOREST), law="data", data=X)
+    return po.functions.smoothed(po.wrap(FOREST), law="data", data=X)
 
 
 def scores(estimate, expected):
@@ -88,7 +90,7 @@ def test_results_depend_on_the_seed_and_on_nothing_else():
     np.testing.assert_array_equal(one, sampled(100).estimate(ROWS).values)
     np.testing.assert_array_equal(one[3:5], sampled(100).estimate(ROWS[3:5]).values)
     assert (one != sampled(100, rng=1).estimate(ROWS).values).any()
-    wrapped = po.smoothed(po.wrap(FOREST, step=0.1), law="data", data=X)
+    wrapped = po.functions.smoothed(po.wrap(FOREST, step=0.1), law="data", data=X)
     copy = pickle.loads(pickle.dumps(wrapped))
     np.testing.assert_array_equal(copy.gradient(ROWS), wrapped.gradient(ROWS))
 
@@ -147,10 +149,10 @@ def test_categories_and_missing_numbers_have_effects():
     )
     model.fit(table, Y > 0.3)
     margin = po.wrap(model, output="margin", data=table)
-    truth = po.smoothed(margin, law="data", data=table)
+    truth = po.functions.smoothed(margin, law="data", data=table)
     assert isinstance(truth, ExactMean)
     spied = po.wrap(model.decision_function, data=table)
-    mean = po.smoothed(spied, law="data", data=table)
+    mean = po.functions.smoothed(spied, law="data", data=table)
     assert isinstance(mean, SampledMean)
     rows = table.iloc[:25]
     result, expected = mean.estimate(rows), truth.estimate(rows)
@@ -183,10 +185,10 @@ def test_probabilities_have_the_exact_margin_as_control():
 def test_slopes_of_many_columns_need_draws():
     wide = np.random.default_rng(0).normal(size=(30, 300))
     function = po.wrap(lambda X: X.sum(axis=1))
-    mean = po.smoothed(function, None, 500, law="data", data=wide)
+    mean = po.functions.smoothed(function, None, 500, law="data", data=wide)
     with pytest.raises(InvalidInput, match=r"500 draws are too few .* at least 670"):
         mean.gradient(wide)
-    enough = po.smoothed(function, law="data", data=wide)
+    enough = po.functions.smoothed(function, law="data", data=wide)
     assert enough.n_samples == 670
     np.testing.assert_allclose(enough.gradient(wide[:2]), 1.0, rtol=1e-6)
 
@@ -284,7 +286,9 @@ def moved(boxes, law, rng):
 def test_what_no_threshold_between_values_changes_stays(name, table):
     """Unused and constant columns are zero, and moved thresholds change no bit."""
     function = fitted(name, table)
-    estimate = po.smoothed(function, law="data", data=table).estimate(table[:40])
+    estimate = po.functions.smoothed(function, law="data", data=table).estimate(
+        table[:40]
+    )
     assert estimate.exact
     present = ~np.isnan(table[:40, 7])
     assert (estimate.values[present, 7] == 0.0).all()
@@ -309,8 +313,10 @@ def test_the_slope_of_a_rare_binary_column_is_that_of_the_model_not_of_the_libra
     by_data, by_noise = [], []
     for name in ("lightgbm", "xgboost", "hist gradient boosting"):
         function = po.wrap(MODELS[name]().fit(table, target))
-        data = po.smoothed(function, law="data", data=table).gradient(table[:40])
-        noise = po.smoothed(function, 0.5 * sizes).gradient(table[:40])
+        data = po.functions.smoothed(function, law="data", data=table).gradient(
+            table[:40]
+        )
+        noise = po.functions.smoothed(function, 0.5 * sizes).gradient(table[:40])
         by_data.append(np.abs(data[:, 2]).mean() * sizes[2])
         by_noise.append(np.abs(noise[:, 2]).mean() * sizes[2])
     assert max(by_data) / min(by_data) <= 1.5
@@ -325,7 +331,9 @@ def test_a_hundred_trees_of_31_leaves_take_five_milliseconds_a_row():
     table = rng.normal(size=(3000, D))
     target = table[:, 0] * table[:, 1] + table[:, 2:] @ rng.normal(size=D - 2)
     model = booster("lightgbm", n_estimators=100, num_leaves=31)
-    smooth = po.smoothed(po.wrap(model.fit(table, target)), law="data", data=table)
+    smooth = po.functions.smoothed(
+        po.wrap(model.fit(table, target)), law="data", data=table
+    )
     smooth.gradient(table[:1])
     began = time.process_time()
     smooth.gradient(table[:100])

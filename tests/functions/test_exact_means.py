@@ -58,7 +58,7 @@ def wrong(by):
 
 
 def test_the_data_law_is_exact_for_boxes():
-    smooth = po.smoothed(FUNCTION, law="data", data=X)
+    smooth = po.functions.smoothed(FUNCTION, law="data", data=X)
     means, attributions = Means(BOXES, DataLaw(Reference.of(X))).of(X)
     np.testing.assert_array_equal(smooth.value(X), means)
     np.testing.assert_array_equal(smooth.gradient(X), attributions)
@@ -69,7 +69,7 @@ def test_the_data_law_is_exact_for_boxes():
     np.testing.assert_array_equal(estimate.standard_errors, 0.0)
     assert smooth.gradient_method == "exact (boxes), data law of 80 rows, 4 columns"
     reference = Reference.of(X)
-    given = po.smoothed(FUNCTION, law="data", data=reference)
+    given = po.functions.smoothed(FUNCTION, law="data", data=reference)
     assert given.law.reference is reference
     for _ in range(2):  # before it was asked, and with all that it then keeps
         copy = pickle.loads(pickle.dumps(given))
@@ -79,16 +79,16 @@ def test_the_data_law_is_exact_for_boxes():
 
 def test_boxes_are_compared_at_a_thousand_reference_rows_and_where_some_are_missing():
     function = BoxFunction(TREES, BOXES)
-    smooth = po.smoothed(function, law="data", data=X)
+    smooth = po.functions.smoothed(function, law="data", data=X)
     assert smooth.estimate(X).evaluations == 0  # the model is not asked again
     assert (function.calls.rows, function.calls.trials) == (0, 80)
     table = np.tile(X, (31, 1))
     function = BoxFunction(TREES, BOXES)
-    po.smoothed(function, law="data", data=table)
+    po.functions.smoothed(function, law="data", data=table)
     assert function.calls.trials == 827  # every third
     table[1001, 2] = np.nan  # no row of every third
     function = BoxFunction(TREES, BOXES)
-    smooth = po.smoothed(function, law="data", data=table)
+    smooth = po.functions.smoothed(function, law="data", data=table)
     assert function.calls.trials == 828
     smooth.gradient(table[1000:1010])
     assert function.calls.trials == 828
@@ -99,8 +99,8 @@ def test_boxes_that_differ_are_not_believed(by):
     share = abs(by) / np.ptp(FUNCTION.value(X))
     told = f"differs from its answer by {share:.2g} of the range of f in row"
     with pytest.warns(InexactBoxesWarning, match=re.escape(told)):
-        gradient = po.smoothed(wrong(by), 0.5, 20, data=X).gradient(X)
-    sampled = po.smoothed(BoxFunction(TREES, None), 0.5, 20).gradient(X)
+        gradient = po.functions.smoothed(wrong(by), 0.5, 20, data=X).gradient(X)
+    sampled = po.functions.smoothed(BoxFunction(TREES, None), 0.5, 20).gradient(X)
     np.testing.assert_array_equal(gradient, sampled)
 
 
@@ -108,14 +108,14 @@ def test_rounding_of_sums_in_single_precision_is_allowed_where_boxes_say_so():
     loose = replace(wrong(1e-6).claimed, tolerance=2e-5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        smooth = po.smoothed(BoxFunction(TREES, loose), law="data", data=X)
+        smooth = po.functions.smoothed(BoxFunction(TREES, loose), law="data", data=X)
     assert isinstance(smooth, ExactMean)
 
 
 def test_the_gaussian_law_is_exact_for_boxes():
     stump = Tree.of([0, -1, -1], [0.3, 0, 0], [1, 0, 0], [2, 0, 0], [0, 0, 2.0])
     boxes = boxes_of_trees([stump], n_columns=1)
-    smooth = po.smoothed(BoxFunction((stump,), boxes), 0.5)
+    smooth = po.functions.smoothed(BoxFunction((stump,), boxes), 0.5)
     points = np.linspace(-1, 1, 9)[:, None]
     z = (points - 0.3) / 0.5
     np.testing.assert_allclose(smooth.gradient(points), 4 * norm.pdf(z), rtol=1e-13)
@@ -130,8 +130,8 @@ def test_what_a_reader_has_to_know_is_noted():
     table["b"] = 2.0
     rows = table.iloc[:3].copy()
     rows.iloc[0, 2] = np.nan
-    function = BoxFunction(TREES, BOXES, po.TableSchema.of(table))
-    smooth = po.smoothed(function, law="data", data=table)
+    function = BoxFunction(TREES, BOXES, po.functions.TableSchema.of(table))
+    smooth = po.functions.smoothed(function, law="data", data=table)
     assert smooth.estimate(rows).notes == (
         "column 'b' is constant in the reference rows: 0",
         "column 'c' is missing in rows, and never in the reference rows",
@@ -141,10 +141,10 @@ def test_what_a_reader_has_to_know_is_noted():
 
 def test_large_tables_are_thinned_and_it_is_said():
     table = np.random.default_rng(2).normal(size=(10_500, D))
-    one = po.smoothed(FUNCTION, law="data", data=table, rng=1)
+    one = po.functions.smoothed(FUNCTION, law="data", data=table, rng=1)
     assert "10,000 rows, 4 columns, drawn from 10,500" in one.gradient_method
-    same = po.smoothed(FUNCTION, law="data", data=table, rng=1)
-    other = po.smoothed(FUNCTION, law="data", data=table, rng=2)
+    same = po.functions.smoothed(FUNCTION, law="data", data=table, rng=1)
+    other = po.functions.smoothed(FUNCTION, law="data", data=table, rng=2)
     digests = [smooth.law.reference.digest for smooth in (one, same, other)]
     assert digests[0] == digests[1] != digests[2]
 
@@ -155,7 +155,7 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
     function = BoxFunction(other_side, BOXES)
     rows = X[:5].copy()
     rows[:, 0] = np.nan
-    smooth = po.smoothed(function, law="data", data=table)
+    smooth = po.functions.smoothed(function, law="data", data=table)
     smooth.gradient(X)
     with (
         pytest.warns(InexactBoxesWarning),
@@ -163,7 +163,9 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
     ):
         smooth.gradient(rows)
     with pytest.warns(InexactBoxesWarning):
-        sampled = po.smoothed(function, law="data", data=np.concatenate([table, rows]))
+        sampled = po.functions.smoothed(
+            function, law="data", data=np.concatenate([table, rows])
+        )
     assert not sampled.estimate(rows).exact
 
 
@@ -179,7 +181,7 @@ def test_boxes_that_differ_where_values_are_missing_are_not_believed():
 )
 def test_arguments_that_cannot_be_used_are_refused(arguments, message):
     with pytest.raises(InvalidInput, match=message):
-        po.smoothed(FUNCTION, **arguments)
+        po.functions.smoothed(FUNCTION, **arguments)
 
 
 # ---- sums of products: believed once they are what the function answers, in any unit
@@ -308,7 +310,7 @@ each_model = pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("table", [MIXED, HOLES], ids=["whole", "with holes"])
 def test_means_and_slopes_are_those_of_enumeration(name, table):
     function = po.wrap(FITTED[name], data=table)
-    smooth = po.smoothed(function, law="data", data=table)
+    smooth = po.functions.smoothed(function, law="data", data=table)
     some = [0, 3, 7, 20]
     law = DataLaw(Reference.of(table, function.schema))
     points, _ = function.schema.encode(table)
@@ -368,7 +370,7 @@ def test_means_and_slopes_under_noise_are_those_of_quadrature(name):
     """By 60 × 60 nodes of Gauss and Hermite, and values of the model alone."""
     points, scale = MIXED[["few", "many"]].to_numpy(), np.array([0.7, 0.4])
     function = po.wrap(NOISY[name].fit(points, RESPONSE - RESPONSE.min()))
-    smooth = po.smoothed(function, scale)
+    smooth = po.functions.smoothed(function, scale)
     assert smooth.gradient_method == "exact (products), gaussian law, scale=per feature"
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     e = np.array(list(itertools.product(nodes, nodes)))
@@ -389,7 +391,7 @@ def test_noise_on_splines_is_sampled():
     model = make_pipeline(SplineTransformer(4), LinearRegression()).fit(
         points, RESPONSE
     )
-    assert "Stein" in po.smoothed(po.wrap(model), 0.5).gradient_method
+    assert "Stein" in po.functions.smoothed(po.wrap(model), 0.5).gradient_method
 
 
 # ---- sums and products of functions of one column each, and those of the paper

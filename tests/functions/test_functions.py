@@ -327,7 +327,7 @@ def test_values_of_few_bits_tell_nothing_and_half_precision_has_no_differences()
 
 
 UNDER = np.random.default_rng(3).normal(size=(30, 4))
-UNDER_GRAPH = po.knn_graph(UNDER, 4)
+UNDER_GRAPH = po.graphs.knn_graph(UNDER, 4)
 LAPLACIAN = np.diag(np.asarray(UNDER_GRAPH.similarities.sum(axis=1)).ravel())
 LAPLACIAN = LAPLACIAN - UNDER_GRAPH.similarities.toarray()
 
@@ -338,10 +338,13 @@ def far_from_it(size):
     robust = po.PairwiseRobustness(UNDER_GRAPH)
     return {
         "robust": matching + 0.5 * robust,
-        "smooth": matching + 0.5 * robust + 0.3 * po.Smoothness(po.chain_graph(4)),
+        "smooth": matching
+        + 0.5 * robust
+        + 0.3 * po.Smoothness(po.graphs.chain_graph(4)),
         "sparse": matching + 0.5 * robust + 0.5 * size * po.Sparsity(),
-        "differences": matching + 5.0 * po.MaxDifferenceRobustness(UNDER_GRAPH),
-        "values": matching + 0.5 * po.FunctionMatching(UNDER, size * UNDER[:, 0]),
+        "differences": matching + 5.0 * po.losses.MaxDifferenceRobustness(UNDER_GRAPH),
+        "values": matching
+        + 0.5 * po.losses.FunctionMatching(UNDER, size * UNDER[:, 0]),
     }
 
 
@@ -375,16 +378,16 @@ VANISHING = {
     "bound": lambda G: limited(1.0 * ROBUST, po.GradientMatching(G) <= 1e-320),
     "limit": lambda G: limited(po.GradientMatching(G), ROBUST <= 1e-320),
     "totals": lambda G: limited(
-        po.GradientMatching(0.0 * G) + ROBUST, po.Completeness(G[:, 0])
+        po.GradientMatching(0.0 * G) + ROBUST, po.losses.Completeness(G[:, 0])
     ),
     "weights": lambda G: po.solve(1e-100 * po.GradientMatching(G) + 1e-100 * ROBUST),
     "y": ridge_of,
 }
 OVERFLOWING = {
-    "values": lambda W: po.FunctionMatching(X, W[:, 0]),
-    "X": lambda W: po.FunctionMatching(W, X[:, 0]),
+    "values": lambda W: po.losses.FunctionMatching(X, W[:, 0]),
+    "X": lambda W: po.losses.FunctionMatching(W, X[:, 0]),
     "sparsity: W": lambda W: po.Sparsity().value(W),
-    "W": lambda W: po.certify(1.0 * po.GradientMatching(X), W),
+    "W": lambda W: po.results.certify(1.0 * po.GradientMatching(X), W),
     "G": lambda W: po.explain(lambda P: P @ W[0], X, scale=None),
 }
 
@@ -404,7 +407,7 @@ def test_gradients_whose_squares_vanish_are_named(name, size):
     with pytest.raises(InvalidInput, match=message):
         po.solve(objective)
     with pytest.raises(InvalidInput, match=message):
-        po.certify(objective, 0.5 * size * UNDER)
+        po.results.certify(objective, 0.5 * size * UNDER)
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e155, 1e300])

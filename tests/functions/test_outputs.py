@@ -236,7 +236,9 @@ def test_of_two_labels_the_second_is_explained_and_named():
     assert function.quantity.label == SCALED.classes_[1] == "yes"
     p = SCALED.predict_proba(FEW)[:, 1]
     np.testing.assert_allclose(function.value(FEW), p, rtol=1e-12)
-    local = po.FunctionMatching(FEW, function.value(FEW), quantity=function.quantity)
+    local = po.losses.FunctionMatching(
+        FEW, function.value(FEW), quantity=function.quantity
+    )
     ridge = po.solve(local + 0.1 * po.Sparsity())
     assert ridge.quantity == function.quantity  # of values that is said by hand
     assert po.solve(po.GradientMatching(np.eye(3))).quantity is None
@@ -256,7 +258,7 @@ def test_what_is_explained_goes_with_every_explanation(tmp_path):
     explainer = po.Explainer(model, data=TISSUE, **told).fit(FEW)
     explainer.save(tmp_path / "explainer.npz")
     loaded = po.Explainer.load(tmp_path / "explainer.npz", model)
-    robust = po.PairwiseRobustness(po.knn_graph(FEW.to_numpy(), 3))
+    robust = po.PairwiseRobustness(po.graphs.knn_graph(FEW.to_numpy(), 3))
     matching = po.GradientMatching(best)
     others = [
         po.explainers.Shap().explain(function, FEW),
@@ -276,7 +278,7 @@ def test_what_is_explained_goes_with_every_explanation(tmp_path):
         assert explanation.quantity == function.quantity, explanation.method
     assert loaded.outcome == "cancer"
     best.save(tmp_path / "best.npz")
-    assert po.Explanation.load(tmp_path / "best.npz").quantity == best.quantity
+    assert po.results.Explanation.load(tmp_path / "best.npz").quantity == best.quantity
     curve.save(tmp_path / "curve.npz")
     again = po.TradeOffs.load(tmp_path / "curve.npz")
     assert {e.quantity for e in again.explanations} == {function.quantity}

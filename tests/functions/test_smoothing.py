@@ -34,13 +34,13 @@ X = np.random.default_rng(11).normal(size=(12, 3))
 
 @pytest.mark.parametrize(("function", "limit"), LIMITS.values(), ids=LIMITS)
 def test_gradients_of_smoothed_formulas_are_their_closed_forms(function, limit):
-    smooth = po.smoothed(function, scale=0.4, n_samples=1000)
+    smooth = po.functions.smoothed(function, scale=0.4, n_samples=1000)
     z = (smooth.gradient(X) - limit(X, 0.4)) / smooth.gradient_error(X)
     assert np.abs(z).max() < Z
 
 
 def test_values_are_means_over_the_noise():
-    smooth = po.smoothed(Power(3), scale=0.5, n_samples=4000)
+    smooth = po.functions.smoothed(Power(3), scale=0.5, n_samples=4000)
     # f_δ = Σ x³ + 3 δ² x; of an antithetic pair 3x δ²(ε² − 1) is left, variance 2·9x²δ⁴
     expected = (X**3 + 3 * 0.25 * X).sum(axis=1)
     error = np.sqrt(2 * 9 * 0.5**4 * (X**2).sum(axis=1) / 4000)
@@ -51,7 +51,9 @@ def test_the_standard_errors_cover_the_truth():
     truth = np.exp(X + 0.5**2 / 2)
     covered = []
     for seed in range(100):
-        smooth = po.smoothed(PaperFormula("exponential"), 0.5, n_samples=100, rng=seed)
+        smooth = po.functions.smoothed(
+            PaperFormula("exponential"), 0.5, n_samples=100, rng=seed
+        )
         error = np.abs(smooth.gradient(X) - truth)
         covered.append((error < norm.ppf(0.975) * smooth.gradient_error(X)).mean())
     # seeds are independent, points of one seed are not: the spread over seeds tells
@@ -63,24 +65,26 @@ def test_the_standard_errors_cover_the_truth():
 @given(st.integers(0, 1000))
 def test_linear_functions_have_no_error_and_the_method_is_named(seed):
     w = np.random.default_rng(seed).normal(size=3)
-    smooth = po.smoothed(po.wrap(lambda P: P @ w + 2.0), 0.3, 6, rng=seed)
+    smooth = po.functions.smoothed(po.wrap(lambda P: P @ w + 2.0), 0.3, 6, rng=seed)
     np.testing.assert_allclose(smooth.gradient(X), np.tile(w, (12, 1)), rtol=1e-9)
     np.testing.assert_allclose(smooth.gradient_error(X), 0.0, atol=1e-12)
 
-    smooth = po.smoothed(Power(3), 0.5)
+    smooth = po.functions.smoothed(Power(3), 0.5)
     method = "Stein's identity over antithetic pairs, scale=0.5, n_samples=500"
     assert smooth.gradient_method == method
     assert repr(smooth) == "SmoothedFunction(Power(degree=3), scale=0.5, n_samples=500)"
 
 
 def test_results_depend_on_the_seed_and_on_nothing_else():
-    smooth = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
-    other = po.smoothed(PaperFormula("exponential"), 0.5, 50, rng=4)
+    smooth = po.functions.smoothed(PaperFormula("exponential"), 0.5, 50, rng=3)
+    other = po.functions.smoothed(PaperFormula("exponential"), 0.5, 50, rng=4)
     np.testing.assert_array_equal(smooth.gradient(X), smooth.gradient(X))
     np.testing.assert_allclose(smooth.gradient(X)[3:5], smooth.gradient(X[3:5]))
     assert (smooth.gradient(X) != other.gradient(X)).all()
     generator = np.random.default_rng(0)
-    first, second = (po.smoothed(Power(3), 0.5, 50, rng=generator) for _ in range(2))
+    first, second = (
+        po.functions.smoothed(Power(3), 0.5, 50, rng=generator) for _ in range(2)
+    )
     assert first.seed != second.seed
     copy = pickle.loads(pickle.dumps(smooth))
     np.testing.assert_array_equal(copy.gradient(X), smooth.gradient(X))
@@ -93,7 +97,7 @@ def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
         rows.append(len(points))
         return np.exp(points).sum(axis=1)
 
-    smooth = po.smoothed(po.wrap(model), 0.5, n_samples=30)
+    smooth = po.functions.smoothed(po.wrap(model), 0.5, n_samples=30)
     gradient, value = smooth.gradient(X), smooth.value(X)
     assert rows == [2 * 30 * 12, 3, 3, 2 * 30 * 12]
     assert smooth.calls.rows + smooth.calls.trials == sum(rows)
@@ -106,17 +110,21 @@ def test_models_are_called_in_tables_of_bounded_size(monkeypatch):
 
 
 def test_matching_the_changes_is_matching_the_smoothed_gradient():
-    smooth = po.smoothed(PaperFormula("exponential"), 0.5, n_samples=40)
+    smooth = po.functions.smoothed(PaperFormula("exponential"), 0.5, n_samples=40)
     changes = smooth.changes(X)
     assert changes.values.shape == (12, 80)
     assert changes.perturbations.shape == (12, 80, 3)
     moved = X[:, None] + changes.perturbations
     expected = np.exp(moved).sum(axis=2) - np.exp(X).sum(axis=1)[:, None]
     np.testing.assert_allclose(changes.values, expected, rtol=1e-9, atol=1e-12)
-    loss = po.FunctionMatching(X, changes.values, perturbations=changes.perturbations)
+    loss = po.losses.FunctionMatching(
+        X, changes.values, perturbations=changes.perturbations
+    )
     best = po.solve(loss).attributions
     np.testing.assert_allclose(best, smooth.gradient(X), rtol=1e-6)
-    smooth = po.smoothed(Power(1), 0.5, n_samples=10**12)  # larger than memory
+    smooth = po.functions.smoothed(
+        Power(1), 0.5, n_samples=10**12
+    )  # larger than memory
     with pytest.raises(Refused, match="GiB"):
         smooth.changes(X)
 
@@ -141,7 +149,7 @@ def mixed(rng):
 def test_categories_have_effects_and_get_no_noise(mixed):
     table, worth, model = mixed
     called = po.wrap(model.predict, data=table)
-    smooth = po.smoothed(called, 0.5, n_samples=20)
+    smooth = po.functions.smoothed(called, 0.5, n_samples=20)
     gradient = smooth.gradient(table)
     np.testing.assert_allclose(gradient["size"], 3.0)
     np.testing.assert_allclose(gradient["colour"], worth - worth.mean(), atol=1e-9)
@@ -154,7 +162,7 @@ def test_categories_have_effects_and_get_no_noise(mixed):
 def test_codes_that_no_row_has_are_no_part_of_effects(mixed, law):
     """Of a missing colour the encoder knows nothing: its factors are NaN there."""
     table, worth, model = mixed
-    smooth = po.smoothed(po.wrap(model, data=table), data=table, **law)
+    smooth = po.functions.smoothed(po.wrap(model, data=table), data=table, **law)
     assert smooth.estimate(table).source == "exact (products)"
     gradient = smooth.gradient(table)
     np.testing.assert_allclose(gradient["size"], 3.0, rtol=1e-12)
@@ -168,7 +176,7 @@ def test_a_column_without_noise_stays_as_it_is():
     forest = RandomForestRegressor(5, random_state=0, max_depth=4)
     forest.fit(X, X[:, 0] * X[:, 1] + X[:, 2])
     still = np.array([0.5, 0.0, 0.3])
-    result = po.smoothed(po.wrap(forest), still)
+    result = po.functions.smoothed(po.wrap(forest), still)
     for value in (0.0, 0.5, 1.0):  # on the split between both, too
         rows = X[:5].copy()
         rows[:, 1] = value
@@ -176,7 +184,7 @@ def test_a_column_without_noise_stays_as_it_is():
         def without(Z, value=value):
             return forest.predict(np.insert(Z, 1, value, axis=1))
 
-        alone = po.smoothed(po.wrap(without), still[[0, 2]], n_samples=40_000)
+        alone = po.functions.smoothed(po.wrap(without), still[[0, 2]], n_samples=40_000)
         error = result.gradient(rows)[:, [0, 2]] - alone.gradient(rows[:, [0, 2]])
         assert np.abs(error / alone.gradient_error(rows[:, [0, 2]])).max() < Z
     np.testing.assert_array_equal(result.gradient(X[:5])[:, 1], 0.0)
@@ -204,7 +212,7 @@ REFUSED = [
 @pytest.mark.parametrize(("settings", "message"), REFUSED)
 def test_what_cannot_be_smoothed_is_refused(settings, message):
     with pytest.raises(InvalidInput, match=message):
-        po.smoothed(**{"function": Power(3), **settings}).gradient(X)
+        po.functions.smoothed(**{"function": Power(3), **settings}).gradient(X)
 
 
 # ---- blocks of draws: what they say of the error of slopes
@@ -218,31 +226,38 @@ EXACT = 3 * TABLE**2 + 3 * SCALE**2
 
 
 def test_blocks_have_the_mean_that_the_gradient_is_and_the_errors_of_the_regression():
-    mean = po.smoothed(CUBE, SCALE, 200, 0)
+    mean = po.functions.smoothed(CUBE, SCALE, 200, 0)
     result = mean.estimate(TABLE)
     np.testing.assert_allclose(result.blocks.mean(axis=0), result.values, atol=1e-12)
     np.testing.assert_array_equal(result.values, mean.gradient(TABLE))
     assert (len(result.blocks), result.n_draws, result.exact) == (10, 400, False)
     assert result.source == mean.gradient_method
-    mean = po.smoothed(CUBE, SCALE, 2000, 0)
+    mean = po.functions.smoothed(CUBE, SCALE, 2000, 0)
     ratios = mean.estimate(TABLE).standard_errors / mean.gradient_error(TABLE)
     # of nine degrees of freedom each; a prototype gave .94
     assert 0.7 <= np.sqrt(np.mean(ratios**2)) <= 1.35
     line = po.wrap(lambda X: X @ [1.0, -2.0, 0.5])
-    assert po.smoothed(line, SCALE, 50, 0).estimate(TABLE).standard_errors.max() < 1e-12
-    result = po.smoothed(CUBE, SCALE, 9, 0).estimate(TABLE)  # fewer pairs than blocks
+    assert (
+        po.functions.smoothed(line, SCALE, 50, 0).estimate(TABLE).standard_errors.max()
+        < 1e-12
+    )
+    result = po.functions.smoothed(CUBE, SCALE, 9, 0).estimate(
+        TABLE
+    )  # fewer pairs than blocks
     assert result.blocks is result.standard_errors is None
 
 
 def objective(target):
-    return po.GradientMatching(target) + po.PairwiseRobustness(po.knn_graph(TABLE, 4))
+    return po.GradientMatching(target) + po.PairwiseRobustness(
+        po.graphs.knn_graph(TABLE, 4)
+    )
 
 
 def test_the_excess_that_they_estimate_is_the_true_one():
     excess, estimated = 0.0, 0.0
     least = po.solve(objective(EXACT)).objective
     for seed in range(40):
-        drawn = po.smoothed(CUBE, SCALE, 200, seed).estimate(TABLE)
+        drawn = po.functions.smoothed(CUBE, SCALE, 200, seed).estimate(TABLE)
         best = po.solve(objective(drawn))
         excess += objective(EXACT).value(best.attributions) - least
         estimated += best.target.value
@@ -262,7 +277,7 @@ def test_effects_of_categories_and_of_missing_numbers_have_blocks_too():
         bonus = frame["kind"].map({"a": 0.0, "b": 1.0, "c": 4.0}).astype(float)
         return np.round(2 * frame["size"].fillna(3.0)) * (1.0 + bonus)
 
-    mean = po.smoothed(po.wrap(model, data=table), SCALE, 200, 0)
+    mean = po.functions.smoothed(po.wrap(model, data=table), SCALE, 200, 0)
     result = mean.estimate(table[:10])
     np.testing.assert_array_equal(result.values, mean.gradient(table[:10]))
     np.testing.assert_allclose(result.blocks.mean(axis=0), result.values, atol=1e-12)
@@ -300,7 +315,7 @@ def of_the_mean(table):
 @pytest.mark.parametrize("form", [lambda t: t, lambda t: t.to_numpy()], ids=["df", "a"])
 def test_slopes_and_effects_are_those_of_the_mean_under_noise(form):
     function = po.wrap(step, data=form(GAPS))
-    smooth = po.smoothed(function, WIDTH, n_samples=4000)
+    smooth = po.functions.smoothed(function, WIDTH, n_samples=4000)
     result = np.asarray(smooth.gradient(form(GAPS)))
     error = np.asarray(smooth.gradient_error(form(GAPS)))
     scores = (result - of_the_mean(GAPS)) / np.maximum(error, 1e-12)
@@ -312,7 +327,7 @@ def test_effects_are_told_from_slopes():
     function = po.wrap(step, data=GAPS)
     for estimate in (
         function.estimate(GAPS),
-        po.smoothed(function, WIDTH).estimate(GAPS),
+        po.functions.smoothed(function, WIDTH).estimate(GAPS),
     ):
         np.testing.assert_array_equal(estimate.effects, GAPS.isna())
         scaled = estimate.scaled(np.array([1.0, 10.0])).values
@@ -322,10 +337,10 @@ def test_effects_are_told_from_slopes():
 
 
 def test_without_a_table_missing_numbers_are_refused_with_the_cure():
-    smooth = po.smoothed(po.wrap(step), WIDTH)
+    smooth = po.functions.smoothed(po.wrap(step), WIDTH)
     with pytest.raises(InvalidInput, match=r"'dose', .* wrap\(model, data=X_train\)"):
         smooth.gradient(GAPS)
     assert np.isfinite(smooth.value(GAPS)).all()
     table = GAPS.assign(dose=np.nan)  # a column without values has no effect
-    smooth = po.smoothed(po.wrap(step, data=table), WIDTH)
+    smooth = po.functions.smoothed(po.wrap(step, data=table), WIDTH)
     np.testing.assert_array_equal(smooth.gradient(table)["dose"], 0.0)

@@ -195,7 +195,7 @@ def test_boxes_and_products_are_summed_where_all_parts_have_some(f, g):
 
 def slopes(function, data, rows, **settings):
     given = settings or {"law": "data", "data": data}
-    return po.smoothed(function, **given).estimate(rows)
+    return po.functions.smoothed(function, **given).estimate(rows)
 
 
 @pytest.mark.parametrize("pair", ["trees", "trees and kernels"])
@@ -231,8 +231,8 @@ def test_what_changed_between_two_versions_of_a_table_with_categories():
 
 
 def test_errors_of_sums_are_those_of_blocks(f):
-    drawn = po.smoothed(po.wrap(lambda X: X[:, 0] ** 2), law="data", data=X)
-    exact = po.smoothed(f, law="data", data=X)
+    drawn = po.functions.smoothed(po.wrap(lambda X: X[:, 0] ** 2), law="data", data=X)
+    exact = po.functions.smoothed(f, law="data", data=X)
     one, both = drawn.estimate(FEW), (exact - 2 * drawn).estimate(FEW)
     assert not both.exact
     assert_same(both.standard_errors, 2 * one.standard_errors)

@@ -260,7 +260,7 @@ def test_documents_without_words_and_texts_that_need_no_smoothing():
     assert at.value_at(np.zeros((1, 0))).tolist() == F.value(["?!"]).tolist()
     assert at.gradient_at(np.zeros((1, 0))).shape == (1, 0)
     with pytest.raises(InvalidInput, match="needs no smoothing"):
-        po.smoothed(F, 0.1)
+        po.functions.smoothed(F, 0.1)
 
 
 def test_words_are_those_of_the_model_of_the_package_or_of_a_schema():
@@ -271,13 +271,13 @@ def test_words_are_those_of_the_model_of_the_package_or_of_a_schema():
     f = po.wrap(lengths, data=NOTES)
     assert f.text_schema.rule == PatternWords()
     assert {"Good", "good", "NO", "no"} <= set(f.text_schema.names)
-    schema = po.TextSchema.of(NOTES, PatternWords())
+    schema = po.functions.TextSchema.of(NOTES, PatternWords())
     f = po.wrap(MODEL, data=schema)
     assert f.text_schema is schema
     # "Good" and "good" feed one feature, and each is deleted alone
     expected = effects_of(probability, schema, NOTES[:1])
     np.testing.assert_allclose(f.gradient(NOTES[:1]), expected, atol=1e-15)
-    schema = po.TextSchema.of(["no, no"], EachOccurrence(PatternWords(), "_"))
+    schema = po.functions.TextSchema.of(["no, no"], EachOccurrence(PatternWords(), "_"))
     f = po.wrap(lambda texts: [t.count("_") * 1.0 for t in texts], data=schema)
     assert schema.names == ("no", "no[2]")
     assert f.gradient(["no, no"]).tolist() == [[-1.0, -1.0]]
@@ -370,7 +370,11 @@ TAKES_TEXTS = "TfidfVectorizer, which takes tex"
 NO_STEPS = "leave step, gradient and in"
 REFUSED = [
     (MODEL, {"data": None}, TAKES_TEXTS),
-    (MODEL, {"data": po.TableSchema.of(pd.DataFrame({"a": [1.0]}))}, TAKES_TEXTS),
+    (
+        MODEL,
+        {"data": po.functions.TableSchema.of(pd.DataFrame({"a": [1.0]}))},
+        TAKES_TEXTS,
+    ),
     (MODEL, {"data": IN_TABLE}, r"give its column, data\['text'\]"),
     (MODEL, {"data": []}, "data: there is no document"),
     (MODEL, {"data": "good"}, r"one str; for a single text"),
@@ -405,7 +409,7 @@ def test_documents_are_their_own_data(X):
 
 
 def test_a_schema_is_for_wrap():
-    schema = po.TextSchema.of(TEXTS)
+    schema = po.functions.TextSchema.of(TEXTS)
     f = wrapped_and_told(fitted(LogisticRegression()), TEXTS, None, "auto", schema)[0]
     assert f.text_schema is schema
     with pytest.raises(InvalidInput, match="a schema belongs to wrap"):

@@ -339,7 +339,7 @@ def test_rows_reach_the_module_as_images_and_gradients_come_back(rng):
     with seeded():
         layers = nn.Conv2d(2, 4, 3, padding=1), nn.Tanh(), nn.Flatten()
         cnn = nn.Sequential(*layers, nn.Linear(4 * 30, 3)).double()
-    shape = po.ImageShape(channels=2, height=6, width=5)
+    shape = po.functions.ImageShape(channels=2, height=6, width=5)
     images = torch.tensor(rng.normal(size=(4, 2, 6, 5)), requires_grad=True)
     answer = cnn(images)[:, 1]
     answer.sum().backward()
@@ -413,7 +413,7 @@ def test_resnet_50_of_torchvision_explains_two_images(rng, tmp_path):
         original = models.resnet50(weights=None).eval()
     torch.save(original.state_dict(), tmp_path / "resnet50.pth")
     classifier = po.functions.torchvision_model("resnet50", tmp_path / "resnet50.pth")
-    shape = po.ImageShape(channels=3, height=64, width=64)
+    shape = po.functions.ImageShape(channels=3, height=64, width=64)
     pictures = rng.random(size=(2, 3, 64, 64))
     function = po.wrap(classifier, target=207, input_shape=shape)
     mean = np.array(images.IMAGENET_MEAN)[:, None, None]

@@ -446,12 +446,12 @@ def test_a_function_of_a_table_with_text_is_told_of_it_by_a_frame_or_a_schema():
     message = r"^X: column 'colour', row 0 holds 'red';.* wrap\(model, data=X\).* "
     with pytest.raises(InvalidInput, match=message + schema):
         po.wrap(age_and_redness).value(PEOPLE)
-    for data in (PEOPLE, po.TableSchema.of(PEOPLE)):
+    for data in (PEOPLE, po.functions.TableSchema.of(PEOPLE)):
         gradient = po.wrap(age_and_redness, data=data).gradient(PEOPLE)
         np.testing.assert_allclose(gradient["age"], 1.0, rtol=1e-9)
         effects = [5 / 3, -10 / 3, 5 / 3]
         np.testing.assert_allclose(gradient["colour"], effects, rtol=1e-9)
-    schema = po.TableSchema.of(PEOPLE, categorical=["age"])
+    schema = po.functions.TableSchema.of(PEOPLE, categorical=["age"])
     function = po.wrap(age_and_redness, data=schema)
     assert function.schema is schema  # which declares that numbers are categories
     ages = function.gradient(PEOPLE)["age"]
@@ -510,7 +510,7 @@ def test_estimators_baselines_tests_and_gradients_that_are_given_keep_to_it():
 
     model = Counting(max_depth=3, random_state=0).fit(POINTS, POINTS[:, 0])
     function = po.wrap(model, batch_rows=MOST)
-    po.smoothed(function, 0.5, 20).gradient(POINTS)
+    po.functions.smoothed(function, 0.5, 20).gradient(POINTS)
     Lime(scale=0.5, n_samples=30).explain(function, POINTS)
     jump_test(function, POINTS)
     assert max(sizes) == MOST

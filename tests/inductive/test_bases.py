@@ -23,7 +23,7 @@ from propopt.inductive import (
 from propopt.inductive.bases import KernelEigenbasis
 
 
-SHAPE = po.ImageShape(channels=2, height=5, width=7)
+SHAPE = po.functions.ImageShape(channels=2, height=5, width=7)
 
 
 def positive(size: int, rng: np.random.Generator) -> np.ndarray:
@@ -79,7 +79,7 @@ def test_a_basis_is_orthogonal_and_its_smoothness_that_of_the_graph(kind, rng):
 
 @given(st.integers(1, 3), st.integers(1, 6), st.integers(1, 6))
 def test_grid_is_the_pixel_graph_of_every_shape(channels, height, width):
-    shape = po.ImageShape(channels, height, width)
+    shape = po.functions.ImageShape(channels, height, width)
     basis = GridFeatures(shape)
     expected = 2 * shape.pixel_graph().laplacian.toarray()
     np.testing.assert_allclose(smoothness_matrix(basis), expected, atol=1e-13)
@@ -87,7 +87,7 @@ def test_grid_is_the_pixel_graph_of_every_shape(channels, height, width):
 
 
 def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
-    basis = DenseFeatures.of_graph(po.group_graph([0, 0, 1, 1, 1, 2]))
+    basis = DenseFeatures.of_graph(po.graphs.group_graph([0, 0, 1, 1, 1, 2]))
     assert (basis.eigenvalues == 0).sum() == 3
     basis, _ = pair_of_bases("kronecker", rng)
     rows = rng.normal(size=(9, SHAPE.n_features))
@@ -99,7 +99,7 @@ def test_components_are_exact_zeros_and_blocks_change_nothing(rng, monkeypatch):
 
 # ---- explanations
 def test_nothing_of_the_square_of_the_pixels_is_formed(rng):
-    shape = po.ImageShape(1, 64, 64)
+    shape = po.functions.ImageShape(1, 64, 64)
     kernel = RBF(3.0)(np.arange(64.0)[:, None]) + 1e-3 * np.eye(64)
     X, G = rng.normal(size=(2, 10, shape.n_features))
     for features in (shape, KroneckerFeatures.of_kernels(kernel, kernel)):

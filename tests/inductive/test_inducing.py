@@ -108,7 +108,7 @@ def test_with_all_inputs_inducing_it_is_exact_whatever_its_blocks(
     mean, smoothness, rng, monkeypatch
 ):
     X, G = data(rng)
-    new, chain = rng.normal(size=(5, 3)), po.chain_graph(3)
+    new, chain = rng.normal(size=(5, 3)), po.graphs.chain_graph(3)
     settings = {"features": chain, "kernel": Matern(1.0, nu=1.5), "mean": mean}
     explainer = GaussianProcessExplainer(0.2, smoothness, **settings)
     exact = explainer.fit(X, G).explain(new, True)
@@ -187,7 +187,7 @@ def divergence(X, G, Z, scale, smoothness, graph, mean):
 )
 def test_information_loss_bounds_the_divergence(seed, count, mean, smoothness, weight):
     X, G = data(np.random.default_rng(seed), 12)
-    graph, Z = po.chain_graph(3), X[:count]
+    graph, Z = po.graphs.chain_graph(3), X[:count]
     explainer = GaussianProcessExplainer(
         weight,
         smoothness,

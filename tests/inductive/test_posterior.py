@@ -70,7 +70,7 @@ def test_together_is_the_program_with_all_new_inputs_appended(case):
 @each_mean
 def test_together_is_one_by_one_where_features_or_inputs_do_not_meet(mean, rng):
     X, G = rng.normal(size=(2, 9, 3))
-    new, chain = rng.normal(size=(4, 3)), po.chain_graph(3)
+    new, chain = rng.normal(size=(4, 3)), po.graphs.chain_graph(3)
     for inducing in [None, X[:5]]:
         settings = {"mean": mean, "inducing": inducing}
         fitted = GaussianProcessExplainer(0.2, **settings).fit(X, G)
@@ -86,7 +86,8 @@ def solved(case, gradient):
     K = case.kernel_matrix(np.vstack([case.X, case.new]))
     objective = (
         po.GradientMatching(np.vstack([case.G, gradient]))
-        + case.explainer.robustness * po.KernelRobustness(K, mean=case.explainer.mean)
+        + case.explainer.robustness
+        * po.losses.KernelRobustness(K, mean=case.explainer.mean)
         + case.explainer.smoothness * po.Smoothness(case.explainer.features)
     )
     return po.solve(objective).attributions[-1]
@@ -137,14 +138,14 @@ def test_kernels_by_name_are_those_of_scikit_learn(name, rng):
     assert close(named.explain(new).attributions, peer.explain(new).attributions, 1e-11)
     twice = np.repeat(X, 2, axis=0)
     scale = GaussianProcessExplainer().fit(twice, twice).kernel_.length_scale
-    graph = po.gaussian_graph(twice)
+    graph = po.graphs.gaussian_graph(twice)
     np.testing.assert_allclose(scale, graph.parameters["lengthscale"], rtol=1e-12)
 
 
 # ---- paths, blocks, samples
 @pytest.mark.parametrize("mean", MEANS)
 def test_path_equals_single_fits(mean, rng):
-    graph = po.chain_graph(3)
+    graph = po.graphs.chain_graph(3)
     X, G = rng.normal(size=(2, 15, 3))
     new = rng.normal(size=(4, 3))
     explainer = GaussianProcessExplainer(features=graph, mean=mean).fit(X, G)
@@ -164,7 +165,7 @@ def test_path_equals_single_fits(mean, rng):
 @each_mean
 def test_blocks_change_nothing_but_rounding(mean, rng, monkeypatch):
     X, G = rng.normal(size=(2, 9, 4))
-    new, chain = rng.normal(size=(7, 4)), po.chain_graph(4)
+    new, chain = rng.normal(size=(7, 4)), po.graphs.chain_graph(4)
     explainer = GaussianProcessExplainer(0.1, 0.3, features=chain, mean=mean).fit(X, G)
     whole, draws = explainer.explain(new, True), explainer.sample(new, 3)
     for tables in ("AT_ONCE", "CACHED_TABLES"):
@@ -220,7 +221,7 @@ def test_extreme_weights_give_gradients_means_and_equal_features(rng):
     result = GaussianProcessExplainer(1e-9, lengthscale=0.5).fit(X, G).explain(X, True)
     np.testing.assert_allclose(result.attributions, G, atol=1e-5)
     np.testing.assert_allclose(result.details["standard_deviation"], 1.0, atol=1e-4)
-    new, chain = X[:2] + 0.1, po.chain_graph(3)
+    new, chain = X[:2] + 0.1, po.graphs.chain_graph(3)
     result = GaussianProcessExplainer(1e9).fit(X, G).explain(new)
     np.testing.assert_allclose(result.attributions, [G.mean(axis=0)] * 2, atol=1e-6)
     result = GaussianProcessExplainer(0.1, 1e10, features=chain).fit(X, G).explain(new)
@@ -324,7 +325,7 @@ def test_smoothness_is_found_where_features_are_alike(rng):
     explainer = GaussianProcessExplainer(
         0.1,
         0.01,
-        features=po.chain_graph(4),
+        features=po.graphs.chain_graph(4),
         optimize="marginal_likelihood",
         mean="none",
     ).fit(X, G)

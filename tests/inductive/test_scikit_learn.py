@@ -161,7 +161,7 @@ def test_names_are_kept_and_files_read_back(rng, tmp_path):
     assert list(frame.columns) == names
     assert list(frame.index) == ["a", "b"]
     best.save(tmp_path / "best")
-    assert po.Explanation.load(tmp_path / "best").parameters == best.parameters
+    assert po.results.Explanation.load(tmp_path / "best").parameters == best.parameters
     assert list(explainer.explain(new.to_numpy()).to_frame().columns) == names
     # function and gradients are the same
     by_gradients = GaussianProcessExplainer().fit(X, Sine().gradient(X))
@@ -172,7 +172,7 @@ def test_names_are_kept_and_files_read_back(rng, tmp_path):
     alone, without = (
         explainer.fit(one, one).explain(new).attributions
         for explainer in (
-            GaussianProcessExplainer(0.1, 5.0, features=po.chain_graph(1)),
+            GaussianProcessExplainer(0.1, 5.0, features=po.graphs.chain_graph(1)),
             GaussianProcessExplainer(0.1),
         )
     )

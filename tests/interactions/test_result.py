@@ -350,7 +350,7 @@ def test_the_level_decides_and_nodes_are_in_the_order_of_the_table():
     table = {"d": [0.0], "c": [1.0], "a": [2.0], "b": [3.0]}
     order = [3, 2, 0, 1]
     for made in (pd.DataFrame(table), pl.DataFrame(table)):
-        for columns in (made, po.TableSchema.of(made)):
+        for columns in (made, po.functions.TableSchema.of(made)):
             graph = interaction_graph(PAIRS, columns)
             assert graph.names == ("d", "c", "a", "b")
             assert_array_equal(dense(graph), WANTED[np.ix_(order, order)])

@@ -9,7 +9,7 @@ import propopt as po
 
 
 gradient = po.GradientMatching(G)
-robustness = po.PairwiseRobustness(po.chain_graph(SHAPE[0]))
+robustness = po.PairwiseRobustness(po.graphs.chain_graph(SHAPE[0]))
 sparsity = po.Sparsity()
 
 
@@ -40,14 +40,14 @@ def test_sums_and_scalings(W):
             (gradient + sparsity).with_weights({"sparsity": 0.25}),
             {"gradient_matching": 1, "sparsity": 0.25},
         ),
-        (po.Objective.of(sparsity), {"sparsity": 1}),
+        (po.losses.Objective.of(sparsity), {"sparsity": 1}),
     ):
         assert list(made.weights.items()) == list(weights.items())
     objective = gradient + sparsity  # which stays as it was
     2 * objective + robustness
     objective.with_weights({"sparsity": 9})
     assert objective.weights == {"gradient_matching": 1, "sparsity": 1}
-    assert po.Objective.of(objective) is objective
+    assert po.losses.Objective.of(objective) is objective
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_sums_and_scalings(W):
 def test_weight_may_stand_on_either_side(weight):
     for thing in (sparsity, 1.0 * sparsity):
         for product in (weight * thing, thing * weight):
-            assert isinstance(product, po.Objective)
+            assert isinstance(product, po.losses.Objective)
             assert product.weights == {"sparsity": float(weight)}
 
 
@@ -64,7 +64,7 @@ def test_at_most_makes_a_bound_on_either_side():
     for bound in [sparsity <= 2] + [
         limit >= sparsity for limit in (2, 2.0, np.float64(2), np.int32(2))
     ]:
-        assert isinstance(bound, po.Bound)
+        assert isinstance(bound, po.losses.Bound)
         assert (bound.loss, bound.limit) == (sparsity, 2.0)
 
 
@@ -81,10 +81,10 @@ def test_names_are_those_that_were_written():
 # ---- robustness over shared features: each feature has a graph of its own
 def test_what_is_present_and_the_names_are_those_of_the_table():
     counts = np.array([[2, 0], [1, 3], [0, 1]])
-    loss = po.SharedRobustness(po.chain_graph(3), counts)
+    loss = po.losses.SharedRobustness(po.graphs.chain_graph(3), counts)
     np.testing.assert_array_equal(loss.present, counts > 0)
     table = pd.DataFrame({"good": [1, 0], "bad": [1, 1]}, index=["a", "b"])
-    loss = po.SharedRobustness(po.chain_graph(2), table)
+    loss = po.losses.SharedRobustness(po.graphs.chain_graph(2), table)
     assert loss.labels == po.GradientMatching(table).labels
     W = pd.DataFrame({"bad": [1.0, 3.0], "good": [9.0, 0.0]}, index=["a", "b"])
     assert loss.value(W) == pytest.approx(8.0)

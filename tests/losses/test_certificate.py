@@ -22,7 +22,7 @@ robustness = LOSSES["pairwise, gaussian"]
 
 
 @cache
-def solved(name: str) -> tuple[po.Objective, po.Explanation, float]:
+def solved(name: str) -> tuple[po.losses.Objective, po.results.Explanation, float]:
     """The objective, its solution, and the optimum of an independent program."""
     objective = OBJECTIVES[name]
     return objective, po.solve(objective), reference_optimum(objective, SHAPE)
@@ -43,7 +43,7 @@ def test_lower_bounds_are_below_the_optimum_wherever_they_are_taken(name, rng):
     lower = best.certificate.lower_bound
     assert best.certificate.holds(1e-6)
     for W in perturbed(best.attributions, rng):
-        result = po.certify(objective, W)
+        result = po.results.certify(objective, W)
         assert result.value == objective.value(W)
         assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
         assert result.lower_bound <= result.value
@@ -58,7 +58,7 @@ def test_any_duals_are_safe(name, rng):
             loss.name: size * rng.normal(size=np.shape(loss.residual(G)))
             for loss in objective.losses
         }
-        result = po.certify(objective, best.attributions, duals=duals)
+        result = po.results.certify(objective, best.attributions, duals=duals)
         assert result.lower_bound <= optimum + REFERENCE * optimum + 1e-12
 
 
@@ -67,7 +67,7 @@ def test_optimum_is_within_the_distance(name, rng):
     objective, best, _ = solved(name)
     near = best.certificate.distance
     for W in perturbed(best.attributions, rng):
-        distance = po.certify(objective, W).distance
+        distance = po.results.certify(objective, W).distance
         if near is not None and distance is not None:
             away = np.linalg.norm(W - best.attributions)
             assert away <= distance + near + 1e-12 * np.linalg.norm(W)
@@ -76,21 +76,21 @@ def test_optimum_is_within_the_distance(name, rng):
 @pytest.mark.parametrize("weight", [1e-3, 0.5, 2.0, 1e3])
 def test_soft_threshold_is_certified_from_the_attributions_alone(weight):
     best = np.sign(G) * np.maximum(np.abs(G) - weight / 2, 0)
-    assert po.certify(gradient + weight * sparsity, best).gap <= 1e-13
+    assert po.results.certify(gradient + weight * sparsity, best).gap <= 1e-13
 
 
 def test_what_is_certified_from_attributions_alone(rng):
     objective = OBJECTIVES["gradient, pairwise, sparsity"]
     best = po.solve(objective, tolerance=1e-9)
-    assert po.certify(objective, best.attributions).gap <= 1e-7
+    assert po.results.certify(objective, best.attributions).gap <= 1e-7
     W = rng.normal(size=SHAPE)
-    distance = po.certify(gradient, W).distance
+    distance = po.results.certify(gradient, W).distance
     assert distance == pytest.approx(np.linalg.norm(W - G))
     objective, best, optimum = solved("gradient, max")  # a dual is missing
-    assert po.certify(objective, best.attributions).lower_bound < optimum
+    assert po.results.certify(objective, best.attributions).lower_bound < optimum
     objective = OBJECTIVES["gradient, pairwise, smoothness"]
     _, W = minimise_over(SHAPE, lambda W: objective.expression(W))
-    assert po.certify(objective, W).holds(1e-6)
+    assert po.results.certify(objective, W).holds(1e-6)
 
 
 @pytest.mark.parametrize("limit", [1, 10_000])
@@ -119,7 +119,9 @@ BOUNDS = {
 
 
 @cache
-def bounded(name: str) -> tuple[po.Objective, po.Bound, po.Explanation, float]:
+def bounded(
+    name: str,
+) -> tuple[po.losses.Objective, po.losses.Bound, po.results.Explanation, float]:
     """A bound at a fraction of the loss that the gradient, or nothing, has."""
     objective, loss, fraction = BOUNDS[name]
     bound = loss <= fraction * max(loss.value(G), loss.value(np.zeros(SHAPE)))
@@ -144,7 +146,7 @@ def test_any_multiplier_is_safe_and_may_be_left_out(name, rng):
     for multiplier in (0.0, 1e-3, 1.0, 1e3, *best.multipliers.values(), None):
         for W in perturbed(best.attributions, rng):
             given = [] if multiplier is None else [multiplier]
-            result = po.certify(objective, W, bounds=[bound], multipliers=given)
+            result = po.results.certify(objective, W, bounds=[bound], multipliers=given)
             assert result.lower_bound <= optimum * (1 + REFERENCE)
 
 
@@ -153,7 +155,7 @@ def test_violated_bound_is_no_proof(name):
     objective, bound, best, _ = bounded(name)
     free = po.solve(objective, tolerance=1e-8) if name != "faithfulness" else best
     W = free.attributions if name != "faithfulness" else np.zeros(SHAPE)
-    result = po.certify(objective, W, bounds=[bound])
+    result = po.results.certify(objective, W, bounds=[bound])
     excess = bound.loss.value(W) / bound.limit - 1
     assert excess > 0.1
     assert result.violation == pytest.approx(excess)
@@ -165,7 +167,9 @@ def test_constrained_optimum_is_within_the_distance(name, rng):
     objective, bound, best, _ = bounded(name)
     for W in perturbed(best.attributions, rng):
         for multipliers in ([], [0.0], [1.0], list(best.multipliers.values())):
-            result = po.certify(objective, W, bounds=[bound], multipliers=multipliers)
+            result = po.results.certify(
+                objective, W, bounds=[bound], multipliers=multipliers
+            )
             away = np.linalg.norm(W - best.attributions)
             if result.distance is not None:
                 # the solution itself is known to 1e-3 only: gaps bound squares
@@ -192,7 +196,7 @@ OFFSETS = [0.0, 1e3, 1e6]
 
 def problem(rng, offset, n_points=40):
     X = rng.normal(size=(n_points, 2))
-    graph = po.knn_graph(X, 4)
+    graph = po.graphs.knn_graph(X, 4)
     return po.GradientMatching(X + offset) + 3.0 * po.PairwiseRobustness(graph)
 
 
@@ -201,10 +205,10 @@ def test_an_offset_changes_nothing_and_an_optimum_of_zero_is_certified(rng, offs
     proof = po.solve(problem(rng, offset)).certificate
     assert proof.scale == proof.value
     assert proof.gap <= 1e-9
-    graph = po.knn_graph(rng.normal(size=(30, 2)), 4)
+    graph = po.graphs.knn_graph(rng.normal(size=(30, 2)), 4)
     G = np.full((30, 3), offset)
     objective = po.GradientMatching(G) + 1e3 * po.PairwiseRobustness(graph)
-    with_smoothness = objective + 10.0 * po.Smoothness(po.chain_graph(3))
+    with_smoothness = objective + 10.0 * po.Smoothness(po.graphs.chain_graph(3))
     for each in (objective, with_smoothness):
         assert po.solve(each).gap <= 1e-6
 
@@ -226,7 +230,7 @@ def setting(n_points, offset=5.0):
     X = RNG.normal(size=(n_points, 2))
     X[n_points // 2 :] += 10.0
     G = RNG.normal(size=(n_points, 3)) + offset
-    graph = po.knn_graph(X, 4)
+    graph = po.graphs.knn_graph(X, 4)
     labels = graph.components.labels
     M = np.stack([G[labels == own].mean(axis=0) for own in range(labels.max() + 1)])
     return po.GradientMatching(G), po.PairwiseRobustness(graph), G, M[labels]
@@ -258,7 +262,7 @@ def test_just_below_the_means_the_bound_holds_with_proof(n_points, below, smooth
     matching, robustness, G, M = setting(n_points)
     objective = 1.0 * robustness
     if smooth:
-        objective = objective + smooth * po.Smoothness(po.chain_graph(3))
+        objective = objective + smooth * po.Smoothness(po.graphs.chain_graph(3))
         M = np.repeat(M.mean(axis=1, keepdims=True), 3, axis=1)
     limit = square(G - M) * (1.0 - below)
     best = po.solve(objective, subject_to=[matching <= limit])
@@ -275,7 +279,7 @@ def test_means_are_not_free_for_a_kernel_without_them():
     K = np.exp(-((X - X.T) ** 2) / 0.1) + 0.1 * np.eye(20)
     G = X**2 + 3.0
     matching = po.GradientMatching(G)
-    robustness = po.KernelRobustness(K, mean="none")
+    robustness = po.losses.KernelRobustness(K, mean="none")
     best = po.solve(1.0 * robustness, subject_to=[matching <= 0.5 * square(G)])
     assert best.objective > 0.0
     assert best.gap <= 1e-6

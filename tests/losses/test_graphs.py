@@ -70,40 +70,46 @@ def apart(*shape):
 LABELS = np.array(["b", "a", "b", "c", "a", "b"])
 AXES = [np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.5])]
 AT_GRID = np.stack(np.meshgrid(*AXES, indexing="ij"), axis=-1).reshape(-1, 2)
-TWO_NEAREST = dense(po.knn_graph(X, 2)) > 0
+TWO_NEAREST = dense(po.graphs.knn_graph(X, 2)) > 0
 GRID_SQUARES = ((GRID[:, None] - GRID[None]) ** 2).sum(axis=2)
 FORMULAS = {
-    "gaussian": (po.gaussian_graph(X, 1.7), gaussian(1.7)),
+    "gaussian": (po.graphs.gaussian_graph(X, 1.7), gaussian(1.7)),
     "cut": (
-        po.gaussian_graph(X, 2.0, cutoff=0.2),
+        po.graphs.gaussian_graph(X, 2.0, cutoff=0.2),
         np.where(gaussian(2.0) >= 0.2, gaussian(2.0), 0),
     ),
-    "of a frame": (po.gaussian_graph(pd.DataFrame(X)), dense(po.gaussian_graph(X))),
-    "threshold": (po.threshold_graph(X, 6.0), (SQUARES <= 6.0) & OFF_DIAGONAL),
+    "of a frame": (
+        po.graphs.gaussian_graph(pd.DataFrame(X)),
+        dense(po.graphs.gaussian_graph(X)),
+    ),
+    "threshold": (po.graphs.threshold_graph(X, 6.0), (SQUARES <= 6.0) & OFF_DIAGONAL),
     **{  # points exactly at the threshold are joined
         f"threshold {most}": (
-            po.threshold_graph(GRID, most),
+            po.graphs.threshold_graph(GRID, most),
             (most >= GRID_SQUARES) & ~np.eye(len(GRID), dtype=bool),
         )
         for most in (1, 2, 3, 4, 5, 6, 8, 9, 12)
     },
     "nearest": (
-        po.knn_graph(X, 2, weights="gaussian", lengthscale=0.9),
+        po.graphs.knn_graph(X, 2, weights="gaussian", lengthscale=0.9),
         gaussian(0.9, TWO_NEAREST),
     ),
-    "grid": (GridGaussianGraph(AXES, 1.3), dense(po.gaussian_graph(AT_GRID, 1.3))),
-    "grid of points": (
-        po.grid_gaussian_graph(AT_GRID),
-        dense(po.gaussian_graph(AT_GRID)),
+    "grid": (
+        GridGaussianGraph(AXES, 1.3),
+        dense(po.graphs.gaussian_graph(AT_GRID, 1.3)),
     ),
-    "complete": (po.complete_graph(N), OFF_DIAGONAL),
-    "chain": (po.chain_graph(5), apart(5) == 1),
+    "grid of points": (
+        po.graphs.grid_gaussian_graph(AT_GRID),
+        dense(po.graphs.gaussian_graph(AT_GRID)),
+    ),
+    "complete": (po.graphs.complete_graph(N), OFF_DIAGONAL),
+    "chain": (po.graphs.chain_graph(5), apart(5) == 1),
     **{
-        f"pixels {shape}": (po.pixel_graph(*shape), apart(*shape) == 1)
+        f"pixels {shape}": (po.graphs.pixel_graph(*shape), apart(*shape) == 1)
         for shape in [(1, 1), (1, 4), (3, 1), (3, 4)]
     },
     "groups": (
-        po.group_graph(LABELS),
+        po.graphs.group_graph(LABELS),
         (LABELS[:, None] == LABELS) & ~np.eye(6, dtype=bool),
     ),
 }
@@ -116,13 +122,13 @@ def test_similarities_follow_their_formula(graph, expected):
 
 def test_lengthscales_are_medians_and_reported(rng):
     expected = np.median(np.sqrt(SQUARES[np.triu_indices(N, 1)]))
-    graph = po.gaussian_graph(X)
+    graph = po.graphs.gaussian_graph(X)
     assert graph.parameters["lengthscale"] == pytest.approx(expected)
     assert f"lengthscale={expected:.6g}" in repr(graph)
     expected = np.median(np.sqrt(SQUARES[np.triu(TWO_NEAREST)]))  # along its edges
-    graph = po.knn_graph(X, 2, weights="gaussian")
+    graph = po.graphs.knn_graph(X, 2, weights="gaussian")
     assert graph.parameters["lengthscale"] == pytest.approx(expected)
-    assert po.gaussian_graph(X, 2.0, cutoff=0.2).parameters["cutoff"] == 0.2
+    assert po.graphs.gaussian_graph(X, 2.0, cutoff=0.2).parameters["cutoff"] == 0.2
     # points that coincide are left out, and of many some, evenly spaced
     assert median_distance(np.array([[0.0], [0.0], [0.0], [0.0], [3.0]])) == 3.0
     many = rng.normal(size=(4001, 1))
@@ -136,28 +142,31 @@ def test_neighbours_are_the_nearest_of_all(n_features, rng):
     np.fill_diagonal(distances, np.inf)
     near = np.zeros((60, 60))
     np.put_along_axis(near, np.argsort(distances, axis=1)[:, :5], 1.0, axis=1)
-    result = dense(po.knn_graph(X, 5))
+    result = dense(po.graphs.knn_graph(X, 5))
     np.testing.assert_array_equal(result, np.maximum(near, near.T))
 
 
 def test_points_that_coincide_or_are_far_apart():
     points = np.array([[0.0], [0.0], [5.0]])
-    for graph in (po.gaussian_graph(points, 1.0), po.threshold_graph(points, 0.0)):
+    for graph in (
+        po.graphs.gaussian_graph(points, 1.0),
+        po.graphs.threshold_graph(points, 0.0),
+    ):
         assert dense(graph)[0, 1] == 1.0
-    many = dense(po.knn_graph(np.zeros((12, 2)), 3))
+    many = dense(po.graphs.knn_graph(np.zeros((12, 2)), 3))
     assert (many.diagonal() == 0).all()
     assert (many.sum(axis=1) >= 3).all()
     far = np.arange(5.0)[:, None]
-    graph = po.knn_graph(far, 1, weights="gaussian", lengthscale=1e-3)
+    graph = po.graphs.knn_graph(far, 1, weights="gaussian", lengthscale=1e-3)
     assert (graph.n_edges, graph.n_components) == (0, 5)
-    assert po.group_graph(LABELS).n_components == 3
+    assert po.graphs.group_graph(LABELS).n_components == 3
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e9])
 def test_a_constant_column_is_similar_to_none(constant):
     points = X.copy()
     points[:, 1] = constant
-    graph = po.correlation_graph(points)
+    graph = po.graphs.correlation_graph(points)
     assert not dense(graph)[1].any()
     assert graph.n_edges == (D - 1) * (D - 2) // 2
 
@@ -171,34 +180,38 @@ def test_a_constant_column_is_similar_to_none(constant):
 @pytest.mark.parametrize("kind", [float, int, bool])
 def test_matrix_may_be_dense_or_sparse_of_any_numbers(form, kind):
     matrix = dense(POINT_GRAPHS["knn"]).astype(kind)
-    np.testing.assert_array_equal(dense(po.graph_from_matrix(form(matrix))), matrix)
+    np.testing.assert_array_equal(
+        dense(po.graphs.graph_from_matrix(form(matrix))), matrix
+    )
 
 
 def test_matrices_are_copied_added_up_and_taken_apart():
     matrix = sp.csr_array(np.ones((3, 3)) - np.eye(3))
     matrix.data[:2] = 0.0
     matrix.data[[2, 4]] = 0.0
-    graph = po.graph_from_matrix(matrix)
+    graph = po.graphs.graph_from_matrix(matrix)
     assert matrix.nnz == 6
     matrix.data[:] = 7.0
     assert dense(graph).max() == 1.0
     pairs = (np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     matrix = sp.coo_array((np.array([1.0, 2.0, 3.0, 0.0]), pairs), shape=(2, 2))
-    assert po.graph_from_matrix(matrix).n_edges == 1
+    assert po.graphs.graph_from_matrix(matrix).n_edges == 1
     matrix = np.zeros((5, 5))
     matrix[0, 1] = matrix[1, 0] = matrix[2, 3] = matrix[3, 2] = 0.4
-    assert po.graph_from_matrix(matrix).n_components == 3
+    assert po.graphs.graph_from_matrix(matrix).n_components == 3
 
 
 # ---- points that are far off, tiny, huge and doubled
 SCALES = {"tiny": 2.0**-1000, "one": 1.0, "huge": 2.0**1000}
 BUILDERS = {
-    "gaussian": lambda X, size: po.gaussian_graph(X, 1.5 * size),
-    "gaussian, own": lambda X, _: po.gaussian_graph(X),
-    "gaussian, cut": lambda X, size: po.gaussian_graph(X, 2.0 * size, cutoff=0.2),
-    "knn": lambda X, _: po.knn_graph(X, 3),
-    "knn, gaussian": lambda X, _: po.knn_graph(X, 3, weights="gaussian"),
-    "correlation": lambda X, _: po.correlation_graph(X),
+    "gaussian": lambda X, size: po.graphs.gaussian_graph(X, 1.5 * size),
+    "gaussian, own": lambda X, _: po.graphs.gaussian_graph(X),
+    "gaussian, cut": lambda X, size: po.graphs.gaussian_graph(
+        X, 2.0 * size, cutoff=0.2
+    ),
+    "knn": lambda X, _: po.graphs.knn_graph(X, 3),
+    "knn, gaussian": lambda X, _: po.graphs.knn_graph(X, 3, weights="gaussian"),
+    "correlation": lambda X, _: po.graphs.correlation_graph(X),
 }
 each_builder = pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
 
@@ -252,9 +265,11 @@ def test_doubled_points_are_neighbours_of_each_other(n_features, offset, rng):
 def test_threshold_graph_at_every_scale(size, rng):
     X = points(rng, 3)
     squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    result = po.threshold_graph(2.0**500 * X, 2.0 * 2.0**1000).similarities.toarray()
+    result = po.graphs.threshold_graph(
+        2.0**500 * X, 2.0 * 2.0**1000
+    ).similarities.toarray()
     np.testing.assert_array_equal(result, (squares <= 2.0) & ~np.eye(40, dtype=bool))
-    everything = po.threshold_graph(X / 2.0**1000, size * 1e4)
+    everything = po.graphs.threshold_graph(X / 2.0**1000, size * 1e4)
     assert everything.n_edges == 40 * 39 // 2
 
 
@@ -262,9 +277,9 @@ def test_threshold_graph_at_every_scale(size, rng):
 def test_similarities_at_extreme_lengthscales_are_zero_or_one(lengthscale, rng):
     X = points(rng, 2)
     graphs = (
-        po.gaussian_graph(X, lengthscale),
-        po.gaussian_graph(X, lengthscale, cutoff=0.5),
-        po.knn_graph(X, 39, weights="gaussian", lengthscale=lengthscale),
+        po.graphs.gaussian_graph(X, lengthscale),
+        po.graphs.gaussian_graph(X, lengthscale, cutoff=0.5),
+        po.graphs.knn_graph(X, 39, weights="gaussian", lengthscale=lengthscale),
     )
     for graph in graphs:
         expected = 0 if lengthscale < 1 else 40 * 39 // 2
@@ -276,7 +291,7 @@ def test_correlation_of_columns_with_a_large_mean_and_a_small_spread(rng):
     small = points(rng, 4) * 2.0**-15
     expected = np.abs(np.corrcoef(small.T))
     np.fill_diagonal(expected, 0.0)
-    result = po.correlation_graph(small + 2.0**27).similarities.toarray()
+    result = po.graphs.correlation_graph(small + 2.0**27).similarities.toarray()
     np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
@@ -284,7 +299,7 @@ def test_the_last_digits_of_a_constant_column_are_no_spread(rng):
     X = points(rng, 3)
     X[:, 1] = 0.3
     X[::2, 1] = 0.1 + 0.2
-    assert not po.correlation_graph(X).similarities.toarray()[1].any()
+    assert not po.graphs.correlation_graph(X).similarities.toarray()[1].any()
 
 
 # ---- the cosine of an angle, of documents that of tf-idf

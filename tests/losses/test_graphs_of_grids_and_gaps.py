@@ -108,7 +108,7 @@ def test_fewer_points_than_features_with_sparsity(name, weight, smooth, rng):
     objective = po.GradientMatching(G) + 0.1 * po.Sparsity()
     objective += weight * po.PairwiseRobustness(SHAPES[name])
     if smooth:
-        objective += 0.5 * po.Smoothness(po.chain_graph(6))
+        objective += 0.5 * po.Smoothness(po.graphs.chain_graph(6))
     result = po.solve(objective, solver="lasso", tolerance=1e-8)
     assert result.gap <= 1e-8
     assert result.objective == pytest.approx(
@@ -129,7 +129,7 @@ def test_lattice_lists_the_neighbours_and_no_others(box):
     assert graph.similarities.nnz == 2 * graph.n_edges
     if box == (2, 2):
         W = np.array([[0.0], [1.0], [1.0], [2.0]])
-        assert po.MaxDifferenceRobustness(graph).value(W) == 1.0
+        assert po.losses.MaxDifferenceRobustness(graph).value(W) == 1.0
 
 
 def holds_energy(graph, W, digits):
@@ -202,9 +202,9 @@ def test_neighbours_are_the_nearest(X, count):
 def test_gaussian_similarities_are_those_of_the_distances(X):
     expected = np.exp(-0.5 * (distances(X) / 1.3) ** 2)
     np.fill_diagonal(expected, 0.0)
-    result = po.gaussian_graph(X, 1.3).similarities.toarray()
+    result = po.graphs.gaussian_graph(X, 1.3).similarities.toarray()
     np.testing.assert_allclose(result, expected, rtol=1e-12)
-    sparse = po.gaussian_graph(X, 1.3, cutoff=0.05).similarities.toarray()
+    sparse = po.graphs.gaussian_graph(X, 1.3, cutoff=0.05).similarities.toarray()
     np.testing.assert_allclose(
         sparse, np.where(expected >= 0.05, expected, 0), rtol=1e-12
     )
@@ -217,7 +217,7 @@ def test_gaussian_similarities_are_those_of_the_distances(X):
 def test_threshold_graph_of_incomplete_rows(X):
     expected = distances(X) ** 2 <= 3.0
     np.fill_diagonal(expected, False)
-    result = po.threshold_graph(X, 3.0).similarities.toarray()
+    result = po.graphs.threshold_graph(X, 3.0).similarities.toarray()
     np.testing.assert_array_equal(result, expected)
 
 
@@ -247,10 +247,12 @@ def test_far_off_neighbours_are_found_by_their_differences(rng):
 
 
 BUILDERS = {
-    "knn": lambda X, **same: po.knn_graph(X, 4, **same),
-    "knn, gaussian": lambda X, **same: po.knn_graph(X, 4, weights="gaussian", **same),
-    "gaussian": lambda X, **same: po.gaussian_graph(X, **same),
-    "threshold": lambda X, **same: po.threshold_graph(X, 4.0, **same),
+    "knn": lambda X, **same: po.graphs.knn_graph(X, 4, **same),
+    "knn, gaussian": lambda X, **same: po.graphs.knn_graph(
+        X, 4, weights="gaussian", **same
+    ),
+    "gaussian": lambda X, **same: po.graphs.gaussian_graph(X, **same),
+    "threshold": lambda X, **same: po.graphs.threshold_graph(X, 4.0, **same),
 }
 
 
@@ -271,18 +273,20 @@ def test_edges_across_patterns_are_counted_and_dropped(build, X):
 
 def test_names_of_rows_are_kept():
     X = pd.DataFrame({"a": [1.0, np.nan, 2.0]}, index=list("pqr"))
-    assert po.knn_graph(X, 1, same_pattern=True).names == ("p", "q", "r")
-    assert within_patterns(po.knn_graph(X, 1), X).names == ("p", "q", "r")
+    assert po.graphs.knn_graph(X, 1, same_pattern=True).names == ("p", "q", "r")
+    assert within_patterns(po.graphs.knn_graph(X, 1), X).names == ("p", "q", "r")
 
 
 def test_many_incomplete_rows_are_put_together_in_blocks(monkeypatch, X):
     from propopt.base.resources import Budget
     from propopt.losses.graphs import points
 
-    expected = po.knn_graph(X, 4).similarities.toarray()
+    expected = po.graphs.knn_graph(X, 4).similarities.toarray()
     every = all_distances(X)
     monkeypatch.setattr(points, "AT_ONCE", Budget(1))
-    np.testing.assert_array_equal(po.knn_graph(X, 4).similarities.toarray(), expected)
+    np.testing.assert_array_equal(
+        po.graphs.knn_graph(X, 4).similarities.toarray(), expected
+    )
     np.testing.assert_array_equal(all_distances(X), every)
 
 
@@ -295,6 +299,6 @@ def test_correlations_are_those_of_the_rows_that_have_both(rng):
     expected = frame.corr(min_periods=3).abs().fillna(0.0).to_numpy(copy=True)
     np.fill_diagonal(expected, 0.0)
     expected[4] = expected[:, 4] = 0.0
-    result = po.correlation_graph(X).similarities.toarray()
+    result = po.graphs.correlation_graph(X).similarities.toarray()
     np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
     assert (expected[:4, :4] > 0).sum() == 12

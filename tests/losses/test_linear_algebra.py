@@ -61,7 +61,7 @@ def test_components_of_constants_of_couplings_of_any_sign_and_of_features():
     S = sp.csr_array(np.diag([1.0, 0.0, -1.0], 1) + np.diag([1.0, 0.0, -1.0], -1))
     assert Components.of(S).labels.tolist() == [0, 0, 1, 1]
     assert Components.of(S).sizes.tolist() == [2, 2]
-    graph = po.group_graph(["a", "b", "a"])
+    graph = po.graphs.group_graph(["a", "b", "a"])
     assert po.Smoothness(graph).map.components.labels.tolist() == [0, 1, 0]
 
 
@@ -94,7 +94,7 @@ def test_what_a_routine_reports_is_read(monkeypatch, routine, n_results, use):
 
 @pytest.mark.parametrize("weight", [1.0, 1e6, 1e13, 1e18, 1e200])
 def test_a_heavy_graph_never_makes_attributions_larger(weight):
-    P = weight * np.asarray(po.chain_graph(30).laplacian.toarray())
+    P = weight * np.asarray(po.graphs.chain_graph(30).laplacian.toarray())
     R = np.random.default_rng(1).normal(size=(30, 2))
     W = factorise(P, np.ones(2), "dense").solve(R)
     assert la.norm(W) <= la.norm(R)  # (I + P)⁻¹ is a contraction
@@ -102,7 +102,9 @@ def test_a_heavy_graph_never_makes_attributions_larger(weight):
 
 def test_penalties_of_admm_stay_where_systems_keep_digits(rng):
     G = rng.normal(size=(12, 2))
-    term = Term.of(po.MaxDifferenceRobustness(po.chain_graph(12)), as_dense=True)
+    term = Term.of(
+        po.losses.MaxDifferenceRobustness(po.graphs.chain_graph(12)), as_dense=True
+    )
     program = Composite(G=G, P=None, Q=None, terms=(term,), layout="dense")
     agreed = np.ones((12, 2)) + 1e-15 * G  # all differences are rounding
     admm = Admm(program, agreed, [np.ones_like(term.map(G))])

@@ -29,7 +29,7 @@ def W(rng):
 def test_everything_is_in_the_catalogue():
     public = {
         kind
-        for kind in subclasses(po.PropertyLoss) - subclasses(Faithfulness)
+        for kind in subclasses(po.losses.PropertyLoss) - subclasses(Faithfulness)
         if not kind.__name__.startswith("_")
         and kind.__module__.startswith("propopt.losses.")
     }
@@ -78,7 +78,9 @@ def test_other_shapes_and_numbers_that_are_not_finite_are_refused(loss, W):
 def test_sample_weights_weigh_squares(rng):
     W = rng.normal(size=SHAPE)
     weights = np.array([0.0, 2.0, 0.0, 1.0, 0.0, 0.5])
-    loss = po.FunctionMatching(X, CHANGES, perturbations=NOISE, sample_weights=weights)
+    loss = po.losses.FunctionMatching(
+        X, CHANGES, perturbations=NOISE, sample_weights=weights
+    )
     squares = (CHANGES - np.einsum("nsd,nd->ns", NOISE, W)) ** 2
     assert loss.value(W) == pytest.approx((squares @ weights).sum())
 

@@ -36,7 +36,9 @@ def texts(labels):
 def contributions(**fields):
     W = np.array([[3.0, -1.0, 0.5], [1.0, 2.0, -4.0]])
     fields = {"base_value": np.array([2.0, 2.0]), **fields}
-    return po.Explanation(attributions=W, method="mine", units="output", **fields)
+    return po.results.Explanation(
+        attributions=W, method="mine", units="output", **fields
+    )
 
 
 SLOPES = dataclasses.replace(contributions(), units="gradient", base_value=None)
@@ -102,7 +104,7 @@ def test_numbers_have_the_digits_of_the_largest():
         ([0.01234, -0.004, 0.00003], ["+0.0123", "−0.0040", "0"]),
         ([1e-9, -5e-10, 0.0], ["+1.00e−09", "−5.00e−10", "0"]),
     ):
-        result = po.Explanation(attributions=np.array([w]), method="mine")
+        result = po.results.Explanation(attributions=np.array([w]), method="mine")
         assert texts(po.plots.plot_row(result, ax=ax()).texts) == shown
 
 
@@ -129,7 +131,7 @@ def test_the_heat_map_has_every_row_and_the_features_by_size(best):
     assert axes.images[0].get_array().shape == (3, 9)
     sizes = best.to_frame().abs().mean().sort_values(ascending=False)
     assert texts(axes.get_yticklabels()) == list(sizes.index[:3])
-    nothing = po.Explanation(attributions=np.zeros((3, 2)), method="none")
+    nothing = po.results.Explanation(attributions=np.zeros((3, 2)), method="none")
     po.plots.plot_heatmap(nothing, ax=ax())
     po.plots.plot_comparison(nothing, nothing, ax=ax())
 
@@ -137,7 +139,7 @@ def test_the_heat_map_has_every_row_and_the_features_by_size(best):
 def test_a_comparison_tells_the_median_cosine(best):
     V = best.attributions
     W = V + 0.1
-    other = po.Explanation(attributions=W, method="other", labels=best.labels)
+    other = po.results.Explanation(attributions=W, method="other", labels=best.labels)
     axes = po.plots.plot_comparison(best, other, ax=ax())
     cosines = (
         (V * W).sum(axis=1) / np.linalg.norm(V, axis=1) / np.linalg.norm(W, axis=1)
@@ -149,8 +151,8 @@ def test_a_comparison_tells_the_median_cosine(best):
 
 
 def test_agreement_is_the_share_of_similarity_that_joins_like_rows(best):
-    half = po.Explanation(attributions=0.5 * best.attributions, method="half")
-    axes = po.plots.plot_agreement([best, half], po.chain_graph(9), ax=ax())
+    half = po.results.Explanation(attributions=0.5 * best.attributions, method="half")
+    axes = po.plots.plot_agreement([best, half], po.graphs.chain_graph(9), ax=ax())
     W = best.attributions
     typical = np.sqrt((W**2).sum() / 9)
     differences = np.sort(np.linalg.norm(np.diff(W, axis=0), axis=1)) / typical
@@ -160,16 +162,20 @@ def test_agreement_is_the_share_of_similarity_that_joins_like_rows(best):
         np.testing.assert_allclose(shares, np.arange(9) / 8)
 
 
-OTHER = po.Explanation(attributions=np.ones((2, 2)), method="other")
+OTHER = po.results.Explanation(attributions=np.ones((2, 2)), method="other")
 ONES = np.ones((2, 20))
-SHAPE = po.ImageShape(channels=1, height=4, width=5)
+SHAPE = po.functions.ImageShape(channels=1, height=4, width=5)
 
 
 def maps(*given, **settings):
     return lambda: po.plots.plot_image_maps(list(given), SHAPE, **settings)
 
 
-ODD, CHAIN, plots = SimpleNamespace(signs=np.ones(3)), po.chain_graph(4), po.plots
+ODD, CHAIN, plots = (
+    SimpleNamespace(signs=np.ones(3)),
+    po.graphs.chain_graph(4),
+    po.plots,
+)
 REFUSED = [
     (lambda: plots.plot_row(SLOPES, 3), "no row 3; there are 2, from 0 to 1"),
     (lambda: plots.plot_row(SLOPES), "there are 2 rows; name one, such as 0"),
@@ -193,7 +199,7 @@ def test_what_cannot_be_drawn_is_refused():
 
 
 sizes = st.integers(1, 5)
-shapes = st.builds(po.ImageShape, channels=sizes, height=sizes, width=sizes)
+shapes = st.builds(po.functions.ImageShape, channels=sizes, height=sizes, width=sizes)
 
 
 @given(shape=shapes, n_images=sizes)
@@ -208,7 +214,7 @@ def test_images_are_rows_and_pixels_are_joined_to_their_neighbours(shape, n_imag
     neighbours = (steps[..., 0] == 0) & (steps.sum(axis=-1) == 1)
     np.testing.assert_array_equal(similarities, neighbours)
     if shape.channels == 1:
-        one = po.pixel_graph(shape.height, shape.width).similarities.toarray()
+        one = po.graphs.pixel_graph(shape.height, shape.width).similarities.toarray()
         np.testing.assert_array_equal(similarities, one)
 
 
@@ -220,8 +226,8 @@ def test_shapes_of_images_are_checked_and_graphs_of_photographs_small():
         SHAPE.images(np.zeros((5, 7)))
     for sizes in ((0, 4, 4), (1, -1, 4), (1, 4, 2.0), (True, 4, 4)):
         with pytest.raises(InvalidInput, match="expected an integer >= 1"):
-            po.ImageShape(*sizes)
-    graph = po.ImageShape(channels=3, height=224, width=224).pixel_graph()
+            po.functions.ImageShape(*sizes)
+    graph = po.functions.ImageShape(channels=3, height=224, width=224).pixel_graph()
     assert graph.similarities.data.nbytes < 2**23
 
 
@@ -259,7 +265,7 @@ def test_one_outlier_does_not_drain_the_colours(rng):
 
 def test_channels_are_summed_beside_the_images(rng):
     W, images = rng.normal(size=(2, 60)), rng.random((2, 60))
-    coloured = po.ImageShape(channels=3, height=4, width=5)
+    coloured = po.functions.ImageShape(channels=3, height=4, width=5)
     grid = po.plots.plot_image_maps([W], coloured, images=images)
     assert grid.shape == (2, 2)
     expected = W.reshape(2, 3, 4, 5).sum(axis=1)

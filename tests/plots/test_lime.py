@@ -289,7 +289,7 @@ def test_words_in_lower_case_are_found_and_others_told_of():
     for first in ("good", "Good"):
         W = np.array([[1.0, 0.5, 0.125 * (first == "Good")], [0.0, -0.25, -1.0]])
         labels = Labels(features=(first, "food", "no"))
-        best = po.Explanation(attributions=W, method="mine", labels=labels)
+        best = po.results.Explanation(attributions=W, method="mine", labels=labels)
         html = po.plots.highlight(best, ["Good food", "no Food"]).html
         lost = "1 attribution of words that are not in the text, up to 0.125" in html
         assert lost == ("1 word without an attribution" in html) == (first == "Good")

@@ -99,7 +99,9 @@ def test_families_run_along_their_number_and_limits_make_room_for_what_is_near()
 def test_the_nearest_of_a_sweep_is_that_of_its_least_excess():
     objective = po.GradientMatching(np.eye(3)) + po.Sparsity()
     halves = [
-        po.Explanation(attributions=c * np.eye(3), method="m", parameters={"c": c})
+        po.results.Explanation(
+            attributions=c * np.eye(3), method="m", parameters={"c": c}
+        )
         for c in (0.1, 0.6, 2.0)
     ]
     curve = po.sweep(objective, {"sparsity": [0.1, 1.0]}, halves)

@@ -48,7 +48,7 @@ objective:
     subject = file.subject
     loss = file.build().losses["pairwise_robustness"]
     asked = {"data": subject.others, "units": "gradient", "rng": subject.seed}
-    own = po.own_values(subject.sloped, subject.points, **asked)
+    own = po.explainers.own_values(subject.sloped, subject.points, **asked)
     np.testing.assert_array_equal(loss.beside, own.attributions)
     rng = np.random.default_rng(subject.seed)  # a hundred rows, by that of the file
     rows = np.sort(rng.choice(len(subject.others), 100, replace=False))
@@ -162,7 +162,7 @@ SECTIONS = {
 
 
 def of_objects(**settings):
-    robust = po.PairwiseRobustness(po.gaussian_graph(X, 0.5))
+    robust = po.PairwiseRobustness(po.graphs.gaussian_graph(X, 0.5))
     objective = po.GradientMatching(CUBE.estimate(X)) + robust
     made = {"points": X, "function": CUBE, "objective": objective} | settings
     return po.problems.Problem(**made)

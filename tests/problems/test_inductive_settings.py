@@ -62,9 +62,11 @@ def test_rows_that_are_not_explained_are_the_observations(write):
     problem, trade_offs = swept(write(FILE))
     X = np.random.default_rng(0).uniform(-2, 2, (40, 2))
     np.testing.assert_array_equal(problem.points, X[:15])
-    explainer = GaussianProcessExplainer(lengthscale=0.5, features=po.chain_graph(2))
+    explainer = GaussianProcessExplainer(
+        lengthscale=0.5, features=po.graphs.chain_graph(2)
+    )
     explainer.fit(X[15:], np.cos(X[15:]))
-    kernel = po.KernelRobustness(RBF(0.5)(X[:15]))
+    kernel = po.losses.KernelRobustness(RBF(0.5)(X[:15]))
     for result, best in zip(inductive(trade_offs), trade_offs.optimized, strict=True):
         W, given = result.attributions, result.parameters
         names = ("kernel_robustness", "smoothness")

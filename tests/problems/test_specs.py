@@ -132,7 +132,7 @@ class Quietness(po.PairwiseRobustness):
 
     def __init__(self, graph: po.graphs.SimilarityGraph, unit: float = 1.0) -> None:
         S = graph.similarities * unit
-        super().__init__(po.graph_from_matrix(S), name="quietness")
+        super().__init__(po.graphs.graph_from_matrix(S), name="quietness")
 
 
 def ring_graph(n_nodes: int, step: int = 1) -> po.graphs.SimilarityGraph:
@@ -146,7 +146,7 @@ def ring_graph(n_nodes: int, step: int = 1) -> po.graphs.SimilarityGraph:
         How far a neighbour is.
     """
     S = np.roll(np.eye(n_nodes), step, axis=0)
-    return po.graph_from_matrix(S + S.T)
+    return po.graphs.graph_from_matrix(S + S.T)
 
 
 @dataclass(frozen=True, kw_only=True)

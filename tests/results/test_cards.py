@@ -32,7 +32,7 @@ def best():
 
 
 def test_all_that_is_read_says_what_is_explained(best):
-    graph = po.chain_graph(len(FEW))
+    graph = po.graphs.chain_graph(len(FEW))
     objective = po.GradientMatching(best) + po.PairwiseRobustness(graph)
     curve = po.sweep(objective, {"pairwise_robustness": [0.01, 0.1, 1.0]}, [best])
     explainer = po.Explainer(MODEL, **SETTINGS).fit(FEW)
@@ -57,7 +57,7 @@ def test_all_that_is_read_says_what_is_explained(best):
 
 
 def mine(W, **fields):
-    return po.Explanation(attributions=np.array(W), method="mine", **fields)
+    return po.results.Explanation(attributions=np.array(W), method="mine", **fields)
 
 
 def test_the_finding_comes_first_then_numbers_then_the_proof(best, tmp_path):
@@ -90,7 +90,7 @@ def test_the_finding_comes_first_then_numbers_then_the_proof(best, tmp_path):
     assert len(repr(best).splitlines()) == 1
     # and signs that were counted are shown after loading
     best.save(tmp_path / "best.npz")
-    loaded = po.Explanation.load(tmp_path / "best.npz")
+    loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert loaded.program is None
     assert "% certain" in str(best)
     assert str(loaded) == str(best)
@@ -144,7 +144,7 @@ def test_a_headline_names_as_many_features_as_matter_and_fit():
         "no feature matters to the output, in row 0": W * 0,
     }
     for title, array in of.items():
-        one = po.Explanation(attributions=array, method="optimized")
+        one = po.results.Explanation(attributions=array, method="optimized")
         assert one.card().title == title
     names = tuple(letter * 25 for letter in "abcd")
     frame = pd.DataFrame([[1.0, 4.0, 3.0, 2.0]], columns=names)

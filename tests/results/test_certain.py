@@ -47,7 +47,7 @@ BEST = po.solve(objective())
 
 def with_target(target):
     others = objective().terms[1:]
-    return po.Objective(((1.0, po.GradientMatching(target)), *others))
+    return po.losses.Objective(((1.0, po.GradientMatching(target)), *others))
 
 
 def test_prices_and_half_widths_are_the_golden_ones():
@@ -88,7 +88,7 @@ def test_prices_of_orders_are_those_of_clarabel(row):
         assert price == pytest.approx(min(map(price_by_clarabel, forms)), rel=1e-5)
 
 
-LARGEST = po.MaxDifferenceRobustness(POINTS)
+LARGEST = po.losses.MaxDifferenceRobustness(POINTS)
 
 
 @pytest.mark.parametrize("extra", [0.4 * po.Sparsity(), 0.5 * LARGEST])
@@ -190,7 +190,7 @@ def test_tables_agree_with_what_is_certain():
     assert (certain.best_ranks <= certain.worst_ranks).all()
     # an optimum of zero costs nothing: the budget is none, and all orders are certain
     assert certain.top(2).values.tolist() == [["x0", "x1"], ["x0", "x2"]]
-    robust = po.PairwiseRobustness(po.chain_graph(2))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
     table = po.solve(po.GradientMatching(values) + robust).certain(budget=0.3).of_row(0)
     assert table["attribution"].abs().is_monotonic_decreasing
     assert np.isnan(table["price_of_order"].iloc[-1])
@@ -203,7 +203,7 @@ def test_tables_agree_with_what_is_certain():
 
 def test_the_card_counts_signs_first_and_says_what_is_proved():
     wide = np.arange(1.0, 13.0) * [[1.0], [1.1]]
-    robust = po.PairwiseRobustness(po.chain_graph(2))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
     best = po.solve(po.GradientMatching(wide) + robust)
     head, unit, names, first, *_, rest, proof = str(best.certain()).splitlines()
     assert head == "100 % of 24 signs are certain, over 2 rows"
@@ -220,13 +220,13 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
 
 def test_what_has_no_objective_is_given_one(tmp_path):
     BEST.save(tmp_path / "best")
-    loaded = po.Explanation.load(tmp_path / "best.npz")
+    loaded = po.results.Explanation.load(tmp_path / "best.npz")
     with pytest.raises(InvalidInput, match=r"certain\(objective=...\)"):
         loaded.certain()
     again = loaded.certain(objective=objective())
     np.testing.assert_array_equal(again.prices, BEST.certain().prices)
     assert BEST.certain(objective=with_target(G + 1.0)).share < BEST.certain().share
-    mine = po.Explanation(attributions=G, method="mine")
+    mine = po.results.Explanation(attributions=G, method="mine")
     with pytest.raises(InvalidInput, match="give the objective"):
         mine.certain()
     # any attributions can be certified: what is far from the optimum is not certain
@@ -254,8 +254,8 @@ def test_with_sums_of_rows_half_widths_are_those_of_clarabel(features):
     problem = objective()
     if features == "kernel":  # what costs features does not leave constants free
         problem = problem + 0.3 * _PullOfFeatures()
-        problem = po.Objective(tuple(t for t in problem.terms if t[0] != 0.25))
-    best = po.solve(problem, subject_to=[po.Completeness(TOTAL)])
+        problem = po.losses.Objective(tuple(t for t in problem.terms if t[0] != 0.25))
+    best = po.solve(problem, subject_to=[po.losses.Completeness(TOTAL)])
     certain = best.certain(budget=0.2, order="value")
     level = best.objective * (1 + 0.2 / 4)
     for place in [(0, 0), (1, 2), (3, 1)]:
@@ -274,7 +274,7 @@ def test_with_sums_of_rows_half_widths_are_those_of_clarabel(features):
     assert price == pytest.approx(beta * (now / fall) ** 2, rel=1e-5)
 
 
-class _PullOfFeatures(po.PropertyLoss):
+class _PullOfFeatures(po.losses.PropertyLoss):
     """A squared loss over features that sees constants."""
 
     name = "pull"
@@ -289,9 +289,9 @@ WORDS_OF = [[0, 1, 4], [0, 1, 2], [1, 2, 4], [0, 2, 4], [], [1]]
 PRESENT = np.array([np.isin(np.arange(D), words) for words in WORDS_OF])
 PHI = RNG.standard_normal((N, D)) * PRESENT
 TOTALS = np.where(PRESENT.any(axis=1), PHI.sum(axis=1) + 0.3, 0.0)
-GRAPH = po.gaussian_graph(RNG.standard_normal((N, 2)), lengthscale=2.0)
-OBJECTIVE = po.GradientMatching(PHI) + 0.2 * po.SharedRobustness(GRAPH, PRESENT)
-SUMS = [po.Completeness(TOTALS, PRESENT.astype(float))]
+GRAPH = po.graphs.gaussian_graph(RNG.standard_normal((N, 2)), lengthscale=2.0)
+OBJECTIVE = po.GradientMatching(PHI) + 0.2 * po.losses.SharedRobustness(GRAPH, PRESENT)
+SUMS = [po.losses.Completeness(TOTALS, PRESENT.astype(float))]
 each_way = pytest.mark.parametrize("sums", [[], SUMS], ids=["free", "complete"])
 
 
@@ -370,7 +370,7 @@ def test_stability_is_not_diluted_by_words_that_are_absent():
     one, other = (
         po.solve(
             po.GradientMatching(values)
-            + 0.5 * po.SharedRobustness(po.chain_graph(2), values != 0.0)
+            + 0.5 * po.losses.SharedRobustness(po.graphs.chain_graph(2), values != 0.0)
         ).stability(2)
         for values in (signs, wide)
     )
@@ -387,14 +387,14 @@ def test_stability_varies_the_neighbours_of_documents():
     counts = PRESENT[PRESENT.any(axis=1)] * 1.0
     graph = po.graphs.document_graph(counts, n_neighbors=2)
     matching = po.GradientMatching(RNG.standard_normal(counts.shape) * counts)
-    robust = po.SharedRobustness(graph, counts)
+    robust = po.losses.SharedRobustness(graph, counts)
     best = po.solve(matching + 0.4 * robust)
     key = "neighbours in shared_robustness"
     varied = [x.varied for x in best.stability(2).agreements]
     assert varied == ["weight of shared_robustness", key]
     found = dict(families(best, best.program, None))[key]
     for k, name in ((4, "4 neighbours"), (1, "1 neighbour")):
-        near = po.SharedRobustness(graph.again(k), counts)
+        near = po.losses.SharedRobustness(graph.again(k), counts)
         scale = robust.entry_graph.total / near.entry_graph.total
         again = po.solve(matching + 0.4 * scale * near).attributions
         np.testing.assert_allclose(found[name], again, atol=1e-6)
@@ -420,12 +420,12 @@ def test_shares_are_measured_between_the_target_and_means_over_shared_words():
 
 def test_shares_of_complete_documents_end_where_nothing_more_can_be_removed():
     for weight, least in ((1e7, 1.0), (1e-9, 0.0)):
-        robust = weight * po.SharedRobustness(GRAPH, PRESENT)
+        robust = weight * po.losses.SharedRobustness(GRAPH, PRESENT)
         shares = po.solve(po.GradientMatching(PHI) + robust, subject_to=SUMS).shares()
         assert shares.removed["shared_robustness"] == pytest.approx(least, abs=1e-5)
         assert shares.kept["gradient_matching"] == pytest.approx(1 - least, abs=1e-4)
     assert 0.0 < solved(SUMS).shares().kept["gradient_matching"] < 1.0
-    baseline = po.Explanation(attributions=PHI + 0.1 * PRESENT, method="mine")
+    baseline = po.results.Explanation(attributions=PHI + 0.1 * PRESENT, method="mine")
     shares = baseline.shares(OBJECTIVE)  # is measured over its words
     assert shares.size == PRESENT.sum()
     assert 0.0 < shares.kept["gradient_matching"] < 1.0

@@ -55,11 +55,11 @@ def said(text: str) -> Quantity:
 
 
 @cache
-def explained(text: str) -> po.Explanation:
+def explained(text: str) -> po.results.Explanation:
     """Two features of three rows; whatever has a name has this one."""
     rows, numbers = [text, "r", 7], [[1.0, -2.0], [1.2, 1.5], [0.9, -1.0]]
     table = pd.DataFrame(numbers, columns=[text, "b"], index=rows)
-    robust = po.PairwiseRobustness(po.chain_graph(3), name=text)
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(3), name=text)
     best = po.solve(po.GradientMatching(table) + 0.25 * robust)
     return dataclasses.replace(best, quantity=said(text))
 
@@ -72,7 +72,7 @@ def filed(result: Any) -> Any:
 def swept(text: str) -> po.TradeOffs:
     """An optimum, and another explanation that is measured on the same losses."""
     best = filed(explained(text))
-    other = po.Explanation(
+    other = po.results.Explanation(
         attributions=0.5 * best.attributions,
         method=text,
         labels=best.labels,
@@ -86,7 +86,7 @@ def swept(text: str) -> po.TradeOffs:
     return po.TradeOffs(losses=tuple(best.losses), **fields)
 
 
-def reasoned(text: str) -> po.Reasons:
+def reasoned(text: str) -> po.results.Reasons:
     """Of parts of the output, two of them a group, a row has none."""
     parts = dataclasses.replace(explained(text), units="output")
     return parts.reasons(k=1, groups={f"{text}+": [text, "b"]})
@@ -131,7 +131,7 @@ def text_limits(text: str) -> TextLimeExplanation:
 
 
 @cache
-def audited(text: str) -> po.Audit:
+def audited(text: str) -> po.results.Audit:
     """Twelve rows of two columns, of which one is wrong."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(12, 2)), columns=[text, "b"])
@@ -145,9 +145,9 @@ def audited(text: str) -> po.Audit:
     return dataclasses.replace(found, quantity=said(text))
 
 
-def own_values(text: str) -> po.OwnValues:
+def own_values(text: str) -> po.explainers.OwnValues:
     """Two columns of two rows, with the fit of curves."""
-    own = po.OwnValues(
+    own = po.explainers.OwnValues(
         attributions=np.array([[1.0, -0.5], [0.25, 0.0]]),
         definition=text,
         background=text,
@@ -159,14 +159,14 @@ def own_values(text: str) -> po.OwnValues:
     return dataclasses.replace(own, quantity=said(text))
 
 
-def compared(text: str) -> po.Comparison:
+def compared(text: str) -> po.results.Comparison:
     """Two versions of three rows, beside bootstraps."""
     old = filed(explained(text))
     W = old.attributions
     others = [dataclasses.replace(old, attributions=W * k) for k in (2, 1.2, 1.3, 1.1)]
     five = [old, *(dataclasses.replace(x, losses={}, weights={}) for x in others)]
     plain = [dataclasses.replace(x, certificate=None, gradient=None) for x in five]
-    level = po.NullModels("bootstraps", plain)
+    level = po.null_models.NullModels("bootstraps", plain)
     found = po.compare(plain[0], plain[1], level=level)
     fields = {"names": (text, "b"), "sources": (text, text), "parameters": {text: 1.0}}
     return dataclasses.replace(found, optimized=W[0] ** 2, prices=W[1] ** 2, **fields)

@@ -15,7 +15,7 @@ from propopt.results.hessian import Iterated, OfEntries, QuadraticPart, smoothes
 
 
 def basis_of(S):
-    graph = po.graph_from_matrix(S)
+    graph = po.graphs.graph_from_matrix(S)
     return Eigenbasis(graph.differences.gram, graph.components, graph.n_nodes)
 
 
@@ -68,20 +68,20 @@ def matching(present):
 
 
 def near(present, lengthscale):
-    return po.gaussian_graph(RNG.standard_normal((len(present), 2)), lengthscale)
+    return po.graphs.gaussian_graph(RNG.standard_normal((len(present), 2)), lengthscale)
 
 
 ROBUST = po.PairwiseRobustness(near(EVERY, 1.0))
-SMOOTH = po.Smoothness(po.chain_graph(4))
+SMOOTH = po.Smoothness(po.graphs.chain_graph(4))
 OF_POINTS = (matching(EVERY), ROBUST, SMOOTH, po.Sparsity()), EVERY
-SHARED = po.SharedRobustness(near(PRESENT, 3.0), PRESENT)
+SHARED = po.losses.SharedRobustness(near(PRESENT, 3.0), PRESENT)
 OF_WORDS = (matching(PRESENT), SHARED), PRESENT
 
 
 def program(losses, present, *, complete):
     T = losses[0].G
     t = np.where(present.any(axis=1), T.sum(axis=1) + 1.0, 0.0)
-    total = po.Completeness(t, present.astype(float)).bound(T.shape[1])
+    total = po.losses.Completeness(t, present.astype(float)).bound(T.shape[1])
     return po.losses.Program(losses, (total,) if complete else ())
 
 

@@ -20,10 +20,10 @@ from propopt.tables.frames import Labels
 
 
 G = np.arange(6.0).reshape(3, 2) / 7
-BARE = po.Explanation(attributions=G, method="gradient")
+BARE = po.results.Explanation(attributions=G, method="gradient")
 W = np.array([[1.0, -2.0, 4.0], [3.0, 0.5, 2.0]])
 ERRORS = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.0]])
-SLOPES = po.Explanation(
+SLOPES = po.results.Explanation(
     attributions=W,
     method="lime",
     labels=Labels(("p", "q"), ("a", "b", "c")),
@@ -38,11 +38,11 @@ SLOPES = po.Explanation(
 
 
 def mine(attributions=W, **fields):
-    return po.Explanation(attributions=attributions, method="mine", **fields)
+    return po.results.Explanation(attributions=attributions, method="mine", **fields)
 
 
 X = np.random.default_rng(3).normal(size=(9, 2))
-GRAPH = po.chain_graph(9)
+GRAPH = po.graphs.chain_graph(9)
 OBJECTIVE = po.GradientMatching(3 * X**2) + po.PairwiseRobustness(GRAPH)
 
 
@@ -139,7 +139,7 @@ def test_the_objective_is_the_weighted_sum_and_measuring_adds_losses():
     weighed = dataclasses.replace(SLOPES, weights={"sparsity": 0.5})
     assert weighed.objective == 6.25
     assert BARE.objective is BARE.gap is None
-    measured = weighed.measured(po.Smoothness(po.chain_graph(3)))
+    measured = weighed.measured(po.Smoothness(po.graphs.chain_graph(3)))
     assert measured.losses["sparsity"] == 12.5
     assert measured.losses["smoothness"] > 0
     assert "smoothness" not in weighed.losses
@@ -249,7 +249,7 @@ def expected(n, name):
 def test_each_way_of_explaining_keeps_the_rows(name, tmp_path):
     way(name).save(tmp_path / "kept.npz")
     wanted = [[expected(n, column) for column in TABLE] for n in range(8)]
-    for result in (way(name), po.Explanation.load(tmp_path / "kept.npz")):
+    for result in (way(name), po.results.Explanation.load(tmp_path / "kept.npz")):
         assert [[result.value_of(n, j) for j in range(3)] for n in range(8)] == wanted
 
 
@@ -260,7 +260,7 @@ def test_a_card_of_one_row_has_its_values_also_when_loaded(n, tmp_path):
     for name in TABLE.columns:
         assert f"{name} = {expected(n, name)}" in str(one)
     one.save(tmp_path / "one.npz")
-    same = po.Explanation.load(tmp_path / "one.npz")
+    same = po.results.Explanation.load(tmp_path / "one.npz")
     assert same._repr_html_() == one._repr_html_()
     assert "north <b>" not in one._repr_html_()
 

@@ -29,7 +29,7 @@ from propopt.tables.frames import Labels
 G = np.arange(6.0).reshape(3, 2) / 7
 OBJECTIVE = po.GradientMatching(
     pd.DataFrame(G, columns=["age", "dose"], index=["p", "q", "r"])
-) + 0.2 * po.PairwiseRobustness(po.chain_graph(3))
+) + 0.2 * po.PairwiseRobustness(po.graphs.chain_graph(3))
 BEST = po.solve(OBJECTIVE)
 MORE = {
     "parameters": {"scale": 0.1, "fit": True, "kernel": None, "name": "a"},
@@ -40,7 +40,7 @@ MORE = {
     "seconds": 0.1,
 }
 FULL = dataclasses.replace(BEST, **MORE)
-BARE = po.Explanation(attributions=G, method="gradient")
+BARE = po.results.Explanation(attributions=G, method="gradient")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def sound(tmp_path):
 
 def reloaded(explanation, path):
     explanation.save(path)
-    return po.Explanation.load(path)
+    return po.results.Explanation.load(path)
 
 
 def inner(sound, key, **items):
@@ -66,13 +66,13 @@ def test_names_are_kept_and_completed_and_a_path_without_one_is_refused(tmp_path
         BARE.save(tmp_path / name)
         (path,) = tmp_path.iterdir()
         assert path.name == f"{name.removesuffix('.npz')}.npz"
-        assert same(po.Explanation.load(tmp_path / name), BARE)
-        assert po.Explanation.load(str(path)).method == "gradient"
+        assert same(po.results.Explanation.load(tmp_path / name), BARE)
+        assert po.results.Explanation.load(str(path)).method == "gradient"
         path.unlink()
     with pytest.raises(FileNotFoundError):
-        po.Explanation.load(tmp_path / "nothing.npz")
+        po.results.Explanation.load(tmp_path / "nothing.npz")
     for name in ("", ".", "..", "/"):
-        for use in (FULL.save, po.Explanation.load):
+        for use in (FULL.save, po.results.Explanation.load):
             with pytest.raises(InvalidInput, match=r"^path: expected the name of a f"):
                 use(name)
 
@@ -138,7 +138,7 @@ def test_other_files_are_refused_by_name(tmp_path):
         FULL.save(path)
         forge(path)
         with pytest.raises(InvalidInput, match=rf"{number}\.npz: .*{message}"):
-            po.Explanation.load(path)
+            po.results.Explanation.load(path)
 
 
 def test_nothing_is_allocated_that_the_file_does_not_hold(sound):
@@ -148,7 +148,7 @@ def test_nothing_is_allocated_that_the_file_does_not_hold(sound):
     tracemalloc.start()
     try:
         with pytest.raises(InvalidInput, match="make no sense"):
-            po.Explanation.load(sound)
+            po.results.Explanation.load(sound)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -162,7 +162,7 @@ def test_a_file_of_the_first_version_is_read(sound):
     for later in ("shared", "units", "evaluations", "target", "quantity", "digest"):
         del header[later]
     write(sound, with_header(members, header))
-    result = po.Explanation.load(sound)
+    result = po.results.Explanation.load(sound)
     assert (result.units, result.evaluations) == ("gradient", 0)
     np.testing.assert_array_equal(result.attributions, FULL.attributions)
 
@@ -180,15 +180,15 @@ def test_an_explainer_of_before_holds_what_one_of_now_does(tmp_path):
 
 
 def test_with_the_objective_it_is_certified_again(sound):
-    result = po.Explanation.load(sound, objective=OBJECTIVE)
-    assert result.certificate == po.certify(OBJECTIVE, BEST.attributions)
+    result = po.results.Explanation.load(sound, objective=OBJECTIVE)
+    assert result.certificate == po.results.certify(OBJECTIVE, BEST.attributions)
     assert result.weights == OBJECTIVE.weights
     assert result.losses == BEST.losses
     moved = BEST.attributions + 1e-3
     forged = {**members_of(sound), "attributions.npy": npy(moved)}
     write_signed(sound, forged)
-    assert po.Explanation.load(sound).gap == BEST.gap  # what the file says
-    result = po.Explanation.load(sound, objective=OBJECTIVE)
+    assert po.results.Explanation.load(sound).gap == BEST.gap  # what the file says
+    result = po.results.Explanation.load(sound, objective=OBJECTIVE)
     value = OBJECTIVE.value(moved)
     assert result.objective == pytest.approx(value, rel=1e-12)
     assert result.gap == pytest.approx(1 - BEST.objective / value, rel=1e-6)
@@ -196,8 +196,8 @@ def test_with_the_objective_it_is_certified_again(sound):
 
 def test_with_the_objective_a_certificate_that_contradicts_does_not_matter(sound):
     inner(sound, "certificate", value=0.0, lower_bound=0.0)
-    result = po.Explanation.load(sound, objective=OBJECTIVE)
-    assert result.certificate == po.certify(OBJECTIVE, BEST.attributions)
+    result = po.results.Explanation.load(sound, objective=OBJECTIVE)
+    assert result.certificate == po.results.certify(OBJECTIVE, BEST.attributions)
     other = pd.DataFrame(G, columns=["age", "size"], index=["p", "q", "r"])
     for objective, message in (
         (None, "the losses give"),
@@ -205,16 +205,16 @@ def test_with_the_objective_a_certificate_that_contradicts_does_not_matter(sound
         (po.GradientMatching(other), "'size' missing, 'dose' not known"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            po.Explanation.load(sound, objective=objective)
+            po.results.Explanation.load(sound, objective=objective)
 
 
 def test_with_bounds_the_stored_multipliers_give_the_bound(tmp_path):
-    bound = po.PairwiseRobustness(po.chain_graph(3)) <= 0.05
+    bound = po.PairwiseRobustness(po.graphs.chain_graph(3)) <= 0.05
     matching = po.GradientMatching(G)
     best = po.solve(matching, subject_to=[bound])
     best.save(tmp_path / "best")
     settings = {"objective": matching, "subject_to": [bound]}
-    result = po.Explanation.load(tmp_path / "best", **settings)
+    result = po.results.Explanation.load(tmp_path / "best", **settings)
     assert result.certificate.holds(1e-6)
     assert result.multipliers == best.multipliers
     assert result.losses == pytest.approx(best.losses, rel=1e-12)
@@ -224,14 +224,16 @@ def complete(n=6):
     """An optimum of rows that add up, with a violation that is of rounding."""
     rng = np.random.default_rng(4)
     phi = rng.normal(size=(n, 3))
-    objective = po.GradientMatching(phi) + po.PairwiseRobustness(po.chain_graph(n))
-    total = po.Completeness(phi.sum(axis=1) + rng.normal(size=n))
+    objective = po.GradientMatching(phi) + po.PairwiseRobustness(
+        po.graphs.chain_graph(n)
+    )
+    total = po.losses.Completeness(phi.sum(axis=1) + rng.normal(size=n))
     return objective, total, po.solve(objective, subject_to=[total])
 
 
 def bounded(limit):
     phi = np.random.default_rng(1).normal(size=(12, 3))
-    robust = po.PairwiseRobustness(po.chain_graph(12))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(12))
     sparse = po.GradientMatching(phi) + 0.01 * po.Sparsity()
     return po.solve(sparse, subject_to=[robust <= limit])
 
@@ -249,7 +251,7 @@ def test_a_bound_far_above_the_value_is_no_rounding_of_a_constraint(tmp_path):
         high = {"lower_bound": factor * best.certificate.value, "violation": violation}
         inner(path, "certificate", **high)
         with pytest.raises(InvalidInput, match=r"its lower bound .* is above its val"):
-            po.Explanation.load(path)
+            po.results.Explanation.load(path)
 
 
 def test_a_bound_above_the_value_by_what_the_violation_explains_is_loaded(tmp_path):
@@ -257,7 +259,7 @@ def test_a_bound_above_the_value_by_what_the_violation_explains_is_loaded(tmp_pa
     near = best.attributions.copy()
     near[0] += 1e-7  # not complete by 3e-7: the bound may be above what it costs
     for W, least in ((near, 1e-8), (0.5 * near, 0.01)):
-        mine = po.Explanation(attributions=W, method="mine")
+        mine = po.results.Explanation(attributions=W, method="mine")
         mine = mine.certified(objective, subject_to=[total])
         assert mine.certificate.violation > least
         assert reloaded(mine, tmp_path / "a.npz").certificate == mine.certificate
@@ -268,7 +270,9 @@ def test_names_are_those_of_rows_and_columns_and_no_formulas(tmp_path):
     labels = Labels(("=1+1", -2, "a,b\nc"), columns)
     tiny = [[1 / 3, -0.0, 5e-324], [0.1 + 0.2, 1.7976931348623157e308, -1e-17]]
     W = np.vstack([tiny, np.ones(3)])
-    po.Explanation(attributions=W, method="mine", labels=labels).to_csv(tmp_path / "x")
+    po.results.Explanation(attributions=W, method="mine", labels=labels).to_csv(
+        tmp_path / "x"
+    )
     with (tmp_path / "x").open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
     assert head == ["", "'+cmd|' /C calc'!A0", "-1.5", "größe"]

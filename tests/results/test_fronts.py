@@ -11,9 +11,9 @@ from propopt.results.fronts import MOST_ERROR, ExactFront
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 5))
 G = np.sin(X @ RNG.normal(size=(5, 5)))
-ROBUST = po.PairwiseRobustness(po.knn_graph(X, 4))
-SMOOTH = po.Smoothness(po.correlation_graph(X))
-COMPLETE = po.Completeness(G.sum(axis=1))
+ROBUST = po.PairwiseRobustness(po.graphs.knn_graph(X, 4))
+SMOOTH = po.Smoothness(po.graphs.correlation_graph(X))
+COMPLETE = po.losses.Completeness(G.sum(axis=1))
 
 WEIGHTS = np.logspace(-2, 2, 17)
 PROGRAMS = {
@@ -102,5 +102,5 @@ def test_what_has_no_such_front_says_why():
     )
     assert "bounds" in ExactFront.of(bounded.optimized, "smoothness").reason
     assert "fewer than" in front_of("robust", WEIGHTS[:2]).reason
-    alone = po.Explanation(attributions=G, method="mine")
+    alone = po.results.Explanation(attributions=G, method="mine")
     assert "not known" in ExactFront.of([alone], "smoothness").reason

@@ -20,7 +20,7 @@ RNG = np.random.default_rng(5)
 N, D = 4, 5
 PHI = np.array([3.0, 1.2, -2.0, 0.6, -0.5]) + 0.4 * RNG.normal(size=(N, D))
 PHI[3] = [-2.5, -0.7, -1.2, -0.2, -0.4]  # nothing towards a higher output
-ROBUST = 0.15 * po.PairwiseRobustness(po.chain_graph(N))
+ROBUST = 0.15 * po.PairwiseRobustness(po.graphs.chain_graph(N))
 GROUPS = {"pair": ["x1", "x3"]}
 SUMS = np.array([[1, 0, 0, 0, 0], [0, 1, 0, 1, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 1.0]])
 TOTAL = PHI.sum(axis=1)
@@ -28,7 +28,9 @@ BUDGET = 0.15
 
 
 def parts(W=PHI, **fields):
-    return po.Explanation(attributions=W, method="mine", units="output", **fields)
+    return po.results.Explanation(
+        attributions=W, method="mine", units="output", **fields
+    )
 
 
 def objective(kind="free"):
@@ -38,7 +40,7 @@ def objective(kind="free"):
 
 @cache
 def best(kind="free"):
-    sums = [po.Completeness(TOTAL)] if kind == "complete" else []
+    sums = [po.losses.Completeness(TOTAL)] if kind == "complete" else []
     return po.solve(objective(kind), subject_to=sums, tolerance=1e-10)
 
 
@@ -205,10 +207,12 @@ def test_ties_are_certain_of_nobody_and_zeros_are_no_reasons():
 def test_orders_of_rows_and_columns_do_not_matter():
     rng = np.random.default_rng(2)
     table = pd.DataFrame(PHI, index=list("abcd")).add_prefix("c")
-    S = po.chain_graph(N).similarities.toarray()
+    S = po.graphs.chain_graph(N).similarities.toarray()
 
     def told(rows, columns):
-        robust = po.PairwiseRobustness(po.graph_from_matrix(S[np.ix_(rows, rows)]))
+        robust = po.PairwiseRobustness(
+            po.graphs.graph_from_matrix(S[np.ix_(rows, rows)])
+        )
         found = po.solve(po.GradientMatching(table.iloc[rows, columns]) + 0.15 * robust)
         found = dataclasses.replace(found, units="output")
         frame = found.reasons(groups={"pair": ["c1", "c3"]}, budget=BUDGET).to_frame()
@@ -224,7 +228,7 @@ def test_orders_of_rows_and_columns_do_not_matter():
 def test_sums_of_words_are_over_those_that_are_there():
     present = np.array([[1, 1, 0, 1], [1, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 1]]) > 0
     phi = RNG.normal(size=(4, 4)) * present
-    robust = 0.3 * po.SharedRobustness(po.chain_graph(4), present)
+    robust = 0.3 * po.losses.SharedRobustness(po.graphs.chain_graph(4), present)
     problem = po.GradientMatching(phi) + robust
     found = dataclasses.replace(po.solve(problem), units="output")
     certain, groups = found.certain(0.5, groups={"g": ["x1", "x2"]}), {"one": ["x3"]}
@@ -267,7 +271,7 @@ def test_nothing_is_certain_without_a_proof(tmp_path):
     assert baseline.notes[0].startswith("no rank is certain: objective: ")
     assert set(baseline.worst_ranks) == {D + 1}
     best().save(tmp_path / "best")
-    loaded = po.Explanation.load(tmp_path / "best.npz")
+    loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert not loaded.reasons().certain.any()
     again = loaded.reasons(objective=objective())
     np.testing.assert_array_equal(again.certain, best().reasons().certain)
@@ -285,7 +289,7 @@ def test_nothing_is_certain_without_a_proof(tmp_path):
         assert (first == 1.0) == (side == "higher")
 
 
-SLOPES = po.Explanation(attributions=PHI, method="mine")
+SLOPES = po.results.Explanation(attributions=PHI, method="mine")
 REFUSED = {
     "reasons: these are slopes.*units='output'": lambda: SLOPES.reasons(),
     "reasons: these are slopes.* scales": lambda: SLOPES.scaled([1.0] * D).reasons(),

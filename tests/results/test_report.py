@@ -25,7 +25,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e&\n"
 @pytest.fixture
 def best():
     table = pd.DataFrame([[1.0, -2.0], [0.5, 3.0]], columns=[HOSTILE, "b"])
-    robust = po.PairwiseRobustness(po.chain_graph(2))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
     return po.solve(po.GradientMatching(table) + 0.25 * robust)
 
 
@@ -74,7 +74,7 @@ def test_words_that_occur_are_explained_and_others_are_not():
 # ---- rows beside their most similar, against loops over all pairs
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(20, 3))
-ROBUST = po.PairwiseRobustness(po.gaussian_graph(X))
+ROBUST = po.PairwiseRobustness(po.graphs.gaussian_graph(X))
 CURVE = po.sweep(
     po.GradientMatching(X**2) + ROBUST, {ROBUST.name: np.logspace(-2, 1, 12)}
 )
@@ -99,12 +99,12 @@ def test_the_worst_pairs_are_those_of_the_loss():
 
 
 def test_without_a_graph_the_nearest_by_values_is_the_most_similar():
-    own = po.Explanation(attributions=X**2, method="mine", points=X)
+    own = po.results.Explanation(attributions=X**2, method="mine", points=X)
     similar, scaled = Neighbours.of(own), X / X.std(axis=0)
     for n in (0, 7, 19):
         distances = np.linalg.norm(scaled - scaled[n], axis=1)
         assert similar.nearest(n) == np.argsort(distances)[1]
-    assert Neighbours.of(po.Explanation(attributions=X, method="mine")) is None
+    assert Neighbours.of(po.results.Explanation(attributions=X, method="mine")) is None
 
 
 def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
@@ -130,7 +130,7 @@ def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
 
 def test_a_page_of_five_hundred_rows_is_below_two_megabytes(tmp_path):
     Z = RNG.normal(size=(500, 30))
-    robust = po.PairwiseRobustness(po.knn_graph(Z, 8))
+    robust = po.PairwiseRobustness(po.graphs.knn_graph(Z, 8))
     objective = po.GradientMatching(np.tanh(Z)) + robust
     curve = po.sweep(objective, {robust.name: np.logspace(-2, 1, 12)})
     curve.to_html(tmp_path / "page.html")
@@ -139,14 +139,15 @@ def test_a_page_of_five_hundred_rows_is_below_two_megabytes(tmp_path):
 
 
 def test_the_smallest_results_have_pages_too():
-    one = po.Explanation(attributions=np.zeros((1, 1)), method="mine")
+    one = po.results.Explanation(attributions=np.zeros((1, 1)), method="mine")
     none = po.TradeOffs(
         optimized=(),
         baselines=(dataclasses.replace(one, losses={"sparsity": 0.0}),),
         losses=("sparsity",),
     )
     flat = po.sweep(
-        po.GradientMatching(np.ones((2, 1))) + po.PairwiseRobustness(po.chain_graph(2)),
+        po.GradientMatching(np.ones((2, 1)))
+        + po.PairwiseRobustness(po.graphs.chain_graph(2)),
         {"pairwise_robustness": [1.0, 2.0, 4.0]},
     )
     for result in (one, none, flat):

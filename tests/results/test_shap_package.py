@@ -36,7 +36,7 @@ def contributions(X, rng):
     labels = Labels(tuple(X.index), tuple(X.columns))
     fields = {"labels": labels, "units": "output", "base_value": np.full(N, 0.4)}
     W = rng.normal(size=X.shape)
-    return po.Explanation(attributions=W, method="mine", **fields)
+    return po.results.Explanation(attributions=W, method="mine", **fields)
 
 
 SAME = ("bar", "beeswarm", "violin", "heatmap")
@@ -73,14 +73,14 @@ def test_plots_draw_slopes_and_contributions(name, slopes, contributions, X):
 
 
 def test_there_and_back_again(contributions, slopes, X):
-    same = po.Explanation.from_shap(contributions.to_shap(X))
+    same = po.results.Explanation.from_shap(contributions.to_shap(X))
     np.testing.assert_array_equal(same.attributions, contributions.attributions)
     assert same.labels.features == contributions.labels.features
     assert (same.units, same.method) == ("output", "shap")
     np.testing.assert_array_equal(same.base_value, np.full(N, 0.4))
     there = slopes.to_shap(X)
     assert "slopes add up to no output" in repr(there)
-    assert po.Explanation.from_shap(there).base_value is None
+    assert po.results.Explanation.from_shap(there).base_value is None
 
 
 def test_a_real_explanation_of_the_package_keeps_its_base_values():
@@ -89,7 +89,7 @@ def test_a_real_explanation_of_the_package_keeps_its_base_values():
     ours = Shap(background=background).explain(Power(2), X)
     masker = shap.maskers.Independent(background)
     explainer = shap.explainers.ExactExplainer(lambda Z: (Z**2).sum(axis=1), masker)
-    theirs = po.Explanation.from_shap(explainer(X))
+    theirs = po.results.Explanation.from_shap(explainer(X))
     np.testing.assert_allclose(theirs.attributions, ours.attributions, atol=1e-12)
     np.testing.assert_allclose(theirs.base_value, ours.base_value, atol=1e-12)
     np.testing.assert_array_equal(ours.to_shap(X).base_values, ours.base_value)
@@ -129,4 +129,4 @@ def test_what_is_none_is_refused(contributions):
             contributions.to_shap(table)
     for sentence, source in BACK:
         with pytest.raises(InvalidInput, match=sentence):
-            po.Explanation.from_shap(source)
+            po.results.Explanation.from_shap(source)

@@ -34,7 +34,7 @@ TARGET = np.sin(2.0 * X) + 0.3 * X
 
 
 def linked(k=6, **settings):
-    return po.PairwiseRobustness(po.knn_graph(X, k, **settings))
+    return po.PairwiseRobustness(po.graphs.knn_graph(X, k, **settings))
 
 
 def one(stability, varied):
@@ -63,7 +63,7 @@ def test_one_of_twelve_signs_flips_with_the_golden_weight():
     assert smooth.split()[3:5] == [f"{least:.0f}", "%"]
     assert breaks[0] == "weight of pairwise_robustness: signs break most at weight × 2"
     even = po.GradientMatching(np.ones((3, 2)))
-    calm = po.solve(even + po.PairwiseRobustness(po.chain_graph(3))).stability()
+    calm = po.solve(even + po.PairwiseRobustness(po.graphs.chain_graph(3))).stability()
     lines = str(calm).splitlines()
     assert lines[0] == "All signs survive, whichever setting varies"
     assert not any("break" in line for line in lines)
@@ -74,8 +74,8 @@ def drawn(B, spread):
     return Estimate.of_blocks(G + noise, source="draws", n_draws=10 * B)
 
 
-OF_CHAIN = 0.2 * po.Smoothness(po.chain_graph(4))
-TOTALS = [po.Completeness([1.0, 0.5, -0.25, 0.0])]
+OF_CHAIN = 0.2 * po.Smoothness(po.graphs.chain_graph(4))
+TOTALS = [po.losses.Completeness([1.0, 0.5, -0.25, 0.0])]
 OF_POINTS = po.PairwiseRobustness(POINTS)
 CLOSED = {
     "uniform": (po.GradientMatching(TARGET) + 0.05 * linked() + OF_CHAIN, []),
@@ -128,10 +128,10 @@ def test_numbers_are_those_of_their_definitions():
 def test_half_and_twice_the_neighbours_at_equal_weight_times_degree():
     best = po.solve(po.GradientMatching(TARGET) + 0.1 * linked())
     agreement = one(best.stability(), "neighbours")
-    degree = po.knn_graph(X, 6).total
+    degree = po.graphs.knn_graph(X, 6).total
     same = []
     for k in (3, 12):
-        weight = 0.1 * degree / po.knn_graph(X, k).total
+        weight = 0.1 * degree / po.graphs.knn_graph(X, k).total
         V = po.solve(po.GradientMatching(TARGET) + weight * linked(k)).attributions
         same.append(np.sign(V) == np.sign(best.attributions))
     assert agreement.signs == pytest.approx(np.all(same, axis=0).mean(), rel=1e-12)
@@ -141,11 +141,13 @@ def test_half_and_twice_the_neighbours_at_equal_weight_times_degree():
 
 def test_few_points_have_no_more_neighbours_than_there_are():
     signed = np.array([[1.0, -9.0], [2.0, 1.0], [-5.0, 0.5]])
-    robust = po.PairwiseRobustness(po.knn_graph(X[:3], 2))
+    robust = po.PairwiseRobustness(po.graphs.knn_graph(X[:3], 2))
     best = po.solve(po.GradientMatching(signed) + 0.5 * robust)
     worst = one(best.stability(), "neighbours").worst
     assert set(worst.values()) - {"none"} == {"1 neighbour"}  # of four there are none
-    only = po.PairwiseRobustness(po.knn_graph(X[:2], 1))  # neither fewer nor more
+    only = po.PairwiseRobustness(
+        po.graphs.knn_graph(X[:2], 1)
+    )  # neither fewer nor more
     pair = po.solve(po.GradientMatching(TARGET[:2]) + only).stability()
     assert [a.varied for a in pair.agreements] == ["weight of pairwise_robustness"]
 
@@ -177,7 +179,7 @@ def test_losses_without_closed_form_take_a_solver(tmp_path):
     with pytest.raises(InvalidInput, match="nothing varies"):
         po.solve(1.0 * po.GradientMatching(G)).stability()
     GOLDEN.save(tmp_path / "best")
-    loaded = po.Explanation.load(tmp_path / "best.npz")
+    loaded = po.results.Explanation.load(tmp_path / "best.npz")
     with pytest.raises(InvalidInput, match=r"stability\(objective=...\)"):
         loaded.stability()
     assert loaded.stability(objective=objective()) == GOLDEN.stability()
@@ -246,13 +248,13 @@ def test_rank_correlations_are_those_of_all_pairs(rng):
 
 
 MATCHING, ROBUST, SMOOTH = "gradient_matching", "pairwise_robustness", "smoothness"
-TWO_PARTS = po.group_graph([0, 0, 1, 1])
+TWO_PARTS = po.graphs.group_graph([0, 0, 1, 1])
 TOTAL = np.array([1.0, 0.5, -0.25, 0.0])
-SUMS = [po.Completeness(TOTAL)]
+SUMS = [po.losses.Completeness(TOTAL)]
 
 
 def mine(attributions):
-    return po.Explanation(attributions=attributions, method="mine")
+    return po.results.Explanation(attributions=attributions, method="mine")
 
 
 def near(number):
@@ -305,25 +307,25 @@ NOISE = np.random.default_rng(6).normal(size=(4, 6, 3))
 FAITHFUL = {
     "gradients": po.GradientMatching(G),
     "gradients, l1": po.GradientMatching(G, norm="l1"),
-    "function": po.FunctionMatching(AT, np.exp(AT[:, 0])),
-    "function, local": po.FunctionMatching(
+    "function": po.losses.FunctionMatching(AT, np.exp(AT[:, 0])),
+    "function, local": po.losses.FunctionMatching(
         AT, np.sin(NOISE).sum(axis=2), perturbations=NOISE
     ),
 }
 KERNEL = np.exp(-0.5 * (AT[:, None] - AT[None]).__pow__(2).sum(axis=2))
 PRESENT = np.array([[1, 1, 1], [1, 0, 1], [0, 1, 1], [1, 1, 0]])
 FLAT, SMOOTHING = po.PairwiseRobustness(TWO_PARTS), po.Smoothness(FEATURES)
-SHARED = po.SharedRobustness(POINTS, PRESENT)
+SHARED = po.losses.SharedRobustness(POINTS, PRESENT)
 OTHERS = {
     "robustness": [po.PairwiseRobustness(POINTS)],
     "two components": [FLAT],
     "both": [FLAT, SMOOTHING],
     "sparsity": [po.Sparsity()],
-    "kernel": [po.KernelRobustness(KERNEL)],
-    "kernel, no mean": [po.KernelRobustness(KERNEL, mean="none")],
-    "max": [po.MaxDifferenceRobustness(TWO_PARTS)],
+    "kernel": [po.losses.KernelRobustness(KERNEL)],
+    "kernel, no mean": [po.losses.KernelRobustness(KERNEL, mean="none")],
+    "max": [po.losses.MaxDifferenceRobustness(TWO_PARTS)],
     "shared": [SHARED],
-    "shared, and smooth": [SHARED, po.Smoothness(po.group_graph([0, 0, 1]))],
+    "shared, and smooth": [SHARED, po.Smoothness(po.graphs.group_graph([0, 0, 1]))],
     "shared, and robust": [SHARED, FLAT],
     "shared, and sparse": [SHARED, po.Sparsity()],
 }
@@ -346,7 +348,7 @@ def test_nothing_is_kept_where_the_others_are_zero(faithful, others):
 
 def test_largest_differences_are_shared_as_differences():
     for norm in ("l2", "l1", "linf"):
-        loss = po.MaxDifferenceRobustness(POINTS, norm=norm)
+        loss = po.losses.MaxDifferenceRobustness(POINTS, norm=norm)
         shares = mine(0.5 * G).shares(po.GradientMatching(G) + loss)
         assert shares.removed[loss.name] == pytest.approx(0.5, rel=1e-12)
     squared = po.GradientMatching(G) + po.PairwiseRobustness(POINTS)
@@ -368,7 +370,7 @@ def test_sparsity_is_a_share_of_the_sum_beside_the_zeros():
     # with sums of rows they are not known
     assert math.isnan(po.solve(sparse, subject_to=SUMS).shares().kept[MATCHING])
 
-    class Own(po.PropertyLoss):
+    class Own(po.losses.PropertyLoss):
         name = "own"
         map = FAITHFUL["function"].map
         penalty = po.Sparsity().penalty
@@ -391,7 +393,7 @@ def test_a_constant_target_has_dashes_and_nulls_and_no_warning(tmp_path):
     again = Shares.load(tmp_path / "shares.npz")
     assert again.kept == {MATCHING: -math.inf}
     assert repr(again) == repr(other)
-    lonely = po.PairwiseRobustness(po.graph_from_matrix(np.zeros((4, 4))))
+    lonely = po.PairwiseRobustness(po.graphs.graph_from_matrix(np.zeros((4, 4))))
     shares = po.solve(po.GradientMatching(G) + lonely).shares()
     assert math.isnan(shares.differences[ROBUST])  # there are no neighbours
     assert shares.kept[MATCHING] == 1.0
@@ -400,11 +402,11 @@ def test_a_constant_target_has_dashes_and_nulls_and_no_warning(tmp_path):
 def test_differences_of_grids_are_those_of_their_stored_graphs():
     W = np.random.default_rng(0).normal(size=(12, 2))
     points = po.graphs.grid(0, 1, per_dimension=12, dimensions=1)
-    grid = po.grid_gaussian_graph(points, lengthscale=0.3)
+    grid = po.graphs.grid_gaussian_graph(points, lengthscale=0.3)
     for graph in (grid, po.graphs.LatticeGraph((4, 3))):
         one, other = (
             mine(W).shares(po.GradientMatching(W) + po.PairwiseRobustness(g))
-            for g in (graph, po.graph_from_matrix(graph.similarities))
+            for g in (graph, po.graphs.graph_from_matrix(graph.similarities))
         )
         assert one.differences == pytest.approx(other.differences, rel=1e-12)
 

@@ -21,7 +21,7 @@ DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
 EXACT = Estimate(values=DRAWN.values, source="exact (boxes)", exact=True)
 DIFFERENCES = Estimate(values=DRAWN.values, source="central differences")
 X = np.random.default_rng(1).normal(size=(N, D))
-CHAIN = po.chain_graph(N)
+CHAIN = po.graphs.chain_graph(N)
 ROBUST = po.PairwiseRobustness(CHAIN)
 
 
@@ -38,10 +38,10 @@ WORDS = {
     "target by central differences": lambda: solved(DIFFERENCES),
     "target given as numbers, its error is not known": lambda: solved(DRAWN.values),
     "target exact (function values)": lambda: po.solve(
-        po.FunctionMatching(X, X.sum(axis=1)) + ROBUST
+        po.losses.FunctionMatching(X, X.sum(axis=1)) + ROBUST
     ),
     "target exact (function values) and exact (boxes)": lambda: po.solve(
-        po.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
+        po.losses.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
     ),
     "target of gradient_matching and b: how their errors go together is not known": (
         lambda: solved(DRAWN, po.GradientMatching(DRAWN, name="b"))
@@ -78,7 +78,7 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     words = best.target.in_words()
     assert words.startswith("target error ")
     assert words.endswith("; noise, 200 draws)")
-    mine = po.Explanation(attributions=DRAWN.values, method="mine")
+    mine = po.results.Explanation(attributions=DRAWN.values, method="mine")
     certified = mine.certified(po.GradientMatching(DRAWN) + ROBUST)
     assert certified.target.value == best.target.value
     assert certified.target.scale == certified.certificate.scale
@@ -138,8 +138,8 @@ def test_points_on_a_curve_have_those_of_a_solve():
             np.testing.assert_allclose(point.standard_errors, best.standard_errors)
 
 
-LARGEST = po.MaxDifferenceRobustness(CHAIN, norm="l2")
-TOTAL = po.Completeness(np.arange(9.0))
+LARGEST = po.losses.MaxDifferenceRobustness(CHAIN, norm="l2")
+TOTAL = po.losses.Completeness(np.arange(9.0))
 NONLINEAR = [
     lambda target: solved(target, 0.2 * po.Sparsity()),
     lambda target: solved(target, 0.2 * LARGEST),
@@ -173,13 +173,16 @@ def test_no_conic_program_is_solved_again_for_standard_errors():
 WEIGHTS = np.array([1.3, 0.4, 0.7])
 A = WEIGHTS[0]
 RNG = np.random.default_rng(5)
-GRAPH = po.knn_graph(RNG.standard_normal((12, 2)), 3)
+GRAPH = po.graphs.knn_graph(RNG.standard_normal((12, 2)), 3)
 G = RNG.standard_normal((12, 3))
 
 
 def objective(target, *others):
     a, b, c = WEIGHTS
-    robust, smooth = po.PairwiseRobustness(GRAPH), po.Smoothness(po.chain_graph(3))
+    robust, smooth = (
+        po.PairwiseRobustness(GRAPH),
+        po.Smoothness(po.graphs.chain_graph(3)),
+    )
     return a * po.GradientMatching(target) + b * robust + c * smooth + sum(others)
 
 
@@ -205,7 +208,7 @@ def drawn(rng, sizes):
     return G + np.einsum("bk,knd->bnd", common, directions)
 
 
-LARGE_STEPS = 1.5 * po.MaxDifferenceRobustness(GRAPH)
+LARGE_STEPS = 1.5 * po.losses.MaxDifferenceRobustness(GRAPH)
 OTHERS = {"sparsity": 0.5 * po.Sparsity(), "max difference": LARGE_STEPS}
 
 
@@ -284,8 +287,8 @@ LARGE = np.random.default_rng(0).standard_normal((300, 2))
 NOISE = np.sin(LARGE[:, :1]) + np.random.default_rng(1).standard_normal((B, 300, 3))
 OF_LARGE = (
     po.GradientMatching(Estimate.of_blocks(NOISE, source="noise", n_draws=100))
-    + po.PairwiseRobustness(po.knn_graph(LARGE, 6))
-    + po.Smoothness(po.chain_graph(3))
+    + po.PairwiseRobustness(po.graphs.knn_graph(LARGE, 6))
+    + po.Smoothness(po.graphs.chain_graph(3))
 )
 
 

@@ -16,11 +16,11 @@ ROBUST, SMOOTH = LOSSES["pairwise, gaussian"], LOSSES["smoothness, chain"]
 SPARSE, LARGEST = LOSSES["sparsity"], LOSSES["difference, max l2"]
 BESIDE = po.PairwiseRobustness(ROBUST.graph, beside=np.sin(G), name="beside")
 MEAN = np.broadcast_to(G.mean(axis=0), SHAPE)  # costs robustness nothing
-TOTALS = [po.Completeness(G.sum(axis=1) + 1.0)]
+TOTALS = [po.losses.Completeness(G.sum(axis=1) + 1.0)]
 
 
 def optimum(objective, *bounds):
-    return reference_optimum(po.Objective.of(objective), SHAPE, bounds)
+    return reference_optimum(po.losses.Objective.of(objective), SHAPE, bounds)
 
 
 def near(value):
@@ -105,7 +105,7 @@ def test_order_is_a_chain_of_programs(objective, order, within):
         least = optimum(loss, *limits)
         limits.append(loss <= max(least, 0.0) + within * loss.value(end))
     names = [loss.name for loss in order]
-    best = po.solve(objective, aim=po.Aim.order(names, within=within))
+    best = po.solve(objective, aim=po.solvers.Aim.order(names, within=within))
     assert best.certificate.holds(1e-6)
     if within:
         value = optimum(sum(c * loss for c, loss in rest), *limits)
@@ -130,7 +130,7 @@ BOXES = {
 @pytest.mark.parametrize(("objective", "box"), BOXES.values(), ids=BOXES)
 def test_least_regret_over_a_grid_of_weights(objective, box):
     """Of all weights of the grid, though it is computed from corners alone."""
-    best = po.solve(objective, aim=po.Aim.regret(box))
+    best = po.solve(objective, aim=po.solvers.Aim.regret(box))
     regret, least = (best.parameters[k] for k in ("regret", "regret is at least"))
     assert least <= regret <= least + 1.1e-6 * best.objective
     assert best.certificate.holds(1e-5)

@@ -95,14 +95,14 @@ RNG = np.random.default_rng(0)
 N, D = 30, 3
 X = RNG.normal(size=(N, 2))
 X[N // 2 :] += 10.0
-GRAPH = po.knn_graph(X, 4)  # two components, of 15 points each
+GRAPH = po.graphs.knn_graph(X, 4)  # two components, of 15 points each
 LABELS = GRAPH.components.labels
-FEATURES = po.group_graph([0, 0, 1])
+FEATURES = po.graphs.group_graph([0, 0, 1])
 T = RNG.normal(size=(N, D)) + 5.0
 MATCHING = po.GradientMatching(T)
 ROBUSTNESS = po.PairwiseRobustness(GRAPH)
 SMOOTHNESS = po.Smoothness(FEATURES)
-FAR = po.PairwiseRobustness(po.chain_graph(N), name="far")
+FAR = po.PairwiseRobustness(po.graphs.chain_graph(N), name="far")
 LATTICE = po.PairwiseRobustness(po.graphs.LatticeGraph((5, 6)))
 KERNEL = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 2.0) + 0.1 * np.eye(N)
 
@@ -124,8 +124,8 @@ def is_proven(best):
 REST = T - means(T)
 LEAST = float(np.vdot(REST, REST))
 MEAN = np.tile(T.mean(axis=0), (N, 1))
-EDGES = po.MaxDifferenceRobustness(GRAPH)
-SUMS = po.MaxDifferenceRobustness(GRAPH, aggregate="sum", norm="l1")
+EDGES = po.losses.MaxDifferenceRobustness(GRAPH)
+SUMS = po.losses.MaxDifferenceRobustness(GRAPH, aggregate="sum", norm="l1")
 ALONE = {
     "robustness": (1.0 * MATCHING, [ROBUSTNESS], means(T)),
     "largest difference": (1.0 * MATCHING, [EDGES], means(T)),
@@ -135,10 +135,10 @@ ALONE = {
     "matching in l1": (1.0 * ROBUSTNESS, [po.GradientMatching(T, norm="l1")], T),
     "sparsity": (MATCHING + ROBUSTNESS, [sparsity], np.zeros((N, D))),
     "lattice": (1.0 * MATCHING, [LATTICE], MEAN),
-    "kernel": (1.0 * MATCHING, [po.KernelRobustness(KERNEL)], MEAN),
+    "kernel": (1.0 * MATCHING, [po.losses.KernelRobustness(KERNEL)], MEAN),
     "kernel, no mean": (
         1.0 * MATCHING,
-        [po.KernelRobustness(KERNEL, mean="none")],
+        [po.losses.KernelRobustness(KERNEL, mean="none")],
         np.zeros((N, D)),
     ),
     "two": (1.0 * MATCHING, [ROBUSTNESS, SMOOTHNESS], means_over_features(means(T))),
@@ -156,7 +156,7 @@ def test_a_limit_of_zero_has_its_trivial_answer_with_proof(name):
     assert best.multipliers == {loss.name: np.inf for loss in losses}
 
 
-STEPS = po.MaxDifferenceRobustness(po.chain_graph(N), name="steps")
+STEPS = po.losses.MaxDifferenceRobustness(po.graphs.chain_graph(N), name="steps")
 BESIDE = {
     "smoothness": MATCHING + 0.5 * SMOOTHNESS,
     "another graph": MATCHING + 0.5 * FAR,
@@ -229,12 +229,12 @@ def test_a_named_solver_is_given_what_the_limit_leaves(solver):
 
 def test_certify_knows_what_limits_of_zero_leave():
     bounds = [ROBUSTNESS <= 0]
-    proof = po.certify(1.0 * MATCHING, means(T), bounds=bounds)
+    proof = po.results.certify(1.0 * MATCHING, means(T), bounds=bounds)
     assert proof.lower_bound == pytest.approx(LEAST, rel=1e-12)
-    worse = po.certify(1.0 * MATCHING, means(T) + 0.1, bounds=bounds)
+    worse = po.results.certify(1.0 * MATCHING, means(T) + 0.1, bounds=bounds)
     assert worse.lower_bound <= LEAST * (1 + 1e-12)
     assert worse.gap > 1e-3
-    assert po.certify(1.0 * MATCHING, T, bounds=bounds).violation > 1.0
+    assert po.results.certify(1.0 * MATCHING, T, bounds=bounds).violation > 1.0
 
 
 def test_a_sweep_of_limits_begins_at_zero():
@@ -249,7 +249,7 @@ def test_a_sweep_of_limits_begins_at_zero():
 
 
 def test_totals_that_a_limit_of_zero_meets_by_itself_are_left_to_it():
-    apart = po.Completeness(np.zeros(N), weights=[1.0, -1.0, 0.0])
+    apart = po.losses.Completeness(np.zeros(N), weights=[1.0, -1.0, 0.0])
     best = po.solve(MATCHING + ROBUSTNESS, subject_to=[SMOOTHNESS <= 0.0, apart])
     alone = po.solve(MATCHING + ROBUSTNESS, subject_to=[SMOOTHNESS <= 0.0])
     np.testing.assert_array_equal(best.attributions, alone.attributions)
@@ -263,11 +263,11 @@ def golden(**named):
 
 def drawn(seed, N=15, D=4):
     rng = np.random.default_rng(seed)
-    graph = po.knn_graph(rng.standard_normal((N, 2)), 3)
+    graph = po.graphs.knn_graph(rng.standard_normal((N, 2)), 3)
     return (
         rng.uniform(0.5, 2.0) * po.GradientMatching(rng.standard_normal((N, D)))
         + rng.uniform(0.1, 2.0) * po.PairwiseRobustness(graph)
-        + rng.uniform(0.1, 2.0) * po.Smoothness(po.chain_graph(D))
+        + rng.uniform(0.1, 2.0) * po.Smoothness(po.graphs.chain_graph(D))
     )
 
 

@@ -46,19 +46,19 @@ def smooth(seed):
     rng, _, _, _ = instance(seed)
     return {
         0: FeatureKernel(rng.normal(size=(D, D))),
-        1: po.Smoothness(po.chain_graph(D)),
-        2: po.Smoothness(po.group_graph([0, 0, 1, 1, 1])),
+        1: po.Smoothness(po.graphs.chain_graph(D)),
+        2: po.Smoothness(po.graphs.group_graph([0, 0, 1, 1, 1])),
         3: FeatureKernel(rng.normal(size=(2, D))),
-        4: po.Smoothness(po.complete_graph(D)),
+        4: po.Smoothness(po.graphs.complete_graph(D)),
     }[seed]
 
 
 def robust(seed):
     _, X, _, _ = instance(seed)
     if seed % 2:
-        return po.PairwiseRobustness(po.knn_graph(X, 3))
+        return po.PairwiseRobustness(po.graphs.knn_graph(X, 3))
     squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    return po.KernelRobustness(np.exp(-squares / 2) + 1e-2 * np.eye(N))
+    return po.losses.KernelRobustness(np.exp(-squares / 2) + 1e-2 * np.eye(N))
 
 
 def reference(objective, total, weights=None, accuracy=1e-13):
@@ -73,7 +73,7 @@ def reference(objective, total, weights=None, accuracy=1e-13):
 
 
 _, _, G, TOTAL = instance(1)
-COMPLETE = [po.Completeness(TOTAL)]
+COMPLETE = [po.losses.Completeness(TOTAL)]
 MATCHING = po.GradientMatching(G)
 
 
@@ -90,7 +90,7 @@ W4 = [
 
 @pytest.mark.parametrize("solver", ["auto", "spectral", "factored", "krylov"])
 def test_a_known_instance(solver):
-    settings = {"subject_to": [po.Completeness(T4)], "tolerance": 1e-13}
+    settings = {"subject_to": [po.losses.Completeness(T4)], "tolerance": 1e-13}
     best = po.solve(golden_chains.objective(), solver, **settings)
     np.testing.assert_allclose(best.attributions, W4, atol=1e-9)
     assert best.objective == pytest.approx(6.501799480975892, abs=1e-9)
@@ -108,7 +108,9 @@ def test_closed_forms_agree_with_clarabel(seed, weighted):
     rng, _, G, t = instance(seed)
     v = rng.uniform(0.2, 2.0, D) if weighted else None
     objective = 1.3 * po.GradientMatching(G) + 0.4 * robust(seed) + 0.7 * smooth(seed)
-    best = po.solve(objective, subject_to=[po.Completeness(t, v)], tolerance=1e-10)
+    best = po.solve(
+        objective, subject_to=[po.losses.Completeness(t, v)], tolerance=1e-10
+    )
     W, optimum, y = reference(objective, t, v)
     np.testing.assert_allclose(best.attributions, W, atol=1e-8)
     assert best.objective == pytest.approx(optimum, rel=1e-10)
@@ -119,8 +121,10 @@ def test_closed_forms_agree_with_clarabel(seed, weighted):
     assert best.certificate.violation <= 1e-14
 
 
-LARGEST = po.MaxDifferenceRobustness(po.knn_graph(instance(1)[1], 3), name="largest")
-SUMS = po.MaxDifferenceRobustness(LARGEST.graph, "sum", "l1", name="largest")
+LARGEST = po.losses.MaxDifferenceRobustness(
+    po.graphs.knn_graph(instance(1)[1], 3), name="largest"
+)
+SUMS = po.losses.MaxDifferenceRobustness(LARGEST.graph, "sum", "l1", name="largest")
 KINKED = {
     "sparsity": [po.Sparsity()],
     "largest difference": [LARGEST],
@@ -141,12 +145,14 @@ def test_kinked_losses_agree_with_clarabel(kind, coupled, weighted, monkeypatch)
     objective = po.GradientMatching(G) + 0.3 * robust(1)
     objective += 0.2 * coupled * smooth(0)
     objective += sum(0.4 * loss for loss in KINKED[kind])
-    best = po.solve(objective, subject_to=[po.Completeness(t, v)], tolerance=1e-6)
+    best = po.solve(
+        objective, subject_to=[po.losses.Completeness(t, v)], tolerance=1e-6
+    )
     _, optimum, _ = reference(objective, t, v, accuracy=1e-8)
     assert best.solver == "splitting"
     assert best.gap <= 1e-6
     assert best.objective == pytest.approx(optimum, rel=2e-6)
-    assert np.abs(po.Completeness(t, v).gaps(best)).max() <= 1e-10
+    assert np.abs(po.losses.Completeness(t, v).gaps(best)).max() <= 1e-10
 
 
 def test_sparse_complete_attributions_have_exact_zeros():
@@ -158,7 +164,7 @@ def test_sparse_complete_attributions_have_exact_zeros():
 
 @pytest.mark.parametrize(
     "matching",
-    [po.GradientMatching(G, norm="l1"), po.FunctionMatching(G, TOTAL)],
+    [po.GradientMatching(G, norm="l1"), po.losses.FunctionMatching(G, TOTAL)],
     ids=["l1", "function"],
 )
 def test_other_losses_are_given_to_a_backend_with_the_equality(matching):
@@ -192,10 +198,12 @@ def test_a_bound_beside_it_has_a_root_on_the_curve():
 
 
 def test_equal_explanations_need_equal_totals():
-    flat = po.PairwiseRobustness(po.complete_graph(N)) <= 0.0
+    flat = po.PairwiseRobustness(po.graphs.complete_graph(N)) <= 0.0
     with pytest.raises(Infeasible, match="the totals differ there"):
         po.solve(MATCHING, subject_to=[*COMPLETE, flat])
-    best = po.solve(MATCHING, subject_to=[po.Completeness(np.full(N, 2.0)), flat])
+    best = po.solve(
+        MATCHING, subject_to=[po.losses.Completeness(np.full(N, 2.0)), flat]
+    )
     mean = G.mean(axis=0)
     wanted = np.tile(mean + (2.0 - mean.sum()) / D, (N, 1))
     np.testing.assert_allclose(best.attributions, wanted, atol=1e-12)
@@ -231,9 +239,9 @@ NUMBERS = st.floats(-10, 10).map(lambda x: round(x, 9))
     st.floats(1e-3, 1e3),
 )
 def test_rows_add_up_and_nothing_complete_is_better(G, total, weight):
-    robustness = po.PairwiseRobustness(po.chain_graph(6))
+    robustness = po.PairwiseRobustness(po.graphs.chain_graph(6))
     objective = po.GradientMatching(G) + weight * robustness
-    constraint = po.Completeness(total)
+    constraint = po.losses.Completeness(total)
     best = po.solve(objective, subject_to=[constraint])
     scale = 1.0 + np.abs(G).max() + np.abs(total).max()
     assert np.abs(constraint.gaps(best)).max() <= 1e-13 * scale
@@ -256,10 +264,10 @@ def test_rows_add_up_and_nothing_complete_is_better(G, total, weight):
 def test_a_complete_explanation_that_is_not_optimal_is_bounded_by_its_slope(seed):
     rng, _, G, t = instance(seed)
     objective = po.GradientMatching(G) + 0.4 * robust(seed) + 0.7 * smooth(seed)
-    best = po.solve(objective, subject_to=[po.Completeness(t)])
+    best = po.solve(objective, subject_to=[po.losses.Completeness(t)])
     step = rng.normal(size=(N, D))
     W = best.attributions + 0.1 * (step - step.mean(axis=1, keepdims=True))
-    proof = po.certify(objective, W, bounds=[po.Completeness(t)])
+    proof = po.results.certify(objective, W, bounds=[po.losses.Completeness(t)])
     assert proof.lower_bound <= best.objective * (1 + 1e-12)
     slope = sum(c * loss.gradient_at(W) for c, loss in objective.terms)
     slope -= slope.mean(axis=1, keepdims=True)
@@ -268,14 +276,14 @@ def test_a_complete_explanation_that_is_not_optimal_is_bounded_by_its_slope(seed
     assert np.linalg.norm(W - best.attributions) <= proof.distance
     off = best.attributions.copy()
     off[2, 1] += 1e-3  # rows that do not add up
-    proof = po.certify(objective, off, bounds=[po.Completeness(t)])
+    proof = po.results.certify(objective, off, bounds=[po.losses.Completeness(t)])
     size = np.abs(off).sum(axis=1).max()
     assert proof.violation == pytest.approx(1e-3 / size, rel=1e-6)
     assert not proof.holds(1e-6)
 
 
 def named(total, index):
-    return po.Completeness(pd.Series(total, index=list(index)))
+    return po.losses.Completeness(pd.Series(total, index=list(index)))
 
 
 def test_names_are_kept_and_those_of_other_tables_refused():
@@ -287,11 +295,11 @@ def test_names_are_kept_and_those_of_other_tables_refused():
         po.solve(objective, subject_to=[named(T4, "xwyz")])
     W = pd.DataFrame([[1.0, 1.0], [1.0, 2.0]], index=["y", "x"], columns=["a", "b"])
     np.testing.assert_array_equal(named([3.0, 0.0], "xy").gaps(W), [0.0, 2.0])
-    same = pickle.loads(pickle.dumps(po.Completeness(T4)))
+    same = pickle.loads(pickle.dumps(po.losses.Completeness(T4)))
     np.testing.assert_array_equal(same.total, T4)
 
 
-ROBUST4 = 1.0 * po.PairwiseRobustness(po.chain_graph(4))
+ROBUST4 = 1.0 * po.PairwiseRobustness(po.graphs.chain_graph(4))
 PRESENT = np.random.default_rng(3).random(SHAPE) < 0.6
 TOTALS = np.where(PRESENT, T, 0.0).sum(axis=1) + np.linspace(-1.0, 1.0, SHAPE[0])
 
@@ -304,12 +312,12 @@ def unused(seed=0):
     rng = np.random.default_rng(seed)
     phi = rng.normal(size=(N, D))
     phi[:, 1] = 0.0
-    return phi, phi.sum(axis=1) + 0.3, po.knn_graph(rng.normal(size=(N, 2)), 4)
+    return phi, phi.sum(axis=1) + 0.3, po.graphs.knn_graph(rng.normal(size=(N, 2)), 4)
 
 
 ROBUST = {
     "pairwise": po.PairwiseRobustness,
-    "max": po.MaxDifferenceRobustness,
+    "max": po.losses.MaxDifferenceRobustness,
     "sparse": lambda graph: 0.1 * po.Sparsity() + po.PairwiseRobustness(graph),
 }
 
@@ -318,7 +326,7 @@ ROBUST = {
 def test_a_column_that_the_target_never_uses_stays_zero(robust):
     phi, total, graph = unused()
     objective = po.GradientMatching(phi) + robust(graph)
-    constraint = po.Completeness(total)
+    constraint = po.losses.Completeness(total)
     name = objective.losses[-1].name
     curve = po.sweep(objective, {name: [0.1, 2.0]}, subject_to=[constraint])
     for best in (po.solve(objective, subject_to=[constraint]), *curve.optimized):
@@ -332,13 +340,15 @@ def test_explain_has_the_same_rule_and_smoothness_ties_all_columns():
     phi, total, graph = unused()
     robust = po.PairwiseRobustness(graph)
     objective = po.GradientMatching(phi) + 0.5 * robust
-    constraint = po.Completeness(total)
+    constraint = po.losses.Completeness(total)
     best = po.solve(objective, subject_to=[constraint])
     estimate = Estimate(values=phi, source="given", units="output")
     known = Targets(estimate=estimate, base=np.zeros(N), prediction=total)
     explained = nearest_explanation(known, robust, robustness=0.5)
     np.testing.assert_allclose(explained.attributions, best.attributions, atol=1e-12)
-    smooth = po.Smoothness(po.chain_graph(D))  # ties all columns, which then add up
+    smooth = po.Smoothness(
+        po.graphs.chain_graph(D)
+    )  # ties all columns, which then add up
     best = po.solve(objective + smooth, subject_to=[constraint])
     assert (best.attributions[:, 1] != 0.0).all()
     np.testing.assert_allclose(best.attributions.sum(axis=1), total, atol=1e-12)
@@ -347,9 +357,9 @@ def test_explain_has_the_same_rule_and_smoothness_ties_all_columns():
 def test_a_target_of_nothing_is_the_least_that_adds_up():
     nothing = po.GradientMatching(np.zeros((4, 3))) + 0.0 * ROBUST4
     least = np.tile(T4[:, None] / 3, 3)
-    best = po.solve(nothing, subject_to=[po.Completeness(T4)])
+    best = po.solve(nothing, subject_to=[po.losses.Completeness(T4)])
     np.testing.assert_allclose(best.attributions, least)
-    best = po.solve(ROBUST4, subject_to=[po.Completeness(T4, np.ones(3))])
+    best = po.solve(ROBUST4, subject_to=[po.losses.Completeness(T4, np.ones(3))])
     np.testing.assert_allclose(best.attributions, least)
     assert best.gap <= 1e-9
 
@@ -358,9 +368,9 @@ def test_a_target_of_nothing_is_the_least_that_adds_up():
 
 
 TARGETS = np.where(PRESENT, T, 0.0)
-SHARED = po.SharedRobustness(POINT_GRAPHS["knn"], PRESENT)
+SHARED = po.losses.SharedRobustness(POINT_GRAPHS["knn"], PRESENT)
 ENTRIES, SPARSITY = po.GradientMatching(TARGETS), po.Sparsity()
-OVER_PRESENT = [po.Completeness(TOTALS, PRESENT.astype(float))]
+OVER_PRESENT = [po.losses.Completeness(TOTALS, PRESENT.astype(float))]
 
 
 def test_whole_curves_of_weights_are_known():
@@ -392,7 +402,7 @@ def test_targets_of_entries_that_are_not_coupled_stay_as_they_are():
     best = po.solve(po.GradientMatching(T) + 5.0 * SHARED, tolerance=1e-10)
     np.testing.assert_array_equal(best.attributions[~PRESENT], T[~PRESENT])
     assert best.certificate.holds(1e-10)
-    sums = po.Completeness(TARGETS.sum(axis=1), PRESENT.astype(float))
+    sums = po.losses.Completeness(TARGETS.sum(axis=1), PRESENT.astype(float))
     best = po.solve(ENTRIES + 0.0 * SHARED, subject_to=[sums])
     np.testing.assert_allclose(best.attributions, TARGETS, atol=1e-12)
 
@@ -409,8 +419,8 @@ def test_many_documents_are_solved_at_once():
     rng = np.random.default_rng(0)
     present = rng.random((120, 400)) < 0.1
     targets = np.where(present, rng.normal(size=present.shape), 0.0)
-    graph = po.knn_graph(rng.normal(size=(120, 3)), 8)
-    robust = po.SharedRobustness(graph, present)
+    graph = po.graphs.knn_graph(rng.normal(size=(120, 3)), 8)
+    robust = po.losses.SharedRobustness(graph, present)
     best = po.solve(po.GradientMatching(targets) + robust, tolerance=1e-9)
     assert best.certificate.holds(1e-9)
     assert not best.attributions[~present].any()
@@ -430,7 +440,7 @@ def test_rows_add_up_over_what_is_present(weight):
     assert conic.certificate.holds(1e-8)
 
 
-@pytest.mark.parametrize("complete", [*OVER_PRESENT, po.Completeness(TOTALS)])
+@pytest.mark.parametrize("complete", [*OVER_PRESENT, po.losses.Completeness(TOTALS)])
 @pytest.mark.parametrize("sparse", [0.0, 1.0])
 def test_sparse_attributions_and_absent_words_add_up_too(complete, sparse):
     objective = ENTRIES + SHARED + sparse * SPARSITY

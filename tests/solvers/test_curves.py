@@ -48,15 +48,15 @@ def G(rng):
 
 
 def graphs(X):
-    yield po.gaussian_graph(X)
-    yield po.knn_graph(X, 4)
+    yield po.graphs.gaussian_graph(X)
+    yield po.graphs.knn_graph(X, 4)
     yield po.graphs.LatticeGraph((5, 8))
     yield po.graphs.GridGaussianGraph([np.linspace(0, 1, 5), np.linspace(0, 2, 8)], 0.5)
-    yield po.chain_graph(40)
+    yield po.graphs.chain_graph(40)
 
 
 def objective(G, graph):
-    smooth = po.Smoothness(po.chain_graph(5))
+    smooth = po.Smoothness(po.graphs.chain_graph(5))
     return po.GradientMatching(G) + po.PairwiseRobustness(graph) + smooth
 
 
@@ -94,13 +94,17 @@ def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many(rng):
     points = rng.uniform(-5, 5, size=(700, 2))
     squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
     chosen = {
-        "krylov": po.PairwiseRobustness(po.knn_graph(rng.normal(size=(20_000, 3)), 8)),
-        "spectral": po.PairwiseRobustness(po.chain_graph(20)),
-        "factored": po.PairwiseRobustness(po.chain_graph(20_000)),
-        "factored ": po.PairwiseRobustness(
-            po.knn_graph(rng.normal(size=(20_000, 1)), 3)
+        "krylov": po.PairwiseRobustness(
+            po.graphs.knn_graph(rng.normal(size=(20_000, 3)), 8)
         ),
-        "spectral ": po.KernelRobustness(np.exp(-squares / 4.5) + 1e-8 * np.eye(700)),
+        "spectral": po.PairwiseRobustness(po.graphs.chain_graph(20)),
+        "factored": po.PairwiseRobustness(po.graphs.chain_graph(20_000)),
+        "factored ": po.PairwiseRobustness(
+            po.graphs.knn_graph(rng.normal(size=(20_000, 1)), 3)
+        ),
+        "spectral ": po.losses.KernelRobustness(
+            np.exp(-squares / 4.5) + 1e-8 * np.eye(700)
+        ),
     }
     for name, loss in chosen.items():
         matching = po.GradientMatching(np.ones((loss.n_points, 2)))
@@ -111,7 +115,9 @@ def test_auto_takes_an_eigenbasis_for_few_points_and_krylov_for_many(rng):
 def test_lanczos_that_does_not_converge_says_so(rng, monkeypatch):
     monkeypatch.setattr("propopt.solvers.curves.MOST_STEPS", 20)
     G = rng.normal(size=(2000, 1))
-    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(2000))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(
+        po.graphs.chain_graph(2000)
+    )
     with pytest.raises(SolverFailure, match=r"Lanczos did not converge in \d+ steps"):
         po.sweep(objective, {"pairwise_robustness": [1e6]}, solver="krylov")
 
@@ -122,8 +128,10 @@ def test_products_with_whole_numbers_are_taken():
 
 
 def test_gradients_that_are_constant_on_components_are_their_own_explanation(rng):
-    apart = po.graph_from_matrix(np.kron(np.eye(2), np.ones((300, 300))) - np.eye(600))
-    whole = po.knn_graph(rng.normal(size=(600, 2)), 6)
+    apart = po.graphs.graph_from_matrix(
+        np.kron(np.eye(2), np.ones((300, 300))) - np.eye(600)
+    )
+    whole = po.graphs.knn_graph(rng.normal(size=(600, 2)), 6)
     steps = np.repeat([[1.0], [-3.0]], 300, axis=0)
     for graph, G in ((whole, np.ones((600, 2))), (apart, steps)):
         objective = po.GradientMatching(G) + po.PairwiseRobustness(graph)
@@ -148,9 +156,9 @@ def optimum(objective, solver, weights, tolerance=1e-12):
 @pytest.mark.parametrize("offset", [1e4, 1e5, 1e6])
 @pytest.mark.parametrize(("solver", "n_points"), [(Krylov(), 3000), (Spectral(), 300)])
 def test_an_offset_costs_no_digits(solver, n_points, offset, rng):
-    graph = po.knn_graph(rng.normal(size=(n_points, 3)), 6)
+    graph = po.graphs.knn_graph(rng.normal(size=(n_points, 3)), 6)
     G = rng.normal(size=(n_points, 3)) + offset
-    smooth = po.Smoothness(po.chain_graph(3))
+    smooth = po.Smoothness(po.graphs.chain_graph(3))
 
     def objective(G):
         return po.GradientMatching(G) + po.PairwiseRobustness(graph) + smooth
@@ -168,7 +176,7 @@ def test_attributions_keep_the_offset_of_each_component(solver, rng):
     S = np.kron(np.eye(2), np.ones((20, 20)) - np.eye(20))
     R = rng.normal(size=(40, 2))
     offset = np.repeat([[1e6, -3e6], [2e5, 0.0]], 20, axis=0)
-    robust = po.PairwiseRobustness(po.graph_from_matrix(S))
+    robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(S))
     G = R + offset
     weights = np.array([1.0, 0.7])
     plain = curve_of(po.GradientMatching(G - offset) + robust, solver)
@@ -186,7 +194,7 @@ def test_components_of_different_scale_each_keep_their_digits(solver, weight, rn
     G = rng.normal(size=(18, 1))
     scales = [1e-7, 1.0, 1e7]
     blocks = la.block_diag(*(scale * S for scale in scales))
-    robust = po.PairwiseRobustness(po.graph_from_matrix(blocks))
+    robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(blocks))
     objective = po.GradientMatching(G) + robust
     curve = curve_of(objective, solver)
     result = curve.measure(np.array([1.0, weight]), 1e-12)
@@ -223,8 +231,8 @@ def random_problem(rng):
     G = rng.normal(size=(n_points, n_features)) * 10.0 ** rng.integers(-6, 7)
     G += rng.choice([0.0, 1e3, 1e6])
     b, c = 10.0 ** rng.uniform(-8, 8), 10.0 ** rng.uniform(-4, 4)
-    robust = po.PairwiseRobustness(po.graph_from_matrix(S))
-    smooth = po.Smoothness(po.graph_from_matrix(T))
+    robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(S))
+    smooth = po.Smoothness(po.graphs.graph_from_matrix(T))
     objective = po.GradientMatching(G) + robust + smooth
     return objective, np.array([1.0, b, c]), float(exact_optimum(G, b * S, c * T))
 
@@ -234,7 +242,7 @@ def with_equal_ends(S, G, weight):
     n_points = len(G)
     S = S.tolil()
     S[0, 1] = S[1, 0] = 0.0
-    laplacian = 2.0 * po.graph_from_matrix(S.tocsr()).laplacian
+    laplacian = 2.0 * po.graphs.graph_from_matrix(S.tocsr()).laplacian
     indices = np.maximum(np.arange(n_points) - 1, 0)
     merged = sp.csr_array((np.ones(n_points), (np.arange(n_points), indices)))
     hessian = merged.T @ (sp.eye_array(n_points) + weight * laplacian) @ merged
@@ -253,7 +261,9 @@ HEAVY = [
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.UncertifiedWarning")
 def test_no_curve_claims_more_than_a_known_explanation(solver, n_points, edge, rng):
     S, G = heavy(rng, edge, n_points)
-    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(
+        po.graphs.graph_from_matrix(S)
+    )
     for weight in (1e-2, 1.0, 1e2):
         weights = np.array([1.0, weight])
         value, excess = optimum(objective, solver, weights, tolerance=1e-6)
@@ -269,7 +279,9 @@ def test_no_curve_claims_more_than_a_known_explanation(solver, n_points, edge, r
 
 def test_what_a_heavy_edge_hides_is_announced(rng):
     S, G = heavy(rng, 1e17, 1000)
-    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.graph_from_matrix(S))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(
+        po.graphs.graph_from_matrix(S)
+    )
     with pytest.warns(UncertifiedWarning, match="certified gap"):
         result = po.sweep(objective, {"pairwise_robustness": [1.0]}, solver="krylov")
     known = with_equal_ends(S, G, 1.0)
@@ -282,7 +294,7 @@ def test_what_a_heavy_edge_hides_is_announced(rng):
 NAMES, ROWS = ("age", "dose"), tuple("pqrstuvwx")
 NUMBERS = np.random.default_rng(3).normal(size=(9, 2))
 FRAME = pd.DataFrame(NUMBERS, columns=NAMES, index=ROWS)
-OBJECTIVE = po.GradientMatching(FRAME) + po.PairwiseRobustness(po.chain_graph(9))
+OBJECTIVE = po.GradientMatching(FRAME) + po.PairwiseRobustness(po.graphs.chain_graph(9))
 THREE = {"pairwise_robustness": [0.1, 1.0, 10.0]}
 each_curve = pytest.mark.parametrize("solver", ["spectral", "krylov", "factored"])
 
@@ -318,7 +330,9 @@ def test_everything_but_attributions_is_known_without_solving(solver, solved):
     assert repr(point).startswith("Explanation(optimized, 9 points × 2 features, ")
     unread = vars(point)["attributions"]
     with pytest.raises(InvalidInput, match="labels: expected 9 names of points, got 1"):
-        po.Explanation(attributions=unread, method="mine", labels=Labels(("a",)))
+        po.results.Explanation(
+            attributions=unread, method="mine", labels=Labels(("a",))
+        )
     assert not solved
     assert not was_read(point)
     assert not any(isinstance(held, np.ndarray) for held in vars(point).values())
@@ -340,30 +354,32 @@ def test_the_knee_does_what_every_explanation_does(solver, tmp_path):
     }
     for name, make in makers.items():
         result, expected = make(middle(solver)), make(best)
-        assert isinstance(result, po.Explanation)
+        assert isinstance(result, po.results.Explanation)
         one, other = result.to_frame(), expected.to_frame()
         pd.testing.assert_frame_equal(one, other, rtol=1e-6, obj=name)
         assert result.losses == pytest.approx(expected.losses, rel=1e-6)
         assert (result.units, result.weights) == (expected.units, expected.weights)
     middle(solver).save(tmp_path / "knee")
-    loaded = po.Explanation.load(tmp_path / "knee", objective=OBJECTIVE)
+    loaded = po.results.Explanation.load(tmp_path / "knee", objective=OBJECTIVE)
     assert loaded.gap <= 1e-4
 
 
 def test_what_is_made_of_an_unread_point_has_the_proof_and_not_the_claim(tmp_path):
     def loaded(point):
         point.save(tmp_path / "a")
-        return po.Explanation.load(tmp_path / "a")
+        return po.results.Explanation.load(tmp_path / "a")
 
     for make in (
         loaded,
         lambda e: dataclasses.replace(e, method="mine"),
         lambda e: e.measured(OBJECTIVE),
-        lambda e: po.Explanation(**{**vars(e), "certificate": None}),  # no claim
+        lambda e: po.results.Explanation(
+            **{**vars(e), "certificate": None}
+        ),  # no claim
     ):
         result = make(middle("krylov"))
         _ = result.attributions
-        assert result.certificate == po.certify(OBJECTIVE, result)
+        assert result.certificate == po.results.certify(OBJECTIVE, result)
         assert result.losses == OBJECTIVE.breakdown(result)
 
 
@@ -373,7 +389,9 @@ def test_a_card_and_losses_are_those_of_attributions_once_they_are_read():
     assert was_read(point)
     assert point.losses != claimed
     assert point.losses == OBJECTIVE.breakdown(point.attributions)
-    proof = po.certify(OBJECTIVE.with_weights(point.weights), point.attributions)
+    proof = po.results.certify(
+        OBJECTIVE.with_weights(point.weights), point.attributions
+    )
     assert point.certificate == proof
     for value in point.losses.values():
         assert f"{value:.6g}" in card
@@ -384,7 +402,7 @@ def test_a_card_and_losses_are_those_of_attributions_once_they_are_read():
 def test_an_unread_point_is_pickled_unread(copied):
     point = middle()
     again = pickle.loads(pickle.dumps(copied(point)))
-    of_fields = po.Explanation(**vars(point))
+    of_fields = po.results.Explanation(**vars(point))
     for other in (again, of_fields):
         assert not was_read(other)
         assert other.losses == point.losses
@@ -411,7 +429,7 @@ def test_a_failure_leaves_the_claim_and_may_pass(monkeypatch):
     assert point.attributions.shape == (9, 2)
     assert point.certificate.kind == "strong convexity"
     with pytest.raises(TypeError, match="attributions"):
-        po.Explanation(method="mine")
+        po.results.Explanation(method="mine")
 
 
 WEIGHTS = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 9)}
@@ -419,7 +437,7 @@ WEIGHTS = {"pairwise_robustness": np.geomspace(1e-2, 1e2, 9)}
 
 @pytest.fixture
 def problem(rng):
-    graph = po.knn_graph(rng.normal(size=(40, 3)), 4)
+    graph = po.graphs.knn_graph(rng.normal(size=(40, 3)), 4)
     G = rng.normal(size=(40, 3))
     return po.GradientMatching(G) + po.PairwiseRobustness(graph)
 
@@ -476,7 +494,7 @@ def test_curves_that_are_right_are_proved_at_five_points_without_a_word(problem)
 def test_a_bar_that_was_forgotten_is_found_out(rng, monkeypatch):
     """With an excess of zero the curve of a heavy edge would claim what is wrong."""
     S, G = heavy(rng, 1e13, 200)
-    robust = po.PairwiseRobustness(po.graph_from_matrix(S))
+    robust = po.PairwiseRobustness(po.graphs.graph_from_matrix(S))
     problem = po.GradientMatching(G) + robust
     monkeypatch.setattr("propopt.results.curvature.refine", lambda *_: None)
     monkeypatch.setattr(Nodes, "rounding", lambda *_: 0.0)

@@ -29,18 +29,22 @@ def tree(n_nodes):
     parents = (RNG.random(n_nodes - 1) * np.arange(1, n_nodes)).astype(int)
     entries = (np.ones(n_nodes - 1), (np.arange(1, n_nodes), parents))
     edges = sp.coo_array(entries, shape=(n_nodes, n_nodes))
-    return po.graph_from_matrix(edges + edges.T)
+    return po.graphs.graph_from_matrix(edges + edges.T)
 
 
 GRAPHS = {
-    "chain": po.chain_graph(12),
+    "chain": po.graphs.chain_graph(12),
     "tree": tree(12),
-    "neighbours on a line": po.knn_graph(RNG.normal(size=(12, 1)), 4),
-    "neighbours in a plane": po.knn_graph(RNG.normal(size=(12, 2)), 4),
-    "parts": po.graph_from_matrix(
-        np.kron(np.diag([1e-7, 1.0, 1e7]), po.chain_graph(4).similarities.toarray())
+    "neighbours on a line": po.graphs.knn_graph(RNG.normal(size=(12, 1)), 4),
+    "neighbours in a plane": po.graphs.knn_graph(RNG.normal(size=(12, 2)), 4),
+    "parts": po.graphs.graph_from_matrix(
+        np.kron(
+            np.diag([1e-7, 1.0, 1e7]), po.graphs.chain_graph(4).similarities.toarray()
+        )
     ),
-    "star": po.graph_from_matrix(np.add.outer(np.eye(12)[0], np.eye(12)[0]) % 2.0),
+    "star": po.graphs.graph_from_matrix(
+        np.add.outer(np.eye(12)[0], np.eye(12)[0]) % 2.0
+    ),
 }
 
 
@@ -49,9 +53,9 @@ GRAPHS = {
 def test_losses_are_those_of_a_dense_solve(name, smooth):
     graph, G = GRAPHS[name], walk(12, 2)
     losses = [po.GradientMatching(G), po.PairwiseRobustness(graph)]
-    losses += [po.Smoothness(po.chain_graph(2))] * smooth
+    losses += [po.Smoothness(po.graphs.chain_graph(2))] * smooth
     curve = Factored().prepare(Program(tuple(losses)))
-    S, T = (g.similarities.toarray() for g in (graph, po.chain_graph(2)))
+    S, T = (g.similarities.toarray() for g in (graph, po.graphs.chain_graph(2)))
     for weight in WEIGHTS:
         weights = np.array([0.5, weight, 3.0][: len(losses)])
         measured = curve.measure(weights, 1e-9)
@@ -71,7 +75,7 @@ def optimized(G, graph, weights):
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_long_chains_at_large_weights_are_certified(offset):
     G, weights = walk(100_000), [1.0, 1e6, 1e8]
-    found = optimized(G + offset, po.chain_graph(100_000), weights)
+    found = optimized(G + offset, po.graphs.chain_graph(100_000), weights)
     for point, weight in zip(found, weights, strict=True):
         assert point.solver == "factored"
         assert point.gap <= 1e-12
@@ -92,7 +96,7 @@ def chain_optimum(G, weight):
 
 
 def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
-    robust = po.PairwiseRobustness(po.chain_graph(500))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(500))
     objective = po.GradientMatching(walk(500)) + robust
     best = po.solve(objective.with_weights({"pairwise_robustness": 10.0}))
     whole = Elimination.factor
@@ -115,20 +119,20 @@ def test_a_wrong_factor_is_found_by_the_excess(monkeypatch):
 def test_the_order_of_points_does_not_matter():
     n = 2_000
     order, G = RNG.permutation(n), walk(n)
-    chain = po.chain_graph(n).similarities.tocsr()[order][:, order]
-    shuffled = po.graph_from_matrix(chain)
+    chain = po.graphs.chain_graph(n).similarities.tocsr()[order][:, order]
+    shuffled = po.graphs.graph_from_matrix(chain)
     assert Elimination.of(shuffled.laplacian).bandwidth == 1
     (one,) = optimized(G[order], shuffled, [1e6])
-    (other,) = optimized(G, po.chain_graph(n), [1e6])
+    (other,) = optimized(G, po.graphs.chain_graph(n), [1e6])
     expected = other.attributions[order]
     np.testing.assert_allclose(one.attributions, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("edge", [1e10, 1e12])
 def test_one_heavy_edge_is_certified(edge):
-    S = po.knn_graph(RNG.normal(size=(1000, 3)), 6).similarities.tolil()
+    S = po.graphs.knn_graph(RNG.normal(size=(1000, 3)), 6).similarities.tolil()
     S[0, 1] = S[1, 0] = edge
-    G, graph = RNG.normal(size=(1000, 2)), po.graph_from_matrix(S.tocsr())
+    G, graph = RNG.normal(size=(1000, 2)), po.graphs.graph_from_matrix(S.tocsr())
     for point in optimized(G, graph, [1e-2, 1.0, 1e4]):
         assert point.gap <= 1e-6
         assert point.attributions.shape == G.shape
@@ -137,7 +141,7 @@ def test_one_heavy_edge_is_certified(edge):
 
 def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
     X = RNG.normal(size=(1500, 2))
-    robust = po.PairwiseRobustness(po.knn_graph(X, 5))
+    robust = po.PairwiseRobustness(po.graphs.knn_graph(X, 5))
     objective = po.GradientMatching(RNG.normal(size=(1500, 1))) + 1e6 * robust
     monkeypatch.setattr("propopt.solvers.curves.PATIENCE", 0.0)
     monkeypatch.setattr("propopt.solvers.curves.FEWEST_STEPS", 3)
@@ -152,7 +156,7 @@ def test_factors_take_over_where_lanczos_does_not_converge(monkeypatch):
 
 def weighted_star(n_nodes):
     hub = sp.csr_array(RNG.uniform(0.1, 10.0, (1, n_nodes - 1)))
-    return po.graph_from_matrix(sp.block_array([[None, hub], [hub.T, None]]))
+    return po.graphs.graph_from_matrix(sp.block_array([[None, hub], [hub.T, None]]))
 
 
 @pytest.mark.parametrize("graph", [tree(3_000), weighted_star(3_000)])

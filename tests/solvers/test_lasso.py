@@ -19,13 +19,15 @@ TOLERANCE = 1e-6
 GRAPHS = ("knn", "gaussian", "kernel", "lattice", "grid gaussian")
 
 
-def robustness(kind: str, X: np.ndarray) -> po.PropertyLoss:
+def robustness(kind: str, X: np.ndarray) -> po.losses.PropertyLoss:
     if kind == "kernel":
-        return po.KernelRobustness(gaussian_kernel(X, 1.0) + 1e-4 * np.eye(len(X)))
+        return po.losses.KernelRobustness(
+            gaussian_kernel(X, 1.0) + 1e-4 * np.eye(len(X))
+        )
     axes = [np.arange(3), np.linspace(0, 2, len(X) // 3)]
     graph = {
-        "knn": lambda: po.knn_graph(X, 2),
-        "gaussian": lambda: po.gaussian_graph(X),
+        "knn": lambda: po.graphs.knn_graph(X, 2),
+        "gaussian": lambda: po.graphs.gaussian_graph(X),
         "lattice": lambda: LatticeGraph((3, len(X) // 3)),
         "grid gaussian": lambda: GridGaussianGraph(axes, 0.8),
     }[kind]
@@ -36,7 +38,7 @@ def sparse_objective(n: int = 60, d: int = 4, graph: str = "knn", seed: int = 3)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     G = np.sin(X) + 0.3 * rng.normal(size=(n, d))
-    smooth, sparse = 0.3 * po.Smoothness(po.chain_graph(d)), 0.4 * po.Sparsity()
+    smooth, sparse = 0.3 * po.Smoothness(po.graphs.chain_graph(d)), 0.4 * po.Sparsity()
     return po.GradientMatching(G) + 0.5 * robustness(graph, X) + smooth + sparse
 
 
@@ -45,8 +47,8 @@ def solved(objective, start=None, tolerance=TOLERANCE):
     return prepared.solve(objective.coefficients, tolerance, start)
 
 
-def gap(objective: po.Objective, result: Solution) -> float:
-    return po.certify(objective, result.W, duals=result.duals).gap
+def gap(objective: po.losses.Objective, result: Solution) -> float:
+    return po.results.certify(objective, result.W, duals=result.duals).gap
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -99,9 +101,9 @@ def test_paths_are_certified_from_warm_starts(graph, swept):
 def test_stiffly_tied_features_get_the_second_method():
     rng = np.random.default_rng(0)
     G = rng.normal(size=(6, 4))
-    near = po.PairwiseRobustness(po.knn_graph(rng.normal(size=(6, 2)), 2))
+    near = po.PairwiseRobustness(po.graphs.knn_graph(rng.normal(size=(6, 2)), 2))
     objective = po.GradientMatching(G) + 10.0 * near
-    objective += 1e7 * po.Smoothness(po.chain_graph(4)) + 0.1 * po.Sparsity()
+    objective += 1e7 * po.Smoothness(po.graphs.chain_graph(4)) + 0.1 * po.Sparsity()
     assert gap(objective, solved(objective)) <= TOLERANCE
 
 
@@ -114,7 +116,7 @@ def lattice(_):
 
 def crowd(rng):
     X = rng.normal(size=(10_000, 3))
-    near = 5.0 * po.PairwiseRobustness(po.knn_graph(X, 8))
+    near = 5.0 * po.PairwiseRobustness(po.graphs.knn_graph(X, 8))
     return po.GradientMatching(np.sin(2 * X)) + near + 0.2 * po.Sparsity()
 
 
@@ -131,20 +133,20 @@ N, D = 12, 3
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(N, D))
 F = np.sin(X).sum(axis=1)
-LOSSES: dict[str, po.PropertyLoss] = {
+LOSSES: dict[str, po.losses.PropertyLoss] = {
     "gradient": po.GradientMatching(np.cos(X)),
-    "function": po.FunctionMatching(X, F),
-    "local": po.FunctionMatching(
+    "function": po.losses.FunctionMatching(X, F),
+    "local": po.losses.FunctionMatching(
         X,
         RNG.normal(size=(N, 5)),
         perturbations=RNG.normal(size=(N, 5, D)),
         sample_weights=np.linspace(0.5, 1, 5),
         name="local",
     ),
-    "knn": po.PairwiseRobustness(po.knn_graph(X, 4)),
-    "kernel": po.KernelRobustness(gaussian_kernel(X, 1.0) + 1e-2 * np.eye(N)),
+    "knn": po.PairwiseRobustness(po.graphs.knn_graph(X, 4)),
+    "kernel": po.losses.KernelRobustness(gaussian_kernel(X, 1.0) + 1e-2 * np.eye(N)),
     "lattice": po.PairwiseRobustness(LatticeGraph((3, 4)), name="lattice"),
-    "chain": po.Smoothness(po.chain_graph(D)),
+    "chain": po.Smoothness(po.graphs.chain_graph(D)),
 }
 
 
@@ -155,8 +157,8 @@ def by_gradients(objective, tolerance=1e-6):
 
 def test_scales_of_data_and_extreme_weights_are_certified():
     for size, strength in itertools.product((1e-6, 1e6), repeat=2):
-        objective = po.FunctionMatching(X, size * F) + strength * LOSSES["knn"]
-        assert po.certify(objective, by_gradients(objective).W).gap <= 1e-6
+        objective = po.losses.FunctionMatching(X, size * F) + strength * LOSSES["knn"]
+        assert po.results.certify(objective, by_gradients(objective).W).gap <= 1e-6
     objective = sum(LOSSES[name] for name in ("gradient", "function", "knn"))
     alone = {"function_matching": 0.0, "pairwise_robustness": 0.0}
     result = by_gradients(objective.with_weights(alone), tolerance=1e-14)
@@ -164,16 +166,16 @@ def test_scales_of_data_and_extreme_weights_are_certified():
 
 
 APART = np.concatenate([X, 100 + X[:2]])  # two points cannot fix three attributions
-TWO_PARTS = po.threshold_graph(APART, 50.0)
+TWO_PARTS = po.graphs.threshold_graph(APART, 50.0)
 PARTS = po.PairwiseRobustness(TWO_PARTS)
-SEEN = po.KernelRobustness(gaussian_kernel(X, 1.0) + np.eye(N), mean="none")
-TWO_KINDS = [po.FunctionMatching(APART, F[[*range(N), 0, 1]]), PARTS]
+SEEN = po.losses.KernelRobustness(gaussian_kernel(X, 1.0) + np.eye(N), mean="none")
+TWO_KINDS = [po.losses.FunctionMatching(APART, F[[*range(N), 0, 1]]), PARTS]
 UNDETERMINED = {"function": [LOSSES["function"]], "parts": TWO_KINDS}
 TAKEN = {
     "function, chain": [LOSSES["function"], LOSSES["chain"]],  # one equation each
     "local": [LOSSES["local"]],
     **{k: [LOSSES["function"], LOSSES[k]] for k in ("knn", "lattice", "kernel")},
-    "kernel without mean": [po.FunctionMatching(np.ones((N, D)), F), SEEN],
+    "kernel without mean": [po.losses.FunctionMatching(np.ones((N, D)), F), SEEN],
 }
 
 
@@ -191,8 +193,8 @@ def test_what_is_undetermined_is_refused(name, limit, monkeypatch):
 def test_function_matching_on_a_large_graph_takes_seconds():
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(20_000, 4))
-    near = po.PairwiseRobustness(po.knn_graph(Z, 8))
-    objective = po.FunctionMatching(Z, np.sin(Z).sum(axis=1)) + 0.1 * near
+    near = po.PairwiseRobustness(po.graphs.knn_graph(Z, 8))
+    objective = po.losses.FunctionMatching(Z, np.sin(Z).sum(axis=1)) + 0.1 * near
     began = time.perf_counter()
     best = po.solve(objective, NormalEquations())
     assert time.perf_counter() - began < 20

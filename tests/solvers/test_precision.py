@@ -30,7 +30,7 @@ each_coupled = pytest.mark.parametrize("name", COUPLED)
 each_offset = pytest.mark.parametrize("offset", OFFSETS)
 
 
-def rounded(loss: po.PropertyLoss, W: np.ndarray, exact: float) -> float:
+def rounded(loss: po.losses.PropertyLoss, W: np.ndarray, exact: float) -> float:
     """What the value may be off by: its last digits, and what the map declares."""
     declared = loss.map.rounding(W).residual
     return 1e-13 * exact + declared * (2.0 * np.sqrt(exact) + declared)
@@ -59,7 +59,7 @@ def test_what_is_constant_on_components_costs_exactly_nothing(name, size, rng):
     W = np.ascontiguousarray(W)
     assert loss.value(W) == 0.0
     assert not loss.map.gradient(W).any()
-    assert po.certify(1.0 * loss, W).gap == 0.0
+    assert po.results.certify(1.0 * loss, W).gap == 0.0
     # multiples of 2⁻²⁰ stay what they are when 2²⁰ is added
     W = np.round(rng.normal(size=SHAPE) * 2**20) / 2**20
     assert loss.value(W + 2.0**20) == pytest.approx(loss.value(W), rel=1e-14)
@@ -76,7 +76,7 @@ def test_signed_similarities_of_different_scale_keep_the_small_ones(rng):
     np.fill_diagonal(block, 0.0)
     S = np.zeros((16, 16))
     S[::2, ::2], S[1::2, 1::2] = 1e-8 * block, 1e8 * block
-    loss = po.PairwiseRobustness(po.graph_from_matrix((S + S.T) / 2))
+    loss = po.PairwiseRobustness(po.graphs.graph_from_matrix((S + S.T) / 2))
     W = np.zeros((16, 1))
     W[::2] = rng.normal(size=(8, 1))
     expected = 2e-8 * ((root @ W[::2]) ** 2).sum()
@@ -85,7 +85,7 @@ def test_signed_similarities_of_different_scale_keep_the_small_ones(rng):
 
 @pytest.mark.parametrize("digits", [1, 3, 5])
 def test_differences_are_taken_before_they_are_scaled(digits):
-    graph = po.graph_from_matrix(np.array([[0.0, 0.3], [0.3, 0.0]]))
+    graph = po.graphs.graph_from_matrix(np.array([[0.0, 0.3], [0.3, 0.0]]))
     W = np.array([[1.1], [1.1 + digits * 2.0**-52]])
     expected = pytest.approx(0.6 * digits**2 * 2.0**-104, rel=1e-14, abs=0.0)
     assert po.PairwiseRobustness(graph).value(W) == expected
@@ -121,7 +121,7 @@ def changed(objective, change):
         else (weight, loss)
         for weight, loss in objective.terms
     ]
-    return po.Objective(tuple(terms))
+    return po.losses.Objective(tuple(terms))
 
 
 @each_objective
@@ -133,8 +133,8 @@ def test_bounds_do_not_know_the_mean(name, rng):
     best = np.round(result.W * 2**30) / 2**30
     steps = rng.normal(size=(3, *SHAPE))
     for W in [best, *(best + np.round(2**20 * step) / 2**30 for step in steps)]:
-        here = po.certify(objective, W, duals=result.duals)
-        there = po.certify(moved, W + 2.0**20, duals=result.duals)
+        here = po.results.certify(objective, W, duals=result.duals)
+        there = po.results.certify(moved, W + 2.0**20, duals=result.duals)
         assert there.value == pytest.approx(here.value, rel=1e-13)
         bound = pytest.approx(here.lower_bound, rel=1e-9, abs=1e-9 * here.value)
         assert there.lower_bound == bound
@@ -147,10 +147,10 @@ def test_bound_of_function_matching_stays_below_the_value_it_rounds(seed):
     slopes = 1e6 + rng.normal(size=(5, 2))
     residuals = 1e-3 * rng.normal(size=(5, 4))
     changes = np.einsum("nsd,nd->ns", points, slopes) + residuals
-    loss = po.FunctionMatching(X[:5, :2], changes, perturbations=points)
+    loss = po.losses.FunctionMatching(X[:5, :2], changes, perturbations=points)
     pairs = zip(points, changes, strict=True)
     W = np.stack([np.linalg.lstsq(Z, f, rcond=None)[0] for Z, f in pairs])
-    result = po.certify(1.0 * loss, W)
+    result = po.results.certify(1.0 * loss, W)
     assert result.lower_bound <= float(exact_value(loss, W))
 
 
@@ -160,7 +160,7 @@ def test_what_rounding_may_do_is_part_of_the_gap(residual, size, monkeypatch):
     objective = OBJECTIVES["kernel"]
     best = po.solve(objective)
     monkeypatch.setattr(OverPoints, "rounding", lambda *_: Rounding(residual, size))
-    result = po.certify(objective, best.attributions)
+    result = po.results.certify(objective, best.attributions)
     # the slope at W is within 2cδ of what is computed, and q is 2-strongly convex
     excess = (2 * 0.05 * size) ** 2 / 4
     root = np.sqrt(best.losses["kernel_robustness"])
@@ -173,15 +173,15 @@ def test_what_rounding_may_do_is_part_of_the_gap(residual, size, monkeypatch):
 def test_duals_projected_to_rounding_leave_a_bound(error, monkeypatch, rng):
     W = rng.normal(size=SHAPE)
     changes = np.einsum("nsd,nd->ns", NOISE, W) + 1e-2 * rng.normal(size=(N, S))
-    local = po.FunctionMatching(X, changes, perturbations=NOISE)
-    exact = po.certify(1.0 * local, po.solve(1.0 * local).attributions)
+    local = po.losses.FunctionMatching(X, changes, perturbations=NOISE)
+    exact = po.results.certify(1.0 * local, po.solve(1.0 * local).attributions)
     assert exact.gap <= 1e-9
     lsmr = spla.lsmr
     monkeypatch.setattr("propopt.results.certificate.DENSE_LIMIT", 1)
     monkeypatch.setattr(
         spla, "lsmr", lambda *args, **kwargs: [(1 + error) * lsmr(*args, **kwargs)[0]]
     )
-    result = po.certify(1.0 * local, 2.0 * W)
+    result = po.results.certify(1.0 * local, 2.0 * W)
     assert result.lower_bound <= exact.value * (1 + 1e-9)
     if error == 0.0:
         assert result.kind == "projected dual"
@@ -195,9 +195,9 @@ def test_an_optimum_of_zero_has_no_bound_above_it_wherever_it_is_taken(name, rng
         target = np.broadcast_to(rng.normal(size=D), SHAPE)
         norm = "l1" if name.startswith("l1") else "l2"
         matching = po.GradientMatching(target, norm=norm)
-        objective = po.Objective(((1.0, matching), *terms))
+        objective = po.losses.Objective(((1.0, matching), *terms))
         W = target + 10.0 ** rng.uniform(-9, 3) * rng.normal(size=SHAPE)
-        assert po.certify(objective, W).lower_bound == 0.0
+        assert po.results.certify(objective, W).lower_bound == 0.0
 
 
 # ---- gradients beside a large mean, as nearly linear models have them
@@ -206,7 +206,7 @@ def test_an_optimum_of_zero_has_no_bound_above_it_wherever_it_is_taken(name, rng
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(120, 2))
 T = RNG.normal(size=(120, 3))
-GRAPH = po.knn_graph(ROWS, 5)
+GRAPH = po.graphs.knn_graph(ROWS, 5)
 NEAR = po.PairwiseRobustness(GRAPH)
 LATTICE = po.graphs.LatticeGraph((12, 10))
 DESIGNS = RNG.normal(size=(120, 4, 3))
@@ -221,11 +221,11 @@ def matching(C):
 def locally(C):
     """Function matching near C, whose values C explains up to the same remainders."""
     values = RESIDUALS + DESIGNS @ C
-    return po.FunctionMatching(0.0 * T, values, perturbations=DESIGNS)
+    return po.losses.FunctionMatching(0.0 * T, values, perturbations=DESIGNS)
 
 
 def largest(graph=GRAPH, aggregate="sum", norm="l2"):
-    return po.MaxDifferenceRobustness(graph, aggregate, norm)
+    return po.losses.MaxDifferenceRobustness(graph, aggregate, norm)
 
 
 BESIDE = {
@@ -238,7 +238,7 @@ BESIDE = {
     "function and gradient": lambda C, b: locally(C) + 0.1 * matching(C) + b * NEAR,
     "gradient in l1": lambda C, b: po.GradientMatching(T + C, norm="l1") + b * NEAR,
     "smooth features": lambda C, b: (
-        matching(C.max()) + b * largest() + b * po.Smoothness(po.chain_graph(3))
+        matching(C.max()) + b * largest() + b * po.Smoothness(po.graphs.chain_graph(3))
     ),
 }
 

@@ -38,7 +38,7 @@ def find(name: str) -> Solver:
     return find_solver(solver)
 
 
-def refusal(solver: Solver, objective: po.Objective) -> str | None:
+def refusal(solver: Solver, objective: po.losses.Objective) -> str | None:
     program = Program(objective.losses, sizes=SHAPE)
     left = Shifted(None).posed(program)  # what any solver is given of it
     shifts = isinstance(left, Program) and not isinstance(solver, Shifted)
@@ -107,11 +107,11 @@ def test_prepared_once_equals_prepared_afresh(solver, name):
         assert other.value(start.W) == same
 
 
-def scaled(scale: float) -> dict[str, po.Objective]:
+def scaled(scale: float) -> dict[str, po.losses.Objective]:
     """Objectives of data in other units."""
     gradient = po.GradientMatching(scale * G)
     absolute = po.GradientMatching(scale * G, norm="l1")
-    function = po.FunctionMatching(X, scale * VALUES)
+    function = po.losses.FunctionMatching(X, scale * VALUES)
     return {
         "squared": gradient + 0.7 * robustness,
         "sparse": gradient + 0.7 * robustness + 0.5 * scale * sparsity,
@@ -191,7 +191,7 @@ def test_options_reach_the_backend_and_what_it_misses_is_told():
 
 
 def test_function_matching_needs_what_determines_it():
-    best = po.solve(1.0 * po.FunctionMatching(X[:, :1], VALUES))
+    best = po.solve(1.0 * po.losses.FunctionMatching(X[:, :1], VALUES))
     np.testing.assert_allclose(best.attributions[:, 0], VALUES / X[:, 0], rtol=1e-6)
 
 
@@ -208,13 +208,13 @@ def test_minimum_norm_is_the_pseudoinverse():
     np.testing.assert_allclose(best.attributions.ravel(), expected, atol=1e-10)
 
 
-IMAGE = po.ImageShape(1, 36, 36)
+IMAGE = po.functions.ImageShape(1, 36, 36)
 
 
 @pytest.fixture
 def wide(rng):
     points, target = rng.normal(size=(2, 5, IMAGE.n_features))
-    robust = po.PairwiseRobustness(po.knn_graph(points, 2))
+    robust = po.PairwiseRobustness(po.graphs.knn_graph(points, 2))
     smooth = po.Smoothness(IMAGE.pixel_graph())
     return po.GradientMatching(target) + 0.5 * robust + 0.3 * smooth
 
@@ -234,9 +234,11 @@ def test_wide_programs_are_exchanged_and_have_the_optimum_of_the_eigenbasis(wide
 
 
 def test_no_matrix_over_features_is_formed(rng):
-    image = po.ImageShape(3, 112, 112)  # 37,632 features: their square is 11 GiB
+    image = po.functions.ImageShape(
+        3, 112, 112
+    )  # 37,632 features: their square is 11 GiB
     G = rng.normal(size=(2, image.n_features))
-    robust = po.PairwiseRobustness(po.complete_graph(2))
+    robust = po.PairwiseRobustness(po.graphs.complete_graph(2))
     objective = po.GradientMatching(G) + robust + po.Smoothness(image.pixel_graph())
     assert po.solve(objective).gap < 1e-6
 
@@ -247,28 +249,29 @@ GIVEN = np.round(_rng.normal(size=(SIX, 1)), 3)
 AT, NOISE = _rng.normal(size=(SIX, 1)), _rng.normal(size=(SIX, 4, 1))
 CHANGES = np.sin(NOISE[:, :, 0])
 plain, absolute = po.GradientMatching(GIVEN), po.GradientMatching(GIVEN, norm="l1")
-local = po.FunctionMatching(AT, CHANGES, perturbations=NOISE)
-isolated = po.graph_from_matrix(np.zeros((SIX, SIX)))
-half = po.group_graph([0, 0, 0, 1, 2, 3])
-NOTHING: dict[str, po.PropertyLoss] = {
+local = po.losses.FunctionMatching(AT, CHANGES, perturbations=NOISE)
+isolated = po.graphs.graph_from_matrix(np.zeros((SIX, SIX)))
+half = po.graphs.group_graph([0, 0, 0, 1, 2, 3])
+NOTHING: dict[str, po.losses.PropertyLoss] = {
     "no edges": po.PairwiseRobustness(isolated),
     "empty threshold": po.PairwiseRobustness(
-        po.threshold_graph(np.arange(6.0)[:, None], 0.5)
+        po.graphs.threshold_graph(np.arange(6.0)[:, None], 0.5)
     ),
     "vanished grid": po.PairwiseRobustness(
         po.graphs.GridGaussianGraph([np.arange(6.0)], 1e-3)
     ),
-    "chain of one feature": po.Smoothness(po.chain_graph(1)),
+    "chain of one feature": po.Smoothness(po.graphs.chain_graph(1)),
     "lattice of one feature": po.Smoothness(po.graphs.LatticeGraph((1, 1))),
 }
-BASES: dict[str, po.Objective] = {
+BASES: dict[str, po.losses.Objective] = {
     "gradient": 1.0 * plain,
     "gradient, sparsity": plain + 0.3 * sparsity,
     "gradient l1": 1.0 * absolute,
     "gradient l1, sparsity": absolute + 0.3 * sparsity,
-    "gradient, max": plain + 0.3 * po.MaxDifferenceRobustness(half),
-    "gradient, sum": plain + 0.3 * po.MaxDifferenceRobustness(half, "sum"),
-    "gradient, sum l1": plain + 0.3 * po.MaxDifferenceRobustness(half, "sum", "l1"),
+    "gradient, max": plain + 0.3 * po.losses.MaxDifferenceRobustness(half),
+    "gradient, sum": plain + 0.3 * po.losses.MaxDifferenceRobustness(half, "sum"),
+    "gradient, sum l1": plain
+    + 0.3 * po.losses.MaxDifferenceRobustness(half, "sum", "l1"),
     "function": 1.0 * local,
     "function, sparsity": local + 0.3 * sparsity,
     "function, pairwise": local + po.PairwiseRobustness(half, name="others"),
@@ -276,7 +279,7 @@ BASES: dict[str, po.Objective] = {
 each_nothing = pytest.mark.parametrize("nothing", NOTHING.values(), ids=NOTHING)
 
 
-def solved(objective: po.Objective, name: str):
+def solved(objective: po.losses.Objective, name: str):
     """The solution, or None where a solver refuses, or is not installed."""
     case = SOLVERS[name]
     if isinstance(case.solver, str) and case.solver not in cp.installed_solvers():
@@ -318,7 +321,7 @@ def test_sweeps_and_expressions_without_edges_are_flat(nothing):
 ONE = {
     "lattice": po.graphs.LatticeGraph((1,)),
     "grid": po.graphs.GridGaussianGraph([np.zeros(1)], 1.0),
-    "chain": po.chain_graph(1),
+    "chain": po.graphs.chain_graph(1),
 }
 
 
@@ -339,7 +342,7 @@ def test_one_point_and_isolated_ones_keep_their_gradient_or_are_cut(sparse, solv
         if result is not None:
             np.testing.assert_allclose(result.attributions, cut(one), atol=2e-3)
     target = np.round(np.random.default_rng(8).normal(size=(SIX, 3)), 3)
-    features = po.Smoothness(po.group_graph(["a", "a", "b"]))
+    features = po.Smoothness(po.graphs.group_graph(["a", "a", "b"]))
     robust = po.PairwiseRobustness(half)
     if (result := checked(po.GradientMatching(target) + robust + features)) is not None:
         own = result.attributions[3:, 2]

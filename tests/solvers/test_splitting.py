@@ -37,12 +37,12 @@ class Variation(po.losses.PropertyLoss):
 @pytest.mark.parametrize("weight", [0.05, 1.0, 20.0])
 def test_a_loss_of_ones_own_is_taken_by_its_types(weight):
     X, G = gaussian_data(3, 50, 3)
-    objective = po.GradientMatching(G) + weight * Variation(po.knn_graph(X, 4))
+    objective = po.GradientMatching(G) + weight * Variation(po.graphs.knn_graph(X, 4))
     best = po.solve(objective)
     assert best.solver == "splitting"
     assert best.gap <= 1e-6
     reference = task_of(objective, Conic()).solve(objective.coefficients, REFERENCE)
-    proof = po.certify(objective, reference.W, duals=reference.duals)
+    proof = po.results.certify(objective, reference.W, duals=reference.duals)
     assert proof.value >= best.certificate.lower_bound - 1e-11 * best.objective
     assert best.objective >= proof.lower_bound - 1e-11 * best.objective
 
@@ -50,7 +50,7 @@ def test_a_loss_of_ones_own_is_taken_by_its_types(weight):
 def test_tight_tolerances_are_reached():
     X, G = gaussian_data(1, 60, 4)
     for aggregate in AGGREGATES:
-        loss = po.MaxDifferenceRobustness(po.knn_graph(X, 5), aggregate)
+        loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 5), aggregate)
         for size in (0.01, 1.0, 100.0):
             weight = size * natural_weight(loss, G)
             objective = po.GradientMatching(G) + weight * loss
@@ -62,7 +62,9 @@ def test_tight_tolerances_are_reached():
 def test_huge_weight_gives_the_means_of_components(aggregate, norm):
     _, G = gaussian_data(2, 9, 3)
     labels = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2])
-    loss = po.MaxDifferenceRobustness(po.group_graph(labels), aggregate, norm)
+    loss = po.losses.MaxDifferenceRobustness(
+        po.graphs.group_graph(labels), aggregate, norm
+    )
     best = po.solve(po.GradientMatching(G) + 1e7 * loss, Splitting())
     means = np.array([G[labels == label].mean(axis=0) for label in labels])
     np.testing.assert_allclose(best.attributions, means, atol=1e-4)
@@ -73,7 +75,7 @@ def test_huge_weight_gives_the_means_of_components(aggregate, norm):
 
 def test_sparsity_gives_zeros_that_are_exact():
     X, G = gaussian_data(3, 30, 4)
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 4))
     objective = po.GradientMatching(G) + 2.0 * loss + 1.5 * po.Sparsity()
     W = po.solve(objective, Splitting()).attributions
     assert 10 < (W == 0.0).sum() < W.size
@@ -83,9 +85,11 @@ def test_sparsity_gives_zeros_that_are_exact():
 @pytest.mark.parametrize("smooth", [0.0, 0.4])
 def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
     X, G = gaussian_data(9, 40, 3)
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), aggregate)
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 4), aggregate)
     weight = natural_weight(loss, G)
-    base = 2.0 * po.GradientMatching(G) + smooth * po.Smoothness(po.chain_graph(3))
+    base = 2.0 * po.GradientMatching(G) + smooth * po.Smoothness(
+        po.graphs.chain_graph(3)
+    )
     result = solved(base + weight * loss)
     S = edge_weights(loss, result)
     assert (S >= 0).all()
@@ -97,7 +101,7 @@ def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
         np.testing.assert_allclose(lengths[S > 0], lengths.max(), rtol=1e-4)
     similarities = np.zeros((40, 40))
     similarities[tuple(loss.graph.edges.T)] = S
-    graph = po.graph_from_matrix(similarities + similarities.T)
+    graph = po.graphs.graph_from_matrix(similarities + similarities.T)
     same = po.solve(base + 1.0 * po.PairwiseRobustness(graph), "spectral")
     np.testing.assert_allclose(same.attributions, result.W, atol=1e-6)
 
@@ -106,19 +110,19 @@ def test_edge_weights_make_pairwise_robustness_give_the_same(aggregate, smooth):
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_path_with_warm_starts_is_certified(aggregate, norm):
     X, G = gaussian_data(4, 25, 3)
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), aggregate, norm)
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 4), aggregate, norm)
     objectives = path(loss, G)
     task = task_of(objectives[0])
     start: Solution | None = None
     for objective in objectives:
         start = task.solve(objective.coefficients, 1e-7, start)
-        proof = po.certify(objective, start.W, duals=start.duals)
+        proof = po.results.certify(objective, start.W, duals=start.duals)
         assert proof.holds(1e-7)
 
 
 def test_warm_starts_need_fewer_systems(monkeypatch):
     X, G = gaussian_data(5, 80, 4)
-    objectives = path(po.MaxDifferenceRobustness(po.knn_graph(X, 5)), G)
+    objectives = path(po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 5)), G)
     solved = []
     original = splitting_module.Admm.run
 
@@ -140,19 +144,19 @@ def test_warm_starts_need_fewer_systems(monkeypatch):
 
 def test_losses_may_have_no_weight():
     X, G = gaussian_data(7, 12, 3)
-    robust, largest = po.knn_graph(X, 2), po.knn_graph(X, 3)
+    robust, largest = po.graphs.knn_graph(X, 2), po.graphs.knn_graph(X, 3)
     losses = [
         po.GradientMatching(G),
-        po.MaxDifferenceRobustness(largest),
+        po.losses.MaxDifferenceRobustness(largest),
         po.Sparsity(),
     ]
-    losses += [po.PairwiseRobustness(robust), po.Smoothness(po.chain_graph(3))]
+    losses += [po.PairwiseRobustness(robust), po.Smoothness(po.graphs.chain_graph(3))]
     start = Solution(W=np.zeros_like(G))  # without duals it is no obstacle
     for kept in np.ndindex(2, 2, 2, 2):
         terms = zip((1.0, *kept), losses, strict=True)
-        objective = po.Objective(tuple((float(c), loss) for c, loss in terms))
+        objective = po.losses.Objective(tuple((float(c), loss) for c, loss in terms))
         result = task_of(objective).solve(objective.coefficients, 1e-7, start)
-        assert po.certify(objective, result.W, duals=result.duals).holds(1e-7)
+        assert po.results.certify(objective, result.W, duals=result.duals).holds(1e-7)
         best = po.solve(objective, Conic()).objective
         assert objective.value(result.W) == pytest.approx(best, rel=1e-5)
     program = Program((losses[0], losses[2]))
@@ -163,7 +167,7 @@ def test_losses_may_have_no_weight():
 def test_programs_that_run_out_of_steps_are_given_to_clarabel_or_reported(monkeypatch):
     monkeypatch.setattr(splitting_module, "ADMM_STEPS", 5)
     X, G = gaussian_data(12, 20, 3)
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4), norm="linf")
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 4), norm="linf")
     objective = po.GradientMatching(G) + 3.0 * loss
     assert po.solve(objective, Splitting()).gap <= 1e-6
     monkeypatch.setattr(splitting_module, "CLARABEL_ROWS", 0)
@@ -175,7 +179,7 @@ def test_large_narrow_graphs_are_solved_by_sparse_factors():
     rng = np.random.default_rng(13)
     X = np.sort(rng.uniform(size=(3000, 1)), axis=0)
     G = np.sin(9 * X) + rng.normal(size=(3000, 2))
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 2))
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 2))
     assert choose_layout([loss.map.gram]) == "lu"
     objective = po.GradientMatching(G) + 20.0 * loss
     assert po.solve(objective, Splitting()).gap <= 1e-6
@@ -184,8 +188,8 @@ def test_large_narrow_graphs_are_solved_by_sparse_factors():
 @pytest.mark.parametrize("smooth", [False, True])
 def test_every_layout_has_the_same_optimum(smooth):
     X, G = gaussian_data(16, 40, 3)
-    loss = po.MaxDifferenceRobustness(po.knn_graph(X, 4))
-    Q = po.chain_graph(3).laplacian.toarray() if smooth else None
+    loss = po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 4))
+    Q = po.graphs.chain_graph(3).laplacian.toarray() if smooth else None
     values = []
     for layout in ("dense", "lu", "cg"):
         term = Term.of(loss, as_dense=layout == "dense")

@@ -58,24 +58,26 @@ def signed_similarities() -> np.ndarray:
 
 
 POINT_GRAPHS = {
-    "gaussian": po.gaussian_graph(X),
-    "gaussian, cut": po.gaussian_graph(X, 2.0, cutoff=0.2),
-    "threshold": po.threshold_graph(X, 6.0),
-    "knn": po.knn_graph(X, 2),
-    "knn, gaussian": po.knn_graph(X, 2, weights="gaussian"),
-    "complete": po.complete_graph(N),
-    "chain": po.chain_graph(N),
-    "disconnected": po.group_graph([0, 0, 0, 1, 1, 2, 2]),
-    "precomputed": po.graph_from_matrix(sp.csr_array(np.ones((N, N)) - np.eye(N))),
-    "signed": po.graph_from_matrix(signed_similarities()),
+    "gaussian": po.graphs.gaussian_graph(X),
+    "gaussian, cut": po.graphs.gaussian_graph(X, 2.0, cutoff=0.2),
+    "threshold": po.graphs.threshold_graph(X, 6.0),
+    "knn": po.graphs.knn_graph(X, 2),
+    "knn, gaussian": po.graphs.knn_graph(X, 2, weights="gaussian"),
+    "complete": po.graphs.complete_graph(N),
+    "chain": po.graphs.chain_graph(N),
+    "disconnected": po.graphs.group_graph([0, 0, 0, 1, 1, 2, 2]),
+    "precomputed": po.graphs.graph_from_matrix(
+        sp.csr_array(np.ones((N, N)) - np.eye(N))
+    ),
+    "signed": po.graphs.graph_from_matrix(signed_similarities()),
 }
 FEATURE_GRAPHS = {
-    "chain": po.chain_graph(D),
-    "pixel": po.pixel_graph(2, 2),
-    "correlation": po.correlation_graph(X),
-    "group": po.group_graph(["a", "a", "b", "b"]),
+    "chain": po.graphs.chain_graph(D),
+    "pixel": po.graphs.pixel_graph(2, 2),
+    "correlation": po.graphs.correlation_graph(X),
+    "group": po.graphs.group_graph(["a", "a", "b", "b"]),
 }
-EMPTY_GRAPH = po.graph_from_matrix(np.zeros((N, N)))
+EMPTY_GRAPH = po.graphs.graph_from_matrix(np.zeros((N, N)))
 
 PRESENT = np.random.default_rng(17).random(SHAPE) < 0.6
 
@@ -84,14 +86,14 @@ OWN = np.where(PRESENT, 1.0 + np.arange(N * D).reshape(SHAPE) / 10.0, 0.0)
 LATTICE = LatticeGraph((N,))
 GRID = GridGaussianGraph([np.linspace(-1, 2, N)], 0.8)
 
-LOSSES: dict[str, po.PropertyLoss] = {
+LOSSES: dict[str, po.losses.PropertyLoss] = {
     "gradient l2": po.GradientMatching(G),
     "gradient l1": po.GradientMatching(G, norm="l1"),
     "gradient of a frame": po.GradientMatching(FRAME),
-    "function": po.FunctionMatching(X, VALUES),
-    "function, reference": po.FunctionMatching(X, VALUES, (X.mean(axis=0), 0.3)),
-    "function, local": po.FunctionMatching(X, CHANGES, perturbations=NOISE),
-    "function, weighted": po.FunctionMatching(
+    "function": po.losses.FunctionMatching(X, VALUES),
+    "function, reference": po.losses.FunctionMatching(X, VALUES, (X.mean(axis=0), 0.3)),
+    "function, local": po.losses.FunctionMatching(X, CHANGES, perturbations=NOISE),
+    "function, weighted": po.losses.FunctionMatching(
         X, CHANGES, perturbations=NOISE, sample_weights=np.linspace(0, 2, S)
     ),
     **{
@@ -99,34 +101,34 @@ LOSSES: dict[str, po.PropertyLoss] = {
         for name, graph in POINT_GRAPHS.items()
     },
     "pairwise, beside": po.PairwiseRobustness(
-        po.knn_graph(X, 2, weights="gaussian"), beside=np.cos(3.0 * G) + X**2
+        po.graphs.knn_graph(X, 2, weights="gaussian"), beside=np.cos(3.0 * G) + X**2
     ),
     "pairwise, grid, beside": po.PairwiseRobustness(GRID, beside=np.cos(3.0 * G)),
     "pairwise, lattice": po.PairwiseRobustness(LATTICE),
     "pairwise, grid": po.PairwiseRobustness(GRID),
     "pairwise, no edges": po.PairwiseRobustness(EMPTY_GRAPH),
-    "shared": po.SharedRobustness(POINT_GRAPHS["knn, gaussian"], PRESENT),
-    "shared, all": po.SharedRobustness(POINT_GRAPHS["gaussian"], np.ones(SHAPE)),
-    "shared, nothing": po.SharedRobustness(POINT_GRAPHS["chain"], np.eye(N, D)),
-    "kernel": po.KernelRobustness(KERNEL),
-    "kernel, no mean": po.KernelRobustness(KERNEL, mean="none"),
+    "shared": po.losses.SharedRobustness(POINT_GRAPHS["knn, gaussian"], PRESENT),
+    "shared, all": po.losses.SharedRobustness(POINT_GRAPHS["gaussian"], np.ones(SHAPE)),
+    "shared, nothing": po.losses.SharedRobustness(POINT_GRAPHS["chain"], np.eye(N, D)),
+    "kernel": po.losses.KernelRobustness(KERNEL),
+    "kernel, no mean": po.losses.KernelRobustness(KERNEL, mean="none"),
     **{
-        f"difference, {aggregate} {norm}": po.MaxDifferenceRobustness(
+        f"difference, {aggregate} {norm}": po.losses.MaxDifferenceRobustness(
             POINT_GRAPHS["knn"], aggregate, norm
         )
         for aggregate in ("max", "sum")
         for norm in ("l2", "l1", "linf")
     },
-    "difference, isolated point": po.MaxDifferenceRobustness(
-        po.group_graph([0, 0, 0, 1, 2, 2, 2]), "sum"
+    "difference, isolated point": po.losses.MaxDifferenceRobustness(
+        po.graphs.group_graph([0, 0, 0, 1, 2, 2, 2]), "sum"
     ),
     **{
         f"smoothness, {name}": po.Smoothness(graph)
         for name, graph in FEATURE_GRAPHS.items()
     },
     "sparsity": po.Sparsity(),
-    "row sums": po.Completeness(VALUES, [1.0, 0.5, 0.0, 2.0]).bound(D).loss,
-    "row sums, present": po.Completeness(VALUES, OWN).bound(D).loss,
+    "row sums": po.losses.Completeness(VALUES, [1.0, 0.5, 0.0, 2.0]).bound(D).loss,
+    "row sums, present": po.losses.Completeness(VALUES, OWN).bound(D).loss,
 }
 
 MAPS: dict[str, maps.LinearMap] = {
@@ -173,7 +175,7 @@ _chain, _sparsity = LOSSES["smoothness, chain"], LOSSES["sparsity"]
 _max, _sum = LOSSES["difference, max l2"], LOSSES["difference, sum l2"]
 _max_inf, _sum_l1 = LOSSES["difference, max linf"], LOSSES["difference, sum l1"]
 
-OBJECTIVES: dict[str, po.Objective] = {
+OBJECTIVES: dict[str, po.losses.Objective] = {
     "gradient": 1.0 * _gradient,
     "gradient, pairwise": _gradient + 0.7 * _full,
     "gradient, signed": _gradient + 0.2 * LOSSES["pairwise, signed"],

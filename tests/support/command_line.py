@@ -69,7 +69,7 @@ class Done:
     def table(self, suffix="", **settings):
         return read_csv(self.folder / f"file{suffix}.csv", **settings)
 
-    def load(self, kind=po.Explanation):
+    def load(self, kind=po.results.Explanation):
         return kind.load(self.folder / "file.npz")
 
 

@@ -49,7 +49,9 @@ class ForestCase:
 
     @cached_property
     def exact(self) -> Estimate:
-        law = po.smoothed(po.wrap(self.forest), law="data", data=self.table[0])
+        law = po.functions.smoothed(
+            po.wrap(self.forest), law="data", data=self.table[0]
+        )
         estimate = law.estimate(self.rows).scaled(self.sizes)
         assert estimate.exact
         return estimate
@@ -57,14 +59,14 @@ class ForestCase:
     def drawn(self, seed: int) -> Estimate:
         """Of the same forest, which nobody can read."""
         hidden = po.wrap(lambda X: self.forest.predict(X))
-        law = po.smoothed(
+        law = po.functions.smoothed(
             hidden, law="data", data=self.table[0], n_samples=N_DRAWS, rng=seed
         )
         return law.estimate(self.rows).scaled(self.sizes)
 
     @cached_property
     def robust(self):
-        return po.PairwiseRobustness(po.knn_graph(self.rows / self.sizes, 8))
+        return po.PairwiseRobustness(po.graphs.knn_graph(self.rows / self.sizes, 8))
 
     def objective(self, target, strength: float):
         """Matching and robustness, 2b·mean degree being the strength."""

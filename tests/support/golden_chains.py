@@ -6,11 +6,11 @@ import propopt as po
 
 
 G = np.array([[1, -0.5, 0.25], [0.5, 0.75, -1], [0, 2, -0.5], [-1, 0.25, 0.5]])
-POINTS, FEATURES = po.chain_graph(4), po.chain_graph(3)
+POINTS, FEATURES = po.graphs.chain_graph(4), po.graphs.chain_graph(3)
 A, B, C = 1.0, 0.5, 0.25
 
 
-def objective(b: float = B, c: float = C) -> po.Objective:
+def objective(b: float = B, c: float = C) -> po.losses.Objective:
     """a‖W − G‖² + 2b tr(WᵀLW) + 2c tr(WMWᵀ) over the chains."""
     return (
         A * po.GradientMatching(G)

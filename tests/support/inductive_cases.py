@@ -48,9 +48,9 @@ def similar_features(kind, n_features, rng):
         K_s = root @ root.T + 0.5 * np.eye(n_features)
         return K_s, 2 * np.linalg.inv(K_s)
     graph = {
-        "chain": po.chain_graph(n_features),
-        "gaussian": po.gaussian_graph(rng.normal(size=(n_features, 2)), 1.0),
-        "groups": po.group_graph(np.arange(n_features) % 2),
+        "chain": po.graphs.chain_graph(n_features),
+        "gaussian": po.graphs.gaussian_graph(rng.normal(size=(n_features, 2)), 1.0),
+        "groups": po.graphs.group_graph(np.arange(n_features) % 2),
     }[kind]
     return graph, 2 * graph.laplacian.toarray()
 

@@ -18,23 +18,23 @@ def gaussian_data(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n, d)), rng.normal(size=(n, d))
 
 
-def natural_weight(loss: po.PropertyLoss, G: np.ndarray) -> float:
+def natural_weight(loss: po.losses.PropertyLoss, G: np.ndarray) -> float:
     """The weight at which the loss of G is about what component means cost."""
     return float(((G - G.mean(axis=0)) ** 2).sum() / max(loss.value(G), 1e-300))
 
 
-def path(loss: po.PropertyLoss, G: np.ndarray) -> list[po.Objective]:
+def path(loss: po.losses.PropertyLoss, G: np.ndarray) -> list[po.losses.Objective]:
     objective = po.GradientMatching(G) + 1.0 * loss
     natural = natural_weight(loss, G)
     weights = natural * np.geomspace(1e-2, 1e2, 12)
     return [objective.with_weights({loss.name: float(weight)}) for weight in weights]
 
 
-def task_of(objective: po.Objective, solver: Solver | None = None) -> Task:
+def task_of(objective: po.losses.Objective, solver: Solver | None = None) -> Task:
     """All losses of an objective, for any weights."""
     return Task(Program(objective.losses), solver or Splitting())
 
 
-def solved(objective: po.Objective) -> Solution:
+def solved(objective: po.losses.Objective) -> Solution:
     """The optimum to eleven digits."""
     return task_of(objective).solve(objective.coefficients, 1e-11)

@@ -45,7 +45,7 @@ def brute_value(loss, W):
             return sum(((w - g) ** 2).sum() for w, g in zip(W, loss.G, strict=True))
         case po.GradientMatching(norm="l1"):
             return sum(np.abs(w - g).sum() for w, g in zip(W, loss.G, strict=True))
-        case po.FunctionMatching():
+        case po.losses.FunctionMatching():
             targets = loss.target.reshape(loss.designs.shape[:2])
             return sum(
                 (targets[n, s] - W[n] @ loss.designs[n, s]) ** 2
@@ -54,13 +54,13 @@ def brute_value(loss, W):
         case po.PairwiseRobustness():
             W = W if loss.beside is None else W - loss.beside
             return pair_sum(W, loss.graph.similarities.toarray())
-        case po.SharedRobustness():
+        case po.losses.SharedRobustness():
             return shared_sum(loss, W)
         case po.Smoothness():
             return pair_sum(W.T, loss.graph.similarities.toarray())
-        case po.KernelRobustness():
+        case po.losses.KernelRobustness():
             return 2 * np.trace(W.T @ kernel_precision(loss) @ W)
-        case po.MaxDifferenceRobustness():
+        case po.losses.MaxDifferenceRobustness():
             return _max_difference(loss, W)
         case po.Sparsity():
             return sum(abs(w) for w in W.ravel())
@@ -152,7 +152,7 @@ def normal_equations(objective, shape):
 def exact_value(loss, W):
     """The loss in extended precision; for kernels that of the map, on centred W."""
     V = W.astype(np.longdouble)
-    if not isinstance(loss, po.KernelRobustness):
+    if not isinstance(loss, po.losses.KernelRobustness):
         return np.longdouble(brute_value(loss, V))
     if loss.map.components is not None:
         V = V - V.mean(axis=0)

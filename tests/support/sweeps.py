@@ -14,7 +14,7 @@ WEIGHTS = [0.01, 0.1, 1.0, 10.0, 100.0]
 
 def explanation(method="lime", *, losses=(), **fields):
     named = {f"loss{n}": float(value) for n, value in enumerate(losses)}
-    return po.Explanation(
+    return po.results.Explanation(
         attributions=np.zeros((2, 2)), method=method, losses=named, **fields
     )
 
@@ -72,7 +72,7 @@ def without_seconds(curve):
 def explanation_of(objective, attributions=1.0):
     shape = objective.losses[0].G.shape
     filled = np.broadcast_to(attributions, shape)
-    return po.Explanation(attributions=filled, method="given")
+    return po.results.Explanation(attributions=filled, method="given")
 
 
 class Seen(Solver):

@@ -69,7 +69,7 @@ def table_response(frame: pd.DataFrame) -> np.ndarray:
 def boxes_of(model, output="value", index=None, data=X):
     """What is read of a model of a table of numbers, or of a DataFrame."""
     if isinstance(data, pd.DataFrame):
-        view = View.of_schema(po.TableSchema.of(data))
+        view = View.of_schema(po.functions.TableSchema.of(data))
     else:
         view = View.of_numbers(data.shape[1], lambda points: points)
     read = exact_products(model, ModelOutput(output, index), view)
@@ -79,7 +79,7 @@ def boxes_of(model, output="value", index=None, data=X):
 def agrees(boxes, truth, data=X, tolerance=EXACT) -> None:
     """Boxes are the model at all rows, over max(1, |f|)."""
     if isinstance(data, pd.DataFrame):
-        data = po.TableSchema.of(data).encode(data)[0]
+        data = po.functions.TableSchema.of(data).encode(data)[0]
     errors = np.abs(boxes.value(data) - truth) / np.maximum(1.0, np.abs(truth))
     assert errors.max() <= tolerance
     allowed = DOUBLE_TOLERANCE if tolerance <= DOUBLE_TOLERANCE else SINGLE_TOLERANCE

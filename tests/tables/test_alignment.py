@@ -16,7 +16,7 @@ from propopt.tables.frames import Labels
 
 
 NAMES, ROWS = ["age", "dose", "weight"], list("pqrstuv")
-GRAPH = po.chain_graph(7)
+GRAPH = po.graphs.chain_graph(7)
 
 
 def drawn():
@@ -34,7 +34,9 @@ TURNED = NAMES[::-1]
 
 def explanation(frame):
     labels = Labels(tuple(frame.index), tuple(frame.columns))
-    return po.Explanation(attributions=frame.to_numpy(), method="mine", labels=labels)
+    return po.results.Explanation(
+        attributions=frame.to_numpy(), method="mine", labels=labels
+    )
 
 
 def of_shap(frame):
@@ -54,8 +56,8 @@ each_form = pytest.mark.parametrize("form", [pd.DataFrame, explanation])
 @pytest.mark.parametrize("shuffled", SHUFFLES.values(), ids=SHUFFLES)
 @each_form
 def test_nothing_depends_on_the_order(shuffled, form):
-    result = po.certify(OBJECTIVE, form(shuffled(FRAME)))
-    assert result == po.certify(OBJECTIVE, BEST.attributions)
+    result = po.results.certify(OBJECTIVE, form(shuffled(FRAME)))
+    assert result == po.results.certify(OBJECTIVE, BEST.attributions)
     assert result.gap == pytest.approx(0.0, abs=1e-12)
     given, array = form(shuffled(X)), X.to_numpy()
     assert OBJECTIVE.value(given) == OBJECTIVE.value(array)
@@ -77,7 +79,9 @@ def test_every_carrier_of_attributions_is_the_same_baseline():
     sparse = pytest.approx(po.metrics.Sparseness()(BEST))
     for carrier, result in zip(carriers, curve.baselines, strict=True):
         assert result.losses == pytest.approx(expected, rel=1e-12)
-        assert po.certify(OBJECTIVE, carrier).gap == pytest.approx(0.0, abs=1e-12)
+        assert po.results.certify(OBJECTIVE, carrier).gap == pytest.approx(
+            0.0, abs=1e-12
+        )
         assert OBJECTIVE.value(carrier) == pytest.approx(BEST.objective, rel=1e-12)
         assert po.GradientMatching(carrier).value(carrier) == 0.0
         assert po.metrics.Sparseness()(carrier) == sparse
@@ -113,7 +117,7 @@ def test_explanations_of_shap_are_read_by_name():
 def test_other_names_are_refused_everywhere(line, message, form):
     given = form(eval(line))
     for call in (
-        lambda: po.certify(OBJECTIVE, given),
+        lambda: po.results.certify(OBJECTIVE, given),
         lambda: OBJECTIVE.value(given),
         lambda: OBJECTIVE.breakdown(given),
         lambda: MATCHING.value(given),
@@ -129,8 +133,8 @@ def test_other_names_are_refused_everywhere(line, message, form):
 def test_without_names_position_decides(rng):
     labels = Labels(features=explanation(FRAME).labels.features[::-1])
     turned = FRAME.to_numpy()[:, ::-1]
-    other = po.Explanation(attributions=turned, method="mine", labels=labels)
-    assert po.certify(OBJECTIVE, other).gap == pytest.approx(0.0, abs=1e-12)
+    other = po.results.Explanation(attributions=turned, method="mine", labels=labels)
+    assert po.results.certify(OBJECTIVE, other).gap == pytest.approx(0.0, abs=1e-12)
     assert po.GradientMatching(FRAME.to_numpy()).value(FRAME[TURNED]) > 0.0
     # a counted index is put in no other order; one that does not only count is
     values = rng.normal(size=(4, 2))
@@ -154,11 +158,11 @@ def test_without_names_position_decides(rng):
 )
 def test_names_equal_those_that_a_file_has_of_them(tmp_path, index, columns):
     table = pd.DataFrame(np.eye(3), index=index, columns=columns)
-    graph = po.gaussian_graph(pd.DataFrame(np.eye(3), index=index), 1.0)
+    graph = po.graphs.gaussian_graph(pd.DataFrame(np.eye(3), index=index), 1.0)
     objective = po.GradientMatching(table) + po.PairwiseRobustness(graph)
     best = po.solve(objective)
     best.save(tmp_path / "best")
-    loaded = po.Explanation.load(tmp_path / "best")
+    loaded = po.results.Explanation.load(tmp_path / "best")
     for given in (best, best.to_frame().iloc[::-1], loaded, loaded.to_frame()):
         assert objective.value(given) == pytest.approx(best.objective, rel=1e-12)
 
@@ -169,7 +173,7 @@ def by_function_matching(turned):
     values, reference = pd.Series(range(7), ROWS), pd.Series([1.0, 2.0, 3.0], NAMES)
     if turned:
         values, reference = values.iloc[::-1], reference.iloc[::-1]
-    return po.FunctionMatching(X, values, (reference, 0.5)).value(G)
+    return po.losses.FunctionMatching(X, values, (reference, 0.5)).value(G)
 
 
 def scaled(turned):
@@ -209,16 +213,16 @@ def test_it_is_read_by_name(read):
 def test_references_and_values_of_other_names_are_refused():
     values, reference = pd.Series(range(7), ROWS), pd.Series([1.0, 2.0, 3.0], NAMES)
     with pytest.raises(InvalidInput, match="values: its labels are not those of X"):
-        po.FunctionMatching(X, values.reset_index(drop=True))
+        po.losses.FunctionMatching(X, values.reset_index(drop=True))
     with pytest.raises(InvalidInput, match="reference: its labels are not those of X"):
-        po.FunctionMatching(X, values, (reference.rename({"age": "size"}), 0.5))
+        po.losses.FunctionMatching(X, values, (reference.rename({"age": "size"}), 0.5))
 
 
 def test_names_of_bounds_reach_the_explanation():
     robust, bounds = po.PairwiseRobustness(GRAPH), [MATCHING <= 1.0]
     best = po.solve(1.0 * robust, subject_to=bounds)
     assert best.labels.features == tuple(NAMES)
-    result = po.certify(robust, best.to_frame()[TURNED], bounds=bounds)
+    result = po.results.certify(robust, best.to_frame()[TURNED], bounds=bounds)
     assert result.violation <= 1e-6
 
 
@@ -242,7 +246,7 @@ def test_plots_take_what_carries_attributions():
     assert labels == {"age = 3", "dose = 4", "weight = 5"}
     with pytest.raises(InvalidInput, match="X: its columns are not those"):
         plots.plot_row(BEST, "q", X=X.rename(columns={"age": "size"}))
-    W, shape = X.iloc[:2, :2], po.ImageShape(channels=1, height=2, width=1)
+    W, shape = X.iloc[:2, :2], po.functions.ImageShape(channels=1, height=2, width=1)
     assert plots.plot_image_maps([W, W.to_numpy()], shape).shape == (2, 2)
 
 
@@ -258,11 +262,13 @@ def test_tables_are_evaluated_beside_explainers():
 
 # ---- graphs know the names of the rows that they were made of
 GRAPHS = {
-    "gaussian": po.gaussian_graph,
-    "cut": lambda X: po.gaussian_graph(X, cutoff=1e-3),
-    "threshold": lambda X: po.threshold_graph(X, 4.0),
-    "knn": lambda X: po.knn_graph(X, n_neighbors=2),
-    "knn by name": lambda X: po.knn_graph(X=X, n_neighbors=2, weights="gaussian"),
+    "gaussian": po.graphs.gaussian_graph,
+    "cut": lambda X: po.graphs.gaussian_graph(X, cutoff=1e-3),
+    "threshold": lambda X: po.graphs.threshold_graph(X, 4.0),
+    "knn": lambda X: po.graphs.knn_graph(X, n_neighbors=2),
+    "knn by name": lambda X: po.graphs.knn_graph(
+        X=X, n_neighbors=2, weights="gaussian"
+    ),
 }
 
 
@@ -271,20 +277,20 @@ def test_a_graph_of_rows_in_another_order_is_refused(make):
     for table in (X, X.to_numpy()):
         robust = po.PairwiseRobustness(make(table))
         assert po.solve(MATCHING + robust).gap <= 1e-9
-    for kind in (po.PairwiseRobustness, po.MaxDifferenceRobustness):
+    for kind in (po.PairwiseRobustness, po.losses.MaxDifferenceRobustness):
         with pytest.raises(InvalidInput, match="its points have other names, or anoth"):
             po.solve(MATCHING + kind(make(X.iloc[::-1])))
 
 
 def test_a_graph_of_columns_in_another_order_is_refused_and_a_grid_knows_its_rows():
-    smooth = po.Smoothness(po.correlation_graph(G))
+    smooth = po.Smoothness(po.graphs.correlation_graph(G))
     assert po.solve(MATCHING + smooth).gap <= 1e-9
-    turned = po.Smoothness(po.correlation_graph(G[TURNED]))
+    turned = po.Smoothness(po.graphs.correlation_graph(G[TURNED]))
     with pytest.raises(InvalidInput, match="its features have other names, or anoth"):
         po.solve(MATCHING + turned)
     grid = pd.DataFrame(po.graphs.grid(-1, 1, per_dimension=3, dimensions=2))
     grid.index = list("abcdefghi")
-    robust = po.PairwiseRobustness(po.grid_gaussian_graph(grid, lengthscale=1.0))
+    robust = po.PairwiseRobustness(po.graphs.grid_gaussian_graph(grid, lengthscale=1.0))
     assert robust.labels == Labels(points=tuple("abcdefghi"))
     result = po.solve(po.GradientMatching(np.ones((9, 2))) + robust)
     assert result.labels.points == tuple("abcdefghi")

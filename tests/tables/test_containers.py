@@ -63,7 +63,7 @@ def test_explanations_and_gradients_of_a_table_are_those_of_pandas(kind):
     loss = po.GradientMatching(kind(X))
     assert loss.labels.features == tuple(X.columns)
     np.testing.assert_array_equal(loss.G, X)
-    assert po.knn_graph(kind(X), 3).n_edges == po.knn_graph(X, 3).n_edges
+    assert po.graphs.knn_graph(kind(X), 3).n_edges == po.graphs.knn_graph(X, 3).n_edges
     ours = LimePackage(background=kind(X), n_samples=50)
     assert ours.parameters == LimePackage(background=X, n_samples=50).parameters
     result = Lime(scale=1.0, n_samples=50).explain(function, kind(X))
@@ -97,7 +97,10 @@ def comes_back(schema, table):
 @each_kind
 def test_the_schema_of_a_table_is_that_of_pandas(kind):
     table = kind(MIXED)
-    ours, theirs = po.TableSchema.of(table), po.TableSchema.of(MIXED)
+    ours, theirs = (
+        po.functions.TableSchema.of(table),
+        po.functions.TableSchema.of(MIXED),
+    )
     assert repr(ours) == "TableSchema(7 columns: 4 numeric, 3 categorical)"
     assert comes_back(pickle.loads(pickle.dumps(ours)), table)
     np.testing.assert_array_equal(ours.encode(table)[0], theirs.encode(MIXED)[0])
@@ -122,7 +125,7 @@ def test_a_model_of_polars_with_categories_is_explained():
     np.testing.assert_allclose(result.to_frame()["colour"], expected, atol=1e-9)
     # categories without an order
     table = in_polars(MIXED).with_columns(pl.col("colour").cast(pl.Categorical))
-    schema = po.TableSchema.of(table)
+    schema = po.functions.TableSchema.of(table)
     assert sorted(schema.columns[3].categories[:-1]) == ["green", "red"]
     assert comes_back(schema, table)
 
@@ -153,9 +156,9 @@ def test_sparse_columns_are_columns():
         smokes=MIXED["smokes"].astype(pd.SparseDtype(bool))
     )
     dense = X.assign(smokes=MIXED["smokes"])
-    schema = po.TableSchema.of(sparse)
+    schema = po.functions.TableSchema.of(sparse)
     np.testing.assert_array_equal(
-        schema.encode(sparse)[0], po.TableSchema.of(dense).encode(dense)[0]
+        schema.encode(sparse)[0], po.functions.TableSchema.of(dense).encode(dense)[0]
     )
     pd.testing.assert_frame_equal(schema.decode(*schema.encode(sparse)), sparse)
 
@@ -186,7 +189,7 @@ def test_an_array_has_the_names_that_the_model_was_fitted_on(model):
 @pytest.mark.parametrize("make", [float, Decimal, np.float32])
 def test_objects_that_are_numbers_are_numbers(make):
     objects = pd.DataFrame({"a": [make(v) for v in (0.5, 1.5, 4.0)], "b": [1, 2, 3]})
-    schema = po.TableSchema.of(objects.astype(object))
+    schema = po.functions.TableSchema.of(objects.astype(object))
     assert repr(schema) == "TableSchema(2 columns: 2 numeric, 0 categorical)"
     points, _ = schema.encode(objects.astype(object))
     np.testing.assert_array_equal(points, [[0.5, 1], [1.5, 2], [4, 3]])
@@ -201,8 +204,8 @@ def test_numbers_as_text_are_refused_with_the_cure(values, dtype):
     table = pd.DataFrame({"age": pd.Series(values, dtype=object).astype(dtype)})
     message = r"^data: column 'age' holds numbers as text, such as '.*'; .* to_numeric"
     with pytest.raises(InvalidInput, match=message.replace(" to_num", " .*to_num")):
-        po.TableSchema.of(table)
-    assert po.TableSchema.of(table, categorical=["age"]).categorical.all()
+        po.functions.TableSchema.of(table)
+    assert po.functions.TableSchema.of(table, categorical=["age"]).categorical.all()
 
 
 @pytest.mark.parametrize("large", [10**400, -(10**400)], ids=["large", "negative"])
@@ -213,12 +216,12 @@ def test_whole_numbers_beyond_floats_are_infinite_and_others_as_they_are(large):
     np.testing.assert_array_equal(numbers, [np.inf, 1.0, np.nan, np.nan, 2.5])
     table = pd.DataFrame({"age": pd.Series([large, 1, "3"], dtype=object)})
     with pytest.raises(InvalidInput, match="'age' holds numbers as text, such as '3'"):
-        po.TableSchema.of(table)
+        po.functions.TableSchema.of(table)
 
 
 def test_missing_numbers_among_objects_are_missing():
     table = pd.DataFrame({"a": pd.Series([1, None, 3], dtype=object)})
-    schema = po.TableSchema.of(table)
+    schema = po.functions.TableSchema.of(table)
     points, _ = schema.encode(table)
     np.testing.assert_array_equal(points[:, 0], [1, np.nan, 3])
     assert schema.decode(points)["a"].tolist() == [1, None, 3]

@@ -136,7 +136,7 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 def test_odd_texts_keep_what_is_kept_and_are_given_back(rule):
     texts = list(ODD_TEXTS.values())
-    schema = po.TextSchema.of(texts, RULES[rule])
+    schema = po.functions.TextSchema.of(texts, RULES[rule])
     points, labels = schema.encode(texts)
     assert schema.decode(points, labels) == texts
     for point, text in zip(points, texts, strict=True):
@@ -190,7 +190,7 @@ def test_five_thousand_words_are_parted_in_no_time():
 
 
 def test_counts_that_no_document_has_become_a_bag_of_words():
-    schema = po.TextSchema.of(["Good food!", "no GOOD"], VectoriserWords())
+    schema = po.functions.TextSchema.of(["Good food!", "no GOOD"], VectoriserWords())
     assert schema.names == ("good", "food", "no")
     assert schema.decode(np.array([[2.0, 0.0, 1.0]])) == ["Good Good no"]
     assert schema.decode(np.zeros((1, 3))) == [""]
@@ -198,7 +198,7 @@ def test_counts_that_no_document_has_become_a_bag_of_words():
 
 def test_labels_tell_documents_of_the_same_words_apart():
     texts = ["good, no food", "no good food", "food"]
-    schema = po.TextSchema.of(texts)
+    schema = po.functions.TextSchema.of(texts)
     points, labels = schema.encode(texts)
     assert np.array_equal(points[0], points[1])
     assert schema.decode(points, labels) == texts
@@ -213,12 +213,12 @@ def test_labels_tell_documents_of_the_same_words_apart():
     assert schema.decode(2 * points, labels)[1] == "good good no no food food"
     assert schema.decode(points, labels.of_columns())[1] == texts[0]
     texts = pd.Series(["b a", "a"], index=["x", "y"])
-    _, labels = po.TextSchema.of(texts).encode(texts)
+    _, labels = po.functions.TextSchema.of(texts).encode(texts)
     assert (labels.points, labels.features) == (("x", "y"), ("b", "a"))
 
 
 def test_tables_that_do_not_fit_are_refused_with_the_figure(monkeypatch):
-    schema = po.TextSchema.of(["good food"])
+    schema = po.functions.TextSchema.of(["good food"])
     monkeypatch.setattr("propopt.base.resources.free_memory", lambda: 31.0)
     with pytest.raises(Refused, match="2 documents and 2 words needs about"):
         schema.encode(["good", "food"])
@@ -254,7 +254,7 @@ def test_containers_of_texts(X):
 
 
 NO_GO = Document.of("no, so no go", PatternWords())
-FOOD = po.TextSchema.of(["good food"])
+FOOD = po.functions.TextSchema.of(["good food"])
 
 
 @pytest.mark.parametrize(("line", "said"), refusals(__file__, "documents"))

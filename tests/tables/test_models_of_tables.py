@@ -128,12 +128,12 @@ def spy():
 
 @pytest.fixture
 def function(spy):
-    schema = po.TableSchema.of(X, categorical=["job"])
+    schema = po.functions.TableSchema.of(X, categorical=["job"])
     return po.wrap(spy, output="log_odds", data=schema)
 
 
 def of_small(value, table=SMALL):
-    return po.wrap(value, data=po.TableSchema.of(table, categorical=["job"]))
+    return po.wrap(value, data=po.functions.TableSchema.of(table, categorical=["job"]))
 
 
 SIMPLE = of_small(additive)
@@ -163,7 +163,7 @@ def test_columns_that_encode_one_feature_are_explained_as_one():
     wide = pd.get_dummies(X[["bmi", "colour"]], columns=["colour"])
     members = [label for label in wide if label.startswith("colour")]
     model = LogisticRegression().fit(wide, Y)
-    schema = po.TableSchema.of(wide, groups={"colour": members})
+    schema = po.functions.TableSchema.of(wide, groups={"colour": members})
     result = po.wrap(model, output="log_odds", data=schema).gradient(wide)
     coefficients = dict(zip(wide.columns, model.coef_[0], strict=True))
     parts = X["colour"].map(lambda c: coefficients[f"colour_{c}"])
@@ -218,7 +218,7 @@ def test_a_booster_has_effects_of_categories():
     table = X.astype({"colour": "category"}).drop(columns="smokes")
     model = lightgbm.LGBMRegressor(n_estimators=10, min_child_samples=5, verbose=-1)
     model.fit(table, Y * 1.0)
-    function, rows = po.wrap(model, data=po.TableSchema.of(table)), table[:10]
+    function, rows = po.wrap(model, data=po.functions.TableSchema.of(table)), table[:10]
     assert_array_equal(function.value(table), model.predict(table))
     with pytest.warns(FlatFunctionWarning):
         result = function.gradient(rows)
@@ -291,7 +291,8 @@ def test_rows_have_their_names_in_models_and_in_refusals(data, monkeypatch):
 ZEROS = po.wrap(lambda X: np.zeros(len(X)))
 
 MODEL = po.wrap(
-    Spy(one_hot_logistic()).fit(X, Y), data=po.TableSchema.of(X, categorical=["job"])
+    Spy(one_hot_logistic()).fit(X, Y),
+    data=po.functions.TableSchema.of(X, categorical=["job"]),
 )
 
 

@@ -33,8 +33,8 @@ GROUPS = {"kind": ["is_a", "is_b"]}
 
 
 @pytest.fixture
-def schema() -> po.TableSchema:
-    return po.TableSchema.of(X, categorical=["job"], groups=GROUPS)
+def schema() -> po.functions.TableSchema:
+    return po.functions.TableSchema.of(X, categorical=["job"], groups=GROUPS)
 
 
 def texts():
@@ -94,12 +94,12 @@ def frames(draw):
 def saved(schema):
     arrays: dict[str, np.ndarray] = {}
     header = json.loads(json.dumps(schema.packed_into(arrays)))
-    return po.TableSchema.unpacked_from(header, arrays)
+    return po.functions.TableSchema.unpacked_from(header, arrays)
 
 
 @given(frames())
 def test_decoding_what_was_encoded_gives_the_table(frame):
-    schema = po.TableSchema.of(frame)
+    schema = po.functions.TableSchema.of(frame)
     points, labels = schema.encode(frame)
     for one in (schema, assert_saved(schema, frame)):
         again = one.decode(points, labels)
@@ -141,7 +141,7 @@ ODD_TABLES = {
 
 @pytest.mark.parametrize("table", ODD_TABLES.values(), ids=ODD_TABLES)
 def test_a_schema_reads_and_writes_tables_as_before(table):
-    schema = po.TableSchema.of(table)
+    schema = po.functions.TableSchema.of(table)
     loaded, points = assert_saved(schema, table), schema.encode(table)[0]
     pd.testing.assert_frame_equal(schema.decode(points), loaded.decode(points))
 
@@ -195,7 +195,7 @@ def test_parts_of_tables():
     [(np.int64, 0.5), (np.int8, 128.0), (np.uint8, -1.0), (np.float32, 1e-9 + 1)],
 )
 def test_a_number_that_its_dtype_would_change_makes_the_column_float64(dtype, value):
-    schema = po.TableSchema.of(pd.DataFrame({"a": np.array([1, 2], dtype)}))
+    schema = po.functions.TableSchema.of(pd.DataFrame({"a": np.array([1, 2], dtype)}))
     decoded = schema.decode(np.array([[value], [1.0]]))["a"]
     assert decoded.dtype == np.float64
     assert decoded.tolist() == [value, 1.0]
@@ -229,7 +229,7 @@ def test_a_column_without_a_number_has_scale_zero():
 
 def test_a_constant_column_has_scale_zero_and_no_part_in_distances():
     table = pd.DataFrame({"a": [0.1] * 7, "b": range(7)})
-    schema = po.TableSchema.of(table)
+    schema = po.functions.TableSchema.of(table)
     np.testing.assert_array_equal(schema.scales("std"), [0.0, 2.0])
     others = pd.DataFrame({"a": [0.1, 500.0, np.nan], "b": [2.0, 4.0, 6.0]})
     for scale in ("std", schema.scales("std")):
@@ -238,7 +238,10 @@ def test_a_constant_column_has_scale_zero_and_no_part_in_distances():
 
 
 # --- refusals
-SCHEMA, of = po.TableSchema.of(X, categorical=["job"], groups=GROUPS), po.TableSchema.of
+SCHEMA, of = (
+    po.functions.TableSchema.of(X, categorical=["job"], groups=GROUPS),
+    po.functions.TableSchema.of,
+)
 
 
 def decoded_with_code(code):
@@ -255,7 +258,7 @@ def forged(change):
     arrays: dict[str, np.ndarray] = {}
     header = of(X[["age", "dose"]]).packed_into(arrays)
     change(header)
-    po.TableSchema.unpacked_from(header, arrays)
+    po.functions.TableSchema.unpacked_from(header, arrays)
 
 
 @pytest.mark.parametrize(("line", "said"), refusals(__file__, "schema"))

@@ -7,6 +7,7 @@ from propopt.explaining.explainers.exact_limits import ExactLime
 from propopt.explaining.explainers.lime_package import LimePackage
 from propopt.explaining.explainers.local_lime import Lime
 from propopt.explaining.explainers.mixtures import SmoothGrad, aggregate
+from propopt.explaining.explainers.own_value import OwnValues, own_values
 from propopt.explaining.explainers.peers import captum_attribution, quantus_explain_func
 from propopt.explaining.explainers.shapley_values import ExactShap, Shap, TreeShap
 
@@ -19,11 +20,13 @@ __all__ = [
     "Gradient",
     "Lime",
     "LimePackage",
+    "OwnValues",
     "Shap",
     "SmoothGrad",
     "TreeShap",
     "aggregate",
     "captum_attribution",
+    "own_values",
     "quantus_explain_func",
 ]
 

@@ -224,8 +224,8 @@ def aggregate(
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> one = po.Explanation(attributions=np.array([[1.0]]), method="one")
-    >>> three = po.Explanation(attributions=np.array([[3.0]]), method="three")
+    >>> one = po.results.Explanation(attributions=np.array([[1.0]]), method="one")
+    >>> three = po.results.Explanation(attributions=np.array([[3.0]]), method="three")
     >>> mixture = aggregate(po.GradientMatching(np.array([[1.5]])), [one, three])
     >>> mixture.details["shares"].round(6)
     array([0.75, 0.25])

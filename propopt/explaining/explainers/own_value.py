@@ -206,9 +206,9 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         >>> import numpy as np, propopt as po
         >>> X = np.random.default_rng(0).normal(size=(30, 2))
         >>> function = po.wrap(lambda x: x[:, 0] ** 2 + x[:, 1], data=X)
-        >>> own = po.own_values(function, X)
+        >>> own = po.explainers.own_values(function, X)
         >>> phi = po.explainers.Shap(background=X).explain(function, X)
-        >>> own.context(phi, po.knn_graph(X, 8)).context < 1e-20
+        >>> own.context(phi, po.graphs.knn_graph(X, 8)).context < 1e-20
         True
         """
         phi = self._read(attributions, "attributions")
@@ -423,10 +423,10 @@ def own_values(
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
-    >>> additive = po.own_values(lambda x: 2.0 * x[:, 0] + x[:, 1] ** 2, X)
+    >>> additive = po.explainers.own_values(lambda x: 2.0 * x[:, 0] + x[:, 1] ** 2, X)
     >>> additive.attributions[:, 0]
     array([-2., -2.,  2.,  2.])
-    >>> joint = po.own_values(lambda x: x[:, 0] * x[:, 1], X)
+    >>> joint = po.explainers.own_values(lambda x: x[:, 0] * x[:, 1], X)
     >>> np.abs(joint.attributions).max()
     np.float64(0.0)
     """

@@ -31,7 +31,7 @@ def captum_attribution(
     forward : callable or torch module
         What captum calls the forward function.
     explain : callable, or mapping from targets
-        From points (m, D), an array, to an :class:`propopt.Explanation`, best
+        From points (m, D), an array, to an :class:`propopt.results.Explanation`, best
         ``explainer.explain`` of a fitted :class:`propopt.Explainer`, which answers
         alike whatever batches captum makes. One callable explains one output; for
         several, one for each, by the ``target`` that captum has for it.

@@ -104,7 +104,7 @@ def refuse_documents(metric: str, X: object) -> None:
         raise InvalidInput(
             f"{metric}: it adds noise to numbers, and words of documents are present "
             "or absent; how far explanations of similar documents are apart is what "
-            "propopt.SharedRobustness measures"
+            "propopt.losses.SharedRobustness measures"
         )
 
 

@@ -182,7 +182,7 @@ def grid_gaussian_graph(
     --------
     >>> import propopt as po
     >>> X = po.graphs.grid(-5, 5, per_dimension=100, dimensions=2)
-    >>> po.grid_gaussian_graph(X, lengthscale=0.5)
+    >>> po.graphs.grid_gaussian_graph(X, lengthscale=0.5)
     <grid gaussian graph: 10000 nodes, 49995000 edges, lengthscale=0.5>
     """
     points, _ = read_table(X, "X")

@@ -14,9 +14,9 @@ missing (NaN), d(x, x')² = Σ_d δ_d,
           0               where neither has one:
 
 in columns divided by their scale a mismatch counts like another category, as in
-:meth:`propopt.TableSchema.coordinates`. No points of a plane have such distances: two
-numbers may be far apart, and both are at the distance 1 from "missing". So they are
-taken pair by pair, and no tree finds them.
+:meth:`propopt.functions.TableSchema.coordinates`. No points of a plane have such
+distances: two numbers may be far apart, and both are at the distance 1 from "missing".
+So they are taken pair by pair, and no tree finds them.
 
 In a column of which a number is missing one of both rows has a slope and the other an
 effect, which are numbers of different kinds: a graph that has many edges between rows
@@ -149,8 +149,9 @@ def read_graph(graph: object) -> Graph:
     if isinstance(graph, Graph):
         return graph
     raise InvalidInput(
-        f"graph: expected a graph, such as po.knn_graph(X, 8), got "
-        f"{type(graph).__name__}; po.graph_from_matrix(S) makes one of similarities"
+        f"graph: expected a graph, such as po.graphs.knn_graph(X, 8), got "
+        f"{type(graph).__name__}; po.graphs.graph_from_matrix(S) makes one of "
+        "similarities"
     )
 
 
@@ -537,7 +538,7 @@ def share_across_patterns(graph: Graph, X: object) -> float:
         Of the rows of X.
     X : array or DataFrame (n, D)
         Numbers, of which some are missing; coordinates of
-        :meth:`propopt.TableSchema.coordinates` will do.
+        :meth:`propopt.functions.TableSchema.coordinates` will do.
 
     Returns
     -------
@@ -553,7 +554,7 @@ def share_across_patterns(graph: Graph, X: object) -> float:
     --------
     >>> import numpy as np, propopt as po
     >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [0.0, np.nan]])
-    >>> po.graphs.share_across_patterns(po.complete_graph(3), X)
+    >>> po.graphs.share_across_patterns(po.graphs.complete_graph(3), X)
     0.6666666666666666
     """
     if graph.n_edges == 0:
@@ -612,7 +613,7 @@ def gaussian_graph(
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> po.gaussian_graph(np.array([[0.0], [1.0], [3.0]]))
+    >>> po.graphs.gaussian_graph(np.array([[0.0], [1.0], [3.0]]))
     <gaussian graph: 3 nodes, 3 edges, lengthscale=2>
     """
     points, _ = read_points(X, "X")

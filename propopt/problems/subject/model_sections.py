@@ -183,7 +183,7 @@ class SmoothGradients(OfFunction):
 
 
 class Smooth(Section):
-    """Slopes of the mean of a model under a law, by :func:`propopt.smoothed`.
+    """Slopes of the mean of a model under a law, by :func:`propopt.functions.smoothed`.
 
     Values are those of the model itself.
     """

@@ -282,7 +282,8 @@ class Subject:
 
         Its values are those of :attr:`function`, and so are its gradients, but where
         that jumps: then they are the slopes of its mean under the data law of
-        ``others`` (:func:`propopt.smoothed`), exact where it is made of trees.
+        ``others`` (:func:`propopt.functions.smoothed`), exact where it is made of
+        trees.
         """
         function = self.function
         known = function.gradient_method == EXACT

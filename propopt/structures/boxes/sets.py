@@ -396,7 +396,7 @@ def _refuse_codes(tree: Tree, nodes: Positions, source: Positions) -> None:
             raise InvalidInput(
                 f"column {j}: the model asks for categories of a column that is "
                 "numeric in the table; declare it categorical, "
-                "data=po.TableSchema.of(X, categorical=[...])"
+                "data=po.functions.TableSchema.of(X, categorical=[...])"
             )
 
 

@@ -399,7 +399,7 @@ def paper_function(name: str) -> Function:
 
 
 @cache
-def baselines(name: str) -> tuple[np.ndarray, np.ndarray, list[po.Explanation]]:
+def baselines(name: str) -> tuple[np.ndarray, np.ndarray, list[po.results.Explanation]]:
     function = paper_function(name)
     X = grid(-2, 2, 4, 2)
     made = [Gradient().explain(function, X)]
@@ -414,13 +414,14 @@ def baselines(name: str) -> tuple[np.ndarray, np.ndarray, list[po.Explanation]]:
 
 def objectives(X: np.ndarray, G: np.ndarray, values: np.ndarray):
     gradient = po.GradientMatching(G)
-    graph = po.gaussian_graph(X)
-    near = po.knn_graph(X, 3)
+    graph = po.graphs.gaussian_graph(X)
+    near = po.graphs.knn_graph(X, 3)
     return {
         "pairwise": gradient + po.PairwiseRobustness(graph),
         "sparsity": gradient + po.Sparsity(),
-        "max": gradient + po.MaxDifferenceRobustness(near),
-        "function": po.FunctionMatching(X, values) + po.PairwiseRobustness(graph),
+        "max": gradient + po.losses.MaxDifferenceRobustness(near),
+        "function": po.losses.FunctionMatching(X, values)
+        + po.PairwiseRobustness(graph),
     }
 
 

@@ -123,7 +123,7 @@ def test_a_method_draws_afresh_whatever_its_blocks(explainer, X, monkeypatch):
 
 @pytest.fixture
 def explained(X):
-    given = po.Explanation(attributions=explain(X), method="given")
+    given = po.results.Explanation(attributions=explain(X), method="given")
     return [Gradient(), SmoothGrad(scale=0.3, n_samples=7), given]
 
 
@@ -171,7 +171,9 @@ def test_rows_and_columns_have_names(X):
 
 
 def test_means_leave_out_what_is_undefined():
-    given = po.Explanation(attributions=np.array([[0.0, 0], [0, 1]]), method="given")
+    given = po.results.Explanation(
+        attributions=np.array([[0.0, 0], [0, 1]]), method="given"
+    )
     with pytest.warns(UndefinedRowsWarning, match="1 of 2"):
         table = evaluate([Sparseness()], FUNCTION, np.ones((2, 2)), [given])
     assert table.loc["given", "Sparseness"] == 0.5

@@ -12,11 +12,13 @@ def X(rng):
 
 @pytest.fixture
 def objective(X):
-    return po.GradientMatching(3 * X**2) + po.PairwiseRobustness(po.knn_graph(X, 3))
+    return po.GradientMatching(3 * X**2) + po.PairwiseRobustness(
+        po.graphs.knn_graph(X, 3)
+    )
 
 
 @pytest.fixture
 def rough(X):
     """An objective that no closed form solves."""
-    graph = po.knn_graph(X, 3)
+    graph = po.graphs.knn_graph(X, 3)
     return po.GradientMatching(3 * X**2) + po.PairwiseRobustness(graph) + po.Sparsity()

@@ -23,9 +23,9 @@ from propopt.solvers.curves import Spectral
 X = np.random.default_rng(2).normal(size=(14, 4))
 G = 2.0 * X + np.sin(3.0 * X)
 MATCHING = po.GradientMatching(G)
-ROBUST, SPARSE = po.PairwiseRobustness(po.knn_graph(X, 3)), po.Sparsity()
-SMOOTH = po.Smoothness(po.chain_graph(4))
-SUMS = [po.Completeness(G.sum(axis=1) + 1.0)]
+ROBUST, SPARSE = po.PairwiseRobustness(po.graphs.knn_graph(X, 3)), po.Sparsity()
+SMOOTH = po.Smoothness(po.graphs.chain_graph(4))
+SUMS = [po.losses.Completeness(G.sum(axis=1) + 1.0)]
 FRONTS = {
     "two": (MATCHING + ROBUST, 0.02, ()),
     "three": (MATCHING + ROBUST + SMOOTH, 0.05, ()),
@@ -33,7 +33,9 @@ FRONTS = {
     "with sizes": (ROBUST + MATCHING + SPARSE, 0.05, ()),
     "four": (MATCHING + ROBUST + SMOOTH + SPARSE, 0.05, ()),
     "largest": (
-        MATCHING + po.MaxDifferenceRobustness(po.knn_graph(X, 3)) + SPARSE,
+        MATCHING
+        + po.losses.MaxDifferenceRobustness(po.graphs.knn_graph(X, 3))
+        + SPARSE,
         0.1,
         (),
     ),
@@ -175,7 +177,7 @@ def test_what_is_not_reached_is_said(monkeypatch):
     assert front.error is None
 
 
-LOCAL = po.FunctionMatching(X, (X**2).sum(axis=1))
+LOCAL = po.losses.FunctionMatching(X, (X**2).sum(axis=1))
 REFUSED = [
     (MATCHING + ROBUST, {"error": 0.1, "weights": {ROBUST: [1]}}, "leave weights and"),
     (MATCHING + ROBUST, {"error": 0.0}, "error: expected a number > 0"),

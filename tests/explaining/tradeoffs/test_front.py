@@ -50,7 +50,7 @@ def test_front_by_brute_force(rows):
 def test_distances_by_brute_force(objective, rng):
     shape = objective.losses[0].G.shape
     baselines = [
-        po.Explanation(
+        po.results.Explanation(
             attributions=rng.normal(size=shape), method="noise", parameters={"seed": n}
         )
         for n in range(4)
@@ -84,10 +84,10 @@ def test_distances_by_brute_force(objective, rng):
 def test_a_baseline_near_the_end_is_held_against_what_rows_that_add_up_cost(rng):
     G, total = rng.normal(size=(6, 3)), rng.normal(size=6)
     loss = po.GradientMatching(G)
-    rough = po.PairwiseRobustness(po.knn_graph(rng.normal(size=(6, 2)), 2))
+    rough = po.PairwiseRobustness(po.graphs.knn_graph(rng.normal(size=(6, 2)), 2))
     end = G + ((total - G.sum(axis=1)) / 3)[:, None]  # the nearest rows that add up
     near = end + np.array([0.03, -0.03, 0.0])
-    sums = [po.Completeness(total)]
+    sums = [po.losses.Completeness(total)]
     curve = po.sweep(loss + rough, FEW, {"near": near}, subject_to=sums)
     (row,) = curve.distances().to_dict("records")
     expected = loss.value(near) / loss.value(end) - 1.0
@@ -98,9 +98,11 @@ def test_a_baseline_near_the_end_is_held_against_what_rows_that_add_up_cost(rng)
 def test_an_optimum_of_nothing_but_rounding_is_beaten_by_none(rng):
     """Under a weight of zero the optimum is G to rounding, not to the last digit."""
     G = rng.normal(size=(20, 3))
-    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.chain_graph(20))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(
+        po.graphs.chain_graph(20)
+    )
     near = G * (1.0 + 1e-12)  # as exact as solvers are
-    best = po.Explanation(attributions=near, method="optimized")
+    best = po.results.Explanation(attributions=near, method="optimized")
     best = best.certified(objective.with_weights({ROBUST: 0.0}))
     curve = po.sweep(objective, {ROBUST: [1.0]}, {"gradient": G})
     alone = dataclasses.replace(curve, optimized=(best,))
@@ -143,7 +145,7 @@ def test_a_baseline_beyond_a_bound_is_not_compared(objective, rng):
     assert not curve.on_front[-3]
     # nor is what does not add up, whatever of the curve was read before
     others = {"whole": G, "half": G / 2, "noise": rng.normal(size=G.shape)}
-    total = po.Completeness(G.sum(axis=1))
+    total = po.losses.Completeness(G.sum(axis=1))
     curve = po.sweep(objective, FEW, others, subject_to=[total])
     before, front = curve.distances(), curve.on_front
     assert before["excess"].isna().tolist() == [False, True, True]
@@ -158,7 +160,9 @@ def test_a_baseline_beyond_a_bound_is_not_compared(objective, rng):
 
 def test_the_knee_lies_farthest_below_the_chord(rng):
     X, G = rng.normal(size=(2, 20, 2))
-    objective = po.GradientMatching(G) + po.PairwiseRobustness(po.gaussian_graph(X))
+    objective = po.GradientMatching(G) + po.PairwiseRobustness(
+        po.graphs.gaussian_graph(X)
+    )
     curve = po.sweep(objective, {ROBUST: np.geomspace(1e-4, 1e3, 41)})
     chosen = curve.optimized.index(curve.knee())
     assert 0 < chosen < 40
@@ -172,14 +176,16 @@ def test_the_knee_lies_farthest_below_the_chord(rng):
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 CUBE = Power(3)
-GRAPH = po.PairwiseRobustness(po.knn_graph(POINTS, 3))
+GRAPH = po.PairwiseRobustness(po.graphs.knn_graph(POINTS, 3))
 SLOPES = Gradient().explain(CUBE, POINTS)
 
 
 def contributions(units="output"):
     """Parts of a cube: its Shapley values against zero."""
     power = 3 if units == "output" else 2
-    return po.Explanation(attributions=POINTS**power, method="shap", units=units)
+    return po.results.Explanation(
+        attributions=POINTS**power, method="shap", units=units
+    )
 
 
 def swept(target, *baselines):
@@ -248,7 +254,9 @@ def test_a_table_ends_with_shares_of_baselines_too(chains):
     # of the first point robustness has no weight, and is removed as far as it is
     assert (table["kept"].iloc[:3].diff().dropna() < 0.0).all()
     assert 0.0 < table[f"removed.{ROBUST}"].iloc[0] < 0.9
-    both = po.GradientMatching(G) + po.FunctionMatching(G, np.linspace(0.0, 1.0, 4))
+    both = po.GradientMatching(G) + po.losses.FunctionMatching(
+        G, np.linspace(0.0, 1.0, 4)
+    )
     table = po.sweep(both + po.Sparsity(), {"sparsity": [0.1]}).to_frame()
     assert {"kept.gradient_matching", "kept.function_matching"} <= set(table.columns)
 
@@ -276,13 +284,13 @@ def test_without_ends_or_variation_there_are_no_shares(tmp_path):
     best = po.solve(golden_chains.objective())
     assert best.loss_shares["gradient_matching"] == pytest.approx(KEPT, abs=1e-9)
     assert "54.0 %" in best._repr_html_()
-    assert po.Explanation(attributions=G, method="mine").loss_shares == {}
+    assert po.results.Explanation(attributions=G, method="mine").loss_shares == {}
     alone = po.TradeOffs(optimized=(best,), baselines=(), losses=("smoothness",))
     assert not any(c.startswith(("kept", "removed")) for c in alone.to_frame())
     assert "<table" in alone._repr_html_()
     # of a constant target cells are empty
     flat = po.GradientMatching(np.ones((4, 3)))
-    problem = flat + po.PairwiseRobustness(po.chain_graph(4))
+    problem = flat + po.PairwiseRobustness(po.graphs.chain_graph(4))
     trade_offs = po.sweep(problem, {ROBUST: [1.0]}, [G])
     table = trade_offs.to_frame()
     assert table["kept"].tolist() == [1.0, -math.inf]

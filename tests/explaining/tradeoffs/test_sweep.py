@@ -49,8 +49,10 @@ def within_the_gap(one, other):
 
 
 def test_combinations_in_order_the_last_name_fastest(X):
-    robust = po.PairwiseRobustness(po.chain_graph(12))
-    objective = po.GradientMatching(X) + robust + po.Smoothness(po.chain_graph(3))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(12))
+    objective = (
+        po.GradientMatching(X) + robust + po.Smoothness(po.graphs.chain_graph(3))
+    )
     weights = {"smoothness": [3, 1], NAME: np.array([0, 2]), "gradient_matching": 2}
     found = [[*e.weights.values()] for e in po.sweep(objective, weights).optimized]
     assert found == [[2, 0, 3], [2, 2, 3], [2, 0, 1], [2, 2, 1]]
@@ -94,7 +96,7 @@ def test_weights_and_limits_are_combined_by_name(rough):
 
 def another(f):
     """Another loss of the same name."""
-    return po.PairwiseRobustness(po.chain_graph(f.losses[0].G.shape[0]))
+    return po.PairwiseRobustness(po.graphs.chain_graph(f.losses[0].G.shape[0]))
 
 
 NUMBER = "expected a finite number >= 0, got"
@@ -189,7 +191,9 @@ def test_zero_explanations_are_warned_about_from_any_process(objective, rough):
 def test_what_workers_find_has_its_program_and_its_errors():
     blocks = np.random.default_rng(3).normal(1.0, 0.1, (5, 9, 2))
     target = Estimate.of_blocks(blocks, source="noise", n_draws=50)
-    objective = po.GradientMatching(target) + po.PairwiseRobustness(po.chain_graph(9))
+    objective = po.GradientMatching(target) + po.PairwiseRobustness(
+        po.graphs.chain_graph(9)
+    )
     weights = {"pairwise_robustness": [0.1, 1.0]}
     sweep = partial(po.sweep, objective, weights, solver="CLARABEL")
     for one, two in zip(sweep().optimized, sweep(n_jobs=2).optimized, strict=True):
@@ -241,7 +245,7 @@ def test_failure_at_one_weight_keeps_the_others(objective):
 NAMES, ROWS = ["age", "dose"], list("pqrst")
 NUMBERS = np.random.default_rng(5).normal(size=(5, 2))
 G = pd.DataFrame(NUMBERS, columns=NAMES, index=ROWS)
-ROBUST = po.PairwiseRobustness(po.chain_graph(5))
+ROBUST = po.PairwiseRobustness(po.graphs.chain_graph(5))
 OBJECTIVE = po.GradientMatching(G) + ROBUST
 CUBE = po.functions.Power(3)
 
@@ -302,7 +306,7 @@ def test_attributions_on_curves_are_computed_and_proved_for_it(tmp_path):
     assert [e.certificate.kind for e in again.optimized] == ["strong convexity"] * 9
     for best in again.optimized:
         weighed = OBJECTIVE.with_weights(best.weights)
-        assert best.certificate == po.certify(weighed, best)
+        assert best.certificate == po.results.certify(weighed, best)
 
 
 def test_names_that_explanations_share_are_stored_once(sound):
@@ -356,8 +360,10 @@ def test_more_attributions_than_memory_holds_are_refused(tmp_path, monkeypatch):
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
-    bad = po.Explanation(attributions=G, method="mine", losses={"sparsity": np.nan})
-    other = po.Explanation(attributions=G, method="mine")
+    bad = po.results.Explanation(
+        attributions=G, method="mine", losses={"sparsity": np.nan}
+    )
+    other = po.results.Explanation(attributions=G, method="mine")
     for told, reason in (
         (bad, "baselines.0.losses.sparsity: expected a finite"),
         (other, "baselines.0: losses: there is no spars"),

@@ -69,7 +69,7 @@ def test_bins_end_where_the_normal_law_does_or_where_it_is_said(rng):
 
 
 def test_categories_constants_and_missing_numbers_of_a_table(table):
-    law = GaussianLaw.from_data(table, po.TableSchema.of(table))
+    law = GaussianLaw.from_data(table, po.functions.TableSchema.of(table))
     kinds = [isinstance(column, NormalColumn) for column in law.columns]
     assert kinds == [True, True, False, False]
     assert law.columns[1].missing == pytest.approx(0.2)
@@ -82,7 +82,7 @@ def test_categories_constants_and_missing_numbers_of_a_table(table):
 
 def test_draws_have_the_bits_and_weights_of_the_law(table, rng):
     """Their shares are in the contract of laws."""
-    schema = po.TableSchema.of(table)
+    schema = po.functions.TableSchema.of(table)
     law = GaussianLaw.from_data(table, schema, kernel_width=0.8)
     points, _ = schema.encode(table.iloc[[1, 5]])
     assert np.isnan(points[1, 1])

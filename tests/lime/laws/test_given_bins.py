@@ -84,7 +84,7 @@ def test_the_numbers_of_data_make_the_law_of_data(settings):
 
 def test_what_is_not_given_is_of_data():
     X = table()
-    schema = po.TableSchema.of(X)
+    schema = po.functions.TableSchema.of(X)
     theirs = TabularLaw.from_data(X, schema)
     for ours in (
         of_bins(data=X, schema=schema),
@@ -98,7 +98,7 @@ def test_what_is_not_given_is_of_data():
 
 def test_a_part_is_given_and_the_rest_is_of_data():
     X = table()
-    schema = po.TableSchema.of(X)
+    schema = po.functions.TableSchema.of(X)
     law = of_bins(
         {"age": [30, 50]},
         probabilities={"age": [0.1, 0.2, 0.7], "colour": [0.25, 0.25, 0.5]},
@@ -131,7 +131,7 @@ def test_a_part_is_given_and_the_rest_is_of_data():
 
 def test_categories_are_of_a_schema_or_numbers():
     X = table()
-    schema = po.TableSchema.of(X[["colour"]])
+    schema = po.functions.TableSchema.of(X[["colour"]])
     counts = X["colour"].value_counts(normalize=True)
     both = counts["red"] + counts["blue"]
     shares, red_and_blue = [0.2, 0.3, 0.5], {"colour": ["red", "blue"]}
@@ -181,7 +181,7 @@ def test_names_positions_arrays_and_frames_are_alike():
     named = of_bins(**arrays, names=["a", "b"])
     assert_same(law, named)
     X = pd.DataFrame({"b": [0.0], "a": [1.0]})
-    labels = po.TableSchema.of(X).encode(X)[1]
+    labels = po.functions.TableSchema.of(X).encode(X)[1]
     assert named.aligned(labels, 2).names == ("b", "a")
 
 

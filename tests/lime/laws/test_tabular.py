@@ -108,7 +108,7 @@ def test_categories_are_bins_by_schema_or_by_position():
     table = pd.DataFrame(
         {"age": [30.0, 40.0, 50.0, 60.0], "colour": ["red", "blue", "red", "red"]}
     )
-    schema = po.TableSchema.of(table)
+    schema = po.functions.TableSchema.of(table)
     own = TabularLaw.from_data(table, schema).columns[1]
     assert own.bins[:2] == ("= blue", "= red")
     np.testing.assert_array_equal(own.shares[:2], [0.25, 0.75])

@@ -25,16 +25,16 @@ def gradients(rng):
 
 LINE = np.arange(15.0)[:, None]
 LOSSES = {
-    "chain": lambda: po.PairwiseRobustness(po.chain_graph(15)),
+    "chain": lambda: po.PairwiseRobustness(po.graphs.chain_graph(15)),
     "two parts": lambda: po.PairwiseRobustness(two_chains()),
-    "kernel": lambda: po.KernelRobustness(np.exp(-np.abs(LINE - LINE.T))),
-    "smooth": lambda: po.Smoothness(po.chain_graph(2)),
+    "kernel": lambda: po.losses.KernelRobustness(np.exp(-np.abs(LINE - LINE.T))),
+    "smooth": lambda: po.Smoothness(po.graphs.chain_graph(2)),
     "sparse": lambda: po.Sparsity(),
 }
 
 
 def two_chains():
-    S = po.chain_graph(15).similarities.toarray()
+    S = po.graphs.chain_graph(15).similarities.toarray()
     S[6, 7] = S[7, 6] = 0.0
     return po.graphs.SimilarityGraph(S)
 
@@ -89,8 +89,8 @@ def test_limits_near_zero_are_enclosed(name, part, rng):
 def test_maps_that_are_constant_over_images_may_still_be_rough(rng):
     """One limit is zero, the other is not: the end is a front of its own."""
     G = gradients(rng)
-    robustness = po.PairwiseRobustness(po.chain_graph(15))
-    smoothness = po.Smoothness(po.chain_graph(2))
+    robustness = po.PairwiseRobustness(po.graphs.chain_graph(15))
+    smoothness = po.Smoothness(po.graphs.chain_graph(2))
     objective = po.GradientMatching(G) + robustness + smoothness
     mean = G.mean(axis=0, keepdims=True)
     limit = 0.25 * smoothness.value(np.broadcast_to(mean, G.shape))
@@ -121,7 +121,7 @@ def test_a_constant_baseline_gives_away_what_it_is_off_the_mean():
 def test_an_enclosure_holds_the_optimum_under_a_bound(part, rng):
     G = rng.normal(size=(15, 2))
     faithfulness = po.GradientMatching(G)
-    robustness = po.PairwiseRobustness(po.chain_graph(15))
+    robustness = po.PairwiseRobustness(po.graphs.chain_graph(15))
     limit = part * robustness.value(G)
     best = po.solve(faithfulness, subject_to=[robustness <= limit])
     limits = {"gradient_matching": 1.0, "pairwise_robustness": limit}
@@ -134,7 +134,7 @@ def test_an_enclosure_holds_the_optimum_under_a_bound(part, rng):
 def test_an_enclosure_holds_the_optimum_under_two_bounds(rng):
     G = rng.normal(size=(10, 2))
     faithfulness, sparsity = po.GradientMatching(G), po.Sparsity()
-    robustness = po.PairwiseRobustness(po.chain_graph(10))
+    robustness = po.PairwiseRobustness(po.graphs.chain_graph(10))
     limits = {"sparsity": 0.5 * sparsity.value(G), "pairwise_robustness": 2.0}
     bounds = [loss <= limits[loss.name] for loss in (sparsity, robustness)]
     best = po.solve(faithfulness, subject_to=bounds)
@@ -180,7 +180,7 @@ def sections():
 def of_objects():
     """What the file says, in Python."""
     X, cube = np.linspace(-5, 5, 12)[:, None], Power(3)
-    robustness = po.PairwiseRobustness(po.gaussian_graph(X, 1.0))
+    robustness = po.PairwiseRobustness(po.graphs.gaussian_graph(X, 1.0))
     made = po.explainers
     return Problem(
         points=X,

@@ -418,13 +418,13 @@ class Slope(po.explainers.Gradient):
 
     def explain(self, function, X, **settings):
         W = 1.1 * super().explain(function, X, **settings).attributions
-        return po.Explanation(attributions=W, method=self.name)
+        return po.results.Explanation(attributions=W, method=self.name)
 
 
 @pytest.mark.parametrize("baselines", [(), (Slope(),)])
 def test_a_chart_needs_no_baseline_and_no_loss_that_it_knows(baselines, tmp_path):
     X, square = np.random.default_rng(0).normal(size=(12, 4)), Power(2)
-    smooth = po.Smoothness(po.chain_graph(4))
+    smooth = po.Smoothness(po.graphs.chain_graph(4))
     objective = po.GradientMatching(square.gradient(X)) + smooth
     swept = {"weights": {"smoothness": [0.1, 1, 10]}, "baselines": baselines}
     problem = Problem(points=X, function=square, objective=objective, **swept)

@@ -126,7 +126,7 @@ def test_a_table_with_empty_cells_is_explained_by_its_name(task, table, tmp_path
     out = tmp_path / "out"
     arguments = ["--csv", str(tmp_path / "patients.csv"), "--target", "y", "-q"]
     assert main(["explain", *arguments, "-o", str(out)]) == 0
-    best = po.Explanation.load(out / "patients.npz")
+    best = po.results.Explanation.load(out / "patients.npz")
     assert best.labels.features == ("a", "b", "c", "city")
     assert np.isfinite(best.attributions).all()
 
@@ -163,7 +163,9 @@ def test_the_second_of_two_sorted_labels_is_explained_however_rare(labels, told)
     assert stored["quantity"]["in_words"] == in_words
     units = f"change of the {in_words} per standard deviation of each feature"
     assert stored["units"] == units
-    assert po.Explanation.load(out / "table.npz").quantity.in_words() == in_words
+    assert (
+        po.results.Explanation.load(out / "table.npz").quantity.in_words() == in_words
+    )
 
 
 def test_of_several_labels_the_commonest_is_explained_and_said_so(told):

@@ -119,7 +119,7 @@ def test_tables_with_text_know_their_columns():
 
 def test_what_jumps_has_the_slopes_of_the_data_law():
     ours = Subject.of_model(DecisionTreeRegressor(max_depth=3), X, Y, explain=100)
-    law = po.smoothed(ours.function, law="data", data=ours.others)
+    law = po.functions.smoothed(ours.function, law="data", data=ours.others)
     np.testing.assert_array_equal(ours.gradient(ours.points), law.gradient(ours.points))
     assert ours.estimate(ours.points).exact
     step = Subject.of(X, po.wrap(lambda table: np.sign(table["bmi"].to_numpy())))
@@ -208,7 +208,7 @@ def test_slopes_of_trees_are_those_of_the_data_law_of_the_fitted_rows(model, pro
     file = problem(text.replace(", SMOOTH", ""))
     ours = file.subject
     function = po.wrap(ours.estimator)
-    law = po.smoothed(function, law="data", data=ours.others)
+    law = po.functions.smoothed(function, law="data", data=ours.others)
     estimate = ours.estimate(ours.points)
     assert estimate.exact
     np.testing.assert_array_equal(estimate.values, law.gradient(ours.points))
@@ -225,7 +225,7 @@ def test_gradients_are_those_of_the_mean_and_values_those_of_the_model(subject):
     ours = subject(OF_TREES.replace("SMOOTH", SMOOTH))
     X, function = ours.points, po.wrap(ours.estimator)
     deviations = ours.others.std(ddof=0).to_numpy()
-    mean = po.smoothed(function, 0.4 * deviations, n_samples=60, rng=3)
+    mean = po.functions.smoothed(function, 0.4 * deviations, n_samples=60, rng=3)
     np.testing.assert_allclose(ours.gradient(X), mean.gradient(X), rtol=1e-9)
     np.testing.assert_array_equal(ours.function.value(X), function.value(X))
     assert ours.function.gradient_method == mean.gradient_method

@@ -354,7 +354,9 @@ def test_margins_of_three_classes(name):
 def test_tables_of_numbers_with_names_and_with_gaps():
     frame = pd.DataFrame(X, columns=list("abcdef"))
     forest = sk.RandomForestRegressor(4, random_state=0).fit(frame, Y)
-    function = po.wrap(forest, data=po.TableSchema.of(frame, categorical=["c"]))
+    function = po.wrap(
+        forest, data=po.functions.TableSchema.of(frame, categorical=["c"])
+    )
     both_are_read(function, frame)  # numbers that are declared to be categories
     assert function.boxes.sets.coded.any()
     both_are_read(
@@ -376,7 +378,9 @@ def test_columns_that_one_hot_encode_one_feature_are_one_column():
     whole = pd.concat([frame, letters], axis=1)
     model = sk.RandomForestRegressor(4, random_state=0)
     model.fit(whole, Y + 2.0 * letters["letter_u"])
-    schema = po.TableSchema.of(whole, groups={"letter": list(letters.columns)})
+    schema = po.functions.TableSchema.of(
+        whole, groups={"letter": list(letters.columns)}
+    )
     function = po.wrap(model, data=schema)
     both_are_read(function, whole)
     assert function.boxes.columns.tolist() == [0, 1, 2]
@@ -423,7 +427,7 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
     assert list(model.feature_names_in_) == ["Call__Failure", "Seconds_of_Use", "a"]
     function = po.wrap(model)
     np.testing.assert_array_equal(function.value(table), model.predict(table))
-    slopes = po.smoothed(function, law="data", data=table).gradient(table)
+    slopes = po.functions.smoothed(function, law="data", data=table).gradient(table)
     assert list(slopes.columns) == BLANKS
     for other in (
         table[BLANKS[::-1]],

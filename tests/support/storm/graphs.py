@@ -33,7 +33,7 @@ def over_features(rng, n_features):
     """A graph of the features and its similarities (D, D)."""
     match rng.integers(5):
         case 0:
-            return po.chain_graph(n_features), path(n_features)
+            return po.graphs.chain_graph(n_features), path(n_features)
         case 1:
             return _complete(rng, np.zeros((n_features, 1)))
         case 2:
@@ -41,8 +41,8 @@ def over_features(rng, n_features):
         case 3:
             height = max(h for h in (1, 2, 3) if n_features % h == 0)
             box = (height, n_features // height)
-            return po.pixel_graph(*box), boxed(box)
-    graph = po.correlation_graph(rng.normal(size=(20, n_features)))
+            return po.graphs.pixel_graph(*box), boxed(box)
+    graph = po.graphs.correlation_graph(rng.normal(size=(20, n_features)))
     return graph, graph.similarities.toarray()
 
 
@@ -69,38 +69,40 @@ def _kernel(X, lengthscale):
 
 def _gaussian(rng, X):
     lengthscale = float(10.0 ** rng.uniform(-1, 1))
-    return po.gaussian_graph(X, lengthscale), _kernel(X, lengthscale)
+    return po.graphs.gaussian_graph(X, lengthscale), _kernel(X, lengthscale)
 
 
 def _cut(rng, X):
     cutoff = float(rng.uniform(0.05, 0.9))
     S = _kernel(X, 1.0)
-    return po.gaussian_graph(X, 1.0, cutoff=cutoff), np.where(cutoff <= S, S, 0.0)
+    return po.graphs.gaussian_graph(X, 1.0, cutoff=cutoff), np.where(
+        cutoff <= S, S, 0.0
+    )
 
 
 def _threshold(rng, X):
     threshold = float(rng.choice([0.0, 0.3, 2.0, 1e4]))
     S = (squared_distances(X) <= threshold).astype(float)
     np.fill_diagonal(S, 0.0)
-    return po.threshold_graph(X, threshold), S
+    return po.graphs.threshold_graph(X, threshold), S
 
 
 def _knn(rng, X):
     # ties are the builder's to break
     if len(X) == 1:
         return _complete(rng, X)
-    graph = po.knn_graph(X, int(rng.integers(1, min(6, len(X)))))
+    graph = po.graphs.knn_graph(X, int(rng.integers(1, min(6, len(X)))))
     return graph, graph.similarities.toarray()
 
 
 def _complete(rng, X):
     del rng
-    return po.complete_graph(len(X)), 1.0 - np.eye(len(X))
+    return po.graphs.complete_graph(len(X)), 1.0 - np.eye(len(X))
 
 
 def _chain(rng, X):
     del rng
-    return po.chain_graph(len(X)), path(len(X))
+    return po.graphs.chain_graph(len(X)), path(len(X))
 
 
 def _lattice(rng, X):
@@ -116,7 +118,7 @@ def _groups(rng, X):
     labels = rng.integers(3, size=len(X))
     S = np.equal.outer(labels, labels).astype(float)
     np.fill_diagonal(S, 0.0)
-    return po.group_graph(labels), S
+    return po.graphs.group_graph(labels), S
 
 
 def _signed(rng, X):
@@ -127,7 +129,7 @@ def _signed(rng, X):
     S = -(root.T @ root) / n
     S = (S + S.T) / 2
     np.fill_diagonal(S, 0.0)
-    return po.graph_from_matrix(S), S
+    return po.graphs.graph_from_matrix(S), S
 
 
 def _stored(rng, X):
@@ -135,7 +137,7 @@ def _stored(rng, X):
     n = len(X)
     S = 10.0 ** rng.uniform(-6, 6, size=(n, n)) * (rng.random((n, n)) < 0.3)
     S = np.triu(S, 1)
-    return po.graph_from_matrix(S + S.T), S + S.T
+    return po.graphs.graph_from_matrix(S + S.T), S + S.T
 
 
 def _scales(rng, X):
@@ -148,7 +150,7 @@ def _scales(rng, X):
     S[half:, half:] *= 1e7
     if n > 1 and rng.random() < 0.3:
         S[0, 1] = 10.0 ** rng.uniform(8, 17)
-    return po.graph_from_matrix(S + S.T), S + S.T
+    return po.graphs.graph_from_matrix(S + S.T), S + S.T
 
 
 def _grid(rng, X):
@@ -157,4 +159,4 @@ def _grid(rng, X):
     axes = [np.sort(rng.uniform(-3, 3, size)) for size in (first, n // first)]
     grid = np.array(list(itertools.product(*axes)))
     lengthscale = float(10.0 ** rng.uniform(-1.5, 0.5))
-    return po.grid_gaussian_graph(grid, lengthscale), _kernel(grid, lengthscale)
+    return po.graphs.grid_gaussian_graph(grid, lengthscale), _kernel(grid, lengthscale)

@@ -17,7 +17,7 @@ class Term:
     """A loss of the library with its weight, and what it should be."""
 
     weight: float
-    loss: po.PropertyLoss
+    loss: po.losses.PropertyLoss
     definition: definitions.Definition
 
 
@@ -25,7 +25,7 @@ class Term:
 class Limit:
     """A bound of the library, and what it should be."""
 
-    bound: po.Bound
+    bound: po.losses.Bound
     definition: definitions.Definition
 
     def holds(self, W: np.ndarray) -> bool:
@@ -44,11 +44,11 @@ class StormProblem:
     G: np.ndarray
 
     @property
-    def objective(self) -> po.Objective:
+    def objective(self) -> po.losses.Objective:
         return sum(term.weight * term.loss for term in self.terms)
 
     @property
-    def bounds(self) -> list[po.Bound]:
+    def bounds(self) -> list[po.losses.Bound]:
         return [limit.bound for limit in self.limits]
 
     def value(self, W: np.ndarray, weights: dict[str, float]) -> np.longdouble:
@@ -112,12 +112,12 @@ def _function(rng, G):
         Z = rng.normal(size=(n_points, n_features + 2, n_features))
         changes = (Z @ G[:, :, None].astype(float))[:, :, 0]
         changes += 0.1 * rng.normal(size=changes.shape)
-        loss = po.FunctionMatching(np.zeros(G.shape), changes, perturbations=Z)
+        loss = po.losses.FunctionMatching(np.zeros(G.shape), changes, perturbations=Z)
         return Term(_weight(rng), loss, definitions.Regressions(Z, changes))
     Z = rng.normal(size=G.shape) + rng.choice([0.0, 10.0])
     values = (Z * G).sum(axis=1)
     definition = definitions.Regressions(Z[:, None], values[:, None])
-    return Term(_weight(rng), po.FunctionMatching(Z, values), definition)
+    return Term(_weight(rng), po.losses.FunctionMatching(Z, values), definition)
 
 
 def _robustness(rng, X, shape, size):
@@ -125,7 +125,7 @@ def _robustness(rng, X, shape, size):
     if rng.random() < 0.12:
         K = np.exp(-graphs.squared_distances(X) / 2) + 0.01 * np.eye(len(X))
         mean = str(rng.choice(["per_feature", "none"]))
-        loss = po.KernelRobustness(K, mean=mean)
+        loss = po.losses.KernelRobustness(K, mean=mean)
         return [
             Term(_weight(rng), loss, definitions.Precision(K, mean == "per_feature"))
         ]
@@ -149,7 +149,7 @@ def _largest(rng, X, shape, size):
     aggregate = str(rng.choice(["max", "sum"]))
     norm = str(rng.choice(["l2", "l1", "linf"]))
     unit = 1.0 if norm == "l2" else size  # as a square would weigh
-    loss = po.MaxDifferenceRobustness(graph, aggregate, norm)
+    loss = po.losses.MaxDifferenceRobustness(graph, aggregate, norm)
     return [
         Term(unit * _weight(rng), loss, definitions.Largest(S != 0, aggregate, norm))
     ]

@@ -1,0 +1,9 @@
+from .audit import Audit as Audit
+from .certain import Certain as Certain
+from .certificate import Certificate as Certificate
+from .certificate import certify as certify
+from .comparison import Comparison as Comparison
+from .explanation import Explanation as Explanation
+from .reasons import Reasons as Reasons
+from .shares import Shares as Shares
+from .stability import ConclusionStability as ConclusionStability
