@@ -186,7 +186,9 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     return digest.hexdigest()
 
 
-_OF_NO_RUN: Final = re.compile(r"extra == .(all|browser|dev|docs|mlflow|test)\b")
+_OF_NO_RUN: Final = re.compile(
+    r"extra == .(all|browser|dev|docs|mlflow|publish|test)\b"
+)
 
 
 @cache
