@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 from rich.text import Text
@@ -278,7 +278,14 @@ class SweepKeys(CommonKeys, JobSection):
 
     key = "objective"
     command = "sweep"
-    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (
+        ".csv",
+        ".svg",
+        ".npz",
+        "_attributions.csv",
+        ".html",
+        ".json",
+    )
 
     setting: Literal["transductive", "inductive"] = Field(
         "transductive",
