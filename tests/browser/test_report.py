@@ -16,6 +16,7 @@ from propopt.results.fronts import ExactFront
 from propopt.results.report.page import write_page
 
 
+pytest.importorskip("playwright.sync_api", reason="what is below takes a while")
 RNG = np.random.default_rng(5)
 ODD = ["<script>alert(1)</script>", "عمر المريض", "fee\u202e&", "a long name " * 4]
 NAMES = ["age", *ODD]
