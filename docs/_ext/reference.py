@@ -1,10 +1,38 @@
 """Pages of the public names: what Sphinx shows of a class, and how it finds names."""
 
-import inspect
+import pydoc
 import re
 import sys
+import types
+from pathlib import Path
 
 import propopt as po
+
+
+# every name stands in one of the tables: ``~propopt.results.Explanation``
+PAGES = sorted(Path(__file__).parents[1].glob("reference/*.md"))
+NAMES = {
+    place.rpartition(".")[2]: place
+    for page in PAGES
+    for place in re.findall(r"^   ~([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)
+}
+TYPES = {
+    "array": "numpy.ndarray",
+    "numpy.random.Generator": "numpy.random.Generator",
+    "Generator": "numpy.random.Generator",
+    "RandomState": "numpy.random.RandomState",
+    "DataFrame": "pandas.DataFrame",
+    "Series": "pandas.Series",
+    "Axes": "matplotlib.axes.Axes",
+    "estimator": "sklearn.base.BaseEstimator",
+    "path": "pathlib.Path",
+    "Path": "pathlib.Path",
+    "callable": "collections.abc.Callable",
+    "mapping": "collections.abc.Mapping",
+    "sequence": "collections.abc.Sequence",
+    "iterable": "collections.abc.Iterable",
+    **{word: word for word in "None bool dict float int list scalar str tuple".split()},
+}
 
 
 # `propopt.graphs` is an attribute of the package; viewcode and autodoc import modules
@@ -15,33 +43,49 @@ NAMESPACES = {
 
 # docstrings have formulas as they are read in a terminal; MathJax has these signs
 TEX = {
-    "Σ": r"\sum",
-    "Π": r"\prod",
-    "‖": r"\|",
-    "∇": r"\nabla ",
-    "∘": r"\circ ",
-    "−": "-",
-    "·": r"\cdot ",
-    "²": "^2",
-    "½": r"{1/2}",
-    "⁻¹": "^{-1}",
-    "ᵀ": r"^\top ",
-    "Ĝ": r"\hat{G}",
-    "Φ": r"\Phi",
-    "φ": r"\varphi",
-    "σ": r"\sigma",
-    "ω": r"\omega",
-    "Λ": r"\Lambda",
-    "β": r"\beta",
-    "α": r"\alpha",
-    "π": r"\pi",
-    "ε": r"\varepsilon",
-    "≥": r"\ge ",
-    "≤": r"\le ",
-    "∈": r"\in ",
-    "₀": "_0",
-    "₁": "_1",
+    **{"Σ": r"\sum ", "Π": r"\prod ", "‖": r"\|", "∇": r"\nabla ", "∘": r"\circ "},
+    **{"−": "-", "·": r"\cdot ", "²": "^2", "½": "{1/2}", "ᵀ": r"^\top ", "₁": "_1"},
+    **{"≥": r"\ge ", "≤": r"\le ", "∌": r"\not\ni ", "∪": r"\cup ", "|": r"\vert "},
+    **{"Φ": r"\Phi ", "φ": r"\varphi ", "σ": r"\sigma ", "ω": r"\omega "},
+    **{"α": r"\alpha ", "β": r"\beta ", "π": r"\pi ", "ε": r"\varepsilon "},
 }
+
+
+def write_stubs(app) -> None:
+    """A page for each name, in ``reference/api``, which is not committed."""
+    folder = Path(app.srcdir) / "reference" / "api"
+    folder.mkdir(exist_ok=True)
+    pages = {f"{place}.rst": stub(place) for place in NAMES.values()}
+    for old in folder.iterdir():
+        if old.name not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        page = folder / name
+        if not page.exists() or page.read_text("utf-8") != text:
+            page.write_text(text, "utf-8")
+
+
+def stub(place: str) -> str:
+    thing, name = pydoc.locate(place), place.rpartition(".")[2]
+    head = f"{name}\n{'=' * len(name)}\n\n"
+    if isinstance(thing, types.FunctionType):
+        return f"{head}.. autofunction:: {place}\n"
+    if not isinstance(thing, type):
+        return f"{head}.. autodata:: {place}\n   :no-value:\n"
+    if issubclass(thing, BaseException):
+        return f"{head}.. autoexception:: {place}\n   :members:\n   :show-inheritance:\n"
+    bases = [kind.__name__ for kind in thing.__mro__[1:] if is_public(kind)]
+    lines = [f".. autoclass:: {place}", "   :members:"]
+    if not getattr(thing, "_is_protocol", False):
+        lines.append(f"   :inherited-members: {', '.join(bases)}".rstrip())
+    if bases:
+        lines += ["", f"   It has the members of :class:`{bases[0]}` as well."]
+    return head + "\n".join(lines) + "\n"
+
+
+def is_public(kind: type) -> bool:
+    name = kind.__name__
+    return name in NAMES and pydoc.locate(NAMES[name]) is kind
 
 
 def is_foreign(member: object) -> bool:
@@ -54,17 +98,32 @@ def skip_foreign(app, what, name, member, skip, options):  # noqa: ARG001
     return True if is_foreign(member) else None
 
 
+WORDS = re.compile(r"(\{.*?\})|([A-Za-z]{2,}(?: [A-Za-z]{2,})*)(?![A-Za-z])(?=([_([])?)")
+
+
 def tex(formula: str) -> str:
     r"""A formula as the docstring has it, in LaTeX: ``w_nn' ≥ 0`` is ``w_{nn'} \ge 0``."""
-    formula = re.sub(r"_([A-Za-z]+'?)", r"_{\1}", formula)
-    formula = re.sub(r"(?<![\\_{\w])[A-Za-z]{2,}\b( [A-Za-z]{2,}\b)*", _words, formula)
-    return "".join(TEX.get(sign, sign) for sign in re.split("(⁻¹|.)", formula) if sign)
+    formula = re.sub(r"_([A-Za-z]+'?)", r"_{\1}", formula.replace(r"\|", "|"))
+    return "".join(TEX.get(sign, sign) for sign in WORDS.sub(_words, formula))
 
 
 def _words(match: re.Match[str]) -> str:
-    known = {"tr", "max", "min", "exp", "log", "cos"}
-    word = match[0]
-    return rf"\operatorname{{{word}}}" if word in known else rf"\;\text{{{word}}}\;"
+    index, words, bracket = match.groups()
+    if index:
+        return index
+    return rf"\mathrm{{{words}}}" if bracket else rf"\;\text{{{words}}}\;"
+
+
+BAR = re.compile(r"(``.*?``)|(?<!\\)\|")
+
+
+def set_bars(app, what, name, member, options, lines):  # noqa: ARG001
+    """|w| is a size, and no substitution."""
+    code = False
+    for at, line in enumerate(lines):
+        code = line.lstrip().startswith(">>>") or (code and bool(line.strip()))
+        if not code:
+            lines[at] = BAR.sub(lambda match: match[1] or r"\|", line)
 
 
 def set_formulas(app, what, name, member, options, lines):  # noqa: ARG001
@@ -81,25 +140,39 @@ def set_formulas(app, what, name, member, options, lines):  # noqa: ARG001
                 depth = None
 
 
-def find_name(app, env, node, text):  # noqa: ARG001
-    """A name as a docstring has it, `Explanation` or `propopt.losses.Sparsity`."""
+def find_name(app, env, node, text):
+    """A name as a docstring has it: `Explanation`, `propopt.losses.Sparsity`, `fit`."""
     if node.get("refdomain") != "py":
         return None
-    domain = env.domains.python_domain
     parts = node["reftarget"].split(".")
-    for start in range(len(parts)):
-        tail = "." + ".".join(parts[start:])
-        found = [name for name in domain.objects if name.endswith(tail)]
-        if len(found) == 1:
-            return domain.resolve_xref(
-                env, node["refdoc"], app.builder, "obj", found[0], node, text
-            )
-    return None
+    places = [
+        ".".join([NAMES[part], *parts[at + 1 :]])
+        for at, part in enumerate(parts)
+        if part in NAMES
+    ]
+    if kind := pydoc.locate(f"{node.get('py:module')}.{node.get('py:class')}"):
+        bases = (base for base in kind.__mro__ if is_public(base))
+        places += [f"{NAMES[base.__name__]}.{parts[-1]}" for base in bases]
+    domain, page = env.domains.python_domain, node["refdoc"]
+    links = (
+        domain.resolve_xref(env, page, app.builder, "obj", place, node, text)
+        for place in places
+    )
+    return next(filter(None, links), None)
+
+
+def link_types(app, config):  # noqa: ARG001
+    """Types of parameters: classes of ours, and those of the inventories."""
+    classes = {name: place for name, place in NAMES.items() if name[0].isupper()}
+    config.numpydoc_xref_aliases = {**classes, **TYPES}
 
 
 def setup(app):
     sys.modules.update(NAMESPACES)
+    app.connect("config-inited", link_types, priority=100)
+    app.connect("builder-inited", write_stubs)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", set_bars, priority=100)
     app.connect("autodoc-process-docstring", set_formulas, priority=900)
-    app.connect("missing-reference", find_name, priority=900)
+    app.connect("missing-reference", find_name, priority=300)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

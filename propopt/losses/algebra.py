@@ -213,7 +213,7 @@ class _Recast(PropertyLoss):
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """The constraint ``loss <= limit``."""
+    """A limit that a loss keeps, ``loss <= limit``, for ``subject_to``."""
 
     loss: PropertyLoss
     limit: float
@@ -293,7 +293,7 @@ class Objective:
 
     @property
     def labels(self) -> Labels:
-        """Names of points and features; see :func:`common_labels`."""
+        """Names of points and features, which all losses that have some share."""
         return common_labels(self.losses)
 
     def with_weights(self, weights: Mapping[str, float]) -> Objective:

@@ -259,7 +259,7 @@ class Explanation(
         elsewhere.
     posed : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
-        can be checked without this package (:mod:`propopt.results.posed`).
+        can be checked without this package.
     program : Program or None
         The losses and bounds that it was optimized for. It is not saved, and stays
         behind where the explanation is pickled.
@@ -1002,7 +1002,7 @@ class Explanation(
     def written_program(self) -> Mapping[str, NDArray[Any]]:
         """What a file says of the program; of a loaded explanation what its file did.
 
-        See :mod:`propopt.results.posed`.
+        Arrays by their names: targets, graphs and totals of the losses.
         """
         program = self.program
         return self.posed if program is None else posed_of(program, self.shape)

@@ -91,7 +91,7 @@ class Numeric:
 
     As all columns it knows which values are missing, makes numbers or codes (n,) of a
     frame (``encode``) and columns under their own labels of these (``decode``). Its
-    ``coordinates`` (n, m) are at the distances of :mod:`propopt.losses.graphs.points`.
+    ``coordinates`` (n, m) are at the distances that :mod:`propopt.graphs` takes.
     """
 
     name: Hashable  # its label
