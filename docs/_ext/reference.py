@@ -31,7 +31,8 @@ TYPES = {
     "mapping": "collections.abc.Mapping",
     "sequence": "collections.abc.Sequence",
     "iterable": "collections.abc.Iterable",
-    **{word: word for word in "None bool dict float int list scalar str tuple".split()},
+    **{word: word for word in ("None", "bool", "dict", "float", "int", "str", "tuple")},
+    **{word: word for word in ("list", "scalar")},
 }
 
 
@@ -41,14 +42,14 @@ NAMESPACES = {
     for name in ("graphs", "explainers", "metrics", "null_models", "errors")
 }
 
-# docstrings have formulas as they are read in a terminal; MathJax has these signs
-TEX = {
-    **{"Σ": r"\sum ", "Π": r"\prod ", "‖": r"\|", "∇": r"\nabla ", "∘": r"\circ "},
-    **{"−": "-", "·": r"\cdot ", "²": "^2", "½": "{1/2}", "ᵀ": r"^\top ", "₁": "_1"},
-    **{"≥": r"\ge ", "≤": r"\le ", "∌": r"\not\ni ", "∪": r"\cup ", "|": r"\vert "},
-    **{"Φ": r"\Phi ", "φ": r"\varphi ", "σ": r"\sigma ", "ω": r"\omega "},
-    **{"α": r"\alpha ", "β": r"\beta ", "π": r"\pi ", "ε": r"\varepsilon "},
-}
+# docstrings have formulas as they are read in a terminal: "Σ_n ‖w_n‖²"
+SIGNS = (
+    "Σ sum, Π prod, ∇ nabla, ∘ circ, · cdot, ≥ ge, ≤ le, ∪ cup, | vert, Φ Phi, φ varphi, "
+    "σ sigma, ω omega, α alpha, β beta, π pi, ε varepsilon"
+)
+TEX = {sign: rf"\{name} " for sign, name in re.findall(r"(\S) (\w+)", SIGNS)}
+TEX |= {"−": "-", "‖": r"\|", "∌": r"\not\ni ", "ᵀ": r"^\top "}
+TEX |= {"²": "^2", "½": "{1/2}", "₁": "_1"}
 
 
 def write_stubs(app) -> None:
@@ -66,6 +67,7 @@ def write_stubs(app) -> None:
 
 
 def stub(place: str) -> str:
+    """The page of a name: a heading, and what documents its kind."""
     thing, name = pydoc.locate(place), place.rpartition(".")[2]
     head = f"{name}\n{'=' * len(name)}\n\n"
     if isinstance(thing, types.FunctionType):
@@ -73,7 +75,9 @@ def stub(place: str) -> str:
     if not isinstance(thing, type):
         return f"{head}.. autodata:: {place}\n   :no-value:\n"
     if issubclass(thing, BaseException):
-        return f"{head}.. autoexception:: {place}\n   :members:\n   :show-inheritance:\n"
+        return (
+            f"{head}.. autoexception:: {place}\n   :members:\n   :show-inheritance:\n"
+        )
     bases = [kind.__name__ for kind in thing.__mro__[1:] if is_public(kind)]
     lines = [f".. autoclass:: {place}", "   :members:"]
     if not getattr(thing, "_is_protocol", False):
@@ -84,6 +88,7 @@ def stub(place: str) -> str:
 
 
 def is_public(kind: type) -> bool:
+    """Whether a class has a page."""
     name = kind.__name__
     return name in NAMES and pydoc.locate(NAMES[name]) is kind
 
@@ -95,49 +100,61 @@ def is_foreign(member: object) -> bool:
 
 
 def skip_foreign(app, what, name, member, skip, options):  # noqa: ARG001
+    """Leave out what is inherited from elsewhere."""
     return True if is_foreign(member) else None
 
 
-WORDS = re.compile(r"(\{.*?\})|([A-Za-z]{2,}(?: [A-Za-z]{2,})*)(?![A-Za-z])(?=([_([])?)")
+WORDS = re.compile(
+    r"(\{.*?\})|([A-Za-z]{2,}(?: [A-Za-z]{2,})*)(?![A-Za-z])(?=([_([])?)"
+)
 
 
 def tex(formula: str) -> str:
-    r"""A formula as the docstring has it, in LaTeX: ``w_nn' ≥ 0`` is ``w_{nn'} \ge 0``."""
-    formula = re.sub(r"_([A-Za-z]+'?)", r"_{\1}", formula.replace(r"\|", "|"))
+    r"""A formula of a docstring in LaTeX: ``w_nn' ≥ 0`` is ``w_{nn'} \ge 0``."""
+    formula = re.sub(r"_([A-Za-z]+'?[A-Za-z]*)", r"_{\1}", formula.replace(r"\|", "|"))
     return "".join(TEX.get(sign, sign) for sign in WORDS.sub(_words, formula))
 
 
 def _words(match: re.Match[str]) -> str:
     index, words, bracket = match.groups()
-    if index:
-        return index
-    return rf"\mathrm{{{words}}}" if bracket else rf"\;\text{{{words}}}\;"
+    if index:  # `{j in both}`, and mostly `{n,n'}`
+        return re.sub(r"( [a-z]{2,}.*)}", r"\\text{\1}}", index)
+    if bracket:
+        return rf"\mathrm{{{words}}}"
+    return rf"\;\text{{{words}}}\;" if " " in words else rf"\text{{{words}}}"
 
 
 BAR = re.compile(r"(``.*?``)|(?<!\\)\|")
 
 
-def set_bars(app, what, name, member, options, lines):  # noqa: ARG001
-    """|w| is a size, and no substitution."""
+LETTER = re.compile(r"^( *)([A-Za-z]\.( |$))")
+
+
+def escape(app, what, name, member, options, lines):  # noqa: ARG001
+    """|w| is a size, and no substitution; "D." at the start of a line is no list."""
     code = False
     for at, line in enumerate(lines):
         code = line.lstrip().startswith(">>>") or (code and bool(line.strip()))
         if not code:
+            line = LETTER.sub(r"\1\\\2", line)
             lines[at] = BAR.sub(lambda match: match[1] or r"\|", line)
 
 
 def set_formulas(app, what, name, member, options, lines):  # noqa: ARG001
     """In blocks of ``.. math::`` the signs of the docstring become LaTeX."""
-    depth = None
-    for at, line in enumerate(lines):
+    text, depth = [], None
+    for line in lines:
         indent = len(line) - len(line.lstrip())
         if line.strip() == ".. math::":
             depth = indent
+        elif depth is not None and line.strip() and indent <= depth:
+            depth = None
         elif depth is not None and line.strip():
-            if indent > depth:
-                lines[at] = " " * indent + tex(line.strip())
-            else:
-                depth = None
+            if not text[-1].strip() and text[-2].strip() != ".. math::":
+                text += [" " * depth + ".. math::", ""]  # one for each formula
+            line = " " * indent + tex(line.strip())
+        text.append(line)
+    lines[:] = text
 
 
 def find_name(app, env, node, text):
@@ -168,11 +185,13 @@ def link_types(app, config):  # noqa: ARG001
 
 
 def setup(app):
+    """What Sphinx asks for."""
     sys.modules.update(NAMESPACES)
+    app.add_css_file("reference.css")
     app.connect("config-inited", link_types, priority=100)
     app.connect("builder-inited", write_stubs)
     app.connect("autodoc-skip-member", skip_foreign)
-    app.connect("autodoc-process-docstring", set_bars, priority=100)
+    app.connect("autodoc-process-docstring", escape, priority=100)
     app.connect("autodoc-process-docstring", set_formulas, priority=900)
     app.connect("missing-reference", find_name, priority=300)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

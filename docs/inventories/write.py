@@ -1,4 +1,4 @@
-"""Write the inventories: what pages link to elsewhere, so that a build needs no network.
+"""Write the inventories: what pages link to elsewhere, for builds without a network.
 
 ``python docs/inventories/write.py`` after a change of the table; a test imports each
 name, and holds the files to the table.

@@ -524,7 +524,7 @@ def audit(
     n_neighbors: int = 8,
     rng: int | None = None,
 ) -> Audit:
-    """Check attributions from anywhere: are they right, and what would be better?
+    """Check attributions from anywhere: are they right, and what makes them better.
 
     Questions are asked in the order in which somebody has to sign for the answers. Do
     rows add up, and to whose base? Are they exact Shapley values: ours, path-dependent

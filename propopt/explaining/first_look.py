@@ -156,9 +156,9 @@ def explain(
             Σ_n ‖w_n − Φ_n‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
             subject to Σ_d w_nd = f(x_n) − base
 
-        is minimal, with the mean of f over 100 rows of ``data`` as base. The explanation then has
-        ``contributions`` (Φ), ``base_value`` and ``prediction``, and among its details
-        what no complete one can remove of roughness
+        is minimal, with the mean of f over 100 rows of ``data`` as base. The
+        explanation then has ``contributions`` (Φ), ``base_value`` and ``prediction``,
+        and among its details what no complete one can remove of roughness
         (``irreducible.pairwise_robustness``).
     contributions : {"shapley", "slopes"} or attributions (N, D)
         Φ, for ``units="output"``: Shapley values against those 100 rows, exact for

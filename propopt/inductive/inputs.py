@@ -250,7 +250,7 @@ def _finite(values: Any) -> Array:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """What inducing inputs are chosen for.
+    """What a rule chooses inducing inputs for: observations, and their kernel.
 
     Parameters
     ----------

@@ -142,7 +142,10 @@ class PropertyLoss(ABC):
         return self.penalty.value(-target) if isinstance(target, np.ndarray) else 0.0
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
-        """The loss of a cvxpy expression W (N, D): a convex expression."""
+        """The loss as a convex expression of cvxpy, of one for W (N, D).
+
+        Both are :class:`cvxpy.expressions.expression.Expression`.
+        """
         self.check_shape(W.shape)
         return self.penalty.expression(self.residual(W))
 

@@ -230,10 +230,10 @@ class GradientMatching(Faithfulness):
 
 @final
 class FunctionMatching(Faithfulness):
-    """Faithful: attributions predict the function (Tadesse et al. 2024, Eq. 12).
+    """Faithful: attributions predict the function.
 
-    Through the origin; from a reference r with value f(r); or locally, over given
-    perturbations:
+    After Tadesse et al. 2024, Eq. 12. Through the origin; from a reference r with value
+    f(r); or locally, over given perturbations:
 
     .. math::
 

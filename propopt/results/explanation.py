@@ -201,7 +201,7 @@ Parameter: TypeAlias = float | int | str | bool | None
 class Explanation(
     Result, kind="propopt explanation", noun="a saved explanation", version=6
 ):
-    """One attribution vector per point, with what was measured about them.
+    """One attribution for each row and column, with what was measured of them.
 
     Parameters
     ----------
