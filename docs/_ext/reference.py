@@ -43,11 +43,8 @@ NAMESPACES = {
 }
 
 # docstrings have formulas as they are read in a terminal: "Σ_n ‖w_n‖²"
-SIGNS = (
-    "Σ sum, Π prod, ∇ nabla, ∘ circ, · cdot, ≥ ge, ≤ le, ∪ cup, | vert, Φ Phi, φ varphi, "
-    "σ sigma, ω omega, α alpha, β beta, π pi, ε varepsilon"
-)
-TEX = {sign: rf"\{name} " for sign, name in re.findall(r"(\S) (\w+)", SIGNS)}
+SIGNS = "Σ sum, Π prod, ∇ nabla, ∘ circ, · cdot, ≥ ge, ≤ le, ∪ cup, | vert"
+TEX = {sign: rf"\{name} " for sign, name in re.findall(r"([^\s,]) (\w+)", SIGNS)}
 TEX |= {"−": "-", "‖": r"\|", "∌": r"\not\ni ", "ᵀ": r"^\top "}
 TEX |= {"²": "^2", "½": "{1/2}", "₁": "_1"}
 

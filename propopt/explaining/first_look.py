@@ -78,7 +78,7 @@ def explain(
     >>> model = LogisticRegression(max_iter=1000).fit(X, y)
     >>> best = po.explain(model, X.iloc[::5], target=1)
     >>> best.to_frame().shape, best.parameters["weight rule"]
-    ((30, 4), 'knee of the curve')
+    ((30, 4), 'knee of the front')
 
     The attributions W have the least possible value of
 
