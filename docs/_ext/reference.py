@@ -43,10 +43,10 @@ NAMESPACES = {
 }
 
 # docstrings have formulas as they are read in a terminal: "Σ_n ‖w_n‖²"
-SIGNS = "Σ sum, Π prod, ∇ nabla, ∘ circ, · cdot, ≥ ge, ≤ le, ∪ cup, | vert"
+SIGNS = "Σ sum, Π prod, ∇ nabla, ∘ circ, · cdot, ≥ ge, ≤ le, ∪ cup"
 TEX = {sign: rf"\{name} " for sign, name in re.findall(r"([^\s,]) (\w+)", SIGNS)}
-TEX |= {"−": "-", "‖": r"\|", "∌": r"\not\ni ", "ᵀ": r"^\top "}
-TEX |= {"²": "^2", "½": "{1/2}", "₁": "_1"}
+TEX |= {"−": "-", "∌": r"\not\ni ", "ᵀ": r"^\top ", "²": "^2", "½": "{1/2}", "₁": "_1"}
+TEX |= {"‖": r"\text{‖}", "|": r"\text{|}"}  # which do not stretch
 
 
 def write_stubs(app) -> None:
