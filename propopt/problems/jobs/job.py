@@ -36,6 +36,7 @@ from propopt.functions.texts import TextFunction
 from propopt.problems.sections import Section, listed_words
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
+from propopt.results.certain import plural
 from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import Chapter
 from propopt.results.report.page import write_page
@@ -317,14 +318,16 @@ class JobRun:
         for line in lines:
             self.console.print(printable(line), end=end)
 
-    def introduce(self, subject: Subject, *others: str | None) -> None:
+    def introduce(
+        self, subject: Subject, *others: str | None, slopes: str | None = None
+    ) -> None:
         """Sizes, what else there is to say, what is explained, the model's score."""
-        rows, columns = "points", "features"
-        if subject.is_text:
-            rows, columns = "documents", "words"
-        size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
+        row, column = ("document", "word") if subject.is_text else ("row", "feature")
+        rows = plural(len(subject.points), row)
+        size = f"{rows} × {plural(subject.n_features, column)}"
         self.say(", ".join(filter(None, (size, *others))))
         self.say(f"explained: {subject.function.quantity}")
+        self.say(*filter(None, (slopes,)))
         if subject.score is not None:
             self.say(f"the model: {subject.score.in_words()}")
 
