@@ -164,7 +164,7 @@ def test_every_other_solver_is_asked_for_by_its_name():
 def names_in_pages() -> set[str]:
     """Words that stand as code in the pages and the examples."""
     words: set[str] = set()
-    for page in [REPOSITORY / "README.md", *REPOSITORY.glob("docs/*.md")]:
+    for page in [REPOSITORY / "README.md", *REPOSITORY.glob("docs/**/*.md")]:
         text = page.read_text(encoding="utf-8")
         parts = text.split("```")  # every other one is a block of code
         spans = re.findall(r"`([^`]+)`", " ".join(parts[::2]))
