@@ -1,4 +1,4 @@
-"""Pages of the guide print what they show: those that the build of the pages cannot run.
+"""Pages of the guide print what they show, where the build cannot run them.
 
 The build runs `{code-cell}` blocks. Blocks of `python` are run here, in the environment
 that has their packages; a block of `text` behind one is what it prints. Pages that show
