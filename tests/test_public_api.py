@@ -27,10 +27,20 @@ ROOT = Path(po.__file__).parent
 REPOSITORY = ROOT.parent
 STUB = ROOT / "__init__.pyi"
 EVERYDAY = set(
-    """
-    explain Explainer audit compare sweep TradeOffs solve wrap
-    GradientMatching PairwiseRobustness Smoothness Sparsity
-    """.split()
+    [
+        "explain",
+        "Explainer",
+        "audit",
+        "compare",
+        "sweep",
+        "TradeOffs",
+        "solve",
+        "wrap",
+        "GradientMatching",
+        "PairwiseRobustness",
+        "Smoothness",
+        "Sparsity",
+    ]
 )
 ROOMS = "explainers functions graphs inductive interactions lime losses metrics"
 NAMESPACES = tuple(f"{ROOMS} null_models plots problems results solvers".split())
@@ -164,7 +174,7 @@ def test_every_other_solver_is_asked_for_by_its_name():
 def names_in_pages() -> set[str]:
     """Words that stand as code in the pages and the examples."""
     words: set[str] = set()
-    for page in [REPOSITORY / "README.md", *REPOSITORY.glob("docs/*.md")]:
+    for page in [REPOSITORY / "README.md", *REPOSITORY.glob("docs/**/*.md")]:
         text = page.read_text(encoding="utf-8")
         parts = text.split("```")  # every other one is a block of code
         spans = re.findall(r"`([^`]+)`", " ".join(parts[::2]))

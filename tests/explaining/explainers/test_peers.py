@@ -19,7 +19,7 @@ from propopt.explaining.explainers import (
 from propopt.functions import Power
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "interop.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "interop.md"
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 EXAMPLES = dict(zip(("shap", "captum", "quantus"), PROGRAMS, strict=True))
 POINTS = np.random.default_rng(0).normal(size=(6, 4))

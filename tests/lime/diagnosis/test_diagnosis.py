@@ -440,7 +440,7 @@ def test_rows_far_from_the_mean_and_edges_of_normal_bins():
     assert beside == {0: near(1e-3 / edge, 1e-6)}
 
 
-# ---- the tables of docs/lime.md: false alarms, and planted cases that are named
+# ---- the tables of docs/guide/lime.md: false alarms, and planted cases that are named
 
 
 @pytest.fixture(scope="module")
