@@ -72,7 +72,7 @@ html_js_files = [("site.js", {"defer": "defer"})]
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "which": []}
+html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "gallery/index": []}
 html_theme_options = {
     "collapse_navigation": True,
     "footer_end": [],
