@@ -63,7 +63,8 @@ def test_no_walk_names_a_file_twice():
 
 
 # ---- notation: one thing of each letter, and one name is one thing
-SYMBOLS, _, RESULTS = read(ROOT / "docs" / "background" / "notation.md").partition("## Results")
+NOTATION = ROOT / "docs" / "background" / "notation.md"
+SYMBOLS, _, RESULTS = read(NOTATION).partition("## Results")
 
 
 def cells(text):

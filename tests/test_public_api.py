@@ -26,12 +26,10 @@ from propopt.solvers.task import find_solver
 ROOT = Path(po.__file__).parent
 REPOSITORY = ROOT.parent
 STUB = ROOT / "__init__.pyi"
-EVERYDAY = set(
-    """
-    explain Explainer audit compare sweep TradeOffs solve wrap
-    GradientMatching PairwiseRobustness Smoothness Sparsity
-    """.split()
-)
+EVERYDAY = {
+    *("explain", "Explainer", "audit", "compare", "sweep", "TradeOffs", "solve"),
+    *("wrap", "GradientMatching", "PairwiseRobustness", "Smoothness", "Sparsity"),
+}
 ROOMS = "explainers functions graphs inductive interactions lime losses metrics"
 NAMESPACES = tuple(f"{ROOMS} null_models plots problems results solvers".split())
 PACKAGES = tuple(getattr(po, name) for name in NAMESPACES)

@@ -183,7 +183,7 @@ def wrap(
     kernels, generalized linear models, discriminant analysis and Gaussian naive Bayes,
     and pipelines of scalers, PCA, polynomial and random features before one of these,
     all of scikit-learn, for torch modules (in their own precision, by autograd; see
-    ``docs/guide/images.md``), and for whatever is a :class:`Function` already. All else is
+    the page on images), and for whatever is a :class:`Function` already. All else is
     differentiated numerically, by central differences; ``gradient_method`` of
     the result tells which. A model that nothing is known of is tested once before that,
     by some thousand evaluations between the rows: of one that jumps a warning says so,
