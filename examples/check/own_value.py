@@ -45,7 +45,7 @@ explanations = {
 }
 bmi = X.columns.get_loc("bmi")
 figure, axes = plt.subplots(
-    1, 3, figsize=(9, 3.6), sharex=True, sharey=True, layout="constrained"
+    1, 3, figsize=(8.4, 5), sharex=True, sharey=True, layout="constrained"
 )
 order = np.argsort(patients["bmi"])
 for ax, (name, W) in zip(axes, explanations.items(), strict=True):

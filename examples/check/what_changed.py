@@ -41,7 +41,7 @@ broken, sound = versions(seed=0)
 for name, found in (("broken scale", broken), ("sound scale", sound)):
     print(f"{name}: {found.to_frame().query('beyond')['feature'].tolist()}")
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharex=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8.4, 5), sharex=True, layout="constrained")
 for ax, (title, found) in zip(
     axes, {"a broken scale": broken, "nothing broken": sound}.items(), strict=True
 ):

@@ -1,10 +1,10 @@
 """
-How much robustness do 20 % of the faithfulness buy?
-====================================================
+How much robustness does a fifth of the faithfulness buy?
+=========================================================
 
-Three quarters: so far fall squared differences between similar patients. The front has
-every best trade-off between both. SmoothGrad lies above it, and the knee is where one
-more step costs more than it brings.
+It removes three quarters of the squared differences between similar patients. The front
+has every best trade-off of both. SmoothGrad lies above it. The knee is where one more
+step costs more than it brings.
 """
 
 import matplotlib.pyplot as plt

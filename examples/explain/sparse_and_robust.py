@@ -50,7 +50,7 @@ assert kept["sparse"] - kept["both"] < 0.01 < 1 - kept["robust"]
 
 # %%
 # Each column of a picture is a tumor, in one order in all of them. White is zero.
-figure, axes = plt.subplots(1, 3, figsize=(9, 4.2), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(8, 5.4), sharey=True, layout="constrained")
 pictures = {"slopes": faithful.G} | {name: x.attributions for name, x in found.items()}
 order = np.argsort(-np.abs(faithful.G).mean(axis=0))
 rows = np.argsort(function.value(tumors))

@@ -52,7 +52,7 @@ print(f"log-odds {margins[a]:.2f} and {margins[b]:.2f}, so they differ by "
 
 # %%
 # Each bar joins what a measurement contributes for one patient and for the other.
-figure, axes = plt.subplots(1, 3, figsize=(9, 4), sharex=True, sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(8, 5), sharex=True, sharey=True)
 order = np.argsort(np.abs(best.attributions[a]))
 rows = range(len(order))
 for ax, (name, W) in zip(axes, explanations.items(), strict=True):

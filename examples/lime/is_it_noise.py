@@ -51,7 +51,7 @@ for item in limit.diagnose().of("sign against the profile"):
     if (item.row, item.column) == (n, bp):
         print(item.sentence)
 
-figure, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 5.2), layout="constrained")
 axes[0].axvspan(exact - 2 * noise, exact + 2 * noise, color="0.9")
 axes[0].plot(runs, range(1, 21), "o", color="0.55", label="run of 5,000 samples")
 axes[0].axvline(exact, color="#d55e00", lw=2, label="limit, without a sample")
