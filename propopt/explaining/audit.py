@@ -132,7 +132,9 @@ def _exactness(e: Audited) -> Finding:
             sentence = "They are the exact Shapley values for the background."
             verdict, advice = "right", ""
         else:
-            sentence = f"They are {one.words}; both are exact, of other questions."
+            sentence = (
+                f"They are {one.words}; both are exact, and answer two questions."
+            )
             verdict = "a choice"
             advice = f"Say that they are {one.words}."
     return Finding(
@@ -182,7 +184,7 @@ def _signs(e: Audited) -> Finding:
         f"{_part(share)} of the values above {e.cut:.2g} {e.unit} in size have "
         f"another sign than {words} ones.",
         share,
-        "share of sizeable values",
+        "share of large values",
         **_against_exact(e, share, "Do not tell reasons from values of these signs."),
     )
 
@@ -373,7 +375,8 @@ def _prices(e: Audited) -> Iterator[Finding]:
         yield Finding(
             f"price_of_{share}",
             f"Removing {share} % of what could go costs {percent(price)} % "
-            f"of the squared sum, and turns {_part(signs).lower()} of sizeable signs.",
+            f"of the squared sum, and turns the sign of {_part(signs).lower()} of "
+            "the large values.",
             price,
             "share of the squared sum",
             "a choice",
@@ -441,7 +444,8 @@ def _background(e: Audited) -> Finding:
     return Finding(
         "background",
         f"One half of the {B:,} background rows changes {percent(share)} % "
-        f"of the squared sum, and turns {_part(signs).lower()} of sizeable signs.",
+        f"of the squared sum, and turns the sign of {_part(signs).lower()} of "
+        "the large values.",
         share,
         "share of the squared sum",
         "a choice",

@@ -205,7 +205,7 @@ def explain(
     >>> model = LogisticRegression(max_iter=1000).fit(X, y)
     >>> best = po.explain(model, X.iloc[::5], target=1)
     >>> best.to_frame().shape, best.parameters["weight rule"]
-    ((30, 4), 'knee of the curve')
+    ((30, 4), 'knee of the front')
     """
     settings = ExplainSettings.of(locals())
     if isinstance(model, TextFunction) or is_documents(X):

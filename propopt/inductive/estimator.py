@@ -214,6 +214,13 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     {'robustness': 0.0001}
     """
 
+    robustness_: float
+    smoothness_: float
+    kernel_: Any
+    inducing_inputs_: Points
+    information_loss_: float
+    criterion_: float | None
+
     def __init__(
         self,
         robustness: float = 1.0,

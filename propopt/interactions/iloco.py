@@ -19,7 +19,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
 from propopt.base.text import Quantity, QuantityKind
-from propopt.interactions.errors_of_rows import ErrorChoice
+from propopt.interactions.errors_of_rows import ErrorChoice, RowError
 from propopt.interactions.features import (
     FeatureGroups,
     Features,
@@ -230,6 +230,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     3
     """
 
+    error_: RowError
+    classes_: NDArray[Any]
+    left_out_: LeftOut
+    main_effects_: InteractionScores
+    result_: InteractionScores
+
     def __init__(
         self,
         estimator: Any,
@@ -291,7 +297,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         if refits.classes is not None:
             self.classes_ = refits.classes
         self._one_row = refits.on(np.arange(1))  # knows how others are read
-        self.left_out_: LeftOut = scheme.fit(
+        self.left_out_ = scheme.fit(
             refits,
             seed=read_seed(self.random_state, "random_state"),
             sets=indices,

@@ -190,6 +190,7 @@ class Faithfulness(PropertyLoss):
 class _Recast(PropertyLoss):
     """A loss of W as one of other coordinates, less a constant."""
 
+    name: str
     map: LinearMap
     target: Array | float
 

@@ -89,6 +89,9 @@ class Completeness:
     def __init__(
         self, total: object, weights: object = None, *, name: str = "completeness"
     ) -> None:
+        self.total: Array
+        self.weights: Array | None
+        self.labels: Labels
         self.total, points = _read(total, "total")
         self.weights, names = None, Labels()
         if weights is not None:

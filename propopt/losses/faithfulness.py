@@ -192,6 +192,9 @@ class GradientMatching(Faithfulness):
     target: Array
     n_points: int
     n_features: int
+    labels: Labels
+    quantity: Quantity | None
+    estimate: Estimate | None
 
     def __init__(
         self,
@@ -257,8 +260,11 @@ class FunctionMatching(Faithfulness):
     0.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
     target: Array
+    n_points: int
+    n_features: int
+    labels: Labels
 
     def __init__(
         self,

@@ -79,8 +79,12 @@ class PairwiseRobustness(PropertyLoss):
     0.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
     n_points: int
+    n_features: int | None
+    labels: Labels
+    beside: Attributions | None
+    graph: Graph
 
     def __init__(
         self,
@@ -160,7 +164,8 @@ class KernelRobustness(PropertyLoss):
         If K is not positive definite to rounding.
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
+    n_points: int
 
     def __init__(
         self,
@@ -256,7 +261,7 @@ class MaxDifferenceRobustness(PropertyLoss):
         self.norm: RowNorm = norm
         self.name = name
         self.n_points = graph.n_nodes
-        self.labels = Labels(points=graph.names)
+        self.labels: Labels = Labels(points=graph.names)
 
     @cached_property
     def map(self) -> LinearMap:
@@ -332,7 +337,10 @@ class SharedRobustness(PropertyLoss):
     10.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
+    n_points: int
+    n_features: int
+    labels: Labels
 
     def __init__(
         self, graph: Graph, present: object, *, name: str = "shared_robustness"
@@ -418,7 +426,10 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
+    n_features: int
+    labels: Labels
+    graph: Graph
 
     def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
         self.graph = read_graph(graph)
@@ -443,7 +454,7 @@ class Sparsity(PropertyLoss):
     """
 
     map = Identity()
-    penalty = Absolute()
+    penalty: Penalty = Absolute()
 
     def __init__(self, *, name: str = "sparsity") -> None:
         self.name = name

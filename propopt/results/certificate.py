@@ -64,6 +64,9 @@ LOST = 1e-13
 class Lagrangian:
     """Lower bounds on Σ c·loss over all V, from what is known at W."""
 
+    squared: list[tuple[float, PropertyLoss]]
+    others: list[tuple[float, PropertyLoss]]
+
     def __init__(
         self,
         terms: Sequence[tuple[float, PropertyLoss]],

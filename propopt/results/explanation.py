@@ -64,7 +64,7 @@ from propopt.tables.frames import (
 
 
 @final
-class NoBaseValue:
+class _NoBaseValue:
     """What slopes have in place of a base value: whoever adds to it is refused."""
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class NoBaseValue:
 
 def base_values_of(base: object, n_points: int) -> Array | None:
     """One number per row from what the package has: a number, a row or a column."""
-    if base is None or isinstance(base, NoBaseValue):
+    if base is None or isinstance(base, _NoBaseValue):
         return None
     values = as_floats(base, "base_values")
     flat = values.reshape(-1) if values.size in (1, n_points) else None
@@ -797,7 +797,7 @@ class Explanation(
         base = self.base_value if self.units == "output" else None
         return package.Explanation(
             values=np.array(self.attributions),
-            base_values=NoBaseValue() if base is None else np.array(base, float),
+            base_values=_NoBaseValue() if base is None else np.array(base, float),
             data=data,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),

@@ -73,7 +73,7 @@ def test_files_and_print_hold_what_the_library_finds(done):
     for told in (
         f"mean squared error with all features: {mean:.4g}, at",
         "; of a constant 5930\n",
-        "intervals: 90 %, all 45 together · for new rows and any",
+        "intervals: 90 %, all 45 together · for new rows, whatever patches are drawn",
         "442 rows × 10 columns",
         "model: linear",
         "models without features, by minipatches, n_patches 420",

@@ -174,6 +174,7 @@ class SimilarityGraph(Graph):
     """
 
     similarities: Sparse
+    parameters: Mapping[str, float]
 
     def __init__(
         self,

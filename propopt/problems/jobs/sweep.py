@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 from rich.text import Text
@@ -61,6 +61,7 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
+from propopt.results.certain import plural
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.results.report.chapters import Chapter
 from propopt.solvers.aims import Aim
@@ -278,7 +279,14 @@ class SweepKeys(CommonKeys, JobSection):
 
     key = "objective"
     command = "sweep"
-    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (
+        ".csv",
+        ".svg",
+        ".npz",
+        "_attributions.csv",
+        ".html",
+        ".json",
+    )
 
     setting: Literal["transductive", "inductive"] = Field(
         "transductive",
@@ -589,12 +597,12 @@ def _solved(
     subject = problem.subject
     with run.console.status("the function and its gradients"):
         _ = problem.objective
-    slopes = "effects of words" if subject.is_text else "gradients"
+    slopes = "effects of words" if subject.is_text else "slopes"
     run.introduce(
         subject,
-        f"{subject.sloped.gradient_method} {slopes}",
-        f"{len(problem.methods)} baseline explanations",
-        problem.setting and f"gradients known at {len(subject.others)} inputs",
+        plural(len(problem.methods), "baseline"),
+        problem.setting and f"slopes known at {len(subject.others)} inputs",
+        slopes=f"{slopes}: {subject.sloped.gradient_method}",
     )
     trade_offs = problem.sweep(
         _watched(problem, run.console),
@@ -645,7 +653,7 @@ def _excesses(trade_offs: TradeOffs) -> list[Card]:
             rows.append([" ".join([row["method"], *names]), *losses, above])
     return [
         Card(
-            title="Baselines: above the best possible objective by at least the excess",
+            title="How far baselines are above the best possible objective: the excess",
             table=CardTable(["method", *trade_offs.losses, "excess"], rows),
             lines=lines,
         )
