@@ -39,8 +39,7 @@ print(reasons.sheet(patient))
 budgets = {0.02: "#56b4e9", 0.1: "#0072b2", 0.5: "#003a5c"}
 shares = {budget: best.reasons(budget=budget).shares for budget in budgets}
 for budget, known in shares.items():
-    print(f"budget of {budget:4.0%} of a mean row:",
-          *(f"{share:6.1%}" for share in known))  # fmt: skip
+    print(f"budget of {budget:4.0%} of a mean row:", *map("{:6.1%}".format, known))
 assert 0.4 < shares[0.1][0] < 0.6
 assert shares[0.1][3] == 0.0
 
@@ -58,3 +57,6 @@ ax.spines[["top", "right"]].set_visible(False)
 # The same for signs: what is hatched has another sign in an explanation as good.
 figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
 po.plots.plot_row(best, patient, certain=best.certain(), ax=ax)
+
+# %%
+# Read on: :doc:`/guide/reasons`.

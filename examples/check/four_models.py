@@ -43,6 +43,7 @@ for name, model in models.items():
     shap[name], robust[name] = best.contributions, best.attributions
     print(f"{name:12} R² {model.score(X_new, y_new):.2f}, gap {best.gap:.0e}")
 
+
 # %%
 def agreement(explanations, pair):
     """The correlation of all contributions of two models."""
@@ -62,3 +63,6 @@ ax.plot(after, rows, "o", color="#0072b2", label="robust")
 ax.set_yticks(rows, [" and ".join(pair) for pair in pairs])
 ax.set_xlabel("correlation of contributions between two models")
 ax.legend()
+
+# %%
+# Read on: :doc:`/guide/output_units`.

@@ -58,3 +58,6 @@ for ax, (name, W) in zip(axes, explanations.items(), strict=True):
 axes[0].set_ylabel("contribution of bmi to\nthe predicted progression")
 axes[1].set_xlabel("body mass index, kg/m²")
 axes[0].legend()
+
+# %%
+# Read on: :doc:`/guide/own_value`.

@@ -25,7 +25,9 @@ learner = make_pipeline(StandardScaler(), Ridge(10.0))
 
 def versions(seed):
     """Comparisons of a version with one of a broken scale, and with a sound one."""
-    X_old, X_new, y_old, y_new = train_test_split(X, y, test_size=0.5, random_state=seed)
+    X_old, X_new, y_old, y_new = train_test_split(
+        X, y, test_size=0.5, random_state=seed
+    )
     shuffled = np.random.default_rng(seed).permutation(X_new["bmi"])
     old = clone(learner).fit(X_old, y_old)
     level = po.null_models.halvings(learner, X_old, y_old)
@@ -56,3 +58,6 @@ seen, alarms = flagged.sum(axis=0)
 print(f"broken scale seen in {seen} of 5 divisions; alarms without a fault: {alarms}")
 assert broken.features[int(np.flatnonzero(broken.beyond)[0])] == "bmi"
 assert (seen, alarms) == (2, 0)
+
+# %%
+# Read on: :doc:`/guide/compare`.

@@ -47,12 +47,13 @@ near = np.abs(Z[:, None] - Z).max(axis=2) < 0.5
 near = np.triu(near & (np.abs(margins[:, None] - margins) < 0.3), k=1)
 apart = {k: np.abs(W[:, None] - W).sum(axis=2) for k, W in explanations.items()}
 a, b = np.unravel_index(np.argmax(near * apart["SHAP, exact"]), near.shape)
-print(f"log-odds {margins[a]:.2f} and {margins[b]:.2f}, so they differ by "
-      f"{abs(margins[a] - margins[b]):.2f}")  # fmt: skip
+print(f"{near.sum()} pairs; log-odds of this one {margins[a]:.2f}, {margins[b]:.2f}")
 
 # %%
 # Each bar joins what a measurement contributes for one patient and for the other.
-figure, axes = plt.subplots(1, 3, figsize=(8, 5), sharex=True, sharey=True)
+figure, axes = plt.subplots(
+    1, 3, figsize=(8, 5), sharex=True, sharey=True, layout="constrained"
+)
 order = np.argsort(np.abs(best.attributions[a]))
 rows = range(len(order))
 for ax, (name, W) in zip(axes, explanations.items(), strict=True):
@@ -63,8 +64,8 @@ for ax, (name, W) in zip(axes, explanations.items(), strict=True):
     ax.set_title(f"{name}\nA and B differ by {apart[name][a, b]:.1f}")
 axes[0].set_yticks(rows, X.columns[order])
 axes[1].set_xlabel("contribution to the log-odds of malignant")
-axes[2].legend(loc="upper left")
-figure.tight_layout()
+labels = axes[0].get_legend_handles_labels()
+figure.legend(*labels, loc="outside lower center", ncols=2)
 
 # %%
 # The same holds for all pairs that the rule allows, and not for the worst alone.
@@ -72,3 +73,6 @@ means = {name: difference[near].mean() for name, difference in apart.items()}
 print({name: round(float(mean), 2) for name, mean in means.items()})
 assert apart["robust"][a, b] < apart["SHAP, exact"][a, b] / 3
 assert means["robust"] < min(means["LIME, its limit"], means["SHAP, exact"]) / 2
+
+# %%
+# Read on: :doc:`/guide/first_steps`.

@@ -41,7 +41,7 @@ demands = {
     "s1 and s2 have\none number": [s1 == s2],
     "age and sex are\nat most 5 in size": [cp.abs(age) <= 5, cp.abs(sex) <= 5],
 }
-demands["all of them"] = sum(demands.values(), [])
+demands["all of them"] = [part for demand in demands.values() for part in demand]
 prices = {}
 for name, demand in demands.items():
     problem = cp.Problem(cp.Minimize(objective.expression(W)), demand)
@@ -64,3 +64,6 @@ ax.invert_yaxis()
 ax.margins(x=0.15)
 ax.set_xlabel("rise of the objective, per cent of the optimum without demands")
 ax.spines[["top", "right"]].set_visible(False)
+
+# %%
+# Read on: :doc:`/guide/aims`.

@@ -53,3 +53,6 @@ po.plots.plot_image_maps(
     images=digits[shown],
     axes=axes,
 )
+
+# %%
+# Read on: :doc:`/guide/images`.

@@ -61,4 +61,7 @@ ax.annotate("80 % as faithful", at, (12, 20), textcoords="offset points")
 
 # %%
 # The knee needs no number to be chosen.
-print(front.in_words())
+print(*front.in_words().split("; "), sep="\n")
+
+# %%
+# Read on: :doc:`/guide/aims`.

@@ -35,9 +35,8 @@ error = np.sqrt(((found.attributions - slopes[~known]) ** 2).mean(axis=1)).to_nu
 heavy = ~usual[~known].to_numpy()
 
 for name, who in (("usual", ~heavy), ("heavier", heavy)):
-    print(f"{who.sum()} {name} patients: standard deviation {doubt[who].mean():.1f}, "
-          f"error {error[who].mean():.1f} (rms of all slopes "
-          f"{np.sqrt((slopes**2).mean(axis=None)):.1f})")  # fmt: skip
+    print(f"{who.sum()} {name} patients: their mean standard deviation is", end=" ")
+    print(f"{doubt[who].mean():.1f}, their mean error {error[who].mean():.1f}")
 assert doubt[heavy].mean() > 1.5 * doubt[~heavy].mean()
 assert error[heavy].mean() > 1.5 * error[~heavy].mean()
 
@@ -60,3 +59,6 @@ ax.set(
     ylabel="error beside the model's slopes,\nprogression per standard deviation",
 )
 ax.legend(title="patients that it does not know")
+
+# %%
+# Read on: :doc:`/guide/inductive`.

@@ -44,8 +44,8 @@ kept = {}
 for name, best in found.items():
     kept[name] = best.loss_shares[faithful.name]
     used = (best.attributions != 0).sum(axis=1).mean()
-    print(f"{name:6} keeps {kept[name]:.1%} of the faithfulness, "
-          f"uses {used:.0f} of 30 columns in a row; gap {best.gap:.0e}")  # fmt: skip
+    print(f"{name:6} keeps {kept[name]:.1%} of the faithfulness, gap {best.gap:.0e};")
+    print(f"       {used:.0f} of 30 columns in a row are not zero")
 assert kept["sparse"] - kept["both"] < 0.01 < 1 - kept["robust"]
 
 # %%
@@ -60,3 +60,6 @@ for ax, name in zip(axes, ("slopes", "sparse", "both"), strict=True):
     ax.set(title=name, xlabel="100 tumors, by log-odds")
 axes[0].set_yticks(range(30), X.columns[order], fontsize=6)
 figure.colorbar(image, ax=axes, label="log-odds per standard deviation")
+
+# %%
+# Read on: :doc:`/guide/aims`.

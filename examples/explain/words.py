@@ -45,8 +45,8 @@ model.fit(reviews, ["good"] * len(good) + ["bad"] * len(bad))
 # reviews have few words.
 best = po.explain(model, reviews, target="good", units="output")
 total = best.prediction - best.base_value
-print(f"words miss f(x) - f(no word) by at most "
-      f"{np.abs(best.attributions.sum(axis=1) - total).max():.0e}")  # fmt: skip
+missed = np.abs(best.attributions.sum(axis=1) - total).max()
+print(f"words miss f(review) - f(no word) by at most {missed:.0e}")
 po.plots.highlight(best, reviews, rows=[0, 1, 8, 9])
 
 # %%
@@ -75,3 +75,6 @@ ax.set_xlabel("contribution to the probability of good")
 ax.legend()
 print({label: f"{width:.3f} from least to most" for label, width in spread.items()})
 assert spread["robust"] < 0.7 * spread["Shapley values"]
+
+# %%
+# Read on: :doc:`/guide/text`.

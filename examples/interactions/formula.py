@@ -48,3 +48,6 @@ for seed in range(5):
     print(first.round(4).to_string(index=False, header=False))
     assert first[["feature_1", "feature_2"]].iloc[0].tolist() == ["perimeter", "area"]
     assert np.all(first["ci_low"] > 0)
+
+# %%
+# Read on: :doc:`/guide/interactions`.

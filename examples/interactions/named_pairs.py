@@ -44,3 +44,6 @@ assert "perimeter × area (0.0325) matter jointly" in best.parameters["notes"]
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 po.plots.interaction_network(pairs, ax=axes[0])
 po.plots.plot_heatmap(best, ax=axes[1])
+
+# %%
+# Read on: :doc:`/guide/interactions`.

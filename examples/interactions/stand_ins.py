@@ -41,11 +41,14 @@ assert {least["feature_1"], least["feature_2"]} == {"petal length", "petal width
 assert least["ci_high"] < 0
 
 both = alone["petal length"] + alone["petal width"] - least["estimate"]
-print(f"lost without both petal columns: {both:.3f}, "
-      f"{both / alone['petal length']:.0f} times what petal length loses alone")  # fmt: skip
+times = both / alone["petal length"]
+print(f"lost without both: {both:+.3f}, {times:.1f} times as much as without length")
 
 # %%
 # Blue pairs stand in for each other; red ones matter jointly.
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained")
 po.plots.interaction_heatmap(pairs, ax=axes[0])
 po.plots.interaction_intervals(pairs, ax=axes[1])
+
+# %%
+# Read on: :doc:`/guide/interactions`.

@@ -22,7 +22,11 @@ X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_new, y_train, _ = train_test_split(X, y, random_state=0)
 rising = {"bmi": 1, "bp": 1, "s5": 1}
 model = HistGradientBoostingRegressor(
-    max_iter=60, max_leaf_nodes=8, min_samples_leaf=10, monotonic_cst=rising, random_state=0
+    max_iter=60,
+    max_leaf_nodes=8,
+    min_samples_leaf=10,
+    monotonic_cst=rising,
+    random_state=0,
 ).fit(X_train, y_train)
 
 
@@ -37,10 +41,9 @@ print(f"limit {exact:.2f}, standard deviation of a run {noise:.2f}")
 
 function = po.wrap(model, data=X_train)
 package = po.explainers.LimePackage(background=X_train)
-runs = np.array([
-    package.explain(function, X_new.loc[[patient]], rng=seed).attributions[0, bp]
-    for seed in range(20)
-])  # fmt: skip
+row = X_new.loc[[patient]]
+found = [package.explain(function, row, rng=seed) for seed in range(20)]
+runs = np.array([run.attributions[0, bp] for run in found])
 print(f"{(runs > 0).sum()} of 20 runs are positive, and {(runs < 0).sum()} negative")
 assert 0 < (runs > 0).sum() < 20
 assert exact < 0
@@ -65,3 +68,6 @@ po.plots.lime_profile(limit, "bp", patient, ax=axes[1])
 negative = (limit.coefficients[:, bp] < 0).mean()
 print(f"limit below zero for {negative:.0%} of {len(X_new)} patients")
 assert negative > 0.5
+
+# %%
+# Read on: :doc:`/guide/lime`.

@@ -49,3 +49,6 @@ best = po.explain(model, X_new, data=X_train, target="class_1")
 sizes = best.to_frame().abs().mean().sort_values(ascending=False)
 print(sizes.head(3).map("{:.3f} per standard deviation".format).to_string())
 assert column in sizes.index[:3]
+
+# %%
+# Read on: :doc:`/guide/lime`.

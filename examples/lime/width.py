@@ -33,11 +33,9 @@ turns = {
 assert all(path.sign_changes.complete for path in paths.values())
 
 usual = limit.law.kernel_width
-often = np.mean([[len(widths) > 0 for widths in wine] for wine in turns.values()])
-near = np.mean([
-    [any(usual / 2 < w < 2 * usual for w in widths) for widths in wine]
-    for wine in turns.values()
-])  # fmt: skip
+every = [widths for wine in turns.values() for widths in wine]
+often = np.mean([len(widths) > 0 for widths in every])
+near = np.mean([any((usual / 2 < w) & (w < 2 * usual)) for w in every])
 print(f"coefficients that change their sign at some width: {often:.0%}")
 assert near < 0.05 < 0.2 < often < 0.3
 print(f"within a factor of two of the usual width, {usual:.2f}: {near:.0%}")
@@ -50,8 +48,10 @@ po.plots.lime_path(limit, wine, ax=ax)
 
 # %%
 figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
-ax.hist([w for wine in turns.values() for widths in wine for w in widths],
-        bins=np.geomspace(0.3, 30, 41), color="#0072b2")  # fmt: skip
+ax.hist(np.concatenate(every), bins=np.geomspace(0.3, 30, 41), color="#0072b2")
 ax.axvline(usual, color="#d55e00", label="usual width")
 ax.set(xscale="log", xlabel="kernel width", ylabel="changes of sign, 45 wines")
 ax.legend()
+
+# %%
+# Read on: :doc:`/guide/lime`.
