@@ -50,7 +50,7 @@ assert off.sum() == 1
 ax.axline((0, 0), slope=1, color="0.6", lw=1, zorder=0)
 ax.plot(exact[~off], told[~off], "o", ms=4, alpha=0.4, color="#0072b2")
 ax.plot(exact[off], told[off], "o", ms=9, color="#d55e00")
-at = exact[off][0] + 2, told[off][0]
+at = exact[off][0] + 4, told[off][0]
 ax.annotate("patient 7, bmi", at, color="#d55e00", va="center")
 ax.set(
     xlabel="exact contribution to the predicted progression",

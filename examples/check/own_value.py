@@ -53,7 +53,7 @@ for ax, (name, W) in zip(axes, explanations.items(), strict=True):
     curve = own.attributions[order, bmi]
     ax.plot(patients["bmi"].iloc[order], curve, color="#d55e00", label="own value")
     away = np.sqrt(((W - own.attributions)[:, bmi] ** 2).mean())
-    ax.set_title(f"{name}\n{away:.1f} from own value", fontsize="medium")
+    ax.set_title(f"{name}\nrms {away:.1f} from own value", fontsize="medium")
     print(f"{name:25} rms distance from own value {away:.1f}, in bmi")
 axes[0].set_ylabel("contribution of bmi to\nthe predicted progression")
 axes[1].set_xlabel("body mass index, kg/m²")

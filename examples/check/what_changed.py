@@ -48,7 +48,7 @@ for ax, (title, found) in zip(
     axes, {"a broken scale": broken, "nothing broken": sound}.items(), strict=True
 ):
     po.plots.plot_changes(found, ax=ax)
-    ax.set_title(title)
+    ax.set_title(title, loc="left", fontsize="large")
 
 # %%
 # Tables of 221 patients are small, and their halves differ much. Of five divisions of

@@ -41,9 +41,13 @@ assert "perimeter × area (0.0325) matter jointly" in best.parameters["notes"]
 
 # %%
 # Lines join what matters jointly, and what stands in for each other.
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-po.plots.interaction_network(pairs, ax=axes[0])
-po.plots.plot_heatmap(best, ax=axes[1])
+figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+po.plots.interaction_network(pairs, ax=ax)
+
+# %%
+# The attributions themselves: perimeter up and area down, each by itself.
+figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+po.plots.plot_heatmap(best, ax=ax)
 
 # %%
 # Read on: :doc:`/guide/interactions`.

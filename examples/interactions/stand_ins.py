@@ -46,9 +46,13 @@ print(f"lost without both: {both:+.3f}, {times:.1f} times as much as without len
 
 # %%
 # Blue pairs stand in for each other; red ones matter jointly.
-figure, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained")
-po.plots.interaction_heatmap(pairs, ax=axes[0])
-po.plots.interaction_intervals(pairs, ax=axes[1])
+figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+po.plots.interaction_heatmap(pairs, ax=ax)
+
+# %%
+# The same with intervals, which hold for all six pairs at once.
+figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+po.plots.interaction_intervals(pairs, ax=ax)
 
 # %%
 # Read on: :doc:`/guide/interactions`.

@@ -36,11 +36,16 @@ assert column == "color_intensity"
 assert abs(limit.coefficients[worst.row, worst.column]) < 0.01
 
 # %%
-# Left, what LIME shows: the coefficient is among the smallest. Right, the mean answer
-# with this wine moved to each bin: the column is among the largest.
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-po.plots.lime_coefficients(limit, wine, n_features=13, ax=axes[0])
-po.plots.lime_profile(limit, column, wine, ax=axes[1])
+# What LIME shows: the coefficient is among the smallest of 13.
+figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+po.plots.lime_coefficients(limit, wine, n_features=13, ax=ax)
+
+# %%
+# The mean answer with this wine moved to each bin. The dark bin is its own, the dashed
+# line the mean of the others: the coefficient is the distance of both.
+# sphinx_gallery_thumbnail_number = 2
+figure, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
+po.plots.lime_profile(limit, column, wine, ax=ax)
 
 # %%
 # Slopes do not compare bins: the mean slope near each row ranks the column by what it
