@@ -55,6 +55,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "filename_pattern": r"\.py$",
     "gallery_dirs": "gallery",
+    "ignore_repr_types": "sklearn",
     "image_srcset": ["2x"],
     "min_reported_time": 10_000,
     "notebook_extensions": set(),

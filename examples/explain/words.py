@@ -47,7 +47,7 @@ best = po.explain(model, reviews, target="good", units="output")
 total = best.prediction - best.base_value
 missed = np.abs(best.attributions.sum(axis=1) - total).max()
 print(f"words miss f(review) - f(no word) by at most {missed:.0e}")
-po.plots.highlight(best, reviews, rows=[0, 1, 8, 9])
+po.plots.highlight(best, reviews, rows=[0, 1, 8, 9], n_words=4)
 
 # %%
 # A dot is a review in which the word stands.

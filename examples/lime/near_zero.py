@@ -43,6 +43,7 @@ po.plots.lime_coefficients(limit, wine, n_features=13, ax=ax)
 # %%
 # The mean answer with this wine moved to each bin. The dark bin is its own, the dashed
 # line the mean of the others: the coefficient is the distance of both.
+
 # sphinx_gallery_thumbnail_number = 2
 figure, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
 po.plots.lime_profile(limit, column, wine, ax=ax)
