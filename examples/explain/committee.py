@@ -66,4 +66,4 @@ ax.set_xlabel("rise of the objective, per cent of the optimum without demands")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# Read on: :doc:`/guide/aims`.
+# Read on: :doc:`/guide/constraints`.
