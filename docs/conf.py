@@ -23,7 +23,6 @@ extensions = [
     "myst_nb",
     "mathml",
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -72,7 +71,8 @@ html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "which": []}
+html_context = {"default_mode": "auto"}
+html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "which": []}
 html_theme_options = {
     "collapse_navigation": True,
     "footer_end": [],
@@ -93,3 +93,33 @@ html_theme_options = {
     "show_prev_next": True,
     "show_toc_level": 2,
 }
+
+# ---- the reference: `_ext/reference.py` writes a page for each name of its tables
+extensions += [
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx.ext.intersphinx",
+    "numpydoc",
+    "reference",
+]
+nitpicky = True  # each name that a docstring refers to is found
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autosummary_generate = False
+intersphinx_mapping = {
+    name: (address, str(HERE / "inventories" / f"{name}.inv"))
+    for name, address in {
+        "cvxpy": "https://www.cvxpy.org/",
+        "matplotlib": "https://matplotlib.org/stable/",
+        "numpy": "https://numpy.org/doc/stable/",
+        "pandas": "https://pandas.pydata.org/docs/",
+        "python": "https://docs.python.org/3/",
+        "sklearn": "https://scikit-learn.org/stable/",
+    }.items()
+}
+numpydoc_show_class_members = False
+numpydoc_xref_ignore = "all"
+numpydoc_xref_param_type = True
+smartquotes_action = "De"  # quotes are those of the code: {"l2", "l1"}
+toc_object_entries_show_parents = "hide"
+viewcode_line_numbers = True
