@@ -54,7 +54,6 @@ from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import (
     VECTORISERS,
-    CountsWords,
     text_vectorisers,
 )
 from propopt.tables.columns import Atoms
@@ -79,7 +78,7 @@ def word_rule_of(model: Any) -> WordRule | Reason:
     return rules[0]
 
 
-def _rule_of(vectoriser: CountsWords) -> VectoriserWords | Reason:
+def _rule_of(vectoriser: Any) -> VectoriserWords | Reason:
     if type(vectoriser) not in VECTORISERS:
         return Reason(f"{type(vectoriser).__name__} may find words by another rule")
     told = vectoriser.get_params(deep=False)
@@ -176,7 +175,7 @@ def wrap(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> Function:
-    """The function that a model computes: one output, with its gradient.
+    """Make a function of a model: one output, with its gradient.
 
     Gradients are exact for linear models, logistic regression, multi-layer perceptrons
     support vector machines, kernel ridge and Gaussian process regression with smooth

@@ -125,7 +125,9 @@ def together() -> Iterator[Mistakes]:
 class Section(BaseModel):
     """A mapping whose keys are known."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", strict=True, frozen=True
+    )
 
     makes: ClassVar[Any] = None
     """What takes its settings, where one constructor does."""

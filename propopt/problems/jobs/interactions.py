@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import comb
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -150,7 +150,7 @@ class InteractionsSection(JobSection):
     """
 
     key = command = "interactions"
-    suffixes = (
+    suffixes: ClassVar[tuple[str, ...]] = (
         *("_interactions.csv", "_main_effects.csv", ".svg"),
         *(".html", ".npz", ".json"),
     )

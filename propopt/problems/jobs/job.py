@@ -187,7 +187,9 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     return digest.hexdigest()
 
 
-_OF_NO_RUN: Final = re.compile(r"extra == .(all|browser|dev|docs|mlflow|test)\b")
+_OF_NO_RUN: Final = re.compile(
+    r"extra == .(all|browser|dev|docs|mlflow|publish|test)\b"
+)
 
 
 @cache
@@ -242,11 +244,12 @@ class JobRun:
         *,
         quiet: bool,
     ) -> None:
-        self.began = time.perf_counter()
-        self.target = writable_folder(folder) / name
+        self.began: float = time.perf_counter()
+        self.target: Path = writable_folder(folder) / name
         for suffix in job.suffixes:
             require_free_name(f"{self.target}{suffix}", tuple(files))
-        self.quiet, self.console = quiet, PlainConsole(quiet=quiet)
+        self.quiet: bool = quiet
+        self.console: PlainConsole = PlainConsole(quiet=quiet)
         self.progress = False if quiet else None
         self.unwritten: list[str] = []
         self.written: list[str] = []
@@ -260,7 +263,7 @@ class JobRun:
             },
             "versions": dict(versions()),
         }
-        self.interrupted = False
+        self.interrupted: bool = False
         self.is_whole = True
         """Whether another run would find no more."""
         self.problem: str | None = None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +37,11 @@ from propopt.structures.subsets.sets import (
 from propopt.tables.documents import Document
 
 
-VECTORISERS: Final = (CountVectorizer, TfidfVectorizer, HashingVectorizer)
+VECTORISERS: Final[tuple[type[Any], ...]] = (
+    CountVectorizer,
+    TfidfVectorizer,
+    HashingVectorizer,
+)
 """The classes themselves, never subclasses: those may count by another rule."""
 
 
@@ -233,10 +237,6 @@ def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
 # ---- What a model of texts does first: the parts of it that are given the texts
 
 
-CountsWords: TypeAlias = CountVectorizer | HashingVectorizer
-"""``TfidfVectorizer`` is a ``CountVectorizer`` too."""
-
-
 def text_entries(model: Any) -> list[Any]:
     """The parts of a fitted model that see the texts: one, or one of each member."""
     entry = first_step(model)
@@ -250,10 +250,10 @@ def text_entries(model: Any) -> list[Any]:
     return [own for part in parts for own in text_entries(part)]
 
 
-def text_vectorisers(model: Any) -> list[CountsWords]:
+def text_vectorisers(model: Any) -> list[Any]:
     """The vectorisers that a model begins with; none where another part sees texts."""
     entries = text_entries(model)
-    vectorisers = [entry for entry in entries if isinstance(entry, CountsWords)]
+    vectorisers = [entry for entry in entries if isinstance(entry, VECTORISERS)]
     return vectorisers if len(vectorisers) == len(entries) else []
 
 
