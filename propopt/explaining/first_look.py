@@ -251,8 +251,8 @@ def explain(
         )
     similar = rows.graph
     refuse_no_scale(rows.sizes, reference)
-    warn_of_patterns(similar, rows.coordinates)
-    known_word(units, UnitsChoice, "units")
+    if known_word(units, UnitsChoice, "units") == "scaled":  # parts are of one unit
+        warn_of_patterns(similar, rows.coordinates)
     best = rows.best(rows.rule)
     verdict = function.jumps
     return replace(
