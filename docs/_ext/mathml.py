@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers show by themselves: no script, no font, no request."""
+"""Formulas as MathML, which browsers show by themselves, without any request."""
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -8,6 +8,7 @@ from sphinx.util.math import get_node_equation_number
 
 
 def written(node: nodes.Element, block: bool) -> str:
+    """The formula of a node; one that cannot be written stops the build."""
     try:
         return tex2mathml(node.astext(), as_block=block)
     except MathError as error:
@@ -16,11 +17,13 @@ def written(node: nodes.Element, block: bool) -> str:
 
 
 def inline(writer, node):
+    """A formula within a sentence."""
     writer.body.append(written(node, block=False))
     raise nodes.SkipNode
 
 
 def display(writer, node):
+    """A formula on lines of its own, with its number."""
     number = ""
     if node["number"]:
         shown = get_node_equation_number(writer, node)
@@ -31,5 +34,6 @@ def display(writer, node):
 
 
 def setup(app):
+    """One renderer more; Sphinx prefers it to MathJax."""
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

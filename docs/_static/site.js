@@ -12,6 +12,11 @@ const label = (selector, name) => {
 label("#pst-header nav", "Chapters");
 label("#pst-primary-sidebar .sidebar-header-items nav", "Chapters, in the sidebar");
 
+// its name is what it shows: "Search Ctrl + K"
+document.querySelectorAll(".search-button-field").forEach((button) => {
+  button.ariaLabel = button.textContent.replace(/\s+/g, " ").trim();
+});
+
 // an empty corner of a table of data is no header
 for (const head of document.querySelectorAll("article th")) {
   if (head.textContent.trim()) continue;
@@ -21,7 +26,7 @@ for (const head of document.querySelectorAll("article th")) {
 }
 
 // what is scrolled with a mouse is reached by the keyboard as well
-const scrolled = "article pre, article .cell_output, article .pst-scrollable-table-container, div.math";
+const scrolled = "article pre, article .cell_output, article [style*=overflow], article .pst-scrollable-table-container, div.math";
 const reach = () => {
   for (const element of document.querySelectorAll(scrolled)) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;

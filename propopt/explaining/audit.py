@@ -528,7 +528,7 @@ def audit(
     n_neighbors: int = 8,
     rng: int | None = None,
 ) -> Audit:
-    """Whether attributions from anywhere are right, and what would make them better.
+    """Check attributions from anywhere: are they right, and what makes them better.
 
     Questions are asked in the order in which somebody has to sign for the answers. Do
     rows add up, and to whose base? Are they exact Shapley values: ours, path-dependent
@@ -540,8 +540,10 @@ def audit(
     Parameters
     ----------
     attributions : array, table, path, ``shap.Explanation``, tensor or list
-        Contributions W (N, D); :func:`propopt.explaining.carriers.carried` lists what
-        is read. Rows and columns are put in the order of X by their names.
+        Contributions W (N, D): a table, of several classes (N, D, K); an explanation of
+        ours or of ``shap``; a tensor of torch or captum; a path of ``.csv`` or
+        ``.npz``; N explanations of LIME, or their lists of pairs. Rows and columns are
+        put in the order of X by their names.
     model : estimator, native booster, callable or Function
         What they are of; see :func:`propopt.wrap`.
     X : DataFrame or array (N, D)

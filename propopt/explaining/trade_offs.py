@@ -123,7 +123,7 @@ _SMALLER: Final[Mapping[str, str]] = {
 
 
 class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
-    """Explanations and their losses: the result of a sweep.
+    """Explanations and their losses, to choose from: the result of a sweep.
 
     Parameters
     ----------

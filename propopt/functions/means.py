@@ -141,7 +141,7 @@ class ExactMean(OfFunction):
     Boxes are such sums, and so are kernels, polynomials and additive functions.
 
     Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column
-    (:class:`~propopt.laws.data_law.DataLaw`): Cov(V_j, f(V)) / Var(V_j) of numbers,
+    (of the data law): Cov(V_j, f(V)) / Var(V_j) of numbers,
     f(x) less its mean over all categories, or over observed numbers where x_j is
     missing. Make it by :func:`smoothed`.
     """

@@ -175,7 +175,7 @@ def wrap(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> Function:
-    """The function that a model computes: one output, with its gradient.
+    """Make a function of a model: one output, with its gradient.
 
     Gradients are exact for linear models, logistic regression, multi-layer perceptrons
     support vector machines, kernel ridge and Gaussian process regression with smooth

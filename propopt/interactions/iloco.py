@@ -167,10 +167,15 @@ def _predicts_probabilities(model: ILOCO) -> bool:
 class ILOCO(BaseEstimator):  # type: ignore[misc]
     """How much features matter jointly to a learner, with confidence intervals.
 
-    iLOCO_jk = E[Err(f^−j) + Err(f^−k) − Err(f^−jk) − Err(f)], with predictors f^−T that
-    are fitted without the features T (Little, Zheng & Allen, arXiv 2502.06661). Large
-    scores are of features that matter jointly, beyond what each does alone; very
-    negative ones of features that stand in for each other.
+    Large scores are of features that matter jointly, beyond what each does alone; very
+    negative ones of features that stand in for each other. Of a pair it is
+
+    .. math::
+
+        iLOCO_jk = E[Err(f^{−j}) + Err(f^{−k}) − Err(f^{−jk}) − Err(f)],
+
+    with predictors f^{−T} that are fitted without the features T (Little, Zheng &
+    Allen, arXiv 2502.06661).
 
     Parameters
     ----------

@@ -332,7 +332,7 @@ def certify(
     multipliers: Sequence[float] = (),
     losses: Mapping[str, float] | None = None,
 ) -> Certificate:
-    """A certificate for any attributions, whoever made them.
+    """Prove how good attributions are, whoever made them.
 
     Parameters
     ----------

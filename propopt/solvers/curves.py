@@ -534,7 +534,7 @@ MOST_STEPS = 10_000
 @final
 @dataclass(frozen=True)
 class Krylov(Solver):
-    """Lanczos curves and conjugate gradients; see the module's formulas.
+    """Squared losses of many rows, by Lanczos curves and conjugate gradients.
 
     Parameters
     ----------

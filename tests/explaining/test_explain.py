@@ -283,6 +283,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     words = "other columns are miss.*same_pattern=True"
     with pytest.warns(MissingPatternsWarning, match=words):
         po.explain(model, table, robustness=0.1)
+    po.explain(model, table, units="output", robustness=0.1)  # parts are of one unit
     settings = {"robustness": 0.0, "same_pattern": True}
     result = po.explain(model, table, **settings)  # warnings are errors
     assert result.target_error == 0.0  # of the margin, which is a sum of trees

@@ -494,16 +494,15 @@ def run_problem(
 ) -> TradeOffs:
     """Solve a problem for all its weights and limits, write files, print the front.
 
-    ===================== =============================================================
-    ``<name>.csv``        one row for each explanation: :meth:`TradeOffs.to_frame`
-    ``<name>.svg``        the two losses of the axes
-    ``<name>.npz``        the front with its attributions: :meth:`TradeOffs.save`
-    ``<name>_attributions.csv``
-                          those of the optimum at ``problem.pick``, with their names
-    ``<name>.html``       of documents: the first with their words highlighted; with
-                          ``--report`` a page of what was found
-    ``<name>.json``       what was explained and picked, and the score of the model
-    ===================== =============================================================
+    =========================== =======================================================
+    ``<name>.csv``              one row for each explanation: :meth:`TradeOffs.to_frame`
+    ``<name>.svg``              the two losses of the axes
+    ``<name>.npz``              the front with attributions: :meth:`TradeOffs.save`
+    ``<name>_attributions.csv`` of the optimum at ``problem.pick``, with their names
+    ``<name>.html``             of documents: the first with their words highlighted;
+                                with ``--report`` a page of what was found
+    ``<name>.json``             what was explained and picked; the score of the model
+    =========================== =======================================================
 
     Attributions of a curve are computed for these files. More than 10 million numbers
     for the front, or one million for the table, are left out, as the printout and
