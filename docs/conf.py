@@ -45,20 +45,27 @@ nb_execution_timeout = 600
 nb_merge_streams = True
 copybutton_exclude = ".linenos, .gp, .go"
 
-# ---- the gallery
+# ---- the gallery; examples/more has what needs other packages, or long
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
-    "gallery_dirs": "gallery",
-    "filename_pattern": r"\.py$",
-    "ignore_pattern": r"__init__\.py|digits_cnn|log_to_mlflow",
     "abort_on_example_error": True,
+    "capture_repr": ("_repr_html_",),
+    "copyfile_regex": "",
     "download_all_examples": False,
+    "examples_dirs": "../examples",
+    "filename_pattern": r"\.py$",
+    "gallery_dirs": "gallery",
+    "ignore_repr_types": "sklearn",
     "image_srcset": ["2x"],
     "min_reported_time": 10_000,
     "notebook_extensions": set(),
     "remove_config_comments": True,
-    "show_memory": False,
+    "reset_modules": ("matplotlib",),
     "show_signature": False,
+    "subsection_order": [
+        f"../examples/{door}" for door in ("explain", "check", "lime", "interactions")
+    ],
+    "thumbnail_size": (640, 448),
+    "within_subsection_order": "FileNameSortKey",
     "write_computation_times": False,
 }
 
@@ -67,12 +74,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = "propopt"
 html_static_path = ["_static"]
 html_favicon = "_static/logo.svg"
-html_css_files = ["site.css"]
+html_css_files = ["site.css", "gallery.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "which": []}
+html_sidebars = {"**": ["sidebar-nav-bs"], "index": [], "gallery/index": []}
 html_theme_options = {
     "collapse_navigation": True,
     "footer_end": [],

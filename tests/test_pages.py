@@ -118,6 +118,28 @@ def test_names_of_results_are_those_of_the_class_and_its_docstrings(name):
             assert own or f"{called} :" in parameters, called
 
 
+# ---- the front page of the repository
+README = ROOT / "README.md"
+
+
+def test_what_the_readme_has_in_python_runs():
+    names: dict[str, object] = {}
+    blocks = re.findall(r"```python\n(.*?)```", read(README), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["best"].gap < 1e-9
+    assert len(names["curve"].to_frame()) == 3
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere():
+    text = read(README)
+    assert len(text.splitlines()) < 150
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert len(links) > 20
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
 # ---- tables have the column value ``optimized``, and so has the prose
 OTHER = "optimi" + "s"
 FOLDERS = ("propopt", "tests", "docs", "examples", "benchmarks", "problems")

@@ -167,7 +167,7 @@ def names_in_pages() -> set[str]:
         parts = text.split("```")  # every other one is a block of code
         spans = re.findall(r"`([^`]+)`", " ".join(parts[::2]))
         words |= set(re.findall(r"\w+", " ".join([*parts[1::2], *spans])))
-    for path in REPOSITORY.glob("examples/*.py"):
+    for path in REPOSITORY.glob("examples/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Attribute(attr=name):

@@ -445,7 +445,8 @@ def test_rows_far_from_the_mean_and_edges_of_normal_bins():
 
 @pytest.fixture(scope="module")
 def tables():
-    return runpy.run_path(str(Path(__file__).parents[3] / "examples/lime_alarms.py"))
+    examples = Path(__file__).parents[3] / "examples"
+    return runpy.run_path(str(examples / "more/lime_alarms.py"))
 
 
 def test_harmless_rows_have_few_findings_but_signs_against_slopes(tables):

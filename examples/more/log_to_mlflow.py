@@ -1,7 +1,7 @@
 """Log an explanation to MLflow: its page, its table, its archive, and its explainer.
 
     pip install -e ".[mlflow,boosting]"
-    python examples/log_to_mlflow.py
+    python examples/more/log_to_mlflow.py
 
 A run of MLflow gets what was found as files that open anywhere, with the gap as a
 metric. The fitted explainer becomes a model of MLflow that answers for new rows: a text
