@@ -45,7 +45,7 @@ OTHER_WORDS = {
     "front": r"pareto\w*|frontier|knee of the curve|trade-off curve",
     "base": r"(expected|baseline) value",
     "baseline": r"baseline explanations?|competitors?",
-    "row": r"observations|data points|points × \{\} features",
+    "row": r"data points|points × \{\} features",
     "feature": r"covariates?|explanatory variables?",
     "background": r"(reference|background) (distribution|dataset)",
     "similar rows": r"neighbors",

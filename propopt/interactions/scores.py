@@ -122,7 +122,7 @@ def _predicted(scores: InteractionScores) -> str:
 
 _FORMULAS: Final = {
     1: "rise without the feature",
-    2: "rise without one feature, plus rise without the other, less rise without both",
+    2: "rise without one feature, plus without the other, less without both",
 }
 
 

@@ -530,7 +530,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         of_all = {"explained": str(self.quantity)} if self.quantity is not None else {}
         return Card(
             subtitle=(
-                "what LIME tends to with ever more samples: how much higher the output "
+                "LIME with ever more samples: how much higher the output "
                 f"is with each {self._compared}, in {self.units}{told.pop('rest')}"
             ),
             rows=[

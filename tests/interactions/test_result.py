@@ -232,8 +232,8 @@ def test_features_that_are_not_used_score_zero_with_that_word(rng):
 CARD = """\
 1 pair of 4 matters jointly to predicted price, beyond what each feature does alone; \
 in 1 each stands in for the other
-squared error of predicted price: rise without one feature, plus rise without the \
-other, less rise without both; in squared euros; 500 rows
+squared error of predicted price: rise without one feature, plus without the other, \
+less without both; in squared euros; 500 rows
   <b>\\x1b × b     +2  +1.78 to +2.22
   b × c           -1  -1.22 to -0.776
   <b>\\x1b × c  +0.01  -0.214 to +0.234

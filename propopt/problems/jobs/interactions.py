@@ -294,9 +294,9 @@ class InteractionsSection(JobSection):
         }
         verdict = "" if mean < constant else ", no better than a constant"
         lines = (
-            f"models without features, by {settings_in_words(self.scheme)}",
-            f"mean {error} error with all features: {mean:.4g}, at rows not seen; of a "
-            f"constant {constant:.4g}{verdict}",
+            f"features are left out by {settings_in_words(self.scheme)}",
+            f"mean {error} error at rows not seen: {mean:.4g} with all features, "
+            f"{constant:.4g} of a constant{verdict}",
         )
         yield Answer(writers, told, lines, [result.card()], interrupted=interrupted)
         if result.order > 1:

@@ -139,26 +139,34 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "law": "Where values near a row are drawn from, each column by itself.",
     "limit of LIME": "What LIME's coefficients tend to with ever more samples.",
     # words of others, as they are meant here
-    "feature": "A column of the table, or what stands in its place, such as a "
-    "word or a pixel.",
     "background": "The rows that stand for what is not known of a row.",
     "base": "The mean prediction over the background, from which contributions "
     "are counted.",
     "baseline": "An explanation by another method, measured on the same losses.",
     "exact values": "Shapley values for the background, computed without draws.",
+    "feature": "A column of the table, or what stands in its place, such as a "
+    "word or a pixel.",
     "gradient matching": "The loss of faithfulness: squared distances from what "
     "the model does itself.",
+    "graph": "Who is similar to whom, and how much.",
     "interaction": "What columns do together beyond what each does alone.",
     "interventional": "With columns that are not known taken from background rows.",
     "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
     "loss": "A number that is zero where a property holds wholly, and larger "
     "the less it holds.",
+    "minipatch": "A few rows and columns, drawn at random, to which one model "
+    "is fitted.",
     "objective": "The weighted sum of the losses, which is minimised.",
     "optimum": "The explanation with the least objective.",
     "pairwise robustness": "The loss of robustness: squared differences between "
     "similar rows.",
     "path-dependent": "With branches of trees weighed by the rows that they "
     "were fitted on.",
+    "price": "The least rise of the objective for which a statement could be "
+    "otherwise.",
+    "profile": "The mean output for each bin of one column.",
+    "reference": "The table that values near a row are drawn from; scales are "
+    "those of its columns.",
     "slope": "The change of the output per unit of a column.",
     "smooth": "Similar columns get similar attributions.",
     "squared sum": "The sum of the squares of all attributions.",
