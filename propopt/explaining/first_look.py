@@ -32,8 +32,8 @@ from propopt.explaining.targets import (
     sizes_of,
     warn_of_patterns,
 )
+from propopt.functions.function import Function
 from propopt.functions.outputs import Output, Target
-from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
@@ -208,7 +208,7 @@ def explain(
     ((30, 4), 'knee of the curve')
     """
     settings = ExplainSettings.of(locals())
-    if isinstance(model, TextFunction) or is_documents(X):
+    if is_documents(X) or (isinstance(model, Function) and model.takes_texts):
         from propopt.explaining.documents import fitted_documents
 
         return fitted_documents(settings, model, X, data, progress).reference

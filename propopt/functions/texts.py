@@ -28,7 +28,6 @@ from propopt.functions.torch_modules import TorchModel
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.subsets.sets import SetFunction
 from propopt.structures.tfidf.text_sums import AddedTexts, TextStructure
-from propopt.structures.tfidf.vectorisers import CountsWords
 from propopt.tables.columns import Categorical
 from propopt.tables.documents import Document, TextSchema, read_texts
 from propopt.tables.frames import Labels, listed
@@ -183,7 +182,7 @@ class TextFunction(OfModel):
     values_of: Callable[[list[str]], Any] | Readout | TorchModel
     text_schema: TextSchema
     structure: TextStructure | Reason
-    vectorisers: tuple[CountsWords, ...] = ()
+    vectorisers: tuple[Any, ...] = ()
     # of a sum its parts, with their weights, and what is added to them
     terms: tuple[tuple[float, TextFunction], ...] = field(default=(), kw_only=True)
     base: float = field(default=0.0, kw_only=True)

@@ -1,4 +1,4 @@
-"""Which step of a model jumps, and the scores of boosted models.
+"""Which step of a model jumps or counts words, and the scores of boosted models.
 
 Classes of other libraries are known by their names, so that none is imported for it.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, final
 
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from propopt.base.arrays import Array
 
@@ -267,6 +267,40 @@ def members_in(model: Any) -> list[Any]:
 def is_passthrough(step: object) -> bool:
     """Whether a step of a pipeline does nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+# ---- What a model of texts does first: the parts of it that are given the texts
+
+
+_COUNT_WORDS: Final = frozenset({"CountVectorizer", "HashingVectorizer"})
+"""Of scikit-learn; ``TfidfVectorizer`` is a ``CountVectorizer`` too."""
+
+
+def text_entries(model: Any) -> list[Any]:
+    """The parts of a fitted model that see the texts: one, or one of each member."""
+    entry = first_step(model)
+    parts = members_in(entry)
+    if isinstance(entry, FeatureUnion):
+        parts = [
+            part for _, part in entry.transformer_list if not isinstance(part, str)
+        ]
+    elif not parts:
+        return [entry]
+    return [own for part in parts for own in text_entries(part)]
+
+
+def text_vectorisers(model: Any) -> list[Any]:
+    """The vectorisers that a model begins with; none where another part sees texts."""
+    entries = text_entries(model)
+    vectorisers = [entry for entry in entries if _counts_words(entry)]
+    return vectorisers if len(vectorisers) == len(entries) else []
+
+
+def _counts_words(step: Any) -> bool:
+    return any(
+        kind.__name__ in _COUNT_WORDS and kind.__module__.startswith("sklearn.")
+        for kind in type(step).__mro__
+    )
 
 
 # ---- Models that are piecewise constant: trees, forests, boosting and their like

@@ -24,7 +24,6 @@ from propopt.structures.readers.fitted_networks import (
     LINEAR_MODELS,
     PERCEPTRONS,
     SKLEARN_TRANSFORMS,
-    ModelOutput,
     Reader,
 )
 from propopt.structures.readers.model_products import (
@@ -32,12 +31,12 @@ from propopt.structures.readers.model_products import (
     through_view,
     why_unread,
 )
-from propopt.structures.readers.pipelines import View, behind
+from propopt.structures.readers.pipelines import ModelOutput, View, behind
 from propopt.structures.readers.tree_models import (
     SUMS,
     ModelSum,
+    exact_boxes,
     read_by_others,
-    read_trees,
     scale_of_target,
 )
 
@@ -91,9 +90,9 @@ def exact_products(
     model: Any, output: ModelOutput, view: View
 ) -> SumOfProducts | Reason:
     """An output of a fitted model as a sum of products; boxes if it is one of trees."""
-    trees = read_trees(model, output, view)
-    if trees is not None:
-        return trees.boxes()
+    boxes = exact_boxes(model, output, view)
+    if boxes is not None:
+        return boxes
     if type(model) is Pipeline:
         model, view = _behind_columns(model, view)
     network = exact_network(model)

@@ -31,8 +31,12 @@ from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boosters import lightgbm_objective
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.readers.fitted_networks import ModelOutput
-from propopt.structures.readers.pipelines import View, behind, table_numbers
+from propopt.structures.readers.pipelines import (
+    ModelOutput,
+    View,
+    behind,
+    table_numbers,
+)
 from propopt.structures.readers.tree_nodes import (
     Split,
     TreeRule,
@@ -229,13 +233,14 @@ _VALUES: Final = frozenset(
 
 def _booster(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees, tree i of score i mod K; of forests the margin alone is one."""
-    model = booster.dump_model()
-    count = model["num_tree_per_iteration"]
-    objective, settings, logit = lightgbm_objective(model)
+    told = booster.dump_model(num_iteration=1)  # all of its trees are many words
+    count = told["num_tree_per_iteration"]
+    objective, settings, logit = lightgbm_objective(told)
     plain = objective in _VALUES and "sqrt" not in settings
     score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
+    model = booster.dump_model()
     own = model["tree_info"][score.place :: count]
     averaged = model["average_output"] and output.name != "margin"
     weight = score.factor / (len(own) if averaged else 1)

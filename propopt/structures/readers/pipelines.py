@@ -60,6 +60,26 @@ FARTHEST_SINGLE: Final = 1e30
 
 
 @final
+@dataclass(frozen=True)
+class ModelOutput:
+    """What is wanted of a model."""
+
+    name: str  # "value", "probability", "log_odds" or "margin"
+    # the class, or the column of the output; None where there is only one
+    index: int | None
+
+    @property
+    def column(self) -> int:
+        """Its column among all of its name."""
+        return self.index or 0
+
+
+def floats(values: Any) -> Array:
+    """A float64 copy, so that refitting the model cannot change the function."""
+    return np.array(values, dtype=np.float64)
+
+
+@final
 @dataclass(frozen=True, eq=False)
 class View:
     """What a part of a model is given."""

@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import added, additions, distribution_of
 from propopt.base.text import Reason
-from propopt.structures.boxes.boxes import TreeSum
+from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.boosted_trees import (
     CATBOOST_TREES,
@@ -26,14 +26,13 @@ from propopt.structures.readers.boosted_trees import (
     LIGHTGBM_TREES,
     XGBOOST_TREES,
 )
-from propopt.structures.readers.fitted_networks import (
-    LINEAR_REGRESSORS,
-    SCALERS,
+from propopt.structures.readers.pipelines import (
     ModelOutput,
+    View,
+    as_array,
+    behind,
     floats,
-    scaling_of,
 )
-from propopt.structures.readers.pipelines import View, as_array, behind
 from propopt.structures.readers.tree_nodes import (
     SCIKIT_TREES,
     TreeRule,
@@ -128,6 +127,8 @@ def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
 
 def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """A linear model of what the members predict."""
+    from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
+
     final = model.final_estimator_
     if type(final) in (LogisticRegression, LogisticRegressionCV):
         score = TreeScore.of(output, len(final.coef_), logit=1.0)
@@ -173,6 +174,8 @@ def _transformed(model: Any, output: ModelOutput, view: View) -> ModelSum | Reas
 
 def scale_of_target(scaler: Any) -> tuple[float, float] | None:
     """Slope and intercept of its inverse, of one column."""
+    from propopt.structures.readers.fitted_networks import SCALERS, scaling_of
+
     if isinstance(scaler, FunctionTransformer):
         return (1.0, 0.0) if scaler.func is scaler.inverse_func is None else None
     if not isinstance(scaler, SCALERS):
@@ -226,12 +229,27 @@ def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     kind = type(model)
     if kind in SUMS:
         return _added(SUMS[kind](model, output, view), view)
-    package = kind.__module__.partition(".")[0]
-    rule = _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
+    rule = tree_rule(model)
     if rule is not None:
         return rule(model, output, view)
     read = read_by_others(model, output, view)
     return read if isinstance(read, TreeSum) else None
+
+
+def tree_rule(model: Any) -> TreeRule | None:
+    """What reads the trees of a model that is made of them; None of others."""
+    kind = type(model)
+    package = kind.__module__.partition(".")[0]
+    return _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
+
+
+def exact_boxes(model: Any, output: ModelOutput, view: View) -> Boxes | None:
+    """An output of a fitted model as a sum over boxes; None where it is none of trees.
+
+    Why it is none is not sought, which would take reading the trees once more.
+    """
+    trees = read_trees(model, output, view)
+    return None if trees is None else trees.boxes()
 
 
 Read: TypeAlias = SumOfProducts | TreeSum | Reason

@@ -21,10 +21,11 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from propopt.base.arrays import Array, Positions, Truths
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
-from propopt.structures.readers.fitted_networks import ModelOutput, floats
 from propopt.structures.readers.pipelines import (
     ColumnSource,
+    ModelOutput,
     View,
+    floats,
     table_numbers,
 )
 

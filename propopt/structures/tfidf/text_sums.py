@@ -28,12 +28,8 @@ from propopt.base.arrays import Array, Positions, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures import networks
 from propopt.structures.boosters import UNREADABLE, is_passthrough, unreadable
-from propopt.structures.readers.fitted_networks import (
-    ModelOutput,
-    dense_floats,
-    floats,
-)
-from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.fitted_networks import dense_floats
+from propopt.structures.readers.pipelines import ModelOutput, View, floats
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.subsets.sets import (
