@@ -13,7 +13,6 @@ from propopt.base.arrays import Array
 from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
-from propopt.explaining.fitted_rows import fitted_rows
 from propopt.explaining.plan import (
     BesideLike,
     ExplainSettings,
@@ -216,6 +215,8 @@ def explain(
     has_rows = not (data is None or isinstance(data, TableSchema))
     alone = has_rows and hasattr(X, "__len__") and len(X) == 1
     if graph is None and alone:  # and others to compare it with
+        from propopt.explaining.fitted_rows import fitted_rows
+
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)
     function, told = wrapped_and_told(
         model, X, target, output, data, batch_rows, outcome

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +26,7 @@ from propopt.structures.boosters import (
     UNREADABLE,
     behind_steps,
     first_step,
+    is_a,
     last_step,
     margins_of,
     opened,
@@ -391,7 +391,7 @@ def check_data(model: Any, columns: Sequence[Hashable], label: str = "data") -> 
     # others rename columns, and column transformers pass over those they do not know
     entry = first_step(model)
     ours = type(entry).__module__.startswith("sklearn.")
-    if not ours or isinstance(entry, ColumnTransformer):
+    if not ours or is_a(entry, "sklearn.ColumnTransformer"):
         return
     fitted = FittedColumns.of(model)
     if fitted.names is not None:

@@ -11,11 +11,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from propopt.base.arrays import Array
+
+
+# ---- Classes by their names: a table of readers imports no module of models
+
+
+def known_as(thing: object) -> str:
+    """The package and name of its class, such as ``sklearn.Pipeline``."""
+    return _name(type(thing))
+
+
+def is_a(thing: object, *names: str) -> bool:
+    """Whether it is of one of these classes, or of a subclass."""
+    return any(_name(kind) in names for kind in type(thing).__mro__)
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
 # ---- Native boosters as estimators, where their own methods take no tables
@@ -256,9 +271,9 @@ def members_in(model: Any) -> list[Any]:
     """The models that a model is made of, as votes and searches are; else none."""
     if hasattr(model, "best_estimator_"):
         return [model.best_estimator_]
-    if isinstance(model, TransformedTargetRegressor):
+    if is_a(model, "sklearn.TransformedTargetRegressor"):
         return [model.regressor_]
-    if isinstance(model, CalibratedClassifierCV):
+    if is_a(model, "sklearn.CalibratedClassifierCV"):
         return [part.estimator for part in model.calibrated_classifiers_]
     members = getattr(model, "estimators_", None)
     return members if isinstance(members, list) else []
@@ -272,8 +287,8 @@ def is_passthrough(step: object) -> bool:
 # ---- What a model of texts does first: the parts of it that are given the texts
 
 
-_COUNT_WORDS: Final = frozenset({"CountVectorizer", "HashingVectorizer"})
-"""Of scikit-learn; ``TfidfVectorizer`` is a ``CountVectorizer`` too."""
+_COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"
+"""``TfidfVectorizer`` is a ``CountVectorizer`` too."""
 
 
 def text_entries(model: Any) -> list[Any]:
@@ -292,15 +307,8 @@ def text_entries(model: Any) -> list[Any]:
 def text_vectorisers(model: Any) -> list[Any]:
     """The vectorisers that a model begins with; none where another part sees texts."""
     entries = text_entries(model)
-    vectorisers = [entry for entry in entries if _counts_words(entry)]
+    vectorisers = [entry for entry in entries if is_a(entry, *_COUNT_WORDS)]
     return vectorisers if len(vectorisers) == len(entries) else []
-
-
-def _counts_words(step: Any) -> bool:
-    return any(
-        kind.__name__ in _COUNT_WORDS and kind.__module__.startswith("sklearn.")
-        for kind in type(step).__mro__
-    )
 
 
 # ---- Models that are piecewise constant: trees, forests, boosting and their like

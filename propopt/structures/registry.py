@@ -15,7 +15,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
-from propopt.structures.boosters import last_step, working_steps
+from propopt.structures.boosters import known_as, last_step, working_steps
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
@@ -98,8 +98,9 @@ def exact_products(
     network = exact_network(model)
     if network is not None:
         return _of_network(model, network, output, view)
-    if type(model) in SUMS:
-        return _added(SUMS[type(model)](model, output, view), view)
+    sums = SUMS.get(known_as(model))
+    if sums is not None:
+        return _added(sums(model, output, view), view)
     match read_by_others(model, output, view):
         case SumOfProducts() as read:
             return through_view(read, view)

@@ -22,13 +22,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.structures.boosters import lightgbm_objective
+from propopt.structures.boosters import known_as, lightgbm_objective
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.pipelines import (
@@ -133,11 +129,11 @@ def _catboost_split(
     return Split(int(column[feature]), float(cut), missing, node["left"], node["right"])
 
 
-CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
+CATBOOST_TREES: Final[Mapping[str, TreeRule]] = dict.fromkeys(
     (
-        ("catboost", "CatBoost"),
-        ("catboost", "CatBoostClassifier"),
-        ("catboost", "CatBoostRegressor"),
+        "catboost.CatBoost",
+        "catboost.CatBoostClassifier",
+        "catboost.CatBoostRegressor",
     ),
     _model,
 )
@@ -149,7 +145,7 @@ CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
 def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
-    if type(model) is HistGradientBoostingClassifier:
+    if known_as(model) == "sklearn.HistGradientBoostingClassifier":
         score = TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
     else:  # counts and positive values have a logarithm as their link
         plain = model.loss not in ("gamma", "poisson")
@@ -186,8 +182,9 @@ def _bits(words: NDArray[np.uint32]) -> Truths:
     return np.unpackbits(little, bitorder="little").astype(bool)
 
 
-HISTOGRAM_TREES: Final[Mapping[type, TreeRule]] = dict.fromkeys(
-    (HistGradientBoostingClassifier, HistGradientBoostingRegressor), _boosting
+HISTOGRAM_TREES: Final[Mapping[str, TreeRule]] = dict.fromkeys(
+    ("sklearn.HistGradientBoostingClassifier", "sklearn.HistGradientBoostingRegressor"),
+    _boosting,
 )
 
 
@@ -269,16 +266,16 @@ def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
     return None
 
 
-LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
+LIGHTGBM_TREES: Final[Mapping[str, TreeRule]] = {
     **dict.fromkeys(
         (
-            ("lightgbm", "LGBMClassifier"),
-            ("lightgbm", "LGBMRanker"),
-            ("lightgbm", "LGBMRegressor"),
+            "lightgbm.LGBMClassifier",
+            "lightgbm.LGBMRanker",
+            "lightgbm.LGBMRegressor",
         ),
         lambda model, output, view: _booster(model.booster_, output, view),
     ),
-    ("propopt", "LightGBMBooster"): lambda model, output, view: _booster(
+    "propopt.LightGBMBooster": lambda model, output, view: _booster(
         model.booster, output, view
     ),
 }
@@ -440,18 +437,18 @@ def _numbers(table: Any, categories: Sequence[Any]) -> Array:
     return coded_numbers(table, categories)
 
 
-XGBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
+XGBOOST_TREES: Final[Mapping[str, TreeRule]] = {
     **dict.fromkeys(
         (
-            ("xgboost", "XGBClassifier"),
-            ("xgboost", "XGBRFClassifier"),
-            ("xgboost", "XGBRFRegressor"),
-            ("xgboost", "XGBRanker"),
-            ("xgboost", "XGBRegressor"),
+            "xgboost.XGBClassifier",
+            "xgboost.XGBRFClassifier",
+            "xgboost.XGBRFRegressor",
+            "xgboost.XGBRanker",
+            "xgboost.XGBRegressor",
         ),
         _xgboost_estimator,
     ),
-    ("propopt", "XGBoostBooster"): lambda model, output, view: _xgboost_booster(
+    "propopt.XGBoostBooster": lambda model, output, view: _xgboost_booster(
         model.booster, 0, output, view
     ),
 }
