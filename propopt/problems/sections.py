@@ -125,7 +125,10 @@ def together() -> Iterator[Mistakes]:
 class Section(BaseModel):
     """A mapping whose keys are known."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # what checks a section is built with the whole file's, or when it is first asked
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, defer_build=True
+    )
 
     makes: ClassVar[Any] = None
     """What takes its settings, where one constructor does."""
