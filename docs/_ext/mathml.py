@@ -1,5 +1,7 @@
 """Formulas as MathML, which browsers show by themselves, without any request."""
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -7,10 +9,17 @@ from sphinx.errors import ExtensionError
 from sphinx.util.math import get_node_equation_number
 
 
+PAIR = re.compile(
+    r"(?<!left)(?<!right)(\\\|)(.*?)(\\\|)|(?<!left)(\\langle\b)(.*?)(\\rangle\b)"
+)
+"""Norms and brackets: as pairs they are as high as what they enclose."""
+
+
 def written(node: nodes.Element, block: bool) -> str:
     """The formula of a node; one that cannot be written stops the build."""
+    text = PAIR.sub(r"\\left\1\4\2\5\\right\3\6", node.astext())
     try:
-        return tex2mathml(node.astext(), as_block=block)
+        return tex2mathml(text, as_block=block)
     except MathError as error:
         where = f"{node.source}:{node.line}"
         raise ExtensionError(f"{where}: {error} in {node.astext()!r}") from None
