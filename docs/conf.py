@@ -13,6 +13,7 @@ import propopt
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
+os.environ.pop("MPLBACKEND", None)  # or cells of pages have no figures
 os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # of shap's bars, in cells
 
 project = "propopt"

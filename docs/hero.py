@@ -2,9 +2,13 @@
 
 Every number in it is computed here when the site is built: the model and its score on
 unseen rows, the pair and the rule that chose it, and what three methods say of it.
+``python docs/hero.py FILE`` writes the picture as an SVG that stands alone.
 """
 
+import re
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import lime.lime_tabular
 import numpy as np
@@ -143,7 +147,8 @@ class Drawing:
         )
 
     def svg(self, width: int, height: int, kind: str, label: str) -> str:
-        head = f'<svg class="{kind}" viewBox="0 0 {width} {height}" role="img"'
+        name = 'xmlns="http://www.w3.org/2000/svg" role="img"'
+        head = f'<svg class="{kind}" viewBox="0 0 {width} {height}" {name}'
         return f'{head} aria-label="{label}">{"".join(self.shapes)}</svg>'
 
 
@@ -274,3 +279,22 @@ faithfulness to the SHAP values; at this robustness nothing that adds up keeps m
 {SAME:g} log-odds. SHAP tells these two most apart.
 <a href="background/picture.html">How it is made</a></figcaption>
 </figure>"""
+
+
+def alone(found: Found) -> str:
+    """The picture without a page: with the colours of the site, in both themes."""
+    style = (Path(__file__).parent / "_static" / "site.css").read_text("utf-8")
+    rules = re.findall(r"^\.hero svg ([^{]*{[^}]*})", style, re.MULTILINE)
+    light, dark = re.findall(
+        r'^html\[data-theme="\w+"\] ({[^}]*})', style, re.MULTILINE
+    )
+    lines = [
+        "text { font-family: system-ui, sans-serif }",
+        *(rule.replace(".hero svg ", "") for rule in rules if "stacked" not in rule),
+        f"svg {light} @media (prefers-color-scheme: dark) {{ svg {dark} }}",
+    ]
+    return wide(found).replace(">", f"><style>{' '.join(lines)}</style>", 1)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(alone(find()) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ import types
 from pathlib import Path
 
 import propopt as po
+from propopt.results.result import Result
 
 
 # every name stands in one of the tables: ``~propopt.results.Explanation``
@@ -90,6 +91,16 @@ def is_public(kind: type) -> bool:
     return name in NAMES and pydoc.locate(NAMES[name]) is kind
 
 
+def is_result(thing: object) -> bool:
+    """Whether it is a class that is returned, and not made by hand."""
+    return isinstance(thing, type) and issubclass(thing, Result)
+
+
+def hide_signature(app, what, name, thing, options, signature, result):  # noqa: ARG001
+    """What a result is made of is told below its name."""
+    return ("", "") if is_result(thing) else None
+
+
 def is_foreign(member: object) -> bool:
     """Whether a member is inherited from scikit-learn, pydantic or Python."""
     made = getattr(member, "fget", None) or getattr(member, "__func__", member)
@@ -131,6 +142,9 @@ def escape(app, what, name, member, options, lines):  # noqa: ARG001
     """|w| is a size, and no substitution; "D." at the start of a line is no list."""
     code = False
     for at, line in enumerate(lines):
+        if line == "Parameters" and is_result(member):
+            lines[at : at + 2] = ["Attributes", "----------"]
+            continue
         code = line.lstrip().startswith(">>>") or (code and bool(line.strip()))
         if not code:
             line = LETTER.sub(r"\1\\\2", line)
@@ -188,6 +202,7 @@ def setup(app):
     app.connect("config-inited", link_types, priority=100)
     app.connect("builder-inited", write_stubs)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-signature", hide_signature, priority=100)
     app.connect("autodoc-process-docstring", escape, priority=100)
     app.connect("autodoc-process-docstring", set_formulas, priority=900)
     app.connect("missing-reference", find_name, priority=300)

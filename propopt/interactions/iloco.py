@@ -174,7 +174,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
 
         iLOCO_jk = E[Err(f^{−j}) + Err(f^{−k}) − Err(f^{−jk}) − Err(f)],
 
-    with predictors f^{−T} that are fitted without the features T (Little, Zheng &
+    where a predictor f with −T above is fitted without the features T (Little, Zheng &
     Allen, arXiv 2502.06661).
 
     Parameters
