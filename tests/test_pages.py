@@ -63,7 +63,8 @@ def test_no_walk_names_a_file_twice():
 
 
 # ---- notation: one thing of each letter, and one name is one thing
-SYMBOLS, _, RESULTS = read(ROOT / "docs" / "notation.md").partition("## Results")
+NOTATION = ROOT / "docs" / "background" / "notation.md"
+SYMBOLS, _, RESULTS = read(NOTATION).partition("## Results")
 
 
 def cells(text):
@@ -115,6 +116,28 @@ def test_names_of_results_are_those_of_the_class_and_its_docstrings(name):
         if row[name] == "✓":
             own = getattr(getattr(cls, called, None), "__doc__", None)
             assert own or f"{called} :" in parameters, called
+
+
+# ---- the front page of the repository
+README = ROOT / "README.md"
+
+
+def test_what_the_readme_has_in_python_runs():
+    names: dict[str, object] = {}
+    blocks = re.findall(r"```python\n(.*?)```", read(README), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["best"].gap < 1e-9
+    assert len(names["curve"].to_frame()) == 3
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere():
+    text = read(README)
+    assert len(text.splitlines()) < 150
+    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
+    assert len(links) > 20
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 # ---- tables have the column value ``optimized``, and so has the prose

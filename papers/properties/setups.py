@@ -21,7 +21,7 @@ authors' scripts: the first 100 points of a 5 × 5 × 5 grid."""
 SMALL_SETUPS = {**SETUPS, "d2": "D = 2, N = 12²"}
 KERNEL_ITSELF = "similarities are the kernel itself, where the paper writes s = −k⁻¹"
 DIFFERENCES = {"authors": ""} | dict.fromkeys(("d1", "d2", "d3"), KERNEL_ITSELF)
-"""In what set-ups differ from the paper's, besides what docs/paper.md says of all."""
+"""In what set-ups differ from the paper's, besides what the record says of all."""
 
 FUNCTIONS = {
     "cubic": "x³",

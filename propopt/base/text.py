@@ -102,13 +102,18 @@ class Reason:
 
 NOT_KNOWN: Final = "target error not known"
 
-_ROUNDING = 1e-12
-"""Percent: smaller errors are those of rounding."""
+_ROUNDING: Final = 1e-12
+"""Gaps, and errors in per cent: smaller ones are those of rounding."""
 
 
 def gap_in_words(explanation: Any) -> str:
     """The certified gap beside the error of the target, as one sentence."""
-    return f"gap {explanation.gap:.1e} (optimization) · {target_in_words(explanation)}"
+    return f"gap {gap_cell(explanation.gap)}, proved · {target_in_words(explanation)}"
+
+
+def gap_cell(gap: float) -> str:
+    """Two digits; 0 where it is less than rounding."""
+    return "0" if gap <= _ROUNDING else f"{gap:.1e}"
 
 
 def target_in_words(explanation: Any) -> str:
@@ -127,7 +132,7 @@ def targets_in_words(explanations: Iterable[Any]) -> list[str]:
         return words
     errors = [best.target_error for best in sampled]
     sources = " and ".join(dict.fromkeys(best.target.source for best in sampled))
-    ends = f"{percent(min(errors))}–{percent(max(errors))}"
+    ends = f"{percent(min(errors))} to {percent(max(errors))}"
     return [f"target error {ends} % ({sources})", *words]
 
 

@@ -132,7 +132,9 @@ def _exactness(e: Audited) -> Finding:
             sentence = "They are the exact Shapley values for the background."
             verdict, advice = "right", ""
         else:
-            sentence = f"They are {one.words}; both are exact, of other questions."
+            sentence = (
+                f"They are {one.words}; both are exact, and answer two questions."
+            )
             verdict = "a choice"
             advice = f"Say that they are {one.words}."
     return Finding(
@@ -182,7 +184,7 @@ def _signs(e: Audited) -> Finding:
         f"{_part(share)} of the values above {e.cut:.2g} {e.unit} in size have "
         f"another sign than {words} ones.",
         share,
-        "share of sizeable values",
+        "share of large values",
         **_against_exact(e, share, "Do not tell reasons from values of these signs."),
     )
 
@@ -373,7 +375,8 @@ def _prices(e: Audited) -> Iterator[Finding]:
         yield Finding(
             f"price_of_{share}",
             f"Removing {share} % of what could go costs {percent(price)} % "
-            f"of the squared sum, and turns {_part(signs).lower()} of sizeable signs.",
+            f"of the squared sum, and turns the sign of {_part(signs).lower()} of "
+            "the large values.",
             price,
             "share of the squared sum",
             "a choice",
@@ -441,7 +444,8 @@ def _background(e: Audited) -> Finding:
     return Finding(
         "background",
         f"One half of the {B:,} background rows changes {percent(share)} % "
-        f"of the squared sum, and turns {_part(signs).lower()} of sizeable signs.",
+        f"of the squared sum, and turns the sign of {_part(signs).lower()} of "
+        "the large values.",
         share,
         "share of the squared sum",
         "a choice",
@@ -524,7 +528,7 @@ def audit(
     n_neighbors: int = 8,
     rng: int | None = None,
 ) -> Audit:
-    """Whether attributions from anywhere are right, and what would make them better.
+    """Check attributions from anywhere: are they right, and what makes them better.
 
     Questions are asked in the order in which somebody has to sign for the answers. Do
     rows add up, and to whose base? Are they exact Shapley values: ours, path-dependent
@@ -536,8 +540,10 @@ def audit(
     Parameters
     ----------
     attributions : array, table, path, ``shap.Explanation``, tensor or list
-        Contributions W (N, D); :func:`propopt.explaining.carriers.carried` lists what
-        is read. Rows and columns are put in the order of X by their names.
+        Contributions W (N, D): a table, of several classes (N, D, K); an explanation of
+        ours or of ``shap``; a tensor of torch or captum; a path of ``.csv`` or
+        ``.npz``; N explanations of LIME, or their lists of pairs. Rows and columns are
+        put in the order of X by their names.
     model : estimator, native booster, callable or Function
         What they are of; see :func:`propopt.wrap`.
     X : DataFrame or array (N, D)

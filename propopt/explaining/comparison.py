@@ -370,6 +370,8 @@ def compare(
     What each version says of a row, φ, is made with one background: Shapley values, or
     slopes. Column j of the versions is apart by
 
+    .. math::
+
         d_j = (Σ_n (φ'_nj − φ_nj)²/N)^½
 
     and is flagged if that exceeds the distance of *any* column between models that

@@ -67,11 +67,28 @@ def explain(
 ) -> Explanation:
     """Explain a model at the rows of X: faithful to it, and robust between neighbours.
 
-    minimise over W:  Σ_n ‖w_n − s ∘ ∇f(x_n)‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+    Give it a fitted model and a table. It returns one attribution for each row and
+    column, with proof of how near they are to the best possible.
 
-    (Tadesse et al. 2024, Eq. 2 and 4). This is a first look with stated defaults, which
-    the result repeats in ``parameters``; :func:`propopt.solve` and
-    :func:`propopt.sweep` take any objective.
+    >>> import propopt as po
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = LogisticRegression(max_iter=1000).fit(X, y)
+    >>> best = po.explain(model, X.iloc[::5], target=1)
+    >>> best.to_frame().shape, best.parameters["weight rule"]
+    ((30, 4), 'knee of the front')
+
+    The attributions W have the least possible value of
+
+    .. math::
+
+        Σ_n ‖w_n − s ∘ ∇f(x_n)‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+
+    (Tadesse et al. 2024, Eq. 2 and 4). The first sum is small where they are faithful,
+    the second where they are robust. Defaults are those of the table, and the result
+    repeats them in ``parameters``; :func:`propopt.solve` and :func:`propopt.sweep` take
+    any objective.
 
     ============ =====================================================================
     output       as of :func:`propopt.wrap`, but the margin of a boosted classifier,
@@ -133,12 +150,14 @@ def explain(
         ``"output"``: parts of the output that add up to f(x) − base in every row, the
         nearest to ``contributions`` that are robust:
 
-        minimise  Σ_n ‖w_n − Φ_n‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'  subject to
-        Σ_d w_nd = f(x_n) − base
+        .. math::
 
-        with the mean of f over 100 rows of ``data`` as base. The explanation then has
-        ``contributions`` (Φ), ``base_value`` and ``prediction``, and among its details
-        what no complete one can remove of roughness
+            Σ_n ‖w_n − Φ_n‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+            subject to Σ_d w_nd = f(x_n) − base
+
+        is minimal, with the mean of f over 100 rows of ``data`` as base. The
+        explanation then has ``contributions`` (Φ), ``base_value`` and ``prediction``,
+        and among its details what no complete one can remove of roughness
         (``irreducible.pairwise_robustness``).
     contributions : {"shapley", "slopes"} or attributions (N, D)
         Φ, for ``units="output"``: Shapley values against those 100 rows, exact for
@@ -194,17 +213,6 @@ def explain(
     ------
     InvalidInput
         If the model or the table cannot be used; the message says what would do.
-
-    Examples
-    --------
-    >>> import pandas as pd, propopt as po
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> model = LogisticRegression(max_iter=1000).fit(X, y)
-    >>> best = po.explain(model, X.iloc[::5], target=1)
-    >>> best.to_frame().shape, best.parameters["weight rule"]
-    ((30, 4), 'knee of the curve')
     """
     settings = ExplainSettings.of(locals())
     if is_documents(X) or (isinstance(model, Function) and model.takes_texts):
@@ -244,8 +252,8 @@ def explain(
         )
     similar = rows.graph
     refuse_no_scale(rows.sizes, reference)
-    warn_of_patterns(similar, rows.coordinates)
-    known_word(units, UnitsChoice, "units")
+    if known_word(units, UnitsChoice, "units") == "scaled":  # parts are of one unit
+        warn_of_patterns(similar, rows.coordinates)
     best = rows.best(rows.rule)
     verdict = function.jumps
     return replace(

@@ -52,12 +52,16 @@ class Explainer:
     attributions depend on the rows beside it. Here ``fit`` fixes scales, neighbours,
     the weight of robustness and the attributions w_j of reference rows, the optimum of
 
+    .. math::
+
         Σ_n ‖w_n − g_n‖² + b Σ_{n,n'} ‖w_n − w_n'‖² S_nn',
 
     and ``explain`` gives each new row, with target g and similarities s_j to its
     nearest reference rows, the optimum of what it would add,
 
-        (1 + 2bσ) w = g + 2b Σ_j s_j w_j,   σ = Σ_j s_j.
+    .. math::
+
+        (1 + 2bσ) w = g + 2b Σ_j s_j w_j, σ = Σ_j s_j.
 
     It depends on the row and the reference alone: not on other rows, their order or
     their number, to the last bit. That the reference would move a little if the row
@@ -67,9 +71,12 @@ class Explainer:
     :func:`propopt.explain` does, and each new row, with contributions Φ, has the
     optimum of
 
-        ‖w − Φ‖²_ω + 2b Σ_j s_j ‖w − w_j‖²_ω  subject to  Σ_d w_d = f(x) − base,
+    .. math::
+
+        ‖w − Φ‖²_ω + 2b Σ_j s_j ‖w − w_j‖²_ω subject to Σ_d w_d = f(x) − base,
 
         w = p + ω (f(x) − base − Σ_d p_d) / Σ_d ω_d,
+
         p = (Φ + 2b Σ_j s_j w_j) / (1 + 2bσ)
 
     with ‖w‖²_ω = Σ_d w_d²/ω_d. A column that contributes neither to the row nor to any

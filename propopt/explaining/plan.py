@@ -194,7 +194,7 @@ class JointPlan(ABC):
         if isinstance(own, str):
             share = read_share(own, "robustness")
             return own, f"roughness {100.0 * share:g} % smaller"
-        return own, "knee of the curve" if own is None else "given"
+        return own, "knee of the front" if own is None else "given"
 
     def nearest(self, known: Targets) -> Explanation:
         """The optimum for targets, with these beside it."""

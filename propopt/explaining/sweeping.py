@@ -155,8 +155,8 @@ def sweep(
     error : float, optional
         In place of weights and limits: the whole front of the 2 to 4 losses, to within
         this share of each loss's range between its ends, such as 0.05. Each weight is
-        where the proved gap is largest (:mod:`propopt.explaining.between`), one after
-        the other. Weights of the objective then say nothing.
+        where the proved gap is largest, one after the other. Weights of the objective
+        then say nothing.
     solver, subject_to, tolerance
         As for :func:`propopt.solve`.
     n_jobs : int, optional

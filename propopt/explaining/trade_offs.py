@@ -22,6 +22,7 @@ from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.base.resources import require_memory
 from propopt.base.text import (
     Quantity,
+    gap_cell,
     in_percent,
     percent,
     printable,
@@ -122,7 +123,7 @@ _SMALLER: Final[Mapping[str, str]] = {
 
 
 class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", version=5):
-    """Explanations and their losses: the result of a sweep.
+    """Explanations and their losses, to choose from: the result of a sweep.
 
     Parameters
     ----------
@@ -769,7 +770,8 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         proof = "not optimized: nothing is proved of them"
         if gaps:
             targets = "; ".join(targets_in_words(best))
-            proof = f"gap at most {max(gaps):.1e} (optimization) · {targets}"
+            most = "largest " if len(gaps) > 1 else ""
+            proof = f"{most}gap {gap_cell(max(gaps))}, proved · {targets}"
         lines = [f"at the knee: {self.in_words()}"] if best else []
         if (words := self.between_in_words()) is not None:
             lines.append(f"proved: {words}")
@@ -779,7 +781,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             lines.append("interrupted: yes")
         return Card(
             title=title,
-            subtitle="a row for each: weights, losses in their units, shares of losses",
+            subtitle="a line for each: weights, losses, and what is kept and removed",
             table=CardTable(head, [self._cells(x) for x in (*shown, *self.baselines)]),
             proof=proof,
             lines=lines,
@@ -817,7 +819,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         rates, losses = explanation.rates, explanation.losses
         errors = "", ""
         if explanation.gap is not None:
-            errors = f"{explanation.gap:.1e}", target_error_cell(explanation)
+            errors = gap_cell(explanation.gap), target_error_cell(explanation)
         return [
             explanation.method,
             *(f"{rates[k]:.4g}" if k in rates else "" for k in self.losses),

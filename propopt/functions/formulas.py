@@ -291,7 +291,7 @@ class OfColumns(Function):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Additive(OfColumns):
-    """f(x) = base + Σ_j f_j(x_j).
+    """A sum of functions of one feature each: f(x) = base + Σ_j f_j(x_j).
 
     Exact explanations by LIME of such a function do not depend on the kernel width.
 
@@ -330,7 +330,7 @@ class Additive(OfColumns):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Multiplicative(OfColumns):
-    """f(x) = scale · Π_j f_j(x_j).
+    """A product of functions of one feature each: f(x) = scale · Π_j f_j(x_j).
 
     Parameters
     ----------

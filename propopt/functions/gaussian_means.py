@@ -18,7 +18,7 @@ from propopt.base.resources import require_memory, row_blocks
 from propopt.base.text import Reason
 from propopt.functions.differences import missing_rows, refuse_missing
 from propopt.functions.function import Function, OfFunction
-from propopt.functions.means import Checked, source_of
+from propopt.functions.means import READ, Checked
 from propopt.functions.models import CATEGORY_EFFECT
 from propopt.laws.data_law import Means, NoiseLaw
 from propopt.laws.draws import N_BLOCKS
@@ -131,7 +131,7 @@ class SmoothedFunction(OfFunction):
         """Exact, and of what; else Stein's identity, its scale and number of pairs."""
         read = self.checked.read
         if isinstance(read, SumOfProducts):
-            return f"{source_of(read)}, gaussian law, scale={self._scale_in_words}"
+            return f"{READ}, gaussian noise, scale={self._scale_in_words}"
         rule = f"Stein's identity over antithetic pairs, {self._settings}"
         if self.schema is None or not self.schema.categorical.any():
             return rule
@@ -184,7 +184,7 @@ class SmoothedFunction(OfFunction):
             return self._estimate(points, labels)
         return Estimate(
             values=self.gradient_at(points, labels),
-            source=source_of(exact.structure),
+            source=READ,
             exact=True,
             labels=labels,
             effects=self.effects_at(points),

@@ -169,7 +169,7 @@ MOST: Final = FEWEST + N_SEGMENTS * 2 * MANY_NODES
 @final
 @dataclass(frozen=True)
 class Jumps:
-    """What the jump test found."""
+    """Whether a function jumps near its rows, and what its slopes then miss."""
 
     kind: JumpKind  # "strongly curved" is smooth too, between nodes that are closer
     # the share of the change of f that its slopes do not explain; nan if constant

@@ -31,9 +31,11 @@ EACH_MISSING: Final = 20
 """More of them for each column that is missing nowhere else."""
 
 
-def source_of(structure: SumOfProducts) -> str:
-    """The source of what is computed of boxes, and of other sums of products."""
-    return f"exact ({'boxes' if isinstance(structure, Boxes) else 'products'})"
+_NEAR: Final = "values near each row from"
+"""How the data law is told; its table follows."""
+
+READ: Final = "exact (read from the model)"
+"""The source of what is computed of boxes, and of other sums of products."""
 
 
 @final
@@ -139,7 +141,7 @@ class ExactMean(OfFunction):
     Boxes are such sums, and so are kernels, polynomials and additive functions.
 
     Its "gradient" at x is Σ_v r_j(v) E f(v, V_−j) with the contrast r_j of each column
-    (:class:`~propopt.laws.data_law.DataLaw`): Cov(V_j, f(V)) / Var(V_j) of numbers,
+    (of the data law): Cov(V_j, f(V)) / Var(V_j) of numbers,
     f(x) less its mean over all categories, or over observed numbers where x_j is
     missing. Make it by :func:`smoothed`.
     """
@@ -156,12 +158,12 @@ class ExactMean(OfFunction):
     def gradient_method(self) -> str:
         """Exact, and the rows that the law is made of."""
         rows = self.law.reference.in_words()
-        return f"{source_of(self.structure)}, data law of {rows}"
+        return f"{READ}, {_NEAR} {rows}"
 
     def estimate_at(self, points: Points, labels: Labels) -> Estimate:
         return Estimate(
             values=self.gradient_at(points, labels),
-            source=source_of(self.structure),
+            source=READ,
             exact=True,
             labels=labels,
             effects=self.law.has_effects(points),
@@ -262,7 +264,5 @@ class SampledMean(OfFunction):
 
     @property
     def _source(self) -> str:
-        known = "" if self.control is None else " and the exact margin as control"
-        of_rows = self.law.reference.in_words()
-        rule = f"least squares between blocks{known}"
-        return f"{N_BLOCKS} blocks, {rule}, data law of {of_rows}"
+        known = "" if self.control is None else " with the exact margin as control"
+        return f"{N_BLOCKS} blocks{known}, {_NEAR} {self.law.reference.in_words()}"

@@ -57,7 +57,7 @@ def smoothed(
     law: LawName = "gaussian",
     data: Any = None,
 ) -> Function:
-    """A smooth function near one that is not: its mean E f(V) under a law around x.
+    """Make a function smooth, so that trees have slopes: its mean E f(V) around x.
 
     Its gradient explains trees and forests, whose own gradient is 0 almost everywhere.
     Columns are independent under both laws.

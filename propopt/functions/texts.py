@@ -182,7 +182,7 @@ class TextFunction(OfModel):
     values_of: Callable[[list[str]], Any] | Readout | TorchModel
     text_schema: TextSchema
     structure: TextStructure | Reason
-    vectorisers: tuple[Any, ...] = ()
+    vectorisers: tuple[Any, ...] = ()  # of scikit-learn
     # of a sum its parts, with their weights, and what is added to them
     terms: tuple[tuple[float, TextFunction], ...] = field(default=(), kw_only=True)
     base: float = field(default=0.0, kw_only=True)

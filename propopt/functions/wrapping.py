@@ -94,14 +94,14 @@ def wrap(
     batch_rows: int | None = None,
     outcome: str | None = None,
 ) -> Function:
-    """The function that a model computes: one output, with its gradient.
+    """Make a function of a model: one output, with its gradient.
 
     Gradients are exact for linear models, logistic regression, multi-layer perceptrons
     support vector machines, kernel ridge and Gaussian process regression with smooth
     kernels, generalized linear models, discriminant analysis and Gaussian naive Bayes,
     and pipelines of scalers, PCA, polynomial and random features before one of these,
     all of scikit-learn, for torch modules (in their own precision, by autograd; see
-    ``docs/images.md``), and for whatever is a :class:`Function` already. All else is
+    the page on images), and for whatever is a :class:`Function` already. All else is
     differentiated numerically, by central differences; ``gradient_method`` of
     the result tells which. A model that nothing is known of is tested once before that,
     by some thousand evaluations between the rows: of one that jumps a warning says so,

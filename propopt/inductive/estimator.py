@@ -127,13 +127,13 @@ def _refuse_shape(G: Attributions, shape: tuple[int, ...]) -> None:
 # scikit-learn's classes have no types
 @final
 class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """An explanation of inputs that come later (Tadesse et al. 2024, Eq. 5-9).
+    """Explanations of inputs that come later, from gradients at those that are known.
 
-    The posterior mean E(x) of a Gaussian process that has seen gradients at N inputs.
-    It is exactly the row that x gets when it is appended to these inputs, without a
-    gradient, and Σ_n ‖w_n − ∇f(x_n)‖² + w_r KernelRobustness + w_s Smoothness is
-    minimized over all N + 1 rows (Proposition 1): weights mean the same here as in
-    :func:`propopt.solve`.
+    After Tadesse et al. 2024, Eq. 5-9. The posterior mean E(x) of a Gaussian process
+    that has seen gradients at N inputs. It is exactly the row that x gets when it is
+    appended to these inputs, without a gradient, and Σ_n ‖w_n − ∇f(x_n)‖² + w_r
+    KernelRobustness + w_s Smoothness is minimized over all N + 1 rows (Proposition 1):
+    weights mean the same here as in :func:`propopt.solve`.
 
     In the eigenbasis of the features, with ς_j the eigenvalues of smoothness, p_j = 1 +
     w_s ς_j, λ = 2 w_r, κ = k(X, x)/λ and A_j = K/λ + I/p_j: the kriging mean m_j =
@@ -213,6 +213,13 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> search.fit(X, 2 * X).best_params_
     {'robustness': 0.0001}
     """
+
+    robustness_: float
+    smoothness_: float
+    kernel_: Any
+    inducing_inputs_: Points
+    information_loss_: float
+    criterion_: float | None
 
     def __init__(
         self,

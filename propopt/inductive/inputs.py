@@ -152,7 +152,10 @@ _SEARCH = 100.0
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PointKernel:
-    """k(x, x') + jitter · [x and x' are the same point, and not only equal]."""
+    """The kernel between points, with jitter where a point meets itself.
+
+    k(x, x') + jitter · [x and x' are the same point, and not only equal]
+    """
 
     # k; what it adds on the diagonal of k(X) alone (a WhiteKernel) acts as jitter does
     function: Any
@@ -246,7 +249,7 @@ def _finite(values: Any) -> Array:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """What inducing inputs are chosen for.
+    """What a rule chooses inducing inputs for: observations, and their kernel.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from propopt.base.arrays import Array
 from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import DegenerateVarianceWarning, InvalidInput
 from propopt.base.text import Quantity, QuantityKind
-from propopt.interactions.errors_of_rows import ErrorChoice
+from propopt.interactions.errors_of_rows import ErrorChoice, RowError
 from propopt.interactions.features import (
     FeatureGroups,
     Features,
@@ -167,10 +167,15 @@ def _predicts_probabilities(model: ILOCO) -> bool:
 class ILOCO(BaseEstimator):  # type: ignore[misc]
     """How much features matter jointly to a learner, with confidence intervals.
 
-    iLOCO_jk = E[Err(f^−j) + Err(f^−k) − Err(f^−jk) − Err(f)], with predictors f^−T that
-    are fitted without the features T (Little, Zheng & Allen, arXiv 2502.06661). Large
-    scores are of features that matter jointly, beyond what each does alone; very
-    negative ones of features that stand in for each other.
+    Large scores are of features that matter jointly, beyond what each does alone; very
+    negative ones of features that stand in for each other. Of a pair it is
+
+    .. math::
+
+        iLOCO_jk = E[Err(f^{−j}) + Err(f^{−k}) − Err(f^{−jk}) − Err(f)],
+
+    where a predictor f with −T above is fitted without the features T (Little, Zheng &
+    Allen, arXiv 2502.06661).
 
     Parameters
     ----------
@@ -229,6 +234,12 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
     >>> found.interactions([(0, 1, 2)]).order
     3
     """
+
+    error_: RowError
+    classes_: NDArray[Any]
+    left_out_: LeftOut
+    main_effects_: InteractionScores
+    result_: InteractionScores
 
     def __init__(
         self,
@@ -291,7 +302,7 @@ class ILOCO(BaseEstimator):  # type: ignore[misc]
         if refits.classes is not None:
             self.classes_ = refits.classes
         self._one_row = refits.on(np.arange(1))  # knows how others are read
-        self.left_out_: LeftOut = scheme.fit(
+        self.left_out_ = scheme.fit(
             refits,
             seed=read_seed(self.random_state, "random_state"),
             sets=indices,

@@ -319,7 +319,7 @@ class Refits:
         )
 
     def read_rows(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Other rows of the same columns, and their target as :attr:`y` is."""
+        """Other rows of the same columns, and their target as ``y`` is."""
         table, names = read_learning_table(X)
         known = read_learning_table(self.table)[1]
         if names != known:

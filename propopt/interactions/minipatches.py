@@ -153,8 +153,9 @@ KNOWN_AT_ONCE: Final = Budget(2**22, ROWS_OF_SUMS)
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PatchErrors(LeftOut):
-    """f_(−i)^(−T)(x_i): the mean of patches with i not in I_b and T disjoint from F_b.
+    """Errors of means of minipatches that did not see a row, nor some features.
 
+    f_(−i)^(−T)(x_i) is the mean of patches with i not in I_b and T disjoint from F_b.
     Matrix products over all rows and sets (Little, Zheng & Allen, Algorithm 2), in G
     groups, each left out in turn: 8 (B N R + q (N + G + 1)) bytes, and 128 MiB at most.
     """

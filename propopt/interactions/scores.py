@@ -72,7 +72,7 @@ def counted_sets(scores: InteractionScores, count: int) -> str:
 def aim_of_intervals(scores: InteractionScores) -> str:
     """What the intervals are for."""
     if scores.n_groups:
-        return "for new rows and any number of patches of this table"
+        return "for new rows, whatever patches are drawn"
     if scores.n_row_groups:
         return (
             f"for rows of new groups ({scores.n_row_groups} were judged) and the "
@@ -122,7 +122,7 @@ def _predicted(scores: InteractionScores) -> str:
 
 _FORMULAS: Final = {
     1: "rise without the feature",
-    2: "rise without one feature, plus rise without the other, less rise without both",
+    2: "rise without one feature, plus without the other, less without both",
 }
 
 
@@ -168,8 +168,8 @@ def _of_few_patches(scores: InteractionScores) -> str:
         f"Take n_patches={more}" if scores.n_patches else f"Take {more} times as many"
     )
     return (
-        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: their "
-        f"error is up to {worst:.2g} times that of rows. {cure} or more."
+        f"Few patches limit {count} of {counted_sets(scores, len(scores))}: they add "
+        f"up to {worst:.2g} times the error of rows. {cure} or more."
     )
 
 

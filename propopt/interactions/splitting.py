@@ -29,7 +29,7 @@ from propopt.tables.frames import rows_of
 @final
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Rows of a table, parted."""
+    """Rows of a table, parted: those that are fitted, those that are judged."""
 
     # rows that are fitted and rows that are judged, both ascending
     training: NDArray[np.intp]

@@ -46,7 +46,9 @@ def limits(
 ) -> LimeExplanation:
     """Compute what the coefficients of LIME tend to, with infinitely many samples.
 
-    β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],  β_0 = E_Q f − Σ_j α_j β_j,
+    .. math::
+
+        β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0], β_0 = E_Q f − Σ_j α_j β_j,
 
     where Q is the law of the samples times their weights, and α_j = Q(z_j = 1) (after
     Garreau and von Luxburg 2020). Where f is a sum of products of functions of one

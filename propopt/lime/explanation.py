@@ -524,14 +524,14 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         proof = list(told.pop("proof"))
         if np.isfinite(ends).any():
             proof.append(
-                f"lines: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
+                f"ranges: where {100.0 * SHARE_OF_RUNS:g} % of single runs of "
                 f"{self.n_samples:,} samples fall"
             )
         of_all = {"explained": str(self.quantity)} if self.quantity is not None else {}
         return Card(
             subtitle=(
-                "what LIME finds with ever more samples: by how much the output is "
-                f"higher with each {self._compared}, in {self.units}{told.pop('rest')}"
+                "LIME with ever more samples: how much higher the output "
+                f"is with each {self._compared}, in {self.units}{told.pop('rest')}"
             ),
             rows=[
                 CardRow(name=names[j], value=weight, interval=(*ends[j].tolist(),))

@@ -142,7 +142,10 @@ class PropertyLoss(ABC):
         return self.penalty.value(-target) if isinstance(target, np.ndarray) else 0.0
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
-        """The loss of a cvxpy expression W (N, D): a convex expression."""
+        """The loss as a convex expression of cvxpy, of one for W (N, D).
+
+        Both are :class:`cvxpy.expressions.expression.Expression`.
+        """
         self.check_shape(W.shape)
         return self.penalty.expression(self.residual(W))
 
@@ -190,6 +193,7 @@ class Faithfulness(PropertyLoss):
 class _Recast(PropertyLoss):
     """A loss of W as one of other coordinates, less a constant."""
 
+    name: str
     map: LinearMap
     target: Array | float
 
@@ -213,7 +217,7 @@ class _Recast(PropertyLoss):
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """The constraint ``loss <= limit``."""
+    """A limit that a loss keeps, ``loss <= limit``, for ``subject_to``."""
 
     loss: PropertyLoss
     limit: float
@@ -293,7 +297,7 @@ class Objective:
 
     @property
     def labels(self) -> Labels:
-        """Names of points and features; see :func:`common_labels`."""
+        """Names of points and features, which all losses that have some share."""
         return common_labels(self.losses)
 
     def with_weights(self, weights: Mapping[str, float]) -> Objective:

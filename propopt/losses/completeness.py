@@ -45,7 +45,7 @@ from propopt.tables.frames import Labels, aligned, differ, read_table
 
 @final
 class Completeness:
-    """The constraint W v = t: the attributions of each point add up to its total.
+    """Complete: the attributions of each point add up to its total, W v = t.
 
     Attributions in units of the output are complete where Σ_d w_nd = f(x_n) − f₀ (the
     axiom of Sundararajan et al. 2017; v = 1). It stands in ``subject_to``, beside
@@ -89,6 +89,9 @@ class Completeness:
     def __init__(
         self, total: object, weights: object = None, *, name: str = "completeness"
     ) -> None:
+        self.total: Array
+        self.weights: Array | None
+        self.labels: Labels
         self.total, points = _read(total, "total")
         self.weights, names = None, Labels()
         if weights is not None:

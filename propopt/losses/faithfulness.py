@@ -160,7 +160,13 @@ def relative_size(errors: Array, values: Array) -> float:
 
 @final
 class GradientMatching(Faithfulness):
-    """Attributions equal gradients: Σ_n ‖w_n − ∇f(x_n)‖² (Tadesse et al. 2024, Eq. 2).
+    """Faithful: attributions are near to gradients, or to other numbers of a model.
+
+    .. math::
+
+        Σ_n ‖w_n − ∇f(x_n)‖²
+
+    (Tadesse et al. 2024, Eq. 2).
 
     Parameters
     ----------
@@ -192,6 +198,9 @@ class GradientMatching(Faithfulness):
     target: Array
     n_points: int
     n_features: int
+    labels: Labels
+    quantity: Quantity | None
+    estimate: Estimate | None
 
     def __init__(
         self,
@@ -224,11 +233,18 @@ class GradientMatching(Faithfulness):
 
 @final
 class FunctionMatching(Faithfulness):
-    """Attributions predict the function (Tadesse et al. 2024, Eq. 12).
+    """Faithful: attributions predict the function.
 
-    Through the origin, Σ_n (f(x_n) − w_nᵀ x_n)²; from a reference r with value f(r),
-    Σ_n (f(x_n) − f(r) − w_nᵀ(x_n − r))²; or locally, over given perturbations,
-    Σ_n Σ_s π_s (f(x_n + ε_ns) − f(x_n) − w_nᵀ ε_ns)².
+    After Tadesse et al. 2024, Eq. 12. Through the origin; from a reference r with value
+    f(r); or locally, over given perturbations:
+
+    .. math::
+
+        Σ_n (f(x_n) − w_nᵀ x_n)²
+
+        Σ_n (f(x_n) − f(r) − w_nᵀ(x_n − r))²
+
+        Σ_n Σ_s π_s (f(x_n + ε_ns) − f(x_n) − w_nᵀ ε_ns)²
 
     Alone, the first two leave W undetermined: N equations for N·D unknowns.
 
@@ -257,8 +273,11 @@ class FunctionMatching(Faithfulness):
     0.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
     target: Array
+    n_points: int
+    n_features: int
+    labels: Labels
 
     def __init__(
         self,

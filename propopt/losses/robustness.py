@@ -45,10 +45,17 @@ from propopt.tables.frames import (
 
 @final
 class PairwiseRobustness(PropertyLoss):
-    """Σ_{n,n'} ‖w_n − w_n'‖² S_nn' over ordered pairs (Tadesse et al. 2024, Eq. 3).
+    """Robust: similar rows have similar attributions.
 
-    Equal to 2 tr(Wᵀ L W) with the Laplacian L of the similarities S. Beside what a
-    column's own value contributes, G, it is of what is left,
+    .. math::
+
+        Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+
+    over ordered pairs (Tadesse et al. 2024, Eq. 3). It is equal to 2 tr(Wᵀ L W) with
+    the Laplacian L of the similarities S. Beside what a column's own value contributes,
+    G, it is of what is left,
+
+    .. math::
 
         Σ_{n,n'} ‖(w_n − g_n) − (w_n' − g_n')‖² S_nn',
 
@@ -79,8 +86,12 @@ class PairwiseRobustness(PropertyLoss):
     0.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
     n_points: int
+    n_features: int | None
+    labels: Labels
+    beside: Attributions | None
+    graph: Graph
 
     def __init__(
         self,
@@ -138,8 +149,9 @@ class PairwiseRobustness(PropertyLoss):
 
 @final
 class KernelRobustness(PropertyLoss):
-    """2 tr(Wᵀ Σ⁻¹ W) for the precision Σ⁻¹ of a kernel (Tadesse et al. 2024, Eq. 9).
+    """Robust: rows are as similar as a kernel says, K, as of Gaussian processes.
 
+    2 tr(Wᵀ Σ⁻¹ W) for the precision Σ⁻¹ of the kernel (Tadesse et al. 2024, Eq. 9).
     With one constant per feature marginalised out, Σ⁻¹ = K⁻¹ − K⁻¹11ᵀK⁻¹/(1ᵀK⁻¹1): a
     positive semidefinite matrix with zero row sums, that is, the Laplacian of weights
     −(Σ⁻¹)_nn' of which some are negative. (The paper also writes the similarities as
@@ -160,7 +172,8 @@ class KernelRobustness(PropertyLoss):
         If K is not positive definite to rounding.
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
+    n_points: int
 
     def __init__(
         self,
@@ -199,7 +212,9 @@ class KernelRobustness(PropertyLoss):
 
 @final
 class MaxDifferenceRobustness(PropertyLoss):
-    """The largest difference of neighbours (Tadesse et al. 2024, Eq. 13).
+    """Robust: the largest difference between neighbours is small.
+
+    After Tadesse et al. 2024, Eq. 13.
 
     ``aggregate="max"`` is max_e ‖w_n − w_n'‖² over the edges e of a graph, whose
     weights are not used; ``"sum"`` is Σ_n max_n' ‖w_n − w_n'‖² over the
@@ -256,7 +271,7 @@ class MaxDifferenceRobustness(PropertyLoss):
         self.norm: RowNorm = norm
         self.name = name
         self.n_points = graph.n_nodes
-        self.labels = Labels(points=graph.names)
+        self.labels: Labels = Labels(points=graph.names)
 
     @cached_property
     def map(self) -> LinearMap:
@@ -297,7 +312,11 @@ def _cholesky(kernel: Array) -> Array:
 
 @final
 class SharedRobustness(PropertyLoss):
-    """Σ_{n,n'} S_nn' Σ_j (w_nj − w_n'j)² over the features j that both points have.
+    """Robust: similar rows are alike in the features that both have, such as words.
+
+    .. math::
+
+        Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)²
 
     What pairwise robustness is where points have features of their own, such as
     documents their words: a word is compared between the documents that it stands in,
@@ -332,7 +351,10 @@ class SharedRobustness(PropertyLoss):
     10.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
+    n_points: int
+    n_features: int
+    labels: Labels
 
     def __init__(
         self, graph: Graph, present: object, *, name: str = "shared_robustness"
@@ -396,9 +418,13 @@ class SharedRobustness(PropertyLoss):
 
 @final
 class Smoothness(PropertyLoss):
-    """Similar features get similar attributions (Tadesse et al. 2024, Eq. 4).
+    """Smooth: similar features have similar attributions.
 
-    Σ_n Σ_{d,d'} (w_nd − w_nd')² S_dd' over ordered pairs, equal to 2 tr(W L Wᵀ) with
+    .. math::
+
+        Σ_n Σ_{d,d'} (w_nd − w_nd')² S_dd'
+
+    over ordered pairs (Tadesse et al. 2024, Eq. 4). It is equal to 2 tr(W L Wᵀ) with
     the Laplacian L of the similarities S.
 
     Parameters
@@ -418,7 +444,10 @@ class Smoothness(PropertyLoss):
     10.0
     """
 
-    penalty = Squared()
+    penalty: Penalty = Squared()
+    n_features: int
+    labels: Labels
+    graph: Graph
 
     def __init__(self, graph: Graph, *, name: str = "smoothness") -> None:
         self.graph = read_graph(graph)
@@ -434,7 +463,13 @@ class Smoothness(PropertyLoss):
 
 @final
 class Sparsity(PropertyLoss):
-    """Few attributions are not zero: Σ_n ‖w_n‖₁ (Tadesse et al. 2024, Eq. 14).
+    """Sparse: few attributions are not zero.
+
+    .. math::
+
+        Σ_n ‖w_n‖₁
+
+    (Tadesse et al. 2024, Eq. 14).
 
     Parameters
     ----------
@@ -443,7 +478,7 @@ class Sparsity(PropertyLoss):
     """
 
     map = Identity()
-    penalty = Absolute()
+    penalty: Penalty = Absolute()
 
     def __init__(self, *, name: str = "sparsity") -> None:
         self.name = name

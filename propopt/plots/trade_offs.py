@@ -213,7 +213,7 @@ def plot_trade_offs(
         Of both axes. On logarithmic ones a loss of zero is off the chart, and shares
         have no axis.
     ends : Ends, optional
-        Losses at both ends, as :attr:`propopt.TradeOffs.ends`, for shares.
+        Losses at both ends, as ``ends`` of :class:`propopt.TradeOffs`, for shares.
     units : mapping, optional
         What losses are in, by name.
     quantity : Quantity, optional

@@ -52,7 +52,7 @@ LAW: Any = Literal[law_names()]
 class BaselineSection(Section):
     """A method to compare with: the settings of a baseline."""
 
-    of_texts: ClassVar = {"bandwidth": OF_TEXTS, "first_row": OF_TEXTS}
+    of_texts: ClassVar[dict[str, str]] = {"bandwidth": OF_TEXTS, "first_row": OF_TEXTS}
 
     def build(self, *, is_text: bool = False) -> list[explainers.Baseline]:
         """The baselines, the last of the listed settings varying fastest."""

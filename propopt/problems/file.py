@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -80,7 +80,7 @@ class ProblemSchema(SweepKeys):
         description="what changed since another version, held against refits of that",
     )
 
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         json_schema_extra={"oneOf": [{"required": [job.key]} for job in JOBS]}
     )
 

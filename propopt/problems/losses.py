@@ -316,7 +316,7 @@ LOSSES: Final[tuple[type[LossSection], ...]] = (
 class _AnyLosses(Section):
     """The objective: one entry per property."""
 
-    of_texts: ClassVar = {
+    of_texts: ClassVar[dict[str, str]] = {
         "shared_robustness": "is of words that documents share, and there is no "
         "data.text; rows of a table share all columns, as pairwise_robustness has it"
     }

@@ -321,8 +321,8 @@ class Problem:
         if function is not None:
             self._subject = Subject.of(points, function)
         self._objective = objective
-        self.weights = _listed(weights)
-        self.limits = _listed(limits)
+        self.weights: dict[str, list[float]] = _listed(weights)
+        self.limits: dict[str, list[float]] = _listed(limits)
         self._baselines = [
             (entry,) if isinstance(entry, Baseline) else tuple(entry)
             for entry in baselines
@@ -336,10 +336,10 @@ class Problem:
         self.scale = scale
         check_pick(pick, {**self.weights, **self.limits})
         self.pick = pick
-        self.aim = None if aim is None else Aim.of(aim)
+        self.aim: Aim | None = None if aim is None else Aim.of(aim)
         self.error = error
         self.attributions = attributions
-        self.files = tuple(files)
+        self.files: tuple[Path, ...] = tuple(files)
 
     @cached_property
     def subject(self) -> Subject:

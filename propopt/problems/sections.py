@@ -126,7 +126,7 @@ class Section(BaseModel):
     """A mapping whose keys are known."""
 
     # what checks a section is built with the whole file's, or when it is first asked
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid", strict=True, frozen=True, defer_build=True
     )
 

@@ -282,12 +282,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             for title, names in _CHAPTERS.items()
         }
         todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
-        rows = [[QUESTIONS[x.name], x.verdict, x.shown] for x in self.findings]
+        rows = [[QUESTIONS[x.name], x.verdict, x.shown, x.unit] for x in self.findings]
         return Card(
             title=f"{self._found}: {self._what}",
             subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
-            table=CardTable(("question", "verdict", "number"), rows),
+            table=CardTable(("question", "verdict", "number", "unit"), rows),
             lines=[
                 *(f"{title} {words}" for title, words in told.items() if words),
                 *(f"To do: {words}" for words in todo),

@@ -554,9 +554,8 @@ class Certain(
         return Card(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
-            subtitle="share of rows where every explanation almost as good has that "
-            "sign; price: least rise of the objective for another, in mean rows "
-            "(median)",
+            subtitle="share of rows whose sign every explanation almost as good has; "
+            "price of another sign: least rise of the objective, in mean rows (median)",
             table=CardTable(
                 ("feature", "certain", "positive", "negative", "price"),
                 [
@@ -573,7 +572,7 @@ class Certain(
                 ]
             ),
             settings={
-                "size": "{} points × {} features".format(*self.shape),
+                "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
                 "objective": f"{self.optimum:.6g}, {mean:.3g} in the mean row",
                 "ranks": f"by {self.order} of the attributions",
             },

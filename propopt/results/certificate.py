@@ -64,6 +64,9 @@ LOST = 1e-13
 class Lagrangian:
     """Lower bounds on Σ c·loss over all V, from what is known at W."""
 
+    squared: list[tuple[float, PropertyLoss]]
+    others: list[tuple[float, PropertyLoss]]
+
     def __init__(
         self,
         terms: Sequence[tuple[float, PropertyLoss]],
@@ -329,7 +332,7 @@ def certify(
     multipliers: Sequence[float] = (),
     losses: Mapping[str, float] | None = None,
 ) -> Certificate:
-    """A certificate for any attributions, whoever made them.
+    """Prove how good attributions are, whoever made them.
 
     Parameters
     ----------

@@ -296,10 +296,9 @@ class Comparison(
             }
         )
 
-    def in_words(self) -> Iterator[str]:
+    def in_words(self) -> list[str]:
         """What was found, a sentence each; the first is the finding."""
-        for statement in self.statements():
-            yield statement.text
+        return [statement.text for statement in self.statements()]
 
     def statements(self) -> Iterator[Statement]:
         """The same with what each rests on."""
@@ -419,11 +418,11 @@ class Comparison(
     @property
     def _proof(self) -> str:
         """What is proved, what is tested, and what is not said."""
-        parts = ["prices are proved bounds"] if self.prices is not None else []
+        parts = ["prices are proved"] if self.prices is not None else []
         if self.level is None:
             parts.append("nothing is tested without refits")
         elif self.level.kind in ALARMS:
-            parts.append("flags are a test, whose errors were counted by simulation")
+            parts.append("changes are tested; false alarms were counted by simulation")
         return "; ".join(parts)
 
     def chapters(self) -> Sequence[Chapter]:

@@ -64,7 +64,7 @@ from propopt.tables.frames import (
 
 
 @final
-class NoBaseValue:
+class _NoBaseValue:
     """What slopes have in place of a base value: whoever adds to it is refused."""
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class NoBaseValue:
 
 def base_values_of(base: object, n_points: int) -> Array | None:
     """One number per row from what the package has: a number, a row or a column."""
-    if base is None or isinstance(base, NoBaseValue):
+    if base is None or isinstance(base, _NoBaseValue):
         return None
     values = as_floats(base, "base_values")
     flat = values.reshape(-1) if values.size in (1, n_points) else None
@@ -201,7 +201,19 @@ Parameter: TypeAlias = float | int | str | bool | None
 class Explanation(
     Result, kind="propopt explanation", noun="a saved explanation", version=6
 ):
-    """One attribution vector per point, with what was measured about them.
+    """One attribution for each row and column, with what was measured of them.
+
+    Print it, and it is a card. :meth:`to_frame` is the table of attributions, and
+    :meth:`top` the columns that matter most. ``gap`` is the proved share by which it
+    could still be better. :meth:`certain` tells what every explanation says that is
+    almost as good, :meth:`reasons` each row in sentences. :meth:`save` keeps it.
+
+    >>> import numpy as np, propopt as po
+    >>> X = np.linspace(-1, 1, 9)[:, None]
+    >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(9))
+    >>> found = po.solve(po.GradientMatching(3 * X**2) + robust)
+    >>> found.to_frame().shape, found.gap < 1e-12
+    ((9, 1), True)
 
     Parameters
     ----------
@@ -259,7 +271,7 @@ class Explanation(
         elsewhere.
     posed : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
-        can be checked without this package (:mod:`propopt.results.posed`).
+        can be checked without this package.
     program : Program or None
         The losses and bounds that it was optimized for. It is not saved, and stays
         behind where the explanation is pickled.
@@ -797,7 +809,7 @@ class Explanation(
         base = self.base_value if self.units == "output" else None
         return package.Explanation(
             values=np.array(self.attributions),
-            base_values=NoBaseValue() if base is None else np.array(base, float),
+            base_values=_NoBaseValue() if base is None else np.array(base, float),
             data=data,
             display_data=shown,
             feature_names=list(self.labels.feature_names(D)),
@@ -1002,7 +1014,7 @@ class Explanation(
     def written_program(self) -> Mapping[str, NDArray[Any]]:
         """What a file says of the program; of a loaded explanation what its file did.
 
-        See :mod:`propopt.results.posed`.
+        Arrays by their names: targets, graphs and totals of the losses.
         """
         program = self.program
         return self.posed if program is None else posed_of(program, self.shape)

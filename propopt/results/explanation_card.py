@@ -24,6 +24,7 @@ from propopt.base.text import (
     rounded_percent,
     target_in_words,
 )
+from propopt.results.certain import plural
 from propopt.results.reasons import Reasons, Towards, ordinal
 
 
@@ -73,7 +74,7 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
     if isinstance(share, Reason):
         settings["certain signs"] = f"not known: {share.reason}"
     elif share is not None:
-        certain = f"signs: {100.0 * share:.0f} % certain"
+        certain = f"{100.0 * share:.0f} % of signs certain"
         settings["certain signs"] = f"{100.0 * share:.0f} % of the attributions"
     for side, shares in known["certain_reasons"].items():
         told = [
@@ -92,7 +93,8 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
 
 
 def _size(explanation: Any) -> str:
-    return "{} points × {} features".format(*explanation.shape)
+    rows, features = explanation.shape
+    return f"{plural(rows, 'row')} × {plural(features, 'feature')}"
 
 
 def _title(explanation: Any) -> str:
@@ -229,6 +231,10 @@ def known_certain(explanation: Any) -> dict[str, Any]:
     return dict(zip(names, (float(certain.share), shares), strict=True))
 
 
+def _setting(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 _SHARES: Final = {
     **dict.fromkeys(("gradient_matching", "function_matching"), "kept"),
     **dict.fromkeys(("pairwise_robustness", "kernel_robustness"), "removed"),
@@ -242,8 +248,8 @@ def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     """How it was made, and what it costs."""
     yield "size", _size(explanation)
     if explanation.shape[0] > 1:
-        yield "bars", "means of what is negative and of what is positive"
-    yield from ((name, str(value)) for name, value in explanation.parameters.items())
+        yield "two numbers", "means of the negative and of the positive attributions"
+    yield from ((k, _setting(x)) for k, x in explanation.parameters.items())
     shares, weights = explanation.loss_shares, explanation.weights
     for name, value in explanation.losses.items():
         weight = f", weight {weights[name]:.4g}" if name in weights else ""

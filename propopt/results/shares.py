@@ -395,13 +395,17 @@ class Shares(Result, kind="propopt shares", noun="saved shares", version=2, eq=T
         ]
         return pd.DataFrame(rows, columns=["measure", "of", "value", "at_target"])
 
-    def in_words(self) -> Iterator[str]:
+    def in_words(self) -> list[str]:
         """A line for each number."""
-        for name, share in self.kept.items():
-            yield f"{in_percent(share)} of faithfulness kept ({name})"
-        for name, share in self.removed.items():
-            yield f"{in_percent(share)} of {name} removed"
-        yield from self._sizes_in_words()
+        kept = [
+            f"{in_percent(share)} of faithfulness kept ({name})"
+            for name, share in self.kept.items()
+        ]
+        removed = [
+            f"{in_percent(share)} of {name} removed"
+            for name, share in self.removed.items()
+        ]
+        return [*kept, *removed, *self._sizes_in_words()]
 
     def _sizes_in_words(self) -> Iterator[str]:
         for name, difference in self.differences.items():

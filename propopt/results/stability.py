@@ -16,7 +16,7 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import Quantity, printable, rounded_percent
+from propopt.base.text import Quantity, in_percent, printable, rounded_percent
 from propopt.losses import (
     GradientMatching,
     PairwiseRobustness,
@@ -362,13 +362,14 @@ class ConclusionStability(
         ]
         return pd.DataFrame(rows, columns=["varied", *MEASURES, *columns])
 
-    def in_words(self) -> Iterator[str]:
+    def in_words(self) -> list[str]:
         """A line for each thing that varied."""
-        for x in self.agreements:
-            yield (
-                f"{x.varied}: signs {x.signs:.1%}, top {self.k} {x.top:.1%}, "
-                f"ranks {x.ranks:.2f}"
-            ).replace("%", " %")
+        return [
+            f"{x.varied} varies: {in_percent(x.signs)} of signs survive, "
+            f"{in_percent(x.top)} of the {self.k} largest of a row, ranks correlate at "
+            f"{x.ranks:.2f}"
+            for x in self.agreements
+        ]
 
     def __repr__(self) -> str:
         return f"ConclusionStability({'; '.join(map(printable, self.in_words()))})"

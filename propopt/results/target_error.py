@@ -159,7 +159,7 @@ class TargetError:
         if self.relation == "at most":
             error = f"at most {percent(self.relative)} % (up to {high} %"
         else:
-            error = f"{percent(self.relative)} % ({low}–{high} %"
+            error = f"{percent(self.relative)} % ({low} to {high} %"
         return f"target error {error}; {self.source})"
 
     def _share(self, excess: float) -> float:

@@ -85,7 +85,9 @@ def missing_backend(backend: str) -> str | None:
 @final
 @dataclass(frozen=True)
 class Conic(Solver):
-    """Any objective and bounds, by a backend of cvxpy.
+    """Any objective and bounds, as a conic program, by a backend of cvxpy.
+
+    What is solved is a :class:`cvxpy.problems.problem.Problem`.
 
     Parameters
     ----------

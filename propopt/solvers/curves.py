@@ -395,8 +395,10 @@ class Lanczos:
         self._vector = g / np.sqrt(self._mass) if self._mass > 0 else g
         self._before = np.zeros_like(g)
         self._spare = np.zeros_like(g)
-        self.exhausted = self._mass == 0.0
-        self.gauss = self.earlier = self.radau = NO_NODES
+        self.exhausted: bool = self._mass == 0.0
+        self.gauss: Nodes = NO_NODES
+        self.earlier: Nodes = NO_NODES
+        self.radau: Nodes = NO_NODES
 
     @property
     def n_steps(self) -> int:
@@ -532,7 +534,7 @@ MOST_STEPS = 10_000
 @final
 @dataclass(frozen=True)
 class Krylov(Solver):
-    """Lanczos curves and conjugate gradients; see the module's formulas.
+    """Squared losses of many rows, by Lanczos curves and conjugate gradients.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ def solve(
     target_radius: float | None = None,
     aim: AimLike | None = None,
 ) -> Explanation:
-    """The attributions with the smallest objective, with proof.
+    """Find the attributions with the smallest objective, with proof.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class Admm:
         self._program = program
         self._W = W
         self._Z = [term.map(W) for term in program.terms]
-        self.rho = [  # ρ_i
+        self.rho: list[float] = [  # ρ_i
             _bounded(term, _penalty(term, Z, Y))
             for term, Z, Y in zip(program.terms, self._Z, duals, strict=True)
         ]
@@ -91,7 +91,7 @@ class Admm:
         self._n_steps = 0
         self._next_change = _CHECK_EVERY
         self._factorise()
-        self.best = program.point(W, duals)
+        self.best: Point = program.point(W, duals)
 
     def run(self, n_steps: int, tolerance: float) -> Point:
         """The best point after so many steps, or once its gap is within tolerance."""

@@ -106,7 +106,7 @@ class Auto(Dispatcher):
 
     All were faster than Clarabel on random problems of nearly all sizes that were
     measured, from 5 points on, so that apart from the first three rows size does not
-    enter; exceptions stand in ``docs/solvers.md``.
+    enter; exceptions stand in ``docs/background/solvers.md``.
 
     Use :meth:`select` to see the choice; each result names it too.
     """

@@ -36,7 +36,7 @@ DATA_LAW: Final = "po.functions.smoothed(function, law='data', data=X_train)"
 @final
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """The different values v_1 < ... < v_m of a column, and how often each occurs."""
+    """The different values of a column, v_1 to v_m, and how often each occurs."""
 
     values: Array  # (m,): those that are not missing, in order
     counts: NDArray[np.intp]  # (m,): how often
@@ -91,7 +91,7 @@ class Numeric:
 
     As all columns it knows which values are missing, makes numbers or codes (n,) of a
     frame (``encode``) and columns under their own labels of these (``decode``). Its
-    ``coordinates`` (n, m) are at the distances of :mod:`propopt.losses.graphs.points`.
+    ``coordinates`` (n, m) are at the distances that :mod:`propopt.graphs` takes.
     """
 
     name: Hashable  # its label

@@ -53,8 +53,8 @@ class TableSchema:
     header : Index
         The columns of the DataFrame, with labels of any hashable type.
     columns : tuple of Column (D,)
-        Those of the encoded table, from :mod:`propopt.tables.columns`: ``Numeric`` with
-        ``mean`` and ``std``; ``Categorical`` and ``OneHot`` with ``categories`` and
+        Those of the encoded table: :class:`Numeric` with ``mean`` and ``std``;
+        :class:`Categorical` and :class:`OneHot` with ``categories`` and
         ``frequencies``.
     kind : Kind or None
         The library of the table, if not pandas.

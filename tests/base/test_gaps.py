@@ -22,7 +22,9 @@ BLOCKS = np.random.default_rng(0).normal(1.0, 0.1, (10, 9, 2))
 DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
 TARGETS = {
     "drawn": DRAWN,
-    "exact": Estimate(values=DRAWN.values, source="exact (boxes)", exact=True),
+    "exact": Estimate(
+        values=DRAWN.values, source="exact (read from the model)", exact=True
+    ),
     "differences": Estimate(values=DRAWN.values, source="central differences"),
     "numbers": DRAWN.values,
 }
@@ -57,7 +59,9 @@ def test_what_shows_a_gap_shows_the_target_too(target, tmp_path):
     card = curve._repr_html_()
     head = re.findall(r"<th[^>]*>([^<]*)</th>", card)
     assert head[head.index("gap") + 1] == "target error"
-    [fact] = [line for line in re.split("<br>|<div|<table", card) if "gap at" in line]
+    [fact] = [
+        line for line in re.split("<br>|<div|<table", card) if "largest gap" in line
+    ]
     assert TARGET.search(fact)
 
 
@@ -76,8 +80,8 @@ def test_the_table_says_errors_as_numbers_and_in_words():
     assert target_error_cell(sparse).startswith("≤ ")
     points = [*curves["drawn"].optimized, *curves["exact"].optimized]  # said once
     drawn, exact = targets_in_words(points)
-    assert re.fullmatch(r"target error [\d.]+–[\d.]+ % \(noise, 200 draws\)", drawn)
-    assert exact == "target exact (boxes)"
+    assert re.fullmatch(r"target error [\d.]+ to [\d.]+ % \(noise, 200 draws\)", drawn)
+    assert exact == "target exact (read from the model)"
     assert targets_in_words([]) == []
     note = certified(reproduction.solved()).note  # of pages that reproduce figures
     assert note.endswith("optima; target exact")

@@ -1,12 +1,9 @@
 """Reports in a real browser: sliders, numbers, no request, nothing for axe-core to say.
 
-Needs Playwright's driver (the extra ``browser``), Chromium as the system has it, and
-axe-core: its file is named by ``AXE_CORE``. Screenshots stay in the folder that
-``REPORT_SCREENSHOTS`` names. ``REPORT_PAGE`` may name a page that a command wrote.
+``REPORT_PAGE`` may name a page that a command wrote. What it needs: ``conftest.py``.
 """
 
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +16,7 @@ from propopt.results.fronts import ExactFront
 from propopt.results.report.page import write_page
 
 
-driver = pytest.importorskip(
-    "playwright.sync_api", reason='no Playwright: pip install "propopt[browser]"'
-)
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-if CHROMIUM is None:
-    pytest.skip("there is no Chromium on this system", allow_module_level=True)
-
+pytest.importorskip("playwright.sync_api", reason="what is below takes a while")
 RNG = np.random.default_rng(5)
 ODD = ["<script>alert(1)</script>", "عمر المريض", "fee\u202e&", "a long name " * 4]
 NAMES = ["age", *ODD]
@@ -61,16 +52,6 @@ if made := os.environ.get("REPORT_PAGE"):  # by a command
     PAGES["made"] = Path(made).read_text(encoding="utf-8")
 CHAPTERS["several"] = [*CHAPTERS["front"], *CHAPTERS["lime"], *CHAPTERS["steps"]]
 LOOKS = {"light": (1200, "light"), "dark": (1200, "dark"), "narrow": (390, "light")}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with driver.sync_playwright() as playwright:
-        found = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"]
-        )
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -231,19 +212,11 @@ def test_steps_show_each_solved_optimum(opened):
 @pytest.mark.parametrize("name", ["front", "one", "several", *PAGES])
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_core_finds_nothing_and_nothing_is_wider_than_the_screen(
-    name, look, opened
+    name, look, opened, seen_by_axe
 ):
     page = opened(name, look)
     assert page.evaluate("document.documentElement.scrollWidth") <= LOOKS[look][0]
-    if keep := os.environ.get("REPORT_SCREENSHOTS"):
-        Path(keep).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=f"{keep}/{name}_{look}.png", full_page=True)
-    axe = os.environ.get("AXE_CORE")
-    if not axe or not Path(axe).is_file():
-        pytest.skip("AXE_CORE names no file of axe-core: npm install axe-core")
-    page.evaluate(Path(axe).read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document)")["violations"]
-    assert [(x["id"], x["nodes"][0]["html"][:200]) for x in found] == []
+    assert seen_by_axe(page, f"{name}_{look}") == []
 
 
 def test_without_scripts_the_page_is_the_same_at_rest(opened):

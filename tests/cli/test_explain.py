@@ -74,7 +74,7 @@ def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
     assert not out.exists() or names(out) == []
     assert explain(*asked, "y") == 0
     printed = capsys.readouterr().out
-    assert "20 points × 3 features" in printed
+    assert "20 rows × 3 features" in printed
     assert "model: mlp, output auto, task regression, hidden [32, 16]" in printed
     assert "on 20 held-out rows" in printed
     csv = read_csv(out / "patients_attributions.csv", index_col=0)
@@ -146,7 +146,7 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     assert f"attributions: {stored['units']}\n" in trees.printed
     assert f"\n{trees.load().card(12).text()}\n" in trees.printed
     exact = "target exact (TreeSHAP, 100 background rows)"
-    assert f"(optimization) · {exact}" in trees.printed
+    assert f", proved · {exact}" in trees.printed
     assert stored["gradient"] == exact.removeprefix("target ")
 
 
@@ -185,7 +185,7 @@ def test_the_law_and_the_precision_are_those_of_the_file(done):
         "change of the log-odds of malignant per standard deviation of each feature"
     )
     assert "gap" in of_data.printed
-    assert "target exact (boxes)" in of_data.printed
+    assert "target exact (read from the model)" in of_data.printed
     assert "pairs" in gaussian.stored["picked"]["target_error"]["in_words"]
     assert 0 < precise.stored["picked"]["target_error"]["relative"] <= 0.5
 

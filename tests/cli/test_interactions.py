@@ -71,12 +71,12 @@ def test_files_and_print_hold_what_the_library_finds(done):
     mean = fitted.left_out_.errors(np.zeros((1, 0), dtype=int)).rows.mean()
     np.testing.assert_allclose(stored["mean_error"], mean)
     for told in (
-        f"mean squared error with all features: {mean:.4g}, at",
-        "; of a constant 5930\n",
-        "intervals: 90 %, all 45 together · for new rows and any",
+        f"mean squared error at rows not seen: {mean:.4g} with all features, ",
+        ", 5930 of a constant\n",
+        "intervals: 90 %, all 45 together · for new rows, whatever patches are drawn",
         "442 rows × 10 columns",
         "model: linear",
-        "models without features, by minipatches, n_patches 420",
+        "features are left out by minipatches, n_patches 420",
         f"\n\n{result.card().text()}\n",
         f"\n\n{main_effects.card().text()}\n",
         f"wrote {patches.folder}/file_interactions.csv, _main_effects.csv, .svg, .npz",

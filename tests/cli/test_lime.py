@@ -60,7 +60,7 @@ def test_files_and_print_hold_what_the_library_finds(forest):
         *(f"\n\n{saved.card(row).text()}\n" for row in rows.index),
         *(f"\n  {rule}: " for rule in counts),
         "What misleads most: ",
-        "exact: no samples, no seed · lines: where 95 % of single runs",
+        "exact: no samples, no seed · ranges: where 95 % of single runs",
         "petal length (cm)",
         "standard deviation of one run: up to ",
         ", estimated from 4,096 samples a row\n",

@@ -22,17 +22,20 @@ def test_a_sweep_writes_its_files_and_prints_front_and_excess(file, out, capsys)
     printed = capsys.readouterr()
     assert printed.err == ""
     lines = printed.out.splitlines()
-    assert lines[:3] == [
+    assert lines[:4] == [
         f"cubic ({file})",
-        "9 points × 1 features, exact gradients, 3 baseline explanations",
+        "9 rows × 1 feature, 3 baselines",
         "explained: prediction of Power",
+        "slopes: exact",
     ]
     title = "Explanations of the prediction of Power: 3 optimized, "
-    assert lines[4] == f"{title}3 others"
+    assert lines[5] == f"{title}3 others"
     on_front = po.TradeOffs.load(out / "cubic.npz").card().title
     assert on_front == f"{title}1 others"
-    assert [line.split()[0] for line in lines[7:13]] == methods
-    start = next(n for n, line in enumerate(lines) if line.startswith("Baselines: "))
+    assert [line.split()[0] for line in lines[8:14]] == methods
+    start = next(
+        n for n, line in enumerate(lines) if line.startswith("How far baselines")
+    )
     assert "target exact" in lines[start - 2]
     rows = [line.split() for line in lines[start + 2 : start + 5]]
     assert [row[0] for row in rows] == methods[3:]

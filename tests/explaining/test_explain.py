@@ -177,7 +177,7 @@ def test_robustness_by_a_share_is_that_of_its_weight(X, forest, units):
 
 def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
     result = po.explain(forest, X, precision=1e-9)  # warnings are errors
-    assert result.parameters["gradient"] == "exact (boxes)"
+    assert result.parameters["gradient"] == "exact (read from the model)"
     assert result.target_error == 0.0
     noise = po.explain(forest, X, law="gaussian")
     assert noise.gradient.shape == result.gradient.shape
@@ -202,7 +202,7 @@ def sampled(forest, X):
 def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
     assert sampled.parameters["jump test"].startswith("jumps")
     assert sampled.parameters["gradient"].startswith("500 draws, 10 blocks")
-    assert f"data law of {N} rows" in sampled.parameters["gradient"]
+    assert f"values near each row from {N} rows" in sampled.parameters["gradient"]
     assert sampled.target.n_blocks == 10
     assert sampled.evaluations == 500 * N
     assert 0.0 < sampled.target_error < 0.5
@@ -222,7 +222,7 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
         vote = VotingRegressor([("forest", forest), ("network", network)])
         vote.fit(X, X[:, 0])
     result = po.explain(vote, X[:9], data=X)
-    assert f"data law of {N} rows" in result.parameters["gradient"]
+    assert f"values near each row from {N} rows" in result.parameters["gradient"]
     assert result.target_error > 0.0
 
 
@@ -283,6 +283,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     words = "other columns are miss.*same_pattern=True"
     with pytest.warns(MissingPatternsWarning, match=words):
         po.explain(model, table, robustness=0.1)
+    po.explain(model, table, units="output", robustness=0.1)  # parts are of one unit
     settings = {"robustness": 0.0, "same_pattern": True}
     result = po.explain(model, table, **settings)  # warnings are errors
     assert result.target_error == 0.0  # of the margin, which is a sum of trees

@@ -79,8 +79,8 @@ def test_the_estimate_tells_what_is_known_of_it():
     assert result.evaluations == function.calls.rows == 200 * 20 * 2
     assert result.evaluations == 200 * mean.per_draw_at(ROWS)
     assert result.source == mean.gradient_method
-    assert result.source.startswith("200 draws, 10 blocks, least squares")
-    assert "data law of 150 rows, 4 columns" in result.source
+    assert result.source.startswith("200 draws, 10 blocks")
+    assert "values near each row from 150 rows, 4 columns" in result.source
     np.testing.assert_array_equal(result.values, mean.gradient(ROWS))
     assert not result.effects.any()
 
@@ -177,7 +177,7 @@ def test_probabilities_have_the_exact_margin_as_control():
     mean = sampled(500, function)
     assert isinstance(mean, SampledMean)
     assert mean.control is function.margin_boxes is not None
-    assert "and the exact margin as control" in mean.gradient_method
+    assert "with the exact margin as control" in mean.gradient_method
     truth = replace(mean, control=None, n_samples=20_000).estimate(ROWS[:2])
     assert np.abs(scores(mean.estimate(ROWS[:2]), truth.values)).max() < 12.0
 

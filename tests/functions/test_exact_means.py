@@ -64,10 +64,13 @@ def test_the_data_law_is_exact_for_boxes():
     np.testing.assert_array_equal(smooth.gradient(X), attributions)
     estimate = smooth.estimate(X)
     assert estimate.exact
-    assert estimate.source == "exact (boxes)"
+    assert estimate.source == "exact (read from the model)"
     np.testing.assert_array_equal(estimate.values, attributions)
     np.testing.assert_array_equal(estimate.standard_errors, 0.0)
-    assert smooth.gradient_method == "exact (boxes), data law of 80 rows, 4 columns"
+    assert (
+        smooth.gradient_method
+        == "exact (read from the model), values near each row from 80 rows, 4 columns"
+    )
     reference = Reference.of(X)
     given = po.functions.smoothed(FUNCTION, law="data", data=reference)
     assert given.law.reference is reference
@@ -122,7 +125,10 @@ def test_the_gaussian_law_is_exact_for_boxes():
     np.testing.assert_allclose(smooth.value(points), 2 * norm.cdf(z[:, 0]), rtol=1e-13)
     np.testing.assert_array_equal(smooth.gradient_error(points), 0.0)
     assert smooth.estimate(points).exact
-    assert smooth.gradient_method == "exact (boxes), gaussian law, scale=0.5"
+    assert (
+        smooth.gradient_method
+        == "exact (read from the model), gaussian noise, scale=0.5"
+    )
 
 
 def test_what_a_reader_has_to_know_is_noted():
@@ -316,9 +322,11 @@ def test_means_and_slopes_are_those_of_enumeration(name, table):
     points, _ = function.schema.encode(table)
     estimate = smooth.estimate(table)
     assert estimate.exact
-    assert estimate.source == "exact (products)"
+    assert estimate.source == "exact (read from the model)"
     assert estimate.evaluations == 0
-    assert smooth.gradient_method.startswith("exact (products), data law of 40 rows")
+    assert smooth.gradient_method.startswith(
+        "exact (read from the model), values near each row from 40 rows"
+    )
     means = smooth.value(table.iloc[some])
     for n, mean in zip(some, means, strict=True):
         expected, wanted = enumerated(function.value_at, law, points[n])
@@ -352,7 +360,7 @@ def test_explanations_have_exact_contributions_and_targets():
     np.testing.assert_array_equal(one.contributions[0], together.contributions[2])
     best = po.explain(FITTED["svr"], MIXED, data=MIXED, law="data")
     assert best.target.value == 0.0
-    assert best.parameters["gradient"] == "exact (products)"
+    assert best.parameters["gradient"] == "exact (read from the model)"
 
 
 NOISY = {
@@ -371,7 +379,10 @@ def test_means_and_slopes_under_noise_are_those_of_quadrature(name):
     points, scale = MIXED[["few", "many"]].to_numpy(), np.array([0.7, 0.4])
     function = po.wrap(NOISY[name].fit(points, RESPONSE - RESPONSE.min()))
     smooth = po.functions.smoothed(function, scale)
-    assert smooth.gradient_method == "exact (products), gaussian law, scale=per feature"
+    assert (
+        smooth.gradient_method
+        == "exact (read from the model), gaussian noise, scale=per feature"
+    )
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     e = np.array(list(itertools.product(nodes, nodes)))
     w = np.outer(weights, weights).ravel() / (2.0 * math.pi)

@@ -222,7 +222,7 @@ def test_what_changed_between_two_versions_of_a_table_with_categories():
     old, new, table = versions(80)
     made, rows = new - old, table[:10]
     best = po.explain(made, rows, data=table, robustness=0.0)
-    assert best.target.source == "exact (boxes)"
+    assert best.target.source == "exact (read from the model)"
     assert "difference of log-odds of sick = 1" in str(best)
     whole, first, second = (slopes(h, table, rows) for h in (made, new, old))
     assert_same(whole.values, first.values - second.values)

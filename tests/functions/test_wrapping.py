@@ -361,7 +361,9 @@ def test_piecewise_constant_models_are_known_and_named(model):
     model = clone(model).fit(X, Y)
     assert is_piecewise_constant(model)
     name = type(last_step(model)).__name__
-    with pytest.warns(FlatFunctionWarning, match=rf"{name}.*po\.smoothed") as caught:
+    with pytest.warns(
+        FlatFunctionWarning, match=rf"{name}.*functions\.smoothed"
+    ) as caught:
         gradient = wrap(model).gradient(X + 0.01)
     assert len(caught) == 1
     assert (gradient == 0.0).mean() > 0.9
@@ -381,7 +383,9 @@ def test_models_with_slopes_and_jumps_are_named_for_their_jumps(model):
     model = clone(model).fit(X, Y)
     assert not is_piecewise_constant(model)
     function = wrap(model)
-    with pytest.warns(JumpsWarning, match=r'po\.smoothed\(.*law="data"') as caught:
+    with pytest.warns(
+        JumpsWarning, match=r'functions\.smoothed\(.*law="data"'
+    ) as caught:
         assert function.gradient(X + 0.01).any()
     assert len(caught) == 1
     assert function.jumps.kind == "jumps"
@@ -442,7 +446,7 @@ def age_and_redness(table):
 
 
 def test_a_function_of_a_table_with_text_is_told_of_it_by_a_frame_or_a_schema():
-    schema = r"data=po\.TableSchema\.of\(X, categorical=\[\.\.\.\], groups=\{\.\.\.\}\)"
+    schema = r"TableSchema\.of\(X, categorical=\[\.\.\.\], groups=\{\.\.\.\}\)"
     message = r"^X: column 'colour', row 0 holds 'red';.* wrap\(model, data=X\).* "
     with pytest.raises(InvalidInput, match=message + schema):
         po.wrap(age_and_redness).value(PEOPLE)

@@ -175,7 +175,7 @@ CAUTIONS = [  # estimates, fields, how the card begins, and the caution
     ([0.0, 0.1, 0.3], AS_SEEN, "1", EQUAL + r".*\(as seen\).*" + OVER),
     ([0.0, 0.1, 0.3], PROVED, "1", EQUAL + r"(?!.*as seen).*" + OVER),
     (SOME, {**FEW_PATCHES, "n_patches": 1500}, "", "Few patches limit 2 of 3 pairs: "
-        "their error is up to 8 times that of rows. Take n_patches=96000 or more."),
+        "they add up to 8 times the error of rows. Take n_patches=96000 or more."),
     (SOME, FEW_PATCHES, "", ".*Take 64 times as many or more."),
 ]  # fmt: skip
 
@@ -232,8 +232,8 @@ def test_features_that_are_not_used_score_zero_with_that_word(rng):
 CARD = """\
 1 pair of 4 matters jointly to predicted price, beyond what each feature does alone; \
 in 1 each stands in for the other
-squared error of predicted price: rise without one feature, plus rise without the \
-other, less rise without both; in squared euros; 500 rows
+squared error of predicted price: rise without one feature, plus without the other, \
+less without both; in squared euros; 500 rows
   <b>\\x1b × b     +2  +1.78 to +2.22
   b × c           -1  -1.22 to -0.776
   <b>\\x1b × c  +0.01  -0.214 to +0.234
@@ -302,9 +302,12 @@ def test_headlines_and_lines_tell_leaks_classes_and_what_intervals_are_for(rng):
         title = sure(rng, [2.0, 0.0, 0.0], quantity=own).card().title
         told = f"1 pair of 3 matters jointly to probabilities of {whom},"
         assert title.startswith(told)
-    for n_groups, aim in ((20, "any number of patches"), (0, "as they are fitted her")):
+    for n_groups, aim in (
+        (20, "whatever patches are drawn"),
+        (0, "as they are fitted her"),
+    ):
         proof = sure(rng, [2.0, -1.0, 0.001], n_groups=n_groups).card().proof
-        assert "· for new rows and " in proof
+        assert "· for new rows" in proof
         assert aim in proof
     assert repr(sure(rng, [2.0, -1.0, 0.001])) == (
         "InteractionScores(3 pairs; 3 features; 50 rows; squared error; minipatches; "

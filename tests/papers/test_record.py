@@ -14,12 +14,12 @@ from papers.properties.induction import PROTOCOL
 from papers.properties.paper import PROPERTIES
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "paper.md"
+RECORD = Path(__file__).parents[2] / "papers" / "records" / "properties.md"
 
 
 def test_docs_have_tables_and_the_statement_on_them_from_one_run():
     """Shares are told to a hundredth of a per cent."""
-    text = DOCS.read_text(encoding="utf-8")
+    text = RECORD.read_text(encoding="utf-8")
     statement, tables = text.split("## Distances on tables")
     (told,) = re.findall(r"\| differs \| ([\d.]+) \|.*nearest rows \|", statement)
     rows = re.findall(r"^\| (?:smoothgrad|lime),.* ([\d.]+)% \|$", tables, re.MULTILINE)
@@ -53,7 +53,7 @@ def test_a_run_has_the_verdicts_on_record(name):
 def test_docs_tell_the_distances_on_record():
     """Every row of every table; what is no number is no number with a reason."""
     values = PROPERTIES.values_on_record
-    _, text = DOCS.read_text(encoding="utf-8").split("## Distances on tables")
+    _, text = RECORD.read_text(encoding="utf-8").split("## Distances on tables")
     rows = {key[1:3] for key in values if key[0] == "tables" and key[3] != "measured"}
     assert len(rows) == 4 * 28
     for panel, label in rows:
@@ -79,17 +79,17 @@ def test_docs_tell_the_distances_on_record():
 
 
 PAGES = {
-    "properties": "paper.md",
-    "tabular-lime": "lime_papers.md",
-    "linear-lime": "lime_papers.md",
-    "text-lime": "lime_papers.md",
-    "iloco": "iloco_paper.md",
+    "properties": "properties.md",
+    "tabular-lime": "lime.md",
+    "linear-lime": "lime.md",
+    "text-lime": "lime.md",
+    "iloco": "iloco.md",
 }
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_verdict_on_record_stands_in_the_docs(name):
-    text = DOCS.with_name(PAGES[name]).read_text(encoding="utf-8")
+    text = RECORD.with_name(PAGES[name]).read_text(encoding="utf-8")
     is_alone = name == "properties"  # on its page
     head = r"(\w+)" if is_alone else rf"{name} (\w+): .*?"
     sections = dict(re.findall(rf"(?ms)^### {head}\n(.*?)(?=^##|\Z)", text))
@@ -108,7 +108,7 @@ def test_every_verdict_on_record_stands_in_the_docs(name):
 
 
 def test_the_docs_count_the_verdicts_on_iloco():
-    text = DOCS.with_name("iloco_paper.md").read_text(encoding="utf-8")
+    text = RECORD.with_name("iloco.md").read_text(encoding="utf-8")
     counts = Counter(PAPERS["iloco"].record.values())
     told = re.sub(r"\s+", " ", text)
     assert (

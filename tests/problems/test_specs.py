@@ -302,7 +302,7 @@ for model in (Ramp(), make_pipeline(StandardScaler(), Ramp())):
     assert found.is_exact
     np.testing.assert_allclose(f.products.value(X), model.predict(X), rtol=1e-12)
     look = po.explain(model, X, data=X, law="data", progress=False)
-    assert "exact (products)" in look.card().proof
+    assert "exact (read from the model)" in look.card().proof
 steps = Steps().fit(X)
 assert limits(steps).is_exact
 np.testing.assert_array_equal(po.wrap(steps).boxes.value(X), steps.predict(X))
@@ -350,7 +350,7 @@ NO_ATTRIBUTE = (
 TOLD = {
     USED: ["baselines.0.sign: expected 'plus' or 'minus', got 'both'"],
     READ: [
-        "optimal (gap 0) · target exact (boxes)",
+        "optimal (gap 0) · target exact (read from the model)",
         "Bent): it was read as a sum of products, which differs from its answer",
         "Listed cannot be read: InvalidInput: its reader, of of_an",
         "of_another 1.0 is broken: its 'of_another.Broken' of the group "

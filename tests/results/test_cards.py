@@ -74,7 +74,7 @@ def test_the_finding_comes_first_then_numbers_then_the_proof(best, tmp_path):
     indices = [seen.index(part) for part in parts]
     assert indices == sorted(indices)
     share = best.certain(rows=()).share
-    assert f"signs: {100 * share:.0f} % certain" in seen
+    assert f"{100 * share:.0f} % of signs certain" in seen
     for machinery in ("sha256", "knn graph", "solver", "gradient_matching"):
         assert machinery not in seen
         assert machinery in hidden
@@ -92,7 +92,7 @@ def test_the_finding_comes_first_then_numbers_then_the_proof(best, tmp_path):
     best.save(tmp_path / "best.npz")
     loaded = po.results.Explanation.load(tmp_path / "best.npz")
     assert loaded.program is None
-    assert "% certain" in str(best)
+    assert "% of signs certain" in str(best)
     assert str(loaded) == str(best)
     moved = loaded.measured(po.GradientMatching(2.0 * loaded.attributions))
     assert "certain" not in str(moved)  # of another objective nobody counted

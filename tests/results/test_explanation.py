@@ -75,10 +75,10 @@ def test_tables_have_the_names_of_the_input_and_are_the_readers_own():
     assert best.attributions[0, 0] != 7.0
     assert list(BARE.to_frame().columns) == ["x0", "x1"]
     assert list(BARE.to_frame().index) == [0, 1, 2]
-    for part in ("optimized, 3 points × 2 features", "gradient_matching=", "gap=0"):
+    for part in ("optimized, 3 rows × 2 features", "gradient_matching=", "gap=0"):
         assert part in repr(best)
     assert f"solver={best.solver}" in repr(best)
-    assert repr(BARE) == "Explanation(gradient, 3 points × 2 features)"
+    assert repr(BARE) == "Explanation(gradient, 3 rows × 2 features)"
     assert repr(SLOPES).endswith("evaluations=200)")
     # what is zero neither raises nor lowers
     table = mine([[1.0, -4.0, 0.0], [3.0, 2.0, 0.0], [0.0, 1.0, 0.0]]).top(3)

@@ -18,7 +18,7 @@ from propopt.results.target_error import Scatter, TargetError, contrasts
 N, D, B = 9, 2, 10
 BLOCKS = np.random.default_rng(0).normal(1.0, 0.5, (B, N, D))
 DRAWN = Estimate.of_blocks(BLOCKS, source="noise", n_draws=200)
-EXACT = Estimate(values=DRAWN.values, source="exact (boxes)", exact=True)
+EXACT = Estimate(values=DRAWN.values, source="exact (read from the model)", exact=True)
 DIFFERENCES = Estimate(values=DRAWN.values, source="central differences")
 X = np.random.default_rng(1).normal(size=(N, D))
 CHAIN = po.graphs.chain_graph(N)
@@ -30,8 +30,8 @@ def solved(target, *others, **named):
 
 
 WORDS = {
-    "target exact (boxes)": lambda: solved(EXACT),
-    "target exact (boxes) ": lambda: po.solve(
+    "target exact (read from the model)": lambda: solved(EXACT),
+    "target exact (read from the model) ": lambda: po.solve(
         0.0 * po.GradientMatching(DRAWN) + po.GradientMatching(EXACT, name="own")
     ),
     "target exact": lambda: solved(po.functions.Power(3).estimate(X)),
@@ -40,7 +40,7 @@ WORDS = {
     "target exact (function values)": lambda: po.solve(
         po.losses.FunctionMatching(X, X.sum(axis=1)) + ROBUST
     ),
-    "target exact (function values) and exact (boxes)": lambda: po.solve(
+    "target exact (function values) and exact (read from the model)": lambda: po.solve(
         po.losses.FunctionMatching(X, X.sum(axis=1)) + po.GradientMatching(EXACT)
     ),
     "target of gradient_matching and b: how their errors go together is not known": (
@@ -86,7 +86,7 @@ def test_the_error_of_draws_is_in_shares_of_what_the_gap_is_relative_to():
     assert math.isnan(mine.target_error)
     same = np.broadcast_to(BLOCKS[0], BLOCKS.shape).copy()  # not called exact
     best = solved(Estimate.of_blocks(same, source="noise", n_draws=20))
-    assert best.target.in_words() == "target error 0 % (0–0 %; noise, 20 draws)"
+    assert best.target.in_words() == "target error 0 % (0 to 0 %; noise, 20 draws)"
     error = TargetError(value=1.0, scale=0.0, spread=0.1, source="noise", n_blocks=10)
     assert error.relative == math.inf
     assert "inf %" in error.in_words()

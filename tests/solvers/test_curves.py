@@ -23,6 +23,7 @@ from propopt.base.errors import (
     UncertifiedWarning,
     UnsolvedWarning,
 )
+from propopt.base.text import gap_cell
 from propopt.losses import Program
 from propopt.losses.operators import LatticeLaplacian
 from propopt.results.curvature import Eigenbasis
@@ -327,7 +328,7 @@ def test_everything_but_attributions_is_known_without_solving(solver, solved):
     assert point.rates == point.weights == OBJECTIVE.weights
     assert point.certificate.kind == "curve"
     assert f"solver={solver}" in repr(point)
-    assert repr(point).startswith("Explanation(optimized, 9 points × 2 features, ")
+    assert repr(point).startswith("Explanation(optimized, 9 rows × 2 features, ")
     unread = vars(point)["attributions"]
     with pytest.raises(InvalidInput, match="labels: expected 9 names of points, got 1"):
         po.results.Explanation(
@@ -395,7 +396,7 @@ def test_a_card_and_losses_are_those_of_attributions_once_they_are_read():
     assert point.certificate == proof
     for value in point.losses.values():
         assert f"{value:.6g}" in card
-    assert f"gap {point.gap:.1e} (optimization) · target given as numbers" in card
+    assert f"gap {gap_cell(point.gap)}, proved · target given as numbers" in card
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda e: e])

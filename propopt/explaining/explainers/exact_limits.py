@@ -82,7 +82,9 @@ def found_limits(
 class ExactLime(Baseline):
     """Coefficients of tabular LIME for infinitely many samples, exactly.
 
-    β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],
+    .. math::
+
+        β_j = E_Q[f | z_j = 1] − E_Q[f | z_j = 0],
 
     where z_j says whether column j is in the bin of the row, and Q is the law of LIME's
     samples times their weights (after Garreau and von Luxburg 2020). It is what
@@ -96,7 +98,9 @@ class ExactLime(Baseline):
     With ``units="gradient"`` the coefficient of a number is divided by the distance
     that the column moves where the bit turns on,
 
-    β_j / v_j,  v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0],
+    .. math::
+
+        β_j / v_j, v_j = E_Q[x_j | z_j = 1] − E_Q[x_j | z_j = 0],
 
     which of a linear function is its slope, and so comparable with gradients. Where the
     mean of a bin is near that of the others v_j is near 0: there LIME does not see the
@@ -107,17 +111,19 @@ class ExactLime(Baseline):
     differences of outputs, as gradients have them. Where others of the column are
     missing, β_j has their part of the difference in it, and v_j has not.
 
-    ============================ ======= =============================================
-    ``details["intercept"]``     (N,)    β_0
-    ``details["local_gap"]``     (N,)    f(x) less the surrogate at the row, Σ β
-    ``details["alpha"]``         (N, D)  Q(z_j = 1)
-    ``details["mean_weight"]``   (N,)    C, the mean weight of a sample
-    ``details["effective_share"]`` (N,)  of n samples this share counts: C² / E π²
-    ``details["steps"]``         (N, D)  with ``units="gradient"``: v_j, 1 where the
-                                         coefficient stays as it is
-    ``details["undefined"]``     (N,)    with ``units="gradient"``: how many v_j are too
-                                         short; they are 0, and so are attributions
-    ============================ ======= =============================================
+    ``details`` has, of each row:
+
+    =================== ======= ======================================================
+    ``intercept``       (N,)    β_0
+    ``local_gap``       (N,)    f(x) less the surrogate at the row, Σ β
+    ``alpha``           (N, D)  Q(z_j = 1)
+    ``mean_weight``     (N,)    C, the mean weight of a sample
+    ``effective_share`` (N,)    of n samples this share counts: C² / E π²
+    ``steps``           (N, D)  with ``units="gradient"``: v_j, 1 where the
+                                coefficient stays as it is
+    ``undefined``       (N,)    with ``units="gradient"``: how many v_j are too
+                                short; they are 0, and so are attributions
+    =================== ======= ======================================================
 
     Parameters
     ----------
@@ -130,7 +136,7 @@ class ExactLime(Baseline):
         Whether bins are drawn as often as in the background, or all alike.
     law : "tabular", "gaussian", another name, LimeLaw or TextLaw
         Of documents a TextLaw, which deletes words. Of tables
-        That of the package, bins drawn and weighted by bits; normal numbers weighted by
+        that of the package, bins drawn and weighted by bits; normal numbers weighted by
         their distance; one that another package adds (an entry point of the group
         ``propopt.laws``); or a law of :mod:`propopt.lime`, which has bins of its own,
         so that ``n_bins``, ``weights`` and ``background`` have to be left out.

@@ -142,10 +142,9 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
             said.append(Statement(fit, "estimated"))
         return tuple(said)
 
-    def in_words(self) -> Iterator[str]:
+    def in_words(self) -> list[str]:
         """How it was made, in sentences."""
-        for said in self.statements():
-            yield said.text
+        return [said.text for said in self.statements()]
 
     def chapters(self) -> Sequence[Chapter]:
         """What a report has of it: how it was made, how large it is, and the table."""
@@ -305,10 +304,9 @@ class ContextShare:
         """What is found, each sentence with what it rests on; then how it was made."""
         return tuple(self._said(noun))
 
-    def in_words(self, noun: str = "row") -> Iterator[str]:
+    def in_words(self, noun: str = "row") -> list[str]:
         """The sentences: shares, definition, background, N and the neighbours."""
-        for said in self.statements(noun):
-            yield said.text
+        return [said.text for said in self.statements(noun)]
 
     def _said(self, noun: str) -> Iterator[Statement]:
         if math.isnan(self.own):

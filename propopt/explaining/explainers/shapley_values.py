@@ -147,7 +147,10 @@ _NEGLIGIBLE = 1e-8
 class Shap(OfBackground):
     """Shapley values of the background game (Lundberg and Lee 2017).
 
-    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
+    .. math::
+
+        φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)),
+
     v(S) = mean over the background rows b of f(x on S, b elsewhere)
 
     The numbers are those of the explainers of the ``shap`` package, orders drawn by the
@@ -389,7 +392,10 @@ _ROWS = 64
 class ExactShap(OfBackground):
     """Exact Shapley values of models that are read as sums of products.
 
-    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
+    .. math::
+
+        φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)),
+
     v(S) = mean over the background rows b of f(x on S, b elsewhere)
 
     for every order of the features and every background row, with neither draws nor
@@ -506,7 +512,10 @@ class ExactShap(OfBackground):
 class TreeShap(ExactShap):
     """Exact Shapley values of trees and sums of trees (Lundberg et al. 2020).
 
-    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D!  (v(S ∪ j) − v(S)),
+    .. math::
+
+        φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)),
+
     v(S) = mean over the background rows b of f(x on S, b elsewhere)
 
     for every order of the features and every background row: interventional TreeSHAP,

@@ -54,7 +54,7 @@ def evaluate(
     *,
     rng: RandomSeed = None,
 ) -> pd.DataFrame:
-    """One row per method, one column per metric: means over the points.
+    """Measure explanations: a row per method, a column per metric, of means.
 
     Points where a metric is undefined (NaN) are left out of its mean, after a warning
     with their number; :func:`evaluate_rows` shows them. Every method meets the same

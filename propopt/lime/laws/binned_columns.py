@@ -443,7 +443,7 @@ def codes_of(values: Array, column: Column | None) -> CodedBins:
 
 
 _OF_ROWS: Final[Mapping[str, Callable[[BinnedColumn, Array], Truths]]] = {
-    "values beyond all that are drawn, which count as in the end bins": (
+    "values beyond all that LIME draws; they count as in the bins at the ends": (
         lambda column, x: (x < column.extent[0]) | (x > column.extent[1])
     ),
     "values in bins never drawn, where coefficients are 0": (

@@ -153,8 +153,8 @@ class GaussianLaw(LimeLaw):
     π = exp(−Σ_j (x̃_j − ξ_j)² / (2 (u_j ν)²))  (Garreau and von Luxburg 2020,
     "Explaining the explainer"). Unlike :class:`TabularLaw`, which weights samples by
     how many bins they share with the row, a narrow kernel moves all samples to the row,
-    within the bin and outside it: coefficients shrink with ν, and may change sign
-    (:func:`critical_bandwidths`). A category is drawn by its frequency, and has a bit
+    within the bin and outside it: coefficients shrink with ν, and may change
+    sign. A category is drawn by its frequency, and has a bit
     for that of the row; another one counts as a distance of 1, and so does a number
     that is missing on one side only.
 

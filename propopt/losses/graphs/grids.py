@@ -52,8 +52,8 @@ class LatticeGraph(Graph):
     def __init__(self, box: Sequence[int]) -> None:
         if len(box) == 0:
             raise InvalidInput("box: expected the number of points along each axis")
-        self.box = tuple(read_count(n, "box") for n in box)
-        self.parameters = {}
+        self.box: tuple[int, ...] = tuple(read_count(n, "box") for n in box)
+        self.parameters: dict[str, float] = {}
 
     @property
     def n_nodes(self) -> int:
@@ -109,9 +109,9 @@ class GridGaussianGraph(Graph):
     def __init__(self, axes: Sequence[object], lengthscale: float) -> None:
         if len(axes) == 0:
             raise InvalidInput("axes: expected the coordinates along each axis")
-        self.axes = [read_array(axis, "axes", ndim=1) for axis in axes]
-        self.lengthscale = read_positive(lengthscale, "lengthscale")
-        self.parameters = {"lengthscale": self.lengthscale}
+        self.axes: list[Array] = [read_array(axis, "axes", ndim=1) for axis in axes]
+        self.lengthscale: float = read_positive(lengthscale, "lengthscale")
+        self.parameters: dict[str, float] = {"lengthscale": self.lengthscale}
 
     @property
     def n_nodes(self) -> int:

@@ -50,7 +50,11 @@ from propopt.tables.frames import named_by, read_points
 
 
 class Graph(ABC):
-    """Similarities of nodes, points or features; see the module for the convention."""
+    """Who is similar to whom, and how much: similarities S of points or of features.
+
+    S is symmetric with zero diagonal. Losses sum over ordered pairs, so that each edge
+    counts twice.
+    """
 
     kind: str
     parameters: Mapping[str, float]
@@ -173,6 +177,7 @@ class SimilarityGraph(Graph):
     """
 
     similarities: Sparse
+    parameters: Mapping[str, float]
 
     def __init__(
         self,
@@ -596,7 +601,9 @@ def gaussian_graph(
     cutoff: float | None = None,
     same_pattern: bool = False,
 ) -> SimilarityGraph:
-    """Gaussian similarities s = exp(−‖x − x'‖²/2Λ²) (Tadesse et al. 2024, appendix A).
+    """All points, more similar the nearer they are: exp(−‖x − x'‖²/2Λ²).
+
+    After Tadesse et al. 2024, appendix A.
 
     Parameters
     ----------
@@ -608,8 +615,7 @@ def gaussian_graph(
     cutoff : float, optional
         Similarities below ``cutoff`` are dropped, so that the graph is sparse.
     same_pattern : bool
-        Whether edges are dropped between rows in which other columns are missing, as
-        :func:`within_patterns` does.
+        Whether edges are dropped between rows in which other columns are missing.
 
     Examples
     --------
@@ -647,7 +653,7 @@ def _gaussian(
 def threshold_graph(
     X: object, threshold: float, *, same_pattern: bool = False
 ) -> SimilarityGraph:
-    """Similarity one where ‖x − x'‖² ≤ threshold, else zero (appendix A).
+    """Points that are near each other, ‖x − x'‖² ≤ threshold, with similarity one.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -33,7 +33,12 @@ class AuditSection(JobSection):
     """
 
     key = command = "audit"
-    suffixes = (".npz", "_findings.csv", "_causes.csv", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (
+        ".npz",
+        "_findings.csv",
+        "_causes.csv",
+        ".json",
+    )
 
     attributions: str | None = Field(
         None,

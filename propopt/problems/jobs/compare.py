@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -64,7 +64,7 @@ class CompareSection(JobSection):
     """
 
     key = command = "compare"
-    suffixes = (
+    suffixes: ClassVar[tuple[str, ...]] = (
         *("_comparison.npz", "_comparison.csv", "_comparison.svg"),
         *(".html", ".json"),
     )

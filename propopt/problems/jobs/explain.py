@@ -128,7 +128,13 @@ class ExplainSection(JobSection):
     """
 
     key = command = "explain"
-    suffixes = (".npz", "_attributions.csv", "_reasons.csv", ".html", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (
+        ".npz",
+        "_attributions.csv",
+        "_reasons.csv",
+        ".html",
+        ".json",
+    )
 
     reference: Annotated[int, Field(ge=2, le=MOST_NUMBERS)] | None = Field(
         None,
@@ -142,7 +148,7 @@ class ExplainSection(JobSection):
         "whether their ranks are certain; of units: output; {} takes all defaults",
     )
 
-    of_tables: ClassVar = {
+    of_tables: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("scale", "metric", "same_pattern"), NO_EFFECT),
         **dict.fromkeys((*_OF_DRAWS, "interactions", "beside"), NO_EFFECT),
         "reference": "documents are explained together; leave it out",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import comb
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -150,7 +150,7 @@ class InteractionsSection(JobSection):
     """
 
     key = command = "interactions"
-    suffixes = (
+    suffixes: ClassVar[tuple[str, ...]] = (
         *("_interactions.csv", "_main_effects.csv", ".svg"),
         *(".html", ".npz", ".json"),
     )
@@ -294,9 +294,9 @@ class InteractionsSection(JobSection):
         }
         verdict = "" if mean < constant else ", no better than a constant"
         lines = (
-            f"models without features, by {settings_in_words(self.scheme)}",
-            f"mean {error} error with all features: {mean:.4g}, at rows not seen; of a "
-            f"constant {constant:.4g}{verdict}",
+            f"features are left out by {settings_in_words(self.scheme)}",
+            f"mean {error} error at rows not seen: {mean:.4g} with all features, "
+            f"{constant:.4g} of a constant{verdict}",
         )
         yield Answer(writers, told, lines, [result.card()], interrupted=interrupted)
         if result.order > 1:

@@ -36,6 +36,7 @@ from propopt.functions.texts import TextFunction
 from propopt.problems.sections import Section, listed_words
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
+from propopt.results.certain import plural
 from propopt.results.explanation import Explanation
 from propopt.results.report.chapters import Chapter
 from propopt.results.report.page import write_page
@@ -186,7 +187,9 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     return digest.hexdigest()
 
 
-_OF_NO_RUN: Final = re.compile(r"extra == .(all|browser|dev|docs|mlflow|test)\b")
+_OF_NO_RUN: Final = re.compile(
+    r"extra == .(all|browser|dev|docs|mlflow|publish|test)\b"
+)
 
 
 @cache
@@ -241,11 +244,12 @@ class JobRun:
         *,
         quiet: bool,
     ) -> None:
-        self.began = time.perf_counter()
-        self.target = writable_folder(folder) / name
+        self.began: float = time.perf_counter()
+        self.target: Path = writable_folder(folder) / name
         for suffix in job.suffixes:
             require_free_name(f"{self.target}{suffix}", tuple(files))
-        self.quiet, self.console = quiet, PlainConsole(quiet=quiet)
+        self.quiet: bool = quiet
+        self.console: PlainConsole = PlainConsole(quiet=quiet)
         self.progress = False if quiet else None
         self.unwritten: list[str] = []
         self.written: list[str] = []
@@ -259,7 +263,7 @@ class JobRun:
             },
             "versions": dict(versions()),
         }
-        self.interrupted = False
+        self.interrupted: bool = False
         self.is_whole = True
         """Whether another run would find no more."""
         self.problem: str | None = None
@@ -314,14 +318,16 @@ class JobRun:
         for line in lines:
             self.console.print(printable(line), end=end)
 
-    def introduce(self, subject: Subject, *others: str | None) -> None:
+    def introduce(
+        self, subject: Subject, *others: str | None, slopes: str | None = None
+    ) -> None:
         """Sizes, what else there is to say, what is explained, the model's score."""
-        rows, columns = "points", "features"
-        if subject.is_text:
-            rows, columns = "documents", "words"
-        size = f"{len(subject.points)} {rows} × {subject.n_features} {columns}"
+        row, column = ("document", "word") if subject.is_text else ("row", "feature")
+        rows = plural(len(subject.points), row)
+        size = f"{rows} × {plural(subject.n_features, column)}"
         self.say(", ".join(filter(None, (size, *others))))
         self.say(f"explained: {subject.function.quantity}")
+        self.say(*filter(None, (slopes,)))
         if subject.score is not None:
             self.say(f"the model: {subject.score.in_words()}")
 

@@ -100,7 +100,7 @@ class LimeSection(JobSection):
     """
 
     key = command = "lime"
-    suffixes = (
+    suffixes: ClassVar[tuple[str, ...]] = (
         *("_lime.csv", "_diagnosis.csv", "_path.csv"),
         *(".svg", ".html", ".npz", ".json"),
     )
@@ -125,8 +125,10 @@ class LimeSection(JobSection):
         True, description="look for what coefficients hide, which takes a while"
     )
 
-    of_texts: ClassVar = dict.fromkeys(("bandwidth", "words"), baselines.OF_TEXTS)
-    of_tables: ClassVar = {
+    of_texts: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("bandwidth", "words"), baselines.OF_TEXTS
+    )
+    of_tables: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("law", "n_bins", "weights"), baselines.NO_EFFECT),
         "kernel_width": baselines.NO_WIDTH,
     }

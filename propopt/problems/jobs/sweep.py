@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field
 from rich.text import Text
@@ -61,6 +61,7 @@ from propopt.problems.sections import (
 )
 from propopt.problems.subject.data import CommonKeys, ProblemFile
 from propopt.problems.subject.subject import Subject
+from propopt.results.certain import plural
 from propopt.results.explanation import Explanation, is_lazy
 from propopt.results.report.chapters import Chapter
 from propopt.solvers.aims import Aim
@@ -278,7 +279,14 @@ class SweepKeys(CommonKeys, JobSection):
 
     key = "objective"
     command = "sweep"
-    suffixes = (".csv", ".svg", ".npz", "_attributions.csv", ".html", ".json")
+    suffixes: ClassVar[tuple[str, ...]] = (
+        ".csv",
+        ".svg",
+        ".npz",
+        "_attributions.csv",
+        ".html",
+        ".json",
+    )
 
     setting: Literal["transductive", "inductive"] = Field(
         "transductive",
@@ -486,16 +494,15 @@ def run_problem(
 ) -> TradeOffs:
     """Solve a problem for all its weights and limits, write files, print the front.
 
-    ===================== =============================================================
-    ``<name>.csv``        one row for each explanation: :meth:`TradeOffs.to_frame`
-    ``<name>.svg``        the two losses of the axes
-    ``<name>.npz``        the front with its attributions: :meth:`TradeOffs.save`
-    ``<name>_attributions.csv``
-                          those of the optimum at ``problem.pick``, with their names
-    ``<name>.html``       of documents: the first with their words highlighted; with
-                          ``--report`` a page of what was found
-    ``<name>.json``       what was explained and picked, and the score of the model
-    ===================== =============================================================
+    =========================== =======================================================
+    ``<name>.csv``              one row for each explanation: :meth:`TradeOffs.to_frame`
+    ``<name>.svg``              the two losses of the axes
+    ``<name>.npz``              the front with attributions: :meth:`TradeOffs.save`
+    ``<name>_attributions.csv`` of the optimum at ``problem.pick``, with their names
+    ``<name>.html``             of documents: the first with their words highlighted;
+                                with ``--report`` a page of what was found
+    ``<name>.json``             what was explained and picked; the score of the model
+    =========================== =======================================================
 
     Attributions of a curve are computed for these files. More than 10 million numbers
     for the front, or one million for the table, are left out, as the printout and
@@ -589,12 +596,12 @@ def _solved(
     subject = problem.subject
     with run.console.status("the function and its gradients"):
         _ = problem.objective
-    slopes = "effects of words" if subject.is_text else "gradients"
+    slopes = "effects of words" if subject.is_text else "slopes"
     run.introduce(
         subject,
-        f"{subject.sloped.gradient_method} {slopes}",
-        f"{len(problem.methods)} baseline explanations",
-        problem.setting and f"gradients known at {len(subject.others)} inputs",
+        plural(len(problem.methods), "baseline"),
+        problem.setting and f"slopes known at {len(subject.others)} inputs",
+        slopes=f"{slopes}: {subject.sloped.gradient_method}",
     )
     trade_offs = problem.sweep(
         _watched(problem, run.console),
@@ -645,7 +652,7 @@ def _excesses(trade_offs: TradeOffs) -> list[Card]:
             rows.append([" ".join([row["method"], *names]), *losses, above])
     return [
         Card(
-            title="Baselines: above the best possible objective by at least the excess",
+            title="How far baselines are above the best possible objective: the excess",
             table=CardTable(["method", *trade_offs.losses, "excess"], rows),
             lines=lines,
         )

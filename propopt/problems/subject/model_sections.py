@@ -267,8 +267,12 @@ class ModelSection(Section):
     ``AnyModel`` makes it one of the models that a file may name.
     """
 
-    of_texts: ClassVar = {"vectorizer": "has no effect without data.text"}
-    of_tables: ClassVar = {"smooth": "words are there or not; leave it out"}
+    of_texts: ClassVar[dict[str, str]] = {
+        "vectorizer": "has no effect without data.text"
+    }
+    of_tables: ClassVar[dict[str, str]] = {
+        "smooth": "words are there or not; leave it out"
+    }
     words: ClassVar[str] = "a model"
     """What messages call it."""
     needs_target: ClassVar[bool] = True

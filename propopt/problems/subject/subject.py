@@ -296,7 +296,7 @@ class Subject:
         return SmoothGradients(function, mean)
 
     def gradient(self, X: Any) -> Any:
-        """The slopes at X of :attr:`sloped`.
+        """The slopes at X of ``sloped``.
 
         Raises
         ------

@@ -299,7 +299,7 @@ class Data(Section):
         return points[: self.explain], points[self.explain :]
 
 
-SKLEARN_TABLES: Final = {
+SKLEARN_TABLES: Final[dict[str, tuple[str, str | None]]] = {
     "breast_cancer": ("classification", None),
     "diabetes": ("regression", "disease progression"),
     "digits": ("classification", "digit"),

@@ -103,49 +103,74 @@ def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, list[str]]]:
 
 
 GLOSSARY: Final[Mapping[str, str]] = {
-    "attribution": "What one column contributes to what is explained, in one row.",
-    "baseline": "An explanation by another method, measured on the same losses.",
-    "background": "The rows that stand for what is not known of a row.",
+    # the five words
+    "attribution": "One number for one row and one column: how much the column "
+    "matters there.",
+    "faithful": "Near to what the model itself does at the row: its slopes, or "
+    "its Shapley values.",
+    "robust": "Similar rows get similar attributions.",
+    "gap": "The proved share of the objective by which any explanation could "
+    "still be better; 0 is optimal.",
+    "target error": "The estimated share by which the objective is worse "
+    "because the model was sampled; 0 where it was read.",
+    # met on the way
+    "target that": "What an explanation is to be faithful to, such as the "
+    "slopes of the model.",
+    "front": "All explanations in which no loss can be made smaller without "
+    "making another larger.",
+    "knee": "Where the front bends most: beyond it either property costs more "
+    "than the other gains.",
+    "kept": "The share of the target's faithfulness that an explanation still "
+    "has; the target itself has 100 %.",
+    "removed": "The share of another loss of the target, such as differences "
+    "between similar rows, that is gone.",
+    "excess": "How far above the best possible objective an explanation lies, "
+    "as a share of that.",
     "certain": "The same in every explanation whose objective is almost as good.",
+    "mean row": "What one row adds to the objective on average.",
+    "own value": "What a column contributes by its value alone, whatever the "
+    "other columns are.",
+    "roughness": "Squared differences between similar rows; in audits those "
+    "beyond own values.",
     "could go": "Differences between similar rows that neither own values nor "
     "predictions need.",
-    "exact values": "Shapley values for the background, computed without draws.",
-    "excess": "How far above the best possible objective an explanation lies, as a "
-    "share of that.",
-    "faithful": "Close to what the model does: the less, the more an explanation "
-    "departs from it.",
-    "front": "All explanations of which nothing can be improved without making "
-    "something else worse.",
-    "gap": "A proved bound of what could still be better, as a share of the objective.",
-    "gradient matching": "The loss of faithfulness: squared distances from what the "
-    "model does itself.",
-    "interaction": "What columns do together beyond what each does alone.",
-    "interventional": "With columns that are not known taken from background rows.",
-    "knee": "Where the front bends: beyond it either property costs more than the "
-    "other gains.",
     "level": "The distance that no column reached between models that differ by "
     "chance alone.",
+    "law": "Where values near a row are drawn from, each column by itself.",
+    "limit of LIME": "What LIME's coefficients tend to with ever more samples.",
+    # words of others, as they are meant here
+    "background": "The rows that stand for what is not known of a row.",
+    "base": "The mean prediction over the background, from which contributions "
+    "are counted.",
+    "baseline": "An explanation by another method, measured on the same losses.",
+    "exact values": "Shapley values for the background, computed without draws.",
+    "feature": "A column of the table, or what stands in its place, such as a "
+    "word or a pixel.",
+    "gradient matching": "The loss of faithfulness: squared distances from what "
+    "the model does itself.",
+    "graph": "Who is similar to whom, and how much.",
+    "interaction": "What columns do together beyond what each does alone.",
+    "interventional": "With columns that are not known taken from background rows.",
     "log-odds": "log p/(1 − p) of a probability p: 0 is even, 2.2 is 90 %.",
-    "loss": "A number that is zero where a property holds wholly, and larger the less "
-    "it holds.",
-    "mean row": "What one row adds to the objective on average.",
+    "loss": "A number that is zero where a property holds wholly, and larger "
+    "the less it holds.",
+    "minipatch": "A few rows and columns, drawn at random, to which one model "
+    "is fitted.",
     "objective": "The weighted sum of the losses, which is minimised.",
     "optimum": "The explanation with the least objective.",
-    "own value": "What a column contributes by its value alone.",
     "pairwise robustness": "The loss of robustness: squared differences between "
     "similar rows.",
-    "path-dependent": "With branches of trees weighed by the rows that they were "
-    "fitted on.",
-    "robust": "Similar rows get similar explanations.",
-    "roughness": "Squared differences between similar rows, beyond those of own "
-    "values.",
-    "sizeable": "Larger than a tenth of what the largest of a row is on average.",
+    "path-dependent": "With branches of trees weighed by the rows that they "
+    "were fitted on.",
+    "price": "The least rise of the objective for which a statement could be "
+    "otherwise.",
+    "profile": "The mean output for each bin of one column.",
+    "reference": "The table that values near a row are drawn from; scales are "
+    "those of its columns.",
     "slope": "The change of the output per unit of a column.",
     "smooth": "Similar columns get similar attributions.",
     "squared sum": "The sum of the squares of all attributions.",
     "standard error": "How far, typically, a sampled number is off.",
-    "target that": "What an explanation is to be faithful to, such as the slopes of "
-    "the model.",
     "weight": "How much a loss counts beside the others.",
 }
 """What words of a page mean; those that occur are explained on it."""
@@ -155,5 +180,5 @@ def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
     text = " ".join(word for chapter in chapters for word in chapter.words()).lower()
     text = text.replace("_", " ")
     for word, meaning in GLOSSARY.items():
-        if re.search(rf"\b{word}", text):
+        if re.search(rf"\b{word.lower()}(ness|e?s)?\b", text):
             yield word.removesuffix(" that"), meaning

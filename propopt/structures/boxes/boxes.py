@@ -47,7 +47,10 @@ SINGLE_TOLERANCE: Final = 2e-5
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes(SumOfProducts):
-    """f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u], one set a column."""
+    """A sum over boxes, as sums of trees are, one set for each column.
+
+    f(x) = base + Σ_l v_l Π_{u in path l} 1[x_j(u) ∈ A_u]
+    """
 
     def __repr__(self) -> str:
         return (

@@ -59,7 +59,9 @@ Mixing: TypeAlias = Callable[[Any], tuple[Array, Array]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SumOfProducts:
-    """f(x) = base + Σ_l v_l Π_{u in path l} g_u(x_j(u)), a factor of a column each.
+    """A sum of products of factors, each of one column, as many models are.
+
+    f(x) = base + Σ_l v_l Π_{u in path l} g_u(x_j(u))
 
     Sums of trees are (:class:`~propopt.structures.boxes.boxes.Boxes`: their factors are
     indicators), gaussian kernels, linear and additive functions, products of functions

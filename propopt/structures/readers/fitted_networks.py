@@ -88,7 +88,7 @@ def dense_floats(values: Any) -> Array:
 # ---- Linear models of scikit-learn, read from fitted models
 
 
-LINEAR_REGRESSORS = frozenset(
+LINEAR_REGRESSORS: Final[frozenset[type[Any]]] = frozenset(
     {
         linear_model.ARDRegression,
         linear_model.BayesianRidge,
@@ -384,7 +384,12 @@ def _scaled(scaler: Any) -> Network | None:
     return None if scaler.get_params().get("clip", False) else scaling_of(scaler)
 
 
-SCALERS: Final = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
+SCALERS: Final[tuple[type[Any], ...]] = (
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
 
 
 def _components(pca: Any) -> Network:

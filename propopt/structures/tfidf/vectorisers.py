@@ -35,7 +35,11 @@ from propopt.structures.subsets.sets import (
 from propopt.tables.documents import Document
 
 
-VECTORISERS: Final = (CountVectorizer, TfidfVectorizer, HashingVectorizer)
+VECTORISERS: Final[tuple[type[Any], ...]] = (
+    CountVectorizer,
+    TfidfVectorizer,
+    HashingVectorizer,
+)
 """The classes themselves, never subclasses: those may count by another rule."""
 
 

@@ -1,8 +1,6 @@
-"""Explanations for captum and Quantus, the page that shows how, and torch modules."""
+"""Explanations for captum and Quantus, and torch modules."""
 
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,22 +17,7 @@ from propopt.explaining.explainers import (
 from propopt.functions import Power
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "interop.md"
-PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-EXAMPLES = dict(zip(("shap", "captum", "quantus"), PROGRAMS, strict=True))
 POINTS = np.random.default_rng(0).normal(size=(6, 4))
-
-
-@pytest.mark.parametrize("package", EXAMPLES)
-def test_examples_of_the_page_run(package, capsys):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of other packages
-        pytest.importorskip(package)
-        pytest.importorskip("torch")
-        pyplot = pytest.importorskip("matplotlib.pyplot")
-        exec(compile(EXAMPLES[package], f"{PAGE}:{package}", "exec"), {})
-    pyplot.close("all")
-    assert capsys.readouterr().out
 
 
 def cubes(points):

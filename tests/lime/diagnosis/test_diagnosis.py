@@ -440,12 +440,13 @@ def test_rows_far_from_the_mean_and_edges_of_normal_bins():
     assert beside == {0: near(1e-3 / edge, 1e-6)}
 
 
-# ---- the tables of docs/lime.md: false alarms, and planted cases that are named
+# ---- the tables of docs/guide/lime.md: false alarms, and planted cases that are named
 
 
 @pytest.fixture(scope="module")
 def tables():
-    return runpy.run_path(str(Path(__file__).parents[3] / "examples/lime_alarms.py"))
+    examples = Path(__file__).parents[3] / "examples"
+    return runpy.run_path(str(examples / "more/lime_alarms.py"))
 
 
 def test_harmless_rows_have_few_findings_but_signs_against_slopes(tables):

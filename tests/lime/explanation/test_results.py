@@ -221,7 +221,7 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     others = [weight for _, weight in order[10:]]
     rest = f"{len(others)} others, at most {abs((others or [0])[0]):.3g} in size"
     assert card.rest == (rest if others else "")
-    runs = f"lines: where 95 % of single runs of {either.n_samples:,} samples fall"
+    runs = f"ranges: where 95 % of single runs of {either.n_samples:,} samples fall"
     assert card.proof.endswith(runs)
     assert card.settings["model evaluations"] == f"{either.evaluations:,}"
     # its text names what is explained, of whom, and each number
@@ -230,7 +230,7 @@ def test_a_card_has_the_largest_and_where_their_runs_fall(either):
     assert f"{either.values[0]:.4g} for " in first
     (name, weight), (low, high) = either.as_list()[0], ends[order[0][0]]
     assert f"{name} {weight:+.3g} {low:+.3g} to {high:+.3g}" in told
-    assert told[-1].endswith(runs.split("lines: ")[1])
+    assert told[-1].endswith(runs.split("ranges: ")[1])
 
 
 def test_profiles_cells_paths_and_runs_are_those_of_the_explanation(lime):
@@ -271,7 +271,7 @@ def test_what_is_exact_and_what_is_estimated_stands_in_text_card_and_table(lime)
         f"Why the model predicts {lime.values[0]:.4g} for row 0 "
         f"({lime.mean[0]:.4g} on average around it)"
     )
-    assert last.startswith("exact: no samples, no seed · lines: where 95 % of single")
+    assert last.startswith("exact: no samples, no seed · ranges: where 95 % of single")
 
 
 def test_a_saved_frame_with_names_of_any_kind_comes_back(tmp_path):

@@ -214,7 +214,7 @@ TIES = pd.DataFrame(
             EVEN,
             [[1.5], [-0.1], [0.3]],
             {},
-            ("2 rows have values beyond all that are drawn", "'x0'"),
+            ("2 rows have values beyond all that LIME draws", "'x0'"),
             "never",
         ),
         (EVEN, [[0.0], [1.0]], {}, (), "beyond"),  # the ends of the data
@@ -248,7 +248,7 @@ def test_notes_of_rows_and_columns(table, rows, settings, said, unsaid):
 def test_notes_are_in_the_result(X):
     f = po.wrap(lambda X: X[:, 0])
     result = po.lime.limits(f, X[:1] + 100.0, data=X, n_samples=1000)
-    assert any("beyond all that are drawn" in note for note in result.notes)
+    assert any("beyond all that LIME draws" in note for note in result.notes)
 
 
 def mixed():

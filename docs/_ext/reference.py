@@ -1,0 +1,209 @@
+"""Pages of the public names: what Sphinx shows of a class, and how it finds names."""
+
+import pydoc
+import re
+import sys
+import types
+from pathlib import Path
+
+import propopt as po
+from propopt.results.result import Result
+
+
+# every name stands in one of the tables: ``~propopt.results.Explanation``
+PAGES = sorted(Path(__file__).parents[1].glob("reference/*.md"))
+NAMES = {
+    place.rpartition(".")[2]: place
+    for page in PAGES
+    for place in re.findall(r"^   ~([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)
+}
+TYPES = {
+    "array": "numpy.ndarray",
+    "numpy.random.Generator": "numpy.random.Generator",
+    "Generator": "numpy.random.Generator",
+    "RandomState": "numpy.random.RandomState",
+    "DataFrame": "pandas.DataFrame",
+    "Series": "pandas.Series",
+    "Axes": "matplotlib.axes.Axes",
+    "estimator": "sklearn.base.BaseEstimator",
+    "path": "pathlib.Path",
+    "Path": "pathlib.Path",
+    "callable": "collections.abc.Callable",
+    "mapping": "collections.abc.Mapping",
+    "sequence": "collections.abc.Sequence",
+    "iterable": "collections.abc.Iterable",
+    **{word: word for word in ("None", "bool", "dict", "float", "int", "str", "tuple")},
+    **{word: word for word in ("list", "scalar")},
+}
+
+
+# `propopt.graphs` is an attribute of the package; viewcode and autodoc import modules
+NAMESPACES = {
+    f"propopt.{name}": getattr(po, name)
+    for name in ("graphs", "explainers", "metrics", "null_models", "errors")
+}
+
+# docstrings have formulas as they are read in a terminal: "Σ_n ‖w_n‖²"
+SIGNS = "Σ sum, Π prod, ∇ nabla, ∘ circ, · cdot, ≥ ge, ≤ le, ∪ cup"
+TEX = {sign: rf"\{name} " for sign, name in re.findall(r"([^\s,]) (\w+)", SIGNS)}
+TEX |= {"−": "-", "∌": r"\not\ni ", "ᵀ": r"^\top ", "²": "^2", "½": "{1/2}", "₁": "_1"}
+TEX |= {"‖": r"\text{‖}", "|": r"\text{|}"}  # which do not stretch
+
+
+def write_stubs(app) -> None:
+    """A page for each name, in ``reference/api``, which is not committed."""
+    folder = Path(app.srcdir) / "reference" / "api"
+    folder.mkdir(exist_ok=True)
+    pages = {f"{place}.rst": stub(place) for place in NAMES.values()}
+    for old in folder.iterdir():
+        if old.name not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        page = folder / name
+        if not page.exists() or page.read_text("utf-8") != text:
+            page.write_text(text, "utf-8")
+
+
+def stub(place: str) -> str:
+    """The page of a name: a heading, and what documents its kind."""
+    thing, name = pydoc.locate(place), place.rpartition(".")[2]
+    head = f"{name}\n{'=' * len(name)}\n\n"
+    if isinstance(thing, types.FunctionType):
+        return f"{head}.. autofunction:: {place}\n"
+    if not isinstance(thing, type):
+        return f"{head}.. autodata:: {place}\n   :no-value:\n"
+    if issubclass(thing, BaseException):
+        return (
+            f"{head}.. autoexception:: {place}\n   :members:\n   :show-inheritance:\n"
+        )
+    bases = [kind.__name__ for kind in thing.__mro__[1:] if is_public(kind)]
+    lines = [f".. autoclass:: {place}", "   :members:"]
+    if not getattr(thing, "_is_protocol", False):
+        lines.append(f"   :inherited-members: {', '.join(bases)}".rstrip())
+    if bases:
+        lines += ["", f"   It has the members of :class:`{bases[0]}` as well."]
+    return head + "\n".join(lines) + "\n"
+
+
+def is_public(kind: type) -> bool:
+    """Whether a class has a page."""
+    name = kind.__name__
+    return name in NAMES and pydoc.locate(NAMES[name]) is kind
+
+
+def is_result(thing: object) -> bool:
+    """Whether it is a class that is returned, and not made by hand."""
+    return isinstance(thing, type) and issubclass(thing, Result)
+
+
+def hide_signature(app, what, name, thing, options, signature, result):  # noqa: ARG001
+    """What a result is made of is told below its name."""
+    return ("", "") if is_result(thing) else None
+
+
+def is_foreign(member: object) -> bool:
+    """Whether a member is inherited from scikit-learn, pydantic or Python."""
+    made = getattr(member, "fget", None) or getattr(member, "__func__", member)
+    return not (getattr(made, "__module__", None) or "propopt").startswith("propopt")
+
+
+def skip_foreign(app, what, name, member, skip, options):  # noqa: ARG001
+    """Leave out what is inherited from elsewhere."""
+    return True if is_foreign(member) else None
+
+
+WORDS = re.compile(
+    r"(\{.*?\})|([A-Za-z]{2,}(?: [A-Za-z]{2,})*)(?![A-Za-z])(?=([_([])?)"
+)
+
+
+def tex(formula: str) -> str:
+    r"""A formula of a docstring in LaTeX: ``w_nn' ≥ 0`` is ``w_{nn'} \ge 0``."""
+    formula = re.sub(r"_([A-Za-z]+'?[A-Za-z]*)", r"_{\1}", formula.replace(r"\|", "|"))
+    return "".join(TEX.get(sign, sign) for sign in WORDS.sub(_words, formula))
+
+
+def _words(match: re.Match[str]) -> str:
+    index, words, bracket = match.groups()
+    if index:  # `{j in both}`, and mostly `{n,n'}`
+        return re.sub(r"( [a-z]{2,}.*)}", r"\\text{\1}}", index)
+    if bracket:
+        return rf"\mathrm{{{words}}}"
+    return rf"\;\text{{{words}}}\;" if " " in words else rf"\text{{{words}}}"
+
+
+BAR = re.compile(r"(``.*?``)|(?<!\\)\|")
+
+
+LETTER = re.compile(r"^( *)([A-Za-z]\.( |$))")
+
+
+def escape(app, what, name, member, options, lines):  # noqa: ARG001
+    """|w| is a size, and no substitution; "D." at the start of a line is no list."""
+    code = False
+    for at, line in enumerate(lines):
+        if line == "Parameters" and is_result(member):
+            lines[at : at + 2] = ["Attributes", "----------"]
+            continue
+        code = line.lstrip().startswith(">>>") or (code and bool(line.strip()))
+        if not code:
+            line = LETTER.sub(r"\1\\\2", line)
+            lines[at] = BAR.sub(lambda match: match[1] or r"\|", line)
+
+
+def set_formulas(app, what, name, member, options, lines):  # noqa: ARG001
+    """In blocks of ``.. math::`` the signs of the docstring become LaTeX."""
+    text, depth = [], None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if line.strip() == ".. math::":
+            depth = indent
+        elif depth is not None and line.strip() and indent <= depth:
+            depth = None
+        elif depth is not None and line.strip():
+            if not text[-1].strip() and text[-2].strip() != ".. math::":
+                text += [" " * depth + ".. math::", ""]  # one for each formula
+            line = " " * indent + tex(line.strip())
+        text.append(line)
+    lines[:] = text
+
+
+def find_name(app, env, node, text):
+    """A name as a docstring has it: `Explanation`, `propopt.losses.Sparsity`, `fit`."""
+    if node.get("refdomain") != "py":
+        return None
+    parts = node["reftarget"].split(".")
+    places = [
+        ".".join([NAMES[part], *parts[at + 1 :]])
+        for at, part in enumerate(parts)
+        if part in NAMES
+    ]
+    if kind := pydoc.locate(f"{node.get('py:module')}.{node.get('py:class')}"):
+        bases = (base for base in kind.__mro__ if is_public(base))
+        places += [f"{NAMES[base.__name__]}.{parts[-1]}" for base in bases]
+    domain, page = env.domains.python_domain, node["refdoc"]
+    links = (
+        domain.resolve_xref(env, page, app.builder, "obj", place, node, text)
+        for place in places
+    )
+    return next(filter(None, links), None)
+
+
+def link_types(app, config):  # noqa: ARG001
+    """Types of parameters: classes of ours, and those of the inventories."""
+    classes = {name: place for name, place in NAMES.items() if name[0].isupper()}
+    config.numpydoc_xref_aliases = {**classes, **TYPES}
+
+
+def setup(app):
+    """What Sphinx asks for."""
+    sys.modules.update(NAMESPACES)
+    app.add_css_file("reference.css")
+    app.connect("config-inited", link_types, priority=100)
+    app.connect("builder-inited", write_stubs)
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-signature", hide_signature, priority=100)
+    app.connect("autodoc-process-docstring", escape, priority=100)
+    app.connect("autodoc-process-docstring", set_formulas, priority=900)
+    app.connect("missing-reference", find_name, priority=300)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,61 @@
+"""
+SHAP values audited: one slip among 1,200 numbers
+=================================================
+
+Somebody turned one sign. The audit names the row and the column, and the number that
+should stand there. Of values without the slip it says what is a choice.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestRegressor
+
+import propopt as po
+
+
+# %%
+# Exact SHAP values of a forest, computed for this example, and the slip.
+X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+model = RandomForestRegressor(30, max_depth=4, random_state=0).fit(X, y)
+patients, background = X.iloc[:120], X.iloc[200:300]
+function = po.wrap(model, data=X)
+shap = po.explainers.ExactShap(background=background).explain(function, patients)
+given = shap.to_frame()
+given["base_value"] = model.predict(background).mean()
+given.loc[7, "bmi"] *= -1.0
+
+# %%
+# The audit asks in the order of somebody who signs for the numbers. Each answer is a
+# sentence, a number with its unit, and a verdict.
+audit = po.audit(given, model, patients, data=background)
+questions = audit.to_frame()["question"]
+for finding in audit.mistakes:
+    print(f"{questions[finding.name]} {finding.sentence}")
+assert "row 7, bmi is +21.7, not -21.7" in audit["exactness"].sentence
+
+# %%
+# Without the slip nothing is wrong. What is left are choices, and what they cost.
+right = po.audit(shap, model, patients, data=background)
+print(right["own_value"].sentence)
+print(right["price_of_50"].sentence)
+assert not right.mistakes
+
+# %%
+# All numbers beside the exact ones. 1,199 lie on the line.
+figure, ax = plt.subplots(figsize=(5.4, 4.8), layout="constrained")
+exact, told = shap.attributions, given[X.columns].to_numpy()
+off = np.abs(exact - told) > 1e-9
+assert off.sum() == 1
+ax.axline((0, 0), slope=1, color="0.6", lw=1, zorder=0)
+ax.plot(exact[~off], told[~off], "o", ms=4, alpha=0.4, color="#0072b2")
+ax.plot(exact[off], told[off], "o", ms=9, color="#d55e00")
+at = exact[off][0] + 4, told[off][0]
+ax.annotate("patient 7, bmi", at, color="#d55e00", va="center")
+ax.set(
+    xlabel="exact contribution to the predicted progression",
+    ylabel="contribution as it was given",
+)
+
+# %%
+# Read on: :doc:`/guide/audit`.

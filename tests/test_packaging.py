@@ -1,0 +1,102 @@
+"""What is published says one thing in all places: versions, requirements, names."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import jinja2
+import pytest
+import yaml
+
+import propopt as po
+
+
+ROOT = Path(__file__).parents[1]
+META = ("recipe", "meta.yaml")
+
+
+def read(*parts):
+    return ROOT.joinpath(*parts).read_text(encoding="utf-8")
+
+
+def project():
+    return tomllib.loads(read("pyproject.toml"))["project"]
+
+
+def recipe():
+    written = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    return yaml.safe_load(written.from_string(read(*META)).render(PYTHON="python"))
+
+
+def test_the_version_is_the_same_wherever_it_is_written():
+    changes = re.search(r"^## (\S+)", read("CHANGELOG.md"), re.MULTILINE)
+    assert {
+        project()["version"],
+        yaml.safe_load(read("CITATION.cff"))["version"],
+        recipe()["package"]["version"],
+        changes.group(1),
+    } == {po.__version__}
+
+
+# ---- names that moved
+
+
+MOVED = re.findall(
+    r"^\| `po\.(\w+)` \| `po\.(\w+)\.\1` \|$", read("CHANGELOG.md"), re.M
+)
+
+
+def test_a_name_that_moved_is_told_with_its_place():
+    assert len(MOVED) == len(set(MOVED)) == 38
+    for name, place in MOVED:
+        assert getattr(getattr(po, place), name) is not None
+        with pytest.raises(AttributeError) as told:
+            getattr(po, name)
+        assert str(told.value) == f"po.{name} is po.{place}.{name} since 0.2"
+
+
+# ---- the recipe of conda: what pyproject.toml says, in the form that linters ask for
+
+CALLED = {"matplotlib": "matplotlib-base", "lazy-loader": "lazy_loader"}
+"""Packages of conda-forge that have another name there."""
+
+
+def asked(requirements):
+    """The names and bounds of requirements, as conda writes them."""
+    pairs = [re.fullmatch(r"([\w-]+) ?(.*)", r).groups() for r in requirements]
+    return {CALLED.get(name, name.lower()): bounds for name, bounds in pairs}
+
+
+def test_the_recipe_asks_for_what_the_project_does():
+    made, told = recipe(), project()
+    needed = {"python": told["requires-python"], **asked(told["dependencies"])}
+    assert asked(made["requirements"]["run"]) == needed
+    host = asked(made["requirements"]["host"])
+    build = tomllib.loads(read("pyproject.toml"))["build-system"]["requires"]
+    assert host == {"python": needed["python"][2:], "pip": "", **asked(build)}
+    assert made["package"]["name"] == told["name"]
+    about = made["about"]
+    assert about["license"] == told["license"]
+    assert [about["license_file"]] == told["license-files"]
+    assert about["summary"] == told["description"]
+    scripts = [f"{name} = {place}" for name, place in told["scripts"].items()]
+    assert made["build"]["entry_points"] == scripts
+    assert f"{{{{ PYTHON }}}} -m pip install {made['source']['path'][1:]}" in read(
+        *META
+    )
+
+
+def test_the_recipe_has_the_form_that_linters_ask_for():
+    text, made = read(*META), recipe()
+    order = ("package", "source", "build", "requirements", "test", "about")
+    assert tuple(made) == order
+    assert (made["build"]["number"], made["build"]["noarch"]) == (0, "python")
+    assert list(made["requirements"]) == ["host", "run"]
+    for one in (*made["requirements"]["host"], *made["requirements"]["run"]):
+        assert re.fullmatch(r"[a-z_-]+( [<>=\d][^ ]*)?", one), one
+    assert re.search(r"#\s*\[", text) is None  # no selectors where there is no machine
+    for line in re.findall(r"^\{%.*", text, re.MULTILINE):
+        assert re.fullmatch(r"\{% set \w+ = \S+ %\}", line), line
+    assert text == text.rstrip("\n") + "\n"
+    assert "pip check" in made["test"]["commands"]
+    assert made["test"]["imports"][0] == "propopt"
