@@ -17,6 +17,11 @@ document.querySelectorAll(".search-button-field").forEach((button) => {
   button.ariaLabel = button.textContent.replace(/\s+/g, " ").trim();
 });
 
+// a part of the sidebar that opens is named after its page
+document.querySelectorAll(".bd-sidebar-primary summary").forEach((summary) => {
+  summary.ariaLabel = `Pages of ${summary.closest("li").querySelector("a").textContent}`;
+});
+
 // an empty corner of a table of data is no header
 for (const head of document.querySelectorAll("article th")) {
   if (head.textContent.trim()) continue;

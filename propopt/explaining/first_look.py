@@ -13,7 +13,6 @@ from propopt.base.arrays import Array
 from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
-from propopt.explaining.fitted_rows import fitted_rows
 from propopt.explaining.plan import (
     BesideLike,
     ExplainSettings,
@@ -32,8 +31,8 @@ from propopt.explaining.targets import (
     sizes_of,
     warn_of_patterns,
 )
+from propopt.functions.function import Function
 from propopt.functions.outputs import Output, Target
-from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
@@ -216,7 +215,7 @@ def explain(
         If the model or the table cannot be used; the message says what would do.
     """
     settings = ExplainSettings.of(locals())
-    if isinstance(model, TextFunction) or is_documents(X):
+    if is_documents(X) or (isinstance(model, Function) and model.takes_texts):
         from propopt.explaining.documents import fitted_documents
 
         return fitted_documents(settings, model, X, data, progress).reference
@@ -224,6 +223,8 @@ def explain(
     has_rows = not (data is None or isinstance(data, TableSchema))
     alone = has_rows and hasattr(X, "__len__") and len(X) == 1
     if graph is None and alone:  # and others to compare it with
+        from propopt.explaining.fitted_rows import fitted_rows
+
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)
     function, told = wrapped_and_told(
         model, X, target, output, data, batch_rows, outcome

@@ -261,6 +261,11 @@ class Function(ABC):
         return self.schema
 
     @property
+    def takes_texts(self) -> bool:
+        """Whether points stand for documents, which have words for columns."""
+        return self.encoding is not None and self.schema is None
+
+    @property
     def features(self) -> tuple[str, ...] | None:
         """The columns that a model was fitted on, where it tells; arrays have them."""
         return None
@@ -774,7 +779,7 @@ def _either(effects: Sequence[NDArray[np.bool_] | None]) -> NDArray[np.bool_] | 
 def _refuse_other_tables(parts: Sequence[Function]) -> None:
     """Refuse parts that do not take the same table, and say what differs."""
     for part in parts:
-        if part.encoding is not None and part.schema is None:
+        if part.takes_texts:
             raise InvalidInput(f"{part!r}: {NO_SUM}, and this is one of texts")
     first = _first(part if part.schema else None for part in parts)
     if first is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.exceptions import ComplexWarning
@@ -44,11 +44,13 @@ from propopt.functions.outputs import (
     read_column,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.networks import Link, Network
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.model_products import network_products
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
+
+
+if TYPE_CHECKING:  # trees and tables load none
+    from propopt.structures.networks import Link, Network
 
 
 Said = TypeVar("Said")
@@ -310,6 +312,8 @@ class ExactModel(OfModel):
     def products(self) -> SumOfProducts | Reason:
         if self.columns.count is None:
             return Reason("the model does not tell how many columns it takes")
+        from propopt.structures.readers.model_products import network_products
+
         return network_products(self.network, self.link, self.columns.count)
 
     @property

@@ -8,15 +8,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, final
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_classifier, is_clusterer, is_outlier_detector
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
@@ -28,23 +26,22 @@ from propopt.structures.boosters import (
     UNREADABLE,
     behind_steps,
     first_step,
+    is_a,
     last_step,
     margins_of,
     opened,
     working_steps,
 )
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.networks import Link, Network
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.fitted_networks import ModelOutput
-from propopt.structures.readers.pipelines import View
-from propopt.structures.registry import (
-    exact_link,
-    exact_network,
-    exact_products,
-)
+from propopt.structures.readers.pipelines import ModelOutput, View
+from propopt.structures.readers.tree_models import exact_boxes, tree_rule
 from propopt.tables.frames import Labels, listed
 from propopt.tables.schema import TableSchema
+
+
+if TYPE_CHECKING:  # trees and tables load none
+    from propopt.structures.networks import Link, Network
 
 
 # ---- Which output of which model is meant: names of outputs, labels of classes
@@ -81,8 +78,9 @@ def check_model(model: Any) -> None:
     _check_fitted(model, f"model: {name_of(model)}")
     for step in working_steps(model)[:-1]:
         # a vectoriser that was given its words, or keeps none, needs no fit
-        told = type(step) is HashingVectorizer or (
-            type(step) is CountVectorizer and step.vocabulary is not None
+        kind = type(step).__name__
+        told = kind == "HashingVectorizer" or (
+            kind == "CountVectorizer" and step.vocabulary is not None
         )
         if type(step).__module__.startswith("sklearn.") and not told:
             _check_fitted(step, f"model: its {name_of(step)}")
@@ -221,15 +219,10 @@ def _has_logit_margin(model: Any) -> bool:
     margins = margins_of(model)
     if margins is not None:
         return margins.find_logit() == 1.0
-    final = last_step(model)
-    network = exact_network(final)
-    if network is None:
-        return False
     odds, margin = (
-        exact_link(final, output, 1, network.n_scores)
-        for output in ("log_odds", "margin")
+        exact_scores(last_step(model), output, 1) for output in ("log_odds", "margin")
     )
-    return odds is not None and odds == margin
+    return odds is not None and margin is not None and odds[1] == margin[1]
 
 
 def _logit_of(model: Any) -> Callable[[Any], Values] | None:
@@ -246,15 +239,29 @@ def _final_logit(model: Any) -> Callable[[Any], Values] | None:
         return None if times is None else partial(_times, times, margins.scores)
     if hasattr(model, "predict_joint_log_proba"):  # naive Bayes
         return partial(_difference, model.predict_log_proba)
-    network = exact_network(model)
-    if network is None:
-        return None
-    link = exact_link(model, "log_odds", 1, network.n_scores)
-    if link is None:
+    known = exact_scores(model, "log_odds", 1)
+    if known is None:
         return None
     if has_method(model, "decision_function"):  # which takes sparse tables as well
         return partial(_times, 1.0, model.decision_function)
-    return partial(_read, network, link)
+    return partial(_read_scores, *known)
+
+
+def exact_scores(
+    model: Any, output: str, index: int | None
+) -> tuple[Network, Link] | None:
+    """The scores of a fitted model, and what reads an output from them, if known."""
+    if tree_rule(model) is not None:
+        return None
+    from propopt.structures.registry import exact_link, exact_network  # if no tree
+
+    network = exact_network(model)
+    if network is None:
+        return None
+    if index is None or output == "value":
+        index = read_column(index, network.n_scores)
+    link = exact_link(model, output, index, network.n_scores)
+    return None if link is None else (network, link)
 
 
 def _times(factor: float, scores: Callable[[Any], object], table: Any) -> Values:
@@ -267,7 +274,7 @@ def _difference(log_probabilities: Callable[[Any], Array], table: Any) -> Values
     return np.asarray(second - first)
 
 
-def _read(network: Network, link: Link, table: Any) -> Values:
+def _read_scores(network: Network, link: Link, table: Any) -> Values:
     points = np.asarray(table.toarray() if issparse(table) else table, np.float64)
     values = [
         link.value(network.scores(points[rows])) for rows in network.blocks(points)
@@ -384,7 +391,7 @@ def check_data(model: Any, columns: Sequence[Hashable], label: str = "data") -> 
     # others rename columns, and column transformers pass over those they do not know
     entry = first_step(model)
     ours = type(entry).__module__.startswith("sklearn.")
-    if not ours or isinstance(entry, ColumnTransformer):
+    if not ours or is_a(entry, "sklearn.ColumnTransformer"):
         return
     fitted = FittedColumns.of(model)
     if fitted.names is not None:
@@ -538,6 +545,9 @@ def _log_odds(probabilities: Array, index: int) -> Values:
     return log_odds
 
 
+_Read = TypeVar("_Read")
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class ReadTrees:
@@ -549,10 +559,11 @@ class ReadTrees:
     # the table that the model is given; None for a table of numbers
     schema: TableSchema | None = None
 
-    @property
+    @cached_property
     def boxes(self) -> Boxes | None:
         """The output itself; None where it is no sum of trees."""
-        return self.products if isinstance(self.products, Boxes) else None
+        read = self._read(exact_boxes)
+        return read if isinstance(read, Boxes) else None
 
     @cached_property
     def margin_boxes(self) -> Boxes | None:
@@ -567,12 +578,19 @@ class ReadTrees:
     @cached_property
     def products(self) -> SumOfProducts | Reason:
         """The output as a sum of products; the reason where it is none."""
+        if self.boxes is not None:
+            return self.boxes
+        from propopt.structures.registry import exact_products  # if no trees
+
+        return self._read(exact_products)
+
+    def _read(self, read: Callable[[Any, ModelOutput, View], _Read]) -> _Read | Reason:
+        """What the model is read as; the reason where it cannot be."""
         view = self._view
         if view is None:
             return Reason(f"{name_of(self.model)} can only be called")
         try:
-            wanted = ModelOutput(self.output, self.index)
-            return exact_products(self.model, wanted, view)
+            return read(self.model, ModelOutput(self.output, self.index), view)
         except UNREADABLE as error:
             # libraries may keep trees in another way in versions to come
             reason = f"cannot be read: {type(error).__name__}: {error}"

@@ -125,7 +125,7 @@ def smoothed(
     True
     """
     function = read_function(function)
-    if function.encoding is not None and function.schema is None:
+    if function.takes_texts:
         raise InvalidInput(
             f"function: {function!r} takes texts, whose words are there or not; its "
             "gradient is the effect of each word, which needs no smoothing"

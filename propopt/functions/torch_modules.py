@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -34,8 +34,11 @@ from propopt.functions.outputs import (
     read_column,
     read_index,
 )
-from propopt.structures.networks import Link, Score, class_link
 from propopt.tables.frames import Labels, listed
+
+
+if TYPE_CHECKING:  # trees and tables load none
+    from propopt.structures.networks import Link
 
 
 AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
@@ -208,6 +211,8 @@ class TorchModel(OfModel):
         return _numbers(slopes)
 
     def _link(self, scores: Array) -> Link:
+        from propopt.structures.networks import Score, class_link
+
         n_scores = scores.shape[1]
         if self.output == "value":
             return Score(read_column(self.index, n_scores))

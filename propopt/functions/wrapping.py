@@ -16,7 +16,7 @@ from scipy.special import expit
 from propopt.base.arrays import Array, Points
 from propopt.base.checks import read_count
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
-from propopt.base.text import Quantity, Reason
+from propopt.base.text import Quantity
 from propopt.functions.differences import observed_in, read_step
 from propopt.functions.function import Function, OfModel
 from propopt.functions.images import ImageShape
@@ -39,110 +39,29 @@ from propopt.functions.outputs import (
     check_data,
     check_model,
     check_target,
+    exact_scores,
     has_method,
     name_of,
     quantity_of,
-    read_column,
     read_index,
     read_output,
 )
-from propopt.functions.texts import TextFunction, as_texts
 from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
-from propopt.structures.boosters import as_estimator, is_piecewise_constant, margins_of
-from propopt.structures.products.sums import PRODUCTS_TOLERANCE
-from propopt.structures.registry import exact_link, exact_network
-from propopt.structures.tfidf.text_models import read_text_model
-from propopt.structures.tfidf.vectorisers import (
-    VECTORISERS,
+from propopt.structures.boosters import (
+    as_estimator,
+    is_piecewise_constant,
+    margins_of,
     text_vectorisers,
 )
+from propopt.structures.products.sums import PRODUCTS_TOLERANCE
 from propopt.tables.columns import Atoms
-from propopt.tables.documents import (
-    PatternWords,
-    TextSchema,
-    VectoriserWords,
-    WordRule,
-    is_documents,
-)
+
+# names of `po.functions`, whose stub takes them from this room
+from propopt.tables.documents import TextSchema as TextSchema
+from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels, is_frame, read_points
-from propopt.tables.schema import TableSchema, read_with_schema
-
-
-def word_rule_of(model: Any) -> WordRule | Reason:
-    """The words that a model sees; the reason where that cannot be told."""
-    rules = [_rule_of(vectoriser) for vectoriser in text_vectorisers(model)]
-    if not rules:
-        return Reason("it begins with no vectoriser of scikit-learn")
-    if any(rule != rules[0] for rule in rules):
-        return Reason("it begins with vectorisers that see other words")
-    return rules[0]
-
-
-def _rule_of(vectoriser: Any) -> VectoriserWords | Reason:
-    if type(vectoriser) not in VECTORISERS:
-        return Reason(f"{type(vectoriser).__name__} may find words by another rule")
-    told = vectoriser.get_params(deep=False)
-    if told["analyzer"] != "word":
-        return Reason("its vectoriser counts characters, or in a way of its own")
-    for name in ("preprocessor", "tokenizer"):
-        if told[name] is not None:
-            return Reason(f"its vectoriser has a {name} of its own")
-    if callable(told["strip_accents"]):
-        return Reason("its vectoriser strips accents in a way of its own")
-    return VectoriserWords(
-        lowercase=bool(told["lowercase"]),
-        strip_accents=told["strip_accents"],
-        token_pattern=told["token_pattern"],
-        stop_words=frozenset(vectoriser.get_stop_words() or ()),
-    )
-
-
-# ---- From a model of texts to a function under explanation
-
-
-def wrap_texts(
-    model: Any, target: Target, output: Output, data: Any, label: str = "data"
-) -> TextFunction:
-    """The function that a model of texts computes; see :func:`propopt.wrap`."""
-    if is_torch_module(model):
-        module = torch_model(model, target, output, None)
-        reason = Reason(f"{name_of(model)} is a torch module")
-        schema = text_schema_of(model, data, label)
-        return TextFunction(module.quantity, module, schema, reason)
-    check_model(model)
-    columns = FittedColumns.of(model)
-    if columns.count is not None:
-        raise InvalidInput(
-            f"{label}: {name_of(model)} was fitted on a table of {columns.count} "
-            f"columns, and {label} are texts; a pipeline that begins with a vectoriser "
-            "takes them, or a callable from a list of texts"
-        )
-    for vectoriser in text_vectorisers(model):
-        if vectoriser.input != "content":
-            raise InvalidInput(
-                f"model: its {name_of(vectoriser)} reads files (input="
-                f"{vectoriser.input!r}), and words are deleted from texts; set its "
-                "input to 'content'"
-            )
-    quantity = read_output(model, output)
-    index = read_index(model, quantity, target)
-    method, said = call_of(model, quantity)
-    return TextFunction(
-        quantity=quantity_of(model, quantity, index),
-        values_of=Readout(method, as_texts, said, index),
-        text_schema=text_schema_of(model, data, label),
-        structure=read_text_model(model, quantity, index),
-        vectorisers=tuple(text_vectorisers(model)),
-    )
-
-
-def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
-    """The words of documents, by the rule of the model, or of the package ``lime``."""
-    if isinstance(data, TextSchema):
-        return data
-    rule = word_rule_of(model)
-    known = PatternWords() if isinstance(rule, Reason) else rule
-    return TextSchema.of(data, known, label)
+from propopt.tables.schema import TableSchema as TableSchema
+from propopt.tables.schema import read_with_schema
 
 
 def is_for_texts(model: Any, data: object) -> bool:
@@ -348,6 +267,8 @@ def wrap_told(
                 "data: effects of the words of documents are differences of values; "
                 "leave step, gradient and input_shape out"
             )
+        from propopt.functions.wrapping_texts import wrap_texts
+
         texts = wrap_texts(model, target, output, data, told.label)
         return _told(texts, batch_rows, outcome)
     if not (isinstance(model, Function) or is_torch_module(model)):
@@ -478,16 +399,8 @@ def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> OfModel:
 def _exact(
     model: Any, output: str, index: int | None, name: Quantity
 ) -> ExactModel | None:
-    network = exact_network(model)
-    if network is None:
-        return None
-    n_scores = network.n_scores
-    if index is None or output == "value":
-        index = read_column(index, n_scores)
-    link = exact_link(model, output, index, n_scores)
-    if link is None:
-        return None
-    return ExactModel(name, FittedColumns.of(model), network, link)
+    known = exact_scores(model, output, index)
+    return None if known is None else ExactModel(name, FittedColumns.of(model), *known)
 
 
 def _answers_alike(exact: ExactModel, readout: Readout, points: Points) -> bool:
@@ -571,17 +484,26 @@ def wrapped_by_margin(
     function = wrap_told(model, target, output, None, None, None, told, *rest)
     if output != "auto" or not hasattr(model, "predict_proba"):
         return function
-    if isinstance(function, TextFunction):
-        is_sum = function.is_read or margins_of(model) is None
-        told = KnownTable(function.text_schema)  # words are not sought again
-    else:
-        is_sum = function.boxes is not None or function.margin_boxes is None
-    if is_sum:
+    if function.takes_texts:
+        return _texts_by_margin(function, model, target, told.label, rest)
+    if function.boxes is not None or function.margin_boxes is None:
         return function
     margin = wrap_told(model, target, "margin", None, None, None, told, *rest)
     if isinstance(function, NumericalModel) and isinstance(margin, NumericalModel):
         read = None if function.trees is None else function.trees.margin
         return replace(margin, trees=read)  # it is not read again
-    if isinstance(margin, TextFunction) and not margin.is_read:
-        return function
     return margin
+
+
+def _texts_by_margin(
+    function: Function, model: Any, target: Target, label: str, rest: tuple[Any, Any]
+) -> Function:
+    """The same of texts, whose words are not sought again."""
+    from propopt.functions.texts import TextFunction
+
+    assert isinstance(function, TextFunction), "it takes texts"
+    if function.is_read or margins_of(model) is None:
+        return function
+    told = KnownTable(function.text_schema, label)
+    margin = wrap_told(model, target, "margin", None, None, None, told, *rest)
+    return margin if isinstance(margin, TextFunction) and margin.is_read else function

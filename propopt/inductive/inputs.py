@@ -9,7 +9,6 @@ from typing import Any, final
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from propopt.base.arrays import Array, Points
@@ -342,6 +341,8 @@ class KMeansInputs(InducingRule):
         if count >= len(different):
             return different
         seed = int(candidates.rng.integers(2**31))
+        from sklearn.cluster import KMeans
+
         clusters = KMeans(count, init="k-means++", n_init=1, random_state=seed).fit(
             candidates.X
         )

@@ -1,30 +1,15 @@
 """Property losses: each is a penalty of a linear map of the attributions."""
 
-from propopt.losses.algebra import Bound, Objective, Program, PropertyLoss
-from propopt.losses.completeness import Completeness
-from propopt.losses.faithfulness import FunctionMatching, GradientMatching
-from propopt.losses.robustness import (
-    KernelRobustness,
-    MaxDifferenceRobustness,
-    PairwiseRobustness,
-    SharedRobustness,
-    Smoothness,
-    Sparsity,
-)
+import importlib
+
+import lazy_loader
 
 
-__all__ = [
-    "Bound",
-    "Completeness",
-    "FunctionMatching",
-    "GradientMatching",
-    "KernelRobustness",
-    "MaxDifferenceRobustness",
-    "Objective",
-    "PairwiseRobustness",
-    "Program",
-    "PropertyLoss",
-    "SharedRobustness",
-    "Smoothness",
-    "Sparsity",
-]
+# rooms above import single chapters, so each is loaded when first used
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name == "graphs":  # `po.graphs`, a namespace of its own
+        return importlib.import_module("propopt.losses.graphs")
+    return _load(name)

@@ -125,8 +125,9 @@ def together() -> Iterator[Mistakes]:
 class Section(BaseModel):
     """A mapping whose keys are known."""
 
+    # what checks a section is built with the whole file's, or when it is first asked
     model_config: ClassVar[ConfigDict] = ConfigDict(
-        extra="forbid", strict=True, frozen=True
+        extra="forbid", strict=True, frozen=True, defer_build=True
     )
 
     makes: ClassVar[Any] = None

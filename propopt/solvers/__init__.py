@@ -1,22 +1,7 @@
 """Solvers: each refuses with a reason, prepares once and solves for many weights."""
 
-from propopt.solvers.aims import Aim
-from propopt.solvers.conic import Conic
-from propopt.solvers.curves import Krylov
-from propopt.solvers.solver import Curve, Prepared, Solution, Solver
-from propopt.solvers.solving import solve
-from propopt.solvers.task import Auto, Task
+import lazy_loader
 
 
-__all__ = [
-    "Aim",
-    "Auto",
-    "Conic",
-    "Curve",
-    "Krylov",
-    "Prepared",
-    "Solution",
-    "Solver",
-    "Task",
-    "solve",
-]
+# rooms above import single chapters, so each is loaded when first used
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Which step of a model jumps, and the scores of boosted models.
+"""Which step of a model jumps or counts words, and the scores of boosted models.
 
 Classes of other libraries are known by their names, so that none is imported for it.
 """
@@ -11,11 +11,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from propopt.base.arrays import Array
+
+
+# ---- Classes by their names: a table of readers imports no module of models
+
+
+def known_as(thing: object) -> str:
+    """The package and name of its class, such as ``sklearn.Pipeline``."""
+    return _name(type(thing))
+
+
+def is_a(thing: object, *names: str) -> bool:
+    """Whether it is of one of these classes, or of a subclass."""
+    return any(_name(kind) in names for kind in type(thing).__mro__)
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 
 # ---- Native boosters as estimators, where their own methods take no tables
@@ -256,9 +271,9 @@ def members_in(model: Any) -> list[Any]:
     """The models that a model is made of, as votes and searches are; else none."""
     if hasattr(model, "best_estimator_"):
         return [model.best_estimator_]
-    if isinstance(model, TransformedTargetRegressor):
+    if is_a(model, "sklearn.TransformedTargetRegressor"):
         return [model.regressor_]
-    if isinstance(model, CalibratedClassifierCV):
+    if is_a(model, "sklearn.CalibratedClassifierCV"):
         return [part.estimator for part in model.calibrated_classifiers_]
     members = getattr(model, "estimators_", None)
     return members if isinstance(members, list) else []
@@ -267,6 +282,33 @@ def members_in(model: Any) -> list[Any]:
 def is_passthrough(step: object) -> bool:
     """Whether a step of a pipeline does nothing."""
     return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+# ---- What a model of texts does first: the parts of it that are given the texts
+
+
+_COUNT_WORDS: Final = "sklearn.CountVectorizer", "sklearn.HashingVectorizer"
+"""``TfidfVectorizer`` is a ``CountVectorizer`` too."""
+
+
+def text_entries(model: Any) -> list[Any]:
+    """The parts of a fitted model that see the texts: one, or one of each member."""
+    entry = first_step(model)
+    parts = members_in(entry)
+    if isinstance(entry, FeatureUnion):
+        parts = [
+            part for _, part in entry.transformer_list if not isinstance(part, str)
+        ]
+    elif not parts:
+        return [entry]
+    return [own for part in parts for own in text_entries(part)]
+
+
+def text_vectorisers(model: Any) -> list[Any]:
+    """The vectorisers that a model begins with; none where another part sees texts."""
+    entries = text_entries(model)
+    vectorisers = [entry for entry in entries if is_a(entry, *_COUNT_WORDS)]
+    return vectorisers if len(vectorisers) == len(entries) else []
 
 
 # ---- Models that are piecewise constant: trees, forests, boosting and their like

@@ -15,7 +15,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
-from propopt.structures.boosters import last_step, working_steps
+from propopt.structures.boosters import known_as, last_step, working_steps
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
@@ -24,7 +24,6 @@ from propopt.structures.readers.fitted_networks import (
     LINEAR_MODELS,
     PERCEPTRONS,
     SKLEARN_TRANSFORMS,
-    ModelOutput,
     Reader,
 )
 from propopt.structures.readers.model_products import (
@@ -32,12 +31,12 @@ from propopt.structures.readers.model_products import (
     through_view,
     why_unread,
 )
-from propopt.structures.readers.pipelines import View, behind
+from propopt.structures.readers.pipelines import ModelOutput, View, behind
 from propopt.structures.readers.tree_models import (
     SUMS,
     ModelSum,
+    exact_boxes,
     read_by_others,
-    read_trees,
     scale_of_target,
 )
 
@@ -91,16 +90,17 @@ def exact_products(
     model: Any, output: ModelOutput, view: View
 ) -> SumOfProducts | Reason:
     """An output of a fitted model as a sum of products; boxes if it is one of trees."""
-    trees = read_trees(model, output, view)
-    if trees is not None:
-        return trees.boxes()
+    boxes = exact_boxes(model, output, view)
+    if boxes is not None:
+        return boxes
     if type(model) is Pipeline:
         model, view = _behind_columns(model, view)
     network = exact_network(model)
     if network is not None:
         return _of_network(model, network, output, view)
-    if type(model) in SUMS:
-        return _added(SUMS[type(model)](model, output, view), view)
+    sums = SUMS.get(known_as(model))
+    if sums is not None:
+        return _added(sums(model, output, view), view)
     match read_by_others(model, output, view):
         case SumOfProducts() as read:
             return through_view(read, view)

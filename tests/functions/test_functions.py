@@ -75,7 +75,7 @@ def test_paper_functions_are_values_with_names():
     exponential = PAPER_FUNCTIONS["exponential"]()
     assert repr(exponential) == "PAPER_FUNCTIONS['exponential']()"
     names = functions.__all__
-    assert names == sorted(names, key=lambda name: (not name.isupper(), name))
+    assert names == sorted(names)
     assert all(getattr(functions, name).__doc__ for name in names)
 
 

@@ -28,11 +28,11 @@ from propopt.functions.cost import cost_of
 from propopt.functions.texts import DocumentFunction, TextFunction
 from propopt.functions.wrapping import (
     KnownTable,
-    word_rule_of,
     wrapped_and_told,
     wrapped_by_margin,
 )
-from propopt.structures.tfidf.vectorisers import text_entries, text_vectorisers
+from propopt.functions.wrapping_texts import word_rule_of
+from propopt.structures.boosters import text_entries, text_vectorisers
 from propopt.tables.documents import PatternWords, VectoriserWords
 
 

@@ -21,7 +21,8 @@ from propopt.functions.cost import cost_of
 from propopt.functions.function import EXACT
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import word_rule_of, wrapped_and_told
+from propopt.functions.wrapping import wrapped_and_told
+from propopt.functions.wrapping_texts import word_rule_of
 from propopt.lime.text.text_explanation import TextLimeExplanation, TextSubject
 from propopt.lime.text.text_reading import (
     DocumentReading,

@@ -36,7 +36,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist, pdist, squareform
-from sklearn.neighbors import NearestNeighbors
 
 from propopt.base.arrays import Array, Edges, Points, Sparse
 from propopt.base.checks import read_array, read_count, read_nonnegative, read_positive
@@ -492,6 +491,8 @@ def _by_tree(points: Points, count: int) -> NDArray[np.intp]:
 
 def _by_products(points: Points, count: int) -> NDArray[np.intp]:
     """From ‖x‖² − 2⟨x, x'⟩ + ‖x'‖²; by differences where that leaves rounding."""
+    from sklearn.neighbors import NearestNeighbors  # which brings all linear models
+
     centred = Components.single(len(points)).centred(points)
     apart, near = NearestNeighbors(n_neighbors=count).fit(centred).kneighbors()
     rounding = _ROUNDING * points.shape[1] * float(np.abs(centred).max()) ** 2

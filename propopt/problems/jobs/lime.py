@@ -18,7 +18,7 @@ from propopt.base.files import write_csv
 from propopt.base.text import Reason
 from propopt.explaining.explainers import ExactLime
 from propopt.functions import Function
-from propopt.functions.wrapping import word_rule_of
+from propopt.functions.wrapping_texts import word_rule_of
 from propopt.lime import TextLaw, TextLimeExplanation, limits, text_limits
 from propopt.lime.laws.lime_law import LimeLaw
 from propopt.lime.laws.named import checked_law, law_named

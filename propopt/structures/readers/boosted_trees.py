@@ -22,17 +22,17 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-)
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.structures.boosters import lightgbm_objective
+from propopt.structures.boosters import known_as, lightgbm_objective
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
-from propopt.structures.readers.fitted_networks import ModelOutput
-from propopt.structures.readers.pipelines import View, behind, table_numbers
+from propopt.structures.readers.pipelines import (
+    ModelOutput,
+    View,
+    behind,
+    table_numbers,
+)
 from propopt.structures.readers.tree_nodes import (
     Split,
     TreeRule,
@@ -129,11 +129,11 @@ def _catboost_split(
     return Split(int(column[feature]), float(cut), missing, node["left"], node["right"])
 
 
-CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
+CATBOOST_TREES: Final[Mapping[str, TreeRule]] = dict.fromkeys(
     (
-        ("catboost", "CatBoost"),
-        ("catboost", "CatBoostClassifier"),
-        ("catboost", "CatBoostRegressor"),
+        "catboost.CatBoost",
+        "catboost.CatBoostClassifier",
+        "catboost.CatBoostRegressor",
     ),
     _model,
 )
@@ -145,7 +145,7 @@ CATBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = dict.fromkeys(
 def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """A baseline and the sum of trees of each score."""
     rounds = model._predictors  # noqa: SLF001
-    if type(model) is HistGradientBoostingClassifier:
+    if known_as(model) == "sklearn.HistGradientBoostingClassifier":
         score = TreeScore.of(output, model.n_trees_per_iteration_, logit=1.0)
     else:  # counts and positive values have a logarithm as their link
         plain = model.loss not in ("gamma", "poisson")
@@ -182,8 +182,9 @@ def _bits(words: NDArray[np.uint32]) -> Truths:
     return np.unpackbits(little, bitorder="little").astype(bool)
 
 
-HISTOGRAM_TREES: Final[Mapping[type, TreeRule]] = dict.fromkeys(
-    (HistGradientBoostingClassifier, HistGradientBoostingRegressor), _boosting
+HISTOGRAM_TREES: Final[Mapping[str, TreeRule]] = dict.fromkeys(
+    ("sklearn.HistGradientBoostingClassifier", "sklearn.HistGradientBoostingRegressor"),
+    _boosting,
 )
 
 
@@ -229,13 +230,14 @@ _VALUES: Final = frozenset(
 
 def _booster(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees, tree i of score i mod K; of forests the margin alone is one."""
-    model = booster.dump_model()
-    count = model["num_tree_per_iteration"]
-    objective, settings, logit = lightgbm_objective(model)
+    told = booster.dump_model(num_iteration=1)  # all of its trees are many words
+    count = told["num_tree_per_iteration"]
+    objective, settings, logit = lightgbm_objective(told)
     plain = objective in _VALUES and "sqrt" not in settings
     score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
+    model = booster.dump_model()
     own = model["tree_info"][score.place :: count]
     averaged = model["average_output"] and output.name != "margin"
     weight = score.factor / (len(own) if averaged else 1)
@@ -264,16 +266,16 @@ def _split(weight: float, node: Mapping[str, Any]) -> Split | float | None:
     return None
 
 
-LIGHTGBM_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
+LIGHTGBM_TREES: Final[Mapping[str, TreeRule]] = {
     **dict.fromkeys(
         (
-            ("lightgbm", "LGBMClassifier"),
-            ("lightgbm", "LGBMRanker"),
-            ("lightgbm", "LGBMRegressor"),
+            "lightgbm.LGBMClassifier",
+            "lightgbm.LGBMRanker",
+            "lightgbm.LGBMRegressor",
         ),
         lambda model, output, view: _booster(model.booster_, output, view),
     ),
-    ("propopt", "LightGBMBooster"): lambda model, output, view: _booster(
+    "propopt.LightGBMBooster": lambda model, output, view: _booster(
         model.booster, output, view
     ),
 }
@@ -435,18 +437,18 @@ def _numbers(table: Any, categories: Sequence[Any]) -> Array:
     return coded_numbers(table, categories)
 
 
-XGBOOST_TREES: Final[Mapping[tuple[str, str], TreeRule]] = {
+XGBOOST_TREES: Final[Mapping[str, TreeRule]] = {
     **dict.fromkeys(
         (
-            ("xgboost", "XGBClassifier"),
-            ("xgboost", "XGBRFClassifier"),
-            ("xgboost", "XGBRFRegressor"),
-            ("xgboost", "XGBRanker"),
-            ("xgboost", "XGBRegressor"),
+            "xgboost.XGBClassifier",
+            "xgboost.XGBRFClassifier",
+            "xgboost.XGBRFRegressor",
+            "xgboost.XGBRanker",
+            "xgboost.XGBRegressor",
         ),
         _xgboost_estimator,
     ),
-    ("propopt", "XGBoostBooster"): lambda model, output, view: _xgboost_booster(
+    "propopt.XGBoostBooster": lambda model, output, view: _xgboost_booster(
         model.booster, 0, output, view
     ),
 }

@@ -48,21 +48,7 @@ from propopt.structures.networks import (
     Score,
     class_link,
 )
-
-
-@final
-@dataclass(frozen=True)
-class ModelOutput:
-    """What is wanted of a model."""
-
-    name: str  # "value", "probability", "log_odds" or "margin"
-    # the class, or the column of the output; None where there is only one
-    index: int | None
-
-    @property
-    def column(self) -> int:
-        """Its column among all of its name."""
-        return self.index or 0
+from propopt.structures.readers.pipelines import ModelOutput, floats
 
 
 LinkRule: TypeAlias = Callable[[Any, ModelOutput, int], Link | None]
@@ -92,11 +78,6 @@ class Reader:
     # from a fitted model to its scores; None if its settings give them a kink
     network: Callable[[Any], Network | None]
     link: LinkRule = one_score  # what is read from the scores
-
-
-def floats(values: Any) -> Array:
-    """A float64 copy, so that refitting the model cannot change the function."""
-    return np.array(values, dtype=np.float64)
 
 
 def dense_floats(values: Any) -> Array:

@@ -42,13 +42,13 @@ from propopt.structures.products.seen import (
     constant,
 )
 from propopt.structures.products.sums import SumOfProducts
-from propopt.structures.readers.fitted_networks import ModelOutput
 from propopt.structures.readers.kernel_products import (
     machine_products,
     monomial_sum,
     quadratic_sum,
 )
 from propopt.structures.readers.pipelines import (
+    ModelOutput,
     View,
     table_numbers,
 )

@@ -15,13 +15,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn import feature_selection, preprocessing
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points
-from propopt.structures.boosters import is_passthrough
+from propopt.structures.boosters import is_passthrough, known_as
 from propopt.tables.columns import Coded, Numeric, OneHot
 from propopt.tables.frames import Labels, as_frame
 from propopt.tables.schema import TableSchema
@@ -57,6 +54,26 @@ class ColumnSource:
 
 FARTHEST_SINGLE: Final = 1e30
 """Steps that compute in float32 are asked for no larger numbers."""
+
+
+@final
+@dataclass(frozen=True)
+class ModelOutput:
+    """What is wanted of a model."""
+
+    name: str  # "value", "probability", "log_odds" or "margin"
+    # the class, or the column of the output; None where there is only one
+    index: int | None
+
+    @property
+    def column(self) -> int:
+        """Its column among all of its name."""
+        return self.index or 0
+
+
+def floats(values: Any) -> Array:
+    """A float64 copy, so that refitting the model cannot change the function."""
+    return np.array(values, dtype=np.float64)
 
 
 @final
@@ -273,7 +290,9 @@ def imputed(step: Any, view: View) -> Sources | None:
     """Columns that have any number, then those that tell what was missing."""
     if not pd.isna(step.missing_values):
         return None  # another number is replaced
-    if type(step) is MissingIndicator:  # constant of all that are not missing
+    if (
+        known_as(step) == "sklearn.MissingIndicator"
+    ):  # constant of all that are not missing
         told = [view.sources[k] for k in step.features_]
         return tuple(
             ColumnSource(source.column, "straight")
@@ -373,7 +392,7 @@ def _sources(step: Any, view: View) -> Sources | None:
     if is_passthrough(step) or type(step) is Pipeline:
         seen = behind(step, view)
         return None if seen is None else seen.sources
-    rule = STEPS.get(type(step))
+    rule = STEPS.get(known_as(step))
     return None if rule is None else rule(step, view)
 
 
@@ -426,43 +445,41 @@ def _in_union(step: Any, view: View) -> Sources | None:
     return tuple(source for part in parts for source in part or ())
 
 
-STEPS: Final[Mapping[type, StepRule]] = {
-    ColumnTransformer: _in_parts,
-    FeatureUnion: _in_union,
-    preprocessing.FunctionTransformer: function,
-    preprocessing.KBinsDiscretizer: binned,
-    MissingIndicator: imputed,
-    preprocessing.OneHotEncoder: one_hot,
-    preprocessing.OrdinalEncoder: _encoded,
-    preprocessing.PowerTransformer: powers,
-    preprocessing.SplineTransformer: splines,
-    SimpleImputer: imputed,
-    preprocessing.TargetEncoder: _encoded,
-    **dict.fromkeys(
-        (preprocessing.Binarizer, preprocessing.QuantileTransformer), rising
-    ),
+STEPS: Final[Mapping[str, StepRule]] = {
+    "sklearn.ColumnTransformer": _in_parts,
+    "sklearn.FeatureUnion": _in_union,
+    "sklearn.FunctionTransformer": function,
+    "sklearn.KBinsDiscretizer": binned,
+    "sklearn.MissingIndicator": imputed,
+    "sklearn.OneHotEncoder": one_hot,
+    "sklearn.OrdinalEncoder": _encoded,
+    "sklearn.PowerTransformer": powers,
+    "sklearn.SplineTransformer": splines,
+    "sklearn.SimpleImputer": imputed,
+    "sklearn.TargetEncoder": _encoded,
+    **dict.fromkeys(("sklearn.Binarizer", "sklearn.QuantileTransformer"), rising),
     **dict.fromkeys(
         (
-            preprocessing.MaxAbsScaler,
-            preprocessing.MinMaxScaler,
-            preprocessing.RobustScaler,
-            preprocessing.StandardScaler,
+            "sklearn.MaxAbsScaler",
+            "sklearn.MinMaxScaler",
+            "sklearn.RobustScaler",
+            "sklearn.StandardScaler",
         ),
         rescaled,
     ),
     **dict.fromkeys(
         (
-            feature_selection.GenericUnivariateSelect,
-            feature_selection.RFE,
-            feature_selection.RFECV,
-            feature_selection.SelectFdr,
-            feature_selection.SelectFpr,
-            feature_selection.SelectFromModel,
-            feature_selection.SelectFwe,
-            feature_selection.SelectKBest,
-            feature_selection.SelectPercentile,
-            feature_selection.SequentialFeatureSelector,
-            feature_selection.VarianceThreshold,
+            "sklearn.GenericUnivariateSelect",
+            "sklearn.RFE",
+            "sklearn.RFECV",
+            "sklearn.SelectFdr",
+            "sklearn.SelectFpr",
+            "sklearn.SelectFromModel",
+            "sklearn.SelectFwe",
+            "sklearn.SelectKBest",
+            "sklearn.SelectPercentile",
+            "sklearn.SequentialFeatureSelector",
+            "sklearn.VarianceThreshold",
         ),
         selected,
     ),

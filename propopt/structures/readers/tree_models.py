@@ -7,18 +7,12 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
-from sklearn import ensemble
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import added, additions, distribution_of
 from propopt.base.text import Reason
-from propopt.structures.boxes.boxes import TreeSum
+from propopt.structures.boosters import is_a, known_as
+from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.boosted_trees import (
     CATBOOST_TREES,
@@ -26,14 +20,13 @@ from propopt.structures.readers.boosted_trees import (
     LIGHTGBM_TREES,
     XGBOOST_TREES,
 )
-from propopt.structures.readers.fitted_networks import (
-    LINEAR_REGRESSORS,
-    SCALERS,
+from propopt.structures.readers.pipelines import (
     ModelOutput,
+    View,
+    as_array,
+    behind,
     floats,
-    scaling_of,
 )
-from propopt.structures.readers.pipelines import View, as_array, behind
 from propopt.structures.readers.tree_nodes import (
     SCIKIT_TREES,
     TreeRule,
@@ -87,7 +80,7 @@ def _pipeline(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
 
 def _voting(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The weighted mean of predictions, or of probabilities."""
-    classifies = type(model) is ensemble.VotingClassifier
+    classifies = known_as(model) == "sklearn.VotingClassifier"
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     if classifies and model.voting != "soft":
@@ -107,7 +100,7 @@ def _none_of(model: Any, output: ModelOutput) -> Reason:
 
 def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
-    classifies = type(model) is ensemble.BaggingClassifier
+    classifies = known_as(model) == "sklearn.BaggingClassifier"
     if output.name != ("probability" if classifies else "value"):
         return _none_of(model, output)
     array = replace(view, sees=lambda points: as_array(view.sees(points)))
@@ -126,10 +119,15 @@ def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     return ModelSum(tuple(parts))
 
 
+_LOGISTIC: Final = "sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"
+
+
 def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """A linear model of what the members predict."""
+    from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
+
     final = model.final_estimator_
-    if type(final) in (LogisticRegression, LogisticRegressionCV):
+    if known_as(final) in _LOGISTIC:
         score = TreeScore.of(output, len(final.coef_), logit=1.0)
     else:
         score = TreeScore.of(output, 1, is_value=type(final) in LINEAR_REGRESSORS)
@@ -173,7 +171,9 @@ def _transformed(model: Any, output: ModelOutput, view: View) -> ModelSum | Reas
 
 def scale_of_target(scaler: Any) -> tuple[float, float] | None:
     """Slope and intercept of its inverse, of one column."""
-    if isinstance(scaler, FunctionTransformer):
+    from propopt.structures.readers.fitted_networks import SCALERS, scaling_of
+
+    if is_a(scaler, "sklearn.FunctionTransformer"):
         return (1.0, 0.0) if scaler.func is scaler.inverse_func is None else None
     if not isinstance(scaler, SCALERS):
         return None
@@ -189,21 +189,23 @@ def _one_of_several(model: Any, output: ModelOutput, view: View) -> ModelSum | R
     return ModelSum((Part(1.0, member, ModelOutput("value", None), view),))
 
 
-SUMS: Final[Mapping[type, SumRule]] = {
-    Pipeline: _pipeline,
-    MultiOutputRegressor: _one_of_several,
-    TransformedTargetRegressor: _transformed,
-    **dict.fromkeys((ensemble.BaggingClassifier, ensemble.BaggingRegressor), _bagging),
+SUMS: Final[Mapping[str, SumRule]] = {
+    "sklearn.Pipeline": _pipeline,
+    "sklearn.MultiOutputRegressor": _one_of_several,
+    "sklearn.TransformedTargetRegressor": _transformed,
     **dict.fromkeys(
-        (GridSearchCV, RandomizedSearchCV),
+        ("sklearn.BaggingClassifier", "sklearn.BaggingRegressor"), _bagging
+    ),
+    **dict.fromkeys(
+        ("sklearn.GridSearchCV", "sklearn.RandomizedSearchCV"),
         lambda model, output, view: ModelSum(
             (Part(1.0, model.best_estimator_, output, view),)
         ),
     ),
     **dict.fromkeys(
-        (ensemble.StackingClassifier, ensemble.StackingRegressor), _stacking
+        ("sklearn.StackingClassifier", "sklearn.StackingRegressor"), _stacking
     ),
-    **dict.fromkeys((ensemble.VotingClassifier, ensemble.VotingRegressor), _voting),
+    **dict.fromkeys(("sklearn.VotingClassifier", "sklearn.VotingRegressor"), _voting),
 }
 """Classes of such models, with what reads each; never their subclasses."""
 
@@ -211,27 +213,39 @@ SUMS: Final[Mapping[type, SumRule]] = {
 # ---- Boxes of whatever is a sum of trees
 
 
-_OF_SCIKIT: Final[Mapping[type, TreeRule]] = {**SCIKIT_TREES, **HISTOGRAM_TREES}
-
-_OF_OTHERS: Final[Mapping[tuple[str, str], TreeRule]] = {
+_TREES: Final[Mapping[str, TreeRule]] = {
     **CATBOOST_TREES,
+    **HISTOGRAM_TREES,
     **LIGHTGBM_TREES,
+    **SCIKIT_TREES,
     **XGBOOST_TREES,
 }
-"""Those of libraries that are not imported, by their package and name."""
 
 
 def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees that an output of a fitted model is, by the table."""
-    kind = type(model)
-    if kind in SUMS:
-        return _added(SUMS[kind](model, output, view), view)
-    package = kind.__module__.partition(".")[0]
-    rule = _OF_SCIKIT.get(kind) or _OF_OTHERS.get((package, kind.__name__))
+    sums = SUMS.get(known_as(model))
+    if sums is not None:
+        return _added(sums(model, output, view), view)
+    rule = tree_rule(model)
     if rule is not None:
         return rule(model, output, view)
     read = read_by_others(model, output, view)
     return read if isinstance(read, TreeSum) else None
+
+
+def tree_rule(model: Any) -> TreeRule | None:
+    """What reads the trees of a model that is made of them; None of others."""
+    return _TREES.get(known_as(model))
+
+
+def exact_boxes(model: Any, output: ModelOutput, view: View) -> Boxes | None:
+    """An output of a fitted model as a sum over boxes; None where it is none of trees.
+
+    Why it is none is not sought, which would take reading the trees once more.
+    """
+    trees = read_trees(model, output, view)
+    return None if trees is None else trees.boxes()
 
 
 Read: TypeAlias = SumOfProducts | TreeSum | Reason
@@ -241,9 +255,7 @@ model is given, or trees by the columns of the table; or why it is neither."""
 
 def read_by_others(model: Any, output: ModelOutput, view: View) -> Read | None:
     """By an entry point of its package and class, such as ``theirs.Steps``; or None."""
-    kind = type(model)
-    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-    entry = additions("propopt.readers").get(name)
+    entry = additions("propopt.readers").get(known_as(model))
     if entry is None:
         return None
     read = added(entry)(model, output, view)

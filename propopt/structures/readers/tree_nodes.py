@@ -13,18 +13,17 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import ensemble
-from sklearn import tree as sklearn_tree
 from sklearn.base import is_classifier
-from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from propopt.base.arrays import Array, Positions, Truths
+from propopt.structures.boosters import known_as
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
-from propopt.structures.readers.fitted_networks import ModelOutput, floats
 from propopt.structures.readers.pipelines import (
     ColumnSource,
+    ModelOutput,
     View,
+    floats,
     table_numbers,
 )
 
@@ -532,11 +531,11 @@ def _boosting(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """What the first model predicts, and η times the sum of trees of each score."""
     # of two classes log-odds are the score, or of exponential loss twice the score
     logit = {"log_loss": 1.0, "exponential": 2.0}.get(model.loss)
-    is_value = type(model) is ensemble.GradientBoostingRegressor
+    is_value = known_as(model) == "sklearn.GradientBoostingRegressor"
     n_scores = model.estimators_.shape[1]
     score = TreeScore.of(output, n_scores, is_value=is_value, logit=logit)
-    first, dummies = model.init_, (DummyClassifier, DummyRegressor)
-    if score is None or not (isinstance(first, str) or type(first) in dummies):
+    first, dummies = model.init_, ("sklearn.DummyClassifier", "sklearn.DummyRegressor")
+    if score is None or not (isinstance(first, str) or known_as(first) in dummies):
         return None
     stages = [tree.tree_ for tree in model.estimators_[:, score.place]]
     rate = score.factor * model.learning_rate
@@ -552,8 +551,8 @@ def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | Non
     n_classes = len(model.classes_)
     n_scores = 1 if n_classes == 2 else n_classes
     score = TreeScore.of(output, n_scores, logit=1.0)
-    plain = {sklearn_tree.DecisionTreeClassifier, sklearn_tree.ExtraTreeClassifier}
-    if score is None or not {type(member) for member in model.estimators_} <= plain:
+    plain = {"sklearn.DecisionTreeClassifier", "sklearn.ExtraTreeClassifier"}
+    if score is None or not set(map(known_as, model.estimators_)) <= plain:
         return None
     # of two classes the margin is twice the vote for the second
     place, factor = (1, 2.0 * score.factor) if n_classes == 2 else score
@@ -569,16 +568,16 @@ def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | Non
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
 
 
-SCIKIT_TREES: Final[Mapping[type, TreeRule]] = {
-    ensemble.AdaBoostClassifier: _boosted_votes,
-    ensemble.ExtraTreesClassifier: _mean,
-    ensemble.ExtraTreesRegressor: _mean,
-    ensemble.GradientBoostingClassifier: _boosting,
-    ensemble.GradientBoostingRegressor: _boosting,
-    ensemble.RandomForestClassifier: _mean,
-    ensemble.RandomForestRegressor: _mean,
-    sklearn_tree.DecisionTreeClassifier: _mean,
-    sklearn_tree.DecisionTreeRegressor: _mean,
-    sklearn_tree.ExtraTreeClassifier: _mean,
-    sklearn_tree.ExtraTreeRegressor: _mean,
+SCIKIT_TREES: Final[Mapping[str, TreeRule]] = {
+    "sklearn.AdaBoostClassifier": _boosted_votes,
+    "sklearn.ExtraTreesClassifier": _mean,
+    "sklearn.ExtraTreesRegressor": _mean,
+    "sklearn.GradientBoostingClassifier": _boosting,
+    "sklearn.GradientBoostingRegressor": _boosting,
+    "sklearn.RandomForestClassifier": _mean,
+    "sklearn.RandomForestRegressor": _mean,
+    "sklearn.DecisionTreeClassifier": _mean,
+    "sklearn.DecisionTreeRegressor": _mean,
+    "sklearn.ExtraTreeClassifier": _mean,
+    "sklearn.ExtraTreeRegressor": _mean,
 }

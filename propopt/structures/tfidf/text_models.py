@@ -22,8 +22,7 @@ from propopt.structures.boosters import (
 )
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.products.sums import padded_paths
-from propopt.structures.readers.fitted_networks import ModelOutput
-from propopt.structures.readers.pipelines import View
+from propopt.structures.readers.pipelines import ModelOutput, View
 from propopt.structures.readers.tree_models import ModelSum, read_trees
 from propopt.structures.registry import exact_products
 from propopt.structures.subsets.conjunctions import Conjunctions

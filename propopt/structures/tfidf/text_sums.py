@@ -17,8 +17,6 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_selection import SelectorMixin
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import RANSACRegressor
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer
@@ -27,13 +25,9 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 from propopt.base.arrays import Array, Positions, Sparse, Values
 from propopt.base.text import Reason
 from propopt.structures import networks
-from propopt.structures.boosters import UNREADABLE, is_passthrough, unreadable
-from propopt.structures.readers.fitted_networks import (
-    ModelOutput,
-    dense_floats,
-    floats,
-)
-from propopt.structures.readers.pipelines import View
+from propopt.structures.boosters import UNREADABLE, is_passthrough, known_as, unreadable
+from propopt.structures.readers.fitted_networks import dense_floats
+from propopt.structures.readers.pipelines import ModelOutput, View, floats
 from propopt.structures.readers.tree_models import SUMS, ModelSum, Part, SumRule
 from propopt.structures.registry import exact_link, exact_network
 from propopt.structures.subsets.sets import (
@@ -234,7 +228,7 @@ def members_of(model: Any, output: ModelOutput) -> ModelSum | Reason | None:
         return ModelSum(tuple(parts), result.base)
     if type(model) in (BaggingClassifier, BaggingRegressor):
         return None  # members have columns of their own
-    rule = {**SUMS, **_SUMS_OF_TEXTS}.get(type(model))
+    rule = {**SUMS, **_SUMS_OF_TEXTS}.get(known_as(model))
     return None if rule is None else rule(model, output, _NO_TABLE)
 
 
@@ -255,9 +249,9 @@ def _one_against_rest(model: Any, output: ModelOutput, view: View) -> ModelSum |
     return ModelSum((Part(1.0, own, ModelOutput("margin", 1), view),))
 
 
-_SUMS_OF_TEXTS: Final[Mapping[type, SumRule]] = {
-    OneVsRestClassifier: _one_against_rest,
-    RANSACRegressor: lambda model, output, view: ModelSum(
+_SUMS_OF_TEXTS: Final[Mapping[str, SumRule]] = {
+    "sklearn.OneVsRestClassifier": _one_against_rest,
+    "sklearn.RANSACRegressor": lambda model, output, view: ModelSum(
         (Part(1.0, model.estimator_, output, view),)
     ),
 }

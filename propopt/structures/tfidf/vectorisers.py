@@ -18,14 +18,12 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.feature_selection import SelectorMixin
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer
 
 from propopt.base.arrays import Array, Positions, Sparse, Truths, Values
 from propopt.base.text import Reason
 from propopt.structures.boosters import (
-    first_step,
-    members_in,
     working_steps,
 )
 from propopt.structures.networks import Network, Scaling
@@ -232,29 +230,6 @@ def _before_norm(vectoriser: Vectoriser, step: Any) -> Vectoriser | Reason:
             )
     norm = step.norm if takes_norm(step) else norm
     return replace(vectoriser, idf=idf, norm=norm)
-
-
-# ---- What a model of texts does first: the parts of it that are given the texts
-
-
-def text_entries(model: Any) -> list[Any]:
-    """The parts of a fitted model that see the texts: one, or one of each member."""
-    entry = first_step(model)
-    parts = members_in(entry)
-    if isinstance(entry, FeatureUnion):
-        parts = [
-            part for _, part in entry.transformer_list if not isinstance(part, str)
-        ]
-    elif not parts:
-        return [entry]
-    return [own for part in parts for own in text_entries(part)]
-
-
-def text_vectorisers(model: Any) -> list[Any]:
-    """The vectorisers that a model begins with; none where another part sees texts."""
-    entries = text_entries(model)
-    vectorisers = [entry for entry in entries if isinstance(entry, VECTORISERS)]
-    return vectorisers if len(vectorisers) == len(entries) else []
 
 
 # ---- Which features of a vectoriser the words of a document feed

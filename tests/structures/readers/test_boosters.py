@@ -447,10 +447,10 @@ def test_columns_with_blanks_are_those_that_lightgbm_keeps(searched):
 
 # ---- boxes are read once, checked, and kept
 def test_trees_are_read_once_and_only_when_asked_for(monkeypatch):
-    read, real = [], outputs.exact_products
+    read, real = [], outputs.exact_boxes
     monkeypatch.setattr(
         outputs,
-        "exact_products",
+        "exact_boxes",
         lambda *args: read.append(args[1].name) or real(*args),
     )
     function = po.wrap(sk.RandomForestRegressor(2).fit(X, Y))

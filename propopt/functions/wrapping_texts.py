@@ -1,0 +1,105 @@
+"""From a model of texts to a function under explanation, and the words that it sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
+from propopt.functions.outputs import (
+    FittedColumns,
+    Output,
+    Readout,
+    Target,
+    call_of,
+    check_model,
+    name_of,
+    quantity_of,
+    read_index,
+    read_output,
+)
+from propopt.functions.texts import TextFunction, as_texts
+from propopt.functions.torch_modules import is_torch_module, torch_model
+from propopt.structures.boosters import text_vectorisers
+from propopt.structures.tfidf.text_models import read_text_model
+from propopt.structures.tfidf.vectorisers import VECTORISERS
+from propopt.tables.documents import (
+    PatternWords,
+    TextSchema,
+    VectoriserWords,
+    WordRule,
+)
+
+
+def word_rule_of(model: Any) -> WordRule | Reason:
+    """The words that a model sees; the reason where that cannot be told."""
+    rules = [_rule_of(vectoriser) for vectoriser in text_vectorisers(model)]
+    if not rules:
+        return Reason("it begins with no vectoriser of scikit-learn")
+    if any(rule != rules[0] for rule in rules):
+        return Reason("it begins with vectorisers that see other words")
+    return rules[0]
+
+
+def _rule_of(vectoriser: Any) -> VectoriserWords | Reason:
+    if type(vectoriser) not in VECTORISERS:
+        return Reason(f"{type(vectoriser).__name__} may find words by another rule")
+    told = vectoriser.get_params(deep=False)
+    if told["analyzer"] != "word":
+        return Reason("its vectoriser counts characters, or in a way of its own")
+    for name in ("preprocessor", "tokenizer"):
+        if told[name] is not None:
+            return Reason(f"its vectoriser has a {name} of its own")
+    if callable(told["strip_accents"]):
+        return Reason("its vectoriser strips accents in a way of its own")
+    return VectoriserWords(
+        lowercase=bool(told["lowercase"]),
+        strip_accents=told["strip_accents"],
+        token_pattern=told["token_pattern"],
+        stop_words=frozenset(vectoriser.get_stop_words() or ()),
+    )
+
+
+def wrap_texts(
+    model: Any, target: Target, output: Output, data: Any, label: str = "data"
+) -> TextFunction:
+    """The function that a model of texts computes; see :func:`propopt.wrap`."""
+    if is_torch_module(model):
+        module = torch_model(model, target, output, None)
+        reason = Reason(f"{name_of(model)} is a torch module")
+        schema = text_schema_of(model, data, label)
+        return TextFunction(module.quantity, module, schema, reason)
+    check_model(model)
+    columns = FittedColumns.of(model)
+    if columns.count is not None:
+        raise InvalidInput(
+            f"{label}: {name_of(model)} was fitted on a table of {columns.count} "
+            f"columns, and {label} are texts; a pipeline that begins with a vectoriser "
+            "takes them, or a callable from a list of texts"
+        )
+    for vectoriser in text_vectorisers(model):
+        if vectoriser.input != "content":
+            raise InvalidInput(
+                f"model: its {name_of(vectoriser)} reads files (input="
+                f"{vectoriser.input!r}), and words are deleted from texts; set its "
+                "input to 'content'"
+            )
+    quantity = read_output(model, output)
+    index = read_index(model, quantity, target)
+    method, said = call_of(model, quantity)
+    return TextFunction(
+        quantity=quantity_of(model, quantity, index),
+        values_of=Readout(method, as_texts, said, index),
+        text_schema=text_schema_of(model, data, label),
+        structure=read_text_model(model, quantity, index),
+        vectorisers=tuple(text_vectorisers(model)),
+    )
+
+
+def text_schema_of(model: Any, data: Any, label: str = "data") -> TextSchema:
+    """The words of documents, by the rule of the model, or of the package ``lime``."""
+    if isinstance(data, TextSchema):
+        return data
+    rule = word_rule_of(model)
+    known = PatternWords() if isinstance(rule, Reason) else rule
+    return TextSchema.of(data, known, label)

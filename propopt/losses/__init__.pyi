@@ -1,0 +1,13 @@
+from .algebra import Bound as Bound
+from .algebra import Objective as Objective
+from .algebra import Program as Program
+from .algebra import PropertyLoss as PropertyLoss
+from .completeness import Completeness as Completeness
+from .faithfulness import FunctionMatching as FunctionMatching
+from .faithfulness import GradientMatching as GradientMatching
+from .robustness import KernelRobustness as KernelRobustness
+from .robustness import MaxDifferenceRobustness as MaxDifferenceRobustness
+from .robustness import PairwiseRobustness as PairwiseRobustness
+from .robustness import SharedRobustness as SharedRobustness
+from .robustness import Smoothness as Smoothness
+from .robustness import Sparsity as Sparsity

@@ -1,0 +1,10 @@
+from .aims import Aim as Aim
+from .conic import Conic as Conic
+from .curves import Krylov as Krylov
+from .solver import Curve as Curve
+from .solver import Prepared as Prepared
+from .solver import Solution as Solution
+from .solver import Solver as Solver
+from .solving import solve as solve
+from .task import Auto as Auto
+from .task import Task as Task
