@@ -366,7 +366,7 @@ class ConclusionStability(
     def in_words(self) -> list[str]:
         """A line for each thing that varied."""
         return [
-            f"{x.varied} varies: {in_percent(x.signs)} of signs survive, "
+            f"{x.varied} varied: {in_percent(x.signs)} of signs survive, "
             f"{in_percent(x.top)} of the {self.k} largest of a row, ranks correlate at "
             f"{x.ranks:.2f}"
             for x in self.agreements
