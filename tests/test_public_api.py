@@ -231,6 +231,18 @@ def test_importing_propopt_imports_nothing_heavy_and_namespaces_when_used():
     assert [name.rpartition(".")[2] for name in late] == list(NAMESPACES)
 
 
+def test_each_namespace_is_there_before_any_other_is_used():
+    code = (
+        "import importlib, sys\n"
+        f"for name in {NAMESPACES!r}:\n"
+        "    for module in [m for m in sys.modules if m.split('.')[0] == 'propopt']:\n"
+        "        del sys.modules[module]\n"
+        "    namespace = getattr(importlib.import_module('propopt'), name)\n"
+        "    [getattr(namespace, found) for found in namespace.__all__]\n"
+    )
+    assert _python(code) == ""
+
+
 UNUSED = {
     *("matplotlib", "PIL", "cvxpy", "shap", "lime", "torch", "pydantic", "yaml"),
     *("clarabel", "osqp", "jinja2", "sklearn.gaussian_process"),

@@ -26,6 +26,7 @@ TYPES = {
     "Series": "pandas.Series",
     "Axes": "matplotlib.axes.Axes",
     "estimator": "sklearn.base.BaseEstimator",
+    "kernel": "sklearn.gaussian_process.kernels.Kernel",
     "path": "pathlib.Path",
     "Path": "pathlib.Path",
     "callable": "collections.abc.Callable",

@@ -59,7 +59,7 @@ LINKS = {
 def inventory(project: str) -> bytes:
     """The file of a project, as Sphinx reads it (version 2)."""
     rows = [
-        f"{name} py:{kind} 1 {place} -\n"
+        f"{name} py:{kind} 1 {place.replace('$', name)} -\n"
         for (kind, name), place in sorted(LINKS[project].items())
     ]
     head = f"# Sphinx inventory version 2\n# Project: {project}\n# Version: \n"

@@ -27,8 +27,8 @@ model.fit(X_train, y_train)
 best = po.explain(model, X_new, target="malignant", data=X_train, units="output")
 
 # %%
-# The sheet of one patient. A rank is certain if it holds in every explanation whose
-# objective is above the least by no more than a tenth of what a mean patient costs.
+# The sheet of one patient. A rank is certain if it holds in every explanation that is
+# almost as good. Almost means: worse by at most a tenth of what a mean patient costs.
 patient = X_new.index[0]
 reasons = best.reasons(towards="higher")
 print(reasons.sheet(patient))

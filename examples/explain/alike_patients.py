@@ -40,8 +40,9 @@ print(f"gap {best.gap:.0e}: no other explanation is better by a larger share")
 print(*best.shares().in_words(), sep="\n")
 
 # %%
-# The pair is chosen by a rule: each measurement within 0.5 standard deviations, the
-# log-odds within 0.3, and of these pairs the one whose SHAP values differ most.
+# The pair is chosen by a rule. Each measurement differs by less than 0.5 standard
+# deviations, and the log-odds by less than 0.3. Of these pairs it is the one whose SHAP
+# values differ most.
 Z, margins = (X_new / X_train.std()).to_numpy(), best.prediction
 near = np.abs(Z[:, None] - Z).max(axis=2) < 0.5
 near = np.triu(near & (np.abs(margins[:, None] - margins) < 0.3), k=1)

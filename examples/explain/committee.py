@@ -2,8 +2,8 @@
 Constraints of a committee: which one costs the most?
 =====================================================
 
-A committee may demand that a high blood pressure never speaks in a patient's favor, or
-that age and sex stay small. Each demand is a line of cvxpy, and has a price.
+A committee may demand that a high blood pressure never speaks in a patient's favor. It
+may demand that age and sex stay small. Each demand is a line of cvxpy, and has a price.
 """
 
 import cvxpy as cp

@@ -16,8 +16,8 @@ import propopt as po
 
 
 # %%
-# A network for images of 8 × 8 pixels, and what it says of threes and eights that it
-# has not seen.
+# A network for images of 8 × 8 pixels. Explained are threes and eights that it has not
+# seen.
 X, y = load_digits(return_X_y=True)
 X_train, X_new, y_train, y_new = train_test_split(X / 16, y, random_state=0)
 model = MLPClassifier((32,), alpha=0.1, early_stopping=True, random_state=0)

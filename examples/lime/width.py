@@ -22,8 +22,8 @@ model = RandomForestClassifier(50, max_depth=5, random_state=0).fit(X_train, y_t
 print(f"correct of {len(X_new)} unseen wines: {model.score(X_new, y_new):.1%}")
 
 # %%
-# The limit of each coefficient is a polynomial in one number that the width decides, so
-# that all its roots can be found.
+# The limit of each coefficient is a polynomial in one number, which the width decides.
+# So all its roots can be found.
 limit = po.lime.limits(model, X_new, data=X_train, target="class_1")
 paths = {wine: limit.path(wine) for wine in X_new.index}
 turns = {

@@ -68,7 +68,7 @@ class CardRow:
     def said(self) -> str:
         """The note, with both ends of the bar where nothing is drawn."""
         low, high = self.reach
-        ends = f"({low:+.3g} and {high:+.3g})" if low and high else ""
+        ends = f"({low:+.3g} down, {high:+.3g} up)" if low and high else ""
         return " ".join(filter(None, [self.shown_note, ends]))
 
     @property

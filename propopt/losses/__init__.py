@@ -1,7 +1,15 @@
 """Property losses: each is a penalty of a linear map of the attributions."""
 
+import importlib
+
 import lazy_loader
 
 
 # rooms above import single chapters, so each is loaded when first used
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name == "graphs":  # `po.graphs`, a namespace of its own
+        return importlib.import_module("propopt.losses.graphs")
+    return _load(name)

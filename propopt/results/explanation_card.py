@@ -248,7 +248,7 @@ def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     """How it was made, and what it costs."""
     yield "size", _size(explanation)
     if explanation.shape[0] > 1:
-        yield "two numbers", "means of the negative and of the positive attributions"
+        yield "down, up", "means of the negative and of the positive attributions"
     yield from ((k, _setting(x)) for k, x in explanation.parameters.items())
     shares, weights = explanation.loss_shares, explanation.weights
     for name, value in explanation.losses.items():

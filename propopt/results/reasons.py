@@ -474,4 +474,7 @@ def _unit(quantity: Quantity | None) -> str:
     """What a contribution is a number of."""
     if quantity is None:
         return "output"
-    return quantity.in_words() if quantity.kind == "value" else quantity.noun
+    if quantity.words is not None:
+        return quantity.in_words()
+    is_named = quantity.kind == "value" and quantity.outcome is not None
+    return str(quantity.outcome) if is_named else quantity.noun

@@ -130,7 +130,7 @@ def test_a_direction_is_said_in_shares_of_rows():
     said = {line.split()[0]: line for line in str(card).splitlines()[2:]}
     assert said["up"].split() == ["up", "+2", "always", "raises"]
     assert said["down"].endswith("-1.5  always lowers")
-    assert "+0.5  raises in 50\xa0% (-0.5 and +1)" in said["both"]
+    assert "+0.5  raises in 50\xa0% (-0.5 down, +1 up)" in said["both"]
     assert said["some"].endswith("raises in 50\xa0%, else 0")
     assert said["none"].split() == ["none", "0", "no", "effect"]
     assert "x0   0 " in str(mine([[1.0, 2.0], [-1.0 + 1e-16, 2.0]]))  # is no number
