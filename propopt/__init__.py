@@ -23,7 +23,7 @@ In your own proportions::
 
     function = po.wrap(model)
     objective = po.GradientMatching(function.estimate(X)) + 0.5 * po.PairwiseRobustness(
-        po.graphs.knn_graph(X)
+        po.graphs.knn_graph(X, 8)
     )
     po.solve(objective)  # one explanation
     po.sweep(objective, {"pairwise_robustness": [0.1, 1, 10]})  # po.TradeOffs

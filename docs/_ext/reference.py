@@ -177,7 +177,7 @@ def find_name(app, env, node, text):
     places = [
         ".".join([NAMES[part], *parts[at + 1 :]])
         for at, part in enumerate(parts)
-        if part in NAMES
+        if part in NAMES and (at == 0 or parts[0] == "propopt")
     ]
     if kind := pydoc.locate(f"{node.get('py:module')}.{node.get('py:class')}"):
         bases = (base for base in kind.__mro__ if is_public(base))
