@@ -122,6 +122,12 @@ def level_of(
     refits: NullModels, phi: Callable[[Any], Array], progress: bool | None
 ) -> NullLevel:
     """The level of refits, by what each says of the rows, (N, D)."""
+    if not isinstance(refits, NullModels):
+        raise InvalidInput(
+            "level: expected models that differ by chance, such as "
+            "propopt.null_models.halvings(learner, X, y), got "
+            f"{type(refits).__name__}"
+        )
     values = []
     with progress_bar("refits", len(refits.models), progress) as bar:
         for number, model in enumerate(refits.models, start=1):

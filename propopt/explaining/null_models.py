@@ -27,7 +27,7 @@ _LEAST: Final[dict[LevelKind, int]] = {"halvings": 20, "bootstraps": 5, "reseedi
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NullModels:
     """Models, or their explanations, that differ by chance alone.
 
@@ -48,6 +48,9 @@ class NullModels:
 
     kind: LevelKind
     models: Sequence[Any]
+
+    def __repr__(self) -> str:
+        return f"NullModels({self.kind!r}, {len(self.models)} models)"
 
     def __post_init__(self) -> None:
         if self.kind not in _LEAST:

@@ -361,7 +361,8 @@ def plot_row(
         _mark_ends(axes, base, widths)
         quantity = result.quantity
         along = "output" if quantity is None else drawn(quantity.in_words())
-    named = [*(told[j] for j in order), *[f"{rest.size} others"] * others]
+    words_of_others = "1 other" if rest.size == 1 else f"{rest.size} others"
+    named = [*(told[j] for j in order), *[words_of_others] * others]
     axes.set_yticks(rows, [drawn(name) for name in named])
     axes.invert_yaxis()
     axes.set(xlabel=along, title=title_of(result, f"row {row}"))

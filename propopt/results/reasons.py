@@ -110,7 +110,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
     >>> best = po.solve(po.GradientMatching(parts) + 0.5 * robust)
     >>> best.reasons(groups={"pair": ["x1", "x2"]}, towards="lower").to_frame()["words"]
     0    pair (x1, x2): -0.3 output, certain
-    1    pair (x1, x2): -0.1 output, not certain
+    1    pair (x1, x2): -0.1 output, direction not certain
     Name: words, dtype: object
     """
 
@@ -236,14 +236,14 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
         )
 
     def _certainties(self) -> Iterator[str]:
-        """What is known of each rank, in words."""
+        """What is known of each direction and place, in words."""
         for low, high in zip(self.best_ranks, self.worst_ranks, strict=True):
             if low == high:
                 yield "certain"
             elif high > self.n_features:
-                yield "not certain"
+                yield "direction not certain"
             else:
-                yield f"not certain ({ordinal(low)} to {ordinal(high)})"
+                yield f"direction certain, place {ordinal(low)} to {ordinal(high)}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per reason, for systems that write letters.
@@ -327,7 +327,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
             *(Statement(*note) for note in notes),
             Statement(f"Certain means that {self._meaning}.", "chosen"),
             Statement(f"Reasons are those for a {self.towards} output.", "chosen"),
-            Statement("A rank that is not certain need not be wrong.", "not said"),
+            Statement("A place that is not certain need not be wrong.", "not said"),
         ]
         first = rounded_percent(self.shares[0]) if self.shares else "–"
         asked = Headline("Do the reasons hold?", first, "of first reasons are certain")

@@ -322,7 +322,7 @@ class ConclusionStability(
     ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(3))
     ... )
     >>> print(*best.stability().in_words())
-    weight of pairwise_robustness varies: 83.3 % of signs survive, 66.7 % of the
+    weight of pairwise_robustness varied: 83.3 % of signs survive, 66.7 % of the
     1 largest of a row, ranks correlate at 0.33
     """
 

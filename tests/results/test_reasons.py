@@ -190,7 +190,7 @@ def test_ties_are_certain_of_nobody_and_zeros_are_no_reasons():
     assert table["row"].tolist() == [0, 0, 0, 1, 1]
     assert table["rank"].tolist() == [1, 2, 3, 1, 2]
     assert table["certain"].tolist() == [False, False, True, False, False]
-    assert "x0: +2 output, not certain (1st to 2nd)" in reasons.words
+    assert "x0: +2 output, direction certain, place 1st to 2nd" in reasons.words
     assert reasons.shares == (0.0, 0.0, 1.0)
     text = "Row 2: reasons for a higher output\n  No contribution makes the output "
     assert reasons.sheet(2) == text + "higher."

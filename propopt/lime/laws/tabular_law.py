@@ -335,7 +335,7 @@ class TabularLaw(LimeLaw):
         >>> import numpy as np
         >>> law = TabularLaw.from_data(np.arange(8.0)[:, None], n_bins=2)
         >>> law.notes(np.array([[9.5], [1.0]]))
-        ("1 row has values beyond all that LIME draws, ...: 'x0'",)
+        ("1 row has values beyond all that LIME draws; ...: 'x0'",)
         """
         return notes_of_bins(self.names, self.columns, points)
 
