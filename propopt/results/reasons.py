@@ -280,7 +280,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
         names = [plain_name(name) for name in self.names]
         if plain_name(row) not in names:
             raise InvalidInput(
-                f"row: there is no row {row!r} among the {len(names)} with reasons"
+                f"row: there is no row {row!r} among the {len(names)} with reasons; "
+                f"the first is named {names[0]!r}"
             )
         place = names.index(plain_name(row))
         return next(islice(self.sheets(), place, None))

@@ -389,7 +389,7 @@ def _check_frame(X: object, label: str) -> Frame:
         refuse_sparse(X, label)
         raise InvalidInput(
             f"{label}: expected a DataFrame, got {type(X).__name__}; "
-            "pandas.DataFrame(array, columns=...) is one"
+            "pandas.DataFrame(array, columns=...) is one, and X.iloc[[0]] of a row"
         )
     if frame.table.empty:
         raise InvalidInput(f"{label}: the table is empty, of shape {frame.table.shape}")
