@@ -232,7 +232,7 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
     assert (plain.printed, plain.stored["reasons"]["k"]) == ("", 4)
     assert (
         plain.table("_reasons")["words"]
-        .str.contains("log-odds, (?:not )?certain")
+        .str.contains("log-odds, (?:direction (?:not )?)?certain")
         .all()
     )
 
