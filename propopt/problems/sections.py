@@ -184,8 +184,9 @@ def inner_sections(
     yield outer, section
     for name, value in section:
         inner: Any = [((name,), value)]
-        if isinstance(value, list):
-            inner = [((name, place), one) for place, one in enumerate(value)]
+        if isinstance(value, list | Mapping):
+            places = enumerate(value) if isinstance(value, list) else value.items()
+            inner = [((name, place), one) for place, one in places]
         for steps, one in inner:
             if isinstance(one, Section):
                 yield from inner_sections(one, *outer, *steps)

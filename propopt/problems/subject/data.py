@@ -205,6 +205,8 @@ class ProblemFile:
     @property
     def resolved(self) -> dict[str, Any]:
         """All settings, defaults too, in plain values."""
+        for _, section in inner_sections(self.schema):
+            type(section).model_rebuild()  # pydantic < 2.14 writes only what is built
         whole = self.schema.model_dump(mode="json", serialize_as_any=True)
         return {"name": self.name, **{k: x for k, x in whole.items() if x is not None}}
 
