@@ -353,6 +353,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="numbers of rows of the table, from 0, instead of those of the file",
     )
+    subs["audit"].formatter_class = argparse.RawDescriptionHelpFormatter
+    subs["audit"].epilog = _AUDIT_FILE
     subs["audit"].add_argument(
         "attributions",
         nargs="?",
@@ -374,6 +376,17 @@ def _parser() -> argparse.ArgumentParser:
     subs["report"].set_defaults(command=report)
     return parser
 
+
+_AUDIT_FILE = """\
+FILE may have three lines; paths are from where it lies:
+
+  data: {csv: customers.csv, target: Churn}
+  model: {booster: model.txt}       # by LightGBM's save_model
+  audit: {attributions: shap.csv, unit: log-odds, background: rows.csv}
+
+Of regressions leave the unit out. The background has the rows that the numbers were
+made with; of path-dependent ones leave it out.
+"""
 
 _HELP = {
     "sweep": "solve problem files; write what is found",

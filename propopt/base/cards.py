@@ -155,7 +155,11 @@ class Card:
         if self.rest:
             lines.append(printable(self.rest))
         for sentence in self.lines:
-            lines += textwrap.wrap(printable(sentence), _WIDE, subsequent_indent="  ")
+            whole = printable(sentence).replace(" %", "\N{NO-BREAK SPACE}%")
+            wrapped = textwrap.wrap(
+                whole, _WIDE, subsequent_indent="  ", break_on_hyphens=False
+            )
+            lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
         if self.proof:
             lines.append(printable(self.proof))
         head = filter(None, (self.title, self.subtitle))

@@ -46,8 +46,8 @@ def _additivity(e: Audited) -> Finding:
         )
         verdict = "off by"
         advice = "Compute these rows again, with the same model, rows and base."
-        if e.slip is not None:
-            advice = ""  # it is told once
+        if e.slip is not None or (e.is_exact and e.owner is not None):
+            advice = ""  # what is wrong is told once
     return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
@@ -61,6 +61,9 @@ def _base(e: Audited) -> Finding:
     verdict: Verdict = "not known" if e.is_open else "off by"
     advice = _GIVE_IT if e.slip is None else ""
     where = "background" if e.is_given else "audited rows"
+    theirs = None if e.owner is None or not e.is_exact else e.owner[0].base
+    if theirs is not None and e.slip is None:
+        advice = f"Add them to {theirs:.4g}, the base of these values."
     if not near:
         sentence = (
             f"{came}, {own:.4g}, is {own - ours:+.3g} {e.unit} from the mean over the "
@@ -95,7 +98,7 @@ def _exactness(e: Audited) -> Finding:
     """Against exact Shapley values, ours and those that somebody else could mean."""
     size = float(np.abs(e.W - e.E).max())
     verdict: Verdict = "off by"
-    advice = "Compute them again; po.explainers.ExactShap has the exact values."
+    advice = _TAKE_EXACT
     slip = e.slip
     if not e.is_exact:
         return _drawn(e)
@@ -123,11 +126,15 @@ def _exactness(e: Audited) -> Finding:
             signs = (
                 f" {plural(int(turned.sum()), 'sign')} turned." if turned.any() else ""
             )
+            lines = int(other.any(axis=1).sum())
+            where = f" in {lines:,} rows" if lines > 1 else ""
             sentence = (
-                f"They are {one.words}, but for {plural(count, 'number')}: "
+                f"They are {one.words}, but for {plural(count, 'number')}{where}: "
                 f"{e.place(int(n), int(j))} is {e.W[n, j]:+.3g}, not "
                 f"{values[n, j]:+.3g}.{signs}"
             )
+            if one is not e.owners[0]:
+                advice = "Compute these numbers again, as the others were."
         elif one is e.owners[0]:
             sentence = "They are the exact Shapley values for the background."
             verdict, advice = "right", ""
@@ -145,6 +152,12 @@ def _exactness(e: Audited) -> Finding:
         verdict,
         advice=advice,
     )
+
+
+_TAKE_EXACT: Final = (
+    "Take the exact values: audit.exact, or the file _exact.csv; a second run may "
+    "repeat what is wrong."
+)
 
 
 def _drawn(e: Audited) -> Finding:
@@ -177,12 +190,11 @@ _FAR: Final = 5.0
 
 def _signs(e: Audited) -> Finding:
     """Sizeable values whose sign is another than of the exact ones."""
-    share = e.changed_signs(e.W, e.E)
-    words = e.compared
+    share = e.changed_signs(e.W, e.aim)
     return Finding(
         "signs",
-        f"{_part(share)} of the values above {e.cut:.2g} {e.unit} in size have "
-        f"another sign than {words} ones.",
+        f"Of values beyond ±{e.cut:.2g} {e.unit}, {_part(share).lower()} differ in "
+        f"sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
         share,
         "share of large values",
         **_against_exact(e, share, "Do not tell reasons from values of these signs."),
@@ -197,17 +209,16 @@ def _part(share: float) -> str:
 
 def _reasons(e: Audited) -> Finding:
     """Rows whose three largest are others."""
-    own, true = (largest_of_rows(V, _TOP) for V in (e.W, e.E))
-    size = np.sort(np.abs(e.E), axis=1)[:, ::-1]
+    own, true = (largest_of_rows(V, _TOP) for V in (e.W, e.aim))
+    size = np.sort(np.abs(e.aim), axis=1)[:, ::-1]
     # of equal sizes any may be first
     last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
-    clear = np.abs(np.abs(e.E) - last) > 2.0 * e.tolerance
+    clear = np.abs(np.abs(e.aim) - last) > 2.0 * e.tolerance
     share = float(((own != true) & clear).any(axis=1).mean())
-    words = e.compared
     return Finding(
         "reasons",
         f"In {_part(share).lower()} of the rows the three largest are others "
-        f"than of the {words} values.",
+        f"than of the {e.compared} values{e.whose if e.aim is e.E else ''}.",
         share,
         "share of rows",
         **_against_exact(
@@ -280,9 +291,14 @@ def _own_value(e: Audited) -> Iterator[Finding]:
     unit = "share of the squared differences of similar rows"
     yield Finding("own_value", f"{told}.", share, unit, "a choice")
     needed, could = front.least / front.plain, front.could_go / front.plain
+    words = f"Predictions need {_whole(needed)} of them; {_whole(could)} could go."
+    if share < 0.0:  # of the differences these are over 100 %
+        rest = front.least / front.roughness
+        words = f"Predictions need {_whole(rest)} of the roughness; "
+        words += f"{_whole(1.0 - rest)} could go."
     yield Finding(
         "predictions",
-        f"Predictions need {_whole(needed)} of them; {_whole(could)} could go.",
+        words,
         needed,
         unit,
         "right",
@@ -308,40 +324,37 @@ def _directions(e: Audited) -> Iterator[Finding]:
             "Nearer is not possible: these are the exact values.",
         )
         times = nearer = near = 0.0
-        verdict: Verdict = "right"
     else:
         least = e.own.robust.value(front.most_alike(distance))
         times = rough / least if least > 1e-9 * rough else math.nan
         near = float(((front.nearest(rough) - e.E) ** 2).sum())
         nearer = 1.0 - near / distance
-        words, closer = e.compared, in_percent(nearer)
+        words, closer = f"{e.compared} values{e.whose}", in_percent(nearer)
         told = (
-            f"At the same distance from {words} values, similar rows could be "
+            f"At the same distance from {words}, similar rows could be "
             f"{f'{times:.3g} times more' if times > 0.0 else 'fully'} alike.",
-            f"As alike as these, others are {closer} nearer to {words} ones."
+            f"As alike as these, others are {closer} nearer to {words}."
             if near > 1e-12 * distance
-            else f"The {words} values are more alike than these.",
+            else f"The {words} are more alike than these.",
         )
-        verdict = "right" if times <= _WORTH else "off by"
-    advice = (
-        "po.explain(model, X, units='output', beside='own_value') has values on the "
-        "front."
-    )
-    if times != 0.0 and near <= 1e-12 * distance:
-        advice = "Where interventional values are meant, take the exact ones."
-    if verdict == "off by" and (e.is_open or not e.is_exact):
-        verdict = "not known"  # drawn values are themselves apart from exact ones
-    if verdict != "off by" or e.is_wrong:
-        advice = ""  # what is wrong is mended first
-    elif e.is_owned:
-        verdict = "a choice"
+    verdicts = [_of_front(e, times <= _WORTH), _of_front(e, nearer <= _NEAR)]
+    advice = ""
+    if verdicts[0] == "off by" and not e.is_wrong and near > 1e-12 * distance:
+        advice = (
+            "po.explain(model, X, units='output', beside='own_value') has values on "
+            "the front."
+        )
+    elif verdicts[0] == "a choice":
+        meant = "interventional values" if e.is_of_paths else f"values{e.whose}"
+        advice = f"Where {meant} are meant, take the exact ones: audit.exact, or the "
+        advice += "file _exact.csv."
     proof: StatementKind = "proved" if e.is_exact else "estimated"
     yield Finding(
         "more_alike",
         told[0],
         times if times else 1.0,
         "times less squared difference of similar rows",
-        verdict,
+        verdicts[0],
         advice=advice,
         standing=proof,
     )
@@ -350,13 +363,25 @@ def _directions(e: Audited) -> Iterator[Finding]:
         told[1],
         nearer,
         "share of the squared distance from exact values",
-        verdict,
+        verdicts[1],
         standing=proof,
     )
 
 
 _WORTH: Final = 1.05
 """Times: what could be so little more alike is as good as it can be."""
+
+_NEAR: Final = 0.05
+"""Of the squared distance: what could be so little nearer is as good as it can be."""
+
+
+def _of_front(e: Audited, is_best: bool) -> Verdict:
+    """Whether values on the front would be better, and whose fault that is."""
+    if is_best:
+        return "right"
+    if e.is_open or not e.is_exact:
+        return "not known"  # drawn values are themselves apart from exact ones
+    return "a choice" if e.is_owned and not e.is_wrong else "off by"
 
 
 def _prices(e: Audited) -> Iterator[Finding]:
@@ -369,14 +394,14 @@ def _prices(e: Audited) -> Iterator[Finding]:
         advice = ""
         if share == 50 and price <= _CHEAP and not e.is_wrong:
             advice = (
-                "Half of what could go is cheap: po.explain(model, X, units='output', "
+                "Look at the ten pairs: differences may be meant. Half of what could "
+                "go is cheap: po.explain(model, X, units='output', "
                 "contributions=attributions, beside='own_value') removes much of it."
             )
         yield Finding(
             f"price_of_{share}",
             f"Removing {share} % of what could go costs {percent(price)} % "
-            f"of the squared sum, and turns the sign of {_part(signs).lower()} of "
-            "the large values.",
+            f"of the squared sum; {_part(signs).lower()} of the large signs turn.",
             price,
             "share of the squared sum",
             "a choice",
@@ -407,9 +432,6 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
             first.share,
             "share of the roughness that could go",
             "a choice",
-            advice=""
-            if e.is_wrong
-            else "Look at the ten pairs before smoothing: differences may be meant.",
         ),
         Finding(
             "rows",
@@ -444,12 +466,13 @@ def _background(e: Audited) -> Finding:
     return Finding(
         "background",
         f"One half of the {B:,} background rows changes {percent(share)} % "
-        f"of the squared sum, and turns the sign of {_part(signs).lower()} of "
-        "the large values.",
+        f"of the squared sum; {_part(signs).lower()} of the large signs turn.",
         share,
         "share of the squared sum",
         "a choice",
-        advice="Keep the background with the numbers, and name it.",
+        advice=""
+        if e.is_of_paths
+        else "Keep the background with the numbers, and name it.",
         standing="estimated",
     )
 
@@ -617,6 +640,8 @@ def audit(
     if graph is not None:
         near = repr(graph)
     similar = {"similar rows": near} if several else {}
+    if evidence.counts_rows:
+        similar = {"rows": "counted from 0", **similar}
     return Audit(
         findings=tuple(findings),
         attributions=evidence.W,

@@ -36,7 +36,7 @@ from propopt.explaining.explainers.own_value import (
     own_values_of,
 )
 from propopt.explaining.targets import Targets, coordinates_of, sizes_of
-from propopt.explaining.whose import Candidate, candidates
+from propopt.explaining.whose import PATHS, Candidate, candidates
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Target
@@ -136,6 +136,11 @@ def _position(model: Any, function: Function) -> int | None:
 
 _OF_ANOTHER: Final = 1e-3
 """Of the spread of predictions: rows that miss by so little are parts of these."""
+
+
+def _scatter(misses: Values) -> float:
+    """How far from their median most are: a few rows that are wrong tell nothing."""
+    return float(np.median(np.abs(misses - np.median(misses))))
 
 
 # ---- The front: what is nearest, and what is most alike, among what adds up alike
@@ -259,6 +264,9 @@ _OTHER_NEIGHBORS: Final = (4, 16)
 _FEW: Final = 20
 """Rows at which it is asked whose values they are."""
 
+_MOST: Final = 0.5
+"""Of rows or values: what holds of more is told; the others are told as wrong."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -322,17 +330,19 @@ class Audited:
     def _refuse_other_units(self) -> None:
         """Refuse parts of probabilities that are called log-odds, and the reverse."""
         f, sums = self.prediction, self.W.sum(axis=1)
+        is_probability = self.unit == "probability"  # also of boosters, by value
+        kind = "probability" if is_probability else self.function.quantity.kind
         with np.errstate(divide="ignore"):
             others = {
                 "log_odds": ("probability", expit(f)),
                 "probability": ("log-odds", logit(np.clip(f, 0.0, 1.0))),
             }
-        other, values = others.get(self.function.quantity.kind, ("", f))
+        other, values = others.get(kind, ("", f))
         spread = float(values.std()) if np.isfinite(values).all() else 0.0
         if not other or spread == 0.0:
             return
-        fits = float((sums - values).std()) <= _OF_ANOTHER * spread
-        if fits and float((sums - f).std()) > _OF_ANOTHER * float(f.std()):
+        fits = _scatter(sums - values) <= _OF_ANOTHER * spread
+        if fits and _scatter(sums - f) > _OF_ANOTHER * float(f.std()):
             raise InvalidInput(
                 f"unit: the rows add up to the {other}, and not to the {self.unit} as "
                 f"was said; give unit={other!r}"
@@ -433,7 +443,7 @@ class Audited:
         """Whose values most of them are; None where of nobody that is known."""
         if self.is_exact and self.same(self.E).all():
             return self.owners[0], self.E
-        best, found = 0.5, None
+        best, found = _MOST, None
         for one, values in self.tried:
             share = float((np.abs(self.W[self.few] - values) <= self.tolerance).mean())
             if share > best:
@@ -454,6 +464,34 @@ class Audited:
         return "exact" if self.is_exact else "drawn"
 
     @cached_property
+    def aim(self) -> Attributions:
+        """What signs and ranks should be: of slips, those of whose values they are."""
+        is_slip = self.is_exact and self.owner is not None and not self.is_owned
+        return self.owner[1] if is_slip and self.owner is not None else self.E
+
+    @property
+    def whose(self) -> str:
+        """For which rows the exact values are, where others could be exact, too."""
+        if not self.is_exact:
+            return ""
+        if not self.is_given:
+            return " for the audited rows"
+        if self.owner is None or self.owner[0] is self.owners[0]:
+            return ""
+        return " for the background"
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether rows have no names but their places."""
+        names = self.labels.points
+        return names is None or list(names) == list(range(len(self.W)))
+
+    @property
+    def is_of_paths(self) -> bool:
+        """Whether most of them are path-dependent values, which have no background."""
+        return self.owner is not None and self.owner[0].words == PATHS
+
+    @cached_property
     def is_wrong(self) -> bool:
         """Whether a slip is known, such as columns in each other's place."""
         slips = self.owner is not None and not (self.is_owned or self.is_ours)
@@ -463,7 +501,7 @@ class Audited:
     def is_open(self) -> bool:
         """Whether they may be exact for a background that was not given."""
         unknown = self.owner is None and self.slip is None
-        adds_up = bool((np.abs(self.missed) <= self.room).all())
+        adds_up = float((np.abs(self.missed) <= self.room).mean()) > _MOST
         return self.is_exact and not self.is_given and unknown and adds_up
 
     @property
@@ -491,13 +529,15 @@ class Audited:
         if self.owner is not None:
             return None
         for one, values in self.tried:
-            if np.abs(self.W[self.few] + values).max() <= self.tolerance:
+            turned = np.abs(self.W[self.few] + values) <= self.tolerance
+            if turned.mean() > _MOST:
                 told = f"All signs are turned, as of the other class: of {one.words}."
                 return told, "Turn all signs, that of the base too, then audit again."
             apart = np.abs(self.W[None] - values[:, None]).max(axis=2)  # (n, N)
-            place = apart.argmin(axis=1)
-            if (apart.min(axis=1) <= self.tolerance).all():
-                n = int(np.flatnonzero(place != self.few)[0])
+            place, found = apart.argmin(axis=1), apart.min(axis=1) <= self.tolerance
+            stays = apart[np.arange(len(place)), self.few] <= self.tolerance
+            if found.mean() > _MOST and not stays[found].all():
+                n = int(np.flatnonzero(found & ~stays)[0])
                 told = (
                     f"Rows stand in another's place: row {self.row(int(place[n]))} "
                     f"holds the values of row {self.row(int(self.few[n]))}."
@@ -511,10 +551,11 @@ class Audited:
         names = self.labels.feature_names(self.W.shape[1])
         for _, values in self.tried:
             apart = np.abs(self.W[self.few][:, :, None] - values[:, None, :])
-            fits = apart.max(axis=0) <= self.tolerance
+            fits = (apart <= self.tolerance).mean(axis=0)  # shares of rows (D, D)
             # columns of zeros fit each other, and are in their place
-            place = np.where(np.diag(fits), np.arange(len(fits)), fits.argmax(axis=1))
-            if not fits.any(axis=1).all() or len(set(place)) < len(place):
+            stays = np.diag(fits) == fits.max(axis=1)
+            place = np.where(stays, np.arange(len(fits)), fits.argmax(axis=1))
+            if fits.max(axis=1).min() <= _MOST or len(set(place)) < len(place):
                 continue
             wrong = np.flatnonzero(place != np.arange(len(place)))
             if len(wrong):

@@ -30,6 +30,7 @@ from propopt.structures.boosters import (
     last_step,
     margins_of,
     opened,
+    predicts_scores,
     working_steps,
 )
 from propopt.structures.boxes.boxes import Boxes
@@ -206,6 +207,8 @@ def quantity_of(model: Any, output: str, index: int | None) -> Quantity:
     if output == "value" or classes is None:
         if output == "margin" and index is None and _has_logit_margin(model):
             kind = "log_odds"  # of a native booster, which knows no labels
+        elif output == "margin" and predicts_scores(model):
+            kind = "value"
         return Quantity(model=name, kind=kind, position=index)
     labels = np.asarray(classes).tolist()
     label = labels[1 if index is None and len(labels) == 2 else index or 0]

@@ -253,6 +253,22 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         columns += ["attribution", "attribution_other", "value", "value_other"]
         return pd.DataFrame(table, columns=columns)
 
+    def exact_to_frame(self) -> pd.DataFrame:
+        """The exact values and their base, a row for each row, as they are audited.
+
+        Raises
+        ------
+        InvalidInput
+            If exact values are not known.
+        """
+        if self.exact is None:
+            raise InvalidInput("audit: exact values are not known")
+        base = self.prediction - self.exact.sum(axis=1)
+        columns = self.labels.feature_names(self.shape[1])
+        index = None if self.labels.points is None else pd.Index(self.labels.points)
+        table = pd.DataFrame(self.exact, index, columns)
+        return table.assign(base_value=base)
+
     @property
     def shape(self) -> tuple[int, int]:
         """N and D."""
@@ -301,7 +317,11 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         advised = {x.advice: x.name for x in reversed(self.findings) if x.advice}
         todo = [[QUESTIONS[name], advice] for advice, name in advised.items()][::-1]
         rows = [
-            [QUESTIONS[x.name], x.verdict, minus(x.shown), x.unit]
+            [
+                QUESTIONS[x.name],
+                x.verdict.replace(" ", "\N{NO-BREAK SPACE}"),
+                *(minus(x.shown), x.unit, x.standing),
+            ]
             for x in self.findings
         ]
         first = todo[0][1] if todo else "Nothing is left to do."
@@ -323,9 +343,10 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             Chapter(
                 title="All questions",
                 table=pd.DataFrame(
-                    rows, columns=["question", "verdict", "number", "unit"]
+                    rows,
+                    columns=["question", "verdict", "number", "unit", "standing"],
                 ),
-                caption="Each answer, with its verdict, its number and what that is.",
+                caption="Each answer, its verdict, its number, and what it rests on.",
             )
         )
         for title, names in _CHAPTERS.items():
@@ -350,11 +371,18 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         return [*parts, Chapter(title="How it was asked", statements=said)]
 
     def _headline(self, finding: Finding) -> Headline:
-        """An answer at the top; that on own values says what could go, too."""
-        text = finding.sentence
-        if finding.name == "own_value":
-            text = f"{text} {self['predictions'].sentence}"
-        return Headline(QUESTIONS[finding.name], _answer(finding), text)
+        """An answer at the top; that on own values is what could go."""
+        if finding.name != "own_value":
+            return Headline(QUESTIONS[finding.name], _answer(finding), finding.sentence)
+        needed = self["predictions"]
+        could = max(1.0 - finding.number - needed.number, 0.0)
+        if finding.number < 0.0:  # of what is beyond own values
+            could /= 1.0 - finding.number
+        return Headline(
+            "Would similar rows get similar reasons?",
+            f"{percent(could)} % could go",
+            f"{finding.sentence} {needed.sentence}",
+        )
 
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
         """Pairs, or rows, with their shares, as a reader sees them."""
@@ -422,15 +450,13 @@ _CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
 }
 """Titles of a report, and the answers below them."""
 
-_GLANCE: Final = ("exactness", "own_value", "price_of_50")
+_GLANCE: Final = ("additivity", "exactness", "own_value", "price_of_50")
 """What stands at the top of a page."""
-
-_SHARES: Final = ("own_value", "price_of_50")
 
 
 def _answer(finding: Finding) -> str:
     """A word or a number at the top of a page."""
-    if finding.name in _SHARES:
+    if finding.name == "price_of_50":
         return finding.shown
     words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
     unit = finding.unit.split(",")[0]

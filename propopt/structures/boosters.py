@@ -183,6 +183,35 @@ def lightgbm_objective(
     return name, settings, float(given.get("sigmoid", 1)) if name == "binary" else None
 
 
+_LIGHTGBM_VALUES: Final = frozenset(
+    {
+        "fair",
+        "huber",
+        "lambdarank",
+        "mape",
+        "quantile",
+        "rank_xendcg",
+        "regression",
+        "regression_l1",
+    }
+)
+"""Objectives whose scores are what is predicted."""
+
+
+def lightgbm_predicts_scores(dumped: Mapping[str, Any]) -> bool:
+    """Whether a dumped model predicts the sums of its trees, or their mean."""
+    name, settings, _ = lightgbm_objective(dumped)
+    return name in _LIGHTGBM_VALUES and "sqrt" not in settings
+
+
+def predicts_scores(model: Any) -> bool:
+    """Whether a native booster predicts the sums of its trees as they are."""
+    if not isinstance(model, LightGBMBooster):
+        return False
+    told = model.booster.dump_model(num_iteration=1)
+    return lightgbm_predicts_scores(told) and not told["average_output"]
+
+
 def _xgboost_logit(booster: Any) -> float | None:
     learner = json.loads(booster.save_config())["learner"]
     return {"binary:logistic": 1.0}.get(learner["objective"]["name"])

@@ -13,7 +13,10 @@ from propopt.problems.file import read_problem
 pytest.importorskip("lightgbm")
 FILE = ROOT / "problems" / "audit.yaml"
 FOLDER = FILE.parent
-WHOLE = ["audit.json", "audit.npz", "audit_causes.csv", "audit_findings.csv"]
+WHOLE = [
+    *("audit.json", "audit.npz", "audit_causes.csv", "audit_exact.csv"),
+    "audit_findings.csv",
+]
 
 
 def run(folder, *arguments):
@@ -50,6 +53,10 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
     causes = pd.read_csv(done / "audit_causes.csv")
     assert len(causes) == 20
     assert set(causes["feature"]) <= set(customers)
+    exact = pd.read_csv(done / "audit_exact.csv", index_col=0)
+    np.testing.assert_allclose(exact[list(customers)], own.exact, rtol=1e-9)
+    base = own.prediction - own.exact.sum(axis=1)
+    np.testing.assert_allclose(exact["base_value"], base, rtol=1e-9)
 
 
 def test_an_auditor_reads_right_alike_and_what_to_do(done):
@@ -75,6 +82,32 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "off by"
     assert run("out", FILE, "none.csv") == 2
     assert "there is no file" in capsys.readouterr().err
+
+
+def test_help_shows_the_three_lines_of_a_file(capsys):
+    with pytest.raises(SystemExit):
+        main(["audit", "--help"])
+    printed = capsys.readouterr().out
+    assert all(f"\n  {key}: {{" in printed for key in ("data", "model", "audit"))
+
+
+def test_the_file_of_a_regression_predicts_its_column(tmp_path):
+    import lightgbm
+
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(90, 2)), columns=["a", "b"])
+    model = lightgbm.LGBMRegressor(n_estimators=4, verbosity=-1).fit(X, X["a"] ** 2)
+    model.booster_.save_model(tmp_path / "model.txt")
+    X.assign(quality=1.0).to_csv(tmp_path / "table.csv", index=False)
+    pd.DataFrame(model.predict(X, pred_contrib=True)[:, :2], columns=["a", "b"]).to_csv(
+        tmp_path / "own.csv"
+    )
+    (tmp_path / "audit.yaml").write_text(
+        "data: {csv: table.csv, target: quality}\nmodel: {booster: model.txt}\n"
+        "audit: {attributions: own.csv}\n"
+    )
+    assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
+    found = po.results.Audit.load(tmp_path / "out/audit.npz")
+    assert found.quantity.in_words() == "predicted quality"
 
 
 def test_another_background_is_named_in_the_file(tmp_path):

@@ -173,6 +173,55 @@ def test_a_planted_fault_is_found_with_its_number(case, plant):
         assert found.number == pytest.approx(number, rel=1e-6)
 
 
+@pytest.mark.parametrize("plant", [columns_exchanged, all_signs_turned, rows_moved])
+def test_a_slip_is_named_where_a_few_rows_are_wrong_besides(case, plant):
+    W, base = case[3].attributions.copy(), case[3].base_value.copy()
+    W[[0, 7]] += 0.1
+    told = plant(W, base)[1]
+    audit = audited(case, W, base=base)
+    if plant is rows_moved:
+        told = r"another's place: row \d+ holds the values of row \d+"
+    assert re.search(told, audit["exactness"].sentence)
+    assert "then audit again" in audit["exactness"].advice
+    assert audit["additivity"].advice == ""
+
+
+def test_wrong_numbers_are_counted_with_their_rows_and_the_exact_ones_are_given(case):
+    W = case[3].attributions.copy()
+    W[[3, 9], :2] += 0.5
+    audit = audited(case, W, base=case[3].base_value)
+    assert "but for 4 numbers in 2 rows" in audit["exactness"].sentence
+    assert audit["exactness"].advice.startswith("Take the exact values")
+    assert audit["additivity"].advice == ""  # it is told once
+    assert audit["nearer"].verdict == "off by"
+    again = audited(case, audit.exact_to_frame())
+    assert not again.mistakes
+    assert again["base"].verdict == again["exactness"].verdict == "right"
+    assert audit.settings["rows"] == "counted from 0"
+    unread = po.audit(W, case[2].predict, case[1], data=case[0])
+    with pytest.raises(InvalidInput, match="exact values are not known"):
+        unread.exact_to_frame()
+
+
+def test_a_base_of_somebody_else_is_told_with_that_of_the_values(case):
+    W, base = case[3].attributions, case[3].base_value
+    audit = audited(case, W, base=base + 0.3)
+    assert audit["base"].advice.startswith(f"Add them to {base[0]:.4g}, ")
+    todo = audit.chapters()[1].table
+    assert todo.iloc[0, 1] == audit["base"].advice
+
+
+def test_shares_of_moved_rows_are_no_more_than_all(case):
+    W, base = case[3].attributions.copy(), case[3].base_value
+    rows_moved(W, base)
+    audit = audited(case, W, base=base)
+    assert audit["own_value"].number < 0.0
+    needed, could = re.findall(r"(\d+) %", audit["predictions"].sentence)
+    assert int(needed) + int(could) == 100
+    answers = {x.question: x.answer for x in audit.chapters()[0].headlines}
+    assert answers["Would similar rows get similar reasons?"] == f"{could} % could go"
+
+
 def test_rounded_numbers_are_right_to_their_last_digit(case):
     exact = case[3]
     audit = audited(case, exact.attributions.round(3), base=exact.base_value)
@@ -210,6 +259,12 @@ def test_values_of_other_backgrounds_are_a_choice(case):
     for name in ("base", "exactness", "signs", "reasons", "more_alike"):
         assert ungiven[name].verdict == "not known", name
     assert "background" in ungiven["exactness"].advice
+    assert "for the audited rows" in ungiven["reasons"].sentence
+    table = values.to_frame()
+    table.iloc[0] *= 2.0
+    ungiven = po.audit(table, forest, rows, base=values.base_value)
+    assert [x.name for x in ungiven.mistakes] == ["additivity"]
+    assert ungiven["exactness"].verdict == "not known"
 
 
 def test_a_slip_is_no_choice_and_is_mended_first(case):
@@ -365,6 +420,33 @@ def test_path_dependent_values_are_recognised(library, make, unit):
     assert audit["exactness"].verdict == "a choice"
     assert audit["base"].verdict in ("a choice", "right")
     assert "path-dependent" in audit["base"].sentence
+    assert audit["background"].advice == ""  # they have none
+    assert "exact ones for the background" in audit["signs"].sentence
+    W = phi.values.reshape(30, 4, -1)[..., -1].copy()
+    W[np.unravel_index(np.abs(W).argmax(), W.shape)] *= -1.0
+    turned = po.audit(W, model, X[:30], data=X[40:], unit=words, base=audit.base_value)
+    assert "but for 1 number" in turned["exactness"].sentence
+    assert turned["reasons"].verdict == "right"  # as those of paths
+    large = np.abs(W) > 0.1 * np.abs(W).max(axis=1).mean()
+    assert turned["signs"].number == pytest.approx(1.0 / large.sum())
+
+
+def test_a_booster_of_a_regression_predicts_a_value_and_no_margin():
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y = path_cases()
+    for objective, kind in (("regression", "value"), ("poisson", "margin")):
+        model = lightgbm.LGBMRegressor(
+            n_estimators=5, objective=objective, verbosity=-1
+        )
+        booster = model.fit(X, np.abs(y)).booster_
+        margin = po.wrap(booster, data=X, output="margin", outcome="income")
+        assert margin.quantity.kind == kind
+    booster = lightgbm.LGBMRegressor(n_estimators=5, verbosity=-1).fit(X, y).booster_
+    raw = booster.predict(X, pred_contrib=True)
+    margin = po.wrap(booster, data=X, output="margin", outcome="income")
+    audit = po.audit(raw[:, :-1], margin, X, base=raw[0, -1])
+    assert audit.quantity.in_words() == "predicted income"
+    assert audit.settings["unit"] == "units of the prediction"
 
 
 def test_a_native_booster_has_log_odds_and_probabilities():
@@ -380,6 +462,8 @@ def test_a_native_booster_has_log_odds_and_probabilities():
         po.audit(raw[:, :-1], model.booster_, X)
     probability = po.wrap(model.booster_, data=X, output="value")
     parts = po.explainers.Shap(background=X).explain(probability, X[:20]).attributions
+    with pytest.raises(InvalidInput, match="up to the log-odds"):
+        po.audit(raw[:, :-1], probability, X, unit="probability", base=raw[0, -1])
     found = po.audit(parts, probability, X[:20], data=X, unit="probability")
     assert found["additivity"].verdict == found["base"].verdict == "right"
 
@@ -394,8 +478,11 @@ def test_parts_of_probabilities_are_no_log_odds():
     probability = po.wrap(model, output="probability")
     values = po.explainers.Shap(background=X, algorithm="permutation")
     parts = values.explain(probability, X[:20]).attributions
-    with pytest.raises(InvalidInput, match=r"unit: .*up to the probability.*'probab"):
-        po.audit(parts, model, X[:20], unit="log-odds")
+    slip = parts.copy()
+    slip[3] += 0.2
+    for numbers in (parts, slip):
+        with pytest.raises(InvalidInput, match=r"up to the probability.*'probability'"):
+            po.audit(numbers, model, X[:20], unit="log-odds")
     audit = po.audit(parts, model, X[:20], unit="probability", data=X)
     assert audit["additivity"].verdict == "right"
     margins = po.explainers.ExactShap(background=X).explain(log_odds, X[:20])

@@ -205,3 +205,9 @@ def test_a_number_that_is_not_known_has_a_dash_and_no_bar():
     assert "<table" not in empty.html()
     assert "<details" not in empty.html()
     assert "width:clamp" in Card(title="zero", rows=[zero]).html()
+
+
+def test_lines_break_at_no_hyphen_and_before_no_per_cent():
+    word = "x" * 83
+    card = Card(title="t", lines=[f"{word} log-odds {word} 5 %"])
+    assert card.text().splitlines()[1:] == [word, "  log-odds", f"  {word}", "  5 %"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -28,6 +28,7 @@ class AuditSection(JobSection):
     ``<name>_findings.csv``
                           a row for each question: sentence, number, unit, verdict
     ``<name>_causes.csv`` the pairs and rows that cause most of what could go
+    ``<name>_exact.csv``  the exact values and their base, where they are known
     ``<name>.json``       what was audited and how
     ===================== =============================================================
     """
@@ -37,6 +38,7 @@ class AuditSection(JobSection):
         ".npz",
         "_findings.csv",
         "_causes.csv",
+        "_exact.csv",
         ".json",
     )
 
@@ -125,11 +127,16 @@ class AuditSection(JobSection):
         def write_causes(path: str) -> None:
             write_csv(path, found.causes_to_frame(), names_of_rows=False)
 
-        writers = {
+        def write_exact(path: str) -> None:
+            write_csv(path, found.exact_to_frame(), names_of_rows=True)
+
+        writers: dict[str, Callable[[str], None]] = {
             ".npz": found.save,
             "_findings.csv": found.to_csv,
             "_causes.csv": write_causes,
         }
+        if found.exact is not None:
+            writers["_exact.csv"] = write_exact
         told = {
             **manifest(file.subject, None, gradient=None),
             "model": file.model,

@@ -24,7 +24,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.structures.boosters import known_as, lightgbm_objective
+from propopt.structures.boosters import (
+    known_as,
+    lightgbm_objective,
+    lightgbm_predicts_scores,
+)
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.pipelines import (
@@ -213,27 +217,11 @@ def _codes(column: pd.Series[Any], categories: Sequence[Any] | None) -> Array:
     return np.where(codes < 0, np.nan, codes)
 
 
-_VALUES: Final = frozenset(
-    {
-        "fair",
-        "huber",
-        "lambdarank",
-        "mape",
-        "quantile",
-        "rank_xendcg",
-        "regression",
-        "regression_l1",
-    }
-)
-"""Objectives whose scores are what is predicted."""
-
-
 def _booster(booster: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees, tree i of score i mod K; of forests the margin alone is one."""
     told = booster.dump_model(num_iteration=1)  # all of its trees are many words
     count = told["num_tree_per_iteration"]
-    objective, settings, logit = lightgbm_objective(told)
-    plain = objective in _VALUES and "sqrt" not in settings
+    logit, plain = lightgbm_objective(told)[2], lightgbm_predicts_scores(told)
     score = TreeScore.of(output, count, is_value=plain, logit=logit)
     if score is None:
         return None
