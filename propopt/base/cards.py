@@ -11,7 +11,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, Literal, final
 
 from propopt.base.text import in_html, printable
 
@@ -57,6 +57,7 @@ class CardRow:
     note: str = ""  # such as "always raises"
     parts: tuple[float, float] | None = None  # of the bar; by default to the value
     interval: tuple[float, float] | None = None  # a line across the bar
+    sign: Literal["+", "-"] = "+"  # of format(): a distance has no plus
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -91,7 +92,7 @@ class CardRow:
         """The value with its sign, in three digits; a dash where it is not known."""
         if not _finite(self.value):
             return "–"
-        return f"{self.value:+.3g}" if self.value else "0"
+        return f"{self.value:{self.sign}.3g}" if self.value else "0"
 
 
 @final

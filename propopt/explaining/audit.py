@@ -170,7 +170,8 @@ def _drawn(e: Audited) -> Finding:
         far = apart > _FAR * errors + e.tolerance
         beyond = float(far.mean())
         words += (
-            f" {_part(beyond)} of the values are over {_FAR:g} errors from drawn ones."
+            f" {_part(beyond)} of the values are over {_FAR:g} standard errors from "
+            "drawn ones."
         )
     return Finding(
         "exactness",
@@ -341,8 +342,8 @@ def _directions(e: Audited) -> Iterator[Finding]:
     advice = ""
     if verdicts[0] == "off by" and not e.is_wrong and near > 1e-12 * distance:
         advice = (
-            "po.explain(model, X, units='output', beside='own_value') has values on "
-            "the front."
+            "po.explain(model, X, data=data, units='output', beside='own_value') has "
+            "values that are nearer, or more alike."
         )
     elif verdicts[0] == "a choice":
         meant = "interventional values" if e.is_of_paths else f"values{e.whose}"
@@ -395,7 +396,7 @@ def _prices(e: Audited) -> Iterator[Finding]:
         if share == 50 and price <= _CHEAP and not e.is_wrong:
             advice = (
                 "Look at the ten pairs: differences may be meant. Half of what could "
-                "go is cheap: po.explain(model, X, units='output', "
+                "go is cheap: po.explain(model, X, data=data, units='output', "
                 "contributions=attributions, beside='own_value') removes much of it."
             )
         yield Finding(

@@ -99,7 +99,9 @@ def _explained(
     if kind is None and several:
         raise InvalidInput(
             "unit: the model has several outputs, and the numbers do not say which; "
-            "give unit='log-odds', 'probability', 'margin' or 'value'"
+            "give unit='log-odds', 'probability', 'margin' or 'value'; "
+            "shap.TreeExplainer gives log-odds of boosted classifiers, and "
+            "probabilities of forests"
         )
     said: list[str] = []
     for output in _OUTPUTS[kind or "value"]:

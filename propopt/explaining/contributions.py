@@ -124,7 +124,7 @@ class ContributionRule:
         else:
             estimate = Estimate(
                 values=exact,
-                source=f"exact ({by}, {len(background)} background rows)",
+                source=f"exact ({by}, {_rows_in_words(background)})",
                 exact=True,
                 labels=labels,
                 units="output",
@@ -263,7 +263,7 @@ class ContributionRule:
         assert self.background is not None, "it is drawn before"
         estimate = Estimate.of_blocks(
             blocks,
-            source=f"orders of the features, {len(self.background)} background rows",
+            source=f"orders of the features, {_rows_in_words(self.background)}",
             n_draws=2 * n_pairs,
             labels=labels,
         )
@@ -300,3 +300,7 @@ def _base_of(carrier: Any, n_points: int) -> Array | None:
     if isinstance(carrier, Explanation):
         return carrier.base_value
     return base_values_of(carrier.base_values, n_points) if is_shap(carrier) else None
+
+
+def _rows_in_words(background: Points) -> str:
+    return f"{len(background)} background row{'s' if len(background) != 1 else ''}"

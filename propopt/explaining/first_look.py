@@ -184,9 +184,9 @@ def explain(
         compared with (:func:`propopt.explainers.own_values`); ``parameters["own
         value"]`` says how much of the differences follows from it.
     robustness : float or str, optional
-        c, if not at the knee; or by how much robustness is to be smaller than it is of
-        the target, such as ``"-50%"`` (:class:`propopt.solvers.Aim`): c follows from
-        that.
+        A number is the weight c, if not at the knee; a text says by how much
+        robustness is to be smaller than it is of the target, such as ``"-50%"``
+        (:class:`propopt.solvers.Aim`): c follows from that.
     precision : float, optional
         Where slopes are sampled: draw until ``target_error`` is no larger, such as
         0.02. What the first draws cost is announced where it is long.

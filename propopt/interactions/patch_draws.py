@@ -347,7 +347,7 @@ def check_counts(
         warnings.warn(
             f"{len(patches)} patches are few: {'; '.join(reasons)}",
             FewPatchesWarning,
-            stacklevel=2,
+            stacklevel=4,
         )
 
 

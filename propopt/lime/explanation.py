@@ -131,6 +131,12 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     scatter: Any = stored(default=None)
     subject: AskedAbout | None = left(default=None)
 
+    @property
+    def _unit(self) -> str:
+        """That of the coefficients, by its name where it has one."""
+        known = self.quantity is not None and self.quantity.kind != "value"
+        return self.quantity.noun if known and self.quantity else self.units
+
     # ---- what differs: how numbers are held, how runs and findings are had
 
     @property
@@ -531,7 +537,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         return Card(
             subtitle=(
                 "LIME with ever more samples: how much higher the output "
-                f"is with each {self._compared}, in {self.units}{told.pop('rest')}"
+                f"is with each {self._compared}, in {self._unit}{told.pop('rest')}"
             ),
             rows=[
                 CardRow(name=names[j], value=weight, interval=(*ends[j].tolist(),))

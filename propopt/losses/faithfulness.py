@@ -177,8 +177,8 @@ class GradientMatching(Faithfulness):
         ``"l1"`` sums absolute differences instead, Σ_n ‖w_n − ∇f(x_n)‖₁.
     units : {"gradient", "output", "scaled"}, optional
         Of plain numbers: slopes, parts of the output, or slopes times a scale. Without
-        them tables of distances say "units unknown". Estimates, explanations and
-        ``shap`` say their own.
+        them cards take them for slopes, and tables of distances say "units unknown".
+        Estimates, explanations and ``shap`` say their own.
     name : str
         What the loss is called in weights, results and CSV columns.
 

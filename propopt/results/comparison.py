@@ -123,6 +123,12 @@ _MOST_NAMED: Final = 3
 
 _QUESTIONS: Final = {"versions": "What changed", "groups": "What differs"}
 
+_MEANS: Final = {
+    "versions": "root mean square over the same rows",
+    "groups": "means of attributions, or of their sizes",
+}
+"""What a distance of two columns is."""
+
 _HEADS: Final = {
     "levels": "in levels",
     "mean_size_before": "mean size before",
@@ -385,6 +391,12 @@ class Comparison(
         return f"{noun} per scale" if self.units == "scaled" else noun
 
     @property
+    def _unit(self) -> str:
+        """That of distances."""
+        known = self.quantity is not None and self.quantity.kind != "value"
+        return self._noun.strip() if known else f"units of the prediction{self._noun}"
+
+    @property
     def _order(self) -> Positions:
         return np.argsort(-self.distances, kind="stable")
 
@@ -395,8 +407,8 @@ class Comparison(
         shown = order[: read_count(n_features, "n_features")].tolist()
         return Card(
             title=f"{first.rstrip('.')}{explained(self.quantity)}",
-            subtitle=f"how far {' and '.join(self.names)} are apart in each column, "
-            f"{'over the same rows' if self.kind == 'versions' else 'in their means'}",
+            subtitle=f"how far {' and '.join(self.names)} are apart in each column: "
+            f"{_MEANS[self.kind]}, in {self._unit}",
             rows=[self._row(j) for j in shown],
             rest=others_in_words(self.distances[order[len(shown) :]]),
             lines=sentences,
@@ -413,7 +425,9 @@ class Comparison(
         note = f"mean size {one:.3g} to {other:.3g}"
         if self.level is not None:
             note = f"{self.ratios[j]:.2f} of the level; {note}"
-        return CardRow(name=self.features[j], value=self.distances[j], note=note)
+        return CardRow(
+            name=self.features[j], value=self.distances[j], note=note, sign="-"
+        )
 
     @property
     def _proof(self) -> str:

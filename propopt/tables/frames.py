@@ -529,11 +529,28 @@ def read_points(table: object, label: str) -> tuple[Array, Labels]:
     """As :func:`read_table`, but NaN where it is missing: NaN, None, NA or null."""
     frame = table if isinstance(table, Frame) else as_frame(table, label)
     if frame is not None:
+        if words := _columns_of_words(frame.table):
+            raise InvalidInput(
+                f"{label}: expected numbers, got words in {listed(words)}; where "
+                "distances are meant, po.functions.TableSchema.of(X).coordinates(X) "
+                "has numbers for them"
+            )
         points = read_with_missing(plain_numbers(frame.table), label, ndim=2)
         return points, frame.labels
     if isinstance(table, np.ndarray) and table.dtype == object:
         table = np.where(pd.isna(table), np.nan, table)
     return read_with_missing(table, label, ndim=2), Labels()
+
+
+def _columns_of_words(table: pd.DataFrame) -> list[Hashable]:
+    """Columns with a cell that is there and that no number can be read from."""
+    kinds = enumerate(table.dtypes)
+    columns = (table.iloc[:, j] for j, kind in kinds if kind.kind not in "biufcmM")
+    return [
+        column.name
+        for column in columns
+        if pd.to_numeric(column.dropna().astype(object), errors="coerce").isna().any()
+    ]
 
 
 def table_labels(table: object) -> Labels:

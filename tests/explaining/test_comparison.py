@@ -203,6 +203,7 @@ def test_groups_are_held_against_divisions_of_the_same_rows(old):
     largest = np.sort(found.level.distances.max(axis=1))
     assert found.level.limit == largest[189]  # of 200 with the real one 10 are above
     assert "x0 differs more" in str(found)
+    assert not any(row.number.startswith("+") for row in found.card().rows)
     assert "men and women" in str(found)
     turned = po.compare(model, rows=[*groups.values()], data=X)
     assert turned.distances.tolist() == found.distances.tolist()

@@ -221,6 +221,15 @@ def test_threshold_graph_of_incomplete_rows(X):
     np.testing.assert_array_equal(result, expected)
 
 
+def test_words_are_refused_by_the_name_of_their_column():
+    X = pd.DataFrame({"age": [1.0, 2.0, None], "region": ["a", None, "b"]})
+    for table in (X, X.astype({"region": "category"})):
+        with pytest.raises(po.errors.InvalidInput, match="got words in 'region'"):
+            po.graphs.knn_graph(table, 1)
+    coordinates = po.functions.TableSchema.of(X).coordinates(X)
+    assert po.graphs.knn_graph(coordinates, 1).n_nodes == 3
+
+
 @pytest.mark.parametrize("size", [1e-100, 1e-3, 1.0, 1e150])
 def test_a_mismatch_is_one_at_any_scale(size):
     X = size * np.array([[1.0, 2.0], [1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])

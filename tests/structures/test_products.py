@@ -107,6 +107,12 @@ def test_the_share_below_a_quantile_is_its_level(name):
     np.testing.assert_allclose(shares, u, rtol=1e-9, atol=TOLERANCES.get(name, 1e-12))
 
 
+def test_an_interval_that_rounding_closes_has_no_share():
+    normals = Normals.of(0.2, 0.2, 0.0, 0.6)  # a column of numbers >= 0
+    shares = normals.shares(np.array([-np.inf, 1e-35]), np.array([1e-35, np.inf]))
+    np.testing.assert_array_equal(shares, [0.0, 1.0])  # LightGBM splits there
+
+
 def test_quantiles_of_many_laws_are_those_of_each():
     parts = np.array([LAWS[name] for name in LAWS]).T
     joint = Quantiles(Normals(*parts))

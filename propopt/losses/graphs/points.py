@@ -689,7 +689,9 @@ def knn_graph(
     Parameters
     ----------
     X : array or DataFrame (n, D)
-        The points; numbers may be missing.
+        The points; numbers may be missing. Distances are taken as they are: of a table
+        give :meth:`~propopt.functions.TableSchema.coordinates`, which divides by
+        standard deviations and places categories, as :func:`propopt.explain` does.
     n_neighbors : int
         Neighbours of each point, fewer than n.
     weights : {"uniform", "gaussian"}

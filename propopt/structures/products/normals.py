@@ -35,7 +35,7 @@ def log_mass(low: Array, high: Array) -> Array:
         logs[far] = log_density(b[far]) + np.log(_tail(a[far], b[far]))
     if narrow.any():
         h, m = _length_and_middle(a[narrow], b[narrow])
-        logs[narrow] = log_density(m) + np.log(h) + np.log1p(_even(h, m))
+        logs[narrow] = log_density(m) + _log_length(h) + np.log1p(_even(h, m))
     return logs
 
 
@@ -103,8 +103,14 @@ def _log_scaled(low: Array, high: Array, nearest: Array) -> Array:
         r = nearest[narrow]
         beside = -0.25 * h * (2.0 * np.abs(r) + 0.5 * h)  # (r² − m²) / 2
         apart = np.where(r == 0.0, -0.5 * m**2, beside)
-        logs[narrow] = apart + np.log(h) + np.log1p(_even(h, m))
+        logs[narrow] = apart + _log_length(h) + np.log1p(_even(h, m))
     return logs
+
+
+def _log_length(h: Array) -> Array:
+    """The logarithm; −∞ where rounding closed the interval, as of a split at 1e-35."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(h))
 
 
 def _even(h: Array, m: Array) -> Array:
