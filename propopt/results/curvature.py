@@ -29,6 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Sparse
+from propopt.base.resources import few_threads
 from propopt.losses import Program, PropertyLoss
 from propopt.losses.linear_algebra import EPSILON, Components
 from propopt.losses.maps import (
@@ -252,7 +253,8 @@ class Eigenbasis:
         size: int,  # n
     ) -> None:
         self._parts = parts
-        self._blocks = () if gram is None else tuple(self._diagonalised(gram))
+        with few_threads(size):
+            self._blocks = () if gram is None else tuple(self._diagonalised(gram))
         self._n_constants = size - sum(len(block.values) for block in self._blocks)
 
     @cached_property

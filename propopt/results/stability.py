@@ -16,6 +16,7 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput, Refused
+from propopt.base.resources import few_threads
 from propopt.base.text import Quantity, in_percent, printable, rounded_percent
 from propopt.losses import (
     GradientMatching,
@@ -416,10 +417,11 @@ def stability_of(
     top = min(read_count(k, "k"), max(W.shape[1] - 1, 1))
     support = counted(program)
     present = None if support is None else support.mask
-    varied = families(best, program, solve)
-    agreements = tuple(
-        Agreement.of(name, W, settings, top, present) for name, settings in varied
-    )
+    with few_threads(len(W)):
+        agreements = tuple(
+            Agreement.of(name, W, settings, top, present)
+            for name, settings in families(best, program, solve)
+        )
     if not agreements:
         raise InvalidInput(
             "stability: expected a weighted loss beside faithfulness, or a target with "

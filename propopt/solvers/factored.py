@@ -37,7 +37,7 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
 from propopt.base.arrays import Array, Attributions, Sparse
 from propopt.base.errors import SolverFailure
-from propopt.base.resources import memory_refusal
+from propopt.base.resources import few_threads, memory_refusal
 from propopt.losses import Program
 from propopt.losses.maps import OverPoints
 from propopt.results.curvature import Eigenbasis, Quadratic, curve_refusal
@@ -133,9 +133,10 @@ class Elimination:
     def _banded(self, shift: float, weight: float) -> Factor:
         matrix = weight * self._band
         matrix[0] += shift
-        lower = la.cholesky_banded(
-            matrix, overwrite_ab=True, lower=True, check_finite=False
-        )
+        with few_threads(0):  # blocks of a band are small
+            lower = la.cholesky_banded(
+                matrix, overwrite_ab=True, lower=True, check_finite=False
+            )
         return lambda R: la.cho_solve_banded((lower, True), R, check_finite=False)
 
     def _sparse(self, shift: float, weight: float) -> Factor:

@@ -542,10 +542,11 @@ class Task:
     def measure(self, weights: Array, tolerance: float) -> Measurement:
         """The losses of the optimum, in the order of the program, without it."""
         assert isinstance(self.prepared, Curve), "see knows_curve"
+        indices = slice(None) if self.active is None else list(self.active)
+        with few_threads(self.program.shape[0]):
+            result = self.prepared.measure(weights[indices], tolerance)
         if self.active is None:
-            return self.prepared.measure(weights, tolerance)
-        indices = list(self.active)
-        result = self.prepared.measure(weights[indices], tolerance)
+            return result
         losses = np.full(len(weights), np.nan)  # nobody knows the others
         losses[indices] = result.losses
         return Measurement(losses=losses, excess=result.excess)
