@@ -90,19 +90,25 @@ class Between:
         """Of the optimum at weights c (k,): no less, and no more, than these."""
         upper, least = float((self.losses @ c).min()), float(c @ self.least)
         above = self.lower - self.weights @ self.least
-        scale = float((self.weights @ self.losses.T).max()) or 1.0
-        # rounding of t is mended: Σ t_i c_i is brought below c
-        t = opt.linprog(
-            -above / scale,
-            A_ub=self.weights.T,
-            b_ub=c,
+        # t_i c_i as shares of c, so that no tolerance depends on units; where c has a
+        # zero, optima that have a weight there say nothing
+        free = ~self.weights[:, c <= 0.0].any(axis=1)
+        if not (free.any() and (c > 0.0).any()):
+            return min(least, upper), upper
+        shares = self.weights[free][:, c > 0.0] / c[c > 0.0]
+        most = shares.max(axis=1)
+        gains = above[free] / most
+        u = opt.linprog(
+            -gains / (float(np.abs(gains).max()) or 1.0),
+            A_ub=(shares / most[:, None]).T,
+            b_ub=np.ones(shares.shape[1]),
             bounds=(0.0, None),
         ).x
-        t = np.maximum(t, 0.0)
-        mixed = t @ self.weights
-        seen = mixed > 0.0
-        shrink = min(1.0, float((c[seen] / mixed[seen]).min(initial=1.0)))
-        return min(least + max(shrink * float(t @ above), 0.0), upper), upper
+        u = np.maximum(u, 0.0)
+        # rounding of u is mended: Σ t_i c_i is brought below c
+        excess = max(float((u / most @ shares).max()), 1.0)
+        bound = max(float(u @ gains) / excess, 0.0)
+        return min(least + bound, upper), upper
 
     def gap(self) -> float | None:
         """The largest relative gap at weights between neighbours, where one varies.

@@ -204,3 +204,17 @@ def test_bounds_between_are_of_all_losses_and_of_weights_alone():
     assert limited.gap_between is None
     with pytest.raises(InvalidInput, match="limits say nothing of the weights"):
         limited.between({MATCHING.name: 1.0, ROBUST.name: 1.0})
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_bounds_between_do_not_depend_on_units(unit):
+    plain = po.sweep(MATCHING + ROBUST + SMOOTH, error=0.05)
+    other = po.sweep(po.GradientMatching(unit * G) + ROBUST + SMOOTH, error=0.05)
+    assert other.error == pytest.approx(plain.error, rel=1e-9)
+    rng = np.random.default_rng(4)
+    for c in [*rng.dirichlet(np.full(3, 0.3), size=50), np.eye(3)[0]]:
+        c = c / [plain.ends.range_of(name)[1] for name in plain.losses]
+        bounds = plain.between(dict(zip(plain.losses, c, strict=True)))
+        c = c / unit**2  # so that losses weigh as much
+        moved = other.between(dict(zip(other.losses, c, strict=True)))
+        assert moved == pytest.approx(bounds, rel=1e-6, abs=1e-12)
