@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from html import escape
 from numbers import Integral
 from typing import Any, Final, Literal, Self, TypeAlias, final
@@ -155,7 +156,9 @@ def percent(share: float) -> str:
     number = 100.0 * share
     if number < _ROUNDING:
         return "0"
-    return f"{number:.2g}" if number < 99.5 else f"{number:.0f}"
+    if number < 99.5:
+        return f"{Decimal(f'{number:.2g}'):f}"
+    return f"{number:.0f}"
 
 
 # ---- What is explained: one output of a model, in words that a reader can check

@@ -113,8 +113,8 @@ def _exactness(e: Audited) -> Finding:
     elif e.owner is None:
         share = float(((e.W - e.E) ** 2).sum() / max(float((e.E**2).sum()), 1e-300))
         sentence = (
-            f"They are no Shapley values that are known here; {in_percent(share)} of "
-            "the squared sum is apart from the exact ones."
+            f"They are no Shapley values that are known here; {percent(share)} % "
+            "of the squared sum is apart from the exact ones."
         )
     else:
         one, values = e.owner
@@ -330,7 +330,7 @@ def _directions(e: Audited) -> Iterator[Finding]:
         times = rough / least if least > 1e-9 * rough else math.nan
         near = float(((front.nearest(rough) - e.E) ** 2).sum())
         nearer = 1.0 - near / distance
-        words, closer = f"{e.compared} values{e.whose}", in_percent(nearer)
+        words, closer = f"{e.compared} values{e.whose}", f"{percent(nearer)} %"
         told = (
             f"At the same distance from {words}, similar rows could be "
             f"{f'{times:.3g} times more' if times > 0.0 else 'fully'} alike.",

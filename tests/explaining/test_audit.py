@@ -222,6 +222,12 @@ def test_shares_of_moved_rows_are_no_more_than_all(case):
     assert answers["Would similar rows get similar reasons?"] == f"{could} % could go"
 
 
+def test_a_small_mistake_of_all_numbers_has_its_share(case):
+    audit = audited(case, 1.001 * case[3].attributions)
+    assert audit["exactness"].verdict == "off by"
+    assert "0.0001 % of the squared sum" in audit["exactness"].sentence
+
+
 def test_rounded_numbers_are_right_to_their_last_digit(case):
     exact = case[3]
     audit = audited(case, exact.attributions.round(3), base=exact.base_value)

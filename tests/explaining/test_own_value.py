@@ -225,6 +225,10 @@ many = np.random.default_rng(2).normal(size=(700, 2))
 words = {
     "few": ({"X": X, "fitted_on": (B, B)}, "600 other rows or more, got 60"),
     "same": ({"X": many[:3], "fitted_on": (many, many)}, "3 of the 3 rows.*15-43 %"),
+    "stored": (
+        {"X": many[:3].astype(np.float32), "fitted_on": (many, many)},
+        "3 of the 3 rows of X are among",
+    ),
     "shape": ({"X": X, "fitted_on": (many, many)}, "of 4 columns"),
     "one": ({"X": X, "fitted_on": (many,)}, "expected \\(other rows"),
     "neither": ({"X": X}, "neither came"),

@@ -615,7 +615,13 @@ def _refuse_others(table: pd.DataFrame, others: pd.DataFrame) -> None:
 
 
 def _rows(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Rows as tuples; of numbers the digits that every file of them keeps."""
     plain = table.astype(object)
+    for j, dtype in enumerate(table.dtypes):
+        if is_numeric_dtype(dtype) and not is_bool_dtype(dtype):
+            numbers = table.iloc[:, j].to_numpy(np.float64, na_value=np.nan)
+            with np.errstate(over="ignore"):
+                plain.isetitem(j, numbers.astype(np.float32).astype(object))
     return map(tuple, plain.where(plain.notna(), None).to_numpy().tolist())
 
 
