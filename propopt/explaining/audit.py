@@ -643,6 +643,9 @@ def audit(
     similar = {"similar rows": near} if several else {}
     if evidence.counts_rows:
         similar = {"rows": "counted from 0", **similar}
+    if evidence.has_neighbours:
+        own = evidence.own_values
+        similar["own values"] = f"{own.definition}, over {own.background}"
     return Audit(
         findings=tuple(findings),
         attributions=evidence.W,

@@ -380,9 +380,22 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     limit = left.roughness - 0.9 * (left.roughness - left.least)
     price = solved(W, graph, G, roughness=limit) / (W**2).sum()
     assert audit["price_of_90"].number == pytest.approx(price, rel=1e-5)
-    c, least = NearestFront(E.attributions, robust).at_half
+    front = NearestFront(E.attributions, robust)
+    c, least = front.at_half
     excess = (distance + c * rough) / least - 1.0
     assert audit["excess"].number == pytest.approx(excess, rel=1e-9)
+    half = (front.roughness + front.least) / 2.0
+    root = np.asarray(graph.differences(np.eye(25)))
+    V = cp.Variable(W.shape)
+    rest = cp.sum_squares(root @ (V - G))
+    best = cp.Problem(
+        cp.Minimize(cp.sum_squares(V - E.attributions) + c * rest),
+        [cp.sum(V, axis=1) == totals],
+    )
+    assert least == pytest.approx(best.solve("CLARABEL"), rel=1e-6)
+    assert rest.value == pytest.approx(half, rel=1e-5)
+    used = "centred partial dependence, read from the model, over 50 rows of the"
+    assert audit.settings["own values"].startswith(used)
 
 
 # ---- path-dependent values, of each library that is there
