@@ -376,6 +376,14 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     expected = 0.0 if rough > robust.value(E) else near
     told = 1.0 - audit["nearer"].number
     assert told == pytest.approx(expected / distance, rel=1e-5, abs=1e-9)
+    smoother = NearestFront(E.attributions, robust).without(0.6)
+    smoother = smoother + 0.3 * (W - E.attributions)
+    distance_of = ((smoother - E.attributions) ** 2).sum()
+    found = po.audit(smoother, function, rows, data=background, graph=graph)
+    limit = robust.value(smoother)
+    near = solved(E.attributions, graph, G, roughness=limit) / distance_of
+    assert 0.01 < near < 0.999
+    assert found["nearer"].number == pytest.approx(1.0 - near, abs=1e-5 * near)
     left = NearestFront(W, robust)
     limit = left.roughness - 0.9 * (left.roughness - left.least)
     price = solved(W, graph, G, roughness=limit) / (W**2).sum()
