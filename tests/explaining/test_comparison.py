@@ -81,6 +81,18 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     assert level.limit == pytest.approx(1.25 * np.max(apart))
 
 
+def test_a_column_is_flagged_just_above_the_level(old, rng):
+    model, X, y = old
+    refits = po.null_models.halvings(LinearRegression(), X, y)
+    found = po.compare(model, fitted(rng), X[:40], level=refits, robustness=1.0)
+    first = int(found.distances.argmax())
+    for share, flags in ((0.9999, [first]), (1.0, []), (1.0001, [])):
+        limit = np.full((10, 5), share * found.distances[first])
+        level = dataclasses.replace(found.level, distances=limit)
+        known = dataclasses.replace(found, level=level)
+        assert np.flatnonzero(known.beyond).tolist() == flags
+
+
 def test_halves_are_disjoint_and_are_the_whole_table(rng):
     X, y = table(rng, 31)
     seen = []
