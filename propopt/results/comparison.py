@@ -318,6 +318,8 @@ class Comparison(
             )
             size = f"{self.distances[order[0]]:.3g}{self._noun} {how}"
             words = f"{self.features[order[0]]} differs most, by {size}."
+            if not self.distances.any():
+                words = f"{' and '.join(self.names)} are the same in every column."
             yield Statement(words, "checked")
         else:
             yield from self._flags(level, flagged)

@@ -188,6 +188,8 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     alike = po.compare(one, po.explain(new, rows, robustness=0.1, **how))
     assert (alike.prices > 0.0).all()
     assert (alike.prices <= models.prices).all()  # the graph of saved ones is not known
+    same = "before and after are the same in every column."
+    assert po.compare(one, one).in_words()[1] == same
     plain = po.compare(one.to_frame(), other.to_frame())
     moved = other.to_frame().loc[rows.index] - one.to_frame()
     np.testing.assert_allclose(plain.distances, rms(moved.to_numpy()))
