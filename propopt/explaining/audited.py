@@ -330,25 +330,28 @@ class Audited:
         return own
 
     def _refuse_other_units(self) -> None:
-        """Refuse parts of probabilities that are called log-odds, and the reverse."""
+        """Refuse parts of what rows add up to, if they were said to be of another."""
         f, sums = self.prediction, self.W.sum(axis=1)
         is_probability = self.unit == "probability"  # also of boosters, by value
         kind = "probability" if is_probability else self.function.quantity.kind
         with np.errstate(divide="ignore"):
-            others = {
-                "log_odds": ("probability", expit(f)),
-                "probability": ("log-odds", logit(np.clip(f, 0.0, 1.0))),
-            }
-        other, values = others.get(kind, ("", f))
-        spread = float(values.std()) if np.isfinite(values).all() else 0.0
-        if not other or spread == 0.0:
-            return
-        fits = _scatter(sums - values) <= _OF_ANOTHER * spread
-        if fits and _scatter(sums - f) > _OF_ANOTHER * float(f.std()):
-            raise InvalidInput(
-                f"unit: the rows add up to the {other}, and not to the {self.unit} as "
-                f"was said; give unit={other!r}"
-            )
+            odds = logit(np.clip(f, 0.0, 1.0))
+        others = {
+            "log_odds": [("probability", expit(f), "give unit='probability'")],
+            "probability": [
+                ("log-odds", odds, "give unit='log-odds'"),
+                ("percentage", 100.0 * f, "divide attributions and base by 100"),
+            ],
+        }
+        for other, values, advice in others.get(kind, []):
+            if not np.isfinite(values).all() or not np.ptp(values):
+                continue
+            fits = _scatter(sums - values) <= _OF_ANOTHER * float(values.std())
+            if fits and _scatter(sums - f) > _OF_ANOTHER * float(f.std()):
+                raise InvalidInput(
+                    f"unit: the rows add up to the {other}, and not to the {self.unit} "
+                    f"as was said; {advice}"
+                )
 
     @property
     def W(self) -> Attributions:

@@ -512,6 +512,8 @@ def test_parts_of_probabilities_are_no_log_odds():
             po.audit(numbers, model, X[:20], unit="log-odds")
     audit = po.audit(parts, model, X[:20], unit="probability", data=X)
     assert audit["additivity"].verdict == "right"
+    with pytest.raises(InvalidInput, match=r"up to the percentage.* by 100"):
+        po.audit(100.0 * parts, model, X[:20], unit="probability", data=X)
     margins = po.explainers.ExactShap(background=X).explain(log_odds, X[:20])
     with pytest.raises(InvalidInput, match=r"unit: .*up to the log-odds"):
         po.audit(margins.attributions, model, X[:20], unit="probability")
