@@ -78,6 +78,20 @@ def rounded_percent(share: float) -> str:
     return f"{min(max(round(100.0 * share), 1), 99)} %"
 
 
+def in_short(value: object) -> str:
+    """A setting: four digits of a number with a fraction."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def value_in_words(value: float, categories: Sequence[str] | None) -> str:
+    """A value of a column, by the name of its code where that is a category."""
+    if math.isnan(value):
+        return "missing"
+    if categories is not None:
+        return categories[int(value)]
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
 def _escaped(sign: re.Match[str]) -> str:
     return sign[0].encode("unicode_escape").decode("ascii")
 

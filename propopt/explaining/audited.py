@@ -650,4 +650,4 @@ class Audited:
 
     def row(self, n: int) -> str:
         """What the n-th row is called."""
-        return str(n if self.labels.points is None else self.labels.points[n])
+        return str(self.labels.row(n))

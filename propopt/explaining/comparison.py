@@ -295,9 +295,9 @@ def _refuse_other_values(
     points = new.points[np.ix_(rows, columns)]
     differ = (old.points != points) & ~(np.isnan(old.points) & np.isnan(points))
     for n, j in np.argwhere(differ).tolist()[:1]:
-        row = n if old.labels.points is None else old.labels.points[n]
+        name = old.labels.feature_names(old.shape[1])[j]
         raise InvalidInput(
-            f"row {row!r} has {old.labels.feature_names(old.shape[1])[j]} = "
+            f"row {old.labels.row(n)!r} has {name} = "
             f"{new.value_of(rows[n], columns[j])}, and in the old version "
             f"{old.value_of(n, j)}; explain the same rows by both"
         )

@@ -24,6 +24,7 @@ from propopt.base.text import (
     Quantity,
     gap_cell,
     in_percent,
+    in_short,
     percent,
     printable,
     target_error_cell,
@@ -392,7 +393,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """The method, with the settings in which others of it differ."""
         family = [one for one in self.baselines if one.method == baseline.method]
         settings = [
-            f" {name}={value:.4g}" if isinstance(value, float) else f" {name}={value}"
+            f" {name}={in_short(value)}"
             for name, value in baseline.parameters.items()
             if len({one.parameters.get(name) for one in family}) > 1
         ]

@@ -22,7 +22,7 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, percent, printable
+from propopt.base.text import Quantity, percent, printable, value_in_words
 from propopt.results.certain import plural
 from propopt.results.report.chapters import (
     Chapter,
@@ -277,17 +277,14 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def row_name(self, n: int) -> str:
         """What the n-th row is called."""
-        return str(n if self.labels.points is None else self.labels.points[n])
+        return str(self.labels.row(n))
 
     def value_of(self, n: int, j: int) -> str:
         """The value of column j in row n, as text; nothing where it is not known."""
         if self.points is None:
             return ""
-        value = float(self.points[n, j])
         known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
-        if math.isnan(value):
-            return "missing"
-        return f"{value:.4g}" if known is None else known[int(value)]
+        return value_in_words(float(self.points[n, j]), known)
 
     def card(self) -> Card:
         """What is off, then each answer with its number, and what would do."""

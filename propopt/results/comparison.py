@@ -14,11 +14,18 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, enumerated
+from propopt.base.text import Quantity, enumerated, in_short
 from propopt.losses.faithfulness import Units
 from propopt.results.certain import explained, plural
 from propopt.results.explanation import Parameter
-from propopt.results.report.chapters import Chapter, Headline, Statement, bars
+from propopt.results.report.chapters import (
+    Chapter,
+    Headline,
+    Statement,
+    bars,
+    chosen,
+    sentence,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -291,10 +298,9 @@ class Comparison(
         order = np.argsort(-moved, axis=None, kind="stable")[: read_count(k, "k")]
         rows, columns = np.unravel_index(order, moved.shape)
         limit = math.nan if self.level is None else self.level.cell_limit
-        points = self.labels.points or range(len(moved))
         return pd.DataFrame(
             {
-                "row": [points[n] for n in rows.tolist()],
+                "row": [self.labels.row(n) for n in rows.tolist()],
                 "feature": [self.features[j] for j in columns.tolist()],
                 "before": self.before[rows, columns],
                 "after": self.after[rows, columns],
@@ -413,10 +419,7 @@ class Comparison(
             rest=others_in_words(self.distances[order[len(shown) :]]),
             lines=sentences,
             proof=self._proof,
-            settings={
-                name: f"{x:.4g}" if isinstance(x, float) else str(x)
-                for name, x in self.parameters.items()
-            },
+            settings={name: in_short(x) for name, x in self.parameters.items()},
         )
 
     def _row(self, j: int) -> CardRow:
@@ -445,15 +448,14 @@ class Comparison(
         A picture has the distances of the columns, the farthest apart first.
         """
         statements, card = [*self.statements()], self.card()
-        chosen = [f"{name}: {text}." for name, text in card.settings.items()]
         level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
-        caption = f"{card.subtitle[:1].upper()}{card.subtitle[1:]}{level}."
+        caption = sentence(f"{card.subtitle}{level}")
         title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
         table = self.to_frame().set_index("feature").rename(columns=_HEADS)
         parts = [
             Chapter(
                 title=f"{title}{explained(self.quantity)}",
-                statements=[*statements, *(Statement(x, "chosen") for x in chosen)],
+                statements=[*statements, *chosen(card)],
                 headlines=[*self._headlines(statements[0].text)],
                 picture=bars(card.rows, caption),
             ),

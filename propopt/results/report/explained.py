@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import enumerated, percent, target_in_words
+from propopt.base.text import enumerated, in_short, percent, target_in_words
 from propopt.results.explanation_card import known_certain, largest_features
 from propopt.results.report.chapters import (
     Chapter,
@@ -19,6 +19,7 @@ from propopt.results.report.chapters import (
     Statement,
     bars,
     gap_text,
+    sentence,
     table_chapter,
 )
 from propopt.results.report.explorer import Explorer, Trail
@@ -183,8 +184,7 @@ def settings(best: Any) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
         kind: Any = "checked" if name in ("stability", "own value") else "chosen"
-        told = f"{value:.4g}" if isinstance(value, float) else value
-        yield Statement(f"{name[:1].upper()}{name[1:]}: {told}.", kind)
+        yield Statement(sentence(f"{name}: {in_short(value)}"), kind)
     for name, weight in best.weights.items():
         yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
     if best.solver is not None:

@@ -162,8 +162,7 @@ class Explorer(Chapter):
     @property
     def names(self) -> list[str]:
         """Names of the shown rows."""
-        told = self.best.labels.points
-        return [str(n) if told is None else str(told[n]) for n in self.shown]
+        return [str(self.best.labels.row(n)) for n in self.shown]
 
     def similar(self, place: int) -> int | None:
         """Which of the shown rows is most similar to one of them, if it is shown."""

@@ -86,7 +86,6 @@ class Neighbours:
         total = float(cost.sum()) or 1.0
         order = np.argsort(-cost, kind="stable")[:WORST_PAIRS]
         names = best.labels.feature_names(W.shape[1])
-        told = best.labels.points
         lines: list[dict[str, Any]] = []
         rows: list[int] = []
         for (n, m), share in zip(
@@ -94,7 +93,7 @@ class Neighbours:
         ):
             j = int(np.abs(W[n] - W[m]).argmax())
             own = [named(W[x, j], best.value_of(x, j)) for x in (n, m)]
-            pair = [str(x) if told is None else str(told[x]) for x in (n, m)]
+            pair = [str(best.labels.row(x)) for x in (n, m)]
             lines.append(
                 {
                     "row": pair[0],
