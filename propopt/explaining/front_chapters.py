@@ -6,6 +6,7 @@ The class of trade-offs stands above this chapter: they are taken by their attri
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -44,13 +45,8 @@ def front_chapters(found: Any) -> list[Chapter]:
     if len(found.optimized) < 2 or len(found.losses) < 2:
         return [_summary(found), *explanation_chapters(best)[1:]]
     trail = _trail(found, best)
-    others = [
-        one
-        for one, is_alike in zip(found.baselines, found.compared, strict=True)
-        if is_alike
-    ]
     neighbours = Neighbours.of(best)
-    explorer, *pairs = rows_and_pairs(best, neighbours, trail, others)
+    explorer, *pairs = rows_and_pairs(best, neighbours, trail)
     return [
         _summary(found, is_exact_between=trail.front is not None),
         explorer,
@@ -190,6 +186,7 @@ def _trail(found: Any, best: Any) -> Trail:
             for name in found.losses
         },
         front=front,
+        others=list(compress(found.baselines, found.compared)),
     )
 
 

@@ -90,7 +90,6 @@ def rows_and_pairs(
     best: Any,
     neighbours: Neighbours | None,
     trail: Trail | None = None,
-    others: Any = (),
 ) -> Iterator[Chapter]:
     """The part that moves, and the pairs of similar rows that differ most."""
     pairs, first = None, list[int]()
@@ -108,7 +107,6 @@ def rows_and_pairs(
         best=best,
         neighbours=neighbours,
         trail=trail,
-        others=others,
         first=first,
     )
     if pairs is not None:
