@@ -19,6 +19,7 @@ from propopt.results.report.chapters import (
     Chapter,
     Headline,
     Statement,
+    best_possible,
     gap_text,
 )
 from propopt.results.report.explained import (
@@ -126,12 +127,7 @@ def _headlines(found: Any, gaps: Sequence[float]) -> Iterator[Headline]:
                     f"smaller {what} than in what the model does itself.",
                 )
     if gaps:
-        holds = max(gaps) <= _TOLERATED
-        yield Headline(
-            "Is it the best possible?",
-            "yes" if holds else f"within {percent(max(gaps))} %",
-            f"No explanation is better by more than {gap_text(max(gaps))}: proved.",
-        )
+        yield best_possible(max(gaps), max(gaps) <= _TOLERATED)
     nearest = found.nearest_at(best)
     if nearest is not None:
         name, excess = nearest

@@ -239,23 +239,27 @@ class Comparison(
         return measure(self.before, self.after)
 
     @property
+    def _limits(self) -> tuple[float, float, float]:
+        """Of distances, sizes and cells; NaN, which nothing is beyond, if not known."""
+        own = self.level
+        if own is None:
+            return math.nan, math.nan, math.nan
+        return own.limit, own.size_limit, own.cell_limit
+
+    @property
     def ratios(self) -> Values:
         """Distances in levels, (D,); NaN without a level."""
-        limit = math.nan if self.level is None else self.level.limit
-        return np.asarray(self.distances / limit)
+        return np.asarray(self.distances / self._limits[0])
 
     @property
     def beyond(self) -> Truths:
         """The columns that differ more than any does by chance, (D,)."""
-        limit = math.inf if self.level is None else self.level.limit
-        return np.asarray(self.distances > limit)
+        return np.asarray(self.distances > self._limits[0])
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each column, the farthest apart first."""
-        level = self.level
-        limit = math.nan if level is None else level.size_limit
         sizes = [np.abs(side).mean(axis=0) for side in (self.before, self.after)]
-        unknown = np.full(len(self.features), math.nan)
+        unknown, W, c = math.nan, self.optimized, self.prices
         table = pd.DataFrame(
             {
                 "distance": self.distances,
@@ -263,11 +267,9 @@ class Comparison(
                 "beyond": self.beyond,
                 "mean_size_before": sizes[0],
                 "mean_size_after": sizes[1],
-                "size_levels": size_changes(self.before, self.after) / limit,
-                "optimized_distance": unknown
-                if self.optimized is None
-                else self.optimized,
-                "price": unknown if self.prices is None else self.prices,
+                "size_levels": size_changes(self.before, self.after) / self._limits[1],
+                "optimized_distance": unknown if W is None else W,
+                "price": unknown if c is None else c,
             },
             index=pd.Index(self.features, name="feature"),
         )
@@ -297,14 +299,13 @@ class Comparison(
         moved = np.abs(self.after - self.before)
         order = np.argsort(-moved, axis=None, kind="stable")[: read_count(k, "k")]
         rows, columns = np.unravel_index(order, moved.shape)
-        limit = math.nan if self.level is None else self.level.cell_limit
         return pd.DataFrame(
             {
                 "row": [self.labels.row(n) for n in rows.tolist()],
                 "feature": [self.features[j] for j in columns.tolist()],
                 "before": self.before[rows, columns],
                 "after": self.after[rows, columns],
-                "levels": moved[rows, columns] / limit,
+                "levels": moved[rows, columns] / self._limits[2],
             }
         )
 
@@ -375,9 +376,9 @@ class Comparison(
     @property
     def _verb(self) -> str:
         """Seeds alone show no change, and groups are none."""
-        known = self.kind == "versions" and self.level is not None
-        seeds = known and self.level is not None and self.level.kind == "reseedings"
-        return "changed" if known and not seeds else "differs"
+        if self.kind == "groups" or self.level is None:
+            return "differs"
+        return "differs" if self.level.kind == "reseedings" else "changed"
 
     def _rest(self, columns: str) -> str:
         """What is said of the others, and what that does not show."""
@@ -392,8 +393,8 @@ class Comparison(
     @property
     def _noun(self) -> str:
         """The unit of a number behind it, where it has a name."""
-        known = self.quantity is not None and self.quantity.kind != "value"
-        noun = f" {self.quantity.noun}" if known and self.quantity is not None else ""
+        own = self.quantity
+        noun = "" if own is None or own.kind == "value" else f" {own.noun}"
         return f"{noun} per scale" if self.units == "scaled" else noun
 
     @property

@@ -130,17 +130,14 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         """G, with the names of rows and columns."""
         return self.labels.frame(self.attributions)
 
-    def statements(self) -> tuple[Statement, ...]:
+    def statements(self) -> Iterator[Statement]:
         """How it was made, each sentence with what it rests on."""
         noun = "Background" if self.r_squared is None else "Fitted on"
-        said = [
-            Statement(f"Own value is {self.definition}.", "chosen"),
-            Statement(f"{noun}: {self.background}.", "chosen"),
-        ]
+        yield Statement(f"Own value is {self.definition}.", "chosen")
+        yield Statement(f"{noun}: {self.background}.", "chosen")
         if self.r_squared_of_all is not None:
             fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
-            said.append(Statement(fit, "estimated"))
-        return tuple(said)
+            yield Statement(fit, "estimated")
 
     def in_words(self) -> list[str]:
         """How it was made, in sentences."""
@@ -244,7 +241,6 @@ class ContextShare:
     n_rows: int
     n_neighbors: int | None  # None of a graph that is none of nearest neighbours
     made: tuple[Statement, ...]  # how own values were made
-    is_fitted: bool  # by curves, which are estimated
     another: tuple[float, str] | None = None  # own by another definition, which is told
 
     @property
@@ -295,24 +291,21 @@ class ContextShare:
             of_neighbors=others,
             n_rows=len(phi),
             n_neighbors=count,
-            made=own.statements(),
-            is_fitted=own.r_squared is not None,
+            made=tuple(own.statements()),
             another=told,
         )
-
-    def statements(self, noun: str = "row") -> tuple[Statement, ...]:
-        """What is found, each sentence with what it rests on; then how it was made."""
-        return tuple(self._said(noun))
 
     def in_words(self, noun: str = "row") -> list[str]:
         """The sentences: shares, definition, background, N and the neighbours."""
         return [said.text for said in self.statements(noun)]
 
-    def _said(self, noun: str) -> Iterator[Statement]:
+    def statements(self, noun: str = "row") -> Iterator[Statement]:
+        """What is found, each sentence with what it rests on; then how it was made."""
         if math.isnan(self.own):
             yield Statement(f"Similar {noun}s have the same attributions.", "checked")
             return
-        found: StatementKind = "estimated" if self.is_fitted else "checked"
+        is_fitted = any(said.kind == "estimated" for said in self.made)
+        found: StatementKind = "estimated" if is_fitted else "checked"
         yield Statement(
             f"{_percent(self.own)} of the differences between similar {noun}s follow "
             "from their own values.",
