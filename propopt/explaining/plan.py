@@ -29,6 +29,7 @@ from propopt.explaining.targets import (
     TargetRule,
     Targets,
     coordinates_of,
+    graph_of_rows,
     nearest_explanation,
     target_rule,
 )
@@ -40,7 +41,7 @@ from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph, knn_graph, read_graph
+from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale
@@ -222,18 +223,12 @@ class JointRows(JointPlan):
     @cached_property
     def graph(self) -> Graph:
         """Who is similar: nearest neighbours, if no graph is given."""
-        asked, n_rows = self.settings, len(self.points)
+        asked = self.settings
         if asked.graph is None:
             return knn_graph(
                 self.coordinates, self.n_neighbors, same_pattern=asked.same_pattern
             )
-        graph = read_graph(asked.graph)
-        if graph.n_nodes != n_rows:
-            raise InvalidInput(
-                f"graph: expected one of the {n_rows} rows of X, got one of "
-                f"{graph.n_nodes} nodes; make it of X, as by po.graphs.knn_graph(X, 8)"
-            )
-        return graph
+        return graph_of_rows(asked.graph, len(self.points))
 
     @property
     def n_neighbors(self) -> int:

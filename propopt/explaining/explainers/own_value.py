@@ -30,11 +30,11 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.cards import N_FEATURES, Card, CardTable
-from propopt.base.checks import known_word, read_count, read_rng
+from propopt.base.checks import known_word
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, printable
-from propopt.explaining.contributions import N_BACKGROUND
+from propopt.explaining.contributions import N_BACKGROUND, background_of
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Output, Target
@@ -441,15 +441,6 @@ def own_values(
     background = background_of(rows, n_background, rng)
     whose = told_background(len(background), len(rows), own)
     return own_values_of(function, points, labels, background, whose, units)
-
-
-def background_of(
-    points: Points, n_background: int, rng: int | np.random.Generator | None
-) -> Points:
-    """Some of the rows (B, D), drawn where there are more."""
-    if len(points) <= read_count(n_background, "n_background"):
-        return points
-    return points[np.sort(read_rng(rng).choice(len(points), n_background, False))]
 
 
 def told_background(count: int, of: int, whose: str) -> str:
