@@ -104,6 +104,11 @@ class Cause:
     share: float = stored(low=0.0, high=1.0)
     feature: int = stored(low=0)  # the column in which it differs most
 
+    @property
+    def ends(self) -> list[int]:
+        """The rows."""
+        return [self.first, *([] if self.second is None else [self.second])]
+
 
 @final
 class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
@@ -241,7 +246,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         W, names = self.attributions, self.labels.feature_names(self.shape[1])
         table = []
         for cause in (*self.pairs, *self.rows):
-            ends = [cause.first, *([] if cause.second is None else [cause.second])]
+            ends = cause.ends
             cells: list[Any] = [self.row_name(n) for n in ends]
             numbers = [float(W[n, cause.feature]) for n in ends]
             values = [self.value_of(n, cause.feature) for n in ends]
@@ -385,7 +390,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         """Pairs, or rows, with their shares, as a reader sees them."""
         names, lines = self.labels.feature_names(self.shape[1]), []
         for cause in causes:
-            ends = [cause.first, *([] if cause.second is None else [cause.second])]
+            ends = cause.ends
             j = cause.feature
             own = [named(self.attributions[n, j], self.value_of(n, j)) for n in ends]
             lines.append(

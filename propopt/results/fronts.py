@@ -24,7 +24,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.linalg as la
@@ -53,19 +53,8 @@ _SMALL: Final = 1e-14
 """Of the largest θ: such a direction costs the varied loss nothing."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Form:
-    """A loss along the front: constant + 2 linear·h + hᵀ quadratic h."""
-
-    constant: float
-    linear: Array  # (k,)
-    quadratic: Array  # (k, k)
-
-    def value(self, h: Array) -> float:
-        """The loss where the shares are h (k,)."""
-        rest = 2.0 * self.linear @ h + h @ self.quadratic @ h
-        return max(float(self.constant + rest), 0.0)
+Form: TypeAlias = tuple[float, Array, Array]
+"""A loss along the front, c + 2 p·h + hᵀ P h: c, p (k,) and P (k, k)."""
 
 
 @final
@@ -143,7 +132,10 @@ class ExactFront:
     def losses(self, weight: float) -> dict[str, float]:
         """Each loss of W(c), by name."""
         h = self.shares(weight)
-        return {name: form.value(h) for name, form in self.forms.items()}
+        return {
+            name: max(float(c + (2.0 * p @ h + h @ P @ h)), 0.0)
+            for name, (c, p, P) in self.forms.items()
+        }
 
 
 _FEWEST: Final = 3
@@ -259,10 +251,8 @@ def _through(
     forms = {}
     for _, x in terms:
         H, g = S.T @ hessians[x.name] @ S, S.T @ slopes[x.name]
-        at_far = x.value_at(far)
-        forms[x.name] = Form(
-            at_far, scale * (g - H @ limit), scale[:, None] * H * scale
-        )
+        p_far, P = scale * (g - H @ limit), scale[:, None] * H * scale
+        forms[x.name] = x.value_at(far), p_far, P
     parts = scale[:, None, None] * toward
     ends = (float(weights[0]), float(weights[-1]))
     return ExactFront(loss, ends, theta, far, parts, forms, 0.0, 0.0, 0)

@@ -137,7 +137,11 @@ class Trail:
         """What the script draws from."""
         front, ends, losses = self.front, self.ends, []
         for name in self.losses:
-            form = None if front is None else front.forms[name]
+            form = None
+            if front is not None:
+                constant, p, P = front.forms[name]
+                form = {"constant": constant, "linear": p.tolist()}
+                form["quadratic"] = P.tolist()
             own = ends is not None and math.isfinite(
                 self.given_up(name, self.optima[0].losses[name])
             )
@@ -149,12 +153,7 @@ class Trail:
                     "near": ends.at_target[name] if own else None,
                     "far": ends.far[name] if own else None,
                     "kept": ends is not None and name in ends.faithful,
-                    "form": form
-                    and {
-                        "constant": form.constant,
-                        "linear": form.linear.tolist(),
-                        "quadratic": form.quadratic.tolist(),
-                    },
+                    "form": form,
                 }
             )
         names = list(self.losses)
