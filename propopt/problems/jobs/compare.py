@@ -23,13 +23,9 @@ from propopt.problems.sections import Nonnegative, part, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.learning import is_unfitted
 from propopt.problems.subject.subject import Subject
-from propopt.results.comparison import Comparison, LevelKind
+from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import listed
-
-
-_TIMES: Final[dict[LevelKind, int]] = {"halvings": 10, "bootstraps": 5}
-"""NullModels of a level: halves twice as many."""
 
 
 @partial(
@@ -163,13 +159,12 @@ class CompareSection(JobSection):
         def fit(X: Any, y: Any) -> Any:
             return old.function_of(X, y, subject.columns).function
 
-        named: LevelKind = "bootstraps" if kind == "bootstraps" else "halvings"
-        make = {"halvings": halvings, "bootstraps": bootstraps}[named]
-        times, seed = self.times or _TIMES[named], old.schema.seed
+        make: Any = bootstraps if kind == "bootstraps" else halvings
+        how = {} if self.times is None else {"times": self.times}
+        X, y = subject.others, subject.others_target
         with part("times"):
-            return make(
-                fit, subject.others, subject.others_target, times=times, rng=seed
-            )
+            models: NullModels = make(fit, X, y, rng=old.schema.seed, **how)
+        return models
 
     def answers(self, found: Comparison, file: ProblemFile) -> Iterator[Answer]:
         told = {
