@@ -139,8 +139,8 @@ def target_in_words(explanation: Any) -> str:
 def targets_in_words(explanations: Iterable[Any]) -> list[str]:
     """What is known of the errors of several, each thing once; of draws the range."""
     optima = [best for best in explanations if best.gap is not None]
-    sampled = [best for best in optima if _is_sampled(best)]
-    others = [target_in_words(best) for best in optima if not _is_sampled(best)]
+    sampled = [best for best in optima if is_sampled(best)]
+    others = [target_in_words(best) for best in optima if not is_sampled(best)]
     words = list(dict.fromkeys(others))
     if not sampled:
         return words
@@ -150,7 +150,8 @@ def targets_in_words(explanations: Iterable[Any]) -> list[str]:
     return [f"target error {ends} % ({sources})", *words]
 
 
-def _is_sampled(explanation: Any) -> bool:
+def is_sampled(explanation: Any) -> bool:
+    """Whether blocks of draws tell the error of its target."""
     return explanation.target is not None and explanation.target.n_blocks > 0
 
 

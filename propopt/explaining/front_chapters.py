@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from propopt.base.checks import spread_over
 from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import (
@@ -247,8 +248,7 @@ def _others(found: Any) -> Iterator[Chapter]:
 def _table(found: Any) -> Chapter:
     """All optima, by their weights."""
     count = len(found.optimized)
-    spread = np.linspace(0, max(count - 1, 0), min(count, ROWS_ON_PAGE)).round()
-    frame = found.to_frame().iloc[spread.astype(int)]
+    frame = found.to_frame().iloc[spread_over(count, ROWS_ON_PAGE)]
     kept = [
         name
         for name in map(str, frame)

@@ -15,7 +15,7 @@ from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import known_word, read_count, read_rng, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.base.text import printable
+from propopt.base.text import is_sampled, printable
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
@@ -349,8 +349,7 @@ def stability_in_words(best: Explanation) -> str:
     if best.program is None:
         return "not computed: attributions were optimized in the metric of effects"
     weighed = sum(weight > 0.0 for weight in best.weights.values())
-    sampled = best.target is not None and best.target.n_blocks > 0
-    if weighed < 2 and not sampled:
+    if weighed < 2 and not is_sampled(best):
         return "nothing varies: robustness has no weight, and nothing is drawn"
     return "; ".join(best.stability().in_words())
 

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.cards import Card, CardTable
-from propopt.base.checks import read_each_nonnegative
+from propopt.base.checks import read_each_nonnegative, spread_over
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.base.resources import require_memory
@@ -765,8 +765,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             "gap",
             "target error",
         ]
-        spread = np.linspace(0, len(best) - 1, min(_N_ROWS, len(best))).round()
-        shown = [best[place] for place in spread.astype(int)]
+        shown = [best[place] for place in spread_over(len(best), _N_ROWS)]
         gaps = [one.gap for one in best if one.gap is not None]
         proof = "not optimized: nothing is proved of them"
         if gaps:

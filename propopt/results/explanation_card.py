@@ -20,6 +20,7 @@ from propopt.base.text import (
     gap_in_words,
     in_percent,
     in_short,
+    is_sampled,
     percent,
     printable,
     rounded_percent,
@@ -191,9 +192,8 @@ def _proof(explanation: Any) -> Iterator[str]:
         yield f"optimal (gap {gap:.0e})"
     else:
         yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
-    words, target = target_in_words(explanation), explanation.target
-    sampled = target is not None and target.n_blocks > 0
-    yield words if sampled else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+    words = target_in_words(explanation)
+    yield words if is_sampled(explanation) else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
 
 
 _FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")

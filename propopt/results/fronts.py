@@ -30,6 +30,7 @@ import numpy as np
 import scipy.linalg as la
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import spread_over
 from propopt.base.errors import UncertifiedWarning
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
@@ -106,9 +107,8 @@ class ExactFront:
         if len(weights) < _FEWEST:
             return Reason(f"fewer than {_FEWEST} weights were solved")
         ascending = sorted(weights.items())
-        last = len(ascending) - 1
-        spread = np.linspace(0, last, min(last + 1, _MOST_SOLVED)).round().astype(int)
-        solved = dict(ascending[i] for i in spread.tolist())
+        spread = spread_over(len(ascending), _MOST_SOLVED)
+        solved = dict(ascending[i] for i in spread)
         first, *others = (best.attributions for best in solved.values())
         if all(np.array_equal(W, first) for W in others):
             return Reason("all optima are the same")
@@ -183,8 +183,7 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactF
     totals = Totals.of(program.bounds)
     size = max(float(np.abs(W).max()) for W in optima) or 1.0
     for count in _SIZES:
-        spread = np.linspace(0, len(optima) - 1, min(count, len(optima))).round()
-        taken = set(spread.astype(int).tolist())
+        taken = set(spread_over(len(optima), count))
         front = _through(
             terms, loss, weights, [optima[i] for i in sorted(taken)], totals
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from propopt.base.cards import Card
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import enumerated, in_short, percent, target_in_words
+from propopt.base.text import enumerated, in_short, is_sampled, percent, target_in_words
 from propopt.results.explanation_card import known_certain, largest_features
 from propopt.results.report.chapters import (
     Chapter,
@@ -158,13 +158,10 @@ def proof(best: Any, share: Any) -> Iterator[Statement]:
         f"{certificate.kind}.",
         "proved",
     )
-    words = target_in_words(best)
-    target = best.target
-    sampled = target is not None and target.n_blocks > 0
-    kind: Any = "estimated" if sampled else "checked"
-    if target is None or np.isnan(best.target_error):
+    kind: Any = "estimated" if is_sampled(best) else "checked"
+    if best.target is None or np.isnan(best.target_error):
         kind = "not said"
-    told = words.removeprefix("target ")
+    told = target_in_words(best).removeprefix("target ")
     yield Statement(f"The target that it follows: {told}.", kind)
     missed = best.completeness_gap
     if missed is not None:
