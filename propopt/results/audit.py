@@ -29,6 +29,7 @@ from propopt.results.report.chapters import (
     Headline,
     Statement,
     StatementKind,
+    chosen,
     minus,
     named,
 )
@@ -305,7 +306,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             title=f"{self._found}: {self._what}",
             subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
-            table=CardTable(("question", "verdict", "number", "unit"), rows),
+            table=CardTable(_SHOWN, rows),
             lines=[
                 *(f"{title} {words}" for title, words in told.items() if words),
                 *(f"To do: {words}" for words in todo),
@@ -318,14 +319,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         """What is right, how alike similar rows are, who causes it, what is chosen."""
         advised = {x.advice: x.name for x in reversed(self.findings) if x.advice}
         todo = [[QUESTIONS[name], advice] for advice, name in advised.items()][::-1]
-        rows = [
-            [
-                QUESTIONS[x.name],
-                x.verdict.replace(" ", "\N{NO-BREAK SPACE}"),
-                *(minus(x.shown), x.unit, x.standing),
-            ]
-            for x in self.findings
-        ]
+        asked = self.to_frame().assign(
+            verdict=[
+                x.verdict.replace(" ", "\N{NO-BREAK SPACE}") for x in self.findings
+            ],
+            number=[minus(x.shown) for x in self.findings],
+        )
         first = todo[0][1] if todo else "Nothing is left to do."
         parts = [
             Chapter(
@@ -344,16 +343,14 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         parts.append(
             Chapter(
                 title="All questions",
-                table=pd.DataFrame(
-                    rows,
-                    columns=["question", "verdict", "number", "unit", "standing"],
-                ),
+                table=asked.reset_index()[[*_SHOWN, "standing"]],
                 caption="Each answer, its verdict, its number, and what it rests on.",
             )
         )
         for title, names in _CHAPTERS.items():
-            if any(x.name in names for x in self.findings):
-                parts.append(self._chapter(title, names))
+            own = [x for x in self.findings if x.name in names]
+            said = [Statement(x.sentence, x.standing) for x in own]
+            parts += [Chapter(title=title, statements=said)] if said else []
         if self.pairs:
             parts += [
                 Chapter(
@@ -365,10 +362,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             ]
         said = [
             Statement("The model may be wrong, unfair or not causal.", "not said"),
-            *(
-                Statement(f"{x}: {text}.", "chosen")
-                for x, text in self.settings.items()
-            ),
+            *chosen(self.card()),
         ]
         return [*parts, Chapter(title="How it was asked", statements=said)]
 
@@ -405,14 +399,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             )
         return pd.DataFrame(lines)
 
-    def _chapter(self, title: str, names: Sequence[str]) -> Chapter:
-        """Some of the answers, with what each rests on."""
-        own = [x for x in self.findings if x.name in names]
-        return Chapter(
-            title=title,
-            statements=[Statement(x.sentence, x.standing) for x in own],
-        )
-
     @property
     def _found(self) -> str:
         """How many answers are off, or else are not known."""
@@ -432,6 +418,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
         return f"Audit({printable(told)})"
 
+
+_SHOWN: Final = ("question", "verdict", "number", "unit")
 
 _COLUMNS: Final = [
     *("question", "sentence", "number", "unit"),

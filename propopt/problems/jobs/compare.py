@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
+from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
 from propopt.explaining.comparison import compare
@@ -102,11 +102,11 @@ class CompareSection(JobSection):
     def _path(self, folder: Path) -> Path:
         path = folder / self.before
         if not path.is_file():
-            with part("before"):
-                raise InvalidInput(
-                    f"there is no file {self.before}; expected the problem file of the "
-                    "old version"
-                )
+            raise wrong(
+                f"there is no file {self.before}; expected the problem file of the "
+                "old version",
+                "before",
+            )
         return path
 
     def old(self, file: ProblemFile) -> ProblemFile:
@@ -150,11 +150,11 @@ class CompareSection(JobSection):
         if kind == "none" or (kind == "auto" and not is_fitted_here):
             return None
         if not is_fitted_here:
-            with part("level"):
-                raise InvalidInput(
-                    f"{old.source.path.name} has a function or a fitted model, which "
-                    "is not fitted again; expected none"
-                )
+            raise wrong(
+                f"{old.source.path.name} has a function or a fitted model, which "
+                "is not fitted again; expected none",
+                "level",
+            )
 
         def fit(X: Any, y: Any) -> Any:
             return old.function_of(X, y, subject.columns).function
