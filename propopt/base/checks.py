@@ -238,6 +238,12 @@ def read_flag(value: object, label: str) -> bool:
     return bool(value)
 
 
+def spread_over(count: int, most: int) -> list[int]:
+    """Up to so many positions of ``count``, evenly spaced, both ends included."""
+    ends = np.linspace(0, max(count - 1, 0), min(count, most))
+    return [int(place) for place in ends.round()]
+
+
 def read_seed(rng: object, what: str = "rng") -> int:
     """The seed that ``rng`` is, 0 for None; one drawn from it if it is a generator."""
     if isinstance(rng, np.random.Generator):

@@ -79,6 +79,20 @@ def rounded_percent(share: float) -> str:
     return f"{min(max(round(100.0 * share), 1), 99)} %"
 
 
+def in_short(value: object) -> str:
+    """A setting: four digits of a number with a fraction."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def value_in_words(value: float, categories: Sequence[str] | None) -> str:
+    """A value of a column, by the name of its code where that is a category."""
+    if math.isnan(value):
+        return "missing"
+    if categories is not None:
+        return categories[int(value)]
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
 def _escaped(sign: re.Match[str]) -> str:
     return sign[0].encode("unicode_escape").decode("ascii")
 
@@ -126,8 +140,8 @@ def target_in_words(explanation: Any) -> str:
 def targets_in_words(explanations: Iterable[Any]) -> list[str]:
     """What is known of the errors of several, each thing once; of draws the range."""
     optima = [best for best in explanations if best.gap is not None]
-    sampled = [best for best in optima if _is_sampled(best)]
-    others = [target_in_words(best) for best in optima if not _is_sampled(best)]
+    sampled = [best for best in optima if is_sampled(best)]
+    others = [target_in_words(best) for best in optima if not is_sampled(best)]
     words = list(dict.fromkeys(others))
     if not sampled:
         return words
@@ -137,7 +151,8 @@ def targets_in_words(explanations: Iterable[Any]) -> list[str]:
     return [f"target error {ends} % ({sources})", *words]
 
 
-def _is_sampled(explanation: Any) -> bool:
+def is_sampled(explanation: Any) -> bool:
+    """Whether blocks of draws tell the error of its target."""
     return explanation.target is not None and explanation.target.n_blocks > 0
 
 

@@ -418,8 +418,7 @@ _CHEAP: Final = 0.02
 def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
     """The pairs and rows that cause most of what could go."""
     graph, V = e.own.robust.graph, e.W - e.own.flattest
-    S = np.asarray(graph.similarities[graph.edges[:, 0], graph.edges[:, 1]]).ravel()
-    pairs, rows, shares = causes_of(graph.edges, S, V)
+    pairs, rows, shares = causes_of(graph.edges, graph.strengths, V)
     first, worst = pairs[0], rows[0]
     top = float(np.sort(shares)[::-1][: max(len(shares) // 100, 1)].sum())
     assert first.second is not None, "it is of a pair"

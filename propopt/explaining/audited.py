@@ -29,13 +29,16 @@ from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.explaining.carriers import Carried, CarrierLike, carried
-from propopt.explaining.contributions import N_BACKGROUND, ContributionRule
+from propopt.explaining.contributions import (
+    N_BACKGROUND,
+    ContributionRule,
+    background_of,
+)
 from propopt.explaining.explainers.own_value import (
     OwnValues,
-    background_of,
     own_values_of,
 )
-from propopt.explaining.targets import Targets, coordinates_of, sizes_of
+from propopt.explaining.targets import Targets, coordinates_of, graph_of_rows, sizes_of
 from propopt.explaining.whose import PATHS, Candidate, candidates
 from propopt.functions import Function
 from propopt.functions.means import Checked
@@ -44,7 +47,7 @@ from propopt.functions.wrapping import KnownTable, wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, PairwiseRobustness
 from propopt.losses.completeness import Constraint
-from propopt.losses.graphs.points import Graph, knn_graph, read_graph
+from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.certain import plural
 from propopt.results.explanation import Explanation, base_values_of
 from propopt.solvers import solve
@@ -305,11 +308,8 @@ class Audited:
         function, told, words = _explained(model, X, data, unit, target, outcome)
         points, labels = told.read(function, X, "X")
         rows = points if data is None else told.read(function, data, "data")[0]
-        if graph is not None and read_graph(graph).n_nodes != len(points):
-            raise InvalidInput(
-                f"graph: expected one of the {len(points)} rows of X, got one of "
-                f"{graph.n_nodes} nodes; make it of X, as by po.graphs.knn_graph(X, 8)"
-            )
+        if graph is not None:
+            graph_of_rows(graph, len(points))
         position = _position(model, function)
         came = carried(attributions, labels, points.shape, position=position)
         if base is not None:
@@ -653,4 +653,4 @@ class Audited:
 
     def row(self, n: int) -> str:
         """What the n-th row is called."""
-        return str(n if self.labels.points is None else self.labels.points[n])
+        return str(self.labels.row(n))

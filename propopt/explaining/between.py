@@ -141,13 +141,19 @@ class Between:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Sandwich:
     """A front between two approximations, in shares of the ranges of its losses."""
 
     ranges: Array  # (k,): from best to worst, at the ends of the front
     faithful: int  # which of them is the faithfulness loss
     error: float  # that is wanted
+    reached: float | None = None  # None before there is an optimum for each loss
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the front is known as well as is wanted."""
+        return self.reached is not None and self.reached <= self.error
 
     @classmethod
     def of(cls, program: Program, ends: Ends, error: float) -> Self:

@@ -208,44 +208,29 @@ def _refuse_other_quantity(one: Any, other: Any) -> None:
 # ---- Explanations that were saved, or made elsewhere
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Said:
-    """What an explanation says of each row, and how that is known."""
+def _said(source: Any, method: str) -> tuple[Explanation, Array, str]:
+    """An explanation, what it says of each row, and how that is known."""
+    units: Units = "output" if is_shap(source) else "gradient"
+    own = explanation_of(source, method, units)
+    for known in (own.contributions, own.gradient):
+        if known is not None:
+            return own, known, "stored targets"
+    return own, own.attributions, "attributions, for no target is stored"
 
-    explanation: Explanation
-    phi: Array
-    source: str
 
-    @classmethod
-    def of(cls, source: Any, method: str) -> _Said:
-        """Its stored target; without one its attributions."""
-        units: Units = "output" if is_shap(source) else "gradient"
-        own = explanation_of(source, method, units)
-        for known in (own.contributions, own.gradient):
-            if known is not None:
-                return cls(explanation=own, phi=known, source="stored targets")
-        words = "attributions, for no target is stored"
-        return cls(explanation=own, phi=own.attributions, source=words)
-
-    def like(self, other: Explanation) -> tuple[Array, Array]:
-        """φ and W with the rows and columns of another, which they have to be."""
-        own = self.explanation
-        if own.shape != other.shape:
-            raise InvalidInput(
-                f"it explains {own.shape[0]} rows of {own.shape[1]} columns, and the "
-                f"old version {other.shape[0]} of {other.shape[1]}"
-                f"{_lost(own.labels, other.labels)}; explain the same table by both"
-            )
-        n, d = orders_of(
-            own.labels, other.labels, "it", "the old version", counted=True
+def _places(own: Explanation, other: Explanation) -> Any:
+    """Where the rows and columns of another stand, which have to be its own."""
+    if own.shape != other.shape:
+        raise InvalidInput(
+            f"it explains {own.shape[0]} rows of {own.shape[1]} columns, and the "
+            f"old version {other.shape[0]} of {other.shape[1]}"
+            f"{_lost(own.labels, other.labels)}; explain the same table by both"
         )
-        rows, columns = (
-            np.arange(k)[x] for k, x in zip(own.shape, (n, d), strict=True)
-        )
-        _refuse_other_values(other, own, rows, columns)
-        _refuse_other_explanation(other, own)
-        places = np.ix_(rows, columns)
-        return self.phi[places], own.attributions[places]
+    order = orders_of(own.labels, other.labels, "it", "the old version", counted=True)
+    rows, columns = (np.arange(k)[x] for k, x in zip(own.shape, order, strict=True))
+    _refuse_other_values(other, own, rows, columns)
+    _refuse_other_explanation(other, own)
+    return np.ix_(rows, columns)
 
 
 def _lost(own: Labels, other: Labels) -> str:
@@ -295,9 +280,9 @@ def _refuse_other_values(
     points = new.points[np.ix_(rows, columns)]
     differ = (old.points != points) & ~(np.isnan(old.points) & np.isnan(points))
     for n, j in np.argwhere(differ).tolist()[:1]:
-        row = n if old.labels.points is None else old.labels.points[n]
+        name = old.labels.feature_names(old.shape[1])[j]
         raise InvalidInput(
-            f"row {row!r} has {old.labels.feature_names(old.shape[1])[j]} = "
+            f"row {old.labels.row(n)!r} has {name} = "
             f"{new.value_of(rows[n], columns[j])}, and in the old version "
             f"{old.value_of(n, j)}; explain the same rows by both"
         )
@@ -525,29 +510,28 @@ def _of_explanations(
 ) -> Comparison:
     """Two explanations that were made before, by their targets."""
     with _of_version(BEFORE):
-        old = _Said.of(before, "before")
-    one = old.explanation
+        one, old, old_source = _said(before, "before")
     with _of_version(AFTER):
-        new = _Said.of(after, "after")
-        after_phi, W = new.like(one)
-    other = new.explanation
+        other, new, new_source = _said(after, "after")
+        places = _places(other, one)
 
     def phi(refit: Any) -> Array:
-        return _Said.of(refit, "refit").like(one)[0]
+        own, values, _ = _said(refit, "refit")
+        return values[_places(own, one)]
 
     return Comparison(
         kind="versions",
         names=("before", "after"),
-        before=old.phi,
-        after=after_phi,
+        before=old,
+        after=new[places],
         labels=one.labels,
-        sources=(old.source, new.source),
+        sources=(old_source, new_source),
         level=None if level is None else level_of(level, phi, progress),
         base_values=_one_each(one.base_value, other.base_value),
         units=one.units,
         quantity=one.quantity,
         parameters={"weights": f"{dict(one.weights)} and {dict(other.weights)}"},
-        **_of_optima(one, other, W - one.attributions, None),
+        **_of_optima(one, other, other.attributions[places] - one.attributions, None),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.checks import read_rng, read_seed
+from propopt.base.checks import read_count, read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import DrawPlan, kept_array
 from propopt.base.text import Reason
@@ -37,6 +37,15 @@ ContributionChoice: TypeAlias = Literal["shapley", "slopes"]
 
 N_BACKGROUND = 100
 """Rows of the reference table that stand for "feature unknown"."""
+
+
+def background_of(
+    points: Points, n_background: int, rng: int | np.random.Generator | None
+) -> Points:
+    """Some of the rows (B, D), drawn where there are more."""
+    if len(points) <= read_count(n_background, "n_background"):
+        return points
+    return points[np.sort(read_rng(rng).choice(len(points), n_background, False))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -172,10 +181,7 @@ class ContributionRule:
 
     def drawn(self, rng: np.random.Generator) -> Points:
         """Rows of the reference that stand for "feature unknown", (B, D)."""
-        rows = self.reference.points
-        if len(rows) <= N_BACKGROUND:
-            return rows
-        return rows[np.sort(rng.choice(len(rows), N_BACKGROUND, replace=False))]
+        return background_of(self.reference.points, N_BACKGROUND, rng)
 
     def _base(self, background: Points) -> float:
         names = self.reference.labels.of_columns()

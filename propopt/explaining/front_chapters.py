@@ -6,11 +6,13 @@ The class of trade-offs stands above this chapter: they are taken by their attri
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from propopt.base.checks import spread_over
 from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import (
@@ -18,6 +20,7 @@ from propopt.results.report.chapters import (
     Chapter,
     Headline,
     Statement,
+    best_possible,
     gap_text,
 )
 from propopt.results.report.explained import (
@@ -39,20 +42,15 @@ _FEWEST: Final = 3
 def front_chapters(found: Any) -> list[Chapter]:
     """All chapters of trade-offs, around the optimum of the aim, or at the knee."""
     if not found.optimized:
-        return [_summary(found), _table(found)]
+        return [_summary(found, None), _table(found)]
     best = found.aimed or found.knee()
     if len(found.optimized) < 2 or len(found.losses) < 2:
-        return [_summary(found), *explanation_chapters(best)[1:]]
+        return [_summary(found, best), *explanation_chapters(best)[1:]]
     trail = _trail(found, best)
-    others = [
-        one
-        for one, is_alike in zip(found.baselines, found.compared, strict=True)
-        if is_alike
-    ]
     neighbours = Neighbours.of(best)
-    explorer, *pairs = rows_and_pairs(best, neighbours, trail, others)
+    explorer, *pairs = rows_and_pairs(best, neighbours, trail)
     return [
-        _summary(found, is_exact_between=trail.front is not None),
+        _summary(found, best, is_exact_between=trail.front is not None),
         explorer,
         features(best),
         *pairs,
@@ -61,9 +59,8 @@ def front_chapters(found: Any) -> list[Chapter]:
     ]
 
 
-def _summary(found: Any, is_exact_between: bool = False) -> Chapter:
-    card = found.card()
-    said = []
+def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
+    card, said, shape = found.card(), [], ""
     gaps = [one.gap for one in found.optimized if one.gap is not None]
     if gaps:
         said.append(
@@ -87,31 +84,24 @@ def _summary(found: Any, is_exact_between: bool = False) -> Chapter:
         said.append(Statement(f"Not solved: {len(found.failures)}.", "checked"))
     if found.interrupted:
         said.append(Statement("The sweep was stopped before its end.", "checked"))
-    if found.optimized:
-        best, first = found.knee(), "the knee: where the front bends"
+    if best is not None:
+        shape = "{} rows, {} columns, ".format(*best.shape)
+        first = "the knee: where the front bends"
         if found.aimed is not None:
-            best, first = found.aimed, f"the aim: {found.aimed.parameters['aim']}"
+            first = f"the aim: {best.parameters['aim']}"
         said.append(Statement(f"What is shown first is {first}.", "chosen"))
         said += [*settings(best), *not_said()]
     what = "" if found.quantity is None else f" of the {found.quantity.in_words()}"
-    shape = (
-        ""
-        if not found.optimized
-        else "{} rows, {} columns, ".format(*found.optimized[0].shape)
-    )
     return Chapter(
         title=f"Explanations{what}",
         lead=f"{shape}{card.title.rpartition(': ')[2]}.",
-        headlines=list(_headlines(found, gaps)),
+        headlines=[] if best is None else list(_headlines(found, best, gaps)),
         statements=said,
     )
 
 
-def _headlines(found: Any, gaps: Sequence[float]) -> Iterator[Headline]:
+def _headlines(found: Any, best: Any, gaps: Sequence[float]) -> Iterator[Headline]:
     """What is kept and removed at the knee, what is proved, and who comes near it."""
-    if not found.optimized:
-        return
-    best = found.aimed or found.knee()
     if found.ends is not None:
         for name, share in found.ends.shares(best.losses).items():
             if name not in found.losses or not np.isfinite(share):
@@ -130,12 +120,7 @@ def _headlines(found: Any, gaps: Sequence[float]) -> Iterator[Headline]:
                     f"smaller {what} than in what the model does itself.",
                 )
     if gaps:
-        holds = max(gaps) <= _TOLERATED
-        yield Headline(
-            "Is it the best possible?",
-            "yes" if holds else f"within {percent(max(gaps))} %",
-            f"No explanation is better by more than {gap_text(max(gaps))}: proved.",
-        )
+        yield best_possible(max(gaps), max(gaps) <= _TOLERATED)
     nearest = found.nearest_at(best)
     if nearest is not None:
         name, excess = nearest
@@ -180,9 +165,7 @@ def _trail(found: Any, best: Any) -> Trail:
         start_name="knee" if found.aimed is None else "aim",
         title=_TITLES.get(_plain(found, loss or ""), "What it costs"),
         loss=loss or found.losses[-1],
-        start=next(i for i, one in enumerate(line) if one is best)
-        if any(one is best for one in line)
-        else 0,
+        start=next((i for i, one in enumerate(line) if one is best), 0),
         losses=found.losses,
         ends=found.ends,
         words={
@@ -190,6 +173,7 @@ def _trail(found: Any, best: Any) -> Trail:
             for name in found.losses
         },
         front=front,
+        others=list(compress(found.baselines, found.compared)),
     )
 
 
@@ -254,8 +238,7 @@ def _others(found: Any) -> Iterator[Chapter]:
 def _table(found: Any) -> Chapter:
     """All optima, by their weights."""
     count = len(found.optimized)
-    spread = np.linspace(0, max(count - 1, 0), min(count, ROWS_ON_PAGE)).round()
-    frame = found.to_frame().iloc[spread.astype(int)]
+    frame = found.to_frame().iloc[spread_over(count, ROWS_ON_PAGE)]
     kept = [
         name
         for name in map(str, frame)

@@ -15,7 +15,7 @@ from propopt.base.arrays import Array, Points, Positions, Truths, Values
 from propopt.base.checks import known_word, read_count, read_rng, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.base.text import printable
+from propopt.base.text import is_sampled, printable
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
@@ -29,6 +29,7 @@ from propopt.explaining.targets import (
     TargetRule,
     Targets,
     coordinates_of,
+    graph_of_rows,
     nearest_explanation,
     target_rule,
 )
@@ -40,7 +41,7 @@ from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph, knn_graph, read_graph
+from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale
@@ -222,18 +223,12 @@ class JointRows(JointPlan):
     @cached_property
     def graph(self) -> Graph:
         """Who is similar: nearest neighbours, if no graph is given."""
-        asked, n_rows = self.settings, len(self.points)
+        asked = self.settings
         if asked.graph is None:
             return knn_graph(
                 self.coordinates, self.n_neighbors, same_pattern=asked.same_pattern
             )
-        graph = read_graph(asked.graph)
-        if graph.n_nodes != n_rows:
-            raise InvalidInput(
-                f"graph: expected one of the {n_rows} rows of X, got one of "
-                f"{graph.n_nodes} nodes; make it of X, as by po.graphs.knn_graph(X, 8)"
-            )
-        return graph
+        return graph_of_rows(asked.graph, len(self.points))
 
     @property
     def n_neighbors(self) -> int:
@@ -354,8 +349,7 @@ def stability_in_words(best: Explanation) -> str:
     if best.program is None:
         return "not computed: attributions were optimized in the metric of effects"
     weighed = sum(weight > 0.0 for weight in best.weights.values())
-    sampled = best.target is not None and best.target.n_blocks > 0
-    if weighed < 2 and not sampled:
+    if weighed < 2 and not is_sampled(best):
         return "nothing varies: robustness has no weight, and nothing is drawn"
     return "; ".join(best.stability().in_words())
 

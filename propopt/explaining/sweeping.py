@@ -217,7 +217,7 @@ def sweep(
     known = traded.losses
     bounds = bounds_of(subject_to, known)
     job = _Job(losses, bounds, solver, goal).ready(points)
-    front = None if error is None else _Front.of(job, points, error)
+    front = None if error is None else job.front(points, error)
     fixed = [(1.0, bound.loss) for bound in bounds if bound.loss not in known]
     measured = Objective.trusted((*traded.terms, *fixed))
     optimized: list[Explanation] = []
@@ -228,7 +228,7 @@ def sweep(
     try:
         read = explanations_of(baselines, "baseline", units)
         others.extend(baseline.measured(measured) for baseline in read)
-        results = _results(job, blocks, workers) if front is None else front.results()
+        results = _results(job, blocks, workers) if front is None else job.along(front)
         total = len(points) if front is None else None
         with progress_bar("sweep", total, progress) as bar:
             for result in results:
@@ -283,6 +283,9 @@ def _missing(
         words = f"interrupted: {done} of {every} weights are done"
         yield words, InterruptedWarning
 
+
+_MOST_WEIGHTS = 300
+"""Of a front with an error: four losses to a hundredth take about as many."""
 
 _Block: TypeAlias = list[SweepPoint]
 _Finished: TypeAlias = tuple[list[Explanation | SolverFailure], list[Warning | str]]
@@ -362,12 +365,7 @@ class _Job:
             return list(self.run([block])), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")  # the filters are those of process home
-            results = [
-                result
-                if isinstance(result, SolverFailure)
-                else replace(result, program=None, standard_errors=None)
-                for result in self.run([block])
-            ]
+            results = [_without_program(result) for result in self.run([block])]
         return results, [warning.message for warning in caught]
 
     def at_home(
@@ -383,48 +381,26 @@ class _Job:
                 task = self.task(bounds)
             yield task.with_program(result, weights)
 
-
-_MOST_WEIGHTS = 300
-"""Of a front with an error: four losses to a hundredth take about as many."""
-
-
-@dataclass(eq=False)
-class _Front:
-    """A front that is solved where its error is largest, until that is small enough."""
-
-    job: _Job
-    ends: Ends
-    error: float  # that is wanted
-    reached: float | None = None  # None before there is an optimum for each loss
-
-    @classmethod
-    def of(cls, job: _Job, points: Sequence[SweepPoint], error: object) -> _Front:
-        """Of all losses of a job."""
+    def front(self, points: Sequence[SweepPoint], error: object) -> Sandwich:
+        """The front of all losses, of which nothing is solved yet."""
         wanted = read_positive(error, "error")
         if wanted >= 1.0:
             raise InvalidInput(f"error: expected a share below 1, got {wanted:g}")
-        return cls(job, job.ends(points), wanted)
+        return Sandwich.of(self.task(()).program, self.ends(points), wanted)
 
-    @property
-    def is_reached(self) -> bool:
-        return self.reached is not None and self.reached <= self.error
-
-    def results(self) -> Iterator[Explanation | SolverFailure]:
+    def along(self, front: Sandwich) -> Iterator[Explanation | SolverFailure]:
         """Optima, the next where the gap is largest; a failure is the last of them."""
-        task = self.job.task(())
-        sandwich = Sandwich.of(task.program, self.ends, self.error)
-        names = [loss.name for loss in self.job.losses]
-        asked, optima = sandwich.seeds, list[Explanation]()
+        task, names = self.task(()), [loss.name for loss in self.losses]
+        asked, optima = front.seeds, list[Explanation]()
         start: Solution | None = None
-        while asked and not self.is_reached and len(optima) < _MOST_WEIGHTS:
-            result, start = self.job.solved(task, asked.pop(), start)
+        while asked and not front.is_reached and len(optima) < _MOST_WEIGHTS:
+            result, start = self.solved(task, asked.pop(), start)
             yield result
             if isinstance(result, SolverFailure):
                 return
             optima.append(result)
             if not asked:
-                known = Between.of(optima, names)
-                self.reached, weights = sandwich.widest(known)
+                front.reached, weights = front.widest(Between.of(optima, names))
                 asked = [weights]
 
 
@@ -485,14 +461,20 @@ class _Solved(Declared, kind="propopt block", noun="a block of a sweep that was 
         cls, path: Path | None, results: Sequence[Explanation | SolverFailure]
     ) -> None:
         """Write them, if none failed."""
-        solved = [
-            replace(result, program=None, standard_errors=None)
-            for result in results
-            if isinstance(result, Explanation)
-        ]
+        kept = map(_without_program, results)
+        solved = [result for result in kept if isinstance(result, Explanation)]
         if path is not None and len(solved) == len(results):
             writable_folder(path.parent)
             cls(explanations=tuple(solved)).save(path)
+
+
+def _without_program(
+    result: Explanation | SolverFailure,
+) -> Explanation | SolverFailure:
+    """What a process can give to another, or to a file."""
+    if isinstance(result, SolverFailure):
+        return result
+    return replace(result, program=None, standard_errors=None)
 
 
 def _is_shared(solver: Solver | None) -> bool:

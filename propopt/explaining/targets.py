@@ -28,7 +28,7 @@ from propopt.losses import (
 )
 from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.points import Graph, share_across_patterns
+from propopt.losses.graphs.points import Graph, read_graph, share_across_patterns
 from propopt.results.explanation import Explanation, Parameter
 from propopt.solvers import solve
 from propopt.tables.frames import Labels
@@ -342,6 +342,16 @@ def coordinates_of(function: Function, points: Points, sizes: Array) -> Array:
     if function.schema is not None:
         return function.schema.coordinates_of(points, sizes)
     return per_scale(points, sizes)
+
+
+def graph_of_rows(graph: Graph, n_rows: int) -> Graph:
+    """The graph, refused if it is of others than the rows that are explained."""
+    if read_graph(graph).n_nodes != n_rows:
+        raise InvalidInput(
+            f"graph: expected one of the {n_rows} rows of X, got one of "
+            f"{graph.n_nodes} nodes; make it of X, as by po.graphs.knn_graph(X, 8)"
+        )
+    return graph
 
 
 def warn_of_patterns(graph: Graph, coordinates: Array) -> None:

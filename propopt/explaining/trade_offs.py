@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.cards import Card, CardTable
-from propopt.base.checks import read_each_nonnegative
+from propopt.base.checks import read_each_nonnegative, spread_over
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, SolverFailure, UnsolvedWarning
 from propopt.base.resources import require_memory
@@ -24,6 +24,7 @@ from propopt.base.text import (
     Quantity,
     gap_cell,
     in_percent,
+    in_short,
     percent,
     printable,
     target_error_cell,
@@ -392,7 +393,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
         """The method, with the settings in which others of it differ."""
         family = [one for one in self.baselines if one.method == baseline.method]
         settings = [
-            f" {name}={value:.4g}" if isinstance(value, float) else f" {name}={value}"
+            f" {name}={in_short(value)}"
             for name, value in baseline.parameters.items()
             if len({one.parameters.get(name) for one in family}) > 1
         ]
@@ -764,8 +765,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             "gap",
             "target error",
         ]
-        spread = np.linspace(0, len(best) - 1, min(_N_ROWS, len(best))).round()
-        shown = [best[place] for place in spread.astype(int)]
+        shown = [best[place] for place in spread_over(len(best), _N_ROWS)]
         gaps = [one.gap for one in best if one.gap is not None]
         proof = "not optimized: nothing is proved of them"
         if gaps:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -20,7 +21,7 @@ from propopt.base.errors import MissingExtra
 from propopt.base.extras import require
 from propopt.functions import Function
 from propopt.functions.models import NumericalModel
-from propopt.structures.boosters import UNREADABLE, opened
+from propopt.structures.boosters import UNREADABLE, behind_steps, by_class, opened
 from propopt.structures.boxes.boxes import Boxes, shapley_against
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
@@ -91,21 +92,14 @@ def path_values(function: Function, row: Points, labels: Labels) -> Candidate | 
     if not isinstance(function, NumericalModel) or function.trees is None:
         return None
     before, final = opened(function.trees.model)
-    names = {
-        (kind.__module__.partition(".")[0], kind.__name__)
-        for kind in type(final).__mro__
-    }
-    ways = [way for name, way in _WAYS.items() if name in names]
-    readout, read = function.readout, function.products
-    if not (ways and isinstance(read, Boxes)):
+    way, readout = by_class(_WAYS, final), function.readout
+    if way is None or not isinstance(function.products, Boxes):
         return None
-    position = function.trees.index
+    ask, position = behind_steps(before, partial(way, final)), function.trees.index
 
     def contributions(points: Points) -> Array:
         table: Any = readout.table(points, labels.of_columns())
-        for steps in before:
-            table = steps.transform(table)
-        found = np.asarray(ways[0](final, table), dtype=np.float64)
+        found = np.asarray(ask(table), dtype=np.float64)
         found = found.reshape(len(points), -1, points.shape[1] + 1)
         is_one = found.shape[1] == 1
         own = found[:, 0 if is_one else position or 0]
@@ -146,14 +140,14 @@ def _of_sklearn(final: Any, table: Any) -> Any:
     return np.concatenate([phi, ends], axis=1).transpose(0, 2, 1)
 
 
-_WAYS: Final[dict[tuple[str, str], Callable[[Any, Any], Any]]] = {
-    ("lightgbm", "LGBMModel"): _of_lightgbm,
-    ("propopt", "LightGBMBooster"): _of_lightgbm,
-    ("xgboost", "XGBModel"): _of_xgboost,
-    ("propopt", "XGBoostBooster"): _of_xgboost,
-    ("catboost", "CatBoost"): _of_catboost,
-    ("sklearn", "BaseDecisionTree"): _of_sklearn,
-    ("sklearn", "BaseForest"): _of_sklearn,
-    ("sklearn", "BaseGradientBoosting"): _of_sklearn,
-    ("sklearn", "BaseHistGradientBoosting"): _of_sklearn,
+_WAYS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "lightgbm.LGBMModel": _of_lightgbm,
+    "propopt.LightGBMBooster": _of_lightgbm,
+    "xgboost.XGBModel": _of_xgboost,
+    "propopt.XGBoostBooster": _of_xgboost,
+    "catboost.CatBoost": _of_catboost,
+    "sklearn.BaseDecisionTree": _of_sklearn,
+    "sklearn.BaseForest": _of_sklearn,
+    "sklearn.BaseGradientBoosting": _of_sklearn,
+    "sklearn.BaseHistGradientBoosting": _of_sklearn,
 }

@@ -524,7 +524,7 @@ class Function(ABC):
         good = np.asarray(np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1))
         if not good.all():
             first = int(np.argmin(good))
-            name = first if labels.points is None else labels.points[first]
+            name = labels.row(first)
             absent = self.missing_columns(points[[first]], labels)
             reason = f", where {listed(absent)} is missing" if absent else ""
             raise InvalidInput(

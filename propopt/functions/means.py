@@ -125,10 +125,9 @@ def _difference(
         else "it was read as a sum of products, which"
     )
     scale = "the range of f" if span > 0.0 else "f, which is constant,"
-    row = worst if labels.points is None else labels.points[worst]
     return (
         f"{function!r}: {what} differs from its answer by {errors[worst] / size:.2g} "
-        f"of {scale} in row {row!r} of those compared, where "
+        f"of {scale} in row {labels.row(worst)!r} of those compared, where "
         f"{allowed[worst] / size:.0e} is allowed"
     )
 

@@ -41,6 +41,7 @@ from propopt.results.report.chapters import (
     Statement,
     StatementKind,
     bars,
+    sentence,
     table_chapter,
 )
 from propopt.results.result import Result
@@ -558,7 +559,7 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
 
     def chapters(self) -> Sequence[Chapter]:
         """What LIME tends to at each of the first rows, and where single runs fall."""
-        coefficients, *others = (f"{text}." for text in self.claims())
+        coefficients, *others = map(sentence, self.claims())
         known: StatementKind = (
             "checked"
             if "exact" in coefficients and "not exact" not in coefficients
@@ -569,12 +570,9 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
             lead=f"{self.size_in_words}. A bar is what the coefficient is with ever "
             "more samples, a line where single runs fall.",
             statements=[
-                Statement(f"{coefficients[:1].upper()}{coefficients[1:]}", known),
+                Statement(coefficients, known),
                 *(
-                    Statement(
-                        f"{x[:1].upper()}{x[1:]}",
-                        "estimated" if "estimated" in x else "chosen",
-                    )
+                    Statement(x, "estimated" if "estimated" in x else "chosen")
                     for x in others
                 ),
                 *(Statement(f"{note}.", "checked") for note in self.notes),

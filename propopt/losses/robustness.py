@@ -401,16 +401,16 @@ class SharedRobustness(PropertyLoss):
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Pairs of entries that are compared, (E, 2), and their similarities."""
-        upper = sp.triu(self.graph.similarities, k=1).tocoo()
+        edges = self.graph.edges
         has = sp.csr_array(self.present.astype(np.float64))
-        first, second = (has[nodes] for nodes in upper.coords)
+        first, second = (has[nodes] for nodes in edges.T)
         n_bytes = 100.0 * float(min(first.nnz, second.nnz))
         require_memory(n_bytes, "the pairs of shared features", "use fewer neighbours")
         both = sp.csr_array(first.multiply(second)).tocoo()
         edge, feature = both.coords
-        starts = np.column_stack(upper.coords).astype(np.intp)[edge] * self.n_features
+        starts = edges[edge] * self.n_features
         indices = starts + np.asarray(feature, np.intp)[:, None]
-        return np.searchsorted(self._entries, indices), upper.data[edge]
+        return np.searchsorted(self._entries, indices), self.graph.strengths[edge]
 
 
 # ---- Simplicity: similar features get similar attributions, and few are not zero

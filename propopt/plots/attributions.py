@@ -17,7 +17,7 @@ from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array
-from propopt.base.checks import read_count
+from propopt.base.checks import read_count, spread_over
 from propopt.base.errors import InvalidInput
 from propopt.base.text import drawn
 from propopt.results.certain import Certain
@@ -229,9 +229,8 @@ def plot_heatmap(
     names = feature_names(result)
     axes.set_yticks(np.arange(len(features)), [drawn(names[j]) for j in features])
     # of all rows where there is room, else of some
-    shown = np.unique(np.linspace(0, len(rows) - 1, _NAMED).round().astype(int))
-    labels = result.labels.points or range(len(rows))
-    ticks = [drawn(str(labels[rows[place]])) for place in shown]
+    shown = spread_over(len(rows), _NAMED)
+    ticks = [drawn(str(result.labels.row(rows[place]))) for place in shown]
     axes.set_xticks(shown, ticks, rotation=90, fontsize="x-small")
     some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
     axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")

@@ -182,7 +182,7 @@ def _marked(
     weights = np.append(result.attributions[n], np.nan)[known]
     errors = result.standard_errors
     own_errors = None if errors is None else np.append(errors[n], np.nan)[known]
-    name = n if result.labels.points is None else result.labels.points[n]
+    name = result.labels.row(n)
     absent = _absent(result, columns, n, document)
     facts = []
     if unknown:

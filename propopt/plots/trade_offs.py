@@ -10,7 +10,6 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 from pandas.api.types import is_numeric_dtype
 
@@ -518,7 +517,7 @@ def _distribution(outcome: Explanation, graph: Graph) -> tuple[Array, Array]:
     typical = float(np.sqrt((W**2).sum() / len(W)))
     differences = np.linalg.norm(W[first] - W[second], axis=1) / (typical or 1.0)
     order = np.argsort(differences)
-    shares = np.cumsum(sp.triu(graph.similarities, k=1).tocoo().data[order])
+    shares = np.cumsum(graph.strengths[order])
     shares /= shares[-1]
     # a line of a million steps would look the same
     kept = np.unique(np.linspace(0, len(order) - 1, _N_QUANTILES).astype(int))

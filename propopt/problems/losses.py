@@ -19,10 +19,9 @@ from propopt import losses
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.extras import added, additions
 from propopt.base.resources import require_memory
-from propopt.explaining.contributions import N_BACKGROUND
+from propopt.explaining.contributions import N_BACKGROUND, background_of
 from propopt.explaining.explainers.own_value import (
     OwnValues,
-    background_of,
     own_values_of,
     told_background,
 )

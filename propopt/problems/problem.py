@@ -21,7 +21,7 @@ from propopt.explaining.trade_offs import TradeOffs
 from propopt.functions import Function
 from propopt.inductive import GaussianProcessExplainer, InducingRule
 from propopt.losses import GradientMatching, Objective, PropertyLoss, Smoothness
-from propopt.problems.sections import Location, part
+from propopt.problems.sections import Location, part, wrong
 from propopt.problems.subject.subject import Subject
 from propopt.results.explanation import Explanation
 from propopt.solvers import Solver, solve
@@ -40,24 +40,18 @@ def check_pick(pick: Pick, swept: Mapping[str, Sequence[float]]) -> None:
     if pick == "knee":
         return
     for name, value in pick.items():
-        with part("pick", name):
-            if name not in swept:
-                hint, names = did_you_mean(name, list(swept)), ", ".join(swept)
-                raise InvalidInput(
-                    f"{name!r} is not swept{hint}; swept: {names or 'nothing'}"
-                )
-            low, high = min(swept[name]), max(swept[name])
-            if not low <= value <= high:
-                raise InvalidInput(
-                    f"expected a value that is swept, from {low:g} to {high:g}, got "
-                    f"{value:g}"
-                )
+        if name not in swept:
+            hint, names = did_you_mean(name, list(swept)), ", ".join(swept)
+            message = f"{name!r} is not swept{hint}; swept: {names or 'nothing'}"
+            raise wrong(message, "pick", name)
+        low, high = min(swept[name]), max(swept[name])
+        if not low <= value <= high:
+            message = f"expected a value that is swept, from {low:g} to {high:g}, got "
+            raise wrong(f"{message}{value:g}", "pick", name)
     missing = [name for name in swept if name not in pick]
     if missing:
-        with part("pick"):
-            raise InvalidInput(
-                f"expected a value for each loss swept; {missing[0]} has none"
-            )
+        message = f"expected a value for each loss swept; {missing[0]} has none"
+        raise wrong(message, "pick")
 
 
 # ---- What an inductive explanation is made from: observations, and inducing inputs

@@ -22,13 +22,14 @@ from propopt.base.cards import Card, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, percent, printable
+from propopt.base.text import Quantity, percent, printable, value_in_words
 from propopt.results.certain import plural
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
     Statement,
     StatementKind,
+    chosen,
     minus,
     named,
 )
@@ -103,6 +104,11 @@ class Cause:
     second: int | None = stored(low=0)  # None of one row
     share: float = stored(low=0.0, high=1.0)
     feature: int = stored(low=0)  # the column in which it differs most
+
+    @property
+    def ends(self) -> list[int]:
+        """The rows."""
+        return [self.first, *([] if self.second is None else [self.second])]
 
 
 @final
@@ -241,7 +247,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         W, names = self.attributions, self.labels.feature_names(self.shape[1])
         table = []
         for cause in (*self.pairs, *self.rows):
-            ends = [cause.first, *([] if cause.second is None else [cause.second])]
+            ends = cause.ends
             cells: list[Any] = [self.row_name(n) for n in ends]
             numbers = [float(W[n, cause.feature]) for n in ends]
             values = [self.value_of(n, cause.feature) for n in ends]
@@ -277,17 +283,14 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     def row_name(self, n: int) -> str:
         """What the n-th row is called."""
-        return str(n if self.labels.points is None else self.labels.points[n])
+        return str(self.labels.row(n))
 
     def value_of(self, n: int, j: int) -> str:
         """The value of column j in row n, as text; nothing where it is not known."""
         if self.points is None:
             return ""
-        value = float(self.points[n, j])
         known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
-        if math.isnan(value):
-            return "missing"
-        return f"{value:.4g}" if known is None else known[int(value)]
+        return value_in_words(float(self.points[n, j]), known)
 
     def card(self) -> Card:
         """What is off, then each answer with its number, and what would do."""
@@ -303,7 +306,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             title=f"{self._found}: {self._what}",
             subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
             f"{self.settings.get('attributions', 'given')}",
-            table=CardTable(("question", "verdict", "number", "unit"), rows),
+            table=CardTable(_SHOWN, rows),
             lines=[
                 *(f"{title} {words}" for title, words in told.items() if words),
                 *(f"To do: {words}" for words in todo),
@@ -316,14 +319,12 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         """What is right, how alike similar rows are, who causes it, what is chosen."""
         advised = {x.advice: x.name for x in reversed(self.findings) if x.advice}
         todo = [[QUESTIONS[name], advice] for advice, name in advised.items()][::-1]
-        rows = [
-            [
-                QUESTIONS[x.name],
-                x.verdict.replace(" ", "\N{NO-BREAK SPACE}"),
-                *(minus(x.shown), x.unit, x.standing),
-            ]
-            for x in self.findings
-        ]
+        asked = self.to_frame().assign(
+            verdict=[
+                x.verdict.replace(" ", "\N{NO-BREAK SPACE}") for x in self.findings
+            ],
+            number=[minus(x.shown) for x in self.findings],
+        )
         first = todo[0][1] if todo else "Nothing is left to do."
         parts = [
             Chapter(
@@ -342,16 +343,14 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         parts.append(
             Chapter(
                 title="All questions",
-                table=pd.DataFrame(
-                    rows,
-                    columns=["question", "verdict", "number", "unit", "standing"],
-                ),
+                table=asked.reset_index()[[*_SHOWN, "standing"]],
                 caption="Each answer, its verdict, its number, and what it rests on.",
             )
         )
         for title, names in _CHAPTERS.items():
-            if any(x.name in names for x in self.findings):
-                parts.append(self._chapter(title, names))
+            own = [x for x in self.findings if x.name in names]
+            said = [Statement(x.sentence, x.standing) for x in own]
+            parts += [Chapter(title=title, statements=said)] if said else []
         if self.pairs:
             parts += [
                 Chapter(
@@ -363,10 +362,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             ]
         said = [
             Statement("The model may be wrong, unfair or not causal.", "not said"),
-            *(
-                Statement(f"{x}: {text}.", "chosen")
-                for x, text in self.settings.items()
-            ),
+            *chosen(self.card()),
         ]
         return [*parts, Chapter(title="How it was asked", statements=said)]
 
@@ -388,7 +384,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         """Pairs, or rows, with their shares, as a reader sees them."""
         names, lines = self.labels.feature_names(self.shape[1]), []
         for cause in causes:
-            ends = [cause.first, *([] if cause.second is None else [cause.second])]
+            ends = cause.ends
             j = cause.feature
             own = [named(self.attributions[n, j], self.value_of(n, j)) for n in ends]
             lines.append(
@@ -402,14 +398,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 }
             )
         return pd.DataFrame(lines)
-
-    def _chapter(self, title: str, names: Sequence[str]) -> Chapter:
-        """Some of the answers, with what each rests on."""
-        own = [x for x in self.findings if x.name in names]
-        return Chapter(
-            title=title,
-            statements=[Statement(x.sentence, x.standing) for x in own],
-        )
 
     @property
     def _found(self) -> str:
@@ -430,6 +418,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
         return f"Audit({printable(told)})"
 
+
+_SHOWN: Final = ("question", "verdict", "number", "unit")
 
 _COLUMNS: Final = [
     *("question", "sentence", "number", "unit"),

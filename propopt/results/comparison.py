@@ -14,11 +14,18 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, enumerated
+from propopt.base.text import Quantity, enumerated, in_short
 from propopt.losses.faithfulness import Units
 from propopt.results.certain import explained, plural
 from propopt.results.explanation import Parameter
-from propopt.results.report.chapters import Chapter, Headline, Statement, bars
+from propopt.results.report.chapters import (
+    Chapter,
+    Headline,
+    Statement,
+    bars,
+    chosen,
+    sentence,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -232,23 +239,27 @@ class Comparison(
         return measure(self.before, self.after)
 
     @property
+    def _limits(self) -> tuple[float, float, float]:
+        """Of distances, sizes and cells; NaN, which nothing is beyond, if not known."""
+        own = self.level
+        if own is None:
+            return math.nan, math.nan, math.nan
+        return own.limit, own.size_limit, own.cell_limit
+
+    @property
     def ratios(self) -> Values:
         """Distances in levels, (D,); NaN without a level."""
-        limit = math.nan if self.level is None else self.level.limit
-        return np.asarray(self.distances / limit)
+        return np.asarray(self.distances / self._limits[0])
 
     @property
     def beyond(self) -> Truths:
         """The columns that differ more than any does by chance, (D,)."""
-        limit = math.inf if self.level is None else self.level.limit
-        return np.asarray(self.distances > limit)
+        return np.asarray(self.distances > self._limits[0])
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each column, the farthest apart first."""
-        level = self.level
-        limit = math.nan if level is None else level.size_limit
         sizes = [np.abs(side).mean(axis=0) for side in (self.before, self.after)]
-        unknown = np.full(len(self.features), math.nan)
+        unknown, W, c = math.nan, self.optimized, self.prices
         table = pd.DataFrame(
             {
                 "distance": self.distances,
@@ -256,11 +267,9 @@ class Comparison(
                 "beyond": self.beyond,
                 "mean_size_before": sizes[0],
                 "mean_size_after": sizes[1],
-                "size_levels": size_changes(self.before, self.after) / limit,
-                "optimized_distance": unknown
-                if self.optimized is None
-                else self.optimized,
-                "price": unknown if self.prices is None else self.prices,
+                "size_levels": size_changes(self.before, self.after) / self._limits[1],
+                "optimized_distance": unknown if W is None else W,
+                "price": unknown if c is None else c,
             },
             index=pd.Index(self.features, name="feature"),
         )
@@ -290,15 +299,13 @@ class Comparison(
         moved = np.abs(self.after - self.before)
         order = np.argsort(-moved, axis=None, kind="stable")[: read_count(k, "k")]
         rows, columns = np.unravel_index(order, moved.shape)
-        limit = math.nan if self.level is None else self.level.cell_limit
-        points = self.labels.points or range(len(moved))
         return pd.DataFrame(
             {
-                "row": [points[n] for n in rows.tolist()],
+                "row": [self.labels.row(n) for n in rows.tolist()],
                 "feature": [self.features[j] for j in columns.tolist()],
                 "before": self.before[rows, columns],
                 "after": self.after[rows, columns],
-                "levels": moved[rows, columns] / limit,
+                "levels": moved[rows, columns] / self._limits[2],
             }
         )
 
@@ -371,9 +378,9 @@ class Comparison(
     @property
     def _verb(self) -> str:
         """Seeds alone show no change, and groups are none."""
-        known = self.kind == "versions" and self.level is not None
-        seeds = known and self.level is not None and self.level.kind == "reseedings"
-        return "changed" if known and not seeds else "differs"
+        if self.kind == "groups" or self.level is None:
+            return "differs"
+        return "differs" if self.level.kind == "reseedings" else "changed"
 
     def _rest(self, columns: str) -> str:
         """What is said of the others, and what that does not show."""
@@ -388,8 +395,8 @@ class Comparison(
     @property
     def _noun(self) -> str:
         """The unit of a number behind it, where it has a name."""
-        known = self.quantity is not None and self.quantity.kind != "value"
-        noun = f" {self.quantity.noun}" if known and self.quantity is not None else ""
+        own = self.quantity
+        noun = "" if own is None or own.kind == "value" else f" {own.noun}"
         return f"{noun} per scale" if self.units == "scaled" else noun
 
     @property
@@ -415,10 +422,7 @@ class Comparison(
             rest=others_in_words(self.distances[order[len(shown) :]]),
             lines=sentences,
             proof=self._proof,
-            settings={
-                name: f"{x:.4g}" if isinstance(x, float) else str(x)
-                for name, x in self.parameters.items()
-            },
+            settings={name: in_short(x) for name, x in self.parameters.items()},
         )
 
     def _row(self, j: int) -> CardRow:
@@ -447,15 +451,14 @@ class Comparison(
         A picture has the distances of the columns, the farthest apart first.
         """
         statements, card = [*self.statements()], self.card()
-        chosen = [f"{name}: {text}." for name, text in card.settings.items()]
         level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
-        caption = f"{card.subtitle[:1].upper()}{card.subtitle[1:]}{level}."
+        caption = sentence(f"{card.subtitle}{level}")
         title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
         table = self.to_frame().set_index("feature").rename(columns=_HEADS)
         parts = [
             Chapter(
                 title=f"{title}{explained(self.quantity)}",
-                statements=[*statements, *(Statement(x, "chosen") for x in chosen)],
+                statements=[*statements, *chosen(card)],
                 headlines=[*self._headlines(statements[0].text)],
                 picture=bars(card.rows, caption),
             ),

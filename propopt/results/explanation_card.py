@@ -19,6 +19,8 @@ from propopt.base.text import (
     enumerated,
     gap_in_words,
     in_percent,
+    in_short,
+    is_sampled,
     percent,
     printable,
     rounded_percent,
@@ -190,9 +192,8 @@ def _proof(explanation: Any) -> Iterator[str]:
         yield f"optimal (gap {gap:.0e})"
     else:
         yield f"within {percent(gap)} % of optimal (gap {gap:.1e})"
-    words, target = target_in_words(explanation), explanation.target
-    sampled = target is not None and target.n_blocks > 0
-    yield words if sampled else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
+    words = target_in_words(explanation)
+    yield words if is_sampled(explanation) else _FIRST_CLAUSE.match(words)[0]  # type: ignore[index]
 
 
 _FIRST_CLAUSE: Final = re.compile(r"[^,;(]*(\([^)]*\))?")
@@ -231,10 +232,6 @@ def known_certain(explanation: Any) -> dict[str, Any]:
     return dict(zip(names, (float(certain.share), shares), strict=True))
 
 
-def _setting(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 _SHARES: Final = {
     **dict.fromkeys(("gradient_matching", "function_matching"), "kept"),
     **dict.fromkeys(("pairwise_robustness", "kernel_robustness"), "removed"),
@@ -249,7 +246,7 @@ def _settings(explanation: Any) -> Iterator[tuple[str, str]]:
     yield "size", _size(explanation)
     if explanation.shape[0] > 1:
         yield "down, up", "means of the negative and of the positive attributions"
-    yield from ((k, _setting(x)) for k, x in explanation.parameters.items())
+    yield from ((k, in_short(x)) for k, x in explanation.parameters.items())
     shares, weights = explanation.loss_shares, explanation.weights
     for name, value in explanation.losses.items():
         weight = f", weight {weights[name]:.4g}" if name in weights else ""

@@ -24,12 +24,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy.linalg as la
 
 from propopt.base.arrays import Array, Attributions
+from propopt.base.checks import spread_over
 from propopt.base.errors import UncertifiedWarning
 from propopt.base.text import Reason
 from propopt.losses import Program, PropertyLoss
@@ -53,19 +54,8 @@ _SMALL: Final = 1e-14
 """Of the largest θ: such a direction costs the varied loss nothing."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Form:
-    """A loss along the front: constant + 2 linear·h + hᵀ quadratic h."""
-
-    constant: float
-    linear: Array  # (k,)
-    quadratic: Array  # (k, k)
-
-    def value(self, h: Array) -> float:
-        """The loss where the shares are h (k,)."""
-        rest = 2.0 * self.linear @ h + h @ self.quadratic @ h
-        return max(float(self.constant + rest), 0.0)
+Form: TypeAlias = tuple[float, Array, Array]
+"""A loss along the front, c + 2 p·h + hᵀ P h: c, p (k,) and P (k, k)."""
 
 
 @final
@@ -117,9 +107,8 @@ class ExactFront:
         if len(weights) < _FEWEST:
             return Reason(f"fewer than {_FEWEST} weights were solved")
         ascending = sorted(weights.items())
-        last = len(ascending) - 1
-        spread = np.linspace(0, last, min(last + 1, _MOST_SOLVED)).round().astype(int)
-        solved = dict(ascending[i] for i in spread.tolist())
+        spread = spread_over(len(ascending), _MOST_SOLVED)
+        solved = dict(ascending[i] for i in spread)
         first, *others = (best.attributions for best in solved.values())
         if all(np.array_equal(W, first) for W in others):
             return Reason("all optima are the same")
@@ -143,7 +132,10 @@ class ExactFront:
     def losses(self, weight: float) -> dict[str, float]:
         """Each loss of W(c), by name."""
         h = self.shares(weight)
-        return {name: form.value(h) for name, form in self.forms.items()}
+        return {
+            name: max(float(c + (2.0 * p @ h + h @ P @ h)), 0.0)
+            for name, (c, p, P) in self.forms.items()
+        }
 
 
 _FEWEST: Final = 3
@@ -191,8 +183,7 @@ def _reduced(program: Program, loss: str, solved: Mapping[float, Any]) -> ExactF
     totals = Totals.of(program.bounds)
     size = max(float(np.abs(W).max()) for W in optima) or 1.0
     for count in _SIZES:
-        spread = np.linspace(0, len(optima) - 1, min(count, len(optima))).round()
-        taken = set(spread.astype(int).tolist())
+        taken = set(spread_over(len(optima), count))
         front = _through(
             terms, loss, weights, [optima[i] for i in sorted(taken)], totals
         )
@@ -259,10 +250,8 @@ def _through(
     forms = {}
     for _, x in terms:
         H, g = S.T @ hessians[x.name] @ S, S.T @ slopes[x.name]
-        at_far = x.value_at(far)
-        forms[x.name] = Form(
-            at_far, scale * (g - H @ limit), scale[:, None] * H * scale
-        )
+        p_far, P = scale * (g - H @ limit), scale[:, None] * H * scale
+        forms[x.name] = x.value_at(far), p_far, P
     parts = scale[:, None, None] * toward
     ends = (float(weights[0]), float(weights[-1]))
     return ExactFront(loss, ends, theta, far, parts, forms, 0.0, 0.0, 0)

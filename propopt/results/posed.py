@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from propopt.losses import (
@@ -82,6 +81,5 @@ def _arrays_of(
 def _edges(key: str, graph: Graph) -> Iterator[tuple[str, NDArray[Any]]]:
     """Nothing of graphs that have too many."""
     if graph.n_edges <= MOST_EDGES:
-        upper = sp.triu(graph.similarities, k=1).tocoo()
-        yield key, np.column_stack(upper.coords).astype(np.int64)
-        yield "similarities", np.asarray(upper.data, np.float64)
+        yield key, graph.edges.astype(np.int64)
+        yield "similarities", np.asarray(graph.strengths, np.float64)

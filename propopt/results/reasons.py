@@ -42,6 +42,7 @@ from propopt.results.report.chapters import (
     Headline,
     Statement,
     StatementKind,
+    sentence,
 )
 from propopt.results.result import Result
 from propopt.tables.frames import group_sums
@@ -163,7 +164,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
         m, n, r = np.array(places, np.int64).reshape(-1, 3).T
         d = order[n, r]
         return cls(
-            names=tuple(labels.points[i] if labels.points else i for i in told),
+            names=tuple(map(labels.row, told)),
             k=k,
             towards=towards,
             rows=m,
@@ -318,14 +319,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
 
     def chapters(self) -> Sequence[Chapter]:
         """How often ranks are certain, with what that rests on; rows one by one."""
-        notes = [
-            (f"{note[:1].upper()}{note[1:]}.", _rests_on(note)) for note in self.notes
-        ]
-        drawn = "estimated" in dict(notes).values()
-        finding = f"{self._finding[:1].upper()}{self._finding[1:]}."
+        notes = [Statement(sentence(note), _rests_on(note)) for note in self.notes]
+        drawn = any(note.kind == "estimated" for note in notes)
         said = [
-            Statement(finding, "estimated" if drawn else "proved"),
-            *(Statement(*note) for note in notes),
+            Statement(sentence(self._finding), "estimated" if drawn else "proved"),
+            *notes,
             Statement(f"Certain means that {self._meaning}.", "chosen"),
             Statement(f"Reasons are those for a {self.towards} output.", "chosen"),
             Statement("A place that is not certain need not be wrong.", "not said"),

@@ -31,10 +31,9 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeAlias, final
 
 import numpy as np
@@ -67,7 +66,9 @@ _TINY = 1e-9
 """A multiplier is at least this, so that each loss has a weight."""
 
 
-class Aim(ABC):
+@final
+@dataclass(frozen=True)
+class Aim:
     """What an explanation is to reach, in place of weights.
 
     Where an aim is taken, a mapping to shares stands for :meth:`shares`, a list of
@@ -85,6 +86,9 @@ class Aim(ABC):
     >>> round(best.losses["pairwise_robustness"] / robust.value(G), 6)
     0.5
     """
+
+    reach: Callable[[AimCase], Explanation]
+    """The explanation that reaches it, with proof."""
 
     @staticmethod
     def of(aim: AimLike) -> Aim:
@@ -126,7 +130,7 @@ class Aim(ABC):
         read = {key: read_share(share, _name(key)) for key, share in shares.items()}
         if not read:
             raise InvalidInput("aim: shares of no loss are given")
-        return _Shares(read)
+        return Aim(partial(_reach_shares, read))
 
     @staticmethod
     def order(losses: Sequence[str | PropertyLoss], within: float = 0.01) -> Aim:
@@ -143,7 +147,7 @@ class Aim(ABC):
             raise InvalidInput(
                 f"within: expected a share of ranges, from 0 to below 1, got {within!r}"
             )
-        return _Order(tuple(losses), float(within))
+        return Aim(partial(_reach_order, tuple(losses), float(within)))
 
     @staticmethod
     def regret(
@@ -167,7 +171,7 @@ class Aim(ABC):
                 f"aim: expected weights of 1 to {math.log2(_MOST_CORNERS):.0f} losses, "
                 f"got {len(box)}"
             )
-        return _Regret(box)
+        return Aim(partial(_reach_regret, box))
 
     @staticmethod
     def knee() -> Aim:
@@ -176,11 +180,7 @@ class Aim(ABC):
         Of faithfulness against all other losses together, in their proportions, each
         side divided by its range: the best is at (0, 0), the ends at (0, 1) and (1, 0).
         """
-        return _Knee()
-
-    @abstractmethod
-    def reach(self, case: AimCase) -> Explanation:
-        """The explanation that reaches it, with proof."""
+        return Aim(_reach_knee)
 
 
 AimLike: TypeAlias = (
@@ -256,127 +256,112 @@ class AimCase:
         return best.losses[loss.name]
 
 
-@final
-@dataclass(frozen=True)
-class _Shares(Aim):
-    shares_: Mapping[_Key, float]
-
-    def reach(self, case: AimCase) -> Explanation:
-        case, losses = case.having(list(self.shares_))
-        rest = tuple(t for t in case.objective.terms if t[1] not in losses)
-        if not any(weight for weight, _ in rest):
-            raise InvalidInput(
-                "aim: all losses of the objective have shares, so nothing is left to "
-                "minimise"
-            )
-        limits, words = [], []
-        for loss, share in zip(losses, self.shares_.values(), strict=True):
-            limit = case.ends.limit(loss.name, share)
-            if share == 1.0 and limit > 0.0:
-                raise Refused(
-                    f"{loss.name}: 100 % smaller than at the other end is reached in "
-                    "the limit alone; ask for less, such as '-99%'"
-                )
-            limits.append(Bound(loss, max(limit, 0.0)))
-            words.append(f"{loss.name} {100.0 * share:g} % smaller")
-        return case.best(rest, limits, aim=enumerated(words, "and"))
+# ---- How each aim is reached
 
 
-@final
-@dataclass(frozen=True)
-class _Order(Aim):
-    losses: tuple[_Key, ...]
-    within: float
-
-    def reach(self, case: AimCase) -> Explanation:
-        case, losses = case.having(self.losses)
-        rest = tuple(t for t in case.objective.terms if t[1] not in losses)
-        first = losses
-        if not any(weight for weight, _ in rest):
-            *first, last = losses
-            rest = (*rest, (1.0, last))
-        limits: list[Bound] = []
-        for loss in first:
-            best, worst = case.ends.range_of(loss.name)
-            least = case.least(loss, limits)
-            if self.within == 0.0 and least > 0.0:
-                raise Refused(
-                    f"within: {loss.name} is at least {least:.4g}, and no room above "
-                    "that is left to those after it; give a share above 0"
-                )
-            limits.append(Bound(loss, least + self.within * (worst - best)))
-        words = ", then ".join(loss.name for loss in losses)
-        told = {f"limit.{bound.loss.name}": bound.limit for bound in limits}
-        aim = f"first {words}, each to {100.0 * self.within:g} % of its range"
-        return case.best(rest, limits, aim=aim, **told)
-
-
-@final
-@dataclass(frozen=True)
-class _Knee(Aim):
-    def reach(self, case: AimCase) -> Explanation:
-        terms = case.objective.terms
-        if len({isinstance(loss, Faithfulness) for c, loss in terms if c > 0.0}) < 2:
-            raise Refused(
-                "aim: a knee is of faithfulness against other losses, and the "
-                f"objective is {case.objective!r}"
-            )
-        (least, span), (low, other) = self._span(case, True), self._span(case, False)
-        rate = span / other
-        terms = tuple(
-            (c if isinstance(loss, Faithfulness) else rate * c, loss)
-            for c, loss in terms
+def _reach_shares(shares: Mapping[_Key, float], case: AimCase) -> Explanation:
+    case, losses = case.having(list(shares))
+    rest = tuple(t for t in case.objective.terms if t[1] not in losses)
+    if not any(weight for weight, _ in rest):
+        raise InvalidInput(
+            "aim: all losses of the objective have shares, so nothing is left to "
+            "minimise"
         )
-        best = case.best(terms, aim="the knee of the exact front")
-        proof = best.certificate
-        assert proof is not None, "it is optimized"
-        # (1 − a − b)/√2 of the optimum, and of its lower bound
-        far = [
-            (1.0 - (F - least - rate * low) / span) / math.sqrt(2.0)
-            for F in (proof.value, proof.lower_bound)
-        ]
-        told = {"distance from the chord": float(far[0]), "at most": float(far[1])}
-        return replace(best, parameters={**best.parameters, **told})
-
-    @staticmethod
-    def _span(case: AimCase, is_faithful: bool) -> tuple[float, float]:
-        """The least of one side's weighted losses at the ends, and their range."""
-        least = span = 0.0
-        for c, loss in case.objective.terms:
-            if c > 0.0 and isinstance(loss, Faithfulness) is is_faithful:
-                best, worst = case.ends.range_of(loss.name)
-                least, span = least + c * best, span + c * (worst - best)
-        return least, span
-
-
-@final
-@dataclass(frozen=True)
-class _Regret(Aim):
-    box: Mapping[_Key, tuple[float, float]]
-
-    def reach(self, case: AimCase) -> Explanation:
-        case, losses = case.having(list(self.box))
-        every = case.objective.losses
-        places = [every.index(loss) for loss in losses]
-        corners = np.array(list(itertools.product(*self.box.values())))
-        C = np.tile(case.objective.coefficients, (len(corners), 1))
-        C[:, places] = corners
-        is_faithful = [isinstance(loss, Faithfulness) for loss in every]
-        if not C[:, is_faithful].any(axis=1).all():
-            raise InvalidInput(
-                "aim: no faithfulness loss has a weight at a corner of the box; give a "
-                "low weight above 0, or one in the objective"
+    limits, words = [], []
+    for loss, share in zip(losses, shares.values(), strict=True):
+        limit = case.ends.limit(loss.name, share)
+        if share == 1.0 and limit > 0.0:
+            raise Refused(
+                f"{loss.name}: 100 % smaller than at the other end is reached in "
+                "the limit alone; ask for less, such as '-99%'"
             )
-        active = tuple(np.flatnonzero(C.any(axis=0)).tolist())
-        task = Task(case.program, case.solver, active=active)
-        words = [
-            f"{loss.name} from {low:g} to {high:g}"
-            for loss, (low, high) in zip(losses, self.box.values(), strict=True)
-        ]
-        aim = f"least regret for weights of {enumerated(words, 'and')}"
-        best, regret, least = _least_regret(_Optima(case, task), C)
-        told = {"regret": regret, "regret is at least": least}
-        return replace(best, parameters={**best.parameters, "aim": aim, **told})
+        limits.append(Bound(loss, max(limit, 0.0)))
+        words.append(f"{loss.name} {100.0 * share:g} % smaller")
+    return case.best(rest, limits, aim=enumerated(words, "and"))
+
+
+def _reach_order(order: tuple[_Key, ...], within: float, case: AimCase) -> Explanation:
+    case, losses = case.having(order)
+    rest = tuple(t for t in case.objective.terms if t[1] not in losses)
+    first = losses
+    if not any(weight for weight, _ in rest):
+        *first, last = losses
+        rest = (*rest, (1.0, last))
+    limits: list[Bound] = []
+    for loss in first:
+        best, worst = case.ends.range_of(loss.name)
+        least = case.least(loss, limits)
+        if within == 0.0 and least > 0.0:
+            raise Refused(
+                f"within: {loss.name} is at least {least:.4g}, and no room above "
+                "that is left to those after it; give a share above 0"
+            )
+        limits.append(Bound(loss, least + within * (worst - best)))
+    words = ", then ".join(loss.name for loss in losses)
+    told = {f"limit.{bound.loss.name}": bound.limit for bound in limits}
+    aim = f"first {words}, each to {100.0 * within:g} % of its range"
+    return case.best(rest, limits, aim=aim, **told)
+
+
+def _reach_knee(case: AimCase) -> Explanation:
+    terms = case.objective.terms
+    if len({isinstance(loss, Faithfulness) for c, loss in terms if c > 0.0}) < 2:
+        raise Refused(
+            "aim: a knee is of faithfulness against other losses, and the "
+            f"objective is {case.objective!r}"
+        )
+    (least, span), (low, other) = _span(case, True), _span(case, False)
+    rate = span / other
+    terms = tuple(
+        (c if isinstance(loss, Faithfulness) else rate * c, loss) for c, loss in terms
+    )
+    best = case.best(terms, aim="the knee of the exact front")
+    proof = best.certificate
+    assert proof is not None, "it is optimized"
+    # (1 − a − b)/√2 of the optimum, and of its lower bound
+    far = [
+        (1.0 - (F - least - rate * low) / span) / math.sqrt(2.0)
+        for F in (proof.value, proof.lower_bound)
+    ]
+    told = {"distance from the chord": float(far[0]), "at most": float(far[1])}
+    return replace(best, parameters={**best.parameters, **told})
+
+
+def _span(case: AimCase, is_faithful: bool) -> tuple[float, float]:
+    """The least of one side's weighted losses at the ends, and their range."""
+    least = span = 0.0
+    for c, loss in case.objective.terms:
+        if c > 0.0 and isinstance(loss, Faithfulness) is is_faithful:
+            best, worst = case.ends.range_of(loss.name)
+            least, span = least + c * best, span + c * (worst - best)
+    return least, span
+
+
+def _reach_regret(
+    box: Mapping[_Key, tuple[float, float]], case: AimCase
+) -> Explanation:
+    case, losses = case.having(list(box))
+    every = case.objective.losses
+    places = [every.index(loss) for loss in losses]
+    corners = np.array(list(itertools.product(*box.values())))
+    C = np.tile(case.objective.coefficients, (len(corners), 1))
+    C[:, places] = corners
+    is_faithful = [isinstance(loss, Faithfulness) for loss in every]
+    if not C[:, is_faithful].any(axis=1).all():
+        raise InvalidInput(
+            "aim: no faithfulness loss has a weight at a corner of the box; give a "
+            "low weight above 0, or one in the objective"
+        )
+    active = tuple(np.flatnonzero(C.any(axis=0)).tolist())
+    task = Task(case.program, case.solver, active=active)
+    words = [
+        f"{loss.name} from {low:g} to {high:g}"
+        for loss, (low, high) in zip(losses, box.values(), strict=True)
+    ]
+    aim = f"least regret for weights of {enumerated(words, 'and')}"
+    best, regret, least = _least_regret(_Optima(case, task), C)
+    told = {"regret": regret, "regret is at least": least}
+    return replace(best, parameters={**best.parameters, "aim": aim, **told})
 
 
 # ---- Mixtures of optima at many weights: games, and several limits at once
@@ -412,26 +397,6 @@ class _Optima:
         self._solutions.append(solution)
         return value, lower
 
-    def mixed(
-        self, A: Array, b: Array, costs: Array, slack: Array
-    ) -> tuple[Array, Array, float]:
-        """Shares θ of the optima with least costs, prices of rows, and what it costs.
-
-        A θ ≤ b + σ, where each σ ≥ 0 costs its slack.
-        """
-        n, m = len(costs), len(b)
-        found = opt.linprog(
-            np.append(costs, slack),
-            A_ub=np.hstack([A, -np.eye(m)]),
-            b_ub=b,
-            A_eq=np.append(np.ones(n), np.zeros(m))[None],
-            b_eq=[1.0],
-            options=_FINE,
-        )
-        theta = np.maximum(found.x[:n], 0.0)
-        prices = np.maximum(-found.ineqlin.marginals, 0.0)
-        return theta / theta.sum(), prices, float(found.fun)
-
     def mixture(self, theta: Array, place: int) -> Solution:
         """The mixed attributions, with what the solver knows at one of the weights."""
         task, fine = self.task, self.case.tolerance**2
@@ -444,6 +409,28 @@ class _Optima:
         return replace(last, W=W)
 
 
+def _mixed(
+    A: Array, b: Array, costs: Array, slack: Array, S: Array, low: float | None
+) -> tuple[Array, Array, float]:
+    """Shares θ of optima with least costs, prices of rows, and what it costs.
+
+    A θ ≤ b + S σ, where each σ costs its slack, and is at least ``low``.
+    """
+    n, m = len(costs), len(slack)
+    found = opt.linprog(
+        np.append(costs, slack),
+        A_ub=np.hstack([A, -S]),
+        b_ub=b,
+        A_eq=np.append(np.ones(n), np.zeros(m))[None],
+        b_eq=[1.0],
+        bounds=[*[(0.0, None)] * n, *[(low, None)] * m],
+        options=_FINE,
+    )
+    theta = np.maximum(found.x[:n], 0.0)
+    prices = np.maximum(-found.ineqlin.marginals, 0.0)
+    return theta / theta.sum(), prices, float(found.fun)
+
+
 def _least_regret(optima: _Optima, C: Array) -> tuple[Explanation, float, float]:
     """The mixture with the least of largest regrets at corners C (K, k), and both."""
     case, least, place = optima.case, -math.inf, 0
@@ -453,20 +440,11 @@ def _least_regret(optima: _Optima, C: Array) -> tuple[Explanation, float, float]
         M = C @ np.array(optima.losses).T - upper[:, None]  # regrets (K, i)
         size = float(np.abs(M).max()) or 1.0
         # min max_k of M θ: the largest of all, and prices that add up to one
-        n = M.shape[1]
-        found = opt.linprog(
-            np.append(np.zeros(n), 1.0),
-            A_ub=np.hstack([M / size, -np.ones((len(C), 1))]),
-            b_ub=np.zeros(len(C)),
-            A_eq=np.append(np.ones(n), 0.0)[None],
-            b_eq=[1.0],
-            bounds=[*[(0.0, None)] * n, (None, None)],
-            options=_FINE,
+        n, ones = M.shape[1], np.ones((len(C), 1))
+        theta, prices, _ = _mixed(
+            M / size, np.zeros(len(C)), np.zeros(n), np.ones(1), ones, None
         )
-        theta = np.maximum(found.x[:-1], 0.0)
-        theta /= theta.sum()
-        shares = np.maximum(-found.ineqlin.marginals, 0.0)
-        shares /= shares.sum()
+        shares = prices / prices.sum()
         value, low = optima.add(shares @ C)
         bound = float(low - shares @ upper)
         if bound > least:
@@ -514,11 +492,13 @@ def _within_limits(
         add(scale * unit)
     for _ in range(_MOST_CUTS):
         L = np.array(optima.losses)
-        theta, prices, cost = optima.mixed(
+        theta, prices, cost = _mixed(
             (L[:, k:] / most).T,
             np.ones(len(most)),
             L[:, :k] @ weights / size,
             np.full(len(most), _PENALTY),
+            np.eye(len(most)),
+            0.0,
         )
         if size * cost - add(np.maximum(prices, _TINY) * unit) <= (
             0.5 * case.tolerance * size * cost

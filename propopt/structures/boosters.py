@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -17,6 +17,9 @@ from propopt.base.arrays import Array
 
 
 # ---- Classes by their names: a table of readers imports no module of models
+
+
+_Entry = TypeVar("_Entry")
 
 
 def known_as(thing: object) -> str:
@@ -27,6 +30,12 @@ def known_as(thing: object) -> str:
 def is_a(thing: object, *names: str) -> bool:
     """Whether it is of one of these classes, or of a subclass."""
     return any(_name(kind) in names for kind in type(thing).__mro__)
+
+
+def by_class(table: Mapping[str, _Entry], thing: object) -> _Entry | None:
+    """What a table has of its class, or of the nearest one above; None if nothing."""
+    names = map(_name, type(thing).__mro__)
+    return next((table[name] for name in names if name in table), None)
 
 
 def _name(kind: type) -> str:
@@ -103,10 +112,9 @@ class LightGBMBooster:
 
 def as_estimator(model: Any) -> Any:
     """The model, or what gives it the methods of an estimator."""
-    kinds = {(kind.__module__, kind.__name__) for kind in type(model).__mro__}
-    if ("xgboost.core", "Booster") in kinds:
+    if is_a(model, "xgboost.Booster"):
         return XGBoostBooster(model)
-    return LightGBMBooster(model) if ("lightgbm.basic", "Booster") in kinds else model
+    return LightGBMBooster(model) if is_a(model, "lightgbm.Booster") else model
 
 
 # ---- Scores of boosted models, which some libraries give by no method of their own
@@ -126,13 +134,12 @@ class Margins:
 def margins_of(model: Any) -> Margins | None:
     """The scores of a boosted classifier, or of a native booster; None of others."""
     before, final = opened(model)
-    for kind in type(final).__mro__:
-        rule = _RULES.get((kind.__module__.partition(".")[0], kind.__name__))
-        if rule is not None:
-            method, settings, find_logit = rule
-            scores = partial(getattr(final, method), **settings)
-            return Margins(behind_steps(before, scores), partial(find_logit, final))
-    return None
+    rule = by_class(_RULES, final)
+    if rule is None:
+        return None
+    method, settings, find_logit = rule
+    scores = partial(getattr(final, method), **settings)
+    return Margins(behind_steps(before, scores), partial(find_logit, final))
 
 
 def opened(model: Any) -> tuple[list[Pipeline], Any]:
@@ -220,40 +227,40 @@ def _xgboost_logit(booster: Any) -> float | None:
 _Rule: TypeAlias = tuple[str, Mapping[str, Any], Callable[[Any], float | None]]
 """The method for scores and its settings; how many times them the log-odds are."""
 
-_RULES: Final[Mapping[tuple[str, str], _Rule]] = {
-    ("catboost", "CatBoostClassifier"): (
+_RULES: Final[Mapping[str, _Rule]] = {
+    "catboost.CatBoostClassifier": (
         "predict",
         {"prediction_type": "RawFormulaVal"},
         lambda model: {"CrossEntropy": 1.0, "Logloss": 1.0}.get(
             model.get_all_params().get("loss_function")
         ),
     ),
-    ("lightgbm", "LGBMClassifier"): (
+    "lightgbm.LGBMClassifier": (
         "predict",
         {"raw_score": True},
         lambda model: _lightgbm_logit(model.booster_),
     ),
-    ("propopt", "LightGBMBooster"): (
+    "propopt.LightGBMBooster": (
         "scores",
         {},
         lambda model: _lightgbm_logit(model.booster),
     ),
-    ("propopt", "XGBoostBooster"): (
+    "propopt.XGBoostBooster": (
         "scores",
         {},
         lambda model: _xgboost_logit(model.booster),
     ),
-    ("sklearn", "GradientBoostingClassifier"): (
+    "sklearn.GradientBoostingClassifier": (
         "decision_function",
         {},
         lambda model: {"log_loss": 1.0, "exponential": 2.0}.get(model.loss),
     ),
-    ("sklearn", "HistGradientBoostingClassifier"): (
+    "sklearn.HistGradientBoostingClassifier": (
         "decision_function",
         {},
         lambda _: 1.0,
     ),
-    ("xgboost", "XGBClassifier"): (
+    "xgboost.XGBClassifier": (
         "predict",
         {"output_margin": True},
         lambda model: _xgboost_logit(model.get_booster()),
@@ -343,80 +350,72 @@ def text_vectorisers(model: Any) -> list[Any]:
 # ---- Models that are piecewise constant: trees, forests, boosting and their like
 
 
-FLAT_CLASSES: Final = {
-    "sklearn": frozenset(
-        {
-            "DecisionTreeClassifier",
-            "DecisionTreeRegressor",
-            "DummyClassifier",
-            "DummyRegressor",
-            "ExtraTreeClassifier",
-            "ExtraTreeRegressor",
-            "ExtraTreesClassifier",
-            "ExtraTreesRegressor",
-            "HistGradientBoostingClassifier",
-            "HistGradientBoostingRegressor",
-            "IsolationForest",
-            "RandomForestClassifier",
-            "RandomForestRegressor",
-        }
-    ),
-    "catboost": frozenset({"CatBoost"}),
-}
-"""By package, the classes that are piecewise constant whatever their settings."""
+_FLAT: Final = (
+    "catboost.CatBoost",
+    "sklearn.DecisionTreeClassifier",
+    "sklearn.DecisionTreeRegressor",
+    "sklearn.DummyClassifier",
+    "sklearn.DummyRegressor",
+    "sklearn.ExtraTreeClassifier",
+    "sklearn.ExtraTreeRegressor",
+    "sklearn.ExtraTreesClassifier",
+    "sklearn.ExtraTreesRegressor",
+    "sklearn.HistGradientBoostingClassifier",
+    "sklearn.HistGradientBoostingRegressor",
+    "sklearn.IsolationForest",
+    "sklearn.RandomForestClassifier",
+    "sklearn.RandomForestRegressor",
+)
+"""Classes that are piecewise constant whatever their settings."""
 
-BOOSTED: Final = frozenset({"GradientBoostingClassifier", "GradientBoostingRegressor"})
-NEIGHBORS: Final = frozenset(
-    {
-        "KNeighborsClassifier",
-        "KNeighborsRegressor",
-        "RadiusNeighborsClassifier",
-        "RadiusNeighborsRegressor",
-    }
+_BOOSTED: Final = (
+    "sklearn.GradientBoostingClassifier",
+    "sklearn.GradientBoostingRegressor",
 )
-ENSEMBLES: Final = frozenset(
-    {
-        "AdaBoostClassifier",
-        "AdaBoostRegressor",
-        "BaggingClassifier",
-        "BaggingRegressor",
-        "StackingClassifier",
-        "StackingRegressor",
-        "VotingClassifier",
-        "VotingRegressor",
-    }
+_NEIGHBORS: Final = (
+    "sklearn.KNeighborsClassifier",
+    "sklearn.KNeighborsRegressor",
+    "sklearn.RadiusNeighborsClassifier",
+    "sklearn.RadiusNeighborsRegressor",
 )
-WRAPPERS: Final = frozenset(
-    {"BaseSearchCV", "CalibratedClassifierCV", "TransformedTargetRegressor"}
+_ENSEMBLES: Final = (
+    "sklearn.AdaBoostClassifier",
+    "sklearn.AdaBoostRegressor",
+    "sklearn.BaggingClassifier",
+    "sklearn.BaggingRegressor",
+    "sklearn.StackingClassifier",
+    "sklearn.StackingRegressor",
+    "sklearn.VotingClassifier",
+    "sklearn.VotingRegressor",
+)
+_WRAPPERS: Final = (
+    "sklearn.BaseSearchCV",
+    "sklearn.CalibratedClassifierCV",
+    "sklearn.TransformedTargetRegressor",
 )
 
 
 def is_piecewise_constant(model: Any) -> bool:
     """Whether a fitted model is known to be constant between jumps, with slopes 0."""
     final = as_estimator(last_step(model))
-    kinds = {
-        (kind.__module__.partition(".")[0], kind.__name__)
-        for kind in type(final).__mro__
-    }
-    if any(name in FLAT_CLASSES.get(package, ()) for package, name in kinds):
+    if is_a(final, *_FLAT):
         return True
-    names = {name for package, name in kinds if package == "sklearn"}
-    if names & BOOSTED:
+    if is_a(final, *_BOOSTED):
         return isinstance(final.init_, str) or is_piecewise_constant(final.init_)
-    if names & NEIGHBORS:
+    if is_a(final, *_NEIGHBORS):
         return bool(final.weights == "uniform")
-    if names & ENSEMBLES:
+    if is_a(final, *_ENSEMBLES):
         # what combines members sees nothing but their outputs
         passes_features = bool(final.get_params(deep=False).get("passthrough", False))
         return not passes_features and all(
             map(is_piecewise_constant, final.estimators_)
         )
-    if names & WRAPPERS:
+    if is_a(final, *_WRAPPERS):
         return all(map(is_piecewise_constant, members_in(final)))
-    if ("lightgbm", "LGBMModel") in kinds:
+    if is_a(final, "lightgbm.LGBMModel"):
         return not final.get_params().get("linear_tree", False)
     if isinstance(final, XGBoostBooster | LightGBMBooster):
         return final.is_made_of_trees
-    if ("xgboost", "XGBModel") in kinds:
+    if is_a(final, "xgboost.XGBModel"):
         return bool(final.get_params().get("booster") != "gblinear")
     return False

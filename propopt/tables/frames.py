@@ -423,6 +423,10 @@ class Labels:
         """The names of D features, ``x0, x1, ...`` where there are none."""
         return self.features or tuple(f"x{j}" for j in range(count))
 
+    def row(self, n: int) -> Hashable:
+        """The name of the n-th point; its number where there are none."""
+        return n if self.points is None else self.points[n]
+
     def check(self, shape: tuple[int, ...], label: str) -> None:
         """Refuse names that are not one for each row and column of a table."""
         N, D = shape

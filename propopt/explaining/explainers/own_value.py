@@ -30,11 +30,11 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.cards import N_FEATURES, Card, CardTable
-from propopt.base.checks import known_word, read_count, read_rng
+from propopt.base.checks import known_word
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, printable
-from propopt.explaining.contributions import N_BACKGROUND
+from propopt.explaining.contributions import N_BACKGROUND, background_of
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Output, Target
@@ -130,17 +130,14 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         """G, with the names of rows and columns."""
         return self.labels.frame(self.attributions)
 
-    def statements(self) -> tuple[Statement, ...]:
+    def statements(self) -> Iterator[Statement]:
         """How it was made, each sentence with what it rests on."""
         noun = "Background" if self.r_squared is None else "Fitted on"
-        said = [
-            Statement(f"Own value is {self.definition}.", "chosen"),
-            Statement(f"{noun}: {self.background}.", "chosen"),
-        ]
+        yield Statement(f"Own value is {self.definition}.", "chosen")
+        yield Statement(f"{noun}: {self.background}.", "chosen")
         if self.r_squared_of_all is not None:
             fit = f"R² of {FOLDS} folds of these rows is {self.r_squared_of_all:.3f}."
-            said.append(Statement(fit, "estimated"))
-        return tuple(said)
+            yield Statement(fit, "estimated")
 
     def in_words(self) -> list[str]:
         """How it was made, in sentences."""
@@ -244,7 +241,6 @@ class ContextShare:
     n_rows: int
     n_neighbors: int | None  # None of a graph that is none of nearest neighbours
     made: tuple[Statement, ...]  # how own values were made
-    is_fitted: bool  # by curves, which are estimated
     another: tuple[float, str] | None = None  # own by another definition, which is told
 
     @property
@@ -295,24 +291,21 @@ class ContextShare:
             of_neighbors=others,
             n_rows=len(phi),
             n_neighbors=count,
-            made=own.statements(),
-            is_fitted=own.r_squared is not None,
+            made=tuple(own.statements()),
             another=told,
         )
-
-    def statements(self, noun: str = "row") -> tuple[Statement, ...]:
-        """What is found, each sentence with what it rests on; then how it was made."""
-        return tuple(self._said(noun))
 
     def in_words(self, noun: str = "row") -> list[str]:
         """The sentences: shares, definition, background, N and the neighbours."""
         return [said.text for said in self.statements(noun)]
 
-    def _said(self, noun: str) -> Iterator[Statement]:
+    def statements(self, noun: str = "row") -> Iterator[Statement]:
+        """What is found, each sentence with what it rests on; then how it was made."""
         if math.isnan(self.own):
             yield Statement(f"Similar {noun}s have the same attributions.", "checked")
             return
-        found: StatementKind = "estimated" if self.is_fitted else "checked"
+        is_fitted = any(said.kind == "estimated" for said in self.made)
+        found: StatementKind = "estimated" if is_fitted else "checked"
         yield Statement(
             f"{_percent(self.own)} of the differences between similar {noun}s follow "
             "from their own values.",
@@ -448,15 +441,6 @@ def own_values(
     background = background_of(rows, n_background, rng)
     whose = told_background(len(background), len(rows), own)
     return own_values_of(function, points, labels, background, whose, units)
-
-
-def background_of(
-    points: Points, n_background: int, rng: int | np.random.Generator | None
-) -> Points:
-    """Some of the rows (B, D), drawn where there are more."""
-    if len(points) <= read_count(n_background, "n_background"):
-        return points
-    return points[np.sort(read_rng(rng).choice(len(points), n_background, False))]
 
 
 def told_background(count: int, of: int, whose: str) -> str:

@@ -340,11 +340,9 @@ class LimeDiagnosis(
 
     def _where(self, item: LimeFinding) -> tuple[Hashable | None, str | None]:
         """Names of the row and the column; None for all of them."""
-        N, D = self.shape
-        rows = range(N) if self.labels.points is None else self.labels.points
-        names = self.labels.feature_names(D)
+        names = self.labels.feature_names(self.shape[1])
         return (
-            None if item.row is None else rows[item.row],
+            None if item.row is None else self.labels.row(item.row),
             None if item.column is None else names[item.column],
         )
 

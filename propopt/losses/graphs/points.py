@@ -89,6 +89,11 @@ class Graph(ABC):
         upper = sp.triu(self.similarities, k=1).tocoo()
         return np.column_stack(upper.coords).astype(np.intp)
 
+    @property
+    def strengths(self) -> Array:
+        """S of each edge, shape (E,)."""
+        return np.asarray(sp.triu(self.similarities, k=1).tocoo().data)
+
     @cached_property
     def laplacian(self) -> Sparse:
         """L = diag(S·1) − S, shape (n, n)."""
@@ -111,10 +116,10 @@ class Graph(ABC):
 
         Where similarities are negative, rows come from the eigenvectors instead.
         """
-        weights = sp.triu(self.similarities, k=1).tocoo().data
-        if (weights < 0).any():
+        S = self.strengths
+        if (S < 0).any():
             return self._spectral_root()
-        return sp.csr_array(sp.diags_array(np.sqrt(2.0 * weights)) @ self.incidence)
+        return sp.csr_array(sp.diags_array(np.sqrt(2.0 * S)) @ self.incidence)
 
     def _spectral_root(self) -> Array:
         """Σ_k √(2λ_k) u_kᵀ, whose rows add up to zero on each component."""
@@ -570,9 +575,8 @@ def share_across_patterns(graph: Graph, X: object) -> float:
 
 def within_patterns(graph: Graph, X: object) -> SimilarityGraph:
     """The graph without its edges between rows (n, D) that lack other columns."""
-    kept = graph.edges[~_crosses(graph, X)]
-    similarities = np.asarray(graph.similarities[tuple(kept.T)])
-    matrix = symmetric(kept, similarities, graph.n_nodes)
+    kept = ~_crosses(graph, X)
+    matrix = symmetric(graph.edges[kept], graph.strengths[kept], graph.n_nodes)
     inside = SimilarityGraph(matrix, graph.kind, graph.parameters)
     inside.names = graph.names
     return inside

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from propopt.base.errors import InvalidInput, ProblemFileError, PropoptError
+from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
 from propopt.explaining.comparison import compare
@@ -23,13 +23,9 @@ from propopt.problems.sections import Nonnegative, part, section_of, wrong
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.learning import is_unfitted
 from propopt.problems.subject.subject import Subject
-from propopt.results.comparison import Comparison, LevelKind
+from propopt.results.comparison import Comparison
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import listed
-
-
-_TIMES: Final[dict[LevelKind, int]] = {"halvings": 10, "bootstraps": 5}
-"""NullModels of a level: halves twice as many."""
 
 
 @partial(
@@ -106,11 +102,11 @@ class CompareSection(JobSection):
     def _path(self, folder: Path) -> Path:
         path = folder / self.before
         if not path.is_file():
-            with part("before"):
-                raise InvalidInput(
-                    f"there is no file {self.before}; expected the problem file of the "
-                    "old version"
-                )
+            raise wrong(
+                f"there is no file {self.before}; expected the problem file of the "
+                "old version",
+                "before",
+            )
         return path
 
     def old(self, file: ProblemFile) -> ProblemFile:
@@ -154,22 +150,21 @@ class CompareSection(JobSection):
         if kind == "none" or (kind == "auto" and not is_fitted_here):
             return None
         if not is_fitted_here:
-            with part("level"):
-                raise InvalidInput(
-                    f"{old.source.path.name} has a function or a fitted model, which "
-                    "is not fitted again; expected none"
-                )
+            raise wrong(
+                f"{old.source.path.name} has a function or a fitted model, which "
+                "is not fitted again; expected none",
+                "level",
+            )
 
         def fit(X: Any, y: Any) -> Any:
             return old.function_of(X, y, subject.columns).function
 
-        named: LevelKind = "bootstraps" if kind == "bootstraps" else "halvings"
-        make = {"halvings": halvings, "bootstraps": bootstraps}[named]
-        times, seed = self.times or _TIMES[named], old.schema.seed
+        make: Any = bootstraps if kind == "bootstraps" else halvings
+        how = {} if self.times is None else {"times": self.times}
+        X, y = subject.others, subject.others_target
         with part("times"):
-            return make(
-                fit, subject.others, subject.others_target, times=times, rng=seed
-            )
+            models: NullModels = make(fit, X, y, rng=old.schema.seed, **how)
+        return models
 
     def answers(self, found: Comparison, file: ProblemFile) -> Iterator[Answer]:
         told = {

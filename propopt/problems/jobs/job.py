@@ -28,6 +28,7 @@ from propopt.base.files import (
     write_svg,
     written_whole,
 )
+from propopt.base.html import HighlightedText
 from propopt.base.resources import keeping
 from propopt.base.terminal import PlainConsole, silent
 from propopt.base.text import printable, printable_lines, target_in_words
@@ -447,30 +448,24 @@ def page_writers(best: Explanation, subject: Subject) -> dict[str, Writer]:
     """What writes words in shades of attributions; nothing where rows are no texts."""
     if not subject.is_text:
         return {}
-
-    def write(path: str) -> None:
-        from propopt.plots import highlight
-
-        function = subject.function
-        assert isinstance(function, TextFunction)
-        shown = highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
-        shown.to_html(path)
-
-    return {".html": write}
+    return {".html": lambda path: _shaded(best, subject).to_html(path)}
 
 
 def texts_chapter(best: Explanation, subject: Subject) -> Chapter:
     """The first documents with their words in shades."""
+    return Chapter(
+        title="Documents",
+        lead=f"At most {MOST_SHOWN} documents, their words in shades of attributions.",
+        picture=_shaded(best, subject).html,
+    )
+
+
+def _shaded(best: Explanation, subject: Subject) -> HighlightedText:
     from propopt.plots import highlight
 
     function = subject.function
     assert isinstance(function, TextFunction)
-    shown = highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
-    return Chapter(
-        title="Documents",
-        lead=f"At most {MOST_SHOWN} documents, their words in shades of attributions.",
-        picture=shown.html,
-    )
+    return highlight(best, subject.points, words=function, max_rows=MOST_SHOWN)
 
 
 def write_figure(figure: Any, panels: Iterable[Any], name: str, path: str) -> None:

@@ -41,6 +41,7 @@ from propopt.problems.sections import (
     listed_values,
     part,
     section_of,
+    wrong,
 )
 from propopt.problems.subject.data import Extent, ProblemFile
 from propopt.problems.subject.subject import Subject
@@ -192,10 +193,8 @@ class LimeSection(JobSection):
             return PatternWords()
         rule = word_rule_of(subject.estimator)
         if isinstance(rule, Reason):
-            with part("words"):
-                raise InvalidInput(
-                    f"those of the model are not known: {rule.reason}; take lime"
-                )
+            told = f"those of the model are not known: {rule.reason}; take lime"
+            raise wrong(told, "words")
         return rule
 
     def answers(self, found: AnyLime, file: ProblemFile) -> Iterator[Answer]:

@@ -24,7 +24,7 @@ from propopt.base.errors import (
 )
 from propopt.base.files import write_svg
 from propopt.base.terminal import PlainConsole
-from propopt.base.text import printable
+from propopt.base.text import in_short, printable
 from propopt.explaining.between import MOST_LOSSES
 from propopt.explaining.explainers import Baseline
 from propopt.explaining.trade_offs import UNITS_UNKNOWN, TradeOffs
@@ -662,7 +662,7 @@ def _excesses(trade_offs: TradeOffs) -> list[Card]:
 def _cell(value: Any) -> str:
     if value is None or value != value:  # NaN
         return "none"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return in_short(value)
 
 
 def _of_losses(trade_offs: TradeOffs, problem: Problem) -> dict[str, Writer]:

@@ -380,8 +380,7 @@ def _network(
 ) -> Any:
     """A multi-layer perceptron."""
     if target == "standardized" and task == "classification":
-        with part("target"):
-            raise InvalidInput("labels of classes cannot be standardized")
+        raise wrong("labels of classes cannot be standardized", "target")
     kind = MLPClassifier if task == "classification" else MLPRegressor
     network = kind(
         hidden_layer_sizes=tuple(hidden),

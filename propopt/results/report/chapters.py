@@ -18,7 +18,7 @@ import pandas as pd
 
 from propopt.base.cards import Card, CardRow
 from propopt.base.errors import InvalidInput
-from propopt.base.text import in_html
+from propopt.base.text import in_html, percent
 
 
 # ---- Sentences, each with what it rests on
@@ -139,6 +139,15 @@ def gap_text(gap: float) -> str:
 
 GAP_OF_ROUNDING: Final = 1e-12
 """Smaller gaps are those of arithmetic."""
+
+
+def best_possible(gap: float, holds: bool) -> Headline:
+    """Whether anything is better, and by how much at most."""
+    return Headline(
+        "Is it the best possible?",
+        "yes" if holds else f"within {percent(gap)} %",
+        f"No explanation is better by more than {gap_text(gap)}: proved.",
+    )
 
 
 def minus(number: str) -> str:

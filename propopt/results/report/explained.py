@@ -10,15 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from propopt.base.cards import Card
 from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import enumerated, percent, target_in_words
+from propopt.base.text import enumerated, in_short, is_sampled, percent, target_in_words
 from propopt.results.explanation_card import known_certain, largest_features
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
     Statement,
     bars,
+    best_possible,
     gap_text,
+    sentence,
     table_chapter,
 )
 from propopt.results.report.explorer import Explorer, Trail
@@ -42,17 +45,18 @@ def not_said() -> Iterator[Statement]:
 
 def explanation_chapters(best: Any) -> list[Chapter]:
     """All chapters of an explanation that stands by itself."""
-    card = best.card(_FEATURES)
+    card, share = best.card(_FEATURES), known_certain(best)["certain_share"]
     neighbours = Neighbours.of(best)
+    N, D = best.shape
     first = Chapter(
         title=card.title,
-        lead=f"{_size(best)}; {card.subtitle}.",
-        headlines=list(_headlines(best)),
-        statements=[*proof(best), *settings(best), *not_said()],
+        lead=f"{N} rows and {D} columns; {card.subtitle}.",
+        headlines=list(_headlines(best, share)),
+        statements=[*proof(best, share), *settings(best), *not_said()],
     )
     return [
         first,
-        features(best),
+        features(best, card),
         *rows_and_pairs(best, neighbours),
         *_reasons(best),
         table_chapter("Attributions", best.to_frame(), f"{best.units_in_words}."),
@@ -73,9 +77,9 @@ def _reasons(best: Any) -> Sequence[Chapter]:
 _ROWS_WITH_REASONS: Final = 100
 
 
-def features(best: Any) -> Chapter:
+def features(best: Any, known: Card | None = None) -> Chapter:
     """The features of the largest attributions, as bars."""
-    card = best.card(_FEATURES)
+    card = known or best.card(_FEATURES)
     return Chapter(
         title="What matters most",
         lead="Bars are the means of what lowers, and of what raises, over the rows."
@@ -89,7 +93,6 @@ def rows_and_pairs(
     best: Any,
     neighbours: Neighbours | None,
     trail: Trail | None = None,
-    others: Any = (),
 ) -> Iterator[Chapter]:
     """The part that moves, and the pairs of similar rows that differ most."""
     pairs, first = None, list[int]()
@@ -107,7 +110,6 @@ def rows_and_pairs(
         best=best,
         neighbours=neighbours,
         trail=trail,
-        others=others,
         first=first,
     )
     if pairs is not None:
@@ -145,7 +147,7 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
     )
 
 
-def proof(best: Any) -> Iterator[Statement]:
+def proof(best: Any, share: Any) -> Iterator[Statement]:
     """What is proved of the optimum, and what is known of its target."""
     certificate = best.certificate
     if certificate is None:
@@ -156,13 +158,10 @@ def proof(best: Any) -> Iterator[Statement]:
         f"{certificate.kind}.",
         "proved",
     )
-    words = target_in_words(best)
-    target = best.target
-    sampled = target is not None and target.n_blocks > 0
-    kind: Any = "estimated" if sampled else "checked"
-    if target is None or np.isnan(best.target_error):
+    kind: Any = "estimated" if is_sampled(best) else "checked"
+    if best.target is None or np.isnan(best.target_error):
         kind = "not said"
-    told = words.removeprefix("target ")
+    told = target_in_words(best).removeprefix("target ")
     yield Statement(f"The target that it follows: {told}.", kind)
     missed = best.completeness_gap
     if missed is not None:
@@ -170,7 +169,6 @@ def proof(best: Any) -> Iterator[Statement]:
             f"Rows add up to the output within {float(np.abs(missed).max()):.0e}.",
             "checked",
         )
-    share = known_certain(best)["certain_share"]
     if isinstance(share, float):
         yield Statement(
             f"{percent(share)} % of signs are the same in every explanation that is "
@@ -183,15 +181,14 @@ def settings(best: Any) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
         kind: Any = "checked" if name in ("stability", "own value") else "chosen"
-        told = f"{value:.4g}" if isinstance(value, float) else value
-        yield Statement(f"{name[:1].upper()}{name[1:]}: {told}.", kind)
+        yield Statement(sentence(f"{name}: {in_short(value)}"), kind)
     for name, weight in best.weights.items():
         yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
     if best.solver is not None:
         yield Statement(f"It was solved by {best.solver}.", "chosen")
 
 
-def _headlines(best: Any) -> Iterator[Headline]:
+def _headlines(best: Any, share: Any) -> Iterator[Headline]:
     names = largest_features(best)
     if names:
         yield Headline(
@@ -201,14 +198,7 @@ def _headlines(best: Any) -> Iterator[Headline]:
         )
     certificate = best.certificate
     if certificate is not None:
-        holds = certificate.holds(1e-5)
-        yield Headline(
-            "Is it the best possible?",
-            "yes" if holds else f"within {percent(certificate.gap)} %",
-            f"No explanation is better by more than {gap_text(certificate.gap)}: "
-            "proved.",
-        )
-    share = known_certain(best)["certain_share"]
+        yield best_possible(certificate.gap, certificate.holds(1e-5))
     if isinstance(share, float):
         yield Headline(
             "Which signs are certain?",
@@ -223,8 +213,3 @@ def _headlines(best: Any) -> Iterator[Headline]:
             "yes" if most < 1e-6 * float(np.abs(best.attributions).max()) else "no",
             f"The largest miss is {most:.0e}.",
         )
-
-
-def _size(best: Any) -> str:
-    N, D = best.shape
-    return f"{N} rows and {D} columns"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,6 +55,24 @@ class Trail:
     ends: Any = None
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
     front: ExactFront | None = None  # what lies between, where that is known
+    others: Sequence[Any] = ()  # measured on the same losses: marks
+
+    def tables(self, rows: Sequence[int]) -> Array:
+        """All z_k (K, n, D), of which attributions of n rows are sums."""
+        if self.front is None:
+            return np.stack([one.attributions[rows] for one in self.optima])
+        return np.concatenate([self.front.far[None, rows], self.front.parts[:, rows]])
+
+    def shares(self, place: int) -> Array:
+        """Shares h (K,) of one of the optima."""
+        if self.front is None:
+            return np.eye(len(self.optima))[place]
+        return np.append(1.0, self.front.shares(self.optima[place].weights[self.loss]))
+
+    @property
+    def steps(self) -> int:
+        """Positions of the slider from one optimum to the next."""
+        return 1 if self.front is None else POSITIONS_BETWEEN
 
     @property
     def axes(self) -> tuple[str, str]:
@@ -90,8 +109,10 @@ class Trail:
         for weight in np.geomspace(low, high, 160).tolist():
             yield self.place(self.front.losses(weight))
 
-    def told(self, best: Any) -> list[tuple[str, str, float]]:
-        """What is said of one of them: label, number in words, number."""
+    @property
+    def told(self) -> list[tuple[str, str, float]]:
+        """What is said of the one shown first: label, number in words, number."""
+        best = self.optima[self.start]
         lines = [
             (f"weight of {self.loss}", f"{w:.3g}", w)
             for w in [best.rates.get(self.loss, math.nan)]
@@ -111,6 +132,126 @@ class Trail:
         faithful = self.ends is not None and name in self.ends.faithful
         return f"{self.words.get(name, name)} {'kept' if faithful else 'removed'}"
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the script draws from."""
+        front, ends, losses = self.front, self.ends, []
+        for name in self.losses:
+            form = None
+            if front is not None:
+                constant, p, P = front.forms[name]
+                form = {"constant": constant, "linear": p.tolist()}
+                form["quadratic"] = P.tolist()
+            own = ends is not None and math.isfinite(
+                self.given_up(name, self.optima[0].losses[name])
+            )
+            losses.append(
+                {
+                    "name": printable(f"loss {name}"),
+                    "label": printable(self.label(name)),
+                    "values": [best.losses[name] for best in self.optima],
+                    "near": ends.at_target[name] if own else None,
+                    "far": ends.far[name] if own else None,
+                    "kept": ends is not None and name in ends.faithful,
+                    "form": form,
+                }
+            )
+        names = list(self.losses)
+        weights = [best.rates.get(self.loss) for best in self.optima]
+        if front is None:
+            weights = [None if w is None or math.isinf(w) else w for w in weights]
+        return {
+            "loss": printable(self.loss),
+            "weights": weights,
+            "steps": self.steps,
+            "start": self.start,
+            "theta": None if front is None else front.theta.tolist(),
+            "losses": losses,
+            "axes": [names.index(name) for name in self.axes],
+            "shares": self.has_shares,
+            "frame": [*self._frame],
+            "plane": [_LEFT, _RIGHT - _LEFT, _BOTTOM, _BOTTOM - _TOP],
+        }
+
+    @property
+    def families(self) -> list[tuple[str, str, int]]:
+        """Of other explanations: mark, method, and how many there are of it."""
+        counts = Counter(one.method for one in self.others)
+        return [
+            (_MARKS[i % len(_MARKS)], method, count)
+            for i, (method, count) in enumerate(counts.items())
+        ]
+
+    # ---- the line as a picture
+
+    @cached_property
+    def _frame(self) -> tuple[float, float]:
+        """The ends of both axes: around the curve, and what is not far from it."""
+        xs, ys = zip(*self.curve(), strict=True)
+        wide, high = max(xs), max(ys)
+        for one in self.others:
+            x, y = self.place(one.losses)
+            if x <= 1.5 * max(xs) and y <= 1.5 * max(ys):
+                wide, high = max(wide, x), max(high, y)
+        return 1.05 * wide or 1.0, 1.05 * high or 1.0
+
+    def _at(self, x: float, y: float) -> tuple[float, float]:
+        """Where it is drawn."""
+        wide, high = self._frame
+        return (
+            _LEFT + (_RIGHT - _LEFT) * x / wide,
+            _BOTTOM - (_BOTTOM - _TOP) * y / high,
+        )
+
+    @property
+    def picture(self) -> str:
+        """Axes, the curve, marks of others, and the chosen point."""
+        plain = [self.words.get(name, name) for name in self.axes]
+        words = [f"{plain[0]} given up", f"{plain[1]} left"]
+        if not self.has_shares:
+            words = [f"loss {name}" for name in self.axes]
+        parts = [*self._ticks()]
+        middle = (_LEFT + _RIGHT) / 2.0
+        parts += [
+            tag("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
+            tag("text", in_html(words[0]), x=middle, y=345.0, text_anchor="middle"),
+            tag("text", in_html(f"↑ {words[1]}"), x=8.0, y=16.0),
+        ]
+        points = " ".join("{:.1f},{:.1f}".format(*self._at(*p)) for p in self.curve())
+        parts.append(tag("polyline", class_="front", points=points))
+        parts += self._marks()
+        cx, cy = self._at(*self.place(self.optima[self.start].losses))
+        parts.append(tag("circle", class_="here", cx=cx, cy=cy, r=8))
+        seen = (
+            f"The best that can be had: {words[1]} falls as {words[0]} grows. "
+            "The table of all weights has the numbers."
+        )
+        return tag("svg", *parts, viewBox="0 0 520 356", role="img", aria_label=seen)
+
+    def _ticks(self) -> Iterator[str]:
+        wide, high = self._frame
+        for value in _round_steps(wide):
+            x, _ = self._at(value, 0.0)
+            label = in_html(_tick(value, self.has_shares))
+            yield tag("text", label, class_="tick", x=x, y=320.0, text_anchor="middle")
+        for value in _round_steps(high):
+            _, y = self._at(0.0, value)
+            yield tag("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y)
+            label = in_html(_tick(value, self.has_shares))
+            yield tag("text", label, class_="tick", x=64.0, y=y + 4, text_anchor="end")
+
+    def _marks(self) -> Iterator[str]:
+        marks = {method: mark for mark, method, _ in self.families}
+        for one in self.others:
+            px, py = self.place(one.losses)
+            if not (px <= self._frame[0] and py <= self._frame[1]):
+                continue
+            x, y = self._at(px, py)
+            settings = ", ".join(f"{k} {v}" for k, v in one.parameters.items())
+            title = tag("title", in_html(" ".join([one.method, settings])))
+            inside, place = (marks[one.method], title), {"x": x, "y": y + 6.0}
+            yield tag("text", *inside, class_="mark", **place, text_anchor="middle")
+
 
 # ---- The chapter
 
@@ -122,7 +263,6 @@ class Explorer(Chapter):
     best: Any
     neighbours: Neighbours | None
     trail: Trail | None = None
-    others: Sequence[Any] = ()  # measured on the same losses: marks
     first: Sequence[int] = ()  # rows that are shown before others
 
     can_be_explored: ClassVar[bool] = True
@@ -130,30 +270,21 @@ class Explorer(Chapter):
     @cached_property
     def tables(self) -> Array:
         """All z_k (K, n, D), of which attributions of the n shown rows are sums."""
-        trail, shown = self.trail, self.shown
-        if trail is None:
-            return np.asarray(self.best.attributions[None, shown])
-        if trail.front is not None:
-            far, parts = trail.front.far[None, shown], trail.front.parts[:, shown]
-            return np.concatenate([far, parts])
-        return np.stack([one.attributions[shown] for one in trail.optima])
+        if self.trail is None:
+            return np.asarray(self.best.attributions[None, self.shown])
+        return self.trail.tables(self.shown)
 
-    @cached_property
-    def shares(self) -> Array:
-        """Shares h (K,), where the slider starts."""
-        trail = self.trail
-        if trail is None:
+    def _shares(self, place: int | None) -> Array:
+        """Shares h (K,) at one of the optima: by default where the slider starts."""
+        if self.trail is None:
             return np.ones(1)
-        if trail.front is None:
-            return np.eye(len(trail.optima))[trail.start]
-        weight = trail.optima[trail.start].weights[trail.loss]
-        return np.append(1.0, trail.front.shares(weight))
+        return self.trail.shares(self.trail.start if place is None else place)
 
     @cached_property
     def shown(self) -> list[int]:
         """Rows of the page: those asked for, with their similar, then in order."""
         N, D = self.best.shape
-        most = max(_ROOM // (len(self.shares) * D), 2)
+        most = max(_ROOM // (len(self._shares(None)) * D), 2)
         similar = self.neighbours
         near = [] if similar is None else [similar.nearest(n) for n in self.first]
         known = [n for n in near if n is not None]
@@ -162,8 +293,7 @@ class Explorer(Chapter):
     @property
     def names(self) -> list[str]:
         """Names of the shown rows."""
-        told = self.best.labels.points
-        return [str(n) if told is None else str(told[n]) for n in self.shown]
+        return [str(self.best.labels.row(n)) for n in self.shown]
 
     def similar(self, place: int) -> int | None:
         """Which of the shown rows is most similar to one of them, if it is shown."""
@@ -176,8 +306,10 @@ class Explorer(Chapter):
         """The first row and its similar: name, and by feature value and before."""
         other = self.similar(0)
         places = [0] if other is None else [0, other]
-        W = np.tensordot(self.shares, self.tables, axes=1)
-        was = np.tensordot(self._before, self.tables, axes=1)
+        W, was = (
+            np.tensordot(self._shares(place), self.tables, axes=1)
+            for place in (None, 0)  # dashed lines are at the least weight
+        )
         size = np.abs(was[places]).max(axis=0)
         order = np.argsort(-size, kind="stable")[:_SHOWN]
         features = self.best.labels.feature_names(self.best.shape[1])
@@ -195,15 +327,6 @@ class Explorer(Chapter):
             )
             for p in places
         ]
-
-    @property
-    def _before(self) -> Array:
-        """Shares at the least weight: what dashed lines show."""
-        if self.trail is None:
-            return np.ones(1)
-        if self.trail.front is None:
-            return np.eye(len(self.trail.optima))[0]
-        return np.append(1.0, self.trail.front.shares(self.trail.front.ends[0]))
 
     @staticmethod
     def _cell(feature: object, value: str) -> str:
@@ -242,86 +365,9 @@ class Explorer(Chapter):
                     "z": z,
                 }
             )
-        told = {"rows": rows, "shown": _SHOWN, "trail": self._trail()}
+        trail = None if self.trail is None else self.trail.data
+        told = {"rows": rows, "shown": _SHOWN, "trail": trail}
         return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
-
-    def _trail(self) -> dict[str, Any] | None:
-        trail = self.trail
-        if trail is None:
-            return None
-        losses = []
-        for name in trail.losses:
-            form = None if trail.front is None else trail.front.forms[name]
-            own = trail.ends is not None and math.isfinite(
-                trail.given_up(name, trail.optima[0].losses[name])
-            )
-            losses.append(
-                {
-                    "name": printable(f"loss {name}"),
-                    "label": printable(trail.label(name)),
-                    "values": [best.losses[name] for best in trail.optima],
-                    "near": trail.ends.at_target[name] if own and trail.ends else None,
-                    "far": trail.ends.far[name] if own and trail.ends else None,
-                    "kept": trail.ends is not None and name in trail.ends.faithful,
-                    "form": form
-                    and {
-                        "constant": form.constant,
-                        "linear": form.linear.tolist(),
-                        "quadratic": form.quadratic.tolist(),
-                    },
-                }
-            )
-        names = list(trail.losses)
-        weights = [best.rates.get(trail.loss) for best in trail.optima]
-        if trail.front is None:
-            weights = [None if w is None or math.isinf(w) else w for w in weights]
-        frame = Plane.of(self)
-        return {
-            "loss": printable(trail.loss),
-            "weights": weights,
-            "steps": 1 if trail.front is None else POSITIONS_BETWEEN,
-            "start": trail.start,
-            "theta": None if trail.front is None else trail.front.theta.tolist(),
-            "losses": losses,
-            "axes": [names.index(name) for name in trail.axes],
-            "shares": trail.has_shares,
-            "frame": [frame.wide, frame.high],
-            "plane": [_LEFT, _RIGHT - _LEFT, _BOTTOM, _BOTTOM - _TOP],
-        }
-
-    @property
-    def curve(self) -> str:
-        """The front as a picture, with marks for other explanations."""
-        return Plane.of(self).picture(self)
-
-    @property
-    def positions(self) -> int:
-        """Of the slider."""
-        assert self.trail is not None, "only trails have a slider"
-        steps = 1 if self.trail.front is None else POSITIONS_BETWEEN
-        return (len(self.trail.optima) - 1) * steps
-
-    @property
-    def position(self) -> int:
-        """Where the slider starts."""
-        assert self.trail is not None, "only trails have a slider"
-        return self.trail.start * (1 if self.trail.front is None else POSITIONS_BETWEEN)
-
-    @property
-    def told(self) -> list[tuple[str, str, float]]:
-        """What is said of the optimum that is shown."""
-        assert self.trail is not None, "only trails have a chosen point"
-        return self.trail.told(self.trail.optima[self.trail.start])
-
-    @property
-    def families(self) -> list[tuple[str, str, int]]:
-        """Of other explanations: mark, method, and how many there are of it."""
-        methods = dict.fromkeys(one.method for one in self.others)
-        count = [sum(one.method == x for one in self.others) for x in methods]
-        return [
-            (_MARKS[i % len(_MARKS)], x, n)
-            for i, (x, n) in enumerate(zip(methods, count, strict=True))
-        ]
 
 
 # ---- Pictures of it
@@ -329,93 +375,6 @@ class Explorer(Chapter):
 
 _MARKS: Final = ("○", "□", "△", "◇", "▽", "☆", "⬠", "✕")
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70.0, 500.0, 34.0, 300.0
-
-
-@final
-@dataclass(frozen=True)
-class Plane:
-    """The ends of both axes, which begin at zero."""
-
-    wide: float
-    high: float
-
-    @classmethod
-    def of(cls, explorer: Explorer) -> Plane:
-        """Around the curve, and around what else is not far from it."""
-        assert explorer.trail is not None, "only trails have a curve"
-        xs, ys = zip(*explorer.trail.curve(), strict=True)
-        wide, high = max(xs), max(ys)
-        for one in explorer.others:
-            x, y = explorer.trail.place(one.losses)
-            if x <= 1.5 * max(xs) and y <= 1.5 * max(ys):
-                wide, high = max(wide, x), max(high, y)
-        return cls(1.05 * wide or 1.0, 1.05 * high or 1.0)
-
-    def at(self, x: float, y: float) -> tuple[float, float]:
-        """Where it is drawn."""
-        return (
-            _LEFT + (_RIGHT - _LEFT) * x / self.wide,
-            _BOTTOM - (_BOTTOM - _TOP) * y / self.high,
-        )
-
-    def picture(self, explorer: Explorer) -> str:
-        """Axes, the curve, marks of others, and the chosen point."""
-        trail = explorer.trail
-        assert trail is not None, "only trails have a curve"
-        x_name, y_name = trail.axes
-        plain = [trail.words.get(name, name) for name in trail.axes]
-        words = (f"{plain[0]} given up", f"{plain[1]} left")
-        if not trail.has_shares:
-            words = (f"loss {x_name}", f"loss {y_name}")
-        parts = [*self._ticks(trail.has_shares)]
-        middle = (_LEFT + _RIGHT) / 2.0
-        parts += [
-            tag("path", class_="axis", d=f"M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}"),
-            tag("text", in_html(words[0]), x=middle, y=345.0, text_anchor="middle"),
-            tag("text", in_html(f"↑ {words[1]}"), x=8.0, y=16.0),
-        ]
-        points = " ".join("{:.1f},{:.1f}".format(*self.at(*p)) for p in trail.curve())
-        parts.append(tag("polyline", class_="front", points=points))
-        parts += self._marks(explorer)
-        cx, cy = self.at(*trail.place(trail.optima[trail.start].losses))
-        parts.append(tag("circle", class_="here", cx=cx, cy=cy, r=8))
-        seen = (
-            f"The best that can be had: {words[1]} falls as {words[0]} grows. "
-            "The table of all weights has the numbers."
-        )
-        return tag("svg", *parts, viewBox="0 0 520 356", role="img", aria_label=seen)
-
-    def _ticks(self, in_shares: bool) -> Iterator[str]:
-        for value in _round_steps(self.wide):
-            x, _ = self.at(value, 0.0)
-            label = in_html(_tick(value, in_shares))
-            yield tag("text", label, class_="tick", x=x, y=320.0, text_anchor="middle")
-        for value in _round_steps(self.high):
-            _, y = self.at(0.0, value)
-            yield tag("line", class_="grid", x1=_LEFT, x2=_RIGHT, y1=y, y2=y)
-            label = in_html(_tick(value, in_shares))
-            yield tag("text", label, class_="tick", x=64.0, y=y + 4, text_anchor="end")
-
-    def _marks(self, explorer: Explorer) -> Iterator[str]:
-        assert explorer.trail is not None, "only trails have a curve"
-        marks = {method: mark for mark, method, _ in explorer.families}
-        for one in explorer.others:
-            px, py = explorer.trail.place(one.losses)
-            if not (px <= self.wide and py <= self.high):
-                continue
-            x, y = self.at(px, py)
-            settings = ", ".join(f"{k} {v}" for k, v in one.parameters.items())
-            title = tag("title", in_html(" ".join([one.method, settings])))
-            mark = marks[one.method]
-            yield tag(
-                "text",
-                mark,
-                title,
-                class_="mark",
-                x=x,
-                y=y + 6.0,
-                text_anchor="middle",
-            )
 
 
 def _round_steps(end: float) -> list[float]:

@@ -11,10 +11,10 @@ from typing import Any, Final, final
 
 import numpy as np
 import pandas as pd
-from scipy.spatial import KDTree
 
 from propopt.base.arrays import Array, Edges
 from propopt.base.text import in_percent
+from propopt.losses.graphs.points import knn_graph, pair_distances
 from propopt.results.report.chapters import named
 
 
@@ -40,23 +40,15 @@ class Neighbours:
         graph = graph_of(best)
         X = _standardised(best)
         if graph is not None and graph.n_edges:
-            edges = graph.edges
-            S = np.asarray(graph.similarities.tocsr()[edges[:, 0], edges[:, 1]])
             words = f"as the {graph.kind} graph of its loss has it"
-            return cls(edges, S.ravel(), _distances(X, edges), words)
-        if X is None or len(X) < 2:
+        elif X is None or len(X) < 2:
             return None
-        k = min(_NEAREST, len(X) - 1)
-        _, near = KDTree(X).query(X, k=k + 1)
-        pairs = {
-            (min(n, m), max(n, m))
-            for n, others in enumerate(near.tolist())
-            for m in others
-            if m != n
-        }
-        edges = np.array(sorted(pairs), dtype=np.intp)
-        words = f"the {k} nearest rows, in columns divided by their deviation"
-        return cls(edges, np.ones(len(edges)), _distances(X, edges), words)
+        else:
+            k = min(_NEAREST, len(X) - 1)
+            graph = knn_graph(X, k)
+            words = f"the {k} nearest rows, in columns divided by their deviation"
+        apart = np.zeros(graph.n_edges) if X is None else pair_distances(X, graph.edges)
+        return cls(graph.edges, graph.strengths, apart, words)
 
     def nearest(self, row: int, among: Collection[int] | None = None) -> int | None:
         """The most similar row, or the nearest of equally similar ones."""
@@ -86,7 +78,6 @@ class Neighbours:
         total = float(cost.sum()) or 1.0
         order = np.argsort(-cost, kind="stable")[:WORST_PAIRS]
         names = best.labels.feature_names(W.shape[1])
-        told = best.labels.points
         lines: list[dict[str, Any]] = []
         rows: list[int] = []
         for (n, m), share in zip(
@@ -94,7 +85,7 @@ class Neighbours:
         ):
             j = int(np.abs(W[n] - W[m]).argmax())
             own = [named(W[x, j], best.value_of(x, j)) for x in (n, m)]
-            pair = [str(x) if told is None else str(told[x]) for x in (n, m)]
+            pair = [str(best.labels.row(x)) for x in (n, m)]
             lines.append(
                 {
                     "row": pair[0],
@@ -132,9 +123,3 @@ def _standardised(best: Any) -> Array | None:
     centred = np.where(known, X - mean, 0.0)
     scale = np.sqrt((centred**2).mean(axis=0))
     return np.asarray(centred / np.where(scale > 0.0, scale, 1.0))
-
-
-def _distances(X: Array | None, edges: Edges) -> Array:
-    if X is None:
-        return np.zeros(len(edges))
-    return np.asarray(np.linalg.norm(X[edges[:, 0]] - X[edges[:, 1]], axis=1))
