@@ -216,18 +216,17 @@ def _used(losses: Iterable[PropertyLoss], n_features: int) -> Array | None:
     """Columns that a target gives something in some row; None where all count.
 
     Zero is best for the others if each loss is one of W itself or of differences
-    between rows: without the column it is never larger.
+    between rows, perhaps less those of own values: without the column it is never
+    larger.
     """
     used = np.zeros(n_features, dtype=bool)
     for loss in losses:
         if not isinstance(loss.map, Identity | OverPoints | ImplicitOverPoints):
             return None
         target = np.asarray(loss.target)
-        if isinstance(loss.map, Identity) and target.ndim == 2:
-            if target.shape[1] != n_features:
-                return None
+        if target.ndim == 2 and target.shape[1] == n_features:
             used |= target.any(axis=0)
-        elif target.any():
+        elif target.ndim == 2 or target.any():
             return None
     return used
 

@@ -125,8 +125,9 @@ def test_of_a_sum_and_a_product_the_share_is_that_of_the_closed_form():
     np.testing.assert_allclose(phi, full, atol=1e-12)
     left, whole = (GRAPH.differences.energy(V) for V in (full - own, full))
     assert share.context == pytest.approx(left / whole, rel=1e-12)
-    # both halves of a product are alike: what sums need is spread over four columns
-    assert share.needed == pytest.approx(share.context / 2.0, rel=1e-12)
+    # both halves of a product are alike, and the other two columns are not used: what
+    # sums need, spread over two, is all that there is
+    assert share.needed == pytest.approx(share.context, rel=1e-12)
     assert share.own + share.needed + share.could_go == pytest.approx(1.0)
 
 
@@ -372,6 +373,28 @@ def test_explain_beside_own_values_is_the_program_by_hand(metric):
     np.testing.assert_allclose(best.attributions, expected, atol=1e-9)
     assert best.gap < 1e-6
     assert "% of the differences between similar rows" in best.parameters["own value"]
+
+
+def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
+    model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(
+        X * [1, 1, 1, 0], X[:, 0] * X[:, 1] + X[:, 2]
+    )
+    told = {"data": B, "units": "output", "graph": GRAPH}
+    best = po.explain(model, X, beside="own_value", **told)
+    assert not best.contributions[:, 3].any()
+    assert not best.attributions[:, 3].any()
+    assert best.attributions[:, :3].any()
+    # what sums need is what is left of the flattest that is zero there
+    own = po.explainers.own_values(model, X, data=B)
+    share = own.context(best.contributions, GRAPH)
+    G = own.attributions
+    lacking = (best.contributions - G).sum(axis=1, keepdims=True)
+    flattest = np.hstack([G[:, :3] + lacking / 3.0, G[:, 3:]])
+    energy = GRAPH.differences.energy
+    least = energy(flattest - G) / energy(np.asarray(best.contributions))
+    assert share.needed == pytest.approx(least, rel=1e-9)
+    audit = po.audit(best.contributions, model, X, data=B, graph=GRAPH)
+    assert audit["predictions"].number == pytest.approx(share.needed, abs=1e-9)
 
 
 def test_explain_refuses_own_values_that_have_no_meaning():

@@ -260,8 +260,11 @@ class ContextShare:
         loss = PairwiseRobustness(graph, beside=own.attributions)
         total, left = loss.map.energy(phi), loss.value_at(phi)
         adds_up = own.units == "output"
+        # of sums the same part is for each column that has a part in Φ or in own value
         heights = (phi - own.attributions).sum(axis=1, keepdims=True)
-        needed = loss.map.energy(heights) / phi.shape[1] if adds_up else 0.0
+        used = phi.any(axis=0) | np.asarray(loss.target).any(axis=0)
+        share = int(used.sum()) or len(used)
+        needed = loss.map.energy(heights) / share if adds_up else 0.0
         needed = min(needed, left)  # but for rounding
         cost, gap = 0.0, 0.0
         if left - needed > _ROUNDING * max(total, left):
