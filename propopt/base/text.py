@@ -66,6 +66,11 @@ def enumerated(words: Sequence[str], last: str) -> str:
     return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+def value_text(value: float) -> str:
+    """A value of a row: four digits, or all those before the point."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
 def in_percent(share: float) -> str:
     """A share; a dash where it is not defined."""
     return f"{100.0 * share:.1f} %" if math.isfinite(share) else "–"

@@ -104,6 +104,9 @@ def _summary(found: Any, is_exact_between: bool = False) -> Chapter:
         lead=f"{shape}{card.title.rpartition(': ')[2]}.",
         headlines=list(_headlines(found, gaps)),
         statements=said,
+        no_words=found.optimized[0].labels.feature_names(found.optimized[0].shape[1])
+        if found.optimized
+        else (),
     )
 
 

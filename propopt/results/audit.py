@@ -18,20 +18,24 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.cards import Card, CardTable
+from propopt.base.cards import Card, CardRow, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, percent, printable
+from propopt.base.text import Quantity, percent, printable, value_text
 from propopt.results.certain import plural
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
     Statement,
     StatementKind,
+    bars,
     minus,
     named,
+    sentence,
 )
+from propopt.results.report.explorer import Explorer
+from propopt.results.report.neighbours import Neighbours
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -287,7 +291,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
         if math.isnan(value):
             return "missing"
-        return f"{value:.4g}" if known is None else known[int(value)]
+        return value_text(value) if known is None else known[int(value)]
 
     def card(self) -> Card:
         """What is off, then each answer with its number, and what would do."""
@@ -332,6 +336,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                     Headline("Is something off?", self._found, first),
                     *(self._headline(x) for x in self.findings if x.name in _GLANCE),
                 ],
+                no_words=self.labels.feature_names(self.shape[1]),
             )
         ]
         if todo:
@@ -352,6 +357,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         for title, names in _CHAPTERS.items():
             if any(x.name in names for x in self.findings):
                 parts.append(self._chapter(title, names))
+        parts.append(self._one_row())
         if self.pairs:
             parts += [
                 Chapter(
@@ -364,7 +370,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         said = [
             Statement("The model may be wrong, unfair or not causal.", "not said"),
             *(
-                Statement(f"{x}: {text}.", "chosen")
+                Statement(sentence(f"{x}: {text}"), "chosen")
                 for x, text in self.settings.items()
             ),
         ]
@@ -382,6 +388,28 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             "Would similar rows get similar reasons?",
             f"{percent(could)} % could go",
             f"{finding.sentence} {needed.sentence}",
+        )
+
+    def _one_row(self) -> Chapter:
+        """A row that can be chosen and its most similar; the worst pair at first."""
+        near = Neighbours.by_values(self)
+        ends = [n for x in self.pairs for n in (x.first, x.second) if n is not None]
+        said = (
+            []
+            if near is None
+            else [Statement(f"Rows beside each other: {near.source}.", "chosen")]
+        )
+        exact = "" if self.exact is None else "Dashed: exact values."
+        unit = self.settings.get("unit", "the unit of the output")
+        return Explorer(
+            title="One row, and the most similar one" if near else "One row",
+            lead=f"Bars are the numbers as they came, in {unit}.",
+            statements=said,
+            best=self,
+            neighbours=near,
+            first=[*dict.fromkeys(ends)],
+            beside=self.exact,
+            dashed=exact,
         )
 
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
@@ -409,6 +437,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         return Chapter(
             title=title,
             statements=[Statement(x.sentence, x.standing) for x in own],
+            picture=_price_list(own),
         )
 
     @property
@@ -450,6 +479,9 @@ _CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
 }
 """Titles of a report, and the answers below them."""
 
+_PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
+"""Answers that are drawn beside each other, and how much each removes."""
+
 _GLANCE: Final = ("additivity", "exactness", "own_value", "price_of_50")
 """What stands at the top of a page."""
 
@@ -461,6 +493,21 @@ def _answer(finding: Finding) -> str:
     words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
     unit = finding.unit.split(",")[0]
     return words.get(finding.verdict, f"off by {finding.shown} {unit}")
+
+
+def _price_list(findings: Sequence[Finding]) -> str | None:
+    """What it costs to remove little, half and nearly all, as bars."""
+    rows = [
+        CardRow(
+            name=_PRICES[x.name],
+            value=100.0 * x.number,
+            note="% of the squared sum",
+        )
+        for x in findings
+        if x.name in _PRICES
+    ]
+    title = "What it costs to remove a part of what could go"
+    return bars(rows, title) if rows else None
 
 
 def _standings(findings: Sequence[Finding]) -> str:

@@ -18,7 +18,13 @@ from propopt.base.text import Quantity, enumerated
 from propopt.losses.faithfulness import Units
 from propopt.results.certain import explained, plural
 from propopt.results.explanation import Parameter
-from propopt.results.report.chapters import Chapter, Headline, Statement, bars
+from propopt.results.report.chapters import (
+    Chapter,
+    Headline,
+    Statement,
+    bars,
+    chosen,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -445,7 +451,6 @@ class Comparison(
         A picture has the distances of the columns, the farthest apart first.
         """
         statements, card = [*self.statements()], self.card()
-        chosen = [f"{name}: {text}." for name, text in card.settings.items()]
         level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
         caption = f"{card.subtitle[:1].upper()}{card.subtitle[1:]}{level}."
         title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
@@ -453,9 +458,10 @@ class Comparison(
         parts = [
             Chapter(
                 title=f"{title}{explained(self.quantity)}",
-                statements=[*statements, *(Statement(x, "chosen") for x in chosen)],
+                statements=[*statements, *chosen(card)],
                 headlines=[*self._headlines(statements[0].text)],
                 picture=bars(card.rows, caption),
+                no_words=self.features,
             ),
             Chapter(
                 title="Columns",

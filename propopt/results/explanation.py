@@ -24,7 +24,7 @@ from propopt.base.checks import as_floats, read_count, sealed
 from propopt.base.declared import Lazy, left, stored
 from propopt.base.errors import InvalidInput, UncertifiedWarning
 from propopt.base.extras import require
-from propopt.base.text import Quantity
+from propopt.base.text import Quantity, value_text
 from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
@@ -370,7 +370,7 @@ class Explanation(
             return "missing"
         if known is not None:
             return known[int(value)]
-        return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+        return value_text(value)
 
     @property
     def rates(self) -> dict[str, float]:

@@ -49,6 +49,7 @@ def explanation_chapters(best: Any) -> list[Chapter]:
         lead=f"{_size(best)}; {card.subtitle}.",
         headlines=list(_headlines(best)),
         statements=[*proof(best), *settings(best), *not_said()],
+        no_words=best.labels.feature_names(best.shape[1]),
     )
     return [
         first,

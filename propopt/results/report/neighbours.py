@@ -44,6 +44,12 @@ class Neighbours:
             S = np.asarray(graph.similarities.tocsr()[edges[:, 0], edges[:, 1]])
             words = f"as the {graph.kind} graph of its loss has it"
             return cls(edges, S.ravel(), _distances(X, edges), words)
+        return cls.by_values(best)
+
+    @classmethod
+    def by_values(cls, best: Any) -> Neighbours | None:
+        """The nearest rows, where the values of rows are known."""
+        X = _standardised(best)
         if X is None or len(X) < 2:
             return None
         k = min(_NEAREST, len(X) - 1)
