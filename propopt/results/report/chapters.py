@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
 
@@ -72,7 +72,7 @@ class Chapter:
     # inline SVG, or HTML, escaped already; with a title that says what is seen
     picture: str | None = None
     # names of columns and of rules, in which our words do not mean what they mean
-    no_words: Collection[str] = ()
+    no_words: Collection[Hashable] = ()
 
     can_be_explored: ClassVar[bool] = False
     """Whether rows are chosen in it, by the script of the page."""

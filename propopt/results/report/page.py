@@ -179,7 +179,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
 
 def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
     text = " ".join(word for chapter in chapters for word in chapter.words())
-    names = {str(name) for chapter in chapters for name in chapter.no_words if name}
+    names = {str(name) for chapter in chapters for name in chapter.no_words} - {""}
     if names:
         longest_first = map(re.escape, sorted(names, key=len, reverse=True))
         text = re.sub(
