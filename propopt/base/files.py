@@ -94,13 +94,27 @@ def _is_same(path: str | Path, other: Path) -> bool:
         return False
 
 
+def forget_drafts(path: str | Path) -> None:
+    """Remove what runs that were killed have left where they were writing a file."""
+    target = Path(path)
+    for draft in target.parent.glob(f"{_draft_prefix(target)}*"):
+        with suppress(OSError):
+            draft.unlink()
+
+
 def _draft(target: Path) -> Path:
     """An empty file beside the target, with its suffix and a short name of its own."""
     handle, name = tempfile.mkstemp(
-        dir=target.parent, prefix=".draft-", suffix=target.suffix
+        dir=target.parent, prefix=_draft_prefix(target), suffix=target.suffix
     )
     os.close(handle)
     return Path(name)
+
+
+def _draft_prefix(target: Path) -> str:
+    """Short, as names may be as long as names can be, and of this target alone."""
+    own = hashlib.sha256(os.fsencode(target.name)).hexdigest()
+    return f".draft-{own[:8]}-"
 
 
 def _reason(error: OSError) -> str:

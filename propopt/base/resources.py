@@ -472,6 +472,7 @@ WORTH_KEEPING: Final = 0.02
 
 _FORM: Final = Format("propopt part", "a part that was kept", 1)
 _NAMES: Final = "[0-9a-f]" * 32 + ".npz"
+_DRAFTS: Final = ".draft-*.npz"
 
 _Some = TypeVar("_Some", bound=Declared)
 
@@ -505,9 +506,10 @@ class Kept:
             self.scope = outer
 
     def forget(self) -> None:
-        """Remove all parts, and the folder if nothing else is there."""
-        for path in self.folder.glob(_NAMES):
-            path.unlink(missing_ok=True)
+        """Remove all parts, whole or not, and the folder if nothing else is there."""
+        for name in (_NAMES, _DRAFTS):
+            for path in self.folder.glob(name):
+                path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
             self.folder.parent.rmdir()

@@ -97,6 +97,9 @@ def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
         lead=f"{shape}{card.title.rpartition(': ')[2]}.",
         headlines=[] if best is None else list(_headlines(found, best, gaps)),
         statements=said,
+        no_words=found.optimized[0].labels.feature_names(found.optimized[0].shape[1])
+        if found.optimized
+        else (),
     )
 
 

@@ -660,6 +660,7 @@ class InteractionScores(
                 Statement("A score says nothing of causes.", "not said"),
             ],
             picture=bars(card.rows, "Scores, and lines where the intervals are."),
+            no_words=self.names,
         )
         others = {f"feature_{k}": f"feature {k}" for k in range(2, self.order + 1)}
         told_as = {

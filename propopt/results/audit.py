@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.cards import Card, CardTable
+from propopt.base.cards import Card, CardRow, CardTable
 from propopt.base.checks import did_you_mean
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
@@ -29,10 +29,13 @@ from propopt.results.report.chapters import (
     Headline,
     Statement,
     StatementKind,
+    bars,
     chosen,
     minus,
     named,
 )
+from propopt.results.report.explorer import Explorer
+from propopt.results.report.neighbours import Neighbours
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -333,6 +336,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                     Headline("Is something off?", self._found, first),
                     *(self._headline(x) for x in self.findings if x.name in _GLANCE),
                 ],
+                no_words=self.labels.feature_names(self.shape[1]),
             )
         ]
         if todo:
@@ -348,9 +352,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             )
         )
         for title, names in _CHAPTERS.items():
-            own = [x for x in self.findings if x.name in names]
-            said = [Statement(x.sentence, x.standing) for x in own]
-            parts += [Chapter(title=title, statements=said)] if said else []
+            if any(x.name in names for x in self.findings):
+                parts.append(self._chapter(title, names))
+        parts.append(self._one_row())
         if self.pairs:
             parts += [
                 Chapter(
@@ -380,6 +384,28 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             f"{finding.sentence} {needed.sentence}",
         )
 
+    def _one_row(self) -> Chapter:
+        """A row that can be chosen and its most similar; the worst pair at first."""
+        near = Neighbours.by_values(self)
+        ends = [n for x in self.pairs for n in (x.first, x.second) if n is not None]
+        said = (
+            []
+            if near is None
+            else [Statement(f"Rows beside each other: {near.source}.", "chosen")]
+        )
+        exact = "" if self.exact is None else "Dashed: exact values."
+        unit = self.settings.get("unit", "the unit of the output")
+        return Explorer(
+            title="One row, and the most similar one" if near else "One row",
+            lead=f"Bars are the numbers as they came, in {unit}.",
+            statements=said,
+            best=self,
+            neighbours=near,
+            first=[*dict.fromkeys(ends)],
+            beside=self.exact,
+            dashed=exact,
+        )
+
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
         """Pairs, or rows, with their shares, as a reader sees them."""
         names, lines = self.labels.feature_names(self.shape[1]), []
@@ -398,6 +424,15 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 }
             )
         return pd.DataFrame(lines)
+
+    def _chapter(self, title: str, names: Sequence[str]) -> Chapter:
+        """Some of the answers, with what each rests on."""
+        own = [x for x in self.findings if x.name in names]
+        return Chapter(
+            title=title,
+            statements=[Statement(x.sentence, x.standing) for x in own],
+            picture=_price_list(own),
+        )
 
     @property
     def _found(self) -> str:
@@ -440,6 +475,9 @@ _CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
 }
 """Titles of a report, and the answers below them."""
 
+_PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
+"""Answers that are drawn beside each other, and how much each removes."""
+
 _GLANCE: Final = ("additivity", "exactness", "own_value", "price_of_50")
 """What stands at the top of a page."""
 
@@ -451,6 +489,21 @@ def _answer(finding: Finding) -> str:
     words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
     unit = finding.unit.split(",")[0]
     return words.get(finding.verdict, f"off by {finding.shown} {unit}")
+
+
+def _price_list(findings: Sequence[Finding]) -> str | None:
+    """What it costs to remove little, half and nearly all, as bars."""
+    rows = [
+        CardRow(
+            name=_PRICES[x.name],
+            value=100.0 * x.number,
+            note="% of the squared sum",
+        )
+        for x in findings
+        if x.name in _PRICES
+    ]
+    title = "What it costs to remove a part of what could go"
+    return bars(rows, title) if rows else None
 
 
 def _standings(findings: Sequence[Finding]) -> str:

@@ -461,6 +461,7 @@ class Comparison(
                 statements=[*statements, *chosen(card)],
                 headlines=[*self._headlines(statements[0].text)],
                 picture=bars(card.rows, caption),
+                no_words=self.features,
             ),
             Chapter(
                 title="Columns",

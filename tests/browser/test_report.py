@@ -40,12 +40,19 @@ def limits():
     return po.lime.limits(model.predict, X[:2], data=X)
 
 
+def audited():
+    y = TABLE["age"] * TABLE.iloc[:, 1]
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(TABLE, y)
+    return po.audit(0.1 * TABLE, model, TABLE, unit="value")
+
+
 FOUND = {
     "front": swept(ROBUST, WEIGHTS),
     "steps": swept(po.Sparsity(), [0.1, 0.3, 1.0, 3.0]),
     "lime": limits(),
 }
 FOUND["one"] = FOUND["front"].knee()
+FOUND["audit"] = audited()
 CHAPTERS = {name: [found.chapters()] for name, found in FOUND.items()}
 PAGES = {}
 if made := os.environ.get("REPORT_PAGE"):  # by a command
@@ -198,6 +205,23 @@ def test_another_row_is_chosen_beside_its_most_similar(opened):
     assert ROBUST.graph.similarities[0, n] > 0
 
 
+def test_an_audit_shows_any_row_as_it_came_and_beside_it_exact_values(opened):
+    page, audit = opened("audit"), FOUND["audit"]
+    for name in ("row 3", "row 29"):
+        page.get_by_label("Row", exact=True).select_option(name)
+        compare(page, audit.attributions)
+        n = position(TABLE.index, name)
+        lines = page.locator("[data-panel]").first.locator("tbody tr")
+        shown = {
+            int(line.locator("[data-column]").get_attribute("data-column")): line
+            for line in lines.all()
+        }
+        width = "x => parseFloat(x.style.width)"
+        wide = {j: x.locator(".was").evaluate(width) for j, x in shown.items()}
+        largest = max(wide, key=wide.get)
+        assert largest == np.abs(audit.exact[n]).argmax()
+
+
 def test_steps_show_each_solved_optimum(opened):
     page = opened("steps")
     slider = page.locator("[data-slider]")
@@ -209,7 +233,7 @@ def test_steps_show_each_solved_optimum(opened):
         compare(page, best.attributions)
 
 
-@pytest.mark.parametrize("name", ["front", "one", "several", *PAGES])
+@pytest.mark.parametrize("name", ["front", "one", "audit", "several", *PAGES])
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_core_finds_nothing_and_nothing_is_wider_than_the_screen(
     name, look, opened, seen_by_axe

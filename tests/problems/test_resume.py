@@ -216,6 +216,36 @@ def test_sigkill_leaves_whole_parts(job, after, problem, tmp_path):
     assert contents(out) == contents(tmp_path / "whole")
 
 
+HALF = """
+import os, signal, sys, time
+import numpy as np, pandas as pd
+from propopt.base import resources
+from propopt.cli import main
+time.perf_counter, resources.WORTH_KEEPING = lambda: 0.0, 0.0
+def killed(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+owner, name = {"table": (pd.DataFrame, "to_csv"), "part": (np, "savez")}[sys.argv[1]]
+setattr(owner, name, killed)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.usefixtures("still")
+@pytest.mark.parametrize("what", ["table", "part"])
+def test_what_a_kill_left_half_written_does_not_stay(what, problem, tmp_path):
+    path, out = problem("exact"), tmp_path / "out"
+    asked = arguments("exact", path, out)
+    run = [sys.executable, "-c", HALF, what, *asked]
+    code = subprocess.run(run, check=False, env=dict(os.environ)).returncode
+    assert code == -signal.SIGKILL
+    assert len(list(out.rglob(".draft-*"))) == 1
+    assert main(asked) == 0
+    assert main(arguments("exact", path, tmp_path / "whole")) == 0
+    assert sorted(x.name for x in out.iterdir()) == sorted(
+        x.name for x in (tmp_path / "whole").iterdir()
+    )
+
+
 def test_the_manifest_says_what_it_was_made_of(problem, tmp_path):
     path = problem("exact")
     assert main(arguments("exact", path, tmp_path / "out")) == 0

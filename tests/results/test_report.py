@@ -9,14 +9,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 import propopt as po
 from propopt.base.errors import InvalidInput, MissingExtra
 from propopt.results.fronts import ExactFront
-from propopt.results.report.chapters import KINDS, Chapter, Statement
+from propopt.results.report.chapters import KINDS, Chapter, Statement, minus
 from propopt.results.report.explorer import Explorer
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.report.page import page_of
+from propopt.tables.frames import Labels
 
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e&\n"
@@ -69,6 +71,35 @@ def test_words_that_occur_are_explained_and_others_are_not():
     page = page_of([[Chapter(title="The knee", lead="An attribution is a number.")]])
     words = re.findall("<dt>([^<]*)</dt>", page)
     assert words == ["attribution", "knee"]
+
+
+def test_words_in_names_of_columns_are_not_explained():
+    smooth = Chapter(
+        title="Worst smoothness has the weight 3", no_words=["worst smoothness"]
+    )
+    words = re.findall("<dt>([^<]*)</dt>", page_of([[smooth]]))
+    assert words == ["weight"]
+
+
+def test_rules_of_a_diagnosis_are_not_explained_as_words_of_ours():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(60, 3))
+    limits = po.lime.limits(lambda Z: np.sin(3.0 * Z[:, 0]), table[:2], data=table)
+    page = page_of([limits.diagnose().chapters()])
+    assert "local gap" in page
+    assert "gap" not in re.findall("<dt>([^<]*)</dt>", page)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("from -0.2 to (-3), 1e-06, -inf", "from −0.2 to (−3), 1e−06, −inf"),
+        ("path-dependent, 2026-11-22, A-1", "path-dependent, 2026-11-22, A-1"),
+        ("self-employed", "self-employed"),
+    ],
+)
+def test_numbers_have_a_minus_and_words_a_hyphen(text, shown):
+    assert minus(text) == shown
 
 
 # ---- rows beside their most similar, against loops over all pairs
@@ -136,6 +167,43 @@ def test_a_page_of_five_hundred_rows_is_below_two_megabytes(tmp_path):
     curve.to_html(tmp_path / "page.html")
     size = (tmp_path / "page.html").stat().st_size
     assert 300_000 < size < 2_000_000
+
+
+def test_wide_tables_with_long_names_and_values_are_below_two_megabytes(tmp_path):
+    Z = RNG.normal(size=(500, 120))
+    names = [f"answer {j} in a survey of many questions" for j in range(120)]
+    words = dict.fromkeys(names[:40], ("an answer of forty letters or some more",))
+    codes = np.where(np.arange(120) < 40, 0.0, Z)
+    wide = po.results.Explanation(
+        attributions=Z,
+        method="mine",
+        points=codes,
+        categories=words,
+        labels=Labels(features=tuple(names)),
+    )
+    wide.to_html(tmp_path / "page.html")
+    assert 500_000 < (tmp_path / "page.html").stat().st_size < 2_000_000
+
+
+def test_an_audit_shows_a_row_beside_exact_values_and_a_list_of_prices():
+    rng = np.random.default_rng(2)
+    Z = rng.normal(size=(40, 3))
+    model = RandomForestRegressor(10, random_state=0).fit(Z, Z[:, 0] * Z[:, 1])
+    audit = po.audit(Z - Z.mean(axis=0), model, Z)
+    (explorer,) = (c for c in audit.chapters() if isinstance(c, Explorer))
+    told = json.loads(explorer.data)
+    worst = audit.pairs[0]
+    assert [row["name"] for row in told["rows"][:2]] == [
+        str(worst.first),
+        str(worst.second),
+    ]
+    for row in told["rows"]:
+        n = int(row["name"])
+        np.testing.assert_allclose(row["z"][0], audit.attributions[n], atol=1e-7)
+        np.testing.assert_allclose(row["was"], audit.exact[n], atol=1e-7)
+    page = page_of([audit.chapters()])
+    assert "Dashed: exact values." in page
+    assert page.count("% of the squared sum</td>".replace(" %", "\xa0%")) == 3
 
 
 def test_the_smallest_results_have_pages_too():

@@ -263,7 +263,7 @@ class ContextShare:
         # of sums the same part is for each column that has a part in Φ or in own value
         heights = (phi - own.attributions).sum(axis=1, keepdims=True)
         used = phi.any(axis=0) | np.asarray(loss.target).any(axis=0)
-        share = int(used.sum()) or len(used)
+        share = int(np.sum(used)) or phi.shape[1]
         needed = loss.map.energy(heights) / share if adds_up else 0.0
         needed = min(needed, left)  # but for rounding
         cost, gap = 0.0, 0.0

@@ -17,7 +17,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.text import printable
 from propopt.lime.diagnosis.evidence import NOTE, LimeFinding
 from propopt.results.certain import plural
-from propopt.results.report.chapters import Chapter, Statement
+from propopt.results.report.chapters import Chapter, Statement, sentence
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -294,14 +294,21 @@ class LimeDiagnosis(
                 title=self._headline(),
                 lead=f"{self._title()}.",
                 statements=[
-                    *(Statement(f"{line}.", "checked") for line in self._other_rules()),
                     *(
-                        Statement(f"{rule}: {words}.", "checked")
+                        Statement(sentence(line), "checked")
+                        for line in self._other_rules()
+                    ),
+                    *(
+                        Statement(sentence(f"{rule}: {words}"), "checked")
                         for rule, words in self._near()
                     ),
                 ],
                 table=table if groups else None,
                 caption="The worst finding of each rule, what misleads most first.",
+                no_words=[
+                    *{item.rule for item in (*self.told, *self.quiet)},
+                    *self.labels.feature_names(self.shape[1]),
+                ],
             ),
         )
 

@@ -23,6 +23,7 @@ from propopt.base.cards import Card
 from propopt.base.errors import InvalidInput, PropoptError, SolverFailure, Unwritten
 from propopt.base.extras import require
 from propopt.base.files import (
+    forget_drafts,
     require_free_name,
     writable_folder,
     write_svg,
@@ -135,6 +136,7 @@ class JobSection(Section):
         run = JobRun(type(self), file.name, files, folder, quiet=quiet)
         if file.report:
             require_free_name(f"{run.target}.html", files)
+            forget_drafts(f"{run.target}.html")
         run.problem = digest_of_problem(file, files)
         run.manifest |= {"seed": file.schema.seed, "problem": file.resolved}
         if file.resume is not None and run.was_finished():
@@ -249,6 +251,7 @@ class JobRun:
         self.target: Path = writable_folder(folder) / name
         for suffix in job.suffixes:
             require_free_name(f"{self.target}{suffix}", tuple(files))
+            forget_drafts(f"{self.target}{suffix}")
         self.quiet: bool = quiet
         self.console: PlainConsole = PlainConsole(quiet=quiet)
         self.progress = False if quiet else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
 
@@ -71,6 +71,8 @@ class Chapter:
     caption: str = ""  # of the table: what it is of, and in which unit
     # inline SVG, or HTML, escaped already; with a title that says what is seen
     picture: str | None = None
+    # names of columns and of rules, in which our words do not mean what they mean
+    no_words: Collection[Hashable] = ()
 
     can_be_explored: ClassVar[bool] = False
     """Whether rows are chosen in it, by the script of the page."""
@@ -150,9 +152,12 @@ def best_possible(gap: float, holds: bool) -> Headline:
     )
 
 
-def minus(number: str) -> str:
-    """A number as it is printed, with a minus of its own."""
-    return number.replace("-", "−")
+def minus(text: str) -> str:
+    """Numbers in it with a minus of their own; words keep their hyphens."""
+    return _MINUS.sub("−", text)
+
+
+_MINUS: Final = re.compile(r"(?<![^\W_])-(?=\d|\.\d|inf)|(?<=\de)-(?=\d)")
 
 
 def named(attribution: float, value: str) -> str:
@@ -192,7 +197,7 @@ def chapters_of_card(card: Card, table: pd.DataFrame) -> tuple[Chapter, ...]:
 def chosen(card: Card) -> Iterator[Statement]:
     """How it was made, as the card has it."""
     for name, text in card.settings.items():
-        yield Statement(f"{name}: {text}.", "chosen")
+        yield Statement(sentence(f"{name}: {text}"), "chosen")
 
 
 def table_chapter(title: str, table: pd.DataFrame, caption: str = "") -> Chapter:

@@ -47,12 +47,12 @@ def explanation_chapters(best: Any) -> list[Chapter]:
     """All chapters of an explanation that stands by itself."""
     card, share = best.card(_FEATURES), known_certain(best)["certain_share"]
     neighbours = Neighbours.of(best)
-    N, D = best.shape
     first = Chapter(
         title=card.title,
-        lead=f"{N} rows and {D} columns; {card.subtitle}.",
+        lead=f"{best.shape[0]} rows and {best.shape[1]} columns; {card.subtitle}.",
         headlines=list(_headlines(best, share)),
         statements=[*proof(best, share), *settings(best), *not_said()],
+        no_words=best.labels.feature_names(best.shape[1]),
     )
     return [
         first,

@@ -31,8 +31,11 @@ from propopt.results.report.neighbours import Neighbours
 POSITIONS_BETWEEN: Final = 40
 """Positions of the slider from one solved weight to the next, on an exact front."""
 
-_ROOM: Final = 60_000
-"""Numbers of shown rows on a page, about half a megabyte."""
+_ROOM: Final = 800_000
+"""Bytes of shown rows on a page."""
+
+_NUMBER: Final = 12
+"""Bytes of an attribution on a page, or nearly so."""
 
 _SHOWN: Final = 10
 """Features of a row, those of the largest attributions."""
@@ -264,6 +267,8 @@ class Explorer(Chapter):
     neighbours: Neighbours | None
     trail: Trail | None = None
     first: Sequence[int] = ()  # rows that are shown before others
+    beside: Array | None = None  # (N, D): dashed, where no weight varies
+    dashed: str = "Dashed: at the least weight."
 
     can_be_explored: ClassVar[bool] = True
 
@@ -283,12 +288,24 @@ class Explorer(Chapter):
     @cached_property
     def shown(self) -> list[int]:
         """Rows of the page: those asked for, with their similar, then in order."""
-        N, D = self.best.shape
-        most = max(_ROOM // (len(self._shares(None)) * D), 2)
         similar = self.neighbours
         near = [] if similar is None else [similar.nearest(n) for n in self.first]
         known = [n for n in near if n is not None]
-        return list(dict.fromkeys([*self.first, *known, *range(N)]))[:most]
+        shown, room = list[int](), _ROOM
+        for n in dict.fromkeys([*self.first, *known, *range(self.best.shape[0])]):
+            room -= self._bytes(n)
+            if room < 0 and len(shown) > 1:
+                break
+            shown.append(n)
+        return shown
+
+    def _bytes(self, n: int) -> int:
+        """About how many a row takes on the page: numbers, values in quotes."""
+        D = self.best.shape[1]
+        texts = sum(len(self.best.value_of(n, j).encode()) + 3 for j in range(D))
+        return texts + _NUMBER * D * (
+            len(self._shares(None)) + (self.beside is not None)
+        )
 
     @property
     def names(self) -> list[str]:
@@ -306,10 +323,7 @@ class Explorer(Chapter):
         """The first row and its similar: name, and by feature value and before."""
         other = self.similar(0)
         places = [0] if other is None else [0, other]
-        W, was = (
-            np.tensordot(self._shares(place), self.tables, axes=1)
-            for place in (None, 0)  # dashed lines are at the least weight
-        )
+        W, was = np.tensordot(self._shares(None), self.tables, axes=1), self._was
         size = np.abs(was[places]).max(axis=0)
         order = np.argsort(-size, kind="stable")[:_SHOWN]
         features = self.best.labels.feature_names(self.best.shape[1])
@@ -328,6 +342,18 @@ class Explorer(Chapter):
             for p in places
         ]
 
+    @property
+    def _was(self) -> Array:
+        """What dashed lines show (n, D): what it is beside, or at the least weight."""
+        if self.beside is not None:
+            return np.asarray(self.beside[self.shown])
+        return np.asarray(np.tensordot(self._shares(0), self.tables, axes=1))
+
+    @property
+    def has_dashes(self) -> bool:
+        """Whether there is something that bars are beside."""
+        return self.trail is not None or self.beside is not None
+
     @staticmethod
     def _cell(feature: object, value: str) -> str:
         return printable(f"{feature} = {minus(value)}" if value else feature)
@@ -338,9 +364,8 @@ class Explorer(Chapter):
         scale = max(
             (abs(x) for _, lines in pair for _, *xs in lines for x in xs), default=0
         )
-        moves = self.trail is not None
         return [
-            row_picture(label, name, lines, scale or 1.0, moves)
+            row_picture(label, name, lines, scale or 1.0, self.has_dashes)
             for label, (name, lines) in zip(_PANELS, pair, strict=False)
         ]
 
@@ -352,22 +377,24 @@ class Explorer(Chapter):
         digits = min(max(digits, 0), 300)
         rows = []
         for place, n in enumerate(self.shown):
-            cells = [
-                self._cell(feature, self.best.value_of(n, j))
-                for j, feature in enumerate(features)
-            ]
-            z = self.tables[:, place].round(digits).tolist()
-            rows.append(
-                {
-                    "name": printable(self.names[place]),
-                    "cells": cells,
-                    "similar": self.similar(place),
-                    "z": z,
-                }
-            )
-        trail = None if self.trail is None else self.trail.data
-        told = {"rows": rows, "shown": _SHOWN, "trail": trail}
-        return json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
+            values = [self.best.value_of(n, j) for j in range(len(features))]
+            row = {
+                "name": printable(self.names[place]),
+                "values": [printable(minus(value)) for value in values],
+                "similar": self.similar(place),
+                "z": self.tables[:, place].round(digits).tolist(),
+            }
+            if self.beside is not None:
+                row["was"] = self.beside[n].round(digits).tolist()
+            rows.append(row)
+        told = {
+            "features": [printable(feature) for feature in features],
+            "rows": rows,
+            "shown": _SHOWN,
+            "trail": None if self.trail is None else self.trail.data,
+        }
+        text = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
+        return text.replace("<", "\\u003c")
 
 
 # ---- Pictures of it
@@ -400,9 +427,9 @@ def row_picture(
     name: str,
     lines: Sequence[tuple[str, float, float]],
     scale: float,
-    moves: bool,
+    has_dashes: bool,
 ) -> str:
-    """Bars of one row from zero in the middle; dashed where they began."""
+    """Bars of one row from zero in the middle, and dashed ones beside them."""
 
     def span(value: float, kind: str) -> str:
         left = 50.0 + 50.0 * min(value, 0.0) / scale
@@ -416,7 +443,7 @@ def row_picture(
             tag(
                 "td",
                 span(value, f"bar {'raises' if value > 0.0 else 'lowers'}"),
-                span(was, "was") if moves else "",
+                span(was, "was") if has_dashes else "",
                 tag("span", class_="zero", style="left:50%"),
                 class_="plot",
             ),

@@ -14,7 +14,7 @@ import pandas as pd
 
 from propopt.base.arrays import Array, Edges
 from propopt.base.text import in_percent
-from propopt.losses.graphs.points import knn_graph, pair_distances
+from propopt.losses.graphs.points import Graph, knn_graph, pair_distances
 from propopt.results.report.chapters import named
 
 
@@ -40,13 +40,21 @@ class Neighbours:
         graph = graph_of(best)
         X = _standardised(best)
         if graph is not None and graph.n_edges:
-            words = f"as the {graph.kind} graph of its loss has it"
-        elif X is None or len(X) < 2:
+            return cls._of(graph, X, f"as the {graph.kind} graph of its loss has it")
+        return cls.by_values(best)
+
+    @classmethod
+    def by_values(cls, best: Any) -> Neighbours | None:
+        """The nearest rows, where the values of rows are known."""
+        X = _standardised(best)
+        if X is None or len(X) < 2:
             return None
-        else:
-            k = min(_NEAREST, len(X) - 1)
-            graph = knn_graph(X, k)
-            words = f"the {k} nearest rows, in columns divided by their deviation"
+        k = min(_NEAREST, len(X) - 1)
+        words = f"the {k} nearest rows, in columns divided by their deviation"
+        return cls._of(knn_graph(X, k), X, words)
+
+    @classmethod
+    def _of(cls, graph: Graph, X: Array | None, words: str) -> Neighbours:
         apart = np.zeros(graph.n_edges) if X is None else pair_distances(X, graph.edges)
         return cls(graph.edges, graph.strengths, apart, words)
 

@@ -65,7 +65,7 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
     if (t) tell(p, h);
     const row = d.rows[Number(select.value)], pair = [row];
     if (row.similar !== null) pair.push(d.rows[row.similar]);
-    const now = pair.map((r) => attributions(r, h)), was = pair.map((r) => attributions(r, before));
+    const now = pair.map((r) => attributions(r, h)), was = pair.map((r) => r.was || attributions(r, before));
     const size = was[0].map((_, j) => Math.max(...was.map((w) => Math.abs(w[j]))));
     const order = size.map((_, j) => j).sort((i, j) => size[j] - size[i] || i - j).slice(0, d.shown);
     const scale = Math.max(...order.map((j) => Math.max(size[j], ...now.map((w) => Math.abs(w[j]))))) || 1;
@@ -74,11 +74,11 @@ for (const root of document.querySelectorAll("[data-explorer]")) {
       if (!pair[i]) return;
       panel.querySelector("bdi").textContent = pair[i].name;
       panel.querySelectorAll("tbody tr").forEach((line, k) => {
-        const j = order[k], w = now[i][j], [bar, old] = line.querySelectorAll(".plot span");
-        line.querySelector("th").textContent = pair[i].cells[j];
+        const j = order[k], w = now[i][j], bar = line.querySelector(".bar"), old = line.querySelector(".was");
+        line.querySelector("th").textContent = [d.features[j], pair[i].values[j]].filter(Boolean).join(" = ");
         bar.className = "bar " + (w > 0 ? "raises" : "lowers");
         place(bar, w, scale);
-        if (t) place(old, was[i][j], scale);
+        if (old) place(old, was[i][j], scale);
         const cell = line.querySelector(".number");
         cell.textContent = signed(w);
         cell.dataset.value = w;

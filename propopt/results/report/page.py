@@ -18,7 +18,7 @@ import propopt
 from propopt.base.extras import require
 from propopt.base.files import written_whole
 from propopt.base.text import printable
-from propopt.results.report.chapters import KINDS, Chapter
+from propopt.results.report.chapters import KINDS, Chapter, minus
 
 
 def write_page(
@@ -65,6 +65,7 @@ def page_of(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["minus"] = minus
     chapters = [chapter for one in results for chapter in one]
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
@@ -162,8 +163,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "similar rows.",
     "path-dependent": "With branches of trees weighed by the rows that they "
     "were fitted on.",
-    "price": "The least rise of the objective for which a statement could be "
-    "otherwise.",
+    "price": "The least that a change costs: a rise of the objective, or a share "
+    "of the squared sum.",
     "profile": "The mean output for each bin of one column.",
     "reference": "The table that values near a row are drawn from; scales are "
     "those of its columns.",
@@ -177,8 +178,14 @@ GLOSSARY: Final[Mapping[str, str]] = {
 
 
 def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
-    text = " ".join(word for chapter in chapters for word in chapter.words()).lower()
-    text = text.replace("_", " ")
+    text = " ".join(word for chapter in chapters for word in chapter.words())
+    names = {str(name) for chapter in chapters for name in chapter.no_words} - {""}
+    if names:
+        longest_first = map(re.escape, sorted(names, key=len, reverse=True))
+        text = re.sub(
+            rf"(?<!\w)({'|'.join(longest_first)})(?!\w)", "–", text, flags=re.I
+        )
+    text = text.lower().replace("_", " ")
     for word, meaning in GLOSSARY.items():
         if re.search(rf"\b{word.lower()}(ness|e?s)?\b", text):
             yield word.removesuffix(" that"), meaning
