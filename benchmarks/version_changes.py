@@ -308,7 +308,7 @@ def counts(outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 def page_tables(outcomes: pd.DataFrame) -> list[str]:
-    """What ``guide/compare.md`` has: alarms without a change, then what was seen."""
+    """What ``background/version_changes.md`` has: false alarms, then what was seen."""
     every, lines = counts(outcomes), []
     for small, none in ((s, x) for s in (False, True) for x in (True, False)):
         own = every[(every["rows"] <= 1000) == small]

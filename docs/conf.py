@@ -18,8 +18,8 @@ os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # of shap's bars, i
 
 project = "propopt"
 author = "The propopt developers"
-copyright = f"{date.today().year}, {author}"
 version = release = propopt.__version__
+copyright = f"{date.today().year}, {author}. This is {project} {version}"
 extensions = [
     "myst_nb",
     "mathml",
@@ -44,6 +44,8 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+nb_code_prompt_show = "Show the code"
+nb_code_prompt_hide = "Hide the code"
 copybutton_exclude = ".linenos, .gp, .go"
 
 # ---- the gallery; examples/more has what needs other packages, or long

@@ -273,8 +273,8 @@ prediction. <strong>Should they be told two different stories?</strong></p>
 Short is good; more than {FAR:g} is red. The model is one boosted classifier of
 scikit-learn with its defaults, AUC {found.auc:.3f} on
 {len(found.predictions)} unseen patients.
-{" and ".join(adds_up)} add up to its prediction. Ours keep {found.kept:.0%} of the
-faithfulness to the SHAP values; at this robustness nothing that adds up keeps more.
+{" and ".join(adds_up)} add up to its prediction. Ours keep {100 * found.kept:.0f} % of
+the faithfulness to the SHAP values; at this robustness nothing that adds up keeps more.
 {found.n_pairs} pairs are within {ALIKE:g} standard deviations in every measurement and
 {SAME:g} log-odds. SHAP tells these two most apart.
 <a href="background/picture.html">How it is made</a></figcaption>

@@ -17,6 +17,11 @@ document.querySelectorAll(".search-button-field").forEach((button) => {
   button.ariaLabel = button.textContent.replace(/\s+/g, " ").trim();
 });
 
+// what opens is named by what it shows: "Show the code"
+document.querySelectorAll("article .cell summary").forEach((summary) => {
+  summary.removeAttribute("aria-label");
+});
+
 // a part of the sidebar that opens is named after its page
 document.querySelectorAll(".bd-sidebar-primary summary").forEach((summary) => {
   summary.ariaLabel = `Pages of ${summary.closest("li").querySelector("a").textContent}`;
@@ -31,7 +36,7 @@ for (const head of document.querySelectorAll("article th")) {
 }
 
 // what is scrolled with a mouse is reached by the keyboard as well
-const scrolled = "article pre, article .cell_output, article [style*=overflow], article .pst-scrollable-table-container, div.math";
+const scrolled = "article pre, article .cell_output, article [style*=overflow], article .pst-scrollable-table-container, div.math, article p:has(> math)";
 const reach = () => {
   for (const element of document.querySelectorAll(scrolled)) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;

@@ -2,7 +2,7 @@
 Constraints of a committee: which one costs the most?
 =====================================================
 
-A committee may demand that a high blood pressure never speaks in a patient's favor. It
+A committee may demand that a high blood pressure never speaks in a patient's favour. It
 may demand that age and sex stay small. Each demand is a line of cvxpy, and has a price.
 """
 

@@ -1,6 +1,6 @@
 """
-Digits as images: pixels that agree with their neighbors
-========================================================
+Digits as images: pixels that agree with their neighbours
+=========================================================
 
 Which pixels make a handwritten 3 an 8? Gradients flicker from pixel to pixel. A quarter
 of the faithfulness buys maps in which four fifths of that are gone.
@@ -49,7 +49,7 @@ figure, axes = plt.subplots(3, 3, figsize=(6, 5.4), layout="constrained")
 po.plots.plot_image_maps(
     [faithful.G[shown], best.attributions[shown]],
     shape,
-    titles=["gradient", "neighbors agree"],
+    titles=["gradient", "neighbours agree"],
     images=digits[shown],
     axes=axes,
 )

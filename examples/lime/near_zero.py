@@ -2,7 +2,7 @@
 A column that matters, and a coefficient near zero
 ==================================================
 
-The color intensity of a wine moves the mean answer of a forest by 0.29. For some wines
+The colour intensity of a wine moves the mean answer of a forest by 0.29. For some wines
 LIME gives it 0.006. It compares the bin of the row with the mean of the three others,
 and this wine's bin lies there. The diagnosis finds such rows, and says by how much.
 """

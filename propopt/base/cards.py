@@ -113,7 +113,7 @@ class CardTable:
 
     def html(self) -> str:
         """Cells escaped; in the colours of the page."""
-        styles = [_CELL, *[_FIGURE] * (len(self.head) - 1)]
+        styles = [f"{_CELL};max-width:26em", *[_FIGURE] * (len(self.head) - 1)]
         heads = [f"{style};{_HEAD}" for style in styles]
         lines = [("th", heads, self.head), *(("td", styles, row) for row in self.rows)]
         return "".join(

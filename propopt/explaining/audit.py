@@ -218,8 +218,8 @@ def _reasons(e: Audited) -> Finding:
     share = float(((own != true) & clear).any(axis=1).mean())
     return Finding(
         "reasons",
-        f"In {_part(share).lower()} of the rows the three largest are others "
-        f"than of the {e.compared} values{e.whose if e.aim is e.E else ''}.",
+        f"In {_part(share).lower()} of the rows the three largest are not those "
+        f"of the {e.compared} values{e.whose if e.aim is e.E else ''}.",
         share,
         "share of rows",
         **_against_exact(

@@ -766,6 +766,9 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             "target error",
         ]
         shown = [best[place] for place in spread_over(len(best), _N_ROWS)]
+        lines_of = "a line for each"
+        if len(shown) < len(best):
+            lines_of = f"a line for {len(shown)} of the optimized and for all others"
         gaps = [one.gap for one in best if one.gap is not None]
         proof = "not optimized: nothing is proved of them"
         if gaps:
@@ -781,7 +784,7 @@ class TradeOffs(Result, kind="propopt trade-offs", noun="saved trade-offs", vers
             lines.append("interrupted: yes")
         return Card(
             title=title,
-            subtitle="a line for each: weights, losses, and what is kept and removed",
+            subtitle=f"{lines_of}: weights, losses, and what is kept and removed",
             table=CardTable(head, [self._cells(x) for x in (*shown, *self.baselines)]),
             proof=proof,
             lines=lines,

@@ -396,9 +396,8 @@ def _statement(curve: WidthCurve, pieces: Sequence[Piece], complete: bool) -> st
     if complete:
         n = len(pieces[0].nodes)
         return (
-            "all roots: times positive factors coefficients are polynomials of degree "
-            f"{curve.degree} at most in the share of samples in the row's bin,"
-            f" known by {n} widths"
+            "all roots are found: times positive factors, coefficients are polynomials "
+            f"of degree {curve.degree} at most, and {n} widths determine these"
         )
     start = np.array([pieces[0].low])
     low = float(curve.widths(start, 1.0 - start)[0])

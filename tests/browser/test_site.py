@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 SEEN = {
     "front": "index.html",
+    "which": "which.html",
     "how_to": "guide/lime.html",
     "gallery": "gallery/index.html",
     "reference": "reference/api/propopt.explain.html",
@@ -33,6 +34,15 @@ LOOKS = {
     "narrow": (390, "light"),
     "narrow_dark": (390, "dark"),
 }
+
+CUT_OFF = """() => {
+  const beyond = (e) => e.getBoundingClientRect().right > innerWidth + 1;
+  const scrolls = (e) => getComputedStyle(e).overflowX !== "visible";
+  const held = (e) => e.tagName !== "ARTICLE" && (scrolls(e) || held(e.parentElement));
+  return [...document.querySelectorAll("article *")]
+    .filter((e) => beyond(e) && !held(e)).map((e) => e.textContent.slice(0, 60));
+}"""
+"""What is beyond the edge of the screen, and cannot be scrolled to."""
 
 
 class Anchors(HTMLParser):
@@ -127,6 +137,7 @@ def test_axe_core_finds_nothing_and_nothing_is_wider_than_the_screen(
     page = opened(SEEN[name], look)
     assert page.evaluate("document.documentElement.dataset.theme") == LOOKS[look][1]
     assert page.evaluate("document.documentElement.scrollWidth") <= LOOKS[look][0]
+    assert page.evaluate(CUT_OFF) == []
     assert seen_by_axe(page, f"site_{name}_{look}") == []
 
 

@@ -428,6 +428,6 @@ def test_alarms_that_are_told_are_those_that_were_counted():
     assert len(strong) == 10
     assert strong["planted"].min() >= 45
     assert every.loc[every["change"] == "in f", "others"].sum() == 0
-    guide = Path(po.__file__).parents[1] / "docs" / "guide"
-    page = (guide / "compare.md").read_text("utf-8")
+    pages = Path(po.__file__).parents[1] / "docs" / "background"
+    page = (pages / "version_changes.md").read_text("utf-8")
     assert {line for line in page_tables(outcomes) if line} <= set(page.splitlines())

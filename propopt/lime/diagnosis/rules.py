@@ -113,7 +113,7 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
     low, high = ends
     sentence = (
         "over the bins of the column the mean of f {way} without exception, from "
-        f"{case.about}{{low:.4g}} to {{high:.4g}}, and the coefficient is {{sign}}, "
+        f"{case.about}{{low:.4g}} to {{high:.4g}}. The coefficient is {{sign}}, "
         "{beta:.4g}: it is a contrast of bins and not a slope"
     )
     told = {
@@ -139,8 +139,8 @@ def cancellation(case: RowsEvidence) -> Gauged:
     np.divide(np.abs(case.beta), ranges, out=ratio, where=some)
     sentence = (
         f"the column moves the mean of f by {case.about}{{range:.4g}}, from "
-        "{low:.4g} to {high:.4g} over its bins, and has the coefficient {beta:.4g}: "
-        "its bin is near the mean of the others{otherwise}"
+        "{low:.4g} to {high:.4g} over its bins. Its coefficient is {beta:.4g}: "
+        "the row's bin is near the mean of the others{otherwise}"
     )
     told = {"range": ranges, "low": low, "high": high, "beta": case.beta}
     told["otherwise"] = _with_other_bins(case, ratio < SMALL_SHARE)
@@ -336,7 +336,7 @@ def switched_off(case: RowsEvidence) -> Gauged:
     turned = "; at the kernel width {:.4g} it changes its sign"
     words = ["" if np.isnan(width) else turned.format(width) for width in critical.flat]
     sentence = (
-        "the weighted samples have about the same density at both ends of the bin: of "
+        "the weighted samples have about the same density at both ends of the bin. Of "
         "a slope {gain:.3g} is left, whatever it is{turned}"
     )
     told = {"gain": gain, "turned": np.reshape(np.array(words, object), gain.shape)}
@@ -350,7 +350,7 @@ def opposite_sign(case: RowsEvidence) -> Gauged:
     gain = _gains(case)
 
     sentence = (
-        "a slope becomes {gain:.3g} times itself: where f increases in the column the "
+        "a slope becomes {gain:.3g} times itself. Where f increases in the column the "
         "coefficient, {beta:.4g}, is negative"
     )
     told = {"gain": gain, "beta": case.beta}
@@ -491,8 +491,8 @@ def correlated_columns(case: RowsEvidence) -> Gauged | Reason:
     count = int((correlation.max(axis=1) > correlated_columns.threshold).sum())
     sentence = (
         f"{case.names[used[a]]} and {case.names[used[b]]} have the correlation "
-        f"{correlation[a, b]:.3f} in the data and none in the samples; {count} of "
-        f"{len(used)} columns have one above {correlated_columns.threshold}"
+        f"{correlation[a, b]:.3f} in the data and none in the samples. Of "
+        f"{len(used)} columns {count} have one above {correlated_columns.threshold}"
     )
     return Gauged(float(correlation.max()), 1.0, sentence, _ALL_ROWS)
 
@@ -510,9 +510,9 @@ def off_the_data(case: RowsEvidence) -> Gauged | Reason:
     shares = off_support(case)
 
     sentence = (
-        "{share:.0f} % of the samples are farther from the nearest row of the data "
-        f"than {100.0 * _QUANTILE:.0f} % of its rows are from theirs: f is asked where "
-        "no data is"
+        "{share:.0f} % of the samples are farther from the data than "
+        f"{100.0 * _QUANTILE:.0f} % of its rows are from their nearest. There f is "
+        "asked where no data is"
     )
     return Gauged(shares, 1.0, sentence, _ALL_ROWS, {"share": 100.0 * shares})
 
@@ -629,8 +629,8 @@ def non_local_weights(case: RowsEvidence) -> Gauged | Reason:
     number, most = float(np.median(share)), float(case.interactions.max())
     sentence = (
         f"{100.0 * number:.2f} % of the samples count with the kernel width "
-        f"{case.law.kernel_width:.4g}: the explanation is of the whole table, and "
-        "a row enters by its bins alone; interactions have "
+        f"{case.law.kernel_width:.4g}. The explanation is of the whole table, and "
+        "a row enters by its bins alone. Interactions have "
         f"{100.0 * most:.1f} % of the variance of f, or less"
     )
     remedy = "a narrower kernel, see the path of coefficients over widths"
@@ -684,8 +684,8 @@ def point_mass(case: RowsEvidence) -> Gauged | Reason:
         single[0, j] = float(column.shares[some].sum())
 
     sentence = (
-        "{share:.0f} % of the samples have one value of a bin whose ends are equal; "
-        "the package draws its z-score, about 0, in place of it"
+        "{share:.0f} % of the samples have one value of a bin whose ends are equal. "
+        "The package draws its z-score, about 0, in place of it"
     )
     remedy = "declare the column categorical, or take what is computed here"
     return Gauged(single, 1.0, sentence, remedy, {"share": 100.0 * single})
@@ -726,7 +726,7 @@ def free_intercept(case: RowsEvidence) -> Gauged | Reason:
 
     most = np.arange(len(change)), change.argmax(axis=1)
     sentence = (
-        "the package leaves the intercept free; with a penalty on it too, as the paper "
+        "the package leaves the intercept free. With a penalty on it too, as the paper "
         "writes it, the coefficient of {name} would be {moved:.4g} and not {mean:.4g} "
         f"at {case.n_samples:,} samples"
     )

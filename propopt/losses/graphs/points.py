@@ -398,6 +398,9 @@ def pairs_of_incomplete(points: Points, radius: float, mismatch: float) -> Edges
 _TREE_FEATURES = 15
 """Up to so many, a tree finds neighbours faster than all distances do."""
 
+_TREE_POINTS = 500
+"""Of so few it does in any number of columns: what else does takes 0.1 s to import."""
+
 _ROUNDING = 1e-6
 """Squares below so much of the largest are taken again: to 1e-9 products are right."""
 
@@ -475,7 +478,7 @@ def nearest_neighbours(points: Points, count: int) -> Sparse:
     unit = Unit.of(points)
     if not unit.complete:
         neighbours = nearest_of_incomplete(unit.points, count, unit.mismatch)
-    elif points.shape[1] <= _TREE_FEATURES:
+    elif points.shape[1] <= _TREE_FEATURES or len(points) <= _TREE_POINTS:
         neighbours = _by_tree(unit.points, count)
     else:
         neighbours = _by_products(unit.points, count)
