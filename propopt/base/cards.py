@@ -8,6 +8,7 @@ it, light or dark.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -98,22 +99,34 @@ class CardRow:
 @final
 @dataclass(frozen=True)
 class CardTable:
-    """A small table of texts; the first column has names, the others have numbers."""
+    """A small table of texts: columns of words begin on a line, numbers end on one."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
+
+    @property
+    def has_words(self) -> list[bool]:
+        """The first column has names, and others words where no cell has a digit."""
+        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.head)
+        return [
+            place == 0 or not any(x == "–" or re.search(r"\d", x) for x in cells)
+            for place, cells in enumerate(columns)
+        ]
 
     def text(self) -> Iterator[str]:
         """Lines with columns below each other."""
         table = [[printable(cell) for cell in row] for row in (self.head, *self.rows)]
         wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-        for first, *others in table:
-            cells = [f"{cell:>{w}}" for cell, w in zip(others, wide[1:], strict=True)]
-            yield "  ".join([f"  {first:<{wide[0]}}", *cells]).rstrip()
+        sides = ["<" if words else ">" for words in self.has_words]
+        for line in table:
+            cells = zip(line, sides, wide, strict=True)
+            yield "  ".join(["", *(f"{x:{side}{w}}" for x, side, w in cells)]).rstrip()
 
     def html(self) -> str:
         """Cells escaped; in the colours of the page."""
-        styles = [f"{_CELL};max-width:26em", *[_FIGURE] * (len(self.head) - 1)]
+        _, *others = self.has_words
+        styles = [f"{_CELL};max-width:26em"]
+        styles += [_CELL if words else _FIGURE for words in others]
         heads = [f"{style};{_HEAD}" for style in styles]
         lines = [("th", heads, self.head), *(("td", styles, row) for row in self.rows)]
         return "".join(
