@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
@@ -79,6 +82,25 @@ def test_distances_and_levels_are_those_of_the_closed_form(old, rng):
     ]
     assert len(apart) == 15
     assert level.limit == pytest.approx(1.25 * np.max(apart))
+
+
+def test_versions_of_tables_with_categories_are_compared_by_their_names(rng):
+    X, _ = table(rng)
+    X = X.assign(city=rng.choice(["Faro", "Minho", "Porto"], len(X)))
+    effects = {"Faro": 1.0, "Minho": -2.0, "Porto": 0.0}
+    moved = X["city"].map(effects).to_numpy()
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["city"]), remainder="passthrough"
+    )
+    one, two = (
+        make_pipeline(steps, LinearRegression()).fit(X, X["x0"] + c * moved)
+        for c in (1.0, 3.0)
+    )
+    found = po.compare(one, two, X[:50], data=X[:90])
+    expected = 2.0 * (moved[:50] - moved[:90].mean())
+    distances = dict(zip(found.labels.features, found.distances, strict=True))
+    assert distances["city"] == pytest.approx(np.sqrt(np.mean(expected**2)))
+    assert max(distances[x] for x in COLUMNS) < 1e-9
 
 
 def test_a_column_is_flagged_just_above_the_level(old, rng):

@@ -339,3 +339,5 @@ def test_columns_that_are_numbers(column, dtype):
         alike = pd.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype=own)
         assert learning.array_of_numbers(alike).dtype == own
     assert learning.array_of_numbers(TABLE) is None
+    for rows in (TABLE, TABLE.tolist(), pd.DataFrame(TABLE)):
+        assert_array_equal(learning.array_of(rows), TABLE)

@@ -138,6 +138,37 @@ def test_without_a_graph_the_nearest_by_values_is_the_most_similar():
     assert Neighbours.of(po.results.Explanation(attributions=X, method="mine")) is None
 
 
+def test_the_first_cards_of_a_sweep_are_of_the_knee_and_its_axes_of_the_swept_loss():
+    G = np.random.default_rng(5).normal(size=(12, 3))
+    objective = (
+        po.GradientMatching(G)
+        + 0.1 * po.Sparsity()
+        + po.PairwiseRobustness(po.graphs.chain_graph(12))
+    )
+    found = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0, 10.0]})
+    chapters = found.chapters()
+    kept = found.ends.shares(found.knee().losses)["gradient_matching"]
+    cards = {card.question: card.answer for card in chapters[0].headlines}
+    assert cards["How faithful is it at the knee?"] == f"{100.0 * kept:.0f} %"
+    (explorer,) = [x for x in chapters if isinstance(x, Explorer)]
+    assert explorer.trail.axes == ("gradient_matching", "pairwise_robustness")
+
+
+def test_a_page_says_whether_rows_add_up():
+    phi = np.random.default_rng(6).normal(size=(8, 3))
+    robust = po.PairwiseRobustness(po.graphs.chain_graph(8))
+    sums = po.losses.Completeness(phi.sum(axis=1))
+    best = po.solve(po.GradientMatching(phi) + robust, subject_to=[sums])
+    ends = {"base_value": np.zeros(8), "prediction": phi.sum(axis=1)}
+    whole = dataclasses.replace(best, units="output", **ends)
+    off = dataclasses.replace(
+        whole, attributions=1.01 * best.attributions, certificate=None
+    )
+    for one, answer in ((whole, "yes"), (off, "no")):
+        cards = {x.question: x.answer for x in one.chapters()[0].headlines}
+        assert cards["Do rows add up?"] == answer
+
+
 def test_what_the_script_draws_from_gives_the_attributions_of_each_optimum():
     (explorer,) = (c for c in CURVE.chapters() if isinstance(c, Explorer))
     told = json.loads(explorer.data)

@@ -18,6 +18,7 @@ from propopt.base.errors import Infeasible, InvalidInput
 from propopt.explaining.targets import Targets, nearest_explanation
 from propopt.losses import Program
 from propopt.losses.algebra import PropertyLoss
+from propopt.losses.completeness import Totals
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.maps import OverFeatures, Squared
 from propopt.solvers import Task
@@ -33,6 +34,19 @@ class FeatureKernel(PropertyLoss):
 
     def __init__(self, C):
         self.map = OverFeatures(C)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_least_of_a_loss_among_complete_ones_is_that_of_clarabel(seed):
+    rng = np.random.default_rng(seed)
+    total, C = rng.normal(size=4), rng.normal(size=(D + 2, D))
+    own = Totals.of([po.losses.Completeness(total).bound(D)])
+    W = cp.Variable((4, D))
+    value = cp.Problem(
+        cp.Minimize(cp.sum_squares(W @ C.T)), [cp.sum(W, axis=1) == total]
+    )
+    value.solve(solver="CLARABEL", tol_gap_rel=1e-10, tol_gap_abs=1e-10)
+    assert own.least(FeatureKernel(C)) == pytest.approx(value.value, rel=1e-6)
 
 
 def instance(seed):

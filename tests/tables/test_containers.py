@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.explainers import Lime, LimePackage
-from propopt.tables.frames import as_far_as_numbers
+from propopt.tables.frames import as_far_as_numbers, plain_numbers
 
 
 pl = pytest.importorskip("polars")
@@ -228,6 +228,20 @@ def test_missing_numbers_among_objects_are_missing():
     model = sk.LogisticRegression().fit(X, Y)
     result = po.explain(model, X.astype(object)).attributions
     np.testing.assert_array_equal(result, po.explain(model, X).attributions)
+
+
+def test_cells_beside_missing_ones_stay_as_they_are():
+    table = pd.DataFrame(
+        {
+            "whole": pd.array([1, None], dtype="Int64"),
+            "text": ["a", None],
+            "x": [0.5, 2],
+        }
+    )
+    first, second = plain_numbers(table).tolist()
+    assert first == [1.0, "a", 0.5]
+    assert second[2] == 2.0
+    assert np.isnan(second[:2]).all()
 
 
 def test_integers_of_128_bits_are_numbers():

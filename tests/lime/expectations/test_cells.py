@@ -11,7 +11,12 @@ import propopt as po
 from papers.lime.cells import split_by_cells
 from propopt.base.errors import InvalidInput
 from propopt.lime import GaussianLaw, GlimeLaw, SmoothLaw, TabularLaw
-from propopt.lime.expectations import ExactLimits, bin_profiles, profile_means
+from propopt.lime.expectations import (
+    ExactLimits,
+    bin_profiles,
+    profile_means,
+    values_in_bins,
+)
 from propopt.lime.fidelity import effective_share, exact_variance, split_by_columns
 from propopt.lime.laws.binned_columns import BinnedColumn
 from propopt.lime.paths import bandwidth_path
@@ -163,6 +168,13 @@ def test_coefficients_along_a_column_are_contrasts_of_its_profile(name):
             for law in (wide, bins)
         )
         np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("edges", [[], [2.5], [1.5, 3.5]])
+def test_each_bin_has_a_value_of_its_own(edges):
+    column = BinnedColumn.of_data(np.array([1.0, 2.0, 3.0, 4.0]), np.array(edges))
+    places = column.place(values_in_bins(column))
+    np.testing.assert_array_equal(places, np.arange(len(edges) + 1))
 
 
 def test_rows_widths_and_neighbourhoods_have_their_own_profiles_and_variances():

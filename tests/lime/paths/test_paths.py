@@ -174,6 +174,18 @@ def test_other_kernels_by_pieces_find_the_critical_bandwidths():
         np.testing.assert_allclose(column.crossings, expected, rtol=1e-9)
 
 
+def test_pieces_are_the_function_between_their_nodes():
+    def f(u, _rest):  # without a jump, and two decades apart
+        values = np.column_stack([np.exp(2.0 * u), 1e-2 / (1.0 + u)])
+        return values, np.full(values.shape, 1e-14)
+
+    (piece,) = adaptive(f, 0.25)
+    u = np.linspace(0.25, 1.0, 41)
+    found = np.column_stack([piece.value(u, j) for j in range(2)])
+    np.testing.assert_allclose(found, f(u, 1.0 - u)[0], rtol=1e-11)
+    assert piece.resolved
+
+
 def test_pieces_around_a_jump_have_a_width():
     def step(u, rest):
         del rest

@@ -445,7 +445,10 @@ def test_tiny_bandwidths_leave_one_out_and_few_samples_count(plain):
     share = quiet(plain, "weight collapse: samples").number * 140.0 / 5000
     assert share == pytest.approx(0.646, abs=0.02)
     # where no weight is left it is told without a warning
-    assert of(food, TREE, 1e-3).of("weight collapse: ridge")[0].number == np.inf
+    (told,) = of(food, TREE, 1e-3).of("weight collapse: ridge")
+    assert told.number == np.inf
+    assert "the ridge of 1 is inf of the least that the samples tell" in told.sentence
+    assert quiet(plain, told.rule).sentence.startswith("nothing found")
 
 
 def test_sums_that_are_not_f_and_what_no_sample_shows(plain):

@@ -192,6 +192,15 @@ def test_draws_tell_what_sums_say():
         np.testing.assert_allclose(deviations(drawn), known, rtol=0.06)
 
 
+def test_every_set_once_tells_the_sums_exactly():
+    # of the sizes 0 and d there is one set each, and these count too
+    every = (np.arange(2**6)[:, None] >> np.arange(6)) % 2 == 1
+    f = Conjunctions.of([1.0, 0.5], [[0, 1, 2, 3, 4, 5], [2]], [[], []], 6)
+    known = single_text_run(f, LAW, None, 500)
+    drawn = single_text_run(f, LAW, None, 500, draws=(every, f.value(every)))
+    np.testing.assert_allclose(deviations(drawn), deviations(known), rtol=1e-9)
+
+
 def test_samples_for_a_precision_rankings_and_what_does_not_scatter():
     run = single_text_run(tree(29), LAW, None, 5000)
     n = int(required_samples(5000, run.standard_deviations, 0.005).max())
