@@ -52,6 +52,7 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
     assert table["name"].tolist() == [finding.name for finding in own.findings]
     causes = pd.read_csv(done / "audit_causes.csv")
     assert len(causes) == 20
+    assert not causes.columns.str.startswith("Unnamed").any()
     assert set(causes["feature"]) <= set(customers)
     exact = pd.read_csv(done / "audit_exact.csv", index_col=0)
     np.testing.assert_allclose(exact[list(customers)], own.exact, rtol=1e-9)

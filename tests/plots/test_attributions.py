@@ -75,6 +75,9 @@ def test_contributions_are_steps_from_the_base_to_the_prediction():
         assert [bar.get_x() for bar in bars] == [5.0, 3.0, 2.0]
         steps = ["−4.00", "+2.00", "+1.00", "base 2", "prediction 1"]
         assert texts(axes.texts) == steps
+        # from each bar to the one below, and through base and prediction
+        lines = [set(map(float, line.get_xdata())) for line in axes.lines]
+        assert lines == [{5.0}, {3.0}, {2.0}, {1.0}]
         assert axes.get_xlabel() == (name or "output")
         assert axes.get_title() == (f"{name}, row 1 (mine)" if name else "mine, row 1")
     slopes = dataclasses.replace(contributions(), units="scaled")
