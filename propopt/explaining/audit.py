@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -13,11 +15,15 @@ from propopt.base.arrays import Array
 from propopt.base.text import in_percent, percent
 from propopt.explaining.audited import Audited
 from propopt.explaining.carriers import CarrierLike
+from propopt.explaining.front_chapters import trail_of
+from propopt.explaining.sweeping import sweep
 from propopt.functions.outputs import Target
+from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, Finding, Verdict, causes_of
 from propopt.results.certain import plural
 from propopt.results.report.chapters import StatementKind
+from propopt.results.report.explorer import Trail
 from propopt.results.stability import largest_of_rows
 from propopt.structures.boxes.boxes import shapley_against
 
@@ -537,6 +543,32 @@ def _excess(e: Audited) -> Finding:
 # ---- All of them, in the order of an audit
 
 
+def _front(evidence: Audited) -> Trail:
+    """What more alike attributions cost, from exact values, and what came beside it."""
+    own = (
+        evidence.true if evidence.is_exact and evidence.true.is_rough else evidence.own
+    )
+    c, _ = own.at_half
+    aim = GradientMatching(evidence.labels.frame(own.aim))
+    weights = np.geomspace(c / _REACH, c * _REACH, _N_WEIGHTS)
+    came = {"the audited numbers": evidence.labels.frame(own.completed(evidence.W))}
+    found = sweep(
+        aim + own.robust,
+        {own.robust.name: weights},
+        came,
+        subject_to=[own.totals],
+        progress=False,
+    )
+    # it is shown even if a column that is not used gets something
+    return replace(trail_of(found, found.knee()), others=found.baselines)
+
+
+_REACH: Final = 1e3
+"""How far weights go from that which removes half of what could go."""
+
+_N_WEIGHTS: Final = 25
+
+
 def audit(
     attributions: CarrierLike,
     model: Any,
@@ -664,4 +696,5 @@ def audit(
             **similar,
             "seed": str(evidence.seed),
         },
+        front=partial(_front, evidence) if evidence.is_compared else None,
     )

@@ -168,7 +168,7 @@ class NearestFront:
         return np.where(used | ~used.any(), 1.0, 0.0)
 
     @cached_property
-    def _totals(self) -> Completeness:
+    def totals(self) -> Completeness:
         return Completeness(self.aim @ self._used, self._used)
 
     @cached_property
@@ -221,14 +221,14 @@ class NearestFront:
         # at the least itself the weight of R is infinite
         lowest = self.least + _FINE * self.could_go
         limit = self.robust <= max(roughness, lowest)
-        bounds: list[Constraint] = [self._totals, limit]
+        bounds: list[Constraint] = [self.totals, limit]
         return solve(self._matching, subject_to=bounds, tolerance=_FINE)
 
     def most_alike(self, distance: float) -> Attributions:
         """W of the least R(W) with ‖W − E‖² ≤ d."""
         if distance == 0.0:
             return self.aim
-        bounds: list[Constraint] = [self._totals, self._matching <= distance]
+        bounds: list[Constraint] = [self.totals, self._matching <= distance]
         best = solve(1.0 * self.robust, subject_to=bounds, tolerance=_FINE)
         return best.attributions
 

@@ -46,7 +46,7 @@ def front_chapters(found: Any) -> list[Chapter]:
     best = found.aimed or found.knee()
     if len(found.optimized) < 2 or len(found.losses) < 2:
         return [_summary(found, best), *explanation_chapters(best)[1:]]
-    trail = _trail(found, best)
+    trail = trail_of(found, best)
     neighbours = Neighbours.of(best)
     explorer, *pairs = rows_and_pairs(best, neighbours, trail)
     return [
@@ -146,16 +146,17 @@ _QUESTIONS: Final = {
     "total size": "How much simpler is it?",
 }
 
-_TITLES: Final = {
-    "squared differences between neighbours": "What more alike explanations cost",
-    "squared differences between similar features": "What smoother explanations cost",
-    "total size": "What simpler explanations cost",
+_BECOMES: Final = {
+    "squared differences between neighbours": "more alike",
+    "squared differences between similar features": "smoother",
+    "total size": "simpler",
 }
+"""What explanations are, the less there is of it."""
 
 _TOLERATED: Final = 1e-5
 
 
-def _trail(found: Any, best: Any) -> Trail:
+def trail_of(found: Any, best: Any) -> Trail:
     """The optima that differ from the one shown in one weight, and what is between."""
     loss, line = _line(found, best)
     front = None
@@ -166,7 +167,7 @@ def _trail(found: Any, best: Any) -> Trail:
     return Trail(
         optima=line,
         start_name="knee" if found.aimed is None else "aim",
-        title=_TITLES.get(_plain(found, loss or ""), "What it costs"),
+        becomes=_BECOMES.get(_plain(found, loss or ""), ""),
         loss=loss or found.losses[-1],
         start=next((i for i, one in enumerate(line) if one is best), 0),
         losses=found.losses,

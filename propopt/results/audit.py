@@ -9,8 +9,9 @@ nothing, and much of what similar rows differ in is what their own values explai
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.cards import Card, CardRow, CardTable
 from propopt.base.checks import did_you_mean
-from propopt.base.declared import stored
+from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, percent, printable, value_in_words
 from propopt.results.certain import plural
@@ -34,7 +35,8 @@ from propopt.results.report.chapters import (
     minus,
     named,
 )
-from propopt.results.report.explorer import Explorer
+from propopt.results.report.explained import trail_statements
+from propopt.results.report.explorer import Explorer, Trail
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
@@ -144,6 +146,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         By column of categories what its codes stand for.
     settings : mapping
         Where the numbers came from, the background, the neighbours, the seed.
+    front : callable or None
+        Makes what the page shows of the exact front; files leave it out.
 
     Examples
     --------
@@ -166,6 +170,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     points: Points | None = stored("N D", default=None, missing=True)
     categories: Mapping[str, tuple[str, ...]] = stored(factory=dict)
     settings: Mapping[str, str] = stored(factory=dict)
+    front: Callable[[], Trail] | None = left(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -354,7 +359,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         for title, names in _CHAPTERS.items():
             if any(x.name in names for x in self.findings):
                 parts.append(self._chapter(title, names))
-        parts.append(self._one_row())
+        parts += self._rows()
         if self.pairs:
             parts += [
                 Chapter(
@@ -384,27 +389,36 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             f"{finding.sentence} {needed.sentence}",
         )
 
-    def _one_row(self) -> Chapter:
-        """A row that can be chosen and its most similar; the worst pair at first."""
+    def _rows(self) -> Iterator[Chapter]:
+        """Rows beside the most similar: as they came, and along the exact front."""
         near = Neighbours.by_values(self)
-        ends = [n for x in self.pairs for n in (x.first, x.second) if n is not None]
+        title = "One row, and the most similar one" if near else "One row"
+        unit = self.settings.get("unit", "the unit of the output")
         said = (
             []
             if near is None
             else [Statement(f"Rows beside each other: {near.source}.", "chosen")]
         )
-        exact = "" if self.exact is None else "Dashed: exact values."
-        unit = self.settings.get("unit", "the unit of the output")
-        return Explorer(
-            title="One row, and the most similar one" if near else "One row",
-            lead=f"Bars are the numbers as they came, in {unit}.",
+        ends = [n for x in self.pairs for n in x.ends]
+        shown = partial(
+            Explorer,
             statements=said,
             best=self,
             neighbours=near,
             first=[*dict.fromkeys(ends)],
-            beside=self.exact,
-            dashed=exact,
         )
+        exact = "" if self.exact is None else "Dashed: exact values."
+        lead = f"Bars are the numbers as they came, in {unit}."
+        yield shown(title=title, lead=lead, beside=self.exact, dashed=exact)
+        if self.front is not None:
+            trail = self.front()
+            yield shown(
+                title="The same rows, more alike",
+                lead=f"Bars are those of the chosen point of the curve, in {unit}.",
+                statements=[*said, *trail_statements(trail)],
+                trail=trail,
+                dashed="Dashed: where the slider is at its left end.",
+            )
 
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
         """Pairs, or rows, with their shares, as a reader sees them."""

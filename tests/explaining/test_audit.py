@@ -7,6 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import brentq
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -20,6 +21,7 @@ from propopt.base.errors import InvalidInput
 from propopt.explaining.audited import NearestFront
 from propopt.explaining.whose import candidates
 from propopt.results.audit import QUESTIONS
+from propopt.results.report.explorer import Explorer
 
 
 # ---- the front, against constrained solves by Clarabel
@@ -184,6 +186,31 @@ def test_a_slip_is_named_where_a_few_rows_are_wrong_besides(case, plant):
     assert re.search(told, audit["exactness"].sentence)
     assert "then audit again" in audit["exactness"].advice
     assert audit["additivity"].advice == ""
+
+
+def test_the_page_has_the_front_that_the_answers_are_of(case, tmp_path):
+    E = case[3].attributions
+    noise = np.random.default_rng(3).normal(size=E.shape) * E.any(axis=0)
+    rough = E + 0.05 * noise
+    found = audited(case, rough)
+    *_, moves = [x for x in found.chapters() if isinstance(x, Explorer)]
+    trail, front = moves.trail, moves.trail.front
+    (came,) = trail.others
+    assert front.error < 1e-6
+    aim, robust = trail.losses
+
+    def farther(log_weight):  # than what came, from exact values
+        return front.losses(np.exp(log_weight))[aim] - came.losses[aim]
+
+    c = np.exp(brentq(farther, *np.log(front.ends)))
+    ratio = came.losses[robust] / front.losses(c)[robust]
+    assert ratio == pytest.approx(found["more_alike"].number, rel=1e-5)
+    W = front.attributions(c)
+    np.testing.assert_allclose(W.sum(axis=1), E.sum(axis=1), atol=1e-9)
+    assert trail.control == "Towards more alike explanations"
+    found.save(tmp_path / "audit.npz")  # files have no front, and their page no slider
+    loaded = po.results.Audit.load(tmp_path / "audit.npz")
+    assert [x.trail for x in loaded.chapters() if isinstance(x, Explorer)] == [None]
 
 
 def test_wrong_numbers_are_counted_with_their_rows_and_the_exact_ones_are_given(case):

@@ -51,7 +51,6 @@ class Trail:
 
     optima: Sequence[Any]
     loss: str  # whose weight varies
-    title: str  # of the part with the slider
     start: int  # the optimum that is shown first
     start_name: str  # what that is, such as "knee"
     losses: Sequence[str]  # those that are told
@@ -59,6 +58,23 @@ class Trail:
     words: Mapping[str, str] = field(default_factory=dict)  # of losses, in plain words
     front: ExactFront | None = None  # what lies between, where that is known
     others: Sequence[Any] = ()  # measured on the same losses: marks
+    becomes: str = ""  # what explanations are along the line, such as "simpler"
+
+    @property
+    def title(self) -> str:
+        """Of the part with the slider."""
+        return (
+            f"What {self.becomes} explanations cost"
+            if self.becomes
+            else "What it costs"
+        )
+
+    @property
+    def control(self) -> str:
+        """What the slider does."""
+        if self.becomes:
+            return f"Towards {self.becomes} explanations"
+        return f"Weight of {printable(self.loss)}"
 
     def tables(self, rows: Sequence[int]) -> Array:
         """All z_k (K, n, D), of which attributions of n rows are sums."""
