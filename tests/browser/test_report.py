@@ -118,10 +118,10 @@ def position(names, text):
     return list(names).index(text)
 
 
-def compare(page, W):
+def compare(page, W, panels=None):
     """The rows that are shown against a table of attributions, to 1e-6."""
     size = np.abs(W).max()
-    for panel in range(page.locator("[data-panel]").count()):
+    for panel in panels or range(page.locator("[data-panel]").count()):
         name = page.locator("[data-panel] bdi").nth(panel).inner_text()
         n = position(TABLE.index, name)
         shown = attributions(page, panel)
@@ -208,8 +208,8 @@ def test_another_row_is_chosen_beside_its_most_similar(opened):
 def test_an_audit_shows_any_row_as_it_came_and_beside_it_exact_values(opened):
     page, audit = opened("audit"), FOUND["audit"]
     for name in ("row 3", "row 29"):
-        page.get_by_label("Row", exact=True).select_option(name)
-        compare(page, audit.attributions)
+        page.get_by_label("Row", exact=True).first.select_option(name)
+        compare(page, audit.attributions, panels=[0, 1])
         n = position(TABLE.index, name)
         lines = page.locator("[data-panel]").first.locator("tbody tr")
         shown = {
@@ -220,6 +220,15 @@ def test_an_audit_shows_any_row_as_it_came_and_beside_it_exact_values(opened):
         wide = {j: x.locator(".was").evaluate(width) for j, x in shown.items()}
         largest = max(wide, key=wide.get)
         assert largest == np.abs(audit.exact[n]).argmax()
+
+
+def test_the_slider_of_an_audit_goes_from_exact_values_to_more_alike_ones(opened):
+    page, front = opened("audit"), FOUND["audit"].front().front
+    slider = page.get_by_label("Towards more alike explanations")
+    for key, weight in zip(("Home", "End"), front.ends, strict=True):
+        slider.press(key)
+        assert told(page)["weight of pairwise_robustness"] == pytest.approx(weight)
+        compare(page, front.attributions(weight), panels=[2, 3])
 
 
 def test_steps_show_each_solved_optimum(opened):
