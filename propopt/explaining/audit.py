@@ -303,13 +303,7 @@ def _own_value(e: Audited) -> Iterator[Finding]:
         rest = front.least / front.roughness
         words = f"Predictions need {_whole(rest)} of the roughness; "
         words += f"{_whole(1.0 - rest)} could go."
-    yield Finding(
-        "predictions",
-        words,
-        needed,
-        unit,
-        "right",
-    )
+    yield Finding("predictions", words, needed, unit, "a choice")
 
 
 def _whole(share: float) -> str:

@@ -98,11 +98,12 @@ def _explained(
             )
         return function, told, _unit_of(function)
     estimator = as_estimator(model)
-    several = hasattr(estimator, "predict_proba") or margins_of(estimator) is not None
-    if kind is None and several:
+    has_probabilities = hasattr(estimator, "predict_proba")
+    if kind is None and (has_probabilities or margins_of(estimator) is not None):
+        other = "" if has_probabilities else " or 'margin'"
         raise InvalidInput(
             "unit: the model has several outputs, and the numbers do not say which; "
-            "give unit='log-odds', 'probability', 'margin' or 'value'; "
+            f"give unit='log-odds' or 'probability'{other}; "
             "shap.TreeExplainer gives log-odds of boosted classifiers, and "
             "probabilities of forests"
         )

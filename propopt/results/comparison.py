@@ -414,10 +414,11 @@ class Comparison(
         first, *sentences = self.in_words()
         order = self._order
         shown = order[: read_count(n_features, "n_features")].tolist()
+        level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
         return Card(
             title=f"{first.rstrip('.')}{explained(self.quantity)}",
             subtitle=f"how far {' and '.join(self.names)} are apart in each column: "
-            f"{_MEANS[self.kind]}, in {self._unit}",
+            f"{_MEANS[self.kind]}, in {self._unit}{level}",
             rows=[self._row(j) for j in shown],
             rest=others_in_words(self.distances[order[len(shown) :]]),
             lines=sentences,
@@ -451,8 +452,7 @@ class Comparison(
         A picture has the distances of the columns, the farthest apart first.
         """
         statements, card = [*self.statements()], self.card()
-        level = "" if self.level is None else f"; the level is {self.level.limit:.3g}"
-        caption = sentence(f"{card.subtitle}{level}")
+        caption = sentence(card.subtitle)
         title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
         table = self.to_frame().set_index("feature").rename(columns=_HEADS)
         parts = [
