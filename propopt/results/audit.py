@@ -170,7 +170,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     points: Points | None = stored("N D", default=None, missing=True)
     categories: Mapping[str, tuple[str, ...]] = stored(factory=dict)
     settings: Mapping[str, str] = stored(factory=dict)
-    front: Callable[[], Trail] | None = left(default=None, compare=False, repr=False)
+    front: Callable[[], Any] | None = left(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -411,7 +411,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         lead = f"Bars are the numbers as they came, in {unit}."
         yield shown(title=title, lead=lead, beside=self.exact, dashed=exact)
         if self.front is not None:
-            trail = self.front()
+            trail: Trail = self.front()
             yield shown(
                 title="The same rows, more alike",
                 lead=f"Bars are those of the chosen point of the curve, in {unit}.",
