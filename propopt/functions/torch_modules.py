@@ -44,15 +44,6 @@ if TYPE_CHECKING:  # trees and tables load none
 AUTOGRAD_CALLS: Final = Budget(2**22, 2**14)
 """Input of one call; what layers keep for gradients is often 100 times it."""
 
-_MODULE = ("torch.nn.modules.module", "Module")
-
-
-def is_torch_module(model: object) -> bool:
-    """Whether ``model`` is an instance of ``torch.nn.Module``, without importing it."""
-    return any(
-        (kind.__module__, kind.__qualname__) == _MODULE for kind in type(model).__mro__
-    )
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TorchModel(OfModel):

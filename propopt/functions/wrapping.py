@@ -46,9 +46,10 @@ from propopt.functions.outputs import (
     read_index,
     read_output,
 )
-from propopt.functions.torch_modules import TorchModel, is_torch_module, torch_model
 from propopt.structures.boosters import (
+    TORCH_MODULE,
     as_estimator,
+    is_a,
     is_piecewise_constant,
     margins_of,
     text_vectorisers,
@@ -271,13 +272,15 @@ def wrap_told(
 
         texts = wrap_texts(model, target, output, data, told.label)
         return _told(texts, batch_rows, outcome)
-    if not (isinstance(model, Function) or is_torch_module(model)):
-        check_model(as_estimator(model))
     observed, schema = told.observed, told.schema
-    if is_torch_module(model):
+    if is_a(model, TORCH_MODULE):
+        from propopt.functions.torch_modules import torch_model
+
         _refuse("gradient", gradient, f"{name_of(model)} {_OWN}")
         module = torch_model(model, target, output, input_shape)
         return _told(_torch(module, step, schema), batch_rows, outcome)
+    if not isinstance(model, Function):
+        check_model(as_estimator(model))
     if input_shape is not None:
         raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
     if isinstance(model, Function):
@@ -382,7 +385,7 @@ def _refuse(argument: str, value: object, why: str) -> None:
         raise InvalidInput(f"{argument}: {why}")
 
 
-def _torch(model: TorchModel, step: Any, schema: TableSchema | None) -> OfModel:
+def _torch(model: OfModel, step: Any, schema: TableSchema | None) -> OfModel:
     if schema is not None and schema.categorical.any():
         raise InvalidInput(
             "data: a torch module takes numbers, and there are categorical columns; "

@@ -19,8 +19,7 @@ from propopt.functions.outputs import (
     read_output,
 )
 from propopt.functions.texts import TextFunction, as_texts
-from propopt.functions.torch_modules import is_torch_module, torch_model
-from propopt.structures.boosters import text_vectorisers
+from propopt.structures.boosters import TORCH_MODULE, is_a, text_vectorisers
 from propopt.structures.tfidf.text_models import read_text_model
 from propopt.structures.tfidf.vectorisers import VECTORISERS
 from propopt.tables.documents import (
@@ -64,7 +63,9 @@ def wrap_texts(
     model: Any, target: Target, output: Output, data: Any, label: str = "data"
 ) -> TextFunction:
     """The function that a model of texts computes; see :func:`propopt.wrap`."""
-    if is_torch_module(model):
+    if is_a(model, TORCH_MODULE):
+        from propopt.functions.torch_modules import torch_model
+
         module = torch_model(model, target, output, None)
         reason = Reason(f"{name_of(model)} is a torch module")
         schema = text_schema_of(model, data, label)

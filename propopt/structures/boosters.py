@@ -38,6 +38,9 @@ def by_class(table: Mapping[str, _Entry], thing: object) -> _Entry | None:
     return next((table[name] for name in names if name in table), None)
 
 
+TORCH_MODULE: Final = "torch.Module"
+
+
 def _name(kind: type) -> str:
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
