@@ -55,7 +55,7 @@ class CardRow:
 
     name: str
     value: float
-    note: str = ""  # such as "always raises"
+    note: str = ""  # such as "raises in all rows"
     parts: tuple[float, float] | None = None  # of the bar; by default to the value
     interval: tuple[float, float] | None = None  # a line across the bar
     sign: Literal["+", "-"] = "+"  # of format(): a distance has no plus

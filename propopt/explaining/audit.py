@@ -200,8 +200,8 @@ def _signs(e: Audited) -> Finding:
     share = e.changed_signs(e.W, e.aim)
     return Finding(
         "signs",
-        f"Of values beyond ±{e.cut:.2g} {e.unit}, {_part(share).lower()} differ in "
-        f"sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
+        f"Of large values, beyond ±{e.cut:.2g} {e.unit}, {_part(share).lower()} differ "
+        f"in sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
         share,
         "share of large values",
         **_against_exact(e, share, "Do not tell reasons from values of these signs."),
@@ -298,10 +298,11 @@ def _own_value(e: Audited) -> Iterator[Finding]:
     unit = "share of the squared differences of similar rows"
     yield Finding("own_value", f"{told}.", share, unit, "a choice")
     needed, could = front.least / front.plain, front.could_go / front.plain
-    words = f"Predictions need {_whole(needed)} of them; {_whole(could)} could go."
+    words = f"Adding up to the predictions needs {_whole(needed)} of them; "
+    words += f"{_whole(could)} could go."
     if share < 0.0:  # of the differences these are over 100 %
         rest = front.least / front.roughness
-        words = f"Predictions need {_whole(rest)} of the roughness; "
+        words = f"Adding up to the predictions needs {_whole(rest)} of the roughness; "
         words += f"{_whole(1.0 - rest)} could go."
     yield Finding("predictions", words, needed, unit, "a choice")
 
@@ -520,15 +521,12 @@ def _excess(e: Audited) -> Finding:
     c, least = e.true.at_half
     W = e.true.completed(e.W)
     excess = (((W - e.E) ** 2).sum() + c * e.own.robust.value(W)) / least - 1.0
-    more = f"{in_percent(excess)} more than the best"
-    if excess >= 1.0:
-        more = f"{1.0 + excess:.3g} times as much as the best"
     return Finding(
         "excess",
-        f"At weight {c:.3g}, which halves the roughness of {e.compared} values, they "
-        f"cost {more}.",
+        f"At weight {c:.3g}, which halves the roughness of {e.compared} values, these "
+        f"have an objective {in_percent(excess)} above the least.",
         excess,
-        "share above the least cost",
+        "share above the least objective",
         "a choice",
         standing="proved",
     )
@@ -554,7 +552,10 @@ def _front(evidence: Audited) -> Trail:
         progress=False,
     )
     # it is shown even if a column that is not used gets something
-    return replace(trail_of(found, found.knee()), others=found.baselines)
+    trail = trail_of(found, found.knee())
+    zero = "exact" if own is evidence.true else "these"
+    words = {**trail.words, aim.name: f"faithfulness to {zero} values"}
+    return replace(trail, others=found.baselines, words=words)
 
 
 _REACH: Final = 1e3

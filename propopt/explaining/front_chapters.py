@@ -21,6 +21,7 @@ from propopt.results.report.chapters import (
     Headline,
     Statement,
     best_possible,
+    faithful,
     gap_text,
 )
 from propopt.results.report.explained import (
@@ -65,8 +66,8 @@ def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
     if gaps:
         said.append(
             Statement(
-                f"Of {len(gaps)} optima none can be improved by more than "
-                f"{gap_text(max(gaps))}.",
+                f"Of {len(gaps)} optima, each for its weights, none can be improved by "
+                f"more than {gap_text(max(gaps))}.",
                 "proved",
             )
         )
@@ -94,7 +95,7 @@ def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
     what = "" if found.quantity is None else f" of the {found.quantity.in_words()}"
     return Chapter(
         title=f"Explanations{what}",
-        lead=f"{shape}{card.title.rpartition(': ')[2]}.",
+        lead=f"{shape}explanations: {card.title.rpartition(': ')[2]}.",
         headlines=[] if best is None else list(_headlines(found, best, gaps)),
         statements=said,
         no_words=found.optimized[0].labels.feature_names(found.optimized[0].shape[1])
@@ -105,16 +106,13 @@ def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
 
 def _headlines(found: Any, best: Any, gaps: Sequence[float]) -> Iterator[Headline]:
     """What is kept and removed at the knee, what is proved, and who comes near it."""
+    where = f" at the {'aim' if found.aimed else 'knee'}"
     if found.ends is not None:
         for name, share in found.ends.shares(best.losses).items():
             if name not in found.losses or not np.isfinite(share):
                 continue
             if name in found.ends.faithful:
-                yield Headline(
-                    f"How faithful is it at the {'aim' if found.aimed else 'knee'}?",
-                    f"{100.0 * share:.0f} %",
-                    "of faithfulness is kept; 100 % is what the model does itself.",
-                )
+                yield faithful(share, where)
             else:
                 what = found.smaller(name)
                 yield Headline(
@@ -128,10 +126,10 @@ def _headlines(found: Any, best: Any, gaps: Sequence[float]) -> Iterator[Headlin
     if nearest is not None:
         name, excess = nearest
         yield Headline(
-            "Which other explanation comes nearest?",
+            f"Which other explanation comes nearest{where}?",
             name,
-            f"Its objective is {percent(excess)} % above the best possible for these "
-            "weights.",
+            f"For the weights there its objective is {percent(excess)} % above the "
+            "best possible.",
         )
 
 
@@ -225,18 +223,22 @@ def _others(found: Any) -> Iterator[Chapter]:
         table = table.drop(columns="not compared")
     yield Chapter(
         title="Other explanations of the same rows",
-        lead="Each is compared with the optimum of those weights that suit it best.",
         statements=[
             Statement(
-                "The excess is what an explanation leaves on the table even for the "
-                "weights that suit it best.",
+                "The excess is how far an objective is above the best possible, for "
+                "the weights that suit it best.",
                 "checked",
             )
         ],
         table=table,
-        caption="Excess: how far the objective is above the best possible. "
-        "Losses: less is better.",
+        caption=" ".join(["Losses: less is better.", *_on_shap(found)]),
     )
+
+
+def _on_shap(found: Any) -> Iterator[str]:
+    """That contributions were made slopes, where they are measured as slopes."""
+    if any("shap" in x.method and x.units == "gradient" for x in found.baselines):
+        yield "SHAP values are divided by distances from the background's means."
 
 
 def _table(found: Any) -> Chapter:

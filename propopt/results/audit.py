@@ -35,7 +35,7 @@ from propopt.results.report.chapters import (
     minus,
     named,
 )
-from propopt.results.report.explained import trail_statements
+from propopt.results.report.explained import not_said, trail_statements
 from propopt.results.report.explorer import Explorer, Trail
 from propopt.results.report.neighbours import Neighbours
 from propopt.results.result import Result
@@ -337,6 +337,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         parts = [
             Chapter(
                 title=f"Audit: {self._what}",
+                statements=[*not_said(), *chosen(self.card())],
                 headlines=[
                     Headline("Is something off?", self._found, first),
                     *(self._headline(x) for x in self.findings if x.name in _GLANCE),
@@ -345,7 +346,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             )
         ]
         if todo:
-            table = pd.DataFrame(todo, columns=["question", "what would do"])
+            table = pd.DataFrame(todo, columns=["question", "what to do"])
             parts.append(
                 Chapter(title="What to do", table=table, caption="In this order.")
             )
@@ -353,7 +354,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             Chapter(
                 title="All questions",
                 table=asked.reset_index()[[*_SHOWN, "standing"]],
-                caption="Each answer, its verdict, its number, and what it rests on.",
+                caption="Each answer, its verdict, its number, and what it rests on. "
+                "A choice is no mistake: another choice gives other numbers.",
             )
         )
         for title, names in _CHAPTERS.items():
@@ -369,11 +371,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 )
                 for noun, causes in (("pairs", self.pairs), ("rows", self.rows))
             ]
-        said = [
-            Statement("The model may be wrong, unfair or not causal.", "not said"),
-            *chosen(self.card()),
-        ]
-        return [*parts, Chapter(title="How it was asked", statements=said)]
+        return parts
 
     def _headline(self, finding: Finding) -> Headline:
         """An answer at the top; that on own values is what could go."""
@@ -417,7 +415,6 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 lead=f"Bars are those of the chosen point of the curve, in {unit}.",
                 statements=[*said, *trail_statements(trail)],
                 trail=trail,
-                dashed="Dashed: where the slider is at its left end.",
             )
 
     def _shown_causes(self, causes: Sequence[Cause]) -> pd.DataFrame:
@@ -492,7 +489,7 @@ _CHAPTERS: Final[Mapping[str, Sequence[str]]] = {
 _PRICES: Final = {"price_of_10": "10 %", "price_of_50": "50 %", "price_of_90": "90 %"}
 """Answers that are drawn beside each other, and how much each removes."""
 
-_GLANCE: Final = ("additivity", "exactness", "own_value", "price_of_50")
+_GLANCE: Final = ("additivity", "exactness", "reasons", "own_value", "price_of_50")
 """What stands at the top of a page."""
 
 
@@ -500,6 +497,8 @@ def _answer(finding: Finding) -> str:
     """A word or a number at the top of a page."""
     if finding.name == "price_of_50":
         return finding.shown
+    if finding.name == "reasons" and finding.verdict in ("off by", "a choice"):
+        return f"{finding.shown} differ"
     words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
     unit = finding.unit.split(",")[0]
     return words.get(finding.verdict, f"off by {finding.shown} {unit}")
@@ -512,6 +511,7 @@ def _price_list(findings: Sequence[Finding]) -> str | None:
             name=_PRICES[x.name],
             value=100.0 * x.number,
             note="% of the squared sum",
+            sign="-",
         )
         for x in findings
         if x.name in _PRICES

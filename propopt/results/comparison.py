@@ -141,7 +141,7 @@ _HEADS: Final = {
     "mean_size_before": "mean size before",
     "mean_size_after": "after",
     "size_levels": "size in levels",
-    "optimized_distance": "optimized",
+    "optimized_distance": "distance if optimized",
     "price": "price in mean rows",
 }
 """Columns of the table on a page, in words."""
@@ -358,9 +358,8 @@ class Comparison(
             told.append("This is the level of seeds alone; new data move more.")
         elif flagged:
             alarms, pairs = ALARMS[level.kind]
-            none = "change" if self.kind == "versions" else "difference"
-            words = f"Such an alarm without a {none} came in {alarms:,} of {pairs:,}"
-            told.append(f"{words} tests.")
+            words = f"Such an alarm without a {self._change} came in {alarms:,} of "
+            told.append(f"{words}{pairs:,} simulations, of other data.")
         for words in told:
             yield Statement(words, "estimated")
 
@@ -368,12 +367,17 @@ class Comparison(
         """Whether a choice among explanations can account for a change."""
         assert self.prices is not None, "it is asked for where it is known"
         price, name = float(self.prices[j]), self.features[j]
-        words = f"No near-optimal explanation hides {name}: both would be worse by "
-        words += f"{price:.3g} mean rows or more."
+        words = f"No near-optimal explanation hides the {self._change} of {name}: both "
+        words += f"would be worse by {price:.3g} mean rows or more."
         if price < _LEAST_PRICE:
-            words = "Another choice among explanations could perhaps hide "
-            words += f"{name}, for {price:.2g} mean rows of each."
+            words = "Another choice among explanations could perhaps hide the "
+            words += f"{self._change} of {name}, for {price:.2g} mean rows of each."
         return Statement(words, "proved")
+
+    @property
+    def _change(self) -> str:
+        """What is looked for."""
+        return "change" if self.kind == "versions" else "difference"
 
     @property
     def _verb(self) -> str:
@@ -431,7 +435,7 @@ class Comparison(
         one, other = (np.abs(side[:, j]).mean() for side in (self.before, self.after))
         note = f"mean size {one:.3g} to {other:.3g}"
         if self.level is not None:
-            note = f"{self.ratios[j]:.2f} of the level; {note}"
+            note = f"{self.ratios[j]:.2f} × the level; {note}"
         return CardRow(
             name=self.features[j], value=self.distances[j], note=note, sign="-"
         )
@@ -454,7 +458,10 @@ class Comparison(
         statements, card = [*self.statements()], self.card()
         caption = sentence(card.subtitle)
         title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
-        table = self.to_frame().set_index("feature").rename(columns=_HEADS)
+        table = self.to_frame().set_index("feature")
+        if self.level is None:  # what is not tested is no "no"
+            table = table.drop(columns="beyond").dropna(axis=1, how="all")
+        table = table.rename(columns=_HEADS)
         parts = [
             Chapter(
                 title=f"{title}{explained(self.quantity)}",
@@ -471,8 +478,16 @@ class Comparison(
             ),
         ]
         if self.kind == "versions":
-            words = "The cells that differ most, in targets of both sides."
-            parts.append(Chapter(title="Cells", table=self.cells(), caption=words))
+            words = (
+                "The attributions that differ most; a cell is one row in one column."
+            )
+            parts.append(
+                Chapter(
+                    title="Cells",
+                    table=self.cells().dropna(axis=1, how="all"),
+                    caption=words,
+                )
+            )
         return tuple(parts)
 
     def _headlines(self, finding: str) -> Iterator[Headline]:
@@ -484,10 +499,15 @@ class Comparison(
         if not self.beyond[j]:
             yield Headline(question, "nothing that is seen", finding)
             return
-        yield Headline(question, self.features[j], finding)
+        flagged = [self.features[i] for i in self._order if self.beyond[i]]
+        answer = plural(len(flagged), "column")
+        if len(flagged) <= _MOST_NAMED:
+            answer = enumerated(flagged, "and")
+        yield Headline(question, answer, finding)
         if self.level.kind in ALARMS:
             alarms, pairs = ALARMS[self.level.kind]
-            words = "tests without a change had such an alarm."
+            words = f"simulations without a {self._change}, of other data, had such an "
+            words += "alarm."
             yield Headline("Could it be chance?", f"{alarms:,} of {pairs:,}", words)
         if self.prices is not None:
             price = f"{self.prices[j]:.3g} mean rows"

@@ -173,7 +173,7 @@ def _direction(w: Any) -> str:
         return f"raises in {percent(raises)}\N{NO-BREAK SPACE}%"
     verb, share = ("raises", raises) if raises else ("lowers", lowers)
     if share == 1.0:
-        return f"always {verb}"
+        return f"{verb} in all rows"
     return f"{verb} in {percent(share)}\N{NO-BREAK SPACE}%, else 0"
 
 

@@ -323,8 +323,8 @@ class ConclusionStability(
     ...     + 0.25 * po.PairwiseRobustness(po.graphs.chain_graph(3))
     ... )
     >>> print(*best.stability().in_words())
-    weight of pairwise_robustness varied: 83.3 % of signs survive, and 66.7 %
-    of the 1 largest of a row; their order agrees at 0.33
+    weight of pairwise_robustness varied: 83.3 % of signs survive, 66.7 %
+    of the 1 largest of a row, and ranks agree at 0.33 (Kendall)
     """
 
     agreements: tuple[Agreement, ...] = stored(nonempty=True)
@@ -367,9 +367,9 @@ class ConclusionStability(
     def in_words(self) -> list[str]:
         """A line for each thing that varied."""
         return [
-            f"{x.varied} varied: {in_percent(x.signs)} of signs survive, and "
-            f"{in_percent(x.top)} of the {self.k} largest of a row; their order agrees "
-            f"at {x.ranks:.2f}"
+            f"{x.varied} varied: {in_percent(x.signs)} of signs survive, "
+            f"{in_percent(x.top)} of the {self.k} largest of a row, and ranks agree at "
+            f"{x.ranks:.2f} (Kendall)"
             for x in self.agreements
         ]
 

@@ -289,14 +289,15 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
     ending = "than any column did in 10 refits on halves of the old data."
     assert re.fullmatch(rf"x1 changed more \(\d+\.\d×\) {ending}", first)
     assert second.endswith(ending)
-    assert alarm == "Such an alarm without a change came in {} of {} tests.".format(
-        *ALARMS["halvings"]
-    )
+    told = "Such an alarm without a change came in {} of {} simulations, of other data."
+    assert alarm == told.format(*ALARMS["halvings"])
     kinds = [statement.kind for statement in said["halves"].statements()]
     estimated = ["estimated"] * 3
     assert kinds == [*estimated, "not said", "proved", "checked", "estimated"]
     short, columns, cells = said["halves"].chapters()
-    assert short.headlines[0].answer == "x1"
+    assert short.headlines[0].answer == "x1 and x0"  # all that are flagged
+    untested = said["none"].chapters()[1].table
+    assert {"beyond", "in levels"} & {*untested} == set()
     assert columns.table.index[0] == "x1"
     assert len(cells.table) == 10
     assert len(said["groups"].chapters()) == 2

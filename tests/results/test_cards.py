@@ -128,8 +128,8 @@ def test_a_direction_is_said_in_shares_of_rows():
     assert str(card).splitlines()[0].startswith("mine: ")
     assert str(card).endswith("not optimized: nothing is proved of it")
     said = {line.split()[0]: line for line in str(card).splitlines()[2:]}
-    assert said["up"].split() == ["up", "+2", "always", "raises"]
-    assert said["down"].endswith("-1.5  always lowers")
+    assert said["up"].split() == ["up", "+2", "raises", "in", "all", "rows"]
+    assert said["down"].endswith("-1.5  lowers in all rows")
     assert "+0.5  raises in 50\xa0% (-0.5 down, +1 up)" in said["both"]
     assert said["some"].endswith("raises in 50\xa0%, else 0")
     assert said["none"].split() == ["none", "0", "no", "effect"]

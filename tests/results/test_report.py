@@ -70,7 +70,8 @@ def test_the_policy_of_a_page_lets_its_own_script_run_and_nothing_else(best):
 def test_words_that_occur_are_explained_and_others_are_not():
     page = page_of([[Chapter(title="The knee", lead="An attribution is a number.")]])
     words = re.findall("<dt>([^<]*)</dt>", page)
-    assert words == ["attribution", "knee"]
+    # those of its own, and those that explain them
+    assert words == ["attribution", "front", "knee", "loss"]
 
 
 def test_words_in_names_of_columns_are_not_explained():
@@ -78,7 +79,7 @@ def test_words_in_names_of_columns_are_not_explained():
         title="Worst smoothness has the weight 3", no_words=["worst smoothness"]
     )
     words = re.findall("<dt>([^<]*)</dt>", page_of([[smooth]]))
-    assert words == ["weight"]
+    assert words == ["loss", "weight"]
 
 
 def test_rules_of_a_diagnosis_are_not_explained_as_words_of_ours():

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
+from typing import Any, ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -27,10 +27,16 @@ from propopt.base.text import in_html, percent
 StatementKind: TypeAlias = Literal[
     "proved", "checked", "estimated", "chosen", "not said"
 ]
-"""By a certificate or an identity; compared with another way; from samples or a fit;
-by whoever asked; and what nobody should read into the rest."""
+"""What a sentence rests on."""
 
-KINDS: Final[tuple[StatementKind, ...]] = get_args(StatementKind)
+KINDS: Final[Mapping[StatementKind, str]] = {
+    "proved": "Holds for certain, by a bound or an identity.",
+    "checked": "Computed without draws, or compared with another way.",
+    "estimated": "From samples, refits or a fit: others give other numbers.",
+    "chosen": "By whoever asked, or by default: other choices give other numbers.",
+    "not said": "What nobody should read into the rest.",
+}
+"""By kind what it means, as a page says it."""
 
 
 @final
@@ -43,7 +49,7 @@ class Statement:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InvalidInput(f"kind: expected one of {KINDS}, got {self.kind!r}")
+            raise InvalidInput(f"kind: expected one of {(*KINDS,)}, got {self.kind!r}")
 
 
 @final
@@ -148,7 +154,17 @@ def best_possible(gap: float, holds: bool) -> Headline:
     return Headline(
         "Is it the best possible?",
         "yes" if holds else f"within {percent(gap)} %",
-        f"No explanation is better by more than {gap_text(gap)}: proved.",
+        "For the chosen losses and weights no explanation is better by more than "
+        f"{gap_text(gap)}: proved.",
+    )
+
+
+def faithful(share: float, where: str = "") -> Headline:
+    """How much of what the model does itself an explanation keeps."""
+    return Headline(
+        f"How faithful is it{where}?",
+        f"{100.0 * share:.0f} %",
+        "of faithfulness is kept; 100 % is what the model does itself.",
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from propopt.base.cards import Card
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import enumerated, in_short, is_sampled, percent, target_in_words
+from propopt.results.certain import BUDGET
 from propopt.results.explanation_card import known_certain, largest_features
 from propopt.results.report.chapters import (
     Chapter,
@@ -20,6 +21,7 @@ from propopt.results.report.chapters import (
     Statement,
     bars,
     best_possible,
+    faithful,
     gap_text,
     sentence,
     table_chapter,
@@ -30,6 +32,9 @@ from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
 
 _FEATURES: Final = 15
 """On a page, those that matter most."""
+
+_FAITHFUL: Final = ("gradient_matching", "function_matching")
+"""Losses of faithfulness, whose share is kept."""
 
 
 def not_said() -> Iterator[Statement]:
@@ -82,7 +87,8 @@ def features(best: Any, known: Card | None = None) -> Chapter:
     card = known or best.card(_FEATURES)
     return Chapter(
         title="What matters most",
-        lead="Bars are the means of what lowers, and of what raises, over the rows."
+        lead="Bars are means over the rows: of what raises to the right, of what "
+        "lowers to the left."
         if best.shape[0] > 1
         else "Bars to the right raise the output, bars to the left lower it.",
         picture=bars(card.rows, ". ".join(filter(None, [card.subtitle, card.rest]))),
@@ -141,8 +147,8 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
         "chosen",
     )
     yield Statement(
-        f"At {front.n_proved} weights midway, attributions are off by at most "
-        f"{front.error:.0e} of the largest one.",
+        f"At {front.n_proved} points between solved weights, drawn attributions err by "
+        f"at most {front.error:.0e} of the largest.",
         "proved",
     )
 
@@ -154,8 +160,8 @@ def proof(best: Any, share: Any) -> Iterator[Statement]:
         yield Statement("It was not optimized: nothing is proved of it.", "not said")
         return
     yield Statement(
-        f"No explanation is better by more than {gap_text(certificate.gap)}; by "
-        f"{certificate.kind}.",
+        "For the chosen losses and weights no explanation is better by more than "
+        f"{gap_text(certificate.gap)}; by {certificate.kind}.",
         "proved",
     )
     kind: Any = "estimated" if is_sampled(best) else "checked"
@@ -171,8 +177,8 @@ def proof(best: Any, share: Any) -> Iterator[Statement]:
         )
     if isinstance(share, float):
         yield Statement(
-            f"{percent(share)} % of signs are the same in every explanation that is "
-            "almost as good.",
+            f"{percent(share)} % of signs are the same in every explanation worse by "
+            f"at most {BUDGET:g} mean rows.",
             "proved",
         )
 
@@ -181,11 +187,13 @@ def settings(best: Any) -> Iterator[Statement]:
     """How it was made."""
     for name, value in best.parameters.items():
         kind: Any = "checked" if name in ("stability", "own value") else "chosen"
-        yield Statement(sentence(f"{name}: {in_short(value)}"), kind)
+        text = in_short(value)
+        for part in text.split("; ") if name == "stability" else [text]:
+            yield Statement(sentence(f"{name}: {part}"), kind)
     for name, weight in best.weights.items():
         yield Statement(f"The weight of {name} is {weight:.4g}.", "chosen")
     if best.solver is not None:
-        yield Statement(f"It was solved by {best.solver}.", "chosen")
+        yield Statement(f"Solver: {best.solver}.", "chosen")
 
 
 def _headlines(best: Any, share: Any) -> Iterator[Headline]:
@@ -196,6 +204,10 @@ def _headlines(best: Any, share: Any) -> Iterator[Headline]:
             str(names[0]),
             f"Then {enumerated(names[1:], 'and')}." if names[1:] else "",
         )
+    shares = best.loss_shares
+    for share_kept in map(shares.get, _FAITHFUL):
+        if share_kept is not None and np.isfinite(share_kept):
+            yield faithful(share_kept)
     certificate = best.certificate
     if certificate is not None:
         yield best_possible(certificate.gap, certificate.holds(1e-5))
@@ -203,7 +215,8 @@ def _headlines(best: Any, share: Any) -> Iterator[Headline]:
         yield Headline(
             "Which signs are certain?",
             f"{percent(share)} %",
-            "of attributions have the same sign in every explanation almost as good.",
+            "of attributions have the same sign in every explanation worse by at "
+            f"most {BUDGET:g} mean rows.",
         )
     missed = best.completeness_gap
     if missed is not None:

@@ -284,9 +284,16 @@ class Explorer(Chapter):
     trail: Trail | None = None
     first: Sequence[int] = ()  # rows that are shown before others
     beside: Array | None = None  # (N, D): dashed, where no weight varies
-    dashed: str = "Dashed: at the least weight."
+    dashed: str = "Dashed: where the slider is at its left end."
 
     can_be_explored: ClassVar[bool] = True
+
+    def words(self) -> Iterator[str]:
+        """With those beside the slider."""
+        yield from super().words()
+        if self.trail is not None:
+            yield from (label for label, *_ in self.trail.told)
+            yield from (self.trail.title, self.trail.start_name)
 
     @cached_property
     def tables(self) -> Array:

@@ -50,7 +50,7 @@ class Neighbours:
         if X is None or len(X) < 2:
             return None
         k = min(_NEAREST, len(X) - 1)
-        words = f"the {k} nearest rows, in columns divided by their deviation"
+        words = f"the {k} nearest rows, in columns divided by their standard deviation"
         return cls._of(knn_graph(X, k), X, words)
 
     @classmethod

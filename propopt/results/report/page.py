@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -91,13 +91,13 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, list[str]]]:
-    """By kind each sentence once."""
+def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str, list[str]]]:
+    """By kind what that means, and each sentence once."""
     every = [said for chapter in chapters for said in chapter.statements]
-    for kind in KINDS:
+    for kind, meaning in KINDS.items():
         texts = dict.fromkeys(said.text for said in every if said.kind == kind)
         if texts:
-            yield kind, list(texts)
+            yield kind, meaning, list(texts)
 
 
 # ---- Words, each explained in a sentence where it occurs
@@ -176,6 +176,14 @@ GLOSSARY: Final[Mapping[str, str]] = {
 }
 """What words of a page mean; those that occur are explained on it."""
 
+_SEARCHED: Final = {
+    word: re.compile(rf"\b{word.lower()}(ness|e?s)?\b") for word in GLOSSARY
+}
+_IN_MEANINGS: Final = {
+    word: re.compile(rf"\b{word.removesuffix(' that').lower()}(ness|e?s)?\b")
+    for word in GLOSSARY
+}
+
 
 def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
     text = " ".join(word for chapter in chapters for word in chapter.words())
@@ -186,6 +194,15 @@ def _glossary(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str]]:
             rf"(?<!\w)({'|'.join(longest_first)})(?!\w)", "–", text, flags=re.I
         )
     text = text.lower().replace("_", " ")
+    known = {word for word, one in _SEARCHED.items() if one.search(text)}
+    while more := _explaining(known) - known:  # words that explain words
+        known |= more
     for word, meaning in GLOSSARY.items():
-        if re.search(rf"\b{word.lower()}(ness|e?s)?\b", text):
+        if word in known:
             yield word.removesuffix(" that"), meaning
+
+
+def _explaining(words: Collection[str]) -> set[str]:
+    """Words of the glossary in the meanings of others."""
+    text = " ".join(GLOSSARY[word] for word in words).lower()
+    return {word for word, one in _IN_MEANINGS.items() if one.search(text)}
