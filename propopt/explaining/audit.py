@@ -392,7 +392,7 @@ def _prices(e: Audited) -> Iterator[Finding]:
     for share in (10, 50, 90):
         V = e.own.without(share / 100.0)
         price = float(((V - e.W) ** 2).sum()) / size
-        signs = e.changed_signs(V, e.W)
+        signs, moved = e.changed_signs(V, e.W), percent(math.sqrt(price))
         advice = ""
         if share == 50 and price <= _CHEAP and not e.is_wrong:
             advice = (
@@ -403,7 +403,8 @@ def _prices(e: Audited) -> Iterator[Finding]:
         yield Finding(
             f"price_of_{share}",
             f"Removing {share} % of what could go costs {percent(price)} % "
-            f"of the squared sum; {_part(signs).lower()} of the large signs turn.",
+            f"of the squared sum. Numbers move by {moved} % of their size; "
+            f"{_part(signs).lower()} of the large signs turn.",
             price,
             "share of the squared sum",
             "a choice",

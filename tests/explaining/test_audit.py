@@ -396,6 +396,8 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     assert audit["own_value"].number == pytest.approx(share.own, rel=1e-9)
     assert audit["predictions"].number == pytest.approx(share.needed, rel=1e-9)
     assert audit["price_of_50"].number == pytest.approx(share.half_costs, rel=1e-6)
+    moved = float(re.search(r"move by (\S+) %", audit["price_of_50"].sentence)[1])
+    assert moved == pytest.approx(100.0 * share.half_costs**0.5, rel=0.05)
     assert "neighbours" not in {x.name for x in audit.findings}
     robust = po.PairwiseRobustness(graph, beside=G)
     rough, distance = robust.value(W), ((W - E.attributions) ** 2).sum()
