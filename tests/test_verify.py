@@ -448,3 +448,19 @@ def test_it_imports_nothing_of_ours():
     words = _FILE.read_text("utf-8").replace("tools/verify", "")
     imports = [x for x in words.splitlines() if x.startswith(("import", "from"))]
     assert not any("propopt" in x or "scipy" in x or "pandas" in x for x in imports)
+
+
+def test_of_a_loss_without_slope_that_is_no_sum_of_sizes_no_bound_is_derived(
+    monkeypatch,
+):
+    posed, W = {"near.target": np.zeros((2, 2))}, np.ones((2, 2))
+    assert checker.least_excess(posed, {"near": 1.0}, W) == 4.0
+    measured = checker.measured
+    monkeypatch.setattr(
+        checker,
+        "measured",
+        lambda posed, name, W: (
+            (1.0, None) if name == "new" else measured(posed, name, W)
+        ),
+    )
+    assert checker.least_excess(posed, {"near": 1.0, "new": 1.0}, W) is None

@@ -105,7 +105,10 @@ def least_excess(posed, rates, W):
     slope, more = np.zeros(W.shape), 0.0
     for name, (_, own) in found.items():
         slope = slope + (0.0 if own is None else rates[name] * own)
-    for name in (name for name, (_, own) in found.items() if own is None):
+    without = [name for name, (_, own) in found.items() if own is None]
+    if any(f"{name}.sizes" not in posed for name in without):
+        return None  # neither has it a slope, nor is it a sum of sizes
+    for name in without:
         R, c = W - posed[f"{name}.sizes"], rates[name]
         Y = np.clip(m * R - slope, -c, c)
         slope, more = slope + Y, more + float((c * abs(R) - Y * R).sum())
@@ -154,7 +157,7 @@ def check_explanation(label, header, arrays, posed, told):
         raise Contradiction(f"{label}: there is no target that it would be the best of")
     excess = least_excess(posed, rates, W)
     if excess is None:
-        told.add("not derived: the bound, as a loss is not written, or a limit is zero")
+        told.add("not derived: the bound, for losses such as these, or limits of zero")
         return
     over = {k: losses[k] - posed.get(f"{k}.limit", losses[k]) for k in prices}
     value += max(sum(rates[k] * x for k, x in over.items()), 0.0)

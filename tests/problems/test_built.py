@@ -27,7 +27,8 @@ def test_every_loss(problem):
     objective = problem(EVERY_LOSS).build().objective
     of_words = "shared_robustness, "  # these are of documents
     assert ", ".join(objective.weights) == LOSSES.replace(of_words, "")
-    assert list(objective.weights.values()) == [2, 1, 1, 1, 1, 1, 0.5]
+    told = {"gradient_matching": 2, "sparsity": 0.5}
+    assert objective.weights == {name: told.get(name, 1) for name in objective.weights}
     assert objective.labels.features is None
     values = objective.breakdown(np.ones((8, 3)))
     assert values["sparsity"] == 24.0
@@ -66,10 +67,11 @@ OF_POINTS = (*EITHER, "gaussian", "gaussian, cutoff: 0.1")
 def test_graphs_of_features_and_of_points(problem):
     for graph in OF_FEATURES:
         text = EVERY_LOSS.replace("group, labels: [a, a, 1]", graph)
-        assert problem(text).build().objective.losses[5].n_features == 3
+        assert problem(text).build().losses["smoothness"].n_features == 3
     for graph in OF_POINTS:
         text = EVERY_LOSS.replace("threshold, threshold: 4", graph)
-        assert problem(text).build().objective.losses[4].n_points == 8
+        loss = problem(text).build().losses["max_difference_robustness"]
+        assert loss.n_points == 8
 
 
 def test_weights_and_axes_of_the_sweep(problem):

@@ -13,8 +13,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import propopt as po
 from propopt.base.cards import BAR_LOWERS, BAR_RAISES, Card, CardRow
+from propopt.explaining.trade_offs import _SMALLER
 from propopt.losses.faithfulness import Estimate
+from propopt.problems.losses import LOSSES
 from propopt.results.certificate import Certificate
+from propopt.results.explanation_card import _SHARES
 from propopt.tables.frames import Labels
 
 
@@ -211,3 +214,9 @@ def test_lines_break_at_no_hyphen_and_before_no_per_cent():
     word = "x" * 83
     card = Card(title="t", lines=[f"{word} log-odds {word} 5 %"])
     assert card.text().splitlines()[1:] == [word, "  log-odds", f"  {word}", "  5 %"]
+
+
+def test_cards_and_pages_know_what_each_loss_of_a_file_is_called():
+    told = {section.name for section in LOSSES}
+    assert set(_SHARES) == told
+    assert set(_SMALLER) == {name for name in told if _SHARES[name] == "removed"}
