@@ -272,15 +272,16 @@ def wrap_told(
 
         texts = wrap_texts(model, target, output, data, told.label)
         return _told(texts, batch_rows, outcome)
+    is_torch = is_a(model, TORCH_MODULE)
+    if not (isinstance(model, Function) or is_torch):
+        check_model(as_estimator(model))  # before the table, which may be the model
     observed, schema = told.observed, told.schema
-    if is_a(model, TORCH_MODULE):
+    if is_torch:
         from propopt.functions.torch_modules import torch_model
 
         _refuse("gradient", gradient, f"{name_of(model)} {_OWN}")
         module = torch_model(model, target, output, input_shape)
         return _told(_torch(module, step, schema), batch_rows, outcome)
-    if not isinstance(model, Function):
-        check_model(as_estimator(model))
     if input_shape is not None:
         raise InvalidInput(f"input_shape: {name_of(model)} is not a torch module")
     if isinstance(model, Function):
