@@ -35,6 +35,7 @@ from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, printable
 from propopt.explaining.contributions import N_BACKGROUND, background_of
+from propopt.explaining.nearest_front import NearestFront
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Output, Target
@@ -42,7 +43,6 @@ from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.losses import GradientMatching, PairwiseRobustness
-from propopt.losses.completeness import Completeness
 from propopt.losses.faithfulness import Units
 from propopt.losses.graphs.points import Graph
 from propopt.results.certain import explained, root_mean_square
@@ -258,17 +258,13 @@ class ContextShare:
     ) -> ContextShare:
         """Of contributions Φ (N, D) beside their own values."""
         loss = PairwiseRobustness(graph, beside=own.attributions)
-        total, left = loss.map.energy(phi), loss.value_at(phi)
-        adds_up = own.units == "output"
-        # of sums the same part is for each column that has a part in Φ or in own value
-        heights = (phi - own.attributions).sum(axis=1, keepdims=True)
-        used = phi.any(axis=0) | np.asarray(loss.target).any(axis=0)
-        share = int(np.sum(used)) or phi.shape[1]
-        needed = loss.map.energy(heights) / share if adds_up else 0.0
+        front, adds_up = NearestFront(phi, loss), own.units == "output"
+        total, left = front.plain, front.roughness
+        needed = front.least if adds_up else 0.0
         needed = min(needed, left)  # but for rounding
         cost, gap = 0.0, 0.0
         if left - needed > _ROUNDING * max(total, left):
-            sums = [Completeness(phi.sum(axis=1))] if adds_up else []
+            sums = [front.totals] if adds_up else []
             limit = loss <= (left + needed) / 2.0
             best = solve(GradientMatching(phi), subject_to=[limit, *sums])
             assert best.certificate is not None, "it is optimized"
