@@ -278,10 +278,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         if self.exact is None:
             raise InvalidInput("audit: exact values are not known")
         base = self.prediction - self.exact.sum(axis=1)
-        columns = self.labels.feature_names(self.shape[1])
-        index = None if self.labels.points is None else pd.Index(self.labels.points)
-        table = pd.DataFrame(self.exact, index, columns)
-        return table.assign(base_value=base)
+        return self.labels.frame(self.exact).assign(base_value=base)
 
     @property
     def shape(self) -> tuple[int, int]:
