@@ -47,10 +47,10 @@ JOBS = {
     + f"objective: {{gradient_matching: 1, {ROBUST}}}\n"
     + "limits: {pairwise_robustness: [0.5, 3]}\n",
     "slopes": FOREST + "explain: {}\n",
-    "parts": FOREST + "explain: {units: output}\n",
-    "beside": FOREST + "explain: {units: output, beside: own_value}\n",
-    "effects": FOREST + "explain: {units: output, metric: effects}\n",
-    "alone": FOREST + "explain: {units: output, reference: 20}\n",
+    "parts": FOREST + "explain: {kind: contributions}\n",
+    "beside": FOREST + "explain: {kind: contributions, beside: own_value}\n",
+    "effects": FOREST + "explain: {kind: contributions, metric: effects}\n",
+    "alone": FOREST + "explain: {kind: contributions, reference: 20}\n",
     "lime": FOREST + "lime: {rows: 2, diagnose: false}\n",
     "split": DATA.replace(", explain: 24", "")
     + "model: {kind: linear}\ninteractions: {scheme: {kind: split}}\n",

@@ -23,7 +23,7 @@ from propopt.explaining.contributions import AnyRule, ContributionChoice
 from propopt.explaining.fitted_rows import FittedRows, joint_rows
 from propopt.explaining.null_models import NullModels
 from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.plan import ExplainSettings, JointRows, UnitsChoice
+from propopt.explaining.plan import ExplainSettings, JointRows, KindChoice
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
@@ -347,7 +347,7 @@ def compare(
     output: Output = "auto",
     outcome: str | None = None,
     scale: ColumnScale = "std",
-    units: UnitsChoice = "output",
+    kind: KindChoice = "contributions",
     contributions: ContributionChoice = "shapley",
     law: LawChoice = "auto",
     graph: Graph | None = None,

@@ -10,25 +10,23 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
-from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
+from propopt.explaining.joint_parts import MetricChoice
 from propopt.explaining.plan import (
     BesideLike,
     ExplainSettings,
     InteractionScores,
     JointRows,
+    KindChoice,
     TextLaw,
-    UnitsChoice,
     stability_in_words,
     with_note,
 )
 from propopt.explaining.targets import (
-    FeatureMetric,
     LawChoice,
     in_words,
     refuse_no_scale,
-    sizes_of,
     warn_of_patterns,
 )
 from propopt.functions.function import Function
@@ -50,13 +48,13 @@ def explain(
     outcome: str | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     scale: ColumnScale = "std",
-    units: UnitsChoice = "scaled",
+    kind: KindChoice | None = None,
     contributions: ContributionsLike = "shapley",
-    metric: FeatureMetric = "uniform",
+    metric: MetricChoice = "auto",
     law: LawChoice | TextLaw = "auto",
     graph: Graph | None = None,
     same_pattern: bool = False,
-    beside: BesideLike = None,
+    beside: BesideLike = "auto",
     robustness: float | str | None = None,
     precision: float | None = None,
     max_evaluations: int | None = None,
@@ -113,7 +111,7 @@ def explain(
     and the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`).
     All attributions are in units of the output. What they are faithful to is exact, and
     of any model: f(x) less f of x without the word. With ``law=po.lime.TextLaw()`` it
-    is what LIME's coefficients tend to. With ``units="output"`` it is Shapley values by
+    is what LIME's coefficients tend to. With ``kind="contributions"`` it is Shapley values by
     deletion, against the empty text: exact for models that are read, by all sets of few
     words else, or drawn; and the words of each document add up to f(x) less f of x
     without any word. ``scale``, ``metric``, ``same_pattern``, ``precision``,
@@ -160,13 +158,13 @@ def explain(
         and among its details what no complete one can remove of roughness
         (``irreducible.pairwise_robustness``).
     contributions : {"shapley", "slopes"} or attributions (N, D)
-        Φ, for ``units="output"``: Shapley values against those 100 rows, exact for
+        Φ, for ``kind="contributions"``: Shapley values against those 100 rows, exact for
         trees, kernel machines, additive models and the like, and sampled by orders of
         the features otherwise; slopes times steps from
         the mean row, and effects of categories; or what was computed elsewhere, an
         Explanation or ``shap.Explanation`` with its base values, or a table.
     metric : {"uniform", "effects"}
-        For ``units="output"``: how differences of features count. ``"effects"`` divides
+        For ``kind="contributions"``: how differences of features count. ``"effects"`` divides
         their squares by the mean of Φ_nd² over the rows.
     law : {"auto", "data", "gaussian", "none"} or TextLaw
         Over what the model is averaged before its slopes are taken: observed values
@@ -179,7 +177,7 @@ def explain(
         they are more than 5 % of all: slopes are compared with effects there.
     beside : "own_value", OwnValues or table (N, D), optional
         What similar rows may differ in, G: Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² is
-        then what is small. ``"own_value"``, for ``units="output"``, is what each
+        then what is small. ``"own_value"``, for ``kind="contributions"``, is what each
         column contributes by its value alone, over the rows that contributions are
         compared with (:func:`propopt.explainers.own_values`); ``parameters["own
         value"]`` says how much of the differences follows from it.
@@ -220,9 +218,9 @@ def explain(
 
         return fitted_documents(settings, model, X, data, progress).reference
     _ = settings.law_of_columns  # refused if it deletes words
+    settings.refuse_what_kinds_lack()
     has_rows = not (data is None or isinstance(data, TableSchema))
-    alone = has_rows and hasattr(X, "__len__") and len(X) == 1
-    if graph is None and alone:  # and others to compare it with
+    if has_rows and settings.explains_jointly is None:
         from propopt.explaining.fitted_rows import fitted_rows
 
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)
@@ -236,13 +234,14 @@ def explain(
         settings=settings,
         function=function,
         reference=reference,
-        sizes=sizes_of(function, reference, scale),
+        sizes=settings.sizes_of(function, reference),
         points=points,
         labels=labels,
         progress=progress,
+        model=model,
     )
     note = rows.note
-    if has_rows and units == "scaled":
+    if has_rows and not settings.parts:
         reference.refuse_equal_rows()
     if len(points) < 2 and graph is None:
         raise InvalidInput(
@@ -252,7 +251,7 @@ def explain(
         )
     similar = rows.graph
     refuse_no_scale(rows.sizes, reference)
-    if known_word(units, UnitsChoice, "units") == "scaled":  # parts are of one unit
+    if not settings.parts:  # parts are of one unit
         warn_of_patterns(similar, rows.coordinates)
     best = rows.best(rows.rule)
     verdict = function.jumps
@@ -266,8 +265,10 @@ def explain(
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
             "weight rule": rows.weight[1],
+            **rows.told_of_background(),
             **rows.told_of_own_values(best),
             "stability": stability_in_words(best),
         },
+        background=rows.background_digest,
         **function.told(points),
     )

@@ -14,15 +14,17 @@ from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.fitted_rows import FittedReference, FittedRows, fitted_rows
+from propopt.explaining.joint_parts import MetricChoice
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
+    BesideLike,
     ExplainSettings,
     InteractionScores,
+    KindChoice,
     TextLaw,
-    UnitsChoice,
 )
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
-from propopt.explaining.targets import N_NEIGHBORS, FeatureMetric, LawChoice
+from propopt.explaining.targets import N_NEIGHBORS, LawChoice
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import Explanation
@@ -32,7 +34,7 @@ from propopt.tables.schema import ColumnScale
 
 _NAMES_OF_OTHERS = {
     "shap_values": "explain(X).attributions",
-    "expected_value": "po.explain(..., units='output').base_value",
+    "expected_value": "po.explain(..., kind='contributions').base_value",
     "explain_instance": "explain(X), of a table of one row",
     "explain_row": "explain(X), of a table of one row",
 }
@@ -67,7 +69,7 @@ class Explainer:
     their number, to the last bit. That the reference would move a little if the row
     were appended to it is bounded for each row, in ``details``.
 
-    With ``units="output"`` the reference rows are explained in parts of the output, as
+    With ``kind="contributions"`` the reference rows are explained in parts of the output, as
     :func:`propopt.explain` does, and each new row, with contributions Φ, has the
     optimum of
 
@@ -102,11 +104,11 @@ class Explainer:
     units : {"scaled", "output"}
         Slopes per scale; or parts of the output that add up to f(x) − base in each row.
     contributions : {"shapley", "slopes"}
-        Φ, for ``units="output"``: as for :func:`propopt.explain`, but made for each row
+        Φ, for ``kind="contributions"``: as for :func:`propopt.explain`, but made for each row
         by itself. Where Shapley values are sampled, the seed and the values of the row
         name its draws, whoever else is asked.
     metric : {"uniform", "effects"}
-        For ``units="output"``: ω_d is one, or the mean of Φ_nd² over the reference rows
+        For ``kind="contributions"``: ω_d is one, or the mean of Φ_nd² over the reference rows
         (at least 1e-6 of the largest).
     law : {"auto", "data", "gaussian", "none"}
         As for :func:`propopt.explain`: over what the model is averaged before its
@@ -146,7 +148,7 @@ class Explainer:
 
     One row in parts that add up to its prediction:
 
-    >>> parts = po.Explainer(model, data=X, target=1, units="output").fit()
+    >>> parts = po.Explainer(model, data=X, target=1, kind="contributions").fit()
     >>> one = parts.explain(X.iloc[[7]])
     >>> total = one.prediction - one.base_value
     >>> bool(abs(one.attributions.sum() - total) < 1e-12)
@@ -160,9 +162,10 @@ class Explainer:
     output: Output = "auto"
     outcome: str | None = None
     scale: ColumnScale = "std"
-    units: UnitsChoice = "scaled"
+    kind: KindChoice | None = None
     contributions: ContributionChoice = "shapley"
-    metric: FeatureMetric = "uniform"
+    metric: MetricChoice = "auto"
+    beside: BesideLike = "auto"
     law: LawChoice | TextLaw = "auto"
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None

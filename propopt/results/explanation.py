@@ -74,7 +74,7 @@ class _NoBaseValue:
         raise InvalidInput(
             "base_values: these are slopes, which add up to no output, so that there "
             "is no waterfall of them; parts that do are po.explain(model, X, data=X, "
-            "units='output').to_shap(X)"
+            "kind='contributions').to_shap(X)"
         )
 
     __float__ = __array__ = __getitem__ = __format__ = _refused
@@ -269,6 +269,8 @@ class Explanation(
     quantity : Quantity or None
         What is explained; None where that is not known, as of attributions from
         elsewhere.
+    background : str or None
+        SHA-256 of the rows that contributions are compared with.
     posed : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
         can be checked without this package.
@@ -304,6 +306,7 @@ class Explanation(
     evaluations: int = stored(default=0, low=0)
     target: TargetError | None = stored(default=None, lazy=True)
     quantity: Quantity | None = stored(default=None)
+    background: str | None = stored(default=None)
     # what cards say, and takes the program to know: of loaded ones
     certain_share: float | None = stored(default=None, low=0.0, high=1.0)
     certain_reasons: Mapping[str, tuple[float, ...]] = stored(
@@ -319,7 +322,7 @@ class Explanation(
     _names_of_others: ClassVar[dict[str, str]] = {
         "values": "attributions, or to_frame() with names",
         "shap_values": "attributions, or to_frame() with names",
-        "base_values": "base_value, of po.explain(..., units='output')",
+        "base_values": "base_value, of po.explain(..., kind='contributions')",
         "feature_names": "labels.features, or the columns of to_frame()",
         "as_list": "to_frame(), a table with a column for each feature",
     }

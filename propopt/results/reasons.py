@@ -410,7 +410,7 @@ def reasons_of(
     if best.units != "output":
         raise InvalidInput(
             "reasons: these are slopes, how fast the output changes, and no "
-            "contributions to it; po.explain(model, X, data=X, units='output') gives "
+            "contributions to it; po.explain(model, X, data=X, kind='contributions') gives "
             "contributions"
         )
     N, D = best.shape

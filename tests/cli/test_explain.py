@@ -202,7 +202,7 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
 
 # ---- reasons
 REASONS = (
-    "{units: output, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
+    "{kind: contributions, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
 )
 
 
@@ -212,7 +212,7 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
         trees.subject.function,
         trees.subject.points,
         data=trees.subject.others,
-        units="output",
+        kind="contributions",
         rng=0,
     )
     groups = {"radius": ["mean radius", "worst area"]}
@@ -254,7 +254,7 @@ def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, 
     assert explain(look, "-o", out, "--reasons") == 2
     assert capsys.readouterr().err == (
         f"{look}:3: explain: reasons are contributions to the output, and "
-        "these are slopes; write units: output\n"
+        "these are slopes; write kind: contributions\n"
     )
 
 

@@ -162,7 +162,7 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
     model, X, _ = old
     rows, how = X[:25], {"data": X, "robustness": 0.3}
     new = DecisionTreeRegressor(max_depth=3).fit(*table(rng))
-    found = po.compare(model, new, rows, units="scaled", law="data", **how)
+    found = po.compare(model, new, rows, kind="slopes", law="data", **how)
     one, other = (po.explain(m, rows, law="data", **how) for m in (model, new))
     F = [
         po.GradientMatching(x.gradient) + 0.3 * x.program.losses[1]
@@ -220,10 +220,10 @@ def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rn
     refits = po.null_models.NullModels("bootstraps", [one, other, one, one, other])
     level = po.compare(one, other, level=refits).level
     assert level.limit == pytest.approx(1.25 * found.distances.max())
-    explainer = po.Explainer(model, X, units="output", robustness=0.1).fit()
+    explainer = po.Explainer(model, X, kind="contributions", robustness=0.1).fit()
     fit = po.compare(explainer, new, rows)
     np.testing.assert_allclose(fit.distances, models.distances)
-    by = po.Explainer(new, X, units="output").fit()
+    by = po.Explainer(new, X, kind="contributions").fit()
     np.testing.assert_allclose(po.compare(explainer, by, rows).distances, fit.distances)
 
 
@@ -308,7 +308,7 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
 # ---- what is refused, and whose it is
 
 
-def explained(model, data, rows, units="output"):
+def explained(model, data, rows, kind="contributions"):
     return po.explain(model, data[rows], data=data, units=units, robustness=1.0)
 
 

@@ -283,7 +283,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     words = "other columns are miss.*same_pattern=True"
     with pytest.warns(MissingPatternsWarning, match=words):
         po.explain(model, table, robustness=0.1)
-    po.explain(model, table, units="output", robustness=0.1)  # parts are of one unit
+    po.explain(model, table, kind="contributions", robustness=0.1)  # parts are of one unit
     settings = {"robustness": 0.0, "same_pattern": True}
     result = po.explain(model, table, **settings)  # warnings are errors
     assert result.target_error == 0.0  # of the margin, which is a sum of trees
@@ -369,7 +369,7 @@ def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
             "got 5 equal rows",
         ),
         (lambda: po.explain(linear, np.repeat(X[:1], 60, 0)), flat + "60 rows"),
-        (lambda: po.explain(linear, X, data=X[:1], units="output"), flat + "1 rows"),
+        (lambda: po.explain(linear, X, data=X[:1], kind="contributions"), flat + "1 rows"),
     ):
         with pytest.raises(InvalidInput, match=message):
             call()
@@ -473,7 +473,7 @@ def test_contributions_cards_and_explainers_have_the_note(T, tmp_path):
     model = LinearRegression().fit(T, T["a"])
     assert "notes" not in po.explain(model, T, robustness=1.0).parameters
     settings = {"robustness": 1.0, "interactions": scores_of(NAMES, SCORES)}
-    best = po.explain(model, T, units="output", **settings)
+    best = po.explain(model, T, kind="contributions", **settings)
     assert "a × b (2)" in best.parameters["notes"]
     assert "a × b (2)" in best._repr_html_()
     explainer = po.Explainer(model, T, **settings).fit()

@@ -157,17 +157,17 @@ REFUSED = [
     (fitting(robustness=-1.0), "robustness"),
     (fitting(data=None), "expected reference rows"),
     (fitting(scale=[1.0]), "scale"),
-    (fitting(metric="effects"), "it is of units='output'"),
-    (fitting(contributions="slopes"), "it is of units='output'"),
+    (fitting(metric="effects"), "it is of kind='contributions'"),
+    (fitting(contributions="slopes"), "it is of kind='contributions'"),
     (fitting(units="gradient"), "units"),
     (fitting(**PARTS, law="data"), "Shapley values take none"),
     (fitting(**PARTS, contributions=np.zeros((N, D))), "those of rows to come are not"),
     (fitting(**PARTS, contributions="lime"), "contributions"),
     (fitting(**PARTS, metric="euclid"), "metric"),
     (of_one_row(), ALONE),
-    (of_one_row(data=po.functions.TableSchema.of(X), units="output"), ALONE),
+    (of_one_row(data=po.functions.TableSchema.of(X), kind="contributions"), ALONE),
     (of_one_row(data=X, same_pattern=True), SEVERAL),
-    (of_one_row(data=X, precision=0.1, units="output"), SEVERAL),
+    (of_one_row(data=X, precision=0.1, kind="contributions"), SEVERAL),
     (of_one_row(data=X, max_evaluations=9), SEVERAL),
     (lambda: UNFITTED.explain(X_NEW), "call fit"),
     (lambda: UNFITTED.reference_, "call fit"),
@@ -358,7 +358,7 @@ def test_another_function_is_refused(model, settings, other, sentence, tmp_path)
 
 def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
     path, model = tmp_path / "it.npz", forest()
-    po.Explainer(model, data=X, units="output").fit().save(path)
+    po.Explainer(model, data=X, kind="contributions").fit().save(path)
     with np.load(path, allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "fiubU" for name in file.files)
         assert len(file["values"]) == CHECKED_ROWS  # and no model is in it
@@ -480,7 +480,7 @@ def test_a_damaged_explainer_is_refused_or_sound(seed, saved, tmp_path):
 
 def test_an_explainer_without_a_part_or_a_weight_is_refused(tmp_path):
     path, model = tmp_path / "rows.npz", forest()
-    po.Explainer(model, data=X, units="output").fit().save(path)
+    po.Explainer(model, data=X, kind="contributions").fit().save(path)
     saved = SavedExplainer.load(path)
     for part in ("contributions", "metric", "background", "targets"):
         with pytest.raises(InvalidInput, match="some of what makes them is missing"):

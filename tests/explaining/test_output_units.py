@@ -57,7 +57,7 @@ def smooth():
 
 @pytest.fixture(scope="module")
 def sampled(smooth):
-    return po.explain(smooth, X[:40], data=X, units="output", robustness=0.1)
+    return po.explain(smooth, X[:40], data=X, kind="contributions", robustness=0.1)
 
 
 def of(model, n_rows=30, data=X, **settings):

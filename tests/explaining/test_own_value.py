@@ -399,9 +399,9 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
 
 def test_explain_refuses_own_values_that_have_no_meaning():
     model = MODELS["trees"].fit(X, Y)
-    with pytest.raises(InvalidInput, match=r"^beside: .*units='output'"):
+    with pytest.raises(InvalidInput, match=r"^beside: .*kind='contributions'"):
         po.explain(model, X, beside="own_value")
     with pytest.raises(InvalidInput, match=r"^beside: expected 'own_value'"):
-        po.explain(model, X, beside="own", units="output")
+        po.explain(model, X, beside="own", kind="contributions")
     with pytest.raises(InvalidInput, match=r"^beside: one row"):
-        po.explain(model, X[:1], data=X, beside="own_value", units="output")
+        po.explain(model, X[:1], data=X, beside="own_value", kind="contributions")

@@ -80,7 +80,7 @@ def test_the_target_is_the_effect_of_deleting_each_word(model):
 def test_the_target_of_complete_attributions_is_shapley_values(make):
     shap = pytest.importorskip("shap")
     model = make()
-    best = po.explain(model, DOCUMENTS, units="output", progress=False)
+    best = po.explain(model, DOCUMENTS, kind="contributions", progress=False)
     function = po.wrap(model, data=DOCUMENTS)
     for n in (0, 3, 5):
         at = function.of_document(DOCUMENTS[n])
@@ -95,7 +95,7 @@ def test_the_target_of_complete_attributions_is_shapley_values(make):
 
 
 def test_a_model_that_can_only_be_called_is_explained_too():
-    best = po.explain(called, DOCUMENTS, units="output", **QUIET)
+    best = po.explain(called, DOCUMENTS, kind="contributions", **QUIET)
     assert best.certificate.holds(1e-6)
     # of three words each has a third of what they do together
     row = dict(zip(best.labels.features, best.contributions[3], strict=True))
@@ -105,7 +105,7 @@ def test_a_model_that_can_only_be_called_is_explained_too():
     texts = [" ".join(f"w{k}" for k in range(n, n + 18)) for n in (0, 2)]
     pair = [text + " bad not at" for text in texts]
     best, again, other = (
-        po.explain(called, pair, units="output", rng=seed, **QUIET)
+        po.explain(called, pair, kind="contributions", rng=seed, **QUIET)
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(best.attributions, again.attributions)
@@ -120,7 +120,7 @@ def test_a_model_that_can_only_be_called_is_explained_too():
 
 
 def test_given_contributions_are_taken_and_have_to_be_of_words_that_are_there(model):
-    first = po.explain(model, DOCUMENTS, units="output", **QUIET)
+    first = po.explain(model, DOCUMENTS, kind="contributions", **QUIET)
     settings = {"units": "output", "contributions": np.array(first.contributions)}
     again = po.explain(model, DOCUMENTS, **settings, **QUIET)
     np.testing.assert_allclose(again.attributions, first.attributions, atol=1e-6)

@@ -253,7 +253,7 @@ def test_what_is_explained_goes_with_every_explanation(tmp_path):
     told = {"output": "log_odds", "outcome": "cancer"}
     function = po.wrap(model, data=TISSUE, **told)
     best = po.explain(model, FEW, data=TISSUE, **told)
-    parts = po.explain(model, FEW, data=TISSUE, units="output", **told)
+    parts = po.explain(model, FEW, data=TISSUE, kind="contributions", **told)
     one = po.explain(model, FEW.iloc[:1], data=TISSUE, **told)
     explainer = po.Explainer(model, data=TISSUE, **told).fit(FEW)
     explainer.save(tmp_path / "explainer.npz")

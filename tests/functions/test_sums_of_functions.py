@@ -207,7 +207,7 @@ def test_slopes_shapley_values_and_limits_of_lime_are_linear(f, g, pair):
         assert whole.exact
         assert_same(whole.values, first.values - 2 * second.values, first.values)
     whole, first, second = (
-        po.explain(h, FEW, data=X, units="output", robustness=0.0) for h in three
+        po.explain(h, FEW, data=X, kind="contributions", robustness=0.0) for h in three
     )
     assert whole.target.source.startswith("exact")
     assert_same(whole.contributions, first.contributions - 2 * second.contributions)

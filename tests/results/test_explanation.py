@@ -219,10 +219,10 @@ MODEL = make_pipeline(
 EIGHT = TABLE.iloc[:8]
 WAYS = {
     "together": lambda: po.explain(MODEL, EIGHT, data=TABLE),
-    "parts": lambda: po.explain(MODEL, EIGHT, data=TABLE, units="output"),
+    "parts": lambda: po.explain(MODEL, EIGHT, data=TABLE, kind="contributions"),
     "alone": lambda: po.Explainer(MODEL, data=TABLE).fit().explain(EIGHT),
     "parts alone": lambda: (
-        po.Explainer(MODEL, data=TABLE, units="output").fit().explain(EIGHT)
+        po.Explainer(MODEL, data=TABLE, kind="contributions").fit().explain(EIGHT)
     ),
     "reference": lambda: po.Explainer(MODEL, EIGHT).fit().reference_,
     "baseline": lambda: po.explainers.TreeShap(background=TABLE).explain(

@@ -291,7 +291,7 @@ def test_nothing_is_certain_without_a_proof(tmp_path):
 
 SLOPES = po.results.Explanation(attributions=PHI, method="mine")
 REFUSED = {
-    "reasons: these are slopes.*units='output'": lambda: SLOPES.reasons(),
+    "reasons: these are slopes.*kind='contributions'": lambda: SLOPES.reasons(),
     "reasons: these are slopes.* scales": lambda: SLOPES.scaled([1.0] * D).reasons(),
     "groups: 'a': no feature 'z'": lambda: best().reasons(groups={"a": ["z"]}),
     "row: there is no row 7": lambda: best().reasons(rows=[7]),

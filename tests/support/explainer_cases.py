@@ -67,18 +67,18 @@ EXPLAINERS = {
 }
 
 IN_PARTS = {
-    "forest": lambda: po.Explainer(forest(), data=X, units="output", n_reference=25),
+    "forest": lambda: po.Explainer(forest(), data=X, kind="contributions", n_reference=25),
     "forest, by effects": lambda: po.Explainer(
-        forest(), data=X, units="output", metric="effects"
+        forest(), data=X, kind="contributions", metric="effects"
     ),
     "sampled": lambda: po.Explainer(
-        black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=3
+        black_box, data=X, kind="contributions", n_reference=15, robustness=0.1, rng=3
     ),
     "categories": lambda: po.Explainer(
-        mixed_model(), data=MIXED, units="output", n_reference=15
+        mixed_model(), data=MIXED, kind="contributions", n_reference=15
     ),
     "slopes": lambda: po.Explainer(
-        perceptron(), data=X, units="output", contributions="slopes", n_reference=20
+        perceptron(), data=X, kind="contributions", contributions="slopes", n_reference=20
     ),
 }
 """Rows in units of the output, which add up."""

@@ -24,7 +24,7 @@ assert best.to_frame().shape == rows.shape
 best.certain(), best.stability()
 po.plots.plot_heatmap(best)
 
-one = po.Explainer(model, data=X_train, units="output").fit().explain(rows[:1])
+one = po.Explainer(model, data=X_train, kind="contributions").fit().explain(rows[:1])
 assert np.allclose(one.to_frame().sum(axis=1), one.prediction - one.base_value)
 print(one.reasons(towards="lower").sheet(rows.index[0]))
 po.plots.plot_row(one)

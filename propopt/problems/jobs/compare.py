@@ -36,7 +36,7 @@ from propopt.tables.frames import listed
         *("before", "after", "X", "rows", "data", "level", "target", "output"),
         *("outcome", "graph", "scale", "n_permutations", "rng", "progress"),
     ),
-    units="changes of the output per scale, or parts of the output that add up to f(x) "
+    kind="changes of the output per scale, or parts of the output that add up to f(x) "
     "less its mean in every row",
     contributions=(ContributionChoice, "what is compared in units of the output"),
     law=(LawChoice, "over what both versions are averaged before slopes are taken"),
@@ -176,7 +176,7 @@ class CompareSection(JobSection):
         yield Answer(_writers(found, file.name), told, [], [found.card()])
 
 
-_SETTINGS: Final = ("units", "contributions", "law", "robustness")
+_SETTINGS: Final = ("kind", "contributions", "law", "robustness")
 _OTHER_NUMBERS: Final = (
     "each version would see other numbers in the same rows; let the model scale them, "
     "or leave it out"
