@@ -201,9 +201,7 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
 
 
 # ---- reasons
-REASONS = (
-    "{kind: contributions, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
-)
+REASONS = "{kind: contributions, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
 
 
 def test_reasons_are_printed_row_by_row_and_written_for_letters(done):

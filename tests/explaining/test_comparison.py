@@ -200,7 +200,7 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
 def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rng):
     model, X, _ = old
     new, rows = fitted(rng), X[:20]
-    how = {"data": X, "units": "output"}
+    how = {"data": X, "kind": "contributions"}
     one = po.explain(model, rows, robustness=0.1, **how)
     other = po.explain(new, rows[::-1], robustness=10.0, **how)
     found = po.compare(one, other)
@@ -309,7 +309,7 @@ def test_each_sentence_is_short_and_seeds_alone_change_nothing(old, rng):
 
 
 def explained(model, data, rows, kind="contributions"):
-    return po.explain(model, data[rows], data=data, units=units, robustness=1.0)
+    return po.explain(model, data[rows], data=data, kind=kind, robustness=1.0)
 
 
 def lost(f):
@@ -341,7 +341,7 @@ REFUSALS = [
         f"{AFTER}its base is another one: .*explain both with the same data=",
     ),
     (
-        lambda f: po.compare(f["a"], explained(f["m"], f["X"], slice(9), "scaled")),
+        lambda f: po.compare(f["a"], explained(f["m"], f["X"], slice(9), "slopes")),
         f"{AFTER}it is in units 'scaled', and the old version in 'output'",
     ),
     (

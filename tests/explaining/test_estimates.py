@@ -292,7 +292,7 @@ def test_smoothed_gradients_are_drawn_until_they_are_precise():
 
 def test_orders_are_drawn_until_the_optimum_is_precise():
     def drawn(**goal):
-        settings = {"data": X, "units": "output", "progress": False}
+        settings = {"data": X, "kind": "contributions", "progress": False}
         return po.explain(lost(), X[:12], **settings, **goal)
 
     first = drawn()

@@ -263,5 +263,5 @@ def test_the_manifest_says_what_it_was_made_of(problem, tmp_path):
     )
     assert "pytest" not in told["versions"]
     assert told["seed"] == 0
-    assert told["problem"]["explain"]["units"] == "output"
+    assert told["problem"]["explain"]["kind"] == "contributions"
     assert Path(told["problem"]["data"]["csv"]).name == "table.csv"
