@@ -36,8 +36,8 @@ from propopt.results.comparison import (
     NullLevel,
     distances_of,
     group_distances,
-    log_changes,
     sizes_of,
+    unfolded_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.tables.columns import Coded
@@ -141,17 +141,14 @@ def level_of(
             bar.advance(bar.task_ids[0])
     said, bases = [x for x, _ in values], [x for _, x in values]
     pairs = [(said[k], said[m]) for k, m in refits.pairs]
-    sizes = [sizes_of(x) for x in said]
-    least = LEAST_SHARE * float(np.mean([x[-1] for x in sizes]))
+    least = LEAST_SHARE * float(np.mean([sizes_of(x)[-1] for x in said]))
     moved = [_one_each(bases[k], bases[m]) for k, m in refits.pairs]
     known = [x[1] - x[0] for x in moved if x is not None]
     level = NullLevel(
         kind=refits.kind,
         n_models=len(refits.pairs if refits.kind == "halvings" else refits.models),
         distances=np.stack([distances_of(*pair) for pair in pairs]),
-        sizes=np.stack(
-            [log_changes(sizes[k], sizes[m], least) for k, m in refits.pairs]
-        ),
+        sizes=np.stack([unfolded_changes(*pair) for pair in pairs]),
         least=least,
         bases=np.array(known) if len(known) == len(pairs) else None,
         cells=np.array([np.abs(one - other).max() for one, other in pairs]),
@@ -384,9 +381,15 @@ def compare(
     (:func:`halvings`). Such a level is of the largest column, so that one limit holds
     for all columns together; a change of a small column is not seen.
 
-    Of two groups of rows under one model it is how far means of φ or of |φ| are apart.
-    The level is then that of divisions of the same rows by chance, 95 % of which have
-    no column farther apart.
+    The mean size of each column, Σ_n |φ_nj|/N, their sum over all columns, and the base
+    have a level each: the root mean square of their changes between halves, times a
+    quantile of Student's t that makes one rate for all of them. With ten halvings, and
+    a new table of as many rows, at most 5 % of comparisons without a change have any
+    flag: 2.6 % by distances and 2.4 % by sizes and the base.
+
+    For two groups of rows under one model the distance is how far means of φ or of |φ|
+    are apart, whichever is more; the table names it. The level is then that of
+    divisions of the same rows by chance, 95 % of which have no column farther apart.
 
     The optimized explanations of both versions, with the weight and the graph of the
     old one, stand beside it, with the price of hiding each change.

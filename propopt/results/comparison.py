@@ -1,4 +1,8 @@
-"""What changed between two versions of a model, or differs between groups of rows."""
+"""What changed between two versions of a model, or differs between groups of rows.
+
+Columns are compared row by row and by their mean sizes |φ|, versions by their base as
+well. All are held against the same refits, and have one rate of false alarms together.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten halvings, whose differences ha
 variance. Distances that add up more squares than one exceed the largest less often."""
 
 LEAST_SHARE: Final = 0.01
-"""Of all mean sizes together: what is smaller than this is not compared by factors."""
+"""Of all mean sizes together: what changes by less than this is not flagged."""
 
 
 @final
@@ -67,8 +71,8 @@ class NullLevel(Declared, eq=True):
     kind: LevelKind
     n_models: int = stored(low=1)  # refits, or divisions
     distances: Array = stored("R D", low=0.0, nonempty=True)
-    sizes: Array | None = stored("R S", default=None)  # changes of log mean |φ|; of all
-    least: float = stored(low=0.0, default=0.0)  # what is added to sizes
+    sizes: Array | None = stored("R S", default=None)  # changes of mean |φ|; of all
+    least: float = stored(low=0.0, default=0.0)  # changes that are no finding
     bases: Values | None = stored("R", default=None)  # changes
     cells: Values | None = stored("R", low=0.0, default=None)  # the largest of each
 
@@ -100,16 +104,17 @@ class NullLevel(Declared, eq=True):
         tail = SHARE_OF_SIZES / (2 * n_tests)
         return _FACTORS.get(self.kind, 1.0) * float(student.isf(tail, free))
 
-    def size_limits(self, sizes: Values) -> Values:
-        """Beyond which |log (after + least)/(before + least)| is flagged, (S,).
+    @property
+    def size_limits(self) -> Values:
+        """Beyond which changes of mean |φ| are flagged, (D + 1,), the last of all.
 
-        Of mean sizes before; a change by less than ``least`` is none.
+        They are of differences, whose scale is the same near zero as elsewhere; that of
+        their logarithms is not.
         """
         if self.sizes is None:
-            return np.full(len(sizes), math.nan)
+            return np.full(self.distances.shape[1] + 1, math.nan)
         scales = np.sqrt((self.sizes**2).mean(axis=0))
-        smallest = np.log1p(self.least / (sizes + self.least))
-        return np.asarray(np.maximum(self.quantile * scales, smallest))
+        return np.maximum(self.quantile * scales, self.least)
 
     @property
     def base_limit(self) -> float:
@@ -181,10 +186,17 @@ def sizes_of(phi: Array) -> Values:
     return np.append(sizes, sizes.sum())
 
 
-def log_changes(before: Values, after: Values, least: float) -> Values:
-    """Log factors between mean sizes, to which ``least`` is added: near it, less."""
-    known = np.log(np.maximum([before, after], np.finfo(float).tiny) + least)
-    return np.asarray(known[1] - known[0])
+def unfolded_changes(one: Array, other: Array) -> Values:
+    """Changes of mean |φ| between two halves, and of all columns, (D + 1,).
+
+    Each row has |φ'_n − φ_n|, with the sign of |φ'_n| − |φ_n|. If φ_n and φ'_n have one
+    sign, this is the change of |φ_n| itself. An effect in one half of a table is as far
+    above that in the whole as the effect in the other half is below. If the whole has
+    almost none, the two sizes agree, although the effects do not.
+    """
+    grown = np.sign(np.abs(other) - np.abs(one)) * np.abs(other - one)
+    means = grown.mean(axis=0)
+    return np.append(means, means.sum())
 
 
 # ---- What is found
@@ -224,6 +236,11 @@ def _factors(before: Values, after: Values) -> Values:
     """After over before; infinite where nothing was, NaN where nothing is either."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(after / before)
+
+
+def _number(x: float, how: str = ".4g") -> str:
+    """A number with a minus sign that is one."""
+    return format(x, how).replace("-", "−")
 
 
 def _times(before: float, after: float) -> str:
@@ -338,21 +355,18 @@ class Comparison(
     @property
     def _size_levels(self) -> Values:
         """Changes of mean sizes in levels, (D + 1,), the last of all together."""
-        own, pair = self.level, [sizes_of(side) for side in (self.before, self.after)]
+        own, moved = self.level, np.abs(sizes_of(self.after) - sizes_of(self.before))
         if own is None:
-            return np.full(len(pair[0]), math.nan)
+            return np.full(len(moved), math.nan)
         if self.kind == "groups":
-            moved = np.abs(size_changes(self.before, self.after)) / own.limit
-            return np.append(moved, math.nan)
-        moved = np.abs(log_changes(*pair, own.least))
-        return np.asarray(moved / own.size_limits(pair[0]))
+            return np.append(moved[:-1] / own.limit, math.nan)
+        return np.asarray(moved / own.size_limits)
 
     @property
     def size_levels(self) -> Values:
         """Changes of mean |φ| in their levels, (D,); NaN without a level.
 
-        Of versions by factors, each column beside its own scale; of groups by
-        differences, beside the level of their distances.
+        Of versions each column has its own level; of groups it is that of distances.
         """
         return self._size_levels[:-1]
 
@@ -377,12 +391,10 @@ class Comparison(
 
         NaN without a level, and of groups; infinite for a column without size before.
         """
-        own, sizes = self.level, sizes_of(self.before)
-        if own is None or self.kind == "groups":
-            return np.full(len(sizes) - 1, math.nan)
-        limits = own.size_limits(sizes)
-        grown = (sizes + own.least) * np.exp(limits) - own.least
-        return _factors(sizes, grown)[:-1]
+        sizes = np.abs(self.before).mean(axis=0)
+        if self.level is None or self.kind == "groups":
+            return np.full(len(sizes), math.nan)
+        return _factors(sizes, sizes + self.level.size_limits[:-1])
 
     @property
     def base_beyond(self) -> bool:
@@ -480,11 +492,13 @@ class Comparison(
             yield Statement(words, "checked")
             yield from self._base(level)
         else:
-            told = [self._flags(level, flagged), self._resized(level)]
+            resized = [*self._resized(level)]
             if self.kind == "groups":
-                told[1] = self._apart(flagged)
-            for statements in told if flagged else told[::-1]:
-                yield from statements
+                resized = [*self._apart(flagged)]
+            flags = [*self._flags(level, flagged, alone=not resized)]
+            yield from [*flags, *resized] if flagged else [*resized, *flags]
+            if not self.base_beyond:
+                yield from self._base(level)
             quiet = ~self.flagged
             if quiet.any():
                 words = self._rest(plural(int(quiet.sum()), "column"))
@@ -498,11 +512,14 @@ class Comparison(
             words = f"{int(moved.sum()):,} of {moved.size:,} cells moved more than any"
             yield Statement(f"{words} cell did in refits.", "estimated")
 
-    def _flags(self, level: NullLevel, flagged: list[int]) -> Iterator[Statement]:
+    def _flags(
+        self, level: NullLevel, flagged: list[int], alone: bool
+    ) -> Iterator[Statement]:
         """Which columns are beyond the level, and how often one is without a change."""
         verb, told = self._verb, []
         if not flagged:
-            told.append(f"No column {verb} more than any did {level.in_words}.")
+            start = "No column" if alone else "Row by row no column"
+            told.append(f"{start} {verb} more than any did {level.in_words}.")
         for j in flagged[:_MOST_NAMED]:
             words = f"{self.features[j]} {verb} more ({self.ratios[j]:.1f}×) than any"
             told.append(f"{words} column did {level.in_words}.")
@@ -534,7 +551,8 @@ class Comparison(
             said = [f"{names[j]}{_times(pair[0][j], pair[1][j])}" for j in rest]
             words = f"So did the mean size of {enumerated(said, 'and')}."
             yield Statement(words, "estimated")
-        yield from self._base(level)
+        if self.base_beyond:
+            yield from self._base(level)
         if (found or self.base_beyond) and level.kind != "reseedings":
             words = "Chance alone gives such a size or base in at most "
             words += f"{100.0 * SHARE_OF_SIZES:.1f} % of comparisons."
@@ -545,8 +563,9 @@ class Comparison(
         if self.base_values is None or self.kind == "groups":
             return
         one, other = self.base_values
-        moved = f"{other - one:+.3g}".replace("-", "−")
-        words = f"The base went from {one:.4g} to {other:.4g}{self._noun} ({moved})"
+        said = _number(one), f"{_number(other)}{self._noun}"
+        words = f"The base went from {' to '.join(said)} "
+        words += f"({_number(other - one, '+.3g')})"
         if level is None or level.bases is None:
             yield Statement(f"{words}.", "checked")
         elif self.base_beyond:
@@ -657,7 +676,8 @@ class Comparison(
         note = f"mean size {one:.3g} to {other:.3g}"
         if self.kind == "groups":
             means = (side[:, j].mean() for side in (self.before, self.after))
-            note = "mean {:+.3g} to {:+.3g}; ".format(*means).replace("-", "−") + note
+            said = [_number(float(x), "+.3g") for x in means]
+            note = f"mean {' to '.join(said)}; {note}"
         if self.level is not None:
             note = f"{self.ratios[j]:.2f} × the level; {note}"
             if np.isfinite(seen := self.seen_from[j]):
