@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from propopt.base.arrays import Truths
 from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
@@ -202,11 +203,18 @@ def _refuse_other_columns(before: Subject, after: Subject) -> None:
 
 def _said(found: Comparison) -> dict[str, Any]:
     """What the manifest has of a comparison."""
-    flagged = zip(found.features, found.beyond.tolist(), strict=True)
+
+    def named(flags: Truths) -> list[str]:
+        pairs = zip(found.features, flags.tolist(), strict=True)
+        return [name for name, is_flagged in pairs if is_flagged]
+
     return {
         "level": None if found.level is None else found.level.in_words,
         "limit": None if found.level is None else found.level.limit,
-        "beyond": [name for name, is_beyond in flagged if is_beyond],
+        "beyond": named(found.beyond),
+        "size_beyond": named(found.size_beyond),
+        "total_beyond": found.total_beyond,
+        "base_beyond": found.base_beyond,
         "sources": list(found.sources),
         "in_words": list(found.in_words()),
         "parameters": dict(found.parameters),
