@@ -122,6 +122,8 @@ class Record:
             Others, such as those of files.
         """
         known: dict[str, str] = {}
+        if type(model).__module__.startswith("propopt."):  # it stands for a booster
+            model = getattr(model, "booster", model)
         if (content := _text_of(model)) is not None:
             known["model"] = f"{short_digest(content)}, its text"
         for name, table in (("data", data), ("background", background)):

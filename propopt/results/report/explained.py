@@ -6,6 +6,7 @@ The class of explanations stands above this chapter: they are taken by their att
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -96,13 +97,18 @@ def _reasons(best: Any) -> Sequence[Chapter]:
     if best.units != "output" or best.certificate is None or best.program is None:
         return ()
     names = best.labels.points or range(best.shape[0])
+    shown = [*names][:_ROWS_WITH_REASONS]
     try:
-        return best.reasons(rows=[*names][:_ROWS_WITH_REASONS]).chapters()
+        first, *others = best.reasons(rows=shown).chapters()
     except (InvalidInput, Refused):  # ranks are not known
         return ()
+    if len(shown) < len(names):
+        words = f"Reasons of the first {len(shown)} of {len(names):,} rows."
+        first = replace(first, lead=words)
+    return first, *others
 
 
-_ROWS_WITH_REASONS: Final = 100
+_ROWS_WITH_REASONS: Final = 500
 
 
 def features(best: Any, known: Card | None = None) -> Chapter:
