@@ -12,7 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, final
+from typing import Final, Literal, TypeAlias, final
 
 from propopt.base.text import in_html, printable
 
@@ -46,6 +46,12 @@ _FIGURE = (
 _HEAD = f"white-space:normal;font-weight:400;{_QUIET}"
 _TABLE = "border-collapse:collapse;border:0;color:inherit;font-size:inherit"
 _BAR = "position:absolute;top:0;height:100%;border-radius:2px"
+
+
+StatementKind: TypeAlias = Literal[
+    "proved", "checked", "estimated", "chosen", "not said"
+]
+"""What a sentence rests on."""
 
 
 @final
@@ -151,7 +157,9 @@ class Card:
     table: CardTable | None = None
     rest: str = ""  # what is said of those that have no row
     lines: Sequence[str] = ()  # a sentence each
-    proof: str = ""  # what is proved, and what is estimated
+    proof: str = ""  # what is proved, and what is estimated; parts are set off by " · "
+    # by line, or part of the proof, what it rests on where that is no check
+    rests_on: Mapping[str, StatementKind] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)  # folded
     inside: str = ""  # HTML, escaped already, which stands before the proof
 

@@ -16,7 +16,6 @@ from propopt.base.checks import spread_over
 from propopt.base.text import in_percent, percent, targets_in_words
 from propopt.results.fronts import ExactFront
 from propopt.results.report.chapters import (
-    ROWS_ON_PAGE,
     Chapter,
     Headline,
     Statement,
@@ -76,6 +75,8 @@ def _summary(found: Any, best: Any, is_exact_between: bool = False) -> Chapter:
             for one in found.optimized
         )
         kind: Any = "checked" if is_exact else "estimated"
+        if any(np.isnan(one.target_error) for one in found.optimized):
+            kind = "not said"
         words = "; ".join(targets_in_words(found.optimized)).removeprefix("target ")
         said.append(Statement(f"The target that they follow: {words}.", kind))
     between = None if is_exact_between else found.between_in_words()
@@ -241,10 +242,14 @@ def _on_shap(found: Any) -> Iterator[str]:
         yield "SHAP values are divided by distances from the background's means."
 
 
+OPTIMA_ON_PAGE: Final = 50
+"""Rows of the table of optima, spread over all of them."""
+
+
 def _table(found: Any) -> Chapter:
     """All optima, by their weights."""
     count = len(found.optimized)
-    frame = found.to_frame().iloc[spread_over(count, ROWS_ON_PAGE)]
+    frame = found.to_frame().iloc[spread_over(count, OPTIMA_ON_PAGE)]
     kept = [
         name
         for name in map(str, frame)

@@ -26,6 +26,8 @@ from propopt.results.certain import plural
 from propopt.tables.frames import Labels, is_frame
 
 
+_NO_ERROR: Final = "of one fitted model, without intervals: no error is known"
+
 ALL_SUBSETS_OF: Final = 15
 """Features of which all 2^M subsets are evaluated, at most."""
 
@@ -217,7 +219,8 @@ class PairScores(
                 for name, q in zip(names, first, strict=True)
             ],
             rest=others_in_words(self.estimates[others]),
-            proof="of one fitted model, without intervals: no error is known",
+            proof=_NO_ERROR,
+            rests_on={_NO_ERROR: "not said"},
         )
 
     def __repr__(self) -> str:

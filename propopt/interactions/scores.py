@@ -36,7 +36,6 @@ from propopt.interactions.inference import (
 )
 from propopt.results.certain import plural
 from propopt.results.report.chapters import (
-    ROWS_ON_PAGE,
     Chapter,
     Statement,
     bars,
@@ -649,7 +648,7 @@ class InteractionScores(
         """What is found, the largest scores with intervals, features by themselves."""
         card, name = self.card(), "" if self.order > 1 else " by themselves"
         told = [f"{text.rstrip('.')}." for text in (*self.notes, *self.cautions)]
-        table = self.top(len(self)).iloc[:ROWS_ON_PAGE].set_index("feature_1")
+        table = self.top(len(self)).set_index("feature_1")
         first = Chapter(
             title=card.title,
             lead=sentence(card.subtitle),

@@ -5,5 +5,7 @@ from .certificate import certify as certify
 from .comparison import Comparison as Comparison
 from .explanation import Explanation as Explanation
 from .reasons import Reasons as Reasons
+from .record import Decision as Decision
+from .record import Record as Record
 from .shares import Shares as Shares
 from .stability import ConclusionStability as ConclusionStability

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.cards import Card, CardRow, CardTable
-from propopt.base.checks import did_you_mean
+from propopt.base.checks import did_you_mean, read_nonnegative
 from propopt.base.declared import left, stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, percent, printable, value_in_words
 from propopt.results.certain import plural
+from propopt.results.record import Decision, Record
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
@@ -38,6 +39,11 @@ from propopt.results.report.chapters import (
 from propopt.results.report.explained import not_said, trail_statements
 from propopt.results.report.explorer import Explorer, Trail
 from propopt.results.report.neighbours import Neighbours
+from propopt.results.report.signing import (
+    Sheet,
+    record_chapter,
+    signature_chapter,
+)
 from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
@@ -146,6 +152,13 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         By column of categories what its codes stand for.
     settings : mapping
         Where the numbers came from, the background, the neighbours, the seed.
+    record : Record or None
+        Date, versions and digests of model and tables.
+    tolerance : float or None
+        By how much a value may differ from the exact one, and a sum from the
+        prediction, for a row to pass; see :meth:`to_sign`.
+    decision : Decision or None
+        The threshold on predictions from which the decision is another.
     front : callable or None
         Makes what the page shows of the exact front; files leave it out.
 
@@ -170,6 +183,9 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     points: Points | None = stored("N D", default=None, missing=True)
     categories: Mapping[str, tuple[str, ...]] = stored(factory=dict)
     settings: Mapping[str, str] = stored(factory=dict)
+    record: Record | None = stored(default=None)
+    tolerance: float | None = stored(default=None, low=0.0)
+    decision: Decision | None = stored(default=None)
     front: Callable[[], Any] | None = left(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -209,6 +225,50 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         if self.exact is not None:
             known["exactness"] = float(np.abs(W - self.exact).max())
         return known
+
+    def to_sign(
+        self,
+        *,
+        tolerance: float | None = None,
+        decision: Decision | float | None = None,
+        record: Record | None = None,
+    ) -> Audit:
+        """The same audit with what whoever signs the page sets.
+
+        Parameters
+        ----------
+        tolerance : float, optional
+            The page says of each row whether every value is as near to the exact one,
+            and their sum to the prediction: pass or fail.
+        decision : Decision or float, optional
+            A threshold on the predictions, in their unit, with a word for either side.
+        record : Record, optional
+            Date, versions and digests, from ``Record.of(model, data=X)``.
+
+        Returns
+        -------
+        Audit
+            A copy; what is not given stays as it is.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> X = np.random.default_rng(0).normal(size=(30, 2))
+        >>> audit = po.audit(X - X.mean(axis=0), lambda X: X.sum(axis=1), X)
+        >>> strict = audit.to_sign(tolerance=0.01, decision=0.0)
+        >>> strict.tolerance, strict.decision.of(1.0)
+        (0.01, 'at or above')
+        """
+        changed: dict[str, Any] = {}
+        if tolerance is not None:
+            changed["tolerance"] = read_nonnegative(tolerance, "tolerance")
+        if decision is not None:
+            if not isinstance(decision, Decision):
+                decision = Decision(float(decision))
+            changed["decision"] = decision
+        if record is not None:
+            changed["record"] = record
+        return replace(self, **changed)
 
     def __getitem__(self, name: str) -> Finding:
         """The answer to a question, by its name, such as ``audit["additivity"]``."""
@@ -330,13 +390,15 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             ],
             number=[minus(x.shown) for x in self.findings],
         )
-        first = todo[0][1] if todo else "Nothing is left to do."
+        sheet, N = self._sheet, self.shape[0]
+        first = "What to do stands below." if todo else "Nothing is left to do."
         parts = [
             Chapter(
                 title=f"Audit: {self._what}",
                 statements=[*not_said(), *chosen(self.card())],
                 headlines=[
                     Headline("Is something off?", self._found, first),
+                    *sheet.headline(),
                     *(self._headline(x) for x in self.findings if x.name in _GLANCE),
                 ],
                 no_words=self.labels.feature_names(self.shape[1]),
@@ -358,6 +420,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         for title, names in _CHAPTERS.items():
             if any(x.name in names for x in self.findings):
                 parts.append(self._chapter(title, names))
+        parts += sheet.chapters()
         parts += self._rows()
         if self.pairs:
             parts += [
@@ -368,12 +431,40 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
                 )
                 for noun, causes in (("pairs", self.pairs), ("rows", self.rows))
             ]
-        return parts
+        digests = {
+            f"answers of the model in {plural(N, 'row')}": self.prediction,
+            "rows, as numbers": self.points,
+            "audited values": self.attributions,
+            "exact values": self.exact,
+        }
+        return [*parts, record_chapter(self.record, digests), signature_chapter()]
+
+    @property
+    def _sheet(self) -> Sheet:
+        """Every row and every value beside the exact one."""
+        return Sheet(
+            result=self,
+            noun="audited",
+            unit=self._unit,
+            exact=self.exact,
+            base=self.base_value,
+            prediction=self.prediction,
+            tolerance=self.tolerance,
+            decision=self.decision,
+        )
+
+    @property
+    def _unit(self) -> str:
+        """What the numbers are, in words that follow "numbers are"."""
+        unit = self.settings.get("unit", "the unit of the output")
+        return unit if unit.startswith("units") else f"in {unit}"
 
     def _headline(self, finding: Finding) -> Headline:
         """An answer at the top; that on own values is what could go."""
         if finding.name != "own_value":
-            return Headline(QUESTIONS[finding.name], _answer(finding), finding.sentence)
+            question = QUESTIONS[finding.name]
+            answer, told = _answer(finding), finding.sentence
+            return Headline(question, answer, told, finding.standing)
         needed = self["predictions"]
         could = max(1.0 - finding.number - needed.number, 0.0)
         if finding.number < 0.0:  # of what is beyond own values
@@ -382,6 +473,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             "Would similar rows get similar reasons?",
             f"{percent(could)} % could go",
             f"{finding.sentence} {needed.sentence}",
+            finding.standing,
         )
 
     def _rows(self) -> Iterator[Chapter]:

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from propopt.base.arrays import Array, Attributions, Positions, Truths
-from propopt.base.cards import N_FEATURES, Card, CardTable
+from propopt.base.cards import N_FEATURES, Card, CardTable, StatementKind
 from propopt.base.checks import known_word, read_nonnegative
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput, Refused
@@ -551,6 +551,10 @@ class Certain(
             average = rounded_percent(float(others["certain"].mean()))
             words = plural(len(others), "other")
             rest = f"{words}, on average certain in {average} of rows"
+        proved = (
+            "proved for every explanation whose objective is up to "
+            f"{self.budget:g} mean rows above the optimum"
+        )
         return Card(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
@@ -564,19 +568,24 @@ class Certain(
                 ],
             ),
             rest=rest,
-            proof=" · ".join(
-                [
-                    "proved for every explanation whose objective is up to "
-                    f"{self.budget:g} mean rows above the optimum",
-                    *self.notes,
-                ]
-            ),
+            proof=" · ".join([proved, *self.notes]),
+            rests_on={
+                proved: "proved",
+                **{note: note_rests_on(note) for note in self.notes},
+            },
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
                 "objective": f"{self.optimum:.6g}, {mean:.3g} in the mean row",
                 "ranks": f"by {self.order} of the attributions",
             },
         )
+
+
+def note_rests_on(note: str) -> StatementKind:
+    """What a note about the target, or about what is not known, rests on."""
+    if "not " in note or "no " in note:
+        return "not said"
+    return "estimated" if "error" in note else "checked"
 
 
 def explained(quantity: Quantity | None) -> str:

@@ -35,13 +35,19 @@ from propopt.base.text import (
     printable,
     rounded_percent,
 )
-from propopt.results.certain import BUDGET, Certain, in_order, plural, without_dust
+from propopt.results.certain import (
+    BUDGET,
+    Certain,
+    in_order,
+    note_rests_on,
+    plural,
+    without_dust,
+)
 from propopt.results.report.chapters import (
-    ROWS_ON_PAGE,
     Chapter,
     Headline,
     Statement,
-    StatementKind,
+    rows_on_page,
     sentence,
 )
 from propopt.results.result import Result
@@ -319,7 +325,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
 
     def chapters(self) -> Sequence[Chapter]:
         """How often ranks are certain, with what that rests on; rows one by one."""
-        notes = [Statement(sentence(note), _rests_on(note)) for note in self.notes]
+        notes = [Statement(sentence(note), note_rests_on(note)) for note in self.notes]
         drawn = any(note.kind == "estimated" for note in notes)
         said = [
             Statement(sentence(self._finding), "estimated" if drawn else "proved"),
@@ -331,6 +337,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
         first = rounded_percent(self.shares[0]) if self.shares else "–"
         asked = Headline("Do the reasons hold?", first, "of first reasons are certain")
         table = self.to_frame()[["row", "rank", "words"]]
+        room = rows_on_page(table)
         return (
             Chapter(
                 title=f"Reasons for a {self.towards} {self._output}",
@@ -342,9 +349,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
             ),
             Chapter(
                 title="Reasons, row by row",
-                table=table.iloc[:ROWS_ON_PAGE],
-                caption=f"The first {min(ROWS_ON_PAGE, len(table))} of "
-                f"{plural(len(table), 'reason')}; the CSV file has all.",
+                table=table.iloc[:room],
+                caption=f"{plural(len(table), 'reason')}."
+                if room >= len(table)
+                else f"The first {room:,} of {plural(len(table), 'reason')}; the CSV "
+                "file has all.",
             ),
         )
 
@@ -386,13 +395,6 @@ def ordinal(rank: int) -> str:
 
 
 _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
-
-
-def _rests_on(note: str) -> StatementKind:
-    """What a note about the target, or about what is not known, rests on."""
-    if "not " in note or "no " in note:
-        return "not said"
-    return "estimated" if "error" in note else "checked"
 
 
 def reasons_of(

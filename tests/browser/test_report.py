@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.results.fronts import ExactFront
+from propopt.results.report.chapters import minus
 from propopt.results.report.page import write_page
 
 
@@ -46,6 +47,13 @@ def audited():
     return po.audit(0.1 * TABLE, model, TABLE, unit="value")
 
 
+def reasoned():
+    """Letters: reasons of each row, one by one."""
+    y = TABLE["age"] * TABLE.iloc[:, 1]
+    model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(TABLE, y)
+    return po.explain(model, TABLE, data=TABLE, units="output")
+
+
 FOUND = {
     "front": swept(ROBUST, WEIGHTS),
     "steps": swept(po.Sparsity(), [0.1, 0.3, 1.0, 3.0]),
@@ -53,6 +61,7 @@ FOUND = {
 }
 FOUND["one"] = FOUND["front"].knee()
 FOUND["audit"] = audited()
+FOUND["reasons"] = reasoned()
 CHAPTERS = {name: [found.chapters()] for name, found in FOUND.items()}
 PAGES = {}
 if made := os.environ.get("REPORT_PAGE"):  # by a command
@@ -266,6 +275,52 @@ def test_a_page_that_is_printed_has_all_but_the_controls(opened):
     assert not page.locator("[data-slider]").is_visible()
     assert page.locator(".front").is_visible()
     assert len(page.pdf()) > 10_000
+
+
+HIDDEN = """() => {
+ const all = [...document.querySelectorAll("main tr, main li, main dd")];
+ return all.filter(x => {
+  const box = x.getBoundingClientRect();
+  if (x.closest(".noprint")) return false;
+  if (!box.height || getComputedStyle(x).visibility !== "visible") return true;
+  for (let up = x.parentElement; up; up = up.parentElement) {
+    const style = getComputedStyle(up), frame = up.getBoundingClientRect();
+    if (style.overflowY !== "visible" && box.bottom > frame.bottom + 1) return true;
+  }
+  return false;
+}).map(x => x.textContent.trim().slice(0, 60));
+}"""
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("name", ["audit", "reasons"])
+def test_paper_has_every_row_without_a_click(name, script, opened):
+    page = opened(name, java_script_enabled=script)
+    on_screen = page.evaluate(HIDDEN)
+    assert on_screen  # long tables scroll there
+    page.emulate_media(media="print")
+    assert page.evaluate(HIDDEN) == []
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_pdf_has_the_name_and_the_numbers_of_every_row(script, opened, tmp_path):
+    pypdf = pytest.importorskip("pypdf", reason="reads the text of a PDF")
+    page = opened("audit", java_script_enabled=script)
+    page.pdf(path=str(tmp_path / "audit.pdf"))
+    sheets = pypdf.PdfReader(tmp_path / "audit.pdf").pages
+    text = " ".join(" ".join(sheet.extract_text().split()) for sheet in sheets)
+    chapters = {x.title: x for x in CHAPTERS["audit"][0]}
+    table = chapters["Row by row"].table
+    assert len(table) == len(TABLE)
+    for name, row in table.iterrows():
+        if name.isascii():
+            assert text.count(name) >= 2, name
+        assert minus(f"{float(f'{row.prediction:.4g}'):.10g}") in text
+    (values,) = (x for title, x in chapters.items() if title.startswith("Every"))
+    for cell in values.table.to_numpy().ravel():
+        for number in cell.replace("\xa0", " ").replace("✗", "").split(" / "):
+            assert number.strip() in text
+    assert text.count("Signature") >= 2
 
 
 def test_a_script_that_was_altered_does_not_run(browser, folder, tmp_path):

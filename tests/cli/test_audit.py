@@ -1,5 +1,7 @@
 """``propopt audit``: numbers from elsewhere, in files and in print."""
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -182,3 +184,26 @@ def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
     assert found["additivity"].verdict == "right"
     assert "path-dependent" in found["exactness"].sentence
     assert found.quantity.in_words() == "margin of class 2"
+
+
+def test_a_page_has_the_tolerance_the_decision_and_digests_of_all_files(tmp_path):
+    settings = "tolerance: 1e-6, decision: {threshold: 0.0, below: stays, above: goes}"
+    text = FILE.read_text(encoding="utf-8")
+    for name in ("audit_customers.csv", "audit_model.txt", "audit_shap.csv"):
+        (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
+    own = text.replace("unit: log-odds", f"unit: log-odds, {settings}")
+    file = tmp_path / "own.yaml"
+    file.write_text(own, encoding="utf-8")
+    assert run(tmp_path / "out", file, "--report", "-q") == 0
+    page = (tmp_path / "out" / "own.html").read_text(encoding="utf-8")
+    assert "Within the tolerance of 1e-06?" in page.replace("−", "-")
+    assert "<td>" in page
+    assert ">goes</td>" in page
+    assert ">stays</td>" in page
+    for name in ("own.yaml", "audit_customers.csv", "audit_model.txt"):
+        digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        assert f"digest: file {name}" in page
+        assert f"sha256:{digest[:12]}" in page
+    record = po.results.Audit.load(tmp_path / "out" / "own.npz").record
+    assert record.model.startswith("lightgbm.")
+    assert {"model", "data", "file audit_shap.csv"} <= record.digests.keys()

@@ -13,11 +13,31 @@ from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.files import write_csv
 from propopt.explaining.audit import audit
 from propopt.explaining.carriers import SUFFIXES
-from propopt.problems.jobs.job import Answer, JobSection, manifest
-from propopt.problems.sections import Count, Finite, part, wrong
+from propopt.problems.jobs.job import Answer, JobSection, digest_of_file, manifest
+from propopt.problems.sections import (
+    Count,
+    Finite,
+    Nonnegative,
+    Section,
+    part,
+    wrong,
+)
 from propopt.problems.subject.data import CommonKeys, Extent, ProblemFile
 from propopt.problems.subject.tables import CsvTable, read_columns
 from propopt.results.audit import Audit
+from propopt.results.record import Decision, Record
+
+
+class DecisionSection(Section):
+    """What follows from a prediction on either side of a threshold."""
+
+    makes = Decision
+
+    threshold: Finite = Field(description="in the unit of the predictions")
+    below: str = Field("below", description="the decision below the threshold")
+    above: str = Field(
+        "at or above", description="the decision at the threshold and above"
+    )
 
 
 class AuditSection(JobSection):
@@ -59,6 +79,14 @@ class AuditSection(JobSection):
         "default the audited ones",
     )
     n_neighbors: Count = Field(8, description="how many rows each is compared with")
+    tolerance: Nonnegative | None = Field(
+        None,
+        description="by how much a value may differ from the exact one, and a sum from "
+        "the prediction, for its row to pass",
+    )
+    decision: DecisionSection | None = Field(
+        None, description="a threshold on predictions: what is decided in each row"
+    )
 
     def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
         data = schema.data
@@ -104,7 +132,7 @@ class AuditSection(JobSection):
             if self.background is not None:
                 with part("background"):
                     data = self._background(folder / self.background, file, list(X))
-            return audit(
+            found = audit(
                 folder / self.attributions,
                 subject.function,
                 X,
@@ -114,6 +142,23 @@ class AuditSection(JobSection):
                 n_neighbors=self.n_neighbors,
                 rng=file.schema.seed,
             )
+        decision = None if self.decision is None else self.decision.model_dump()
+        return found.to_sign(
+            tolerance=self.tolerance,
+            decision=None if decision is None else Decision(**decision),
+            record=self._record(file, X, data),
+        )
+
+    def _record(self, file: ProblemFile, X: Any, data: Any) -> Record:
+        """Date, versions, and digests of tables and of all files that were read."""
+        files = [*file.files, *self.others_read(file)]
+        digests = {
+            f"file {path.name}": f"sha256:{digest_of_file(path)[:12]}"
+            for path in dict.fromkeys(files)
+            if path.is_file()
+        }
+        model = file.subject.estimator
+        return Record.of(model, data=X, background=data, digests=digests)
 
     def _background(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
         """The rows of a CSV with the columns of the table."""

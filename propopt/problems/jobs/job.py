@@ -186,7 +186,7 @@ def digest_of_problem(file: ProblemFile, files: Iterable[Path]) -> str | None:
     said = repr((versions(), file.job.key, file.name, asked, file.schema))
     digest = hashlib.sha256(said.encode("utf-8", "surrogatepass"))
     for path in read:
-        digest.update(_digest_of_file(path).encode())
+        digest.update(digest_of_file(path).encode())
     return digest.hexdigest()
 
 
@@ -207,7 +207,8 @@ def versions() -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
-def _digest_of_file(path: str | Path) -> str:
+def digest_of_file(path: str | Path) -> str:
+    """SHA-256 of what a file holds."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -261,7 +262,7 @@ class JobRun:
             "job": job.key,
             "name": name,
             "inputs": {
-                os.path.relpath(path, files[0].parent): _digest_of_file(path)
+                os.path.relpath(path, files[0].parent): digest_of_file(path)
                 for path in files
                 if path.is_file()
             },
@@ -354,7 +355,7 @@ class JobRun:
         """Write what the run was, behind all other files, with the digests of these."""
         finished = None
         if self.is_finished and self.problem is not None:
-            files = {x: _digest_of_file(f"{self.target}{x}") for x in self.written}
+            files = {x: digest_of_file(f"{self.target}{x}") for x in self.written}
             finished = {"problem": self.problem, "files": files}
         told = {**self.manifest, "finished": finished}
         self.write({".json": partial(write_json, told)})
@@ -367,7 +368,7 @@ class JobRun:
             files = dict(finished["files"])
             same = self.problem is not None and finished["problem"] == self.problem
             return same and files == {
-                x: _digest_of_file(f"{self.target}{x}") for x in files
+                x: digest_of_file(f"{self.target}{x}") for x in files
             }
         except (OSError, ValueError, LookupError, TypeError):  # it is of something else
             return False

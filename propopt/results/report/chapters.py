@@ -1,8 +1,8 @@
 """Chapters of a report: what is said, with what it rests on, a table, a picture.
 
 A result says what its chapters are. The first has its name and what is found in short.
-Each sentence has a kind, and the page ends with all of them by kind: what is proved,
-checked, estimated, chosen, and not said.
+Each sentence has a kind, and stands on the page once: in its chapter with a badge, or
+in a list at the end.
 """
 
 from __future__ import annotations
@@ -11,23 +11,19 @@ import math
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeAlias, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 import pandas as pd
 
 from propopt.base.cards import Card, CardRow
+from propopt.base.cards import StatementKind as StatementKind
 from propopt.base.errors import InvalidInput
 from propopt.base.text import in_html, percent
 
 
 # ---- Sentences, each with what it rests on
 
-
-StatementKind: TypeAlias = Literal[
-    "proved", "checked", "estimated", "chosen", "not said"
-]
-"""What a sentence rests on."""
 
 KINDS: Final[Mapping[StatementKind, str]] = {
     "proved": "Holds for certain, by a bound or an identity.",
@@ -60,6 +56,7 @@ class Headline:
     question: str
     answer: str
     text: str = ""
+    kind: StatementKind | None = None  # what the text rests on
 
 
 # ---- Chapters: what a page is made of
@@ -79,6 +76,8 @@ class Chapter:
     picture: str | None = None
     # names of columns and of rules, in which our words do not mean what they mean
     no_words: Collection[Hashable] = ()
+    # for what people sign; such a chapter stands at the end of the page
+    signatures: Sequence[str] = ()
 
     can_be_explored: ClassVar[bool] = False
     """Whether rows are chosen in it, by the script of the page."""
@@ -110,6 +109,20 @@ class Chapter:
     def _counts(self) -> bool:
         return self.table is None or isinstance(self.table.index, pd.RangeIndex)
 
+    @property
+    def in_place(self) -> list[Statement]:
+        """Its sentences that stand in it; all others stand at the end of the page."""
+        if self.headlines:
+            return []
+        bare = self.table is None and not self.picture and not self.lead
+        return [x for x in self.statements if bare or x.kind not in _AT_THE_END]
+
+    @property
+    def shows_more(self) -> bool:
+        """Whether there is more in it than sentences."""
+        has = (self.lead, self.headlines, self.picture, self.can_be_explored)
+        return any(has) or self.table is not None
+
     def words(self) -> Iterator[str]:
         """All that it says, for those who look words up."""
         yield from (self.title, self.lead, self.caption)
@@ -119,6 +132,8 @@ class Chapter:
         if self.table is not None:
             yield from self.head
 
+
+_AT_THE_END: Final = ("chosen", "not said")
 
 _WORDS: Final = re.compile(r"[^\W\d_]{2}")
 """Two letters: no number has them, with its unit in per cent."""
@@ -155,7 +170,8 @@ def best_possible(gap: float, holds: bool) -> Headline:
         "Is it the best possible?",
         "yes" if holds else f"within {percent(gap)} %",
         "For the chosen losses and weights no explanation is better by more than "
-        f"{gap_text(gap)}: proved.",
+        f"{gap_text(gap)}.",
+        "proved",
     )
 
 
@@ -165,6 +181,7 @@ def faithful(share: float, where: str = "") -> Headline:
         f"How faithful is it{where}?",
         f"{100.0 * share:.0f} %",
         "of faithfulness is kept; 100 % is what the model does itself.",
+        "checked",
     )
 
 
@@ -185,8 +202,13 @@ def named(attribution: float, value: str) -> str:
 # ---- What a result has that says nothing else: its card and its table
 
 
-ROWS_ON_PAGE: Final = 50
-"""Of a table; the CSV file has all."""
+CELLS_ON_PAGE: Final = 12_000
+"""The cells of one table that a page has room for; the CSV file has all."""
+
+
+def rows_on_page(table: pd.DataFrame) -> int:
+    """How many rows of a table a page has room for."""
+    return max(CELLS_ON_PAGE // max(table.shape[1] + 1, 1), 1)
 
 
 def chapters_of_card(card: Card, table: pd.DataFrame) -> tuple[Chapter, ...]:
@@ -195,11 +217,7 @@ def chapters_of_card(card: Card, table: pd.DataFrame) -> tuple[Chapter, ...]:
     return (
         Chapter(
             title=card.title,
-            statements=[
-                *(Statement(text, "estimated") for text in card.lines),
-                *(Statement(text, "checked") for text in filter(None, [card.proof])),
-                *chosen(card),
-            ],
+            statements=[*said_by(card), *chosen(card)],
             table=None
             if small is None
             else pd.DataFrame([*small.rows], columns=[*small.head]),
@@ -210,6 +228,12 @@ def chapters_of_card(card: Card, table: pd.DataFrame) -> tuple[Chapter, ...]:
     )
 
 
+def said_by(card: Card) -> Iterator[Statement]:
+    """Its lines, then the parts of its proof, each with what the card says of it."""
+    for text in (*card.lines, *filter(None, card.proof.split(" · "))):
+        yield Statement(sentence(text), card.rests_on.get(text, "checked"))
+
+
 def chosen(card: Card) -> Iterator[Statement]:
     """How it was made, as the card has it."""
     for name, text in card.settings.items():
@@ -217,11 +241,12 @@ def chosen(card: Card) -> Iterator[Statement]:
 
 
 def table_chapter(title: str, table: pd.DataFrame, caption: str = "") -> Chapter:
-    """The first rows of a table."""
-    rest = f"The first {ROWS_ON_PAGE} of {len(table)} rows; the CSV file has all."
-    told = [caption, rest if len(table) > ROWS_ON_PAGE else ""]
+    """All rows of a table, or as many as there is room for."""
+    room = rows_on_page(table)
+    rest = f"The first {room:,} of {len(table):,} rows; the CSV file has all."
+    told = [caption, rest if len(table) > room else ""]
     words = " ".join(filter(None, told)) or "All numbers."
-    return Chapter(title=title, table=table.iloc[:ROWS_ON_PAGE], caption=words)
+    return Chapter(title=title, table=table.iloc[:room], caption=words)
 
 
 # ---- Pictures, whose colours are those of the page, light or dark

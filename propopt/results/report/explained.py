@@ -6,6 +6,7 @@ The class of explanations stands above this chapter: they are taken by their att
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,12 +23,12 @@ from propopt.results.report.chapters import (
     bars,
     best_possible,
     faithful,
-    gap_text,
     sentence,
     table_chapter,
 )
 from propopt.results.report.explorer import Explorer, Trail
 from propopt.results.report.neighbours import WORST_PAIRS, Neighbours
+from propopt.results.report.signing import Sheet
 
 
 _FEATURES: Final = 15
@@ -56,7 +57,7 @@ def explanation_chapters(best: Any) -> list[Chapter]:
         title=card.title,
         lead=f"{best.shape[0]} rows and {best.shape[1]} columns; {card.subtitle}.",
         headlines=list(_headlines(best, share)),
-        statements=[*proof(best, share), *settings(best), *not_said()],
+        statements=[*proof(best), *settings(best), *not_said()],
         no_words=best.labels.feature_names(best.shape[1]),
     )
     return [
@@ -64,8 +65,31 @@ def explanation_chapters(best: Any) -> list[Chapter]:
         features(best, card),
         *rows_and_pairs(best, neighbours),
         *_reasons(best),
-        table_chapter("Attributions", best.to_frame(), f"{best.units_in_words}."),
+        *_every_value(best),
     ]
+
+
+def _every_value(best: Any) -> Iterator[Chapter]:
+    """Rows with base and prediction, and values beside those that they are near to."""
+    base, prediction, known = best.base_value, best.prediction, best.contributions
+    ends = [x for x in (base, prediction, known) if x is not None]
+    if best.units != "output" or len(ends) < 3 or not all(map(_is_known, ends)):
+        words = f"{best.units_in_words}."
+        yield table_chapter("Attributions", best.to_frame(), words)
+        return
+    yield from Sheet(
+        result=best,
+        noun="optimized",
+        unit=best.units_in_words,
+        exact=known,
+        other="sampled" if is_sampled(best) else "exact",
+        base=base,
+        prediction=prediction,
+    ).chapters()
+
+
+def _is_known(array: Any) -> bool:
+    return bool(np.isfinite(array).all())
 
 
 def _reasons(best: Any) -> Sequence[Chapter]:
@@ -73,13 +97,18 @@ def _reasons(best: Any) -> Sequence[Chapter]:
     if best.units != "output" or best.certificate is None or best.program is None:
         return ()
     names = best.labels.points or range(best.shape[0])
+    shown = [*names][:_ROWS_WITH_REASONS]
     try:
-        return best.reasons(rows=[*names][:_ROWS_WITH_REASONS]).chapters()
+        first, *others = best.reasons(rows=shown).chapters()
     except (InvalidInput, Refused):  # ranks are not known
         return ()
+    if len(shown) < len(names):
+        words = f"Reasons of the first {len(shown)} of {len(names):,} rows."
+        first = replace(first, lead=words)
+    return first, *others
 
 
-_ROWS_WITH_REASONS: Final = 100
+_ROWS_WITH_REASONS: Final = 500
 
 
 def features(best: Any, known: Card | None = None) -> Chapter:
@@ -153,34 +182,18 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
     )
 
 
-def proof(best: Any, share: Any) -> Iterator[Statement]:
+def proof(best: Any) -> Iterator[Statement]:
     """What is proved of the optimum, and what is known of its target."""
     certificate = best.certificate
     if certificate is None:
         yield Statement("It was not optimized: nothing is proved of it.", "not said")
         return
-    yield Statement(
-        "For the chosen losses and weights no explanation is better by more than "
-        f"{gap_text(certificate.gap)}; by {certificate.kind}.",
-        "proved",
-    )
+    yield Statement(f"The bound on the objective is by {certificate.kind}.", "proved")
     kind: Any = "estimated" if is_sampled(best) else "checked"
     if best.target is None or np.isnan(best.target_error):
         kind = "not said"
     told = target_in_words(best).removeprefix("target ")
     yield Statement(f"The target that it follows: {told}.", kind)
-    missed = best.completeness_gap
-    if missed is not None:
-        yield Statement(
-            f"Rows add up to the output within {float(np.abs(missed).max()):.0e}.",
-            "checked",
-        )
-    if isinstance(share, float):
-        yield Statement(
-            f"{percent(share)} % of signs are the same in every explanation worse by "
-            f"at most {BUDGET:g} mean rows.",
-            "proved",
-        )
 
 
 def settings(best: Any) -> Iterator[Statement]:
@@ -217,6 +230,7 @@ def _headlines(best: Any, share: Any) -> Iterator[Headline]:
             f"{percent(share)} %",
             "of attributions have the same sign in every explanation worse by at "
             f"most {BUDGET:g} mean rows.",
+            "proved",
         )
     missed = best.completeness_gap
     if missed is not None:
@@ -225,4 +239,5 @@ def _headlines(best: Any, share: Any) -> Iterator[Headline]:
             "Do rows add up?",
             "yes" if most < 1e-6 * float(np.abs(best.attributions).max()) else "no",
             f"The largest miss is {most:.0e}.",
+            "checked",
         )

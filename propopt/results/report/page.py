@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ import propopt
 from propopt.base.extras import require
 from propopt.base.files import written_whole
 from propopt.base.text import printable
-from propopt.results.report.chapters import KINDS, Chapter, minus
+from propopt.results.report.chapters import KINDS, Chapter, Statement, minus
 
 
 def write_page(
@@ -67,6 +67,7 @@ def page_of(
     )
     environment.filters["minus"] = minus
     chapters = [chapter for one in results for chapter in one]
+    told = list(_in_place(results))
     script = (files("propopt.results.report") / "page.js").read_text("utf-8").strip()
     digest = hashlib.sha256(script.encode()).digest()
     several = f"{len(results)} results of propopt"
@@ -74,8 +75,10 @@ def page_of(
         title=title or (results[0][0].title if len(results) == 1 else several),
         about=about,
         version=propopt.__version__,
-        results=results,
+        results=told,
+        signed=[x for x in chapters if x.signatures],
         is_alone=len(results) == 1,
+        marks=_marks(chapters),
         said=list(_said(chapters)),
         glossary=list(_glossary(chapters)),
         script=script,
@@ -91,13 +94,45 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, str, list[str]]]:
-    """By kind what that means, and each sentence once."""
+def _in_place(
+    results: Sequence[Sequence[Chapter]],
+) -> Iterator[list[tuple[Chapter, list[Statement]]]]:
+    """Chapters with the sentences that stand in them: none that stood before.
+
+    Chapters that have nothing else to show are left out.
+    """
+    known = _of_headlines(chapter for one in results for chapter in one)
+    for chapters in results:
+        told = []
+        for place, chapter in enumerate(chapters):
+            own = [x for x in chapter.in_place if x.text.rstrip(".") not in known]
+            own = list({x.text: x for x in own}.values())
+            known += "".join(f"\n{x.text}" for x in own)
+            if (place == 0 or own or chapter.shows_more) and not chapter.signatures:
+                told.append((chapter, own))
+        yield told
+
+
+def _of_headlines(chapters: Iterable[Chapter]) -> str:
+    return "\n".join(line.text for one in chapters for line in one.headlines)
+
+
+def _marks(chapters: Sequence[Chapter]) -> list[tuple[str, str]]:
+    """The kinds of sentences on the page, each with its meaning."""
+    lines = [line.kind for chapter in chapters for line in chapter.headlines]
+    used = {*lines, *(said.kind for x in chapters for said in x.statements)}
+    return [(kind, meaning) for kind, meaning in KINDS.items() if kind in used]
+
+
+def _said(chapters: Sequence[Chapter]) -> Iterator[tuple[str, list[str]]]:
+    """By kind the sentences that stand nowhere else, each once."""
+    known = _of_headlines(chapters)
+    known += "".join(f"\n{x.text}" for one in chapters for x in one.in_place)
     every = [said for chapter in chapters for said in chapter.statements]
-    for kind, meaning in KINDS.items():
+    for kind in KINDS:
         texts = dict.fromkeys(said.text for said in every if said.kind == kind)
-        if texts:
-            yield kind, meaning, list(texts)
+        if rest := [text for text in texts if text.rstrip(".") not in known]:
+            yield kind, rest
 
 
 # ---- Words, each explained in a sentence where it occurs

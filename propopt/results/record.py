@@ -1,0 +1,218 @@
+"""What somebody signs beside numbers: which model, which data, when, and which bound.
+
+A digest is a fingerprint: equal digests mean equal bytes. A model has one of its own
+where it can be written as text; any other model is known by its answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date as Date
+from importlib import metadata
+from typing import Any, Final, final
+
+import numpy as np
+import pandas as pd
+
+import propopt
+from propopt.base.declared import stored
+from propopt.base.errors import InvalidInput
+
+
+# ---- A threshold on predictions
+
+
+@final
+@dataclass(frozen=True)
+class Decision:
+    """What follows from a prediction: one word below a threshold, another from it on.
+
+    Parameters
+    ----------
+    threshold : float
+        In the unit of the predictions, such as log-odds.
+    below, above : str
+        What is decided below the threshold, and at the threshold or above.
+
+    Examples
+    --------
+    >>> from propopt.results import Decision
+    >>> Decision(0.5, "accepted", "refused").of(0.7)
+    'refused'
+    """
+
+    threshold: float = stored()
+    below: str = "below"
+    above: str = "at or above"
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.threshold):
+            raise InvalidInput(
+                f"threshold: expected a finite number, got {self.threshold}"
+            )
+
+    def of(self, prediction: float) -> str:
+        """The word for one prediction."""
+        return self.above if prediction >= self.threshold else self.below
+
+
+# ---- The record: date, versions, digests
+
+
+@final
+@dataclass(frozen=True)
+class Record:
+    """Date, versions and digests of one analysis.
+
+    Made by :meth:`of`. It holds no model and no data.
+
+    Parameters
+    ----------
+    date : str
+        The day, as in 2026-11-27.
+    model : str
+        The class of the model, with its package.
+    versions : mapping
+        By library its version.
+    digests : mapping
+        By name the first twelve digits of a SHA-256, and the bytes that it is of.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from propopt.results import Record
+    >>> X = np.eye(3)
+    >>> record = Record.of(LinearRegression().fit(X, X[:, 0]), data=X)
+    >>> record.model, sorted(record.digests)
+    ('sklearn.linear_model.LinearRegression', ['data'])
+    """
+
+    date: str = ""
+    model: str = ""
+    versions: Mapping[str, str] = stored(factory=dict)
+    digests: Mapping[str, str] = stored(factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        model: Any = None,
+        *,
+        data: Any = None,
+        background: Any = None,
+        date: str | None = None,
+        digests: Mapping[str, str] | None = None,
+    ) -> Record:
+        """The record of a model and of tables, as they are now.
+
+        Parameters
+        ----------
+        model : estimator, booster or callable, optional
+            What is explained. Boosters have a digest of their text.
+        data, background : DataFrame or array, optional
+            The explained rows, and the rows that contributions are counted from.
+        date : str, optional
+            Today by default.
+        digests : mapping, optional
+            Others, such as those of files.
+        """
+        known: dict[str, str] = {}
+        if type(model).__module__.startswith("propopt."):  # it stands for a booster
+            model = getattr(model, "booster", model)
+        if (content := _text_of(model)) is not None:
+            known["model"] = f"{short_digest(content)}, its text"
+        for name, table in (("data", data), ("background", background)):
+            if table is not None:
+                known[name] = digest_of_table(table)
+        return cls(
+            date=Date.today().isoformat() if date is None else date,
+            model="" if model is None else _name_of(type(model), model),
+            versions=dict(_versions(model)),
+            digests={**known, **(digests or {})},
+        )
+
+
+def short_digest(content: bytes) -> str:
+    """The first digits of the SHA-256 of some bytes."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()[:_DIGITS]}"
+
+
+_DIGITS: Final = 12
+
+
+def digest_of_array(array: Any) -> str:
+    """The digest of numbers in float64, row by row; one NaN is like another."""
+    values = np.asarray(array, dtype="<f8")
+    values = np.where(np.isnan(values), np.nan, values) + 0.0  # one zero, too
+    return short_digest(repr(values.shape).encode() + values.tobytes())
+
+
+def digest_of_table(table: Any) -> str:
+    """The digest of a table, its names of columns included, and its size in words."""
+    frame = (
+        table if isinstance(table, pd.DataFrame) else pd.DataFrame(np.asarray(table))
+    )
+    told = hashlib.sha256(repr((frame.shape, [*map(str, frame)])).encode())
+    for j in range(frame.shape[1]):
+        column = frame.iloc[:, j]
+        if column.dtype.kind in "biuf":
+            content = digest_of_array(column.to_numpy(float))
+        else:
+            cells = ["" if pd.isna(x) else str(x) for x in column]
+            content = repr(cells)
+        told.update(content.encode("utf-8", "surrogatepass"))
+    rows, columns = frame.shape
+    return f"sha256:{told.hexdigest()[:_DIGITS]}, {rows:,} rows × {columns} columns"
+
+
+def _text_of(model: Any) -> bytes | None:
+    """The bytes of a booster, which are the same wherever it is written."""
+    with suppress(Exception):  # of whatever class: then it has none
+        booster = getattr(model, "booster_", model)
+        if callable(write := getattr(booster, "model_to_string", None)):
+            return str(write()).encode()
+        if callable(find := getattr(model, "get_booster", None)):
+            booster = find()
+        if callable(write := getattr(booster, "save_raw", None)):
+            return bytes(write(raw_format="json"))
+    return None
+
+
+def _name_of(kind: type, model: Any) -> str:
+    """The class with its package, without parts that are private."""
+    if kind.__name__ in ("function", "method", "builtin_function_or_method"):
+        return f"the function {getattr(model, '__name__', '')}".strip()
+    parts = [x for x in kind.__module__.split(".") if not x.startswith("_")]
+    return ".".join([*parts, kind.__qualname__])
+
+
+_LIBRARIES: Final = ("numpy", "pandas", "scipy", "scikit-learn")
+
+_INSTALLED_AS: Final = {"sklearn": "scikit-learn"}
+
+
+def _versions(model: Any) -> Iterator[tuple[str, str]]:
+    """propopt, Python, what it computes with, and the libraries of the model."""
+    yield "propopt", propopt.__version__
+    yield "Python", ".".join(map(str, sys.version_info[:3]))
+    own = [_INSTALLED_AS.get(name, name) for name in _packages(model)]
+    for name in dict.fromkeys([*_LIBRARIES, *own]):
+        with suppress(metadata.PackageNotFoundError):
+            yield name, metadata.version(name)
+
+
+def _packages(model: Any) -> Iterator[str]:
+    """Top packages of a model's classes, and of the models that it is made of."""
+    parts = [model]
+    with suppress(Exception):  # whatever get_params is
+        parts += model.get_params(deep=True).values()
+    for part in parts:
+        for kind in type(part).__mro__:
+            top = kind.__module__.partition(".")[0]
+            if top not in ("builtins", "__main__", "propopt", "abc"):
+                yield top
