@@ -36,7 +36,7 @@ from propopt.results.certificate import (
     certify,
     refuse_contradiction,
 )
-from propopt.results.clear import Clear, clear_of, clear_share
+from propopt.results.clear import Clear, clear_of
 from propopt.results.explanation_card import explanation_card, explanation_text
 from propopt.results.posed import posed_of
 from propopt.results.reasons import (
@@ -147,7 +147,6 @@ _NOT_YET: Final[Mapping[str, Any]] = {
     "evaluations": 0,
     "target": None,
     "quantity": None,
-    "clear_share": None,
     "row_size": None,
     "known_shares": {},
     "categories": {},
@@ -275,8 +274,6 @@ class Explanation(
         elsewhere.
     row_size : float or None
         Root mean square of ‖w_n‖ over the reference rows; None: over these rows.
-    clear_share : float or None
-        The share of clear signs, written by :meth:`save`.
     posed : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
         can be checked without this package.
@@ -313,8 +310,7 @@ class Explanation(
     target: TargetError | None = stored(default=None, lazy=True)
     quantity: Quantity | None = stored(default=None)
     row_size: float | None = stored(default=None, low=0.0)
-    # what cards say, as files state it, so that it can be checked
-    clear_share: float | None = stored(default=None, low=0.0, high=1.0)
+    # what cards say, and takes the program to know: of loaded ones
     known_shares: Mapping[str, float] = stored(
         factory=dict, missing=True, infinite=True
     )
@@ -523,7 +519,7 @@ class Explanation(
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
-        told = replace(optimum, clear_share=None, known_shares={}, posed={})
+        told = replace(optimum, known_shares={}, posed={})
         return replace(told, certificate=None, program=None)
 
     def to_frame(self) -> pd.DataFrame:
@@ -673,7 +669,6 @@ class Explanation(
         _ = self.attributions  # losses and certificate are then theirs
         told = replace(
             self,
-            clear_share=clear_share(self)[0],
             known_shares=self.loss_shares,
             posed=self.written_program,
         )
