@@ -223,14 +223,14 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
     assert "\n2 more rows are in the file\n" in trees.printed
     assert trees.printed.index(printed[9]) < trees.printed.index(reasons.card().title)
     stored = trees.stored["reasons"]
-    assert stored["certain"] == list(reasons.shares)
+    assert stored["clear"] == list(reasons.shares)
     assert (stored["k"], stored["towards"]) == (3, "higher")
     # the option alone takes all defaults, and adds nothing where they are asked for
     plain = done(TREES.replace("{}", "{units: output}"), "--reasons", "-q")
     assert (plain.printed, plain.stored["reasons"]["k"]) == ("", 4)
     assert (
         plain.table("_reasons")["words"]
-        .str.contains("log-odds, (?:direction (?:not )?)?certain")
+        .str.contains("log-odds .*, (?:direction (?:not )?)?clear")
         .all()
     )
 

@@ -51,14 +51,15 @@ _OF_DRAWS = ("precision", "max_evaluations")
 @partial(
     section_of,
     Explanation.reasons,
-    without=("objective", "rows"),
+    without=("rows",),
     groups=(
         dict[str, list[str]] | None,
         "features that are one reason, as lists by the name of the group",
     ),
-    budget=(
-        Nonnegative,
-        "by how much an explanation may be worse that is almost as good, in mean rows",
+    delta=(
+        Nonnegative | None,
+        "the change of a row that a clear reason survives, in the unit of the output; "
+        "by default 5 % of the root mean square size of a row",
     ),
 )
 class ReasonsSection(Section):
@@ -145,7 +146,7 @@ class ExplainSection(JobSection):
     reasons: ReasonsSection | None = Field(
         None,
         description="the largest contributions of each row towards a decision, and "
-        "whether their ranks are certain; of kind: contributions; {} takes all defaults",
+        "whether they are clear; of kind: contributions; {} takes all defaults",
     )
 
     of_tables: ClassVar[dict[str, str]] = {
@@ -331,8 +332,9 @@ def _as_read(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
 
 def _told(reasons: Reasons) -> dict[str, Any]:
     """What a manifest has of them."""
-    own = {name: getattr(reasons, name) for name in ("k", "towards", "budget", "notes")}
-    return {**own, "certain": reasons.shares}
+    told = ("k", "towards", "source", "least_share", "meaning", "notes")
+    own = {name: getattr(reasons, name) for name in told}
+    return {**own, "clear": reasons.shares}
 
 
 def attributions_in_words(best: Explanation, subject: Subject) -> str:
