@@ -133,7 +133,9 @@ class FittedRows(FittedReference):
     contributions it is found in z = (w − Φ)/√ω: with f(x) − base = t, own values g (0
     without) and what reference rows do beside theirs, r_j = w_j − g_j, it minimises
 
-        ‖z‖² + 2b Σ_j s_j ‖z − (r_j − (Φ − g))/√ω‖²  subject to  Σ_d √ω_d z_d = t − Σ_d Φ_d.
+        ‖z‖² + 2b Σ_j s_j ‖z − (r_j − (Φ − g))/√ω‖²
+
+    subject to Σ_d √ω_d z_d = t − Σ_d Φ_d.
     """
 
     plan: JointRows

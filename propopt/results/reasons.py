@@ -482,8 +482,7 @@ def reasons_of(
     if best.units != "output":
         raise InvalidInput(
             "reasons: these are slopes, how fast the output changes, and no "
-            "contributions to it; po.explain(model, X, data=X, kind='contributions') gives "
-            "contributions"
+            "contributions to it; po.explain(model, X, data=X) gives contributions"
         )
     if not 0.0 <= least_share < 1.0:
         raise InvalidInput(

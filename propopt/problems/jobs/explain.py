@@ -99,8 +99,8 @@ class ReasonsSection(Section):
         "it jumps. Of documents none, for effects of words, which is the default, or "
         "lime, for what the lime package tends to",
     ),
-    kind="contributions, parts of the output that add up to f(x) less its mean in every "
-    "row; or slopes, changes of the output per scale",
+    kind="contributions, parts of the output that add up to f(x) less its mean in "
+    "every row; or slopes, changes of the output per scale",
     metric="how moves of columns count in contributions: over what each does jointly "
     "with others, alike, or over the mean square of its contributions",
     contributions=(

@@ -245,7 +245,7 @@ class _Leaves:
         return words
 
     def add_to(self, phi: Array, points: Points) -> None:
-        """Add what these leaves give to the Shapley values of points, (N, blocks, D)."""
+        """Add what these leaves give to Shapley values of points, (N, blocks, D)."""
         each = max(1, len(self.sets) + 8 * len(self.paths))
         for rows in AT_ONCE.blocks(len(points), each):
             held = self.masks(points[rows])
