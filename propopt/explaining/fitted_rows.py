@@ -201,7 +201,8 @@ class FittedRows(FittedReference):
             },
             **self.function.told(points),
             **self._errors(rows, known, proof.scale),
-            program=self._program(rows, known, beside),
+            **self._programs(rows, known, beside),
+            row_size=self.row_size,
         )
 
     def _aims(
@@ -298,35 +299,50 @@ class FittedRows(FittedReference):
         target = TargetError.of(aim, scale, excess)
         return {"target": target, "standard_errors": errors}
 
-    def _program(
+    @cached_property
+    def row_size(self) -> float:
+        """The root mean square of ‖w_n‖ over the reference rows."""
+        squares = (self.reference.attributions**2).sum(axis=1)
+        return float(np.sqrt(squares.mean()))
+
+    def _programs(
         self,
         rows: Sequence[ConditionalRow],
         known: Targets,
         beside: Sequence[tuple[ConditionalRow, Array]],
-    ) -> Program | None:
-        """The conditional program of all rows; none in another metric."""
-        if self.metric is not None and not self.metric.is_uniform:
-            return None
+    ) -> dict[str, Any]:
+        """The conditional program of all rows; in a metric that of z."""
         own, pairs = self.reference.weights
+        metric = self.metric
+        in_metric = metric is not None and not metric.is_uniform
         # of ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖², where w_j stays as it is
         each = [np.sqrt(2.0 * row.similarities)[:, None] for row in rows]
         apart = OverPoints(sp.csr_array(sp.block_diag(each)))
         squared = GradientMatching(self.reference.attributions, name=pairs)
         fixed = np.concatenate(
             [
-                root * (self._left[row.near] + g)
+                root * (row.fixed if in_metric else self._left[row.near] + g)
                 for root, (row, g) in zip(each, beside, strict=True)
             ]
         )
-        anchored = _Recast(squared, apart, fixed)
-        losses = GradientMatching(known.estimate, name=own), anchored
+        anchored, aim = _Recast(squared, apart, fixed), known.estimate
+        total = known.total
+        if in_metric and metric is not None:
+            phi, blocks = aim.values, aim.blocks
+            blocks = None if blocks is None else metric.scaled(blocks - phi)
+            aim = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
+            total = np.array([row.total for row in rows])
+        losses = GradientMatching(aim, name=own), anchored
         none = np.zeros(known.estimate.values.shape[1])
         masks = np.stack([none if x.axis is None else x.axis for x in rows])
-        if not masks.any():
-            return Program(losses)
-        shared = bool((masks == masks[0]).all())
-        adding_up = Completeness(known.total, masks[0] if shared else masks)
-        return Program(losses, (adding_up.bound(len(none)),))
+        program = Program(losses)
+        if masks.any():
+            shared = bool((masks == masks[0]).all())
+            adding_up = Completeness(total, masks[0] if shared else masks)
+            program = Program(losses, (adding_up.bound(len(none)),))
+        if not in_metric or metric is None:
+            return {"program": program}
+        return {"scaled_program": program, "metric": metric.axis**2}
 
 
 def padded(near: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:

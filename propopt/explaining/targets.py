@@ -312,7 +312,8 @@ def _in_metric(
     with warnings.catch_warnings():  # of sums of z, which may be rounding alone
         warnings.simplefilter("ignore", UncertifiedWarning)
         best = optimum([(1.0, matching)], beside, robustness, progress, sums)
-        W = phi + best.attributions * metric.axis
+        Z = best.attributions
+    W = phi + Z * metric.axis
     errors, proof = best.standard_errors, best.certificate
     if proof is not None:
         apart = np.abs(W.sum(axis=1) - known.total).max()
@@ -331,7 +332,9 @@ def _in_metric(
         certificate=proof,
         attributions=sealed(W),
         standard_errors=None if errors is None else errors * metric.axis,
-        program=None,  # it is that of z, and stays behind
+        program=None,
+        scaled_program=best.program,  # it is that of z
+        metric=sealed(metric.axis**2),
     )
 
 

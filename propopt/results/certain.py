@@ -50,7 +50,7 @@ from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certificate import Certificate
-from propopt.results.hessian import Hessian, OfSums, QuadraticPart, is_squared
+from propopt.results.hessian import Hessian, OfScaled, OfSums, QuadraticPart, is_squared
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter, TargetError
 from propopt.tables.frames import Labels, group_sums
@@ -75,6 +75,8 @@ class Optimum(Protocol):
     def shape(self) -> tuple[int, int]: ...
     @property
     def row_size(self) -> float | None: ...
+    @property
+    def scales(self) -> Array | None: ...
     @property
     def labels(self) -> Labels: ...
     @property
@@ -151,6 +153,18 @@ class NearOptimal:
             self.modulus / most,
             self.excess,
             self.distance * math.sqrt(most),
+        )
+
+    def scaled(self, scales: Array) -> NearOptimal:
+        """The set of all Φ + V S, for one number s_d (D,) for each column."""
+        most = float(scales.max(initial=0.0))
+        if not most:
+            return self
+        return NearOptimal(
+            OfScaled(self.hessian, scales),
+            self.modulus / most**2,
+            self.excess,
+            self.distance * most,
         )
 
     def reach(self, beta: float, variances: Array, lengths: float = 1.0) -> Array:
@@ -236,6 +250,11 @@ class TargetScatter:
         both = np.maximum(sums + 2.0 * products, 0.0)
         return self._factor * np.sqrt(rest), self._factor * np.sqrt(both)
 
+    def scaled(self, scales: Array) -> TargetScatter:
+        """Those of W, where moves are those of Z and W = Φ + Z S."""
+        is_of_w = self.numbers.ndim == 2
+        return self if is_of_w else replace(self, numbers=self.numbers * scales)
+
     def of_sums(self, sums: Array) -> TargetScatter:
         """Those of W Aᵀ: moves are added up, and half-widths add up at most."""
         return replace(self, numbers=np.asarray(self.numbers @ sums.T))
@@ -262,7 +281,9 @@ def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScat
     is_linear &= all(map(is_complete, program.bounds))
     if len(estimates) == 1 and blocks is not None and is_linear:
         part = Scatter(QuadraticPart(program), blocks)
-        moves = part.moved(best.weights[targets[0].name], near.hessian)
+        inner = near.hessian
+        inner = inner.inner if isinstance(inner, OfScaled) else inner
+        moves = part.moved(best.weights[targets[0].name], inner)
         words = f"errors of the target from {len(moves)} blocks are included"
         return TargetScatter(words, moves)
     errors = best.standard_errors
@@ -622,12 +643,15 @@ def certain_of(
     """See :meth:`propopt.results.Explanation.certain`."""
     known_word(order, OrderBy, "order")
     W, (N, D), labels = best.attributions, best.shape, best.labels
-    near = NearOptimal.around(best, program)
+    near, scales = NearOptimal.around(best, program), best.scales
+    near = near if scales is None else near.scaled(scales)
     delta = small_change(best) if budget is None else budget
     delta, rate = read_nonnegative(delta, "budget"), near.modulus
     assert best.certificate is not None, "the set around W has seen it"
     optimum = best.certificate.value
+    # of a metric ω the least that moving a row by δ costs, a δ²/max ω
     beta, scatter = rate * delta**2, scatter_of(best, program, near)
+    scatter = scatter if scales is None else scatter.scaled(scales)
     support = counted(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK

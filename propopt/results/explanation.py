@@ -276,12 +276,17 @@ class Explanation(
         SHA-256 of the rows that contributions are compared with.
     row_size : float or None
         Root mean square of ‖w_n‖ over the reference rows; None: over these rows.
+    metric : array (D,) or None
+        ω of contributions: how much moves of each column count, and 0 where a column
+        keeps its contribution; None where all count alike.
     posed : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
         can be checked without this package.
     program : Program or None
         The losses and bounds that it was optimized for. It is not saved, and stays
         behind where the explanation is pickled.
+    scaled_program : Program or None
+        In its place with a ``metric``: that of Z, where W = Φ + Z diag(√ω).
     """
 
     attributions: Attributions = stored("N D", nonempty=True, lazy=True)
@@ -313,12 +318,14 @@ class Explanation(
     quantity: Quantity | None = stored(default=None)
     background: str | None = stored(default=None)
     row_size: float | None = stored(default=None, low=0.0)
+    metric: Values | None = stored("D", default=None, low=0.0)
     # what cards say, and takes the program to know: of loaded ones
     known_shares: Mapping[str, float] = stored(
         factory=dict, missing=True, infinite=True
     )
     posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
     program: Program | None = left(default=None)
+    scaled_program: Program | None = left(default=None)
 
     rows_are_named: ClassVar[bool] = True
     _names_of_others: ClassVar[dict[str, str]] = {
@@ -962,7 +969,9 @@ class Explanation(
         x0           1.0       1.0
         x1           0.0       0.0
         """
-        own, program = self._asked(objective, "certain")
+        own, program = None, self.scaled_program
+        if objective is not None or program is None:
+            own, program = self._asked(objective, "certain")
         known = self if own is None else claimed(self, own)
         return certain_of(
             known, program, budget=budget, rows=rows, order=order, groups=groups
@@ -1149,11 +1158,16 @@ class Explanation(
             return own, Program(own.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
-                "objective: a loaded explanation has none, nor a baseline, nor one in "
-                "the metric of effects; give the objective, as in "
-                f"{question}(objective=...)"
+                "objective: a loaded explanation has none, nor a baseline, nor "
+                "contributions whose columns count by a metric; give the objective, as "
+                f"in {question}(objective=...)"
             )
         return None, self.program
+
+    @property
+    def scales(self) -> Array | None:
+        """√ω (D,), where contributions were optimised in a metric."""
+        return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
     def card(self, n_features: int = N_FEATURES) -> Card:
         """What is explained, the largest features, the proof; settings are folded."""

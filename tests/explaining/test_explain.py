@@ -173,9 +173,7 @@ def test_robustness_by_a_share_is_that_of_its_weight(X, forest, kind):
     weight = best.weights["pairwise_robustness"]
     same = po.explain(quadratic, X, robustness=weight, **asked)
     np.testing.assert_array_equal(same.attributions, best.attributions)
-    explainer = po.Explainer(
-        quadratic, data=X, robustness="-70%", kind=kind, kind="slopes"
-    ).fit()
+    explainer = po.Explainer(quadratic, data=X, robustness="-70%", kind=kind).fit()
     shares = explainer.reference_.shares()
     assert shares.removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     for share, words in {"-100%": "infinite weight", "half": "such as '-50%'"}.items():
