@@ -641,9 +641,7 @@ def test_explain_reads_its_table_once(data):
 def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
     model, _, table = data
     for kind, n_reference in (("slopes", 50), ("contributions", 500)):
-        explainer = po.Explainer(
-            model, table, kind=kind, n_reference=n_reference, kind="slopes"
-        )
+        explainer = po.Explainer(model, table, kind=kind, n_reference=n_reference)
         assert counted(explainer.fit) == ONCE
         assert counted(explainer.explain, table[:30]) == (1, len(COLUMNS), 0)
         assert counted(explainer.fit, table[:30]) == TWO_TABLES
