@@ -19,7 +19,7 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, enumerated, in_short
+from propopt.base.text import Quantity, enumerated, in_short, printable
 from propopt.losses.faithfulness import Units
 from propopt.results.certain import explained, plural
 from propopt.results.explanation import Parameter
@@ -772,4 +772,4 @@ class Comparison(
             yield Headline(question, price, self._price_of(j).text)
 
     def __repr__(self) -> str:
-        return f"Comparison({' '.join(self.in_words())})"
+        return f"Comparison({printable(' '.join(self.in_words()))})"
