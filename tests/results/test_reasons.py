@@ -364,7 +364,7 @@ def test_another_package_finds_that_the_model_depends_on_each_reason():
     data, rows = X[:60], X[:12]
     table = po.explain(model, rows, data=data, units="output").reasons().to_frame()
 
-    def depends_on(row, names):
+    def depends_on(row, names, sizes):
         """The names on which the model's answer depends, by deleting each."""
 
         def answer(deleted):
@@ -380,9 +380,11 @@ def test_another_package_finds_that_the_model_depends_on_each_reason():
             engine_name="boosted trees",
             claimed_semantics="weighted sum",
             monotone=True,
+            weights=dict(zip(names, sizes, strict=True)),
         )
         found = certify_artifact(artifact)
         return {x.label for x in found.verdicts if x.status == "live"}
 
-    for row, own in table.groupby("row")["feature"]:
-        assert depends_on(row, [*own, "e"]) == set(own)
+    for row, own in table.groupby("row"):
+        names, sizes = own["feature"].tolist(), own["contribution"].tolist()
+        assert depends_on(row, [*names, "e"], [*sizes, 0.1]) == set(names)
