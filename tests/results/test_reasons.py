@@ -347,3 +347,44 @@ def test_ordinals():
     numbers = [1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111]
     told = "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 103rd 111th"
     assert " ".join(map(ordinal, numbers)) == told
+
+
+@pytest.mark.filterwarnings("ignore")  # those of other packages
+def test_another_package_finds_that_the_model_depends_on_each_reason():
+    pytest.importorskip("reasonsmith")
+    from reasonsmith.artifacts.reason_trace import ReasonTraceArtifact
+    from reasonsmith.certificate import certify_artifact
+
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(200, 5)), columns=list("abcde"))
+    y = X["a"] + X["b"] ** 2 - X["c"] + X["d"] + 0.3 * rng.normal(size=200) > 1.0
+    X["e"] = 0.0  # the model does not use it
+    # stumps add up, so that to delete a reason takes away what it contributes
+    model = HistGradientBoostingClassifier(max_iter=40, max_leaf_nodes=2).fit(X, y)
+    data, rows = X[:60], X[:12]
+    table = po.explain(model, rows, data=data, units="output").reasons().to_frame()
+
+    def depends_on(row, names, sizes):
+        """The names on which the model's answer depends, by deleting each."""
+
+        def answer(deleted):
+            others = data.copy()
+            for name in X.columns.difference(deleted):
+                others[name] = X.loc[row, name]
+            return float(model.decision_function(others).mean())
+
+        artifact = ReasonTraceArtifact(
+            f"row {row}",
+            {name: frozenset([name]) for name in names},
+            answer,
+            engine_name="boosted trees",
+            claimed_semantics="weighted sum",
+            monotone=True,
+            weights=dict(zip(names, sizes, strict=True)),
+        )
+        found = certify_artifact(artifact)
+        return {x.label for x in found.verdicts if x.status == "live"}
+
+    for row, own in table.groupby("row"):
+        names, sizes = own["feature"].tolist(), own["contribution"].tolist()
+        assert depends_on(row, [*names, "e"], [*sizes, 0.1]) == set(names)
