@@ -336,7 +336,7 @@ def _parser() -> argparse.ArgumentParser:
         "--reasons",
         action="store_true",
         help="the largest contributions of each row towards a decision, and whether "
-        "their ranks are certain: sheets, and a CSV",
+        "they are clear: sheets, and a CSV",
     )
     table = add_table_arguments(
         subs["explain"], "a table of your own, and a network that learns it"

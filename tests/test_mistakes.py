@@ -166,11 +166,11 @@ def test_words_that_were_given_count_as_words_that_were_fitted():
 
 
 def test_other_errors_of_attributes_are_those_of_python():
-    explainer = po.Explainer(classifier, X)
+    explainer = po.Explainer(classifier, X, kind="slopes")
     with pytest.raises(AttributeError, match="has no attribute 'colour'") as caught:
         _ = explainer.colour
     assert not isinstance(caught.value, PropoptError)
-    assert not hasattr(po.explain(regressor, X), "values")
+    assert not hasattr(po.explain(regressor, X, kind="slopes"), "values")
 
 
 def test_a_model_that_has_answered_fails_by_its_own_error():

@@ -24,7 +24,7 @@ y = data.target_names[data.target]
 X_train, X_new, y_train, _ = train_test_split(X, y, test_size=0.3, random_state=0)
 model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
 model.fit(X_train, y_train)
-best = po.explain(model, X_new, target="malignant", data=X_train, units="output")
+best = po.explain(model, X_new, target="malignant", data=X_train, kind="contributions")
 
 # %%
 # The sheet of one patient. A rank is certain if it holds in every explanation that is

@@ -43,7 +43,7 @@ model.fit(reviews, ["good"] * len(good) + ["bad"] * len(bad))
 # %%
 # Contributions of words to the probability of "good". Shapley values are exact here, as
 # reviews have few words.
-best = po.explain(model, reviews, target="good", units="output")
+best = po.explain(model, reviews, target="good", kind="contributions")
 total = best.prediction - best.base_value
 missed = np.abs(best.attributions.sum(axis=1) - total).max()
 print(f"words miss f(review) - f(no word) by at most {missed:.0e}")

@@ -22,6 +22,10 @@ class Refused(PropoptError):
     """A solver or a loss cannot do what was asked of it; the message is the reason."""
 
 
+class NothingTraded(Refused):
+    """A loss is the same at both ends of the front, so that it has no shares."""
+
+
 class Infeasible(PropoptError):
     """No explanation satisfies all bounds; the message gives what is attainable."""
 

@@ -343,7 +343,7 @@ def _directions(e: Audited) -> Iterator[Finding]:
     advice = ""
     if verdicts[0] == "off by" and not e.is_wrong and near > 1e-12 * distance:
         advice = (
-            "po.explain(model, X, data=data, units='output', beside='own_value') has "
+            "po.explain(model, X, data=data, kind='contributions', beside='own_value') has "
             "values that are nearer, or more alike."
         )
     elif verdicts[0] == "a choice":
@@ -397,7 +397,7 @@ def _prices(e: Audited) -> Iterator[Finding]:
         if share == 50 and price <= _CHEAP and not e.is_wrong:
             advice = (
                 "Look at the ten pairs: differences may be meant. Half of what could "
-                "go is cheap: po.explain(model, X, data=data, units='output', "
+                "go is cheap: po.explain(model, X, data=data, kind='contributions', "
                 "contributions=attributions, beside='own_value') removes much of it."
             )
         yield Finding(

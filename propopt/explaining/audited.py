@@ -20,11 +20,7 @@ from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
 from propopt.explaining.carriers import Carried, CarrierLike, carried
-from propopt.explaining.contributions import (
-    N_BACKGROUND,
-    ContributionRule,
-    background_of,
-)
+from propopt.explaining.contributions import ContributionRule
 from propopt.explaining.explainers.own_value import (
     OwnValues,
     own_values_of,
@@ -36,6 +32,7 @@ from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Target
 from propopt.functions.wrapping import KnownTable, wrapped_and_told
+from propopt.laws.background import N_BACKGROUND, Background
 from propopt.laws.data_law import Reference
 from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph, knn_graph
@@ -251,7 +248,7 @@ class Audited:
         rule = ContributionRule(
             function=self.function,
             reference=self._reference,
-            background=self.background,
+            given_background=Background.of_points(self.background),
             rng=self.seed,
         )
         return rule.of(self.points, self.labels)
@@ -489,11 +486,10 @@ class Audited:
     @cached_property
     def own_values(self) -> OwnValues:
         """G: what each column contributes by its value alone."""
-        rows = self.background
+        rows = Background.of_points(self.background)
         if self.read is None:  # the model is asked
-            rows = background_of(rows, N_BACKGROUND, self.seed)
-        size = f"{len(rows):,} rows of the background"
-        return own_values_of(self.function, self.points, self.labels, rows, size)
+            rows = rows.thinned(N_BACKGROUND)
+        return own_values_of(self.function, self.points, self.labels, rows)
 
     def front(self, aim: Attributions, count: int | None = None) -> NearestFront:
         """That of values, where so many neighbours are similar, beside own values."""

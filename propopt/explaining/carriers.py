@@ -199,7 +199,7 @@ def _of_ours(known: Explanation, labels: Labels) -> Carried:
     if known.units != "output":
         raise InvalidInput(
             f"{_LABEL}: expected parts of the output, got {known.units_in_words}; "
-            "po.explain(model, X, units='output') has parts"
+            "po.explain(model, X, kind='contributions') has parts"
         )
     told = f"an explanation, {known.method}"
     own = known.attributions, known.base_value, known.labels

@@ -23,7 +23,7 @@ from propopt.explaining.contributions import AnyRule, ContributionChoice
 from propopt.explaining.fitted_rows import FittedRows, joint_rows
 from propopt.explaining.null_models import NullModels
 from propopt.explaining.one_by_one import Explainer
-from propopt.explaining.plan import ExplainSettings, JointRows, UnitsChoice
+from propopt.explaining.plan import ExplainSettings, JointRows, KindChoice
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.outputs import Output, Target
@@ -31,11 +31,13 @@ from propopt.functions.wrapping import wrapped_and_told
 from propopt.losses.faithfulness import Units
 from propopt.losses.graphs.points import Graph
 from propopt.results.comparison import (
+    LEAST_SHARE,
     Comparison,
     NullLevel,
     distances_of,
     group_distances,
-    size_changes,
+    sizes_of,
+    unfolded_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
 from propopt.tables.columns import Coded
@@ -112,16 +114,19 @@ class _Ruler:
     def level(self, refits: NullModels, progress: bool | None) -> NullLevel:
         """How far columns move between refits."""
 
-        def phi(model: Any) -> Array:
-            return self.targets(model).estimate.values
+        def phi(model: Any) -> tuple[Array, Array | None]:
+            known = self.targets(model)
+            return known.estimate.values, known.base
 
         return level_of(refits, phi, progress)
 
 
 def level_of(
-    refits: NullModels, phi: Callable[[Any], Array], progress: bool | None
+    refits: NullModels,
+    phi: Callable[[Any], tuple[Array, Array | None]],
+    progress: bool | None,
 ) -> NullLevel:
-    """The level of refits, by what each says of the rows, (N, D)."""
+    """The level of refits, by what each says of the rows, (N, D), and its base."""
     if not isinstance(refits, NullModels):
         raise InvalidInput(
             "level: expected models that differ by chance, such as "
@@ -134,12 +139,18 @@ def level_of(
             with _of_version(f"level: model {number} of the {refits.kind}"):
                 values.append(phi(model))
             bar.advance(bar.task_ids[0])
-    pairs = [(values[k], values[m]) for k, m in refits.pairs]
+    said, bases = [x for x, _ in values], [x for _, x in values]
+    pairs = [(said[k], said[m]) for k, m in refits.pairs]
+    least = LEAST_SHARE * float(np.mean([sizes_of(x)[-1] for x in said]))
+    moved = [_one_each(bases[k], bases[m]) for k, m in refits.pairs]
+    known = [x[1] - x[0] for x in moved if x is not None]
     level = NullLevel(
         kind=refits.kind,
         n_models=len(refits.pairs if refits.kind == "halvings" else refits.models),
         distances=np.stack([distances_of(*pair) for pair in pairs]),
-        sizes=np.stack([size_changes(*pair) for pair in pairs]),
+        sizes=np.stack([unfolded_changes(*pair) for pair in pairs]),
+        least=least,
+        bases=np.array(known) if len(known) == len(pairs) else None,
         cells=np.array([np.abs(one - other).max() for one, other in pairs]),
     )
     if not level.limit > 0.0:
@@ -347,7 +358,7 @@ def compare(
     output: Output = "auto",
     outcome: str | None = None,
     scale: ColumnScale = "std",
-    units: UnitsChoice = "output",
+    kind: KindChoice = "contributions",
     contributions: ContributionChoice = "shapley",
     law: LawChoice = "auto",
     graph: Graph | None = None,
@@ -370,9 +381,15 @@ def compare(
     (:func:`halvings`). Such a level is of the largest column, so that one limit holds
     for all columns together; a change of a small column is not seen.
 
-    Of two groups of rows under one model it is how far means of φ or of |φ| are apart.
-    The level is then that of divisions of the same rows by chance, 95 % of which have
-    no column farther apart.
+    The mean size of each column, Σ_n |φ_nj|/N, their sum over all columns, and the base
+    have a level each: the root mean square of their changes between halves, times a
+    quantile of Student's t that makes one rate for all of them. With ten halvings, and
+    a new table of as many rows, at most 5 % of comparisons without a change have any
+    flag: 2.6 % by distances and 2.4 % by sizes and the base.
+
+    For two groups of rows under one model the distance is how far means of φ or of |φ|
+    are apart, whichever is more; the table names it. The level is then that of
+    divisions of the same rows by chance, 95 % of which have no column farther apart.
 
     The optimized explanations of both versions, with the weight and the graph of the
     old one, stand beside it, with the price of hiding each change.
@@ -515,9 +532,9 @@ def _of_explanations(
         other, new, new_source = _said(after, "after")
         places = _places(other, one)
 
-    def phi(refit: Any) -> Array:
+    def phi(refit: Any) -> tuple[Array, Array | None]:
         own, values, _ = _said(refit, "refit")
-        return values[_places(own, one)]
+        return values[_places(own, one)], own.base_value
 
     return Comparison(
         kind="versions",
@@ -595,15 +612,8 @@ def _of_groups(
 
 def _permuted(phi: Array, n: int, times: int, seed: int) -> NullLevel:
     """Distances of divisions of all rows by chance, n of them in the first group."""
-    generator, distances, sizes = np.random.default_rng(seed), [], []
+    generator, distances = np.random.default_rng(seed), []
     for _ in range(times):
         order = generator.permutation(len(phi))
-        pair = phi[order[:n]], phi[order[n:]]
-        distances.append(group_distances(*pair))
-        sizes.append(size_changes(*pair))
-    return NullLevel(
-        kind="permutations",
-        n_models=times,
-        distances=np.stack(distances),
-        sizes=np.stack(sizes),
-    )
+        distances.append(group_distances(phi[order[:n]], phi[order[n:]]))
+    return NullLevel(kind="permutations", n_models=times, distances=np.stack(distances))

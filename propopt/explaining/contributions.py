@@ -11,13 +11,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Points, Values
-from propopt.base.checks import read_count, read_rng, read_seed
+from propopt.base.checks import read_rng, read_seed
 from propopt.base.errors import InvalidInput, Refused
 from propopt.base.resources import DrawPlan, kept_array
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
 from propopt.functions.means import Checked
+from propopt.laws.background import N_DRAWN_BLOCKS, Background
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import N_BLOCKS
 from propopt.laws.perturbations import shapley_orders
@@ -35,18 +36,6 @@ ContributionsLike: TypeAlias = Any
 ContributionChoice: TypeAlias = Literal["shapley", "slopes"]
 """Those that are made of a function, for any row."""
 
-N_BACKGROUND = 100
-"""Rows of the reference table that stand for "feature unknown"."""
-
-
-def background_of(
-    points: Points, n_background: int, rng: int | np.random.Generator | None
-) -> Points:
-    """Some of the rows (B, D), drawn where there are more."""
-    if len(points) <= read_count(n_background, "n_background"):
-        return points
-    return points[np.sort(read_rng(rng).choice(len(points), n_background, False))]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ContributionRule:
@@ -61,18 +50,15 @@ class ContributionRule:
     draws: DrawPlan = DrawPlan(n_samples=100)
     error: Callable[[Targets], float] | None = None  # what is to be precise
     rng: int | np.random.Generator | None = None  # for all draws
-    # (B, D): rows that stand for "feature unknown"; drawn from the reference by default
-    background: Points | None = None
+    # rows that stand for "column unknown"; by default those of the reference
+    given_background: Background | None = None
 
     def of(self, points: Points, labels: Labels) -> Targets:
         """Those of rows that are read."""
         if not isinstance(self.kind, str):
             known = self._given(self.kind, points, labels)
         elif self.kind == "shapley":
-            rule, generator = self, read_rng(self.rng)
-            if self.background is None:
-                rule = replace(self, background=self.drawn(generator))
-            known = rule.shapley(points, labels, generator)
+            known = self.shapley(points, labels, read_rng(self.rng))
         elif self.kind == "slopes":
             base = self._base(self.reference.points)
             known = self._stepped(points, labels, base)
@@ -85,11 +71,8 @@ class ContributionRule:
         return replace(known, estimate=told)
 
     def settled(self, rows: Points, seed: int) -> ContributionRule:
-        """The same with its background drawn, and what it is read as compared."""
-        background = self.background
-        if background is None:
-            background = self.drawn(read_rng(seed))
-        rule = replace(self, rng=seed, background=background)
+        """The same with its seed, and what it is read as compared."""
+        rule = replace(self, rng=seed)
         rule.checked.at(rows, rule.reference.labels.of_columns())
         return rule
 
@@ -104,6 +87,19 @@ class ContributionRule:
         stream = np.random.default_rng([read_seed(self.rng), *_words_of(points)])
         return self.shapley(points, labels, stream, base=base, alone=True)
 
+    @property
+    def answers_rows_alike(self) -> bool:
+        """Whether rows have the same digits in any company: sums of trees do."""
+        if self.kind != "shapley" or not isinstance(self.checked.read, Boxes):
+            return False
+        return self._ready is not None
+
+    def of_rows(self, points: Points, labels: Labels, base: float) -> list[Targets]:
+        """Those of rows (N, D), each as if it was asked alone."""
+        stream = np.random.default_rng(read_seed(self.rng))
+        known = self.shapley(points, labels, stream, base=base, alone=True)
+        return known.split()
+
     def shapley(
         self,
         points: Points,
@@ -114,11 +110,9 @@ class ContributionRule:
         alone: bool = False,
     ) -> Targets:
         """Shapley values of points against rows that are known."""
-        background = self.background
-        assert background is not None, "it is drawn before"
         before = self.function.calls.rows
         if base is None:
-            base = self._base(background)
+            base = self.base
         prediction = self.function.value_at(points, labels)
         exact: Attributions | None
         if points.shape[1] == 1:
@@ -131,19 +125,29 @@ class ContributionRule:
             ends = np.full(len(points), base), prediction
             estimate = self._sampled(points, labels, ends, generator, alone)
         else:
-            estimate = Estimate(
-                values=exact,
-                source=f"exact ({by}, {_rows_in_words(background)})",
-                exact=True,
-                labels=labels,
-                units="output",
-            )
+            estimate = self._of_background(exact, by, labels)
         rows = self.function.calls.rows - before
         return Targets(
             estimate=replace(estimate, evaluations=rows),
             base=np.full(len(points), base),
             prediction=prediction,
         )
+
+    def _of_background(self, exact: Array, by: str, labels: Labels) -> Estimate:
+        """Values (N, D); of a drawn background those of its blocks (10, N, D)."""
+        words = self.background.in_words()
+        if exact.ndim == 2:
+            estimate = Estimate(
+                values=exact, source=f"exact ({by}, {words})", exact=True, labels=labels
+            )
+        else:
+            estimate = Estimate.of_blocks(
+                self.background.corrected(exact),
+                source=f"{by}, exact for {words}",
+                n_draws=len(self.background.points),
+                labels=labels,
+            )
+        return replace(estimate, units="output")
 
     def _stepped(self, points: Points, labels: Labels, base: float) -> Targets:
         slopes, steps = self._slopes.at(points, labels), self._steps(points)
@@ -170,7 +174,7 @@ class ContributionRule:
             )
         base = _base_of(carrier, len(points))
         if base is None:
-            base = np.full(len(points), self._base(self.drawn(read_rng(self.rng))))
+            base = np.full(len(points), self.base)
         return Targets(
             estimate=Estimate(
                 values=np.array(phi), source="given", labels=labels, units="output"
@@ -179,9 +183,28 @@ class ContributionRule:
             prediction=self.function.value_at(points, labels),
         )
 
-    def drawn(self, rng: np.random.Generator) -> Points:
-        """Rows of the reference that stand for "feature unknown", (B, D)."""
-        return background_of(self.reference.points, N_BACKGROUND, rng)
+    @cached_property
+    def background(self) -> Background:
+        """Rows that stand for "column unknown"; what can be afforded of the table."""
+        if self.given_background is not None:
+            return self.given_background
+        return Background.of(self.reference, self.checked.read)
+
+    @cached_property
+    def of_background(self) -> Values:
+        """F at the rows of the background, (M,)."""
+        names = self.reference.labels.of_columns()
+        return self.function.value_at(self.background.points, names)
+
+    @property
+    def base(self) -> float:
+        """V(∅), the mean of f over the background."""
+        return float(self.of_background.mean())
+
+    @property
+    def base_error(self) -> float:
+        """Its standard error where the background is drawn."""
+        return self.background.error_of_mean(self.of_background)
 
     def _base(self, background: Points) -> float:
         names = self.reference.labels.of_columns()
@@ -192,10 +215,10 @@ class ContributionRule:
         """What the function is read as, made ready once."""
         return Checked.of(self.function, self.reference.points.shape[1])
 
-    def _exact(
-        self, points: Points, labels: Labels, alone: bool
-    ) -> Attributions | None:
+    def _exact(self, points: Points, labels: Labels, alone: bool) -> Array | None:
         """Those of points (N, D); None where the function is not read, or wrongly.
+
+        Of a drawn background those of each of its blocks, (10, N, D).
 
         Rows that are asked ``alone`` are compared each by itself with what was known
         before any of them, so that none depends on those asked before it.
@@ -206,15 +229,20 @@ class ContributionRule:
             ready = self._ready
         if ready is None:
             return None
-        return kept_array("shapley", partial(ready.values, points), points)
+        if self.background.is_whole:
+            return kept_array("shapley", partial(ready.values, points), points)
+        found = kept_array("shapley", partial(ready.of_blocks, points), points)
+        return np.ascontiguousarray(found.transpose(1, 0, 2))
 
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
-        read = self.checked.read
+        """Against the whole background, or one that is drawn in ten blocks."""
+        read, background = self.checked.read, self.background
         assert isinstance(read, SumOfProducts), "it was read before"
-        assert self.background is not None, "it is drawn before"
+        whole = background.is_whole
+        rows = background.points if whole else np.concatenate(background.blocks())
         try:
-            return shapley_against(read, self.background)
+            return shapley_against(read, rows, 1 if whole else N_DRAWN_BLOCKS)
         except Refused:  # paths of more columns than a word has bits
             return None
 
@@ -234,8 +262,7 @@ class ContributionRule:
         alone: bool,
     ) -> Estimate:
         """By drawn orders; each block adds up, for that is known of what is drawn."""
-        background = self.background
-        assert background is not None, "it is drawn before"
+        background = self.background.points
         value = partial(self.function.value_at, labels=labels.of_columns())
         base, prediction = ends
         total = prediction - base
@@ -266,10 +293,9 @@ class ContributionRule:
         used = blocks.any(axis=(0, 1))
         missed = total - blocks.sum(axis=2)
         blocks = blocks + missed[:, :, None] * (used / max(int(used.sum()), 1))
-        assert self.background is not None, "it is drawn before"
         estimate = Estimate.of_blocks(
             blocks,
-            source=f"orders of the features, {_rows_in_words(self.background)}",
+            source=f"orders of the features, {self.background.in_words()}",
             n_draws=2 * n_pairs,
             labels=labels,
         )
@@ -306,7 +332,3 @@ def _base_of(carrier: Any, n_points: int) -> Array | None:
     if isinstance(carrier, Explanation):
         return carrier.base_value
     return base_values_of(carrier.base_values, n_points) if is_shap(carrier) else None
-
-
-def _rows_in_words(background: Points) -> str:
-    return f"{len(background)} background row{'s' if len(background) != 1 else ''}"

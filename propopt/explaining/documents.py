@@ -23,7 +23,7 @@ from propopt.explaining.plan import (
     OF_TABLES,
     ExplainSettings,
     JointPlan,
-    UnitsChoice,
+    KindChoice,
     stability_in_words,
 )
 from propopt.explaining.targets import LawChoice, Targets
@@ -110,7 +110,7 @@ class JointDocuments(JointPlan):
     def targets(self, law: LawChoice | TextLaw) -> Targets:
         """Effects of words, or limits of LIME where its law is asked for; or parts."""
         before = self.function.calls.rows
-        parts = self.settings.units == "output"
+        parts = self.settings.kind == "contributions"
         aim = self._parts() if parts else self._of_law(law)
         estimate = replace(
             aim,
@@ -267,7 +267,7 @@ def fitted_documents(
             f"X: these are documents, and {function!r} is a function of tables; "
             "propopt.wrap(model, data=documents) makes one of documents"
         )
-    known_word(settings.units, UnitsChoice, "units")
+    known_word(settings.kind or "slopes", KindChoice, "kind")
     plan = JointDocuments.of(settings, function, X, progress)
     _, rule = plan.weight  # graphs are refused before anything is made
     best = plan.nearest(plan.targets(settings.law))

@@ -10,25 +10,23 @@ import numpy as np
 import pandas as pd
 
 from propopt.base.arrays import Array
-from propopt.base.checks import known_word
 from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
+from propopt.explaining.joint_parts import MetricChoice
 from propopt.explaining.plan import (
     BesideLike,
     ExplainSettings,
     InteractionScores,
     JointRows,
+    KindChoice,
     TextLaw,
-    UnitsChoice,
     stability_in_words,
     with_note,
 )
 from propopt.explaining.targets import (
-    FeatureMetric,
     LawChoice,
     in_words,
     refuse_no_scale,
-    sizes_of,
     warn_of_patterns,
 )
 from propopt.functions.function import Function
@@ -50,13 +48,13 @@ def explain(
     outcome: str | None = None,
     data: TableSchema | TextSchema | pd.DataFrame | Array | Sequence[str] | None = None,
     scale: ColumnScale = "std",
-    units: UnitsChoice = "scaled",
+    kind: KindChoice | None = None,
     contributions: ContributionsLike = "shapley",
-    metric: FeatureMetric = "uniform",
+    metric: MetricChoice = "auto",
     law: LawChoice | TextLaw = "auto",
     graph: Graph | None = None,
     same_pattern: bool = False,
-    beside: BesideLike = None,
+    beside: BesideLike = "auto",
     robustness: float | str | None = None,
     precision: float | None = None,
     max_evaluations: int | None = None,
@@ -65,130 +63,121 @@ def explain(
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
 ) -> Explanation:
-    """Explain a model at the rows of X: faithful to it, and robust between neighbours.
+    """Explain a model at the rows of X, in contributions that add up in each row.
 
-    Give it a fitted model and a table. It returns one attribution for each row and
-    column, with proof of how near they are to the best possible.
+    Give it a fitted model, the rows, and the table that the model was fitted on. It
+    returns one contribution for each row and column: near to Shapley values, and more
+    alike between similar rows, with proof that none are better.
 
     >>> import propopt as po
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = LogisticRegression(max_iter=1000).fit(X, y)
-    >>> best = po.explain(model, X.iloc[::5], target=1)
+    >>> best = po.explain(model, X.iloc[::5], data=X, target=1)
     >>> best.to_frame().shape, best.parameters["weight rule"]
-    ((30, 4), 'knee of the front')
+    ((30, 4), 'a quarter of the way to the nearest rows')
 
-    The attributions W have the least possible value of
+    The contributions w of a row x minimise
 
     .. math::
 
-        Σ_n ‖w_n − s ∘ ∇f(x_n)‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
+        Σ_d (w_d − Φ_d)²/ω_d + 2b Σ_j s_j Σ_d ((w_d − g_d) − (w_jd − g_jd))²/ω_d
 
-    (Tadesse et al. 2024, Eq. 2 and 4). The first sum is small where they are faithful,
-    the second where they are robust. Defaults are those of the table, and the result
-    repeats them in ``parameters``; :func:`propopt.solve` and :func:`propopt.sweep` take
-    any objective.
+        subject to Σ_d w_d = f(x) − base
 
     ============ =====================================================================
-    output       as of :func:`propopt.wrap`, but the margin of a boosted classifier,
-                 which is a sum of trees
-    gradients    as of :func:`propopt.wrap`; a model that jumps, such as a forest, has
-                 none worth the name, and is explained by the slopes of its mean over
-                 observed values near each row, Cov(V_j, f(V))/Var(V_j): exactly where
-                 it is made of trees (:func:`propopt.functions.smoothed`,
-                 ``law="data"``)
-    s            the standard deviations of the features: attributions are changes of
-                 the output per standard deviation; of a categorical column the effect
-                 of its category, beside its mean over all categories
-    S            1 between each row and its 8 nearest in features divided by ``scale``
-    c            at the knee of the whole trade-off curve, of weights over six decades
-                 (:meth:`propopt.TradeOffs.knee`)
+    base, Φ      the mean of f over the rows of ``data``, and the Shapley values of x
+                 against these rows: all of them where the model is read (trees, linear
+                 and additive models, kernel machines), else 100 that follow from
+                 ``data`` alone
+    g            what each column contributes by its value alone: its centred partial
+                 dependence over the same rows
+    w_j, g_j     the same of the 8 nearest of up to 500 reference rows of ``data``,
+                 which are explained together; their similarity s_j falls with distance
+    ω_d          the mean of (Φ_d − g_d)² over the reference rows: columns move in
+                 proportion to what they do jointly with others, and an additive column
+                 keeps its Φ exactly
+    b            1/48 with 8 neighbours: before rows are made to add up, they move a
+                 quarter of the way to what the nearest rows suggest
     ============ =====================================================================
+
+    A row's answer depends on the model, ``data`` and the settings alone: it is the same
+    alone, among others in any order, and from :class:`propopt.Explainer`. A row that is
+    one of the reference rows has its answer among these. **Without** ``data`` the rows
+    of X are background and reference, and are explained together, as by
+    :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a ``graph``, a table of
+    ``contributions`` or ``beside``, ``same_pattern``, ``precision`` or
+    ``max_evaluations``: these have a meaning for the rows of X together.
+
+    ``kind="slopes"`` has changes of the output per standard deviation of each column,
+    which add up to nothing. They minimise Σ_n ‖w_n − s ∘ ∇f(x_n)‖² +
+    c Σ_{n,n'} ‖w_n − w_n'‖² S_nn' (Eq. 2 and 4 there), with c at the knee of the whole
+    trade-off. A model that jumps, such as a forest, has the slopes of its mean over
+    observed values near each row, Cov(V_j, f(V))/Var(V_j).
 
     Documents have words of their own. A word is compared between the documents that it
     stands in, Σ_{n,n'} S_nn' Σ_{j in both} (w_nj − w_n'j)², by
     :class:`propopt.losses.SharedRobustness`, and a word that is not in a document has
     the attribution 0 there. S is the cosine similarity of tf-idf between each document
     and the 8 nearest that share words with it (:func:`propopt.graphs.document_graph`).
-    All attributions are in units of the output. What they are faithful to is exact, and
-    of any model: f(x) less f of x without the word. With ``law=po.lime.TextLaw()`` it
-    is what LIME's coefficients tend to. With ``units="output"`` it is Shapley values by
-    deletion, against the empty text: exact for models that are read, by all sets of few
-    words else, or drawn; and the words of each document add up to f(x) less f of x
-    without any word. ``scale``, ``metric``, ``same_pattern``, ``precision``,
-    ``beside``, ``max_evaluations`` and ``interactions`` have no meaning there, and are
-    refused.
+    By default they are faithful to the effects of single words, f(x) less f of x
+    without the word. With ``law=po.lime.TextLaw()`` these are what LIME's coefficients
+    tend to. ``kind="contributions"`` has Shapley values by deletion, against the empty
+    text, and the words of each document add up. ``scale``, ``metric``,
+    ``same_pattern``, ``precision``, ``beside``, ``max_evaluations`` and
+    ``interactions`` have no meaning there, and are refused.
 
     Parameters
     ----------
     model : estimator, torch module, callable or Function
         See :func:`propopt.wrap`.
     X : DataFrame or array (N, D), or documents
-        A list or Series of texts, explained word by word as told above. Of a table at
-        least two rows, whose attributions depend on each other; or one, in any units,
-        with rows of ``data`` to compare it with: see :class:`propopt.Explainer`, which
-        is fitted to 500 of these, at most, and can be kept and asked for others.
-        ``same_pattern``, ``beside``, ``precision`` and ``max_evaluations`` are then
-        refused, and so are ``contributions`` of that row alone.
+        The rows. A list or Series of texts is explained word by word.
     target, output
-        Of :func:`propopt.wrap`: which class or column, and in which units.
+        Of :func:`propopt.wrap`: which class or column, and in which units. By default
+        a boosted classifier is explained in its margin, which is a sum of trees.
     outcome : str, optional
         The name of the column that the model predicts, which models do not know: then
         cards, axes and files say "log-odds of churn = 1", else "log-odds of class 1".
     data : DataFrame, TableSchema, documents or TextSchema, optional
-        The table that standard deviations, observed values and frequencies of
-        categories come from, best the one that the model was fitted on; X by default.
+        The background and reference rows, best the table that the model was fitted on.
+        Standard deviations and frequencies of categories come from it, too.
         Categorical columns of numbers, and one-hot columns that are one feature, are
-        declared by :meth:`propopt.functions.TableSchema.of`. Of a Function, which knows
-        its columns, a table of reference rows.
+        declared by :meth:`propopt.functions.TableSchema.of`.
     scale : "std", None, mapping or array (D,)
-        s, and the units of distances. None: features as they are, plain gradients. A
-        column that is constant in ``data`` has s = 0: its attribution is 0, it has no
-        part in distances, and ``parameters["notes"]`` names it.
-    units : {"scaled", "output"}
-        ``"output"``: parts of the output that add up to f(x) − base in every row, the
-        nearest to ``contributions`` that are robust:
-
-        .. math::
-
-            Σ_n ‖w_n − Φ_n‖² + c Σ_{n,n'} ‖w_n − w_n'‖² S_nn'
-            subject to Σ_d w_nd = f(x_n) − base
-
-        is minimal, with the mean of f over 100 rows of ``data`` as base. The
-        explanation then has ``contributions`` (Φ), ``base_value`` and ``prediction``,
-        and among its details what no complete one can remove of roughness
-        (``irreducible.pairwise_robustness``).
+        The units of distances, and of slopes. Standard deviations in distances of
+        contributions leave out the outer 0.5 % of values on either side. None: columns
+        as they are. A column that is constant in ``data`` has no part in distances.
+    kind : {"contributions", "slopes"}, optional
+        As above; by default contributions of tables, and effects of words.
     contributions : {"shapley", "slopes"} or attributions (N, D)
-        Φ, for ``units="output"``: Shapley values against those 100 rows, exact for
-        trees, kernel machines, additive models and the like, and sampled by orders of
-        the features otherwise; slopes times steps from
-        the mean row, and effects of categories; or what was computed elsewhere, an
-        Explanation or ``shap.Explanation`` with its base values, or a table.
-    metric : {"uniform", "effects"}
-        For ``units="output"``: how differences of features count. ``"effects"`` divides
-        their squares by the mean of Φ_nd² over the rows.
+        Φ: Shapley values; slopes times steps from the mean row, and effects of
+        categories; or what was computed elsewhere, an Explanation or
+        ``shap.Explanation`` with its base values, or a table.
+    metric : {"auto", "joint", "uniform", "effects"}
+        ω: as above (``"joint"``); one; or the mean of Φ_d². By default joint beside own
+        values, and one else.
     law : {"auto", "data", "gaussian", "none"} or TextLaw
         Over what the model is averaged before its slopes are taken: observed values
-        near each row; gaussian noise of half of ``scale``; nothing. By default as
-        above.
+        near each row; gaussian noise of half of ``scale``; nothing. By default observed
+        values where the model jumps.
     graph : Graph, optional
-        S, if not by nearest neighbours.
+        Who is similar, if not by nearest neighbours.
     same_pattern : bool
         Leave out neighbours in which other columns are missing. A warning says so if
         they are more than 5 % of all: slopes are compared with effects there.
-    beside : "own_value", OwnValues or table (N, D), optional
-        What similar rows may differ in, G: Σ S_nn' ‖(w_n − g_n) − (w_n' − g_n')‖² is
-        then what is small. ``"own_value"``, for ``units="output"``, is what each
-        column contributes by its value alone, over the rows that contributions are
-        compared with (:func:`propopt.explainers.own_values`); ``parameters["own
-        value"]`` says how much of the differences follows from it.
+    beside : {"auto", "own_value"}, None, OwnValues or table (N, D)
+        What similar rows may differ in, g: own values of contributions
+        (:func:`propopt.explainers.own_values`), and nothing of slopes. None: nothing.
+        With ``"own_value"`` ``parameters["own value"]`` also says how much of the
+        differences follows from it.
     robustness : float or str, optional
-        A number is the weight c, if not at the knee; a text says by how much
-        robustness is to be smaller than it is of the target, such as ``"-50%"``
-        (:class:`propopt.solvers.Aim`): c follows from that.
+        The weight b; ``"knee"`` of the whole trade-off curve; or by how much
+        differences between similar rows are to be smaller, such as ``"-50%"``
+        (:class:`propopt.solvers.Aim`). 0 has Φ.
     precision : float, optional
-        Where slopes are sampled: draw until ``target_error`` is no larger, such as
+        Where targets are sampled: draw until ``target_error`` is no larger, such as
         0.02. What the first draws cost is announced where it is long.
     max_evaluations : int, optional
         The most rows that the model is given for draws.
@@ -199,15 +188,17 @@ def explain(
         ``parameters["notes"]`` names sets of them that clearly matter jointly, which no
         additive attribution can show, and pairs that stand in for each other.
     rng : int, numpy.random.Generator or None
-        For the noise on piecewise-constant models; None is seed 0.
+        For what is sampled; None is seed 0. Neither background nor reference rows
+        depend on it.
     progress : bool, optional
         Show bars on standard error; by default only on a terminal.
 
     Returns
     -------
     Explanation
-        With the names of X, ``losses``, the certified ``gap``, and
-        ``gradient`` (N, D), what it is faithful to.
+        With the names of X, ``losses``, the certified ``gap``, ``contributions``,
+        ``base_value``, ``prediction`` and the digest of the ``background``; of slopes
+        ``gradient`` (N, D), what they are faithful to.
 
     Raises
     ------
@@ -220,9 +211,9 @@ def explain(
 
         return fitted_documents(settings, model, X, data, progress).reference
     _ = settings.law_of_columns  # refused if it deletes words
+    settings.refuse_what_kinds_lack()
     has_rows = not (data is None or isinstance(data, TableSchema))
-    alone = has_rows and hasattr(X, "__len__") and len(X) == 1
-    if graph is None and alone:  # and others to compare it with
+    if has_rows and settings.explains_jointly is None:
         from propopt.explaining.fitted_rows import fitted_rows
 
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)
@@ -236,13 +227,14 @@ def explain(
         settings=settings,
         function=function,
         reference=reference,
-        sizes=sizes_of(function, reference, scale),
+        sizes=settings.sizes_of(function, reference),
         points=points,
         labels=labels,
         progress=progress,
+        model=model,
     )
     note = rows.note
-    if has_rows and units == "scaled":
+    if has_rows and not settings.parts:
         reference.refuse_equal_rows()
     if len(points) < 2 and graph is None:
         raise InvalidInput(
@@ -252,7 +244,7 @@ def explain(
         )
     similar = rows.graph
     refuse_no_scale(rows.sizes, reference)
-    if known_word(units, UnitsChoice, "units") == "scaled":  # parts are of one unit
+    if not settings.parts:  # parts are of one unit
         warn_of_patterns(similar, rows.coordinates)
     best = rows.best(rows.rule)
     verdict = function.jumps
@@ -266,8 +258,10 @@ def explain(
             "reference": f"{reference.in_words()}, sha256:{reference.digest[:12]}",
             "graph": repr(similar),
             "weight rule": rows.weight[1],
+            **rows.told_of_background(),
             **rows.told_of_own_values(best),
             "stability": stability_in_words(best),
         },
+        background=rows.background_digest,
         **function.told(points),
     )

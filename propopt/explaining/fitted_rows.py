@@ -15,25 +15,33 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from propopt.base.arrays import Array, Points
-from propopt.base.checks import read_count, read_rng, read_seed
+from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.checks import read_count, read_seed
 from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import ConditionalRow
-from propopt.explaining.contributions import AnyRule
-from propopt.explaining.plan import ExplainSettings, JointPlan, JointRows, with_note
+from propopt.explaining.contributions import AnyRule, ContributionRule
+from propopt.explaining.joint_parts import Metric
+from propopt.explaining.plan import (
+    MOST_REFERENCE_ROWS,
+    ExplainSettings,
+    JointPlan,
+    JointRows,
+    OwnValueRule,
+    with_note,
+)
 from propopt.explaining.targets import (
     Targets,
     coordinates_of,
+    error_of_parts,
     in_words,
-    metric_roots,
-    sizes_of,
 )
 from propopt.functions import Function
 from propopt.functions.wrapping import wrapped_and_told
 from propopt.laws.data_law import Reference
 from propopt.losses import Completeness, GradientMatching, Program
 from propopt.losses.algebra import _Recast
+from propopt.losses.graphs.neighbours import Near
 from propopt.losses.graphs.points import distances_between
 from propopt.losses.maps import OverPoints
 from propopt.results.certificate import Certificate
@@ -121,62 +129,96 @@ def joint_proof(rows: Sequence[ConditionalRow], largest: float = 1.0) -> Certifi
 class FittedRows(FittedReference):
     """Rows of a table, and all that an answer depends on, but for the row.
 
-    In parts of the output, in coordinates w_d/√ω_d each new row, with contributions Φ
-    and f(x) − base = t, has the optimum of
+    Of slopes a new row has the optimum beside its nearest reference rows w_j. Of
+    contributions it is found in z = (w − Φ)/√ω: with f(x) − base = t, own values g (0
+    without) and what reference rows do beside theirs, r_j = w_j − g_j, it minimises
 
-        ‖w − Φ‖² + 2b Σ_j s_j ‖w − w_j‖²  subject to  Σ_d √ω_d w_d = t.
+        ‖z‖² + 2b Σ_j s_j ‖z − (r_j − (Φ − g))/√ω‖²
+
+    subject to Σ_d √ω_d z_d = t − Σ_d Φ_d.
     """
 
     plan: JointRows
     rule: AnyRule  # how the target of a row is made, settled
     wrapped: bool  # whether the model was given as a Function
-
-    def nearest(self, place: Array) -> NDArray[np.intp]:
-        """The reference rows that are nearest to a place (M,), nearest first."""
-        apart = distances_between(place[None], self.plan.coordinates)[0]
-        return np.argsort(apart, kind="stable")[: self.plan.n_neighbors]
+    metric: Metric | None = None  # of contributions; fixed by the reference rows
+    own_values: Attributions | None = None  # g_j (n, D), beside own values
 
     @cached_property
-    def roots(self) -> Array:
-        """√ω, (D,); ones of slopes."""
-        phi = self.reference.contributions
-        if phi is None:
-            return np.ones(self.plan.points.shape[1])
-        return metric_roots(phi, self.plan.settings.metric)
+    def own_rule(self) -> OwnValueRule | None:
+        """How own values of a new row are made."""
+        return None if self.own_values is None else self.plan.own_rule_of(self.rule)
+
+    def near(self, place: Array, point: Array) -> Near:
+        """The reference rows that a row (D,) is compared with, nearest first.
+
+        One that equals a reference row is compared with what that is joined with, so
+        that it has its joint optimum.
+        """
+        plan = self.plan
+        if self.metric is None:
+            apart = distances_between(place[None], plan.coordinates)[0]
+            nearest = np.argsort(apart, kind="stable")[: plan.n_neighbors]
+            return Near(nearest, np.ones(len(nearest)))
+        same = (plan.points == point) | (np.isnan(plan.points) & np.isnan(point))
+        known = np.flatnonzero(same.all(axis=1))
+        if len(known):
+            return plan.neighbours.joined(int(known[0]))
+        return plan.neighbours.of(place)
 
     def explain(self, X: object, progress: bool | None) -> Explanation:
         """Each row of X with its own target; of parts, with its own prediction."""
         began = time.perf_counter()
         points, labels = self.function.read(X, "X_new")
-        # a model may answer many rows in other digits than one asked alone
-        parts = [
-            self.aim(points[[n]], labels.of_positions([n]))
-            for n in self.one_by_one(range(len(points)), progress)
-        ]
+        parts = self._aims(points, labels, progress)
         places = coordinates_of(self.function, points, self.plan.sizes)
         names = labels.points or range(len(points))
-        rows = [*map(self._row, parts, places, names)]
-        known, largest = Targets.joined(parts, labels), float(self.roots.max())
+        beside = [
+            self._row(*one) for one in zip(parts, places, points, names, strict=True)
+        ]
+        rows = [row for row, _ in beside]
+        roots = np.ones(points.shape[1]) if self.metric is None else self.metric.axis
+        known, largest = Targets.joined(parts, labels), float(roots.max(initial=0.0))
         proof = joint_proof(rows, largest)
         moved = [row.joint_distance for row in rows]
+        W = np.stack([row.w for row in rows])
+        if self.metric is not None:
+            W = known.estimate.values + W * roots
         return self.answer(
             rows,
             known,
             began,
-            attributions=np.stack([row.w for row in rows]) * self.roots,
+            attributions=W,
             labels=labels,
             parameters=self.reference.parameters,
+            background=self.reference.background,
             certificate=proof,
             details={
                 "joint_excess": np.array([row.joint_excess for row in rows]),
                 "joint_distance": largest * np.array(moved),
                 "similarity": np.array([row.similarities.sum() for row in rows]),
-                "reference_rows": np.stack([row.near for row in rows]),
+                "reference_rows": padded([row.near for row in rows]),
             },
             **self.function.told(points),
             **self._errors(rows, known, proof.scale),
-            program=self._program(rows, known),
+            **self._programs(rows, known, beside),
+            row_size=self.row_size,
         )
+
+    def _aims(
+        self, points: Points, labels: Labels, progress: bool | None
+    ) -> list[Targets]:
+        """What rows aim at; in one call where a model answers each row by itself."""
+        rule = self.rule
+        if isinstance(rule, ContributionRule) and rule.answers_rows_alike:
+            base = self.reference.base_value
+            assert base is not None, "contributions have one"
+            return rule.of_rows(points, labels, float(base[0]))
+        # a model may answer many rows in other digits than one asked alone
+        return [
+            self.aim(points[[n]], labels.of_positions([n]))
+            for n in self.one_by_one(range(len(points)), progress)
+        ]
 
     def aim(self, point: Points, labels: Labels) -> Targets:
         """What a row (1, D) aims at, the same whoever else is asked."""
@@ -184,37 +226,51 @@ class FittedRows(FittedReference):
         return self.rule.of_row(point, labels, None if base is None else float(base[0]))
 
     @cached_property
-    def _fixed(self) -> Array:
-        return self.reference.attributions / self.roots
+    def _left(self) -> Attributions:
+        """What reference rows do beside their own values, r_j (n, D)."""
+        W = self.reference.attributions
+        return W if self.own_values is None else W - self.own_values
 
-    def _row(self, known: Targets, place: Array, name: Hashable) -> ConditionalRow:
-        """A row beside the reference rows near it."""
-        near = self.nearest(place)
-        return ConditionalRow(
-            target=known.estimate.values[0] / self.roots,
-            near=near,
-            similarities=np.ones(len(near)),
-            fixed=self._fixed[near],
+    def _row(
+        self, known: Targets, place: Array, point: Array, name: Hashable
+    ) -> tuple[ConditionalRow, Array]:
+        """A row beside the reference rows near it, and its own values g (D,)."""
+        near = self.near(place, point)
+        target, metric = known.estimate.values[0], self.metric
+        own = np.zeros(len(target))
+        sums: dict[str, Any] = {}
+        fixed = self._left[near.places]
+        if metric is not None:
+            if self.own_rule is not None:
+                own = self.own_rule.at(point[None], known.estimate.labels)[0]
+            fixed = metric.scaled(fixed - (target - own))
+            sums = self._sum(known, target, metric, name)
+            target = np.zeros(len(target))
+        row = ConditionalRow(
+            target=target,
+            near=near.places,
+            similarities=near.similarities,
+            fixed=fixed,
             weights=self.weights,
-            **self._sum(known, name),
+            **sums,
         )
+        return row, own
 
-    def _sum(self, known: Targets, name: object) -> dict[str, Any]:
-        """What a row adds up to, over columns that some reference row or it uses."""
-        phi = self.reference.contributions
-        if phi is None:
-            return {}
-        own, total = phi.any(axis=0), float(known.total[0])
-        used = own | known.used
-        if used.any():
-            axes = {"axis": used, "fixed_axis": own}
-            sums = {k: np.where(v, self.roots, 0.0) for k, v in axes.items()}
-            return {**sums, "total": total}
-        if abs(total) > known.rounding[0]:
+    def _sum(
+        self, known: Targets, phi: Array, metric: Metric, name: object
+    ) -> dict[str, Any]:
+        """What a row adds up to, over columns that move, and those it alone uses."""
+        moves, missed = metric.moves, float(known.total[0]) - math.fsum(phi)
+        own = moves | (phi != 0.0) if metric.is_uniform else moves
+        if own.any():
+            axes = {"axis": own, "fixed_axis": moves}
+            sums = {k: np.where(v, metric.roots, 0.0) for k, v in axes.items()}
+            return {**sums, "total": missed}
+        if abs(missed) > known.rounding[0]:
             raise InvalidInput(
                 f"X_new: row {name!r}: no feature contributes, and its prediction "
-                f"differs from the base by {total:.3g}: nothing can add up; give fit() "
-                "reference rows that differ in what the model reads"
+                f"differs from the base by {missed:.3g}: nothing can add up; give "
+                "fit() reference rows that differ in what the model reads"
             )
         return {}
 
@@ -226,39 +282,75 @@ class FittedRows(FittedReference):
         gram = None
         if aim.blocks is not None and not aim.exact:
             B = len(aim.blocks)
-            apart = (aim.blocks - aim.blocks.mean(axis=0)) / self.roots
+            apart = aim.blocks - aim.blocks.mean(axis=0)
             gram, squares = np.zeros((B, B)), []
             for row, E in zip(rows, apart.transpose(1, 0, 2), strict=True):
-                moved = row.moved(E)
+                if self.metric is None:
+                    moved = row.moved(E)
+                else:
+                    step = row.moved(self.metric.scaled(E)) * self.metric.axis
+                    moved = np.where(self.metric.moves, step, E)
                 gram += row.weights[0] * E @ moved.T
-                squares.append(((moved * self.roots) ** 2).sum(axis=0))
+                squares.append((moved**2).sum(axis=0))
             errors = np.sqrt(np.stack(squares) / (B * (B - 1)))
+        if self.metric is not None:
+            return {"target": error_of_parts(aim), "standard_errors": errors}
         excess = None if gram is None else TargetError.of_gram((gram + gram.T) / 2.0)
         target = TargetError.of(aim, scale, excess)
         return {"target": target, "standard_errors": errors}
 
-    def _program(
-        self, rows: Sequence[ConditionalRow], known: Targets
-    ) -> Program | None:
-        """The conditional program of all rows; none in the metric of effects."""
-        if self.plan.settings.metric == "effects":
-            return None
+    @cached_property
+    def row_size(self) -> float:
+        """The root mean square of ‖w_n‖ over the reference rows."""
+        squares = (self.reference.attributions**2).sum(axis=1)
+        return float(np.sqrt(squares.mean()))
+
+    def _programs(
+        self,
+        rows: Sequence[ConditionalRow],
+        known: Targets,
+        beside: Sequence[tuple[ConditionalRow, Array]],
+    ) -> dict[str, Any]:
+        """The conditional program of all rows; in a metric that of z."""
         own, pairs = self.reference.weights
-        near = np.stack([row.near for row in rows])
-        # of ordered pairs 2 Σ_n Σ_j ‖w_n − w_j‖², where w_j stays as it is
-        each = np.full((near.shape[1], 1), math.sqrt(2.0))
-        apart = OverPoints(sp.csr_array(sp.kron(sp.eye_array(len(near)), each)))
+        metric = self.metric
+        in_metric = metric is not None and not metric.is_uniform
+        # of ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖², where w_j stays as it is
+        each = [np.sqrt(2.0 * row.similarities)[:, None] for row in rows]
+        apart = OverPoints(sp.csr_array(sp.block_diag(each)))
         squared = GradientMatching(self.reference.attributions, name=pairs)
-        fixed = math.sqrt(2.0) * self.reference.attributions[near.ravel()]
-        anchored = _Recast(squared, apart, fixed)
-        losses = GradientMatching(known.estimate, name=own), anchored
-        none = np.zeros(len(self.roots))
+        fixed = np.concatenate(
+            [
+                root * (row.fixed if in_metric else self._left[row.near] + g)
+                for root, (row, g) in zip(each, beside, strict=True)
+            ]
+        )
+        anchored, aim = _Recast(squared, apart, fixed), known.estimate
+        total = known.total
+        if in_metric and metric is not None:
+            phi, blocks = aim.values, aim.blocks
+            blocks = None if blocks is None else metric.scaled(blocks - phi)
+            aim = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
+            total = np.array([row.total for row in rows])
+        losses = GradientMatching(aim, name=own), anchored
+        none = np.zeros(known.estimate.values.shape[1])
         masks = np.stack([none if x.axis is None else x.axis for x in rows])
-        if not masks.any():
-            return Program(losses)
-        shared = bool((masks == masks[0]).all())
-        adding_up = Completeness(known.total, masks[0] if shared else masks)
-        return Program(losses, (adding_up.bound(len(none)),))
+        program = Program(losses)
+        if masks.any():
+            shared = bool((masks == masks[0]).all())
+            adding_up = Completeness(total, masks[0] if shared else masks)
+            program = Program(losses, (adding_up.bound(len(none)),))
+        if not in_metric or metric is None:
+            return {"program": program}
+        return {"scaled_program": program, "metric": metric.axis**2}
+
+
+def padded(near: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:
+    """Places of the neighbours of each row, (m, k); −1 where there are fewer."""
+    places = np.full((len(near), max(map(len, near), default=0)), -1, np.intp)
+    for row, own in zip(places, near, strict=True):
+        row[: len(own)] = own
+    return places
 
 
 def fitted_rows(
@@ -269,7 +361,7 @@ def fitted_rows(
     seed = read_seed(settings.rng)
     plan = joint_rows(replace(settings, rng=seed), model, data, X, progress)
     note = plan.note
-    if settings.units == "scaled":
+    if not settings.parts:
         plan.reference.refuse_equal_rows()
     if len(plan.points) < 2:
         raise InvalidInput(
@@ -280,6 +372,9 @@ def fitted_rows(
     rule = plan.rule.settled(plan.points, seed)
     best = plan.best(rule)
     _ = best.attributions  # proved now: all answers depend on them
+    parts: dict[str, Any] = {}
+    if isinstance(rule, ContributionRule):
+        parts = {"metric": plan.metric, "own_values": plan.robust.beside}
     told = with_note(best.parameters, note)
     notes = {"notes": told.pop("notes")} if "notes" in told else {}
     told |= {
@@ -287,24 +382,29 @@ def fitted_rows(
         "scale": in_words(settings.scale),
         **neighbours_in_words(plan),
         "weight rule": plan.weight[1],
+        **plan.told_of_background(),
         **notes,
     }
     reference = replace(
         best,
         parameters=told,
         quantity=plan.function.quantity,
+        background=plan.background_digest,
         **plan.function.told(plan.points),
     )
     wrapped = isinstance(model, Function)
-    return FittedRows(plan=plan, rule=rule, wrapped=wrapped, reference=reference)
+    return FittedRows(
+        plan=plan, rule=rule, wrapped=wrapped, reference=reference, **parts
+    )
 
 
 def neighbours_in_words(plan: JointRows) -> dict[str, str]:
     """What an explanation says of how its rows are compared."""
     content = np.ascontiguousarray(plan.coordinates, dtype="<f8").tobytes()
+    falling = "falling with distance" if plan.settings.parts else "uniform"
     return {
         "graph": f"{plan.n_neighbors} nearest of {len(plan.points)} reference rows",
-        "similarities": "uniform",
+        "similarities": falling,
         "reference": f"sha256:{hashlib.sha256(content).hexdigest()[:12]}",
     }
 
@@ -331,16 +431,20 @@ def joint_rows(
     if X is not None and X is not table:
         points, labels = function.read(X)
     elif X is None:
-        most, rng = read_count(settings.n_reference, "n_reference"), settings.rng
-        if len(points) > most:
-            kept = np.sort(read_rng(rng).choice(len(points), most, replace=False))
-            points, labels = points[kept], labels.of_positions(kept)
+        most = read_count(settings.n_reference, "n_reference")
+        if settings.n_reference == MOST_REFERENCE_ROWS:
+            most = settings.most_reference_rows(function, reference)
+        if len(points) > most:  # whatever the seed of draws: it follows from data
+            chosen = np.random.default_rng(0).choice(len(points), most, replace=False)
+            points = points[np.sort(chosen)]
+            labels = labels.of_positions(np.sort(chosen))
     return JointRows(
         settings=settings,
         function=function,
         reference=reference,
-        sizes=sizes_of(function, reference, settings.scale),
+        sizes=settings.sizes_of(function, reference),
         points=points,
         labels=labels,
         progress=progress,
+        model=model,
     )

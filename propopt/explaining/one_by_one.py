@@ -14,15 +14,17 @@ from propopt.base.checks import read_seed
 from propopt.base.errors import InvalidInput, no_such_name
 from propopt.explaining.contributions import ContributionChoice
 from propopt.explaining.fitted_rows import FittedReference, FittedRows, fitted_rows
+from propopt.explaining.joint_parts import MetricChoice
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
+    BesideLike,
     ExplainSettings,
     InteractionScores,
+    KindChoice,
     TextLaw,
-    UnitsChoice,
 )
 from propopt.explaining.saved_explainer import SavedExplainer, read_explainer
-from propopt.explaining.targets import N_NEIGHBORS, FeatureMetric, LawChoice
+from propopt.explaining.targets import N_NEIGHBORS, LawChoice
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.results.explanation import Explanation
@@ -32,7 +34,7 @@ from propopt.tables.schema import ColumnScale
 
 _NAMES_OF_OTHERS = {
     "shap_values": "explain(X).attributions",
-    "expected_value": "po.explain(..., units='output').base_value",
+    "expected_value": "po.explain(...).base_value",
     "explain_instance": "explain(X), of a table of one row",
     "explain_row": "explain(X), of a table of one row",
 }
@@ -48,40 +50,20 @@ class NotFitted(InvalidInput, NotFittedError):  # type: ignore[misc]  # it is An
 class Explainer:
     """A model's explainer: fitted to reference rows once, then asked row by row.
 
-    :func:`propopt.explain` and :func:`propopt.solve` are transductive: a row's
-    attributions depend on the rows beside it. Here ``fit`` fixes scales, neighbours,
-    the weight of robustness and the attributions w_j of reference rows, the optimum of
+    ``fit`` explains reference rows together, once, and fixes what answers depend on:
+    scales, neighbours, background and weight. ``explain`` gives each new row its
+    optimum beside its nearest reference rows. :func:`propopt.explain` with ``data`` has
+    the same answers, to the last bit, and says what is minimised. They depend on the
+    row, the model and ``data`` alone: not on other rows, their order or their number.
+    That the reference would move a little if the row were appended to it is bounded for
+    each row, in ``details``.
 
-    .. math::
-
-        Σ_n ‖w_n − g_n‖² + b Σ_{n,n'} ‖w_n − w_n'‖² S_nn',
-
-    and ``explain`` gives each new row, with target g and similarities s_j to its
-    nearest reference rows, the optimum of what it would add,
+    Slopes w of a new row, with target g and similarities s_j to the attributions w_j of
+    its nearest reference rows, are
 
     .. math::
 
         (1 + 2bσ) w = g + 2b Σ_j s_j w_j, σ = Σ_j s_j.
-
-    It depends on the row and the reference alone: not on other rows, their order or
-    their number, to the last bit. That the reference would move a little if the row
-    were appended to it is bounded for each row, in ``details``.
-
-    With ``units="output"`` the reference rows are explained in parts of the output, as
-    :func:`propopt.explain` does, and each new row, with contributions Φ, has the
-    optimum of
-
-    .. math::
-
-        ‖w − Φ‖²_ω + 2b Σ_j s_j ‖w − w_j‖²_ω subject to Σ_d w_d = f(x) − base,
-
-        w = p + ω (f(x) − base − Σ_d p_d) / Σ_d ω_d,
-
-        p = (Φ + 2b Σ_j s_j w_j) / (1 + 2bσ)
-
-    with ‖w‖²_ω = Σ_d w_d²/ω_d. A column that contributes neither to the row nor to any
-    reference row stays exactly zero, and has no part in the sum; one that contributes
-    to the row alone has a part in it, though its neighbours have zero there.
 
     Parameters
     ----------
@@ -99,15 +81,9 @@ class Explainer:
         Of :func:`propopt.wrap`: the name of the column that the model predicts.
     scale : "std", None, mapping or array (D,)
         As for :func:`propopt.explain`: units of slopes and of distances.
-    units : {"scaled", "output"}
-        Slopes per scale; or parts of the output that add up to f(x) − base in each row.
-    contributions : {"shapley", "slopes"}
-        Φ, for ``units="output"``: as for :func:`propopt.explain`, but made for each row
-        by itself. Where Shapley values are sampled, the seed and the values of the row
-        name its draws, whoever else is asked.
-    metric : {"uniform", "effects"}
-        For ``units="output"``: ω_d is one, or the mean of Φ_nd² over the reference rows
-        (at least 1e-6 of the largest).
+    kind, contributions, metric, beside
+        As for :func:`propopt.explain`, of any row. Where Shapley values are sampled,
+        the seed and the values of the row name its draws, whoever else is asked.
     law : {"auto", "data", "gaussian", "none"}
         As for :func:`propopt.explain`: over what the model is averaged before its
         slopes are taken. Shapley values have no slopes, and refuse it. Of documents
@@ -115,20 +91,23 @@ class Explainer:
     n_neighbors : int
         Reference rows that each row is compared with.
     robustness : float or str, optional
-        b, or a share such as ``"-50%"`` by which that of the reference rows is to be
-        smaller; by default b at the knee of their trade-off curve.
+        b, ``"knee"``, or a share such as ``"-50%"`` by which that of the reference rows
+        is to be smaller. By default contributions move a quarter of the way to the
+        nearest rows, and slopes take the knee of the trade-off curve.
     n_reference : int
-        ``fit()`` draws so many rows of ``data`` where it has more.
+        ``fit()`` takes so many rows of ``data`` where it has more, which follow from
+        ``data`` alone. Of 500, the default, it takes fewer where contributions of a row
+        take long.
     interactions : InteractionScores, optional
         As for :func:`propopt.explain`: what matters jointly is told in all notes.
     rng : int, numpy.random.Generator or None
-        For that draw and for targets that are sampled; None is seed 0.
+        For targets that are sampled; None is seed 0.
 
     Attributes
     ----------
     reference_ : Explanation
-        The reference rows, explained together. A new row that equals one of them is
-        still new: to have the same answer, look it up here.
+        The reference rows, explained together. Contributions of a new row that equals
+        one of them are its own there.
     robustness_ : float
         b.
 
@@ -144,10 +123,8 @@ class Explainer:
     >>> bool((one.attributions[0] == all_.attributions[7]).all())
     True
 
-    One row in parts that add up to its prediction:
+    Contributions add up to the prediction:
 
-    >>> parts = po.Explainer(model, data=X, target=1, units="output").fit()
-    >>> one = parts.explain(X.iloc[[7]])
     >>> total = one.prediction - one.base_value
     >>> bool(abs(one.attributions.sum() - total) < 1e-12)
     True
@@ -160,9 +137,10 @@ class Explainer:
     output: Output = "auto"
     outcome: str | None = None
     scale: ColumnScale = "std"
-    units: UnitsChoice = "scaled"
+    kind: KindChoice | None = None
     contributions: ContributionChoice = "shapley"
-    metric: FeatureMetric = "uniform"
+    metric: MetricChoice = "auto"
+    beside: BesideLike = "auto"
     law: LawChoice | TextLaw = "auto"
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None

@@ -4,43 +4,48 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Positions, Truths, Values
-from propopt.base.checks import known_word, read_count, read_rng, read_share
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.base.checks import known_word, read_count, read_share
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.base.text import is_sampled, printable
+from propopt.base.text import Reason, is_sampled, printable
 from propopt.explaining.contributions import (
     AnyRule,
     ContributionChoice,
     ContributionRule,
     ContributionsLike,
 )
+from propopt.explaining.joint_parts import Metric, MetricChoice
 from propopt.explaining.targets import (
     N_NEIGHBORS,
-    FeatureMetric,
     LawChoice,
     TargetRule,
     Targets,
     coordinates_of,
     graph_of_rows,
     nearest_explanation,
+    sizes_of,
     target_rule,
+    winsorised,
 )
 from propopt.functions import Function
 from propopt.functions.cost import cost_of
 from propopt.functions.means import SampledMean
 from propopt.functions.outputs import Output, Target
+from propopt.functions.wrapping import other_classes
+from propopt.laws.background import N_BACKGROUND, affordable_rows, steps_of_row
 from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
+from propopt.losses.graphs.neighbours import Neighbours
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.tables.frames import Labels
@@ -48,22 +53,35 @@ from propopt.tables.schema import ColumnScale
 
 
 if TYPE_CHECKING:
+    from propopt.explaining.explainers.own_value import OwnValueRule as OwnValueRule
+    from propopt.explaining.explainers.own_value import OwnValues as OwnValues
     from propopt.interactions.scores import InteractionScores as InteractionScores
     from propopt.lime.text.text_reading import TextLaw as TextLaw
 else:  # rooms that explaining a table has no use for, and does not load
-    InteractionScores = TextLaw = Any
+    InteractionScores = TextLaw = OwnValueRule = OwnValues = Any
 
 
 # ---- What is asked: each setting is declared once, with its checks
 
 
-UnitsChoice: TypeAlias = Literal["scaled", "output"]
+KindChoice: TypeAlias = Literal["contributions", "slopes"]
 
-OwnValueChoice: TypeAlias = Literal["own_value"]
+OwnValueChoice: TypeAlias = Literal["auto", "own_value"]
 BesideLike: TypeAlias = Any
-"""``"own_value"``, or a table (N, D), or None."""
+"""``"auto"``, ``"own_value"``, or a table (N, D), or None."""
 
 MOST_REFERENCE_ROWS: Final = 500
+
+_FEWEST_REFERENCE_ROWS: Final = 100
+
+_MOST_STEPS: Final = 1e10
+"""Operations for the contributions of all reference rows."""
+
+_MOST_CALLS: Final = 500_000
+"""Rows that a model is given for all reference rows, where it is called."""
+
+KNEE: Final = "knee"
+A_QUARTER: Final = "a quarter of the way to the nearest rows"
 
 
 @final
@@ -79,13 +97,13 @@ class ExplainSettings:
     output: Output = "auto"
     outcome: str | None = None
     scale: ColumnScale = "std"
-    units: UnitsChoice = "scaled"
+    kind: KindChoice | None = None
     contributions: ContributionsLike = "shapley"
-    metric: FeatureMetric = "uniform"
+    metric: MetricChoice = "auto"
     law: LawChoice | TextLaw = "auto"
     graph: Graph | None = None
     same_pattern: bool = False
-    beside: BesideLike = None
+    beside: BesideLike = "auto"
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS
@@ -122,36 +140,81 @@ class ExplainSettings:
             if not (value is default or same):
                 raise InvalidInput(f"{name}: {reason}")
 
+    @property
+    def parts(self) -> bool:
+        """Whether a table's attributions are contributions: parts of the output."""
+        if self.kind is None:
+            return True
+        return known_word(self.kind, KindChoice, "kind") == "contributions"
+
+    @property
+    def explains_jointly(self) -> str | None:
+        """The setting under which rows are each other's reference; None without one."""
+        given = {
+            "graph": self.graph is not None,
+            "contributions": not isinstance(self.contributions, str),
+            "beside": not (self.beside is None or isinstance(self.beside, str)),
+            "same_pattern": self.same_pattern,
+            "precision": self.precision is not None,
+            "max_evaluations": self.max_evaluations is not None,
+        }
+        return next((name for name, is_given in given.items() if is_given), None)
+
+    def most_reference_rows(self, function: Function, reference: Reference) -> int:
+        """500; fewer where contributions of a row take long, by counted operations."""
+        n_columns = reference.points.shape[1]
+        if not self.parts or self.contributions != "shapley" or n_columns < 2:
+            return MOST_REFERENCE_ROWS
+        read = function.products_in(n_columns)
+        if isinstance(read, Reason):  # orders both ways, and own values
+            most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
+        else:
+            rows = min(affordable_rows(read), len(reference.points))
+            most = _MOST_STEPS / max(steps_of_row(read, rows), 1.0)
+        return int(np.clip(most, _FEWEST_REFERENCE_ROWS, MOST_REFERENCE_ROWS))
+
+    def sizes_of(self, function: Function, reference: Reference) -> Array:
+        """What one step of each column is; of contributions with tails cut off."""
+        sizes = sizes_of(function, reference, self.scale)
+        is_std = isinstance(self.scale, str) and self.scale == "std"
+        return (
+            winsorised(function, reference, sizes) if self.parts and is_std else sizes
+        )
+
     def refuse_for_rows(self) -> None:
         """Refuse what rows by themselves do not take."""
-        self.refuse(dict.fromkeys(_OF_SEVERAL_ROWS, _ALONE))
-        known_word(self.units, UnitsChoice, "units")
-        known_word(self.metric, FeatureMetric, "metric")
-        if not isinstance(self.contributions, str):
+        self.refuse_what_kinds_lack()
+        joint = self.explains_jointly
+        if joint == "contributions":
             raise InvalidInput(
                 "contributions: those of rows to come are not known; expected "
                 "'shapley' or 'slopes', which an Explainer makes of any row. "
                 "po.explain(model, X, contributions=table) explains several rows "
                 "together"
             )
+        if joint is not None:
+            raise InvalidInput(f"{joint}: {_ALONE}")
         known_word(self.contributions, ContributionChoice, "contributions")
-        if self.units == "scaled":
-            reason = "it is of units='output', and units is 'scaled'"
-            self.refuse(dict.fromkeys(("contributions", "metric"), reason))
-            return
-        if self.contributions == "shapley":
+        if self.parts and self.contributions == "shapley":
             reason = (
                 f"{self.law!r} is of slopes, and Shapley values take none; leave it "
                 "out, or take contributions='slopes'"
             )
             self.refuse({"law": reason})
 
+    def refuse_what_kinds_lack(self) -> None:
+        """Refuse settings of contributions where slopes are asked for."""
+        known_word(self.metric, MetricChoice, "metric")
+        if isinstance(self.beside, str):
+            known_word(self.beside, OwnValueChoice, "beside")
+        if not self.parts:
+            reason = "it is of kind='contributions', and kind is 'slopes'"
+            self.refuse(dict.fromkeys(("contributions", "metric"), reason))
 
-_OF_SEVERAL_ROWS: Final = ("same_pattern", "beside", "precision", "max_evaluations")
 
 _ALONE: Final = (
-    "one row is compared with fixed rows of data, where it has no meaning; leave it "
-    "out, or give two rows or more"
+    "each row is compared with fixed rows of data, where it has no meaning; leave it "
+    "out, or explain the rows jointly by po.explain"
 )
 
 OF_TABLES: Final = {
@@ -192,19 +255,28 @@ class JointPlan(ABC):
     def weight(self) -> tuple[float | str | None, str]:
         """That of robustness, None for that at the knee; and where it comes from."""
         own = self.settings.robustness
-        if isinstance(own, str):
+        if isinstance(own, str) and own != KNEE:
             share = read_share(own, "robustness")
             return own, f"roughness {100.0 * share:g} % smaller"
-        return own, "knee of the front" if own is None else "given"
+        if own is None or own == KNEE:
+            return None, "knee of the front"
+        return own, "given"
 
     def nearest(self, known: Targets) -> Explanation:
         """The optimum for targets, with these beside it."""
-        parts = known.base is not None and isinstance(self.robust, PairwiseRobustness)
-        metric: FeatureMetric = self.settings.metric if parts else "uniform"
         weight, _ = self.weight
         return nearest_explanation(
-            known, self.robust, robustness=weight, metric=metric, progress=self.progress
+            known,
+            self.robust,
+            robustness=weight,
+            metric=self.metric_of(known),
+            progress=self.progress,
         )
+
+    def metric_of(self, known: Targets) -> Metric | None:
+        """How columns count; alike if None."""
+        del known
+        return None
 
 
 @final
@@ -214,6 +286,7 @@ class JointRows(JointPlan):
 
     reference: Reference  # the rows that scales and laws are made of
     sizes: Array  # (D,): the scale of each feature; 0 if constant
+    model: Any = None  # what the function was made of, where it has other classes
 
     @cached_property
     def coordinates(self) -> Array:
@@ -224,11 +297,18 @@ class JointRows(JointPlan):
     def graph(self) -> Graph:
         """Who is similar: nearest neighbours, if no graph is given."""
         asked = self.settings
-        if asked.graph is None:
-            return knn_graph(
-                self.coordinates, self.n_neighbors, same_pattern=asked.same_pattern
-            )
-        return graph_of_rows(asked.graph, len(self.points))
+        if asked.graph is not None:
+            return graph_of_rows(asked.graph, len(self.points))
+        if asked.parts and not asked.same_pattern:
+            return self.neighbours.graph
+        return knn_graph(
+            self.coordinates, self.n_neighbors, same_pattern=asked.same_pattern
+        )
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The rows as those that contributions are compared with."""
+        return Neighbours(self.coordinates, self.n_neighbors)
 
     @property
     def n_neighbors(self) -> int:
@@ -236,43 +316,131 @@ class JointRows(JointPlan):
         asked = read_count(self.settings.n_neighbors, "n_neighbors")
         return min(asked, len(self.points) - 1)
 
+    @property
+    def weight(self) -> tuple[float | str | None, str]:
+        """By default contributions move a quarter of the way, and slopes to the knee.
+
+        With c = 1/(6σ) and the mean degree σ, θ = 2cσ/(1 + 2cσ) = ¼ of the way from Φ
+        to what the nearest rows suggest, before rows are made to add up.
+        """
+        if self.settings.robustness is not None or not self.settings.parts:
+            return super().weight
+        degree = float(self.n_neighbors)  # if no similarity fell with distance
+        if not (self.settings.graph is None and not self.settings.same_pattern):
+            degree = self.graph.total / len(self.points)
+        return 1.0 / (6.0 * max(degree, 1.0 / 6.0)), A_QUARTER
+
     @cached_property
     def robust(self) -> PairwiseRobustness:
         """Between rows that are joined by the graph, beside own values if asked."""
         return PairwiseRobustness(self.graph, beside=self.beside)
 
+    @property
+    def takes_own_values(self) -> bool:
+        """Whether similar rows may differ in what their own values contribute."""
+        beside = self.settings.beside
+        if not isinstance(beside, str):
+            return False
+        if beside == "own_value" and not self.settings.parts:
+            raise InvalidInput(
+                "beside: own values are parts of the output, and kind is 'slopes'; "
+                "take kind='contributions', or give a table of slopes"
+            )
+        return self.settings.parts
+
     @cached_property
     def beside(self) -> Any:
         """What rows may differ in: a table, own values that are made here, or None."""
-        asked = self.settings
-        if not isinstance(asked.beside, str):
-            return asked.beside
-        known_word(asked.beside, OwnValueChoice, "beside")
-        rule = self.rule
-        if not isinstance(rule, ContributionRule):
-            raise InvalidInput(
-                "beside: own values are parts of the output, and units is 'scaled'; "
-                "take units='output', or give a table of slopes"
-            )
-        from propopt.explaining.explainers.own_value import (
-            own_values_of,
-            told_background,
+        if not self.takes_own_values:
+            asked = self.settings.beside
+            return None if isinstance(asked, str) else asked
+        return self.own_values_at(self.own_rule)
+
+    def own_values_at(self, rule: OwnValueRule) -> OwnValues:
+        """Those of the rows, with names."""
+        from propopt.explaining.explainers.own_value import OwnValues
+
+        return OwnValues(
+            attributions=rule.at(self.points, self.labels),
+            definition=f"centred partial dependence, {rule.by}",
+            background=rule.background.in_words(),
+            n_background=len(rule.background.points),
+            background_digest=rule.background.digest,
+            labels=self.labels,
+            quantity=self.function.quantity,
         )
 
-        assert rule.background is not None, "see rule"
-        whose = told_background(len(rule.background), self.reference.n_rows, "data")
-        return own_values_of(
-            self.function, self.points, self.labels, rule.background, whose
-        )
+    @cached_property
+    def own_rule(self) -> OwnValueRule:
+        """How own values of any row are made, over the background of contributions."""
+        return self.own_rule_of(self.rule)
+
+    @staticmethod
+    def own_rule_of(rule: AnyRule) -> OwnValueRule:
+        """That of the function and the background of a rule."""
+        from propopt.explaining.explainers.own_value import OwnValueRule
+
+        assert isinstance(rule, ContributionRule), "see takes_own_values"
+        names = rule.reference.labels
+        return OwnValueRule.of(rule.function, rule.background, names)
+
+    def metric_of(self, known: Targets) -> Metric | None:
+        """How columns count in contributions, by what these are; made once."""
+        if known.base is None:
+            return None
+        if self._metrics:
+            return self._metrics[0]
+        self._metrics.append(self._metric_of(known.estimate.values))
+        return self._metrics[0]
+
+    @property
+    def metric(self) -> Metric | None:
+        """That of the contributions that were explained; None before, and of slopes."""
+        return self._metrics[0] if self._metrics else None
+
+    @cached_property
+    def _metrics(self) -> list[Metric]:
+        return []
+
+    def _metric_of(self, phi: Attributions) -> Metric:
+        asked = self.settings.metric
+        own = isinstance(self.robust.beside, np.ndarray)
+        if asked == "auto":
+            asked = "uniform" if self.settings.contributions == "slopes" else "joint"
+            asked = asked if own else "uniform"
+        if asked == "effects":
+            return Metric.effects(phi)
+        if asked == "uniform":
+            return Metric.uniform(phi)
+        if not own:
+            raise InvalidInput(
+                "metric: 'joint' is the size of what columns do beside their own "
+                "values, and beside is None; take beside='own_value'"
+            )
+        assert self.robust.beside is not None, "see own"
+        return Metric.joint([(phi, self.robust.beside), *self._other_classes()])
+
+    def _other_classes(self) -> Iterator[tuple[Attributions, Attributions]]:
+        """Φ and G of the other outputs of a model of several classes."""
+        rule = self.rule
+        if not isinstance(rule, ContributionRule) or rule.kind != "shapley":
+            return
+        known: Any = self.function.schema
+        known = self.reference.points if known is None else known
+        own = self.function, self.settings.output, known
+        for function in other_classes(self.model, *own):
+            other = replace(rule, function=function, given_background=rule.background)
+            phi = other.of(self.points, self.labels).estimate.values
+            yield phi, self.own_rule_of(other).at(self.points, self.labels)
 
     @cached_property
     def rule(self) -> AnyRule:
         """How slopes are made, or contributions."""
         asked = self.settings
         law, rng, reference = asked.law_of_columns, asked.rng, self.reference
-        if asked.units == "scaled":
+        if not asked.parts:
             return target_rule(self.function, reference, self.sizes, law=law, rng=rng)
-        rule = ContributionRule(
+        return ContributionRule(
             function=self.function,
             reference=reference,
             kind=asked.contributions,
@@ -280,13 +448,29 @@ class JointRows(JointPlan):
             rng=rng,
             draws=DrawPlan(100, 0, asked.precision, asked.max_evaluations),
         )
-        if isinstance(asked.beside, str):  # own values have the same background
-            return replace(rule, background=rule.drawn(read_rng(rng)))
-        return rule
+
+    @property
+    def background_digest(self) -> str | None:
+        """Of what contributions are compared with; None of slopes."""
+        rule = self.rule
+        return rule.background.digest if isinstance(rule, ContributionRule) else None
+
+    def told_of_background(self) -> dict[str, Parameter]:
+        """What contributions are compared with, and how far a draw moves the base."""
+        rule = self.rule
+        if not isinstance(rule, ContributionRule):
+            return {}
+        told: dict[str, Parameter] = {
+            "background": f"{rule.background.in_words()}, "
+            f"sha256:{rule.background.digest[:12]}"
+        }
+        if rule.base_error > 0.0:
+            told["base error"] = rule.base_error
+        return told
 
     def told_of_own_values(self, best: Explanation) -> dict[str, Parameter]:
         """How much of the differences of contributions follows from own values."""
-        if not isinstance(self.settings.beside, str):
+        if self.settings.beside != "own_value":
             return {}
         share = self.beside.context(best.contributions, self.graph)
         return {"own value": " ".join(share.in_words())}

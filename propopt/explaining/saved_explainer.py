@@ -12,19 +12,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Values
+from propopt.base.arrays import Array, Points, Truths, Values
 from propopt.base.checks import read_seed
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
+from propopt.explaining.joint_parts import Metric, MetricChoice
 from propopt.explaining.plan import ExplainSettings, JointRows
-from propopt.explaining.targets import FeatureMetric, LawChoice, TargetRule
+from propopt.explaining.targets import LawChoice, TargetRule
 from propopt.functions import Function
 from propopt.functions.jumps import allowed_difference, precision_of
 from propopt.functions.outputs import Output, Target
 from propopt.functions.wrapping import wrapped_and_told
+from propopt.laws.background import Background
 from propopt.laws.data_law import Reference
 from propopt.results.explanation import Explanation
 from propopt.tables.frames import Labels
@@ -75,7 +77,11 @@ class SavedExplainer(
     targets: Array | None = stored("t D", default=None)  # of the first rows
     n_neighbors: int = stored(low=1)
     contributions: ContributionChoice | None = stored(default=None)
-    metric: FeatureMetric | None = stored(default=None)
+    metric: MetricChoice | None = stored(default=None)
+    omega: Values | None = stored("D", low=0.0, default=None)  # of the metric
+    moves: Truths | None = stored("D", default=None)  # columns that move
+    own_values: Array | None = stored("n D", default=None)  # of the reference rows
+    n_background: int | None = stored(low=1, default=None)  # rows of their table
 
     @classmethod
     def of(cls, fitted: FittedRows) -> Self:
@@ -85,11 +91,17 @@ class SavedExplainer(
         first = plan.points[:CHECKED_ROWS]
         parts: dict[str, Any] = {}
         if isinstance(fitted.rule, ContributionRule):
+            metric, background = fitted.metric, fitted.rule.background
+            assert metric is not None, "contributions have one"
             parts = {
-                "background": fitted.rule.background,
+                "background": background.points,
+                "n_background": background.n_rows,
                 "targets": _targets(fitted),
                 "contributions": settings.contributions,
-                "metric": settings.metric,
+                "metric": metric.name,
+                "omega": metric.weights,
+                "moves": metric.moves,
+                "own_values": fitted.own_values,
             }
         return cls(
             reference=reference,
@@ -155,7 +167,8 @@ class SavedExplainer(
             raise InvalidInput(f"values: expected {min(n, CHECKED_ROWS)} numbers")
         if len(self.reference.weights) != 2:
             raise InvalidInput("reference: weights: expected those of two losses")
-        told = [self.contributions, self.metric, self.background, self.targets]
+        told: list[Any] = [self.contributions, self.metric, self.background]
+        told += [self.targets, self.omega, self.moves, self.n_background]
         if 0 < sum(part is None for part in told) < len(told):
             raise InvalidInput("contributions: some of what makes them is missing")
         if self.targets is not None and len(self.targets) != min(n, CHECKED_TARGETS):
@@ -169,10 +182,12 @@ class SavedExplainer(
         labels.check(self.table.shape, "table")
         table = Reference.of_points(self.table, labels, function.schema)
         table = replace(table, n_rows=self.n_rows)
-        parts: dict[str, Any] = {}
+        parts: dict[str, Any] = {"kind": "slopes"}
         if self.contributions is not None and self.metric is not None:
             own = {"contributions": self.contributions, "metric": self.metric}
-            parts = {"units": "output", **own}
+            parts = {"kind": "contributions", **own}
+            if self.own_values is None:
+                parts["beside"] = None
         named = function.quantity
         settings = ExplainSettings(
             target=self.target,
@@ -194,14 +209,32 @@ class SavedExplainer(
             labels=reference.labels,
         )
         rule = plan.rule
+        made: dict[str, Any] = {}
         if isinstance(rule, ContributionRule):
-            rule = replace(rule, background=self.background)
+            made = self._made()
+            background = made.pop("background")
+            background.refuse_another(reference.background, "reference")
+            rule = replace(rule, given_background=background)
         return FittedRows(
             plan=plan,
             rule=rule.settled(self.rows, self.seed),
             wrapped=self.wrapped,
             reference=reference,
+            **made,
         )
+
+    def _made(self) -> dict[str, Any]:
+        """What contributions of new rows are made with."""
+        assert self.background is not None, "see contradictions"
+        assert self.n_background is not None, "see contradictions"
+        assert self.metric is not None, "see contradictions"
+        assert self.omega is not None, "see contradictions"
+        assert self.moves is not None, "see contradictions"
+        return {
+            "background": Background(self.background, self.n_background),
+            "metric": Metric(self.metric, self.omega, self.moves),
+            "own_values": self.own_values,
+        }
 
     def _function(self, model: Any) -> Function:
         if self.wrapped != isinstance(model, Function):
@@ -261,7 +294,7 @@ def _refuse_contradictions(fitted: FittedRows) -> None:
     if not fitted.weights[0] > 0.0:
         raise InvalidInput("reference: weights: the first has to be above zero")
     known = [reference.gradient]
-    if fitted.plan.settings.units == "output":
+    if fitted.plan.settings.parts:
         base = reference.base_value
         known = [reference.contributions, base, reference.prediction]
         if base is not None and np.ptp(base) != 0.0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from propopt.base.arrays import Array, Points, Values
-from propopt.base.checks import known_word, read_nonnegative, sealed
-from propopt.base.errors import InvalidInput, MissingPatternsWarning
+from propopt.base.checks import read_nonnegative, sealed
+from propopt.base.errors import (
+    InvalidInput,
+    MissingPatternsWarning,
+    NothingTraded,
+    UncertifiedWarning,
+)
+from propopt.explaining.joint_parts import Metric
 from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
 from propopt.functions.function import EXACT
@@ -30,6 +37,7 @@ from propopt.losses.completeness import Constraint
 from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.points import Graph, read_graph, share_across_patterns
 from propopt.results.explanation import Explanation, Parameter
+from propopt.results.target_error import TargetError
 from propopt.solvers import solve
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale, array_scales, per_scale
@@ -120,13 +128,8 @@ def jumps(function: Function, reference: Reference) -> bool:
 # ---- Targets of rows, whatever their unit, and the optimum nearest to them
 
 
-FeatureMetric: TypeAlias = Literal["uniform", "effects"]
-
 _ROUNDING_OF_TOTALS = 1e-9
 """Of predictions and base, for functions that no feature changes."""
-
-_FLOOR = 1e-6
-"""Of the largest mean square of a column: less counts as this much in the metric."""
 
 
 @final
@@ -161,6 +164,22 @@ class Targets:
             notes=tuple(dict.fromkeys(note for x in aims for note in x.notes)),
         )
         return cls(estimate=estimate, **cls.ends(parts))
+
+    def split(self) -> list[Targets]:
+        """Those of each row by itself."""
+        base, prediction = self._both
+        aim, parts = self.estimate, []
+        for n in range(len(base)):
+            own = replace(
+                aim,
+                values=aim.values[[n]],
+                blocks=None if aim.blocks is None else aim.blocks[:, [n]],
+                evaluations=aim.evaluations if n == 0 else 0,
+                labels=aim.labels.of_positions([n]),
+            )
+            ends = {"base": base[[n]], "prediction": prediction[[n]]}
+            parts.append(Targets(estimate=own, **ends))
+        return parts
 
     @staticmethod
     def ends(parts: Sequence[Targets]) -> dict[str, Array]:
@@ -226,40 +245,30 @@ def nearest_explanation(
     robust: PairwiseRobustness | SharedRobustness,
     *,
     robustness: float | str | None = None,
-    metric: FeatureMetric = "uniform",
+    metric: Metric | None = None,
     progress: bool | None = None,
 ) -> Explanation:
     """The attributions nearest to targets that are robust, and add up where these do.
 
-    minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (w_nd − w_n'd)²/ω_d
+    minimise    Σ_n Σ_d (w_nd − Φ_nd)²/ω_d + c Σ_{n,n'} S_nn' Σ_d (r_nd − r_n'd)²/ω_d
     subject to  Σ_d w_nd = f(x_n) − base   for every n, of contributions
 
-    A column in which Φ is zero in all rows then stays exactly zero, and does not count.
-    Where c is large, features share what rows differ by evenly (ω = 1), or in
-    proportion to ω.
+    with r = w − G beside own values, and r = w else. A column in which Φ is zero in all
+    rows then stays exactly zero, and does not count. ω is one without a metric.
     """
     aim = known.estimate
-    roots = metric_roots(aim.values, metric)
-    if robust.beside is not None and metric == "effects":
-        G = robust.beside / roots
-        robust = PairwiseRobustness(robust.graph, beside=G, name=robust.name)
-    turned, blocks = aim.values / roots, aim.blocks
-    blocks = None if blocks is None else blocks / roots
-    matching = GradientMatching(replace(aim, values=turned, blocks=blocks))
     told: dict[str, Parameter] = {}
-    sums: list[Constraint] = []
+    if known.base is not None and isinstance(robust, PairwiseRobustness):
+        told = {"metric": "uniform" if metric is None else metric.name}
+    if metric is None or metric.is_uniform:
+        sums = [] if known.base is None else _sums(known, robust)
+        matching = GradientMatching(aim)
+        best = optimum([(1.0, matching)], robust, robustness, progress, sums)
+    else:
+        assert isinstance(robust, PairwiseRobustness), "of words ω is one"
+        best = _in_metric(known, robust, robustness, metric, progress)
     if known.base is not None:
-        sums = _sums(known, robust, roots)
-        told = {"metric": metric} if isinstance(robust, PairwiseRobustness) else {}
-    best = optimum([(1.0, matching)], robust, robustness, progress, sums)
-    if metric == "effects":
-        errors = best.standard_errors
-        best = replace(
-            best,
-            attributions=sealed(best.attributions * roots),
-            standard_errors=None if errors is None else errors * roots,
-            program=None,  # it is that of W diag(1/√ω), and stays behind
-        )
+        best = replace(best, target=error_of_parts(aim))
     return replace(
         best,
         labels=aim.labels,
@@ -270,8 +279,76 @@ def nearest_explanation(
     )
 
 
+_TOLERANCE = 1e-6
+"""Of gaps and of sums, as solvers have it."""
+
+
+def _in_metric(
+    known: Targets,
+    robust: PairwiseRobustness,
+    robustness: float | str | None,
+    metric: Metric,
+    progress: bool | None,
+) -> Explanation:
+    """The optimum by z = (w − Φ)/√ω, whose target is zero."""
+    aim, phi = known.estimate, known.estimate.values
+    G = 0.0 if robust.beside is None else robust.beside
+    blocks = None if aim.blocks is None else metric.scaled(aim.blocks - phi)
+    shifted = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
+    beside = PairwiseRobustness(
+        robust.graph, beside=metric.scaled(G - phi), name=robust.name
+    )
+    missed = known.total - phi.sum(axis=1)
+    missed = np.where(np.abs(missed) <= known.rounding, 0.0, missed)
+    sums: list[Constraint] = []
+    if metric.moves.any():
+        sums = [Completeness(missed, metric.axis)]
+    elif (np.abs(missed) > known.rounding).any():
+        raise InvalidInput(
+            "contributions: no column moves, and they miss the predictions by up to "
+            f"{np.abs(missed).max():.3g}: nothing can add up"
+        )
+    matching = GradientMatching(shifted)
+    with warnings.catch_warnings():  # of sums of z, which may be rounding alone
+        warnings.simplefilter("ignore", UncertifiedWarning)
+        best = optimum([(1.0, matching)], beside, robustness, progress, sums)
+        Z = best.attributions
+    W = phi + Z * metric.axis
+    errors, proof = best.standard_errors, best.certificate
+    if proof is not None:
+        apart = np.abs(W.sum(axis=1) - known.total).max()
+        size = max(float(np.abs(W).sum(axis=1).max()), sys.float_info.min)
+        proof = replace(proof, violation=float(apart) / size if sums else 0.0)
+        if not proof.holds(_TOLERANCE):
+            warnings.warn(
+                f"contributions reached a certified gap of {proof.gap:.1e}, and miss "
+                f"their sums by {proof.violation:.1e} of their size, where "
+                f"{_TOLERANCE:.1e} was wanted",
+                UncertifiedWarning,
+                stacklevel=4,
+            )
+    return replace(
+        best,
+        certificate=proof,
+        attributions=sealed(W),
+        standard_errors=None if errors is None else errors * metric.axis,
+        program=None,
+        scaled_program=best.program,  # it is that of z
+        metric=sealed(metric.axis**2),
+    )
+
+
+def error_of_parts(aim: Estimate) -> TargetError:
+    """The squared error of contributions, as a share of their squared size."""
+    scale, excess = float((aim.values**2).sum()), None
+    if aim.blocks is not None and not aim.exact:
+        apart = (aim.blocks - aim.blocks.mean(axis=0)).reshape(len(aim.blocks), -1)
+        excess = TargetError.of_gram(apart @ apart.T)
+    return TargetError.of(aim, scale, excess)
+
+
 def _sums(
-    known: Targets, robust: PairwiseRobustness | SharedRobustness, roots: Array
+    known: Targets, robust: PairwiseRobustness | SharedRobustness
 ) -> list[Constraint]:
     """What rows add up to: over columns that are used, or the words that each has."""
     total = known.total
@@ -286,21 +363,13 @@ def _sums(
         words = robust.present.astype(float)
         return [] if empty.all() else [Completeness(total, words)]
     if known.estimate.values.any():
-        return [Completeness(total, roots)]
+        return [Completeness(total)]
     if np.abs(total).max() > known.rounding.max():
         raise InvalidInput(
             "contributions: all are zero, and predictions differ from the base by "
             f"up to {np.abs(total).max():.3g}: nothing can add up"
         )
     return []
-
-
-def metric_roots(phi: Array, metric: FeatureMetric) -> Array:
-    """√ω (D,): ones, or root mean squares of Φ (N, D), at least 1e-3 of the largest."""
-    if known_word(metric, FeatureMetric, "metric") == "uniform":
-        return np.ones(phi.shape[1])
-    squares = (phi**2).mean(axis=0)
-    return np.asarray(np.sqrt(np.maximum(squares, _FLOOR * (squares.max() or 1.0))))
 
 
 # ---- What one line from a model to an explanation takes for granted, each by itself
@@ -325,6 +394,31 @@ def sizes_of(function: Function, reference: Reference, scale: ColumnScale) -> Ar
     if function.schema is not None:
         return function.schema.scales(scale)
     return array_scales(reference.points, scale)
+
+
+_TAIL = 0.005
+"""Of the values of a column: those beyond count as the last within."""
+
+
+def winsorised(function: Function, reference: Reference, sizes: Array) -> Array:
+    """Deviations (D,) of numbers whose tails are cut: one wrong value moves no other.
+
+    A column that is constant but for its tails keeps its deviation.
+    """
+    robust = np.array(sizes, float)
+    coded = np.zeros(len(sizes), bool)
+    if function.schema is not None:
+        coded = np.asarray(function.schema.categorical, bool)
+    for j in np.flatnonzero((sizes > 0.0) & ~coded):
+        values = reference.points[:, j]
+        values = values[np.isfinite(values)]
+        if not len(values):
+            continue
+        low, high = np.quantile(values, [_TAIL, 1.0 - _TAIL], method="nearest")
+        deviation = float(np.clip(values, low, high).std())
+        if deviation > 0.0:
+            robust[j] = deviation
+    return robust
 
 
 def refuse_no_scale(sizes: Array, reference: Reference) -> None:
@@ -380,8 +474,11 @@ def optimum(
     """The best for a weight of robustness, or a share; of that at the knee if None."""
     if isinstance(weight, str):
         whole = Objective.weighed((*rest, (1.0, robust)))
-        aimed = solve(whole, aim={robust.name: weight}, subject_to=subject_to)
-        weight = aimed.multipliers[robust.name]
+        try:
+            aimed = solve(whole, aim={robust.name: weight}, subject_to=subject_to)
+            weight = aimed.multipliers[robust.name]
+        except NothingTraded:  # nothing can be removed: the target is the best
+            weight = 0.0
         if not math.isfinite(weight):
             raise InvalidInput(
                 "robustness: expected less than '-100%', which takes an infinite "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -497,6 +497,18 @@ def wrapped_by_margin(
         read = None if function.trees is None else function.trees.margin
         return replace(margin, trees=read)  # it is not read again
     return margin
+
+
+def other_classes(
+    model: Any, function: Function, output: Output, data: Any
+) -> Iterator[Function]:
+    """The other outputs of a model of three classes or more, as one of them."""
+    labels = None if isinstance(model, Function) else getattr(model, "classes_", None)
+    if labels is None or len(labels) < 3:
+        return
+    for label in np.asarray(labels).tolist():
+        if label != function.quantity.label:
+            yield wrapped_and_told(model, None, label, output, data)[0]
 
 
 def _texts_by_margin(

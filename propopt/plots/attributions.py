@@ -279,7 +279,7 @@ def plot_row(
     base, at the bottom, to the base and all contributions, which is the prediction
     where they add up to it. The axis then has the output itself, such
     as a probability. Slopes are drawn from zero: they do not add up, and no step of
-    theirs ends at a prediction; ``units="output"`` of :func:`propopt.explain` and
+    theirs ends at a prediction; ``kind="contributions"`` of :func:`propopt.explain` and
     :class:`propopt.Explainer` gives parts that do.
 
     Parameters

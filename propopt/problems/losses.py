@@ -19,12 +19,11 @@ from propopt import losses
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.extras import added, additions
 from propopt.base.resources import require_memory
-from propopt.explaining.contributions import N_BACKGROUND, background_of
 from propopt.explaining.explainers.own_value import (
     OwnValues,
     own_values_of,
-    told_background,
 )
+from propopt.laws.background import N_BACKGROUND, Background
 from propopt.losses import Objective, PropertyLoss, graphs
 from propopt.losses.graphs.grids import grid_gaussian_graph
 from propopt.losses.graphs.points import PAIR_BYTES
@@ -206,13 +205,12 @@ def _reference(own: Any, subject: Subject) -> tuple[list[float], float] | None:
 def _own_slopes(section: Any, subject: Subject) -> OwnValues | None:
     if section.beside is None:
         return None
-    function, seed = subject.sloped, subject.seed
+    function = subject.sloped
     points, labels = function.read(subject.points)
-    rows = function.read(subject.others)[0]
-    background = background_of(rows, N_BACKGROUND, seed)
+    rows = Background.of_points(function.read(subject.others)[0])
     own = "X" if subject.others is subject.points else "data that are not explained"
-    whose = told_background(len(background), len(rows), own)
-    return own_values_of(function, points, labels, background, whose, "gradient")
+    few = rows.thinned(N_BACKGROUND)
+    return own_values_of(function, points, labels, few, own, "gradient")
 
 
 def _kernel(own: Any, subject: Subject) -> Any:

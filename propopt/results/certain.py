@@ -50,7 +50,7 @@ from propopt.losses import GradientMatching, Objective, Program
 from propopt.losses.maps import Identity
 from propopt.losses.restricted import counted, is_complete
 from propopt.results.certificate import Certificate
-from propopt.results.hessian import Hessian, OfSums, QuadraticPart, is_squared
+from propopt.results.hessian import Hessian, OfScaled, OfSums, QuadraticPart, is_squared
 from propopt.results.result import Result
 from propopt.results.target_error import Scatter, TargetError
 from propopt.tables.frames import Labels, group_sums
@@ -73,6 +73,10 @@ class Optimum(Protocol):
     def certificate(self) -> Certificate | None: ...
     @property
     def shape(self) -> tuple[int, int]: ...
+    @property
+    def row_size(self) -> float | None: ...
+    @property
+    def scales(self) -> Array | None: ...
     @property
     def labels(self) -> Labels: ...
     @property
@@ -149,6 +153,18 @@ class NearOptimal:
             self.modulus / most,
             self.excess,
             self.distance * math.sqrt(most),
+        )
+
+    def scaled(self, scales: Array) -> NearOptimal:
+        """The set of all Φ + V S, for one number s_d (D,) for each column."""
+        most = float(scales.max(initial=0.0))
+        if not most:
+            return self
+        return NearOptimal(
+            OfScaled(self.hessian, scales),
+            self.modulus / most**2,
+            self.excess,
+            self.distance * most,
         )
 
     def reach(self, beta: float, variances: Array, lengths: float = 1.0) -> Array:
@@ -234,6 +250,11 @@ class TargetScatter:
         both = np.maximum(sums + 2.0 * products, 0.0)
         return self._factor * np.sqrt(rest), self._factor * np.sqrt(both)
 
+    def scaled(self, scales: Array) -> TargetScatter:
+        """Those of W, where moves are those of Z and W = Φ + Z S."""
+        is_of_w = self.numbers.ndim == 2
+        return self if is_of_w else replace(self, numbers=self.numbers * scales)
+
     def of_sums(self, sums: Array) -> TargetScatter:
         """Those of W Aᵀ: moves are added up, and half-widths add up at most."""
         return replace(self, numbers=np.asarray(self.numbers @ sums.T))
@@ -260,7 +281,9 @@ def scatter_of(best: Optimum, program: Program, near: NearOptimal) -> TargetScat
     is_linear &= all(map(is_complete, program.bounds))
     if len(estimates) == 1 and blocks is not None and is_linear:
         part = Scatter(QuadraticPart(program), blocks)
-        moves = part.moved(best.weights[targets[0].name], near.hessian)
+        inner = near.hessian
+        inner = inner.inner if isinstance(inner, OfScaled) else inner
+        moves = part.moved(best.weights[targets[0].name], inner)
         words = f"errors of the target from {len(moves)} blocks are included"
         return TargetScatter(words, moves)
     errors = best.standard_errors
@@ -317,8 +340,21 @@ def in_order(W: Array, by: OrderBy, present: Truths) -> NDArray[np.intp]:
     return np.argsort(-keys, axis=1, kind="stable")
 
 
-BUDGET = 0.1
-"""The budget of a statement, in mean rows."""
+SHARE: Final = 0.05
+"""A small change of a row, as a share of the root mean square size of a row."""
+
+
+def small_change(best: Optimum) -> float:
+    """δ of an explanation: 5 % of the root mean square size of a row.
+
+    By the reference rows where it has them, so that it is the same for one row alone.
+    """
+    size = best.row_size
+    if size is None:
+        W = best.attributions
+        size = root_mean_square(W) * math.sqrt(W.shape[1])
+    return SHARE * float(size)
+
 
 _MOST_WORK = 1e10
 """Σ d_n³: products for the orders of all rows, beyond which rows have to be named."""
@@ -326,7 +362,7 @@ _MOST_WORK = 1e10
 
 @final
 class Certain(
-    Result, kind="propopt certain", noun="saved certain statements", version=3
+    Result, kind="propopt certain", noun="saved certain statements", version=4
 ):
     """What every explanation says whose objective is almost as good.
 
@@ -356,7 +392,9 @@ class Certain(
     order : {"size", "value"}
         What ranks are of: |w| or w.
     budget : float
-        Of each statement, in mean rows.
+        δ of each statement, in the unit of the attributions.
+    rate : float
+        a, so that β = aδ².
     optimum : float
         The objective of the explanation.
     notes : tuple of str
@@ -395,6 +433,7 @@ class Certain(
     order_prices: Array = stored("N D-1", low=0.0, infinite=True)
     order: OrderBy
     budget: float = stored(low=0.0)
+    rate: float = stored(low=0.0)
     optimum: float = stored(low=0.0)
     notes: tuple[str, ...] = ()
     labels: Labels = Labels()
@@ -436,9 +475,9 @@ class Certain(
         return np.ones(self.shape, bool) if self.present is None else self.present
 
     @property
-    def in_mean_rows(self) -> Attributions:
-        """The prices of signs in what the mean row costs, the optimum over N."""
-        return _quotient(self.prices, self.optimum / len(self.prices))
+    def distances(self) -> Attributions:
+        """Budgets at which signs can turn, in the unit of attributions: √(price/a)."""
+        return np.asarray(np.sqrt(_quotient(self.prices, self.rate)))
 
     @property
     def in_shares(self) -> Attributions:
@@ -454,8 +493,8 @@ class Certain(
         """One row per feature.
 
         ``certain``, ``positive`` and ``negative`` are shares of the rows in which the
-        sign is certain, and certainly that; ``median_price`` is in mean rows,
-        ``median_half_width`` and ``mean_size`` of |w| in units of the attributions;
+        sign is certain, and certainly that; ``median_distance`` of signs,
+        ``median_half_width`` and ``mean_size`` of |w| are in units of the attributions;
         ``certain_first`` is the share of rows that it certainly leads. All are of the
         rows in which the feature is present, and NaN where there is none.
         """
@@ -463,7 +502,7 @@ class Certain(
             "certain": (self.signs != 0, "mean"),
             "positive": (self.signs > 0, "mean"),
             "negative": (self.signs < 0, "mean"),
-            "median_price": (self.in_mean_rows, "median"),
+            "median_distance": (self.distances, "median"),
             "median_half_width": (self.half_widths, "median"),
             "mean_size": (np.abs(self.attributions), "mean"),
             "certain_first": (self.worst_ranks == 1, "mean"),
@@ -489,9 +528,9 @@ class Certain(
         Returns
         -------
         DataFrame
-            ``attribution``, ``half_width``, ``sign``, ``price`` of the sign and
-            ``price_of_order`` with the next feature in mean rows, ``best_rank`` and
-            ``worst_rank``.
+            ``attribution``, ``half_width``, ``sign``, ``distance`` of another sign and
+            ``distance_of_order``, of another order with the next feature, as budgets;
+            ``best_rank`` and ``worst_rank``.
 
         Raises
         ------
@@ -503,19 +542,19 @@ class Certain(
         count = int(here.sum())
         indices = in_order(self.attributions[[n]], self.order, here)[0, :count]
         prices = self.order_prices[n, : max(count - 1, 0)]
-        orders = _quotient(prices, self.optimum / len(self.prices))
+        orders = np.sqrt(_quotient(prices, self.rate))
         table = pd.DataFrame(
             {
                 "attribution": self.attributions[n],
                 "half_width": self.half_widths[n],
                 "sign": self.signs[n],
-                "price": self.in_mean_rows[n],
+                "distance": self.distances[n],
                 "best_rank": self.best_ranks[n],
                 "worst_rank": self.worst_ranks[n],
             },
             index=pd.Index(self.features, name="feature"),
         ).iloc[indices]
-        return table.assign(price_of_order=[*orders, np.nan][:count])
+        return table.assign(distance_of_order=[*orders, np.nan][:count])
 
     def top(self, count: int = 3) -> pd.DataFrame:
         """Which feature is certainly first in each row, second, and so on.
@@ -534,7 +573,7 @@ class Certain(
     def __repr__(self) -> str:
         return (
             f"Certain({self.share:.0%} of {self.count:,} signs, within "
-            f"{self.budget:g} mean rows; {'; '.join(self.notes)})"
+            f"{self.budget:.3g} of the optimum; {'; '.join(self.notes)})"
         )
 
     def card(self) -> Card:
@@ -542,26 +581,25 @@ class Certain(
         every = self.to_frame().dropna(subset="certain")  # others are in no row
         table = every.sort_values("mean_size", ascending=False, kind="stable")
         share = rounded_percent(self.share)
-        mean = self.optimum / len(self.prices)
         shown, others = table[:N_FEATURES], table[N_FEATURES:]
         shares = shown[["certain", "positive", "negative"]].to_numpy()
-        prices = zip(shown.index, shares, shown["median_price"], strict=True)
+        prices = zip(shown.index, shares, shown["median_distance"], strict=True)
         rest = ""
         if len(others):
             average = rounded_percent(float(others["certain"].mean()))
             words = plural(len(others), "other")
             rest = f"{words}, on average certain in {average} of rows"
         proved = (
-            "proved for every explanation whose objective is up to "
-            f"{self.budget:g} mean rows above the optimum"
+            "proved for every explanation that is worse by at most what moving one row "
+            f"by {self.budget:.3g} costs in faithfulness"
         )
         return Card(
             title=f"{share} of {plural(self.count, 'sign')} are certain"
             f"{explained(self.quantity)}, over {plural(self.shape[0], 'row')}",
             subtitle="share of rows whose sign every explanation almost as good has; "
-            "price of another sign: least rise of the objective, in mean rows (median)",
+            "budget at which another sign is possible (median)",
             table=CardTable(
-                ("feature", "certain", "positive", "negative", "price"),
+                ("feature", "certain", "positive", "negative", "budget"),
                 [
                     [str(name), *map(rounded_percent, own), f"{price:.3g}"]
                     for name, own, price in prices
@@ -575,7 +613,7 @@ class Certain(
             },
             settings={
                 "size": " × ".join(map(plural, self.shape, ("row", "feature"))),
-                "objective": f"{self.optimum:.6g}, {mean:.3g} in the mean row",
+                "objective": f"{self.optimum:.6g}",
                 "ranks": f"by {self.order} of the attributions",
             },
         )
@@ -597,7 +635,7 @@ def certain_of(
     best: Optimum,
     program: Program,
     *,
-    budget: float,
+    budget: float | None,
     rows: Sequence[Hashable] | None,
     order: OrderBy,
     groups: Mapping[str, Sequence[str]] | None = None,
@@ -605,11 +643,15 @@ def certain_of(
     """See :meth:`propopt.results.Explanation.certain`."""
     known_word(order, OrderBy, "order")
     W, (N, D), labels = best.attributions, best.shape, best.labels
-    near = NearOptimal.around(best, program)
-    share = read_nonnegative(budget, "budget")
+    near, scales = NearOptimal.around(best, program), best.scales
+    near = near if scales is None else near.scaled(scales)
+    delta = small_change(best) if budget is None else budget
+    delta, rate = read_nonnegative(delta, "budget"), near.modulus
     assert best.certificate is not None, "the set around W has seen it"
     optimum = best.certificate.value
-    beta, scatter = share * optimum / N, scatter_of(best, program, near)
+    # of a metric ω the least that moving a row by δ costs, a δ²/max ω
+    beta, scatter = rate * delta**2, scatter_of(best, program, near)
+    scatter = scatter if scales is None else scatter.scaled(scales)
     support = counted(program)
     present = np.ones(W.shape, bool) if support is None else support.mask
     is_little = float((present.sum(axis=1, dtype=float) ** 3).sum()) <= _MOST_WORK
@@ -653,7 +695,8 @@ def certain_of(
         worst_ranks=worst_ranks,
         order_prices=order_prices,
         order=order,
-        budget=share,
+        budget=delta,
+        rate=rate,
         optimum=optimum,
         notes=tuple(notes),
         labels=labels,
@@ -698,7 +741,7 @@ def claimed(best: Optimum, objective: Objective) -> Optimum:
 
 
 def _quotient(prices: Array, unit: float) -> Array:
-    """Prices over a unit; of an optimum that costs nothing all are infinite."""
+    """Prices over a unit; where the unit is zero all are infinite."""
     if unit > 0.0:
         return prices / unit
     return np.where(prices > 0.0, np.inf, 0.0)

@@ -1,4 +1,8 @@
-"""What changed between two versions of a model, or differs between groups of rows."""
+"""What changed between two versions of a model, or differs between groups of rows.
+
+Columns are compared row by row and by their mean sizes |φ|, versions by their base as
+well. All are held against the same refits, and have one rate of false alarms together.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from propopt.base.arrays import Array, Positions, Truths, Values
 from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
@@ -47,7 +52,16 @@ _FACTORS: Final[Mapping[LevelKind, float]] = {"bootstraps": 1.25}
 """Bootstraps share rows, and move less than tables do: their level is raised."""
 
 SHARE: Final = 0.05
-"""Of divisions by chance that are above the level of permutations."""
+"""The false alarms of a comparison, at most: of divisions by chance, exactly; of
+versions, whose tables have as many rows, those of distances and of sizes together."""
+
+SHARE_OF_SIZES: Final = 0.024
+"""The false alarms of mean sizes and of the base together, at most. Distances have the
+rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten halvings, whose differences have twice the
+variance. Distances that add up more squares than one exceed the largest less often."""
+
+LEAST_SHARE: Final = 0.01
+"""Of all mean sizes together: what changes by less than this is not flagged."""
 
 
 @final
@@ -57,8 +71,19 @@ class NullLevel(Declared, eq=True):
     kind: LevelKind
     n_models: int = stored(low=1)  # refits, or divisions
     distances: Array = stored("R D", low=0.0, nonempty=True)
-    sizes: Array = stored("R D", low=0.0)  # |difference of mean |φ||
+    sizes: Array | None = stored("R S", default=None)  # changes of mean |φ|; of all
+    least: float = stored(low=0.0, default=0.0)  # changes that are no finding
+    bases: Values | None = stored("R", default=None)  # changes
     cells: Values | None = stored("R", low=0.0, default=None)  # the largest of each
+
+    def contradictions(self) -> None:
+        """Refuse sizes of other columns."""
+        n_columns = self.distances.shape[1]
+        if self.sizes is not None and self.sizes.shape[1] != n_columns + 1:
+            raise InvalidInput(
+                f"sizes: expected {n_columns} columns and all together, got "
+                f"{self.sizes.shape[1]}"
+            )
 
     @property
     def limit(self) -> float:
@@ -66,9 +91,38 @@ class NullLevel(Declared, eq=True):
         return self._of(self.distances.max(axis=1))
 
     @property
-    def size_limit(self) -> float:
-        """The same of differences of mean |φ|, which flag nothing."""
-        return self._of(self.sizes.max(axis=1))
+    def quantile(self) -> float:
+        """How many scales a mean size or the base changes by chance, at most.
+
+        A change between halves is as likely up as down, and its scale is the root mean
+        square of R of them, so that a change over its scale is Student's with R degrees
+        of freedom. All columns, their sum and the base share one rate. Bootstraps are
+        of M models, and have M − 1 degrees.
+        """
+        n_tests = self.distances.shape[1] + 1 + (self.bases is not None)
+        free = self.n_models if self.kind == "halvings" else max(self.n_models - 1, 1)
+        tail = SHARE_OF_SIZES / (2 * n_tests)
+        return _FACTORS.get(self.kind, 1.0) * float(student.isf(tail, free))
+
+    @property
+    def size_limits(self) -> Values:
+        """Beyond which changes of mean |φ| are flagged, (D + 1,), the last of all.
+
+        They are of differences, whose scale is the same near zero as elsewhere; that of
+        their logarithms is not.
+        """
+        if self.sizes is None:
+            return np.full(self.distances.shape[1] + 1, math.nan)
+        scales = np.sqrt((self.sizes**2).mean(axis=0))
+        return np.maximum(self.quantile * scales, self.least)
+
+    @property
+    def base_limit(self) -> float:
+        """Beyond which a change of the base is flagged; NaN if there is none."""
+        if self.bases is None:
+            return math.nan
+        scale = math.sqrt(float((self.bases**2).mean()))
+        return max(self.quantile * scale, self.least)
 
     @property
     def cell_limit(self) -> float:
@@ -112,14 +166,37 @@ def distances_of(before: Array, after: Array) -> Values:
 
 def group_distances(before: Array, after: Array) -> Values:
     """How far means of φ or of |φ| are apart, whichever is more, (D,): of any rows."""
-    moved = after.mean(axis=0) - before.mean(axis=0)
-    return np.asarray(np.maximum(np.abs(moved), size_changes(before, after)))
+    both = mean_changes(before, after), size_changes(before, after)
+    return np.asarray(np.abs(both).max(axis=0))
+
+
+def mean_changes(before: Array, after: Array) -> Values:
+    """The difference of means of φ in each column, (D,), with its sign."""
+    return np.asarray(after.mean(axis=0) - before.mean(axis=0))
 
 
 def size_changes(before: Array, after: Array) -> Values:
-    """The difference of mean |φ| of each column in size, (D,)."""
-    means = np.abs(after).mean(axis=0) - np.abs(before).mean(axis=0)
-    return np.asarray(np.abs(means))
+    """The difference of mean |φ| of each column, (D,), with its sign."""
+    return mean_changes(np.abs(before), np.abs(after))
+
+
+def sizes_of(phi: Array) -> Values:
+    """The mean |φ| of each column, and of all together, (D + 1,)."""
+    sizes = np.abs(phi).mean(axis=0)
+    return np.append(sizes, sizes.sum())
+
+
+def unfolded_changes(one: Array, other: Array) -> Values:
+    """Changes of mean |φ| between two halves, and of all columns, (D + 1,).
+
+    Each row has |φ'_n − φ_n|, with the sign of |φ'_n| − |φ_n|. If φ_n and φ'_n have one
+    sign, this is the change of |φ_n| itself. An effect in one half of a table is as far
+    above that in the whole as the effect in the other half is below. If the whole has
+    almost none, the two sizes agree, although the effects do not.
+    """
+    grown = np.sign(np.abs(other) - np.abs(one)) * np.abs(other - one)
+    means = grown.mean(axis=0)
+    return np.append(means, means.sum())
 
 
 # ---- What is found
@@ -140,7 +217,12 @@ _HEADS: Final = {
     "levels": "in levels",
     "mean_size_before": "mean size before",
     "mean_size_after": "after",
-    "size_levels": "size in levels",
+    "size_factor": "factor",
+    "size_levels": "factor in levels",
+    "size_beyond": "size beyond",
+    "seen_from": "seen from factor",
+    "mean_difference": "difference of means",
+    "distance_of": "distance of",
     "optimized_distance": "distance if optimized",
     "price": "price in mean rows",
 }
@@ -148,6 +230,22 @@ _HEADS: Final = {
 
 _LEAST_PRICE: Final = 1.0
 """Mean rows: a change that costs less to hide is said to be within the choice."""
+
+
+def _factors(before: Values, after: Values) -> Values:
+    """After over before; infinite where nothing was, NaN where nothing is either."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(after / before)
+
+
+def _number(x: float, how: str = ".4g") -> str:
+    """A number with a minus sign that is one."""
+    return format(x, how).replace("-", "−")
+
+
+def _times(before: float, after: float) -> str:
+    """A factor in brackets, where there is one."""
+    return f" (×{after / before:.2g})" if before > 0.0 else ""
 
 
 @final
@@ -239,12 +337,10 @@ class Comparison(
         return measure(self.before, self.after)
 
     @property
-    def _limits(self) -> tuple[float, float, float]:
-        """Of distances, sizes and cells; NaN, which nothing is beyond, if not known."""
+    def _limits(self) -> tuple[float, float]:
+        """Of distances and cells; NaN, which nothing is beyond, if not known."""
         own = self.level
-        if own is None:
-            return math.nan, math.nan, math.nan
-        return own.limit, own.size_limit, own.cell_limit
+        return (math.nan,) * 2 if own is None else (own.limit, own.cell_limit)
 
     @property
     def ratios(self) -> Values:
@@ -253,21 +349,87 @@ class Comparison(
 
     @property
     def beyond(self) -> Truths:
-        """The columns that differ more than any does by chance, (D,)."""
+        """The columns that are farther apart than any is by chance, (D,)."""
         return np.asarray(self.distances > self._limits[0])
+
+    @property
+    def _size_levels(self) -> Values:
+        """Changes of mean sizes in levels, (D + 1,), the last of all together."""
+        own, moved = self.level, np.abs(sizes_of(self.after) - sizes_of(self.before))
+        if own is None:
+            return np.full(len(moved), math.nan)
+        if self.kind == "groups":
+            return np.append(moved[:-1] / own.limit, math.nan)
+        return np.asarray(moved / own.size_limits)
+
+    @property
+    def size_levels(self) -> Values:
+        """Changes of mean |φ| in their levels, (D,); NaN without a level.
+
+        Of versions each column has its own level; of groups it is that of distances.
+        """
+        return self._size_levels[:-1]
+
+    @property
+    def size_beyond(self) -> Truths:
+        """The columns whose mean |φ| changed more than by chance, (D,)."""
+        return self.size_levels > 1.0
+
+    @property
+    def flagged(self) -> Truths:
+        """The columns that are flagged by their distance or their mean size, (D,)."""
+        return self.beyond | self.size_beyond
+
+    @property
+    def total_beyond(self) -> bool:
+        """Whether mean sizes of all columns together did."""
+        return bool(self._size_levels[-1] > 1.0)
+
+    @property
+    def seen_from(self) -> Values:
+        """The factors from which a growth of mean |φ| would have been flagged, (D,).
+
+        NaN without a level, and of groups; infinite for a column without size before.
+        """
+        sizes = np.abs(self.before).mean(axis=0)
+        if self.level is None or self.kind == "groups":
+            return np.full(len(sizes), math.nan)
+        return _factors(sizes, sizes + self.level.size_limits[:-1])
+
+    @property
+    def base_beyond(self) -> bool:
+        """Whether the base changed more than by chance."""
+        if self.level is None or self.base_values is None:
+            return False
+        one, other = self.base_values
+        return bool(abs(other - one) > self.level.base_limit)
+
+    @property
+    def _distance_of(self) -> list[str]:
+        """What is apart by each distance: rows, means or mean sizes."""
+        if self.kind == "versions":
+            return ["rows"] * len(self.features)
+        moved = (f(self.before, self.after) for f in (mean_changes, size_changes))
+        one, other = map(np.abs, moved)
+        return np.where(one >= other, "means", "sizes").tolist()
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each column, the farthest apart first."""
-        sizes = [np.abs(side).mean(axis=0) for side in (self.before, self.after)]
+        one, other = (sizes_of(side)[:-1] for side in (self.before, self.after))
         unknown, W, c = math.nan, self.optimized, self.prices
         table = pd.DataFrame(
             {
                 "distance": self.distances,
+                "distance_of": self._distance_of,
                 "levels": self.ratios,
                 "beyond": self.beyond,
-                "mean_size_before": sizes[0],
-                "mean_size_after": sizes[1],
-                "size_levels": size_changes(self.before, self.after) / self._limits[1],
+                "mean_difference": mean_changes(self.before, self.after),
+                "mean_size_before": one,
+                "mean_size_after": other,
+                "size_factor": _factors(one, other),
+                "size_levels": self.size_levels,
+                "size_beyond": self.size_beyond,
+                "seen_from": self.seen_from,
                 "optimized_distance": unknown if W is None else W,
                 "price": unknown if c is None else c,
             },
@@ -305,7 +467,7 @@ class Comparison(
                 "feature": [self.features[j] for j in columns.tolist()],
                 "before": self.before[rows, columns],
                 "after": self.after[rows, columns],
-                "levels": moved[rows, columns] / self._limits[2],
+                "levels": moved[rows, columns] / self._limits[1],
             }
         )
 
@@ -328,26 +490,36 @@ class Comparison(
             if not self.distances.any():
                 words = f"{' and '.join(self.names)} are the same in every column."
             yield Statement(words, "checked")
+            yield from self._base(level)
         else:
-            yield from self._flags(level, flagged)
-            if quiet := len(order) - len(flagged):
-                yield Statement(self._rest(plural(quiet, "column")), "not said")
+            resized = [*self._resized(level)]
+            if self.kind == "groups":
+                resized = [*self._apart(flagged)]
+            flags = [*self._flags(level, flagged, alone=not resized)]
+            yield from [*flags, *resized] if flagged else [*resized, *flags]
+            if not self.base_beyond:
+                yield from self._base(level)
+            quiet = ~self.flagged
+            if quiet.any():
+                words = self._rest(plural(int(quiet.sum()), "column"))
+                yield Statement(words, "not said")
+            if self.kind == "versions":
+                yield from self._power(np.flatnonzero(quiet))
         if flagged and self.prices is not None:
             yield self._price_of(flagged[0])
-        if self.base_values is not None and self.kind == "versions":
-            one, other = self.base_values
-            words = f"The base went from {one:.4g} to {other:.4g}{self._noun}."
-            yield Statement(words, "checked")
         if level is not None and level.cells is not None:
             moved = np.abs(self.after - self.before) > level.cell_limit
             words = f"{int(moved.sum()):,} of {moved.size:,} cells moved more than any"
             yield Statement(f"{words} cell did in refits.", "estimated")
 
-    def _flags(self, level: NullLevel, flagged: list[int]) -> Iterator[Statement]:
+    def _flags(
+        self, level: NullLevel, flagged: list[int], alone: bool
+    ) -> Iterator[Statement]:
         """Which columns are beyond the level, and how often one is without a change."""
         verb, told = self._verb, []
         if not flagged:
-            told.append(f"No column {verb} more than any did {level.in_words}.")
+            start = "No column" if alone else "Row by row no column"
+            told.append(f"{start} {verb} more than any did {level.in_words}.")
         for j in flagged[:_MOST_NAMED]:
             words = f"{self.features[j]} {verb} more ({self.ratios[j]:.1f}×) than any"
             told.append(f"{words} column did {level.in_words}.")
@@ -362,6 +534,74 @@ class Comparison(
             told.append(f"{words}{pairs:,} simulations, of other data.")
         for words in told:
             yield Statement(words, "estimated")
+
+    def _resized(self, level: NullLevel) -> Iterator[Statement]:
+        """Which mean sizes changed, by which factor, and the base, by how much."""
+        levels = self._size_levels
+        pair = [sizes_of(side) for side in (self.before, self.after)]
+        names = [*self.features, "all columns together"]
+        order = np.argsort(-np.nan_to_num(levels), kind="stable")
+        found = [j for j in order.tolist() if levels[j] > 1.0]
+        for j in found[:_MOST_NAMED]:
+            one, other = (float(sizes[j]) for sizes in pair)
+            words = f"The mean size of {names[j]} went from {one:.3g} to {other:.3g}"
+            words += f"{_times(one, other)}, {levels[j]:.1f}× the level of chance."
+            yield Statement(words, "estimated")
+        if rest := found[_MOST_NAMED:]:
+            said = [f"{names[j]}{_times(pair[0][j], pair[1][j])}" for j in rest]
+            words = f"So did the mean size of {enumerated(said, 'and')}."
+            yield Statement(words, "estimated")
+        if self.base_beyond:
+            yield from self._base(level)
+        if (found or self.base_beyond) and level.kind != "reseedings":
+            words = "Chance alone gives such a size or base in at most "
+            words += f"{100.0 * SHARE_OF_SIZES:.1f} % of comparisons."
+            yield Statement(words, "estimated")
+
+    def _base(self, level: NullLevel | None) -> Iterator[Statement]:
+        """What the base was and is, and which change would have been seen."""
+        if self.base_values is None or self.kind == "groups":
+            return
+        one, other = self.base_values
+        said = _number(one), f"{_number(other)}{self._noun}"
+        words = f"The base went from {' to '.join(said)} "
+        words += f"({_number(other - one, '+.3g')})"
+        if level is None or level.bases is None:
+            yield Statement(f"{words}.", "checked")
+        elif self.base_beyond:
+            ratio = abs(other - one) / level.base_limit
+            yield Statement(f"{words}, {ratio:.1f}× the level of chance.", "estimated")
+        else:
+            words += f"; a change of {level.base_limit:.2g} would have been seen."
+            yield Statement(words, "estimated")
+
+    def _power(self, quiet: Positions) -> Iterator[Statement]:
+        """From which factor on sizes of the quiet columns would have been flagged."""
+        known = [j for j in quiet.tolist() if np.isfinite(self.seen_from[j])]
+        if not known:
+            return
+        order = sorted(known, key=lambda j: float(self.seen_from[j]))
+        said = [f"×{self.seen_from[j]:.2g} in {self.features[j]}" for j in order]
+        if len(said) > 1:
+            said = [said[0], f"of {said[-1]}"]
+        words = f"A change of mean size of {' and '.join(said)} would have been seen"
+        more = "; others lie between" if len(known) > 2 else ""
+        yield Statement(f"{words}{more}.", "estimated")
+
+    def _apart(self, flagged: list[int]) -> Iterator[Statement]:
+        """Which way groups differ: in means with their sign, in sizes, or in both."""
+        first, second = self.names
+        assert self.level is not None, "columns are flagged"
+        moved = [
+            ("mean", mean_changes(self.before, self.after)),
+            ("mean size", size_changes(self.before, self.after)),
+        ]
+        for j in flagged[:_MOST_NAMED]:
+            for noun, by in moved:
+                if abs(by[j]) > self.level.limit:
+                    words = f"The {noun} of {self.features[j]} is {abs(by[j]):.3g}"
+                    words += f"{self._noun} {'higher' if by[j] > 0.0 else 'lower'} in "
+                    yield Statement(f"{words}{second} than in {first}.", "estimated")
 
     def _price_of(self, j: int) -> Statement:
         """Whether a choice among explanations can account for a change."""
@@ -434,8 +674,14 @@ class Comparison(
         """The distance of a column, in levels if there is one, and its mean |φ|."""
         one, other = (np.abs(side[:, j]).mean() for side in (self.before, self.after))
         note = f"mean size {one:.3g} to {other:.3g}"
+        if self.kind == "groups":
+            means = (side[:, j].mean() for side in (self.before, self.after))
+            said = [_number(float(x), "+.3g") for x in means]
+            note = f"mean {' to '.join(said)}; {note}"
         if self.level is not None:
             note = f"{self.ratios[j]:.2f} × the level; {note}"
+            if np.isfinite(seen := self.seen_from[j]):
+                note += f"{_times(one, other)}, seen from ×{seen:.2g}"
         return CardRow(
             name=self.features[j], value=self.distances[j], note=note, sign="-"
         )
@@ -460,7 +706,8 @@ class Comparison(
         title = f"{_QUESTIONS[self.kind]} between {' and '.join(self.names)}"
         table = self.to_frame().set_index("feature")
         if self.level is None:  # what is not tested is no "no"
-            table = table.drop(columns="beyond").dropna(axis=1, how="all")
+            table = table.drop(columns=["beyond", "size_beyond"])
+        table = table.dropna(axis=1, how="all")
         table = table.rename(columns=_HEADS)
         parts = [
             Chapter(
@@ -496,14 +743,24 @@ class Comparison(
         if self.level is None:
             yield Headline(question, "not tested", finding)
             return
-        if not self.beyond[j]:
+        flagged = [self.features[i] for i in self._order if self.flagged[i]]
+        if not flagged and self.total_beyond:
+            flagged = ["all columns together"]
+        if self.base_beyond:
+            flagged.append("the base")
+        if not flagged:
             yield Headline(question, "nothing that is seen", finding)
             return
-        flagged = [self.features[i] for i in self._order if self.beyond[i]]
-        answer = plural(len(flagged), "column")
+        answer = plural(len(flagged), "finding")
         if len(flagged) <= _MOST_NAMED:
             answer = enumerated(flagged, "and")
         yield Headline(question, answer, finding)
+        if not self.beyond[j]:
+            words = "of comparisons without a change have such a size or base, at most."
+            share = f"{100.0 * SHARE_OF_SIZES:.1f} %"
+            if self.level.kind != "reseedings":
+                yield Headline("Could it be chance?", share, words)
+            return
         if self.level.kind in ALARMS:
             alarms, pairs = ALARMS[self.level.kind]
             words = f"simulations without a {self._change}, of other data, had such an "

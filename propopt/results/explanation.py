@@ -29,20 +29,23 @@ from propopt.losses import Objective, Program, PropertyLoss
 from propopt.losses.algebra import read_for
 from propopt.losses.completeness import Constraint, bounds_of
 from propopt.losses.faithfulness import Units, units_in_words
-from propopt.results.certain import BUDGET, Certain, OrderBy, certain_of, claimed
+from propopt.results.certain import Certain, OrderBy, certain_of, claimed
 from propopt.results.certificate import (
     SATISFIED,
     Certificate,
     certify,
     refuse_contradiction,
 )
-from propopt.results.explanation_card import (
-    explanation_card,
-    explanation_text,
-    what_is_certain,
-)
+from propopt.results.clear import Clear, clear_of
+from propopt.results.explanation_card import explanation_card, explanation_text
 from propopt.results.posed import posed_of
-from propopt.results.reasons import N_REASONS, Reasons, Towards, reasons_of
+from propopt.results.reasons import (
+    LEAST_SHARE,
+    N_REASONS,
+    Reasons,
+    Towards,
+    reasons_of,
+)
 from propopt.results.report.chapters import Chapter
 from propopt.results.result import Result
 from propopt.results.shares import Ends, Shares, shares_of, weighted
@@ -74,7 +77,7 @@ class _NoBaseValue:
         raise InvalidInput(
             "base_values: these are slopes, which add up to no output, so that there "
             "is no waterfall of them; parts that do are po.explain(model, X, data=X, "
-            "units='output').to_shap(X)"
+            "kind='contributions').to_shap(X)"
         )
 
     __float__ = __array__ = __getitem__ = __format__ = _refused
@@ -144,8 +147,7 @@ _NOT_YET: Final[Mapping[str, Any]] = {
     "evaluations": 0,
     "target": None,
     "quantity": None,
-    "certain_share": None,
-    "certain_reasons": {},
+    "row_size": None,
     "known_shares": {},
     "categories": {},
 }
@@ -199,14 +201,15 @@ Parameter: TypeAlias = float | int | str | bool | None
 
 
 class Explanation(
-    Result, kind="propopt explanation", noun="a saved explanation", version=6
+    Result, kind="propopt explanation", noun="a saved explanation", version=7
 ):
     """One attribution for each row and column, with what was measured of them.
 
     Print it, and it is a card. :meth:`to_frame` is the table of attributions, and
     :meth:`top` the columns that matter most. ``gap`` is the proved share by which it
-    could still be better. :meth:`certain` tells what every explanation says that is
-    almost as good, :meth:`reasons` each row in sentences. :meth:`save` keeps it.
+    could still be better. :meth:`clear` has the signs and places that no small
+    change of a row turns, :meth:`certain` those of every explanation that is almost as
+    good, :meth:`reasons` the reasons of each row in sentences. :meth:`save` keeps it.
 
     >>> import numpy as np, propopt as po
     >>> X = np.linspace(-1, 1, 9)[:, None]
@@ -269,12 +272,21 @@ class Explanation(
     quantity : Quantity or None
         What is explained; None where that is not known, as of attributions from
         elsewhere.
+    background : str or None
+        SHA-256 of the rows that contributions are compared with.
+    row_size : float or None
+        Root mean square of ‖w_n‖ over the reference rows; None: over these rows.
+    metric : array (D,) or None
+        ω of contributions: how much moves of each column count, and 0 where a column
+        keeps its contribution; None where all count alike.
     posed : mapping of arrays
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
         can be checked without this package.
     program : Program or None
         The losses and bounds that it was optimized for. It is not saved, and stays
         behind where the explanation is pickled.
+    scaled_program : Program or None
+        In its place with a ``metric``: that of Z, where W = Φ + Z diag(√ω).
     """
 
     attributions: Attributions = stored("N D", nonempty=True, lazy=True)
@@ -304,22 +316,22 @@ class Explanation(
     evaluations: int = stored(default=0, low=0)
     target: TargetError | None = stored(default=None, lazy=True)
     quantity: Quantity | None = stored(default=None)
+    background: str | None = stored(default=None)
+    row_size: float | None = stored(default=None, low=0.0)
+    metric: Values | None = stored("D", default=None, low=0.0)
     # what cards say, and takes the program to know: of loaded ones
-    certain_share: float | None = stored(default=None, low=0.0, high=1.0)
-    certain_reasons: Mapping[str, tuple[float, ...]] = stored(
-        factory=dict, low=0.0, high=1.0
-    )
     known_shares: Mapping[str, float] = stored(
         factory=dict, missing=True, infinite=True
     )
     posed: Mapping[str, NDArray[Any]] = stored(factory=dict)
     program: Program | None = left(default=None)
+    scaled_program: Program | None = left(default=None)
 
     rows_are_named: ClassVar[bool] = True
     _names_of_others: ClassVar[dict[str, str]] = {
         "values": "attributions, or to_frame() with names",
         "shap_values": "attributions, or to_frame() with names",
-        "base_values": "base_value, of po.explain(..., units='output')",
+        "base_values": "base_value, of po.explain(..., kind='contributions')",
         "feature_names": "labels.features, or the columns of to_frame()",
         "as_list": "to_frame(), a table with a column for each feature",
     }
@@ -511,13 +523,14 @@ class Explanation(
             base_value=None,
             prediction=None,
             effects=None,
+            row_size=None,
         )
 
     def _unclaimed(self) -> Explanation:
         """The same attributions, without a claim to be optimal."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
-        told = replace(optimum, certain_share=None, certain_reasons={}, known_shares={})
-        return replace(told, certificate=None, program=None, posed={})
+        told = replace(optimum, known_shares={}, posed={})
+        return replace(told, certificate=None, program=None)
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
@@ -666,7 +679,6 @@ class Explanation(
         _ = self.attributions  # losses and certificate are then theirs
         told = replace(
             self,
-            **what_is_certain(self),
             known_shares=self.loss_shares,
             posed=self.written_program,
         )
@@ -711,6 +723,8 @@ class Explanation(
             for name in _FIELDS_OF_THEIR_OWN:
                 if f"details.{name}" in arrays:
                     arrays[name] = arrays.pop(f"details.{name}")
+        for name in ("certain_share", "certain_reasons"):  # with another budget
+            header.pop(name, None)
         header = {**_NOT_YET, **header}
         if isinstance(header.get("quantity"), dict):
             header = {**header, "quantity": {"words": None, **header["quantity"]}}
@@ -848,9 +862,57 @@ class Explanation(
             base_value=base,
         )
 
+    def clear(
+        self,
+        delta: float | None = None,
+        *,
+        order: OrderBy = "size",
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> Clear:
+        """Signs and places that no small change of a row turns.
+
+        A sign or a place is clear if it survives every change of its row by ``delta``
+        that keeps the row's sum. It is also the same in the contributions that the
+        explanation is faithful to, and at twice the move away from them. For slopes,
+        the slopes before optimisation take their place, and there is no sum. Where
+        neither is known, only changes by ``delta`` are considered.
+
+        Parameters
+        ----------
+        delta : float, optional
+            The length of the change, Euclidean, in the unit of the attributions; by
+            default 5 % of the root mean square size of a row.
+        order : {"size", "value"}
+            Places of |w|, or of w.
+        groups : mapping of a name to the features it stands for, optional
+            Sums of features in place of these.
+
+        Returns
+        -------
+        Clear
+            ``sign`` and ``order``, whether each entry's is clear, with a table.
+
+        Raises
+        ------
+        InvalidInput
+            If ``delta`` is no length, or a group has no such feature.
+
+        Examples
+        --------
+        >>> import numpy as np, propopt as po
+        >>> W = np.array([[2.0, -1.0, 0.05]])
+        >>> parts = po.results.Explanation(
+        ...     attributions=W, method="mine", units="output"
+        ... )
+        >>> clear = parts.clear()
+        >>> round(clear.delta, 3), clear.sign.tolist()
+        (0.112, [[True, True, False]])
+        """
+        return clear_of(self, delta=delta, by=order, groups=groups)
+
     def certain(
         self,
-        budget: float = BUDGET,
+        budget: float | None = None,
         objective: Objective | PropertyLoss | None = None,
         *,
         rows: Sequence[Hashable] | None = None,
@@ -866,8 +928,11 @@ class Explanation(
 
         Parameters
         ----------
-        budget : float
-            β for each statement, in mean rows: shares of F(W)/N.
+        budget : float, optional
+            δ for each statement, in the unit of the attributions: β = aδ², with a the
+            weight of faithfulness, is what moving one row by δ costs in faithfulness.
+            By default 5 % of the root mean square size of a row. Every explanation
+            within the budget is at most δ from the optimum.
         objective : Objective, optional
             What it was optimized for; needed after loading, when it is not known.
         rows : sequence of labels or ints, optional
@@ -904,7 +969,9 @@ class Explanation(
         x0           1.0       1.0
         x1           0.0       0.0
         """
-        own, program = self._asked(objective, "certain")
+        own, program = None, self.scaled_program
+        if objective is not None or program is None:
+            own, program = self._asked(objective, "certain")
         known = self if own is None else claimed(self, own)
         return certain_of(
             known, program, budget=budget, rows=rows, order=order, groups=groups
@@ -915,16 +982,17 @@ class Explanation(
         k: int = N_REASONS,
         towards: Towards = "higher",
         groups: Mapping[str, Sequence[str]] | None = None,
-        objective: Objective | PropertyLoss | None = None,
         *,
+        least_share: float = LEAST_SHARE,
+        delta: float | None = None,
         rows: Sequence[Hashable] | None = None,
-        budget: float = BUDGET,
     ) -> Reasons:
         """The k largest contributions of each row towards a decision.
 
-        Each with its value, and with whether its rank is certain: whether every
-        explanation whose objective is almost as good has it at this rank
-        (:meth:`certain`). Where nothing is proved, as of a baseline, no rank is.
+        They are ranked by the contributions that the explanation is faithful to, where
+        these are known: for a model that is computed exactly, the exact ones. The
+        optimised contribution stands next to each, with whether direction and place
+        are clear (:meth:`clear`). No larger contribution is left out.
 
         Parameters
         ----------
@@ -936,19 +1004,19 @@ class Explanation(
         groups : mapping of a name to the features it stands for, optional
             Features that are one reason, by the sum of their contributions; a feature
             in no group is one by itself.
-        objective : Objective, optional
-            What it was optimized for; needed after loading, when it is not known.
+        least_share : float
+            A contribution below this share of all those towards the decision in its
+            row is no reason. The sheet says how many there are.
+        delta : float, optional
+            The change of a row that clear reasons survive, in the unit of the output;
+            by default 5 % of the root mean square size of a row.
         rows : sequence of labels or ints, optional
-            Rows whose reasons are wanted, by name or position; all by default. Of many
-            thousand points ranks are known of the rows named here alone.
-        budget : float
-            By how much an explanation may be worse that is almost as good, for each
-            statement, in mean rows.
+            Rows whose reasons are wanted, by name or position; all by default.
 
         Returns
         -------
         Reasons
-            With a table of them, a sheet for each row, and shares of certain ranks.
+            With a table of them, a sheet for each row, and shares of clear ranks.
 
         Raises
         ------
@@ -963,15 +1031,15 @@ class Explanation(
         >>> parts = po.results.Explanation(
         ...     attributions=W, method="mine", units="output"
         ... )
-        >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
-        >>> best = po.solve(po.GradientMatching(parts) + 0.1 * robust)
-        >>> print(best.reasons(k=2).sheet(0))
+        >>> print(parts.reasons(k=2).sheet(0))
         Row 0: reasons for a higher output
-          1. x0: +1.93 output, certain
-          2. x2: +0.514 output, certain
+          1. x0: +2 output, clear
+          2. x2: +0.5 output, clear
+          No other contribution goes that way.
         """
         settings: dict[str, Any] = {"k": k, "towards": towards, "groups": groups}
-        return reasons_of(self, objective, rows=rows, budget=budget, **settings)
+        settings |= {"least_share": least_share, "delta": delta, "rows": rows}
+        return reasons_of(self, **settings)
 
     def shares(self, objective: Objective | PropertyLoss | None = None) -> Shares:
         """Losses as shares kept and removed, and in units of attributions.
@@ -1090,11 +1158,16 @@ class Explanation(
             return own, Program(own.losses, (), self.shape)
         if self.program is None:
             raise InvalidInput(
-                "objective: a loaded explanation has none, nor a baseline, nor one in "
-                "the metric of effects; give the objective, as in "
-                f"{question}(objective=...)"
+                "objective: a loaded explanation has none, nor a baseline, nor "
+                "contributions whose columns count by a metric; give the objective, as "
+                f"in {question}(objective=...)"
             )
         return None, self.program
+
+    @property
+    def scales(self) -> Array | None:
+        """√ω (D,), where contributions were optimised in a metric."""
+        return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
     def card(self, n_features: int = N_FEATURES) -> Card:
         """What is explained, the largest features, the proof; settings are folded."""

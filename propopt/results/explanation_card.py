@@ -13,9 +13,7 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from propopt.base.cards import Card, CardRow, others_in_words
-from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import (
-    Reason,
     enumerated,
     gap_in_words,
     in_percent,
@@ -27,6 +25,7 @@ from propopt.base.text import (
     target_in_words,
 )
 from propopt.results.certain import plural
+from propopt.results.clear import clear_share, ends_in_words, unit_of
 from propopt.results.reasons import Reasons, Towards, ordinal
 
 
@@ -37,10 +36,10 @@ _ROOM: Final = 60
 """Characters that the names of several have together."""
 
 _MOST_ROWS: Final = 1_000
-"""Rows whose certain signs are counted for a card."""
+"""Rows whose clear reasons are counted for a card."""
 
-_MOST_WORK: Final = 2e8
-"""N D³, half a second: products for the ranks of all rows."""
+_MOST_WORK: Final = 2e7
+"""N D²: pairs of columns for the places of all rows."""
 
 
 def explanation_text(explanation: Any) -> str:
@@ -66,30 +65,21 @@ def explanation_text(explanation: Any) -> str:
 def explanation_card(explanation: Any, n_features: int) -> Card:
     """What is said of an explanation."""
     frame = explanation.to_frame()  # first: losses are those of attributions once read
-    known = known_certain(explanation)
-    share = known["certain_share"]
+    share, delta = clear_share(explanation)
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
     rows, rest = _feature_rows(frame.to_numpy(), names, n_features)
-    settings, certain = dict(_settings(explanation)), ""
-    if isinstance(share, Reason):
-        settings["certain signs"] = f"not known: {share.reason}"
-    elif share is not None:
-        certain = f"{100.0 * share:.0f} % of signs certain"
-        settings["certain signs"] = f"{100.0 * share:.0f} % of the attributions"
-    for side, shares in known["certain_reasons"].items():
-        told = [
-            f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)
-        ]
-        words = f"{', '.join(told)} of the rows that have one" if told else "none"
-        settings[f"certain reasons for a {side} output"] = words
+    settings = dict(_settings(explanation))
+    settings["clear signs"] = clear_in_words(explanation, share, delta)
+    clear = f"{rounded_percent(share)} of signs clear"
+    settings |= _clear_reasons(explanation)
     return Card(
         title=_title(explanation),
         subtitle=_subtitle(explanation),
         rows=rows,
         rest=rest,
-        proof=" · ".join(filter(None, [*_proof(explanation), certain])),
+        proof=" · ".join([*_proof(explanation), clear]),
         settings=settings,
     )
 
@@ -204,32 +194,32 @@ _TOLERATED: Final = 1e-5
 """Of gaps and violations: more is said in per cent."""
 
 
-def what_is_certain(explanation: Any) -> dict[str, Any]:
-    """The shares that a card shows, as files have them: None where it shows none."""
-    known = known_certain(explanation)
-    is_known = not isinstance(known["certain_share"], Reason)
-    return known if is_known else {**known, "certain_share": None}
+def clear_in_words(explanation: Any, share: float, delta: float) -> str:
+    """How many signs are clear, and what a clear sign is."""
+    unit = "slopes"
+    if explanation.units == "output":
+        unit = unit_of(explanation.quantity)
+    ends = ends_in_words(explanation)
+    also = f", and are the same in {ends}" if ends else ""
+    return (
+        f"{rounded_percent(share)} survive any change of their row by {delta:.2g} "
+        f"{unit}{also}"
+    )
 
 
-def known_certain(explanation: Any) -> dict[str, Any]:
-    """Counted where the program is known and rows are few, else as they are stored."""
-    names = ("certain_share", "certain_reasons")
+def _clear_reasons(explanation: Any) -> Iterator[tuple[str, str]]:
+    """In how many rows the first reason is clear, the second, and so on."""
     N, D = explanation.shape
-    if explanation.program is None or N > _MOST_ROWS:
-        return {name: getattr(explanation, name) for name in names}
-    # ranks of contributions, where they are no work
-    ranked = explanation.units == "output" and float(N) * D**3 <= _MOST_WORK
-    rows = None if ranked else ()
-    try:
-        certain = explanation.certain(rows=rows, order="value")
-    except (InvalidInput, Refused) as error:
-        return dict(zip(names, (Reason(str(error)), {}), strict=True))
-    shares = {
-        side: Reasons.of(explanation, certain, towards=side).shares
-        for side in get_args(Towards)
-        if ranked
-    }
-    return dict(zip(names, (float(certain.share), shares), strict=True))
+    is_little = N <= _MOST_ROWS and float(N) * D**2 <= _MOST_WORK
+    if explanation.units != "output" or not is_little:
+        return
+    for side in get_args(Towards):
+        shares = Reasons.of(explanation, towards=side).shares
+        told = [
+            f"{ordinal(r)} in {rounded_percent(x)}" for r, x in enumerate(shares, 1)
+        ]
+        words = f"{', '.join(told)} of the rows that have one" if told else "none"
+        yield f"clear reasons for a {side} output", words
 
 
 _SHARES: Final = {

@@ -344,6 +344,25 @@ class OfSums(Hessian):
 
 @final
 @dataclass(frozen=True, eq=False)
+class OfScaled(Hessian):
+    """S H⁻¹ S for one number s_d for each column: of W = Φ + Z S, that of Z is known."""
+
+    inner: Hessian  # H
+    scales: Array  # (D,): s; zero where a column does not move
+
+    def solve(self, E: Array) -> Array:
+        return np.asarray(self.inner.solve(E * self.scales) * self.scales)
+
+    def inverse_block(self, row: int) -> Array:
+        both = np.outer(self.scales, self.scales)
+        return np.asarray(self.inner.inverse_block(row) * both)
+
+    def inverse_diagonal(self) -> Attributions:
+        return np.asarray(self.inner.inverse_diagonal() * self.scales**2)
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class QuadraticPart:
     """The squared losses of a program for any weights, complete if rows add up."""
 

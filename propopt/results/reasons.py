@@ -1,16 +1,17 @@
-"""Reasons: the largest contributions of a row towards a decision, and which ranks hold.
+"""Reasons: the largest contributions of a row towards a decision, and which are clear.
 
-Of contributions w_n1, ..., w_nD, which add up to f(x_n) less its base, those with
-s w > 0 speak for the decision, s = 1 for a higher output and −1 for a lower one. The
-first reason has the largest s w, the second the next. In every V whose objective is at
-most β above the optimum,
+Contributions φ_n1, ..., φ_nD add up to f(x_n) minus its base. Those with s φ > 0 speak
+for the decision, s = 1 for a higher output and −1 for a lower one. The first reason has
+the largest s φ, the second the next. φ are the contributions that an explanation is
+faithful to, where they are known, and its attributions otherwise: a reason is one of
+the model, and neighbours neither add nor remove any. Direction and place are clear if
+no small change of the row turns them, and if optimisation does not
+(:mod:`propopt.results.clear`). A group is judged as the sum that it is, not feature by
+feature.
 
-    s ⟨ℓ, V⟩ ≥ s ⟨ℓ, W⟩ − √(β ⟨ℓ, H⁻¹ℓ⟩)
-
-(:mod:`propopt.results.certain`). A rank is certain where this keeps s v_d above zero,
-s (v_d − v_e) above zero for every e that comes later and below it for every e that
-comes earlier. For a group ℓ is one on each of its features, so that it is judged as the
-sum that it is, not feature by feature.
+For log-odds, f(x_n) − φ_nd and f(x_n) are two probabilities. Their difference is the
+size of φ_nd at this prediction, in per cent. It is not what the model would answer for
+a row without the feature.
 """
 
 from __future__ import annotations
@@ -22,27 +23,22 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from propopt.base.arrays import Array, Truths, Values
 from propopt.base.cards import Card, CardTable
-from propopt.base.checks import known_word, read_count, read_nonnegative
+from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput
 from propopt.base.text import (
     Quantity,
-    Reason,
+    in_percent,
     plain_name,
     printable,
     rounded_percent,
 )
-from propopt.results.certain import (
-    BUDGET,
-    Certain,
-    in_order,
-    note_rests_on,
-    plural,
-    without_dust,
-)
+from propopt.results.certain import in_order, note_rests_on, plural
+from propopt.results.clear import Clear, clear_of, dust_of, is_exact
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
@@ -60,21 +56,23 @@ Towards: TypeAlias = Literal["higher", "lower"]
 N_REASONS: Final = 4
 """As many as letters on decisions mostly have."""
 
+LEAST_SHARE: Final = 0.01
+"""Of all contributions towards the decision: what is smaller is no reason."""
+
 _MEMBERS: Final = 3
 """Features of a group whose values are told, the largest contributions."""
 
 
-_HEAD: Final = ("reason", "rows that have it", "certain")
+_HEAD: Final = ("reason", "rows that have it", "clear")
 
 
-class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
+class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     """The k largest contributions of each row towards a decision, in words.
 
     Reasons stand one behind the other, row by row and the first reason of a row first.
-    A row with fewer than k contributions towards the decision has fewer reasons. A rank
-    is *certain* if every explanation within the budget has this feature at this rank,
-    with a contribution towards the decision, the error of the target included as far as
-    it is known.
+    A row with fewer than k contributions towards the decision has fewer reasons. A
+    reason is *clear* if its direction and its place survive every small change of the
+    row, before optimisation and after it.
 
     Parameters
     ----------
@@ -93,31 +91,41 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
     are_groups : array of bool (R,)
         Whether it is a group, whose value is that of its features.
     contributions : array (R,)
-        In units of the output.
+        What reasons are ranked by, in units of the output.
+    attributions : array (R,)
+        The optimized contributions of the same features.
     best_ranks, worst_ranks : array of int (R,)
-        The rank lies between these in every explanation within the budget; the worst is
-        ``n_features + 1`` where one has no contribution towards the decision there.
+        The place clearly lies between these; the worst is ``n_features + 1`` where the
+        direction is not clear.
     n_features : int
         How many features or groups were ranked.
+    small, more : array of int (M,)
+        For each row, how many contributions towards the decision are below the least
+        share; how many others are smaller than the k that are listed.
     unit : str
         What contributions are numbers of.
-    budget : float
-        Of each statement, in mean rows.
+    source : str
+        What reasons are ranked by, in words.
+    least_share : float
+        The least share of all contributions towards the decision that is a reason.
+    meaning : str
+        What a clear reason does.
     notes : tuple of str
-        What is included in what is certain, and what was not computed.
+        How sampling errors are included.
+    predictions : array (R,), optional
+        f(x) of each reason's row, where it is log-odds.
     quantity : Quantity, optional
         What is explained.
 
     Examples
     --------
     >>> import numpy as np, propopt as po
-    >>> W = np.array([[2.0, -1.0, 0.5], [1.5, -0.5, 0.6]])
+    >>> W = np.array([[2.0, -1.0, 0.5], [1.5, -0.5, 0.45]])
     >>> parts = po.results.Explanation(attributions=W, method="mine", units="output")
-    >>> robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
-    >>> best = po.solve(po.GradientMatching(parts) + 0.5 * robust)
-    >>> best.reasons(groups={"pair": ["x1", "x2"]}, towards="lower").to_frame()["words"]
-    0    pair (x1, x2): -0.3 output, certain
-    1    pair (x1, x2): -0.1 output, direction not certain
+    >>> lower = parts.reasons(groups={"pair": ["x1", "x2"]}, towards="lower")
+    >>> lower.to_frame()["words"]
+    0                        pair (x1, x2): -0.5 output, clear
+    1    pair (x1, x2): -0.05 output, direction not clear
     Name: words, dtype: object
     """
 
@@ -130,30 +138,34 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
     values: tuple[str, ...] = stored(halves=True)
     are_groups: Truths = stored("R")
     contributions: Values = stored("R")
+    attributions: Values = stored("R")
     best_ranks: NDArray[np.int64] = stored("R", low=1)
     worst_ranks: NDArray[np.int64] = stored("R", low=1)
     n_features: int = stored(low=1)
+    small: NDArray[np.int64] = stored("M", low=0)
+    more: NDArray[np.int64] = stored("M", low=0)
     unit: str
-    budget: float = stored(low=0.0)
+    source: str
+    least_share: float = stored(low=0.0, high=1.0)
+    meaning: str
     notes: tuple[str, ...] = ()
+    predictions: Values | None = stored("R", default=None)
     quantity: Quantity | None = None
 
     @classmethod
     def of(
         cls,
         best: Any,
-        known: Certain | Reason,
         *,
         k: int = N_REASONS,
         towards: Towards = "higher",
         groups: Mapping[str, Sequence[str]] | None = None,
         rows: Sequence[int] | None = None,
-        budget: float = BUDGET,
+        least_share: float = LEAST_SHARE,
+        delta: float | None = None,
     ) -> Reasons:
-        """Those of an explanation in units of the output, by what is certain of it.
-
-        ``known`` is of the order of values and of the same groups, or why nothing is.
-        """
+        """Those of an explanation in units of the output."""
+        known = clear_of(best, delta=delta, by="value", groups=groups)
         W, labels, (N, D) = best.attributions, best.labels, best.shape
         sums, names = np.eye(D), labels.feature_names(D)
         if groups is not None:
@@ -161,35 +173,47 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
         members = [np.flatnonzero(own) for own in sums]
         merged = np.array([name in (groups or ()) for name in names])
         side = 1.0 if towards == "higher" else -1.0
-        keys = side * without_dust(W @ sums.T)
-        told = range(N) if rows is None else rows
-        best_ranks, worst_ranks = _ranks(known, keys, towards)
-        order = in_order(keys, "value", keys > 0.0)
-        count = np.minimum((keys > 0.0).sum(axis=1), k)
+        own = W if best.contributions is None else best.contributions
+        keys = side * own @ sums.T
+        keys = np.where(np.abs(keys) <= dust_of(keys), 0.0, keys)
+        told = np.arange(N) if rows is None else np.array(rows, np.int64)
+        best_ranks, worst_ranks = _ranks(known, towards)
+        towards_it = np.maximum(keys, 0.0)
+        least = least_share * towards_it.sum(axis=1, keepdims=True)
+        is_reason = (keys > 0.0) & (keys >= least)
+        order = in_order(keys, "value", is_reason)
+        every = is_reason.sum(axis=1)
+        count = np.minimum(every, k)
         places = [(m, n, r) for m, n in enumerate(told) for r in range(count[n])]
         m, n, r = np.array(places, np.int64).reshape(-1, 3).T
         d = order[n, r]
         return cls(
-            names=tuple(map(labels.row, told)),
+            names=tuple(map(labels.row, told.tolist())),
             k=k,
             towards=towards,
             rows=m,
             ranks=r + 1,
             features=tuple(names[j] for j in d),
             values=tuple(
-                _of_group(best, i, members[j])
+                _of_group(best, own, i, members[j])
                 if merged[j]
                 else best.value_of(i, members[j][0])
                 for i, j in zip(n.tolist(), d.tolist(), strict=True)
             ),
             are_groups=merged[d],
             contributions=side * keys[n, d],
-            best_ranks=best_ranks[n, d],
-            worst_ranks=worst_ranks[n, d],
+            attributions=known.attributions[n, d],
+            best_ranks=np.minimum(best_ranks[n, d], r + 1),
+            worst_ranks=np.maximum(worst_ranks[n, d], r + 1),
             n_features=len(names),
-            unit=_unit(best.quantity),
-            budget=budget,
-            notes=_notes(known, all_rows=rows is None),
+            small=((keys > 0.0).sum(axis=1) - every)[told],
+            more=(every - count)[told],
+            unit=known.unit,
+            source=_source(best),
+            least_share=least_share,
+            meaning=known.meaning,
+            notes=known.notes,
+            predictions=_log_odds(best, n),
             quantity=best.quantity,
         )
 
@@ -199,6 +223,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
             raise InvalidInput("features, values: expected one for each reason")
         if (self.rows >= len(self.names)).any() or (np.diff(self.rows) < 0).any():
             raise InvalidInput(f"rows: expected {len(self.names)} rows, in order")
+        if len(self.small) != len(self.names):
+            raise InvalidInput(f"small, more: expected {len(self.names)} rows")
         starts = np.searchsorted(self.rows, self.rows)
         if (self.ranks != np.arange(len(self.rows)) - starts + 1).any():
             raise InvalidInput("ranks: expected 1, 2 and so on in each row")
@@ -215,48 +241,73 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
             raise InvalidInput("best_ranks, worst_ranks: expected the rank between")
 
     @property
-    def certain(self) -> NDArray[np.bool_]:
-        """Whether the rank of each reason is certain, (R,)."""
+    def clear(self) -> NDArray[np.bool_]:
+        """Whether direction and place of each reason are clear, (R,)."""
         return np.asarray(self.best_ranks == self.worst_ranks)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of certain first reasons, second ones and so on, of those had."""
-        own = [self.certain[self.ranks == rank] for rank in range(1, self.k + 1)]
+        """The share of clear first reasons, second ones and so on, of those had."""
+        own = [self.clear[self.ranks == rank] for rank in range(1, self.k + 1)]
         return tuple(float(x.mean()) for x in own if len(x))
 
     @property
+    def probabilities(self) -> Array | None:
+        """Without this contribution in the sum, and with it, (R, 2); of log-odds."""
+        if self.predictions is None:
+            return None
+        ends = [self.predictions - self.contributions, self.predictions]
+        return np.asarray(expit(np.stack(ends, axis=1)))
+
+    @property
     def words(self) -> tuple[str, ...]:
-        """Such as "Complains = yes: +2.1 log-odds, certain", one for each reason."""
+        """Such as "Complains = yes: +2.1 log-odds, clear", one for each reason.
+
+        With the optimized contribution, where it is another; for log-odds with the
+        probabilities at the prediction minus this contribution and at the prediction.
+        """
         forms = {True: "{} ({})", False: "{} = {}"}
-        named = (
+        named = [
             forms[bool(own)].format(feature, value) if value else feature
             for feature, value, own in zip(
                 self.features, self.values, self.are_groups, strict=True
             )
-        )
+        ]
+        steps = [""] * len(named)
+        if self.probabilities is not None:
+            steps = [
+                " ({} → {})".format(*map(in_percent, own)) for own in self.probabilities
+            ]
+        moved = np.full(len(named), bool(self.source))
         return tuple(
-            f"{name}: {w:+.3g} {self.unit}, {known}"
-            for name, w, known in zip(
-                named, self.contributions, self._certainties(), strict=True
+            f"{name}: {own:+.3g} {self.unit}{step}, {known}"
+            + (f"; optimized {w:+.3g}" if is_moved else "")
+            for name, own, step, known, w, is_moved in zip(
+                named,
+                self.contributions,
+                steps,
+                self._clarities(),
+                self.attributions,
+                moved,
+                strict=True,
             )
         )
 
-    def _certainties(self) -> Iterator[str]:
-        """What is known of each direction and place, in words."""
+    def _clarities(self) -> Iterator[str]:
+        """What is clear of each direction and place, in words."""
         for low, high in zip(self.best_ranks, self.worst_ranks, strict=True):
-            if low == high:
-                yield "certain"
-            elif high > self.n_features:
-                yield "direction not certain"
+            if high > self.n_features:
+                yield "direction not clear"
+            elif low == high:
+                yield "clear"
             else:
-                yield f"direction certain, place {ordinal(low)} to {ordinal(high)}"
+                yield f"direction clear, place {ordinal(low)} to {ordinal(high)}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per reason, for systems that write letters.
 
-        ``row``, ``rank``, ``feature``, ``value``, ``contribution``, ``unit``,
-        ``certain`` and ``words``, in which all of it is said.
+        ``row``, ``rank``, ``feature``, ``value``, ``contribution`` (ranks are by it),
+        ``optimized``, ``unit``, ``clear`` and ``words``, in which all of it is said.
         """
         return pd.DataFrame(
             {
@@ -265,8 +316,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
                 "feature": pd.Series(self.features, dtype=object),
                 "value": pd.Series(self.values, dtype=object),
                 "contribution": self.contributions,
+                "optimized": self.attributions,
                 "unit": pd.Series([self.unit] * len(self.rows), dtype=object),
-                "certain": self.certain,
+                "clear": self.clear,
                 "words": pd.Series(self.words, dtype=object),
             }
         )
@@ -297,21 +349,31 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
         """Those of all rows, one after the other."""
         words, output = self.words, self._output
         ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
-        for name, (start, end) in zip(self.names, pairwise(ends), strict=True):
-            lines = [f"Row {name}: reasons for a {self.towards} {output}"]
+        for m, (start, end) in enumerate(pairwise(ends)):
+            lines = [f"Row {self.names[m]}: reasons for a {self.towards} {output}"]
             lines += [f"  {r}. {x}" for r, x in enumerate(words[start:end], 1)]
-            if start == end:
-                lines.append(f"  No contribution makes the {output} {self.towards}.")
-            elif end - start < self.k:
-                lines.append("  No other contribution goes that way.")
+            lines += [f"  {x}" for x in self._rest(m, end - start)]
             yield "\n".join(map(printable, lines))
+
+    def _rest(self, m: int, count: int) -> Iterator[str]:
+        """Which contributions towards the decision are not in the list, and why."""
+        small, more = int(self.small[m]), int(self.more[m])
+        if more:
+            yield f"{plural(more, 'smaller contribution')} that way: k = {self.k}."
+        if small:
+            least = f"below {100.0 * self.least_share:g} % of all that way"
+            yield f"{plural(small, 'contribution')} {least}."
+        if not small and not count:
+            yield f"No contribution makes the {self._output} {self.towards}."
+        elif not small and count < self.k:
+            yield "No other contribution goes that way."
 
     @property
     def _output(self) -> str:
         return "output" if self.quantity is None else self.quantity.in_words()
 
     def card(self) -> Card:
-        """How often each rank is certain, what that means, and one row in full."""
+        """How often each rank is clear, what that means, and one row in full."""
         N = len(self.names)
         return Card(
             title=f"Reasons for a {self.towards} {self._output}: {self._finding}",
@@ -319,23 +381,26 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
             f"each of {plural(N, 'row')}",
             table=CardTable(_HEAD, [*self._by_rank]),
             lines=self.words if N == 1 else (),
-            proof=" · ".join([f"certain: {self._meaning}", *self.notes]),
-            settings={"ranked": plural(self.n_features, "feature or group")},
+            proof=" · ".join([f"clear: {self.meaning}", *self._read]),
+            settings={
+                "ranked": plural(self.n_features, "feature or group"),
+                "least share": f"{100.0 * self.least_share:g} % of all that way",
+            },
         )
 
     def chapters(self) -> Sequence[Chapter]:
-        """How often ranks are certain, with what that rests on; rows one by one."""
-        notes = [Statement(sentence(note), note_rests_on(note)) for note in self.notes]
+        """How often ranks are clear, with what that rests on; rows one by one."""
+        notes = [Statement(sentence(note), note_rests_on(note)) for note in self._read]
         drawn = any(note.kind == "estimated" for note in notes)
         said = [
-            Statement(sentence(self._finding), "estimated" if drawn else "proved"),
+            Statement(sentence(self._finding), "estimated" if drawn else "checked"),
             *notes,
-            Statement(f"Certain means that {self._meaning}.", "chosen"),
+            Statement(f"A clear reason {self.meaning}.", "chosen"),
             Statement(f"Reasons are those for a {self.towards} output.", "chosen"),
-            Statement("A place that is not certain need not be wrong.", "not said"),
+            Statement("A place that is not clear need not be wrong.", "not said"),
         ]
         first = rounded_percent(self.shares[0]) if self.shares else "–"
-        asked = Headline("Do the reasons hold?", first, "of first reasons are certain")
+        asked = Headline("Do the reasons hold?", first, "of first reasons are clear")
         table = self.to_frame()[["row", "rank", "words"]]
         room = rows_on_page(table)
         return (
@@ -345,7 +410,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
                 headlines=[asked],
                 table=pd.DataFrame([*self._by_rank], columns=[*_HEAD]),
                 caption="How many rows have such a reason, and how many of these are "
-                "certain.",
+                "clear.",
             ),
             Chapter(
                 title="Reasons, row by row",
@@ -363,27 +428,32 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=1):
         if not self.shares:
             return "no row has a reason"
         rows, share = int((self.ranks == 1).sum()), rounded_percent(self.shares[0])
-        return f"the first reason is certain in {share} of {plural(rows, 'row')}"
+        return f"the first reason is clear in {share} of {plural(rows, 'row')}"
 
     @property
     def _by_rank(self) -> Iterator[tuple[str, str, str]]:
-        """How many rows have a first reason, a second, and how many are certain."""
+        """How many rows have a first reason, a second, and how many are clear."""
         counts = np.bincount(self.ranks)[1:].tolist()
         for rank, (n, share) in enumerate(zip(counts, self.shares, strict=True), 1):
             yield ordinal(rank), f"{n:,}", rounded_percent(share)
 
     @property
-    def _meaning(self) -> str:
-        return (
-            "every explanation whose objective is up to "
-            f"{self.budget:g} mean rows above the optimum has it at this rank"
-        )
+    def _read(self) -> Iterator[str]:
+        """What has to be known to read the words."""
+        if self.source:
+            yield f"ranked by {self.source}"
+        if self.predictions is not None:
+            yield (
+                "per cent: the probability at the prediction minus this contribution, "
+                "and at the prediction"
+            )
+        yield from self.notes
 
     def __repr__(self) -> str:
         said = ", ".join(map(rounded_percent, self.shares)) or "none"
         return (
             f"Reasons({plural(len(self.rows), 'reason')} of "
-            f"{plural(len(self.names), 'row')} towards {self.towards}; certain by "
+            f"{plural(len(self.names), 'row')} towards {self.towards}; clear by "
             f"rank: {said})"
         )
 
@@ -399,83 +469,75 @@ _ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 def reasons_of(
     best: Any,
-    objective: Any,
     *,
     k: int,
     towards: Towards,
     groups: Mapping[str, Sequence[str]] | None,
     rows: Sequence[Hashable] | None,
-    budget: float,
+    least_share: float,
+    delta: float | None,
 ) -> Reasons:
     """See :meth:`propopt.results.Explanation.reasons`."""
     known_word(towards, Towards, "towards")
     if best.units != "output":
         raise InvalidInput(
             "reasons: these are slopes, how fast the output changes, and no "
-            "contributions to it; po.explain(model, X, data=X, units='output') gives "
-            "contributions"
+            "contributions to it; po.explain(model, X, data=X) gives contributions"
         )
-    N, D = best.shape
+    if not 0.0 <= least_share < 1.0:
+        raise InvalidInput(
+            f"least_share: expected a share from 0 to below 1, got {least_share!r}"
+        )
+    N = best.shape[0]
     asked = None if rows is None else [best.labels.position(row, N) for row in rows]
-    if groups is not None:
-        group_sums(groups, best.labels.feature_names(D))
-    how: dict[str, Any] = {"k": read_count(k, "k"), "towards": towards}
-    how |= {"groups": groups, "budget": read_nonnegative(budget, "budget")}
-    known: Certain | Reason
-    try:
-        known = best.certain(budget, objective, rows=rows, order="value", groups=groups)
-    except (InvalidInput, Refused) as error:
-        if objective is not None:
-            raise
-        known = Reason(str(error).replace("certain(objective", "reasons(objective"))
-    return Reasons.of(best, known, rows=asked, **how)
+    return Reasons.of(
+        best,
+        k=read_count(k, "k"),
+        towards=towards,
+        groups=groups,
+        rows=asked,
+        least_share=float(least_share),
+        delta=delta,
+    )
 
 
 def _ranks(
-    known: Certain | Reason, keys: Array, towards: Towards
+    known: Clear, towards: Towards
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Between which ranks each is, (N, K); the worst is K + 1 where it may be none.
+    """Between which places each is, (N, K); the worst is K + 1 where it may be none.
 
-    Ranks by value are counted from the largest, and for a lower output from the least.
+    Places by value are counted from the largest, and for a lower output from the least.
     """
-    N, K = keys.shape
-    if isinstance(known, Reason):
-        return np.ones((N, K), np.int64), np.full((N, K), K + 1, np.int64)
     first, last = known.best_ranks, known.worst_ranks
+    K = first.shape[1]
     if towards == "lower":
-        present = np.ones((N, K), bool) if known.present is None else known.present
-        count = present.sum(axis=1)[:, None] + 1
-        first, last = count - last, count - first
+        first, last = K + 1 - last, K + 1 - first
     sure = known.signs == (1 if towards == "higher" else -1)
-    return np.maximum(first, 1), np.where(sure, last, K + 1)
+    return first, np.where(sure, last, K + 1)
 
 
-def _of_group(best: Any, n: int, members: NDArray[np.intp]) -> str:
+def _source(best: Any) -> str:
+    """What reasons are ranked by, where it is not what is explained itself."""
+    if best.contributions is None:
+        return ""
+    return f"{'exact' if is_exact(best) else 'estimated'} contributions"
+
+
+def _log_odds(best: Any, rows: NDArray[np.int64]) -> Values | None:
+    """Predictions of rows, where they are known and are log-odds of one class."""
+    quantity, values = best.quantity, best.prediction
+    if quantity is None or values is None or not np.isfinite(values).all():
+        return None
+    is_plain = quantity.kind == "log_odds" and quantity.words is None
+    return values[rows] if is_plain else None
+
+
+def _of_group(best: Any, own: Array, n: int, members: NDArray[np.intp]) -> str:
     """The values of those features of a group that contribute most in a row."""
     names = best.labels.feature_names(best.shape[1])
-    sizes = np.abs(best.attributions[n, members])
+    sizes = np.abs(own[n, members])
     most = members[np.sort(np.argsort(-sizes, kind="stable")[:_MEMBERS])].tolist()
     values = [(names[j], best.value_of(n, j)) for j in most]
     said = [f"{name} = {value}" if value else name for name, value in values]
     more = len(members) - len(most)
     return ", ".join([*said, f"{more} more"] if more else said)
-
-
-def _notes(known: Certain | Reason, *, all_rows: bool) -> tuple[str, ...]:
-    """What is included in what is certain, or why nothing is."""
-    if isinstance(known, Reason):
-        return (f"no rank is certain: {known.reason}",)
-    scatter, *others = known.notes
-    if not (others and all_rows):
-        return (scatter,)
-    return scatter, "of so many rows no ranks are known: name some, reasons(rows=...)"
-
-
-def _unit(quantity: Quantity | None) -> str:
-    """What a contribution is a number of."""
-    if quantity is None:
-        return "output"
-    if quantity.words is not None:
-        return quantity.in_words()
-    is_named = quantity.kind == "value" and quantity.outcome is not None
-    return str(quantity.outcome) if is_named else quantity.noun

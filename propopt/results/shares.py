@@ -31,7 +31,7 @@ import scipy.sparse.linalg as sla
 from propopt.base.arrays import Attributions
 from propopt.base.cards import Card, CardTable
 from propopt.base.declared import stored
-from propopt.base.errors import InvalidInput, Refused
+from propopt.base.errors import InvalidInput, NothingTraded, Refused
 from propopt.base.text import Quantity, in_percent, printable
 from propopt.losses import (
     GradientMatching,
@@ -177,7 +177,7 @@ class Ends:
                 "shares of it mean nothing; give limits instead"
             )
         if worst - best <= _EXACT * self.sizes.get(name, worst):
-            raise Refused(
+            raise NothingTraded(
                 f"{name} is {best:.4g} at both ends of the front: nothing of it is "
                 "traded"
             )

@@ -14,7 +14,7 @@ from propopt.problems.subject.learning import fit
 FILE = """\
 data: {{csv: {name}.csv, target: y, explain: 40}}
 model: {{kind: linear}}
-explain: {{units: output, robustness: {weight}}}
+explain: {{kind: contributions, robustness: {weight}}}
 """
 
 

@@ -201,9 +201,7 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
 
 
 # ---- reasons
-REASONS = (
-    "{units: output, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
-)
+REASONS = "{kind: contributions, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
 
 
 def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
@@ -212,7 +210,7 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
         trees.subject.function,
         trees.subject.points,
         data=trees.subject.others,
-        units="output",
+        kind="contributions",
         rng=0,
     )
     groups = {"radius": ["mean radius", "worst area"]}
@@ -225,14 +223,14 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
     assert "\n2 more rows are in the file\n" in trees.printed
     assert trees.printed.index(printed[9]) < trees.printed.index(reasons.card().title)
     stored = trees.stored["reasons"]
-    assert stored["certain"] == list(reasons.shares)
+    assert stored["clear"] == list(reasons.shares)
     assert (stored["k"], stored["towards"]) == (3, "higher")
     # the option alone takes all defaults, and adds nothing where they are asked for
     plain = done(TREES.replace("{}", "{units: output}"), "--reasons", "-q")
     assert (plain.printed, plain.stored["reasons"]["k"]) == ("", 4)
     assert (
         plain.table("_reasons")["words"]
-        .str.contains("log-odds, (?:direction (?:not )?)?certain")
+        .str.contains("log-odds .*, (?:direction (?:not )?)?clear")
         .all()
     )
 
@@ -254,7 +252,7 @@ def test_reasons_of_ones_own_table_have_its_numbers_and_words(table, out, look, 
     assert explain(look, "-o", out, "--reasons") == 2
     assert capsys.readouterr().err == (
         f"{look}:3: explain: reasons are contributions to the output, and "
-        "these are slopes; write units: output\n"
+        "these are slopes; write kind: contributions\n"
     )
 
 

@@ -191,7 +191,9 @@ class Noisy(Function):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return po.Explainer(black_box, data=X, robustness=0.3, scale=None).fit()
+    return po.Explainer(
+        black_box, data=X, robustness=0.3, scale=None, kind="slopes"
+    ).fit()
 
 
 def test_solvers_find_the_same_rows_and_their_prices(fitted):
@@ -215,7 +217,9 @@ def test_solvers_find_the_same_rows_and_their_prices(fitted):
 
 
 def test_errors_of_the_target_are_carried_to_the_rows():
-    explainer = po.Explainer(Noisy(), data=X, robustness=0.3, scale=None).fit()
+    explainer = po.Explainer(
+        Noisy(), data=X, robustness=0.3, scale=None, kind="slopes"
+    ).fit()
     result = explainer.explain(X_NEW)
     joint = Noisy().estimate(X_NEW)
     keep = 1.0 / (1.0 + 2.0 * 0.3 * result.details["similarity"][:, None])

@@ -292,7 +292,7 @@ def test_smoothed_gradients_are_drawn_until_they_are_precise():
 
 def test_orders_are_drawn_until_the_optimum_is_precise():
     def drawn(**goal):
-        settings = {"data": X, "units": "output", "progress": False}
+        settings = {"data": X, "kind": "contributions", "progress": False}
         return po.explain(lost(), X[:12], **settings, **goal)
 
     first = drawn()
@@ -306,7 +306,7 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
     # one feature has one order and needs no draws
     one = X[:, :1]
     f = po.wrap(lambda rows: np.abs(np.asarray(rows)[:, 0]) ** 1.5)
-    found = po.explain(f, one[:4], data=one, units="output", precision=0.1)
+    found = po.explain(f, one[:4], data=one, kind="contributions", precision=0.1)
     assert found.target_error == 0.0
     expected = np.abs(one[:4]) ** 1.5 - np.mean(np.abs(one) ** 1.5)
     np.testing.assert_allclose(found.contributions, expected, rtol=1e-12)

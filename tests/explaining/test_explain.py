@@ -72,7 +72,7 @@ def pipeline(people):
 
 def test_explain_sweep_and_each_baseline_keep_the_names(pipeline, people):
     X, few = people[0], people[0].iloc[:9]
-    best = po.explain(pipeline, X, output="log_odds")
+    best = po.explain(pipeline, X, output="log_odds", kind="slopes")
     pd.testing.assert_index_equal(best.to_frame().index, X.index)
     assert best.gap < 1e-6
     function = po.wrap(pipeline, data=X, output="log_odds")
@@ -101,7 +101,9 @@ def test_explain_sweep_and_each_baseline_keep_the_names(pipeline, people):
 
 def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng):
     table, _ = people
-    result = po.explain(pipeline, table, output="log_odds", robustness=0.0)
+    result = po.explain(
+        pipeline, table, output="log_odds", robustness=0.0, kind="slopes"
+    )
     slopes = pipeline[-1].coef_[0]
     exact = np.tile(slopes[:2], (N, 1))  # the scaler divides by the same deviations
     np.testing.assert_allclose(result.attributions[:, :2], exact, rtol=1e-6)
@@ -111,7 +113,9 @@ def test_attributions_are_effects_of_a_standard_deviation(pipeline, people, rng)
     np.testing.assert_allclose(result.attributions[:, 2], expected, rtol=1e-9)
     order = rng.permutation(N)
     tables = table, table.iloc[order]
-    explained = [po.explain(pipeline, rows, robustness=0.3) for rows in tables]
+    explained = [
+        po.explain(pipeline, rows, robustness=0.3, kind="slopes") for rows in tables
+    ]
     result, permuted = (one.to_frame() for one in explained)
     difference = (permuted - result.iloc[order]).abs().to_numpy().max()
     assert difference < 1e-6 * result.abs().to_numpy().max()
@@ -129,7 +133,7 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
         (trees, X[:30], {"data": few}, "give a table of reference rows"),
         (forest, X, {"scale": [1.0]}, "3 positive numbers"),
         (forest, X, {"law": "uniform"}, "law: expected one of auto, data"),
-        (forest, X, {"units": "shap"}, "units: expected 'scaled' or 'output'"),
+        (forest, X, {"kind": "shap"}, "kind: expected 'contributions' or 'slopes'"),
     ):
         with pytest.raises(InvalidInput, match=message):
             po.explain(model, rows, **settings)
@@ -138,65 +142,67 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
 def test_plain_gradients_slopes_and_the_knee(X, forest):
     cube, sine = po.functions.Power(3), po.functions.Sine()
     rows = X * [1.0, 50.0, 1.0]
-    result = po.explain(cube, rows, scale=None, robustness=0.0)
+    result = po.explain(cube, rows, scale=None, robustness=0.0, kind="slopes")
     np.testing.assert_allclose(result.attributions, cube.gradient(rows), rtol=1e-12)
     assert result.parameters["scale"] == "none"
-    result = po.explain(cube, rows, scale=[1.0, 2.5, 3.0], robustness=0.0)
+    result = po.explain(
+        cube, rows, scale=[1.0, 2.5, 3.0], robustness=0.0, kind="slopes"
+    )
     assert result.parameters["scale"] == "1, 2.5, 3"
     model = LinearRegression().fit(X, X @ [1.0, 2.0, 3.0])
-    result = po.explain(model, X)  # one explanation for all rows
+    result = po.explain(model, X, kind="slopes")  # one explanation for all rows
     slopes = np.tile([1.0, 2.0, 3.0] * X.std(axis=0), (N, 1))
     np.testing.assert_allclose(result.attributions, slopes, rtol=1e-9)
     assert "jump test" not in result.parameters
-    smooth = po.explain(lambda Z: np.sin(Z[:, 0]) * Z[:, 1], X)
+    smooth = po.explain(lambda Z: np.sin(Z[:, 0]) * Z[:, 1], X, kind="slopes")
     assert "central differences" in smooth.parameters["gradient"]
-    wide = po.explain(po.wrap(forest.predict, step=0.3), X)
+    wide = po.explain(po.wrap(forest.predict, step=0.3), X, kind="slopes")
     assert "central differences, step 0.3" in wide.parameters["gradient"]
-    ends = [po.explain(sine, X, robustness=c).losses for c in (0.0, 1e6)]
-    for loss, value in po.explain(sine, X).losses.items():
+    ends = [po.explain(sine, X, robustness=c, kind="slopes").losses for c in (0.0, 1e6)]
+    for loss, value in po.explain(sine, X, kind="slopes").losses.items():
         low, high = sorted(end[loss] for end in ends)
         assert low < value < 0.8 * high
 
 
-@pytest.mark.parametrize("units", ["scaled", "output"])
-def test_robustness_by_a_share_is_that_of_its_weight(X, forest, units):
-    quadratic, asked = po.functions.Power(2), {"data": X, "units": units}
+@pytest.mark.parametrize("kind", ["slopes", "contributions"])
+def test_robustness_by_a_share_is_that_of_its_weight(X, forest, kind):
+    quadratic, asked = po.functions.Power(2), {"data": X, "kind": kind}
     best = po.explain(quadratic, X, robustness="-70%", **asked)
     assert best.shares().removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     assert best.parameters["weight rule"] == "roughness 70 % smaller"
     weight = best.weights["pairwise_robustness"]
     same = po.explain(quadratic, X, robustness=weight, **asked)
     np.testing.assert_array_equal(same.attributions, best.attributions)
-    explainer = po.Explainer(quadratic, data=X, robustness="-70%", units=units).fit()
+    explainer = po.Explainer(quadratic, data=X, robustness="-70%", kind=kind).fit()
     shares = explainer.reference_.shares()
     assert shares.removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     for share, words in {"-100%": "infinite weight", "half": "such as '-50%'"}.items():
         with pytest.raises(InvalidInput, match=f"robustness: expected .*{words}"):
-            po.explain(forest, X, robustness=share)
+            po.explain(forest, X, robustness=share, kind="slopes")
 
 
 def test_a_forest_is_explained_by_its_mean_over_observed_values(forest, X, rng):
-    result = po.explain(forest, X, precision=1e-9)  # warnings are errors
+    result = po.explain(forest, X, precision=1e-9, kind="slopes")  # warnings are errors
     assert result.parameters["gradient"] == "exact (read from the model)"
     assert result.target_error == 0.0
-    noise = po.explain(forest, X, law="gaussian")
+    noise = po.explain(forest, X, law="gaussian", kind="slopes")
     assert noise.gradient.shape == result.gradient.shape
     assert (noise.gradient != result.gradient).any()
     # scales are those of the reference table
     few = X[:6].copy()
     few[:, 2] = 0.3  # constant here, and not in the table
-    result = po.explain(forest, few, data=X, robustness=0.0)
+    result = po.explain(forest, few, data=X, robustness=0.0, kind="slopes")
     slopes = po.functions.smoothed(po.wrap(forest), law="data", data=X).gradient(few)
     np.testing.assert_allclose(result.attributions, slopes * X.std(axis=0), rtol=1e-12)
     many = rng.normal(size=(12, 260))
     wide = RandomForestRegressor(2, random_state=0).fit(many, many[:, 0])
-    assert po.explain(wide, many).attributions.shape == (12, 260)
+    assert po.explain(wide, many, kind="slopes").attributions.shape == (12, 260)
 
 
 @pytest.fixture(scope="module")
 def sampled(forest, X):
     """The forest behind a lambda: nothing of it can be read."""
-    return po.explain(lambda Z: forest.predict(Z), X, robustness=0.1)
+    return po.explain(lambda Z: forest.predict(Z), X, robustness=0.1, kind="slopes")
 
 
 def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
@@ -209,7 +215,7 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
     assert "signs" in sampled.parameters["stability"]
     assert "draws of gradient_matching" in sampled.parameters["stability"]
     # the error that is printed is about the true one
-    exact = po.explain(forest, X, robustness=0.1)
+    exact = po.explain(forest, X, robustness=0.1, kind="slopes")
     objective = po.GradientMatching(exact.gradient) + 0.1 * (
         po.PairwiseRobustness(po.graphs.knn_graph(X / X.std(axis=0), 8))
     )
@@ -221,7 +227,7 @@ def test_a_model_that_jumps_is_explained_under_the_data_law(sampled, forest, X):
         network = MLPRegressor(hidden_layer_sizes=5, max_iter=50)
         vote = VotingRegressor([("forest", forest), ("network", network)])
         vote.fit(X, X[:, 0])
-    result = po.explain(vote, X[:9], data=X)
+    result = po.explain(vote, X[:9], data=X, kind="slopes")
     assert f"values near each row from {N} rows" in result.parameters["gradient"]
     assert result.target_error > 0.0
 
@@ -241,9 +247,9 @@ def test_precision_is_reached_by_more_draws_or_said(sampled, forest, X, capsys):
     assert result.evaluations <= N * 200
     # errors that are not known are never precise
     with pytest.warns(ImpreciseWarning, match="central differences"):
-        po.explain(lambda Z: np.sin(Z).sum(axis=1), X, precision=0.5)
+        po.explain(lambda Z: np.sin(Z).sum(axis=1), X, precision=0.5, kind="slopes")
     capsys.readouterr()
-    po.explain(called, X, robustness=0.1, progress=True)
+    po.explain(called, X, robustness=0.1, progress=True, kind="slopes")
     assert "evaluations, about" in capsys.readouterr().err
 
 
@@ -282,8 +288,10 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     model, table = gaps
     words = "other columns are miss.*same_pattern=True"
     with pytest.warns(MissingPatternsWarning, match=words):
-        po.explain(model, table, robustness=0.1)
-    po.explain(model, table, units="output", robustness=0.1)  # parts are of one unit
+        po.explain(model, table, robustness=0.1, kind="slopes")
+    po.explain(
+        model, table, kind="contributions", robustness=0.1
+    )  # parts are of one unit
     settings = {"robustness": 0.0, "same_pattern": True}
     result = po.explain(model, table, **settings)  # warnings are errors
     assert result.target_error == 0.0  # of the margin, which is a sum of trees
@@ -297,7 +305,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
 def test_slopes_are_scaled_and_effects_are_not(gaps, X):
     table, absent = gaps[1], gaps[1].isna().to_numpy()
     model = make_pipeline(SimpleImputer(), Ridge()).fit(table, X[:, 0] + X[:, 1])
-    best = po.explain(model, table, robustness=0.0, same_pattern=True)
+    best = po.explain(model, table, robustness=0.0, same_pattern=True, kind="slopes")
     slopes = np.broadcast_to(model[-1].coef_ * table.std(ddof=0).to_numpy(), X.shape)
     # what is missing is imputed by the mean
     expected = np.where(absent, 0.0, slopes)
@@ -356,25 +364,40 @@ def test_data_of_one_row_is_refused_as_it_has_no_spread(forest, X):
     frame = pd.DataFrame(X, columns=list("abc")).assign(kind="x")
     flat = "scale: no column varies over "
     for call, message in (
-        (lambda: po.explain(linear, X, data=X[:1], law="none"), ONE_ROW),
-        (lambda: po.explain(forest, X[:1], data=X[:1], law="data"), ONE_ROW),
-        (lambda: po.Explainer(forest, X[:1], law="data").fit(X), ONE_ROW),
-        (lambda: po.explain(lambda t: t["a"], frame, data=frame[:1]), ONE_ROW),
+        (lambda: po.explain(linear, X, data=X[:1], law="none", kind="slopes"), ONE_ROW),
+        (
+            lambda: po.explain(forest, X[:1], data=X[:1], law="data", kind="slopes"),
+            ONE_ROW,
+        ),
+        (
+            lambda: po.Explainer(forest, X[:1], law="data", kind="slopes").fit(X),
+            ONE_ROW,
+        ),
+        (
+            lambda: po.explain(lambda t: t["a"], frame, data=frame[:1], kind="slopes"),
+            ONE_ROW,
+        ),
         (
             lambda: po.functions.smoothed(po.wrap(forest), law="data", data=X[:1]),
             ONE_ROW,
         ),
         (
-            lambda: po.explain(forest, X, data=np.repeat(X[:1], 5, 0)),
+            lambda: po.explain(forest, X, data=np.repeat(X[:1], 5, 0), kind="slopes"),
             "got 5 equal rows",
         ),
-        (lambda: po.explain(linear, np.repeat(X[:1], 60, 0)), flat + "60 rows"),
-        (lambda: po.explain(linear, X, data=X[:1], units="output"), flat + "1 rows"),
+        (
+            lambda: po.explain(linear, np.repeat(X[:1], 60, 0), kind="slopes"),
+            flat + "60 rows",
+        ),
+        (
+            lambda: po.explain(linear, X, data=X[:1], kind="contributions"),
+            flat + "1 rows",
+        ),
     ):
         with pytest.raises(InvalidInput, match=message):
             call()
     # where a scale is given one row is a baseline of parts of the output
-    settings = {"units": "output", "scale": None, "robustness": 0.0}
+    settings = {"kind": "contributions", "scale": None, "robustness": 0.0}
     result = po.explain(linear, X, data=X[:1], **settings)
     expected = (X - X[0]) * linear.coef_
     np.testing.assert_allclose(result.attributions, expected, atol=1e-9)
@@ -471,9 +494,9 @@ def test_one_hot_columns_and_groups_are_the_feature_that_is_said(T):
 
 def test_contributions_cards_and_explainers_have_the_note(T, tmp_path):
     model = LinearRegression().fit(T, T["a"])
-    assert "notes" not in po.explain(model, T, robustness=1.0).parameters
+    assert "notes" not in po.explain(model, T, robustness=1.0, kind="slopes").parameters
     settings = {"robustness": 1.0, "interactions": scores_of(NAMES, SCORES)}
-    best = po.explain(model, T, units="output", **settings)
+    best = po.explain(model, T, kind="contributions", **settings)
     assert "a × b (2)" in best.parameters["notes"]
     assert "a × b (2)" in best._repr_html_()
     explainer = po.Explainer(model, T, **settings).fit()
@@ -495,7 +518,9 @@ SINGLE = scores_of(NAMES, {(0,): 1.0}, order=1)
         (lambda T: told(T, SINGLE), "single features, which attributions show"),
         (lambda T: told(T, [("a", "b")]), "expected InteractionScores"),
         (
-            lambda _: po.explain(len, ["a text", "another"], interactions=SINGLE),
+            lambda _: po.explain(
+                len, ["a text", "another"], interactions=SINGLE, kind="slopes"
+            ),
             "interactions: they are of columns",
         ),
     ],
@@ -545,7 +570,7 @@ def test_each_setting_is_asked_for_somewhere_and_has_a_default():
 def test_problem_files_know_the_same_words():
     known = get_type_hints(ExplainSection)
     words = {
-        "units": get_args(plan.UnitsChoice),
+        "kind": get_args(plan.KindChoice),
         "contributions": get_args(ContributionChoice),
         "metric": get_args(plan.FeatureMetric),
         "law": (*get_args(LawChoice), "lime"),
@@ -604,9 +629,9 @@ def data():
 
 def test_explain_reads_its_table_once(data):
     model, boosted, table = data
-    slopes = {"units": "output", "contributions": "slopes"}
+    slopes = {"kind": "contributions", "contributions": "slopes"}
     plain = {"law": "none", "same_pattern": True}
-    for settings in ({}, {"robustness": 1.0}, {"units": "output"}, slopes, plain):
+    for settings in ({}, {"robustness": 1.0}, {"kind": "contributions"}, slopes, plain):
         assert counted(po.explain, model, table, **settings) == ONCE
         found = counted(po.explain, model, table[:30], data=table, **settings)
         assert found == TWO_TABLES
@@ -615,8 +640,10 @@ def test_explain_reads_its_table_once(data):
 
 def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
     model, _, table = data
-    for units, n_reference in (("scaled", 50), ("output", 500)):
-        explainer = po.Explainer(model, table, units=units, n_reference=n_reference)
+    for kind, n_reference in (("slopes", 50), ("contributions", 500)):
+        explainer = po.Explainer(
+            model, table, kind=kind, n_reference=n_reference, kind="slopes"
+        )
         assert counted(explainer.fit) == ONCE
         assert counted(explainer.explain, table[:30]) == (1, len(COLUMNS), 0)
         assert counted(explainer.fit, table[:30]) == TWO_TABLES

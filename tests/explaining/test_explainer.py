@@ -45,7 +45,7 @@ from propopt.explaining.saved_explainer import CHECKED_ROWS, SavedExplainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 EVERY = EXPLAINERS | {f"parts: {name}": IN_PARTS[name] for name in IN_PARTS}
-PARTS = {"data": X, "units": "output"}
+PARTS = {"data": X, "kind": "contributions"}
 
 
 def fitted_case(name):
@@ -89,10 +89,10 @@ def test_rows_are_certified_and_no_bit_depends_on_who_else_is_asked(case):
 @pytest.fixture(scope="module")
 def plain():
     """With the weight at the knee."""
-    return po.Explainer(black_box, data=X).fit()
+    return po.Explainer(black_box, data=X, kind="slopes").fit()
 
 
-@pytest.mark.parametrize("settings", [{}, {"units": "output"}])
+@pytest.mark.parametrize("settings", [{}, {"kind": "contributions"}])
 def test_reference_rows_are_explained_as_explain_does(settings):
     model = forest() if settings else black_box
     together = po.explain(model, X, **settings)
@@ -124,14 +124,18 @@ def test_a_row_of_the_reference_is_new_and_scales_are_those_of_the_data(plain):
 
 def test_reference_rows_are_drawn_by_the_seed_or_given_to_fit():
     first, again, other = (
-        po.Explainer(black_box, data=X, n_reference=30, rng=seed).fit().reference_
+        po.Explainer(black_box, data=X, n_reference=30, rng=seed, kind="slopes")
+        .fit()
+        .reference_
         for seed in (1, 1, 2)
     )
     assert first.shape == (30, D)
     assert first.labels == again.labels
     assert first.labels != other.labels
-    assert po.Explainer(black_box, data=X).fit(X.iloc[:20]).reference_.shape == (20, D)
-    assert po.Explainer(black_box).fit(X).reference_.shape == (N, D)
+    assert po.Explainer(black_box, data=X, kind="slopes").fit(
+        X.iloc[:20]
+    ).reference_.shape == (20, D)
+    assert po.Explainer(black_box, kind="slopes").fit(X).reference_.shape == (N, D)
 
 
 def of_one_row(**settings):
@@ -147,8 +151,8 @@ def elsewhere(table):
     return np.zeros(len(table)) + (1e-3 if len(table) == 1 else 0.0)
 
 
-UNFITTED, ARRAY = po.Explainer(black_box, data=X), X.to_numpy()
-FLAT = {"data": ARRAY, "units": "output", "robustness": 0.1}
+UNFITTED, ARRAY = po.Explainer(black_box, data=X, kind="slopes"), X.to_numpy()
+FLAT = {"data": ARRAY, "kind": "contributions", "robustness": 0.1}
 ALONE, SEVERAL = "or the table that it comes from as da", "give two rows or more"
 REFUSED = [
     (fitting(n_neighbors=0), "n_neighbors"),
@@ -157,17 +161,17 @@ REFUSED = [
     (fitting(robustness=-1.0), "robustness"),
     (fitting(data=None), "expected reference rows"),
     (fitting(scale=[1.0]), "scale"),
-    (fitting(metric="effects"), "it is of units='output'"),
-    (fitting(contributions="slopes"), "it is of units='output'"),
-    (fitting(units="gradient"), "units"),
+    (fitting(metric="effects"), "it is of kind='contributions'"),
+    (fitting(contributions="slopes"), "it is of kind='contributions'"),
+    (fitting(kind="gradient"), "kind"),
     (fitting(**PARTS, law="data"), "Shapley values take none"),
     (fitting(**PARTS, contributions=np.zeros((N, D))), "those of rows to come are not"),
     (fitting(**PARTS, contributions="lime"), "contributions"),
     (fitting(**PARTS, metric="euclid"), "metric"),
     (of_one_row(), ALONE),
-    (of_one_row(data=po.functions.TableSchema.of(X), units="output"), ALONE),
+    (of_one_row(data=po.functions.TableSchema.of(X), kind="contributions"), ALONE),
     (of_one_row(data=X, same_pattern=True), SEVERAL),
-    (of_one_row(data=X, precision=0.1, units="output"), SEVERAL),
+    (of_one_row(data=X, precision=0.1, kind="contributions"), SEVERAL),
     (of_one_row(data=X, max_evaluations=9), SEVERAL),
     (lambda: UNFITTED.explain(X_NEW), "call fit"),
     (lambda: UNFITTED.reference_, "call fit"),
@@ -193,7 +197,9 @@ def test_missing_numbers_count_in_distances_as_in_graphs():
     def model(table):
         return np.nan_to_num(np.asarray(table, dtype=float)) @ np.arange(1.0, D + 1.0)
 
-    explainer = po.Explainer(model, data=GAPS, scale=None, law="none").fit()
+    explainer = po.Explainer(
+        model, data=GAPS, scale=None, law="none", kind="slopes"
+    ).fit()
     result = explainer.explain(NEW_GAPS.iloc[:10])
     same(explainer.explain(NEW_GAPS.iloc[[4]]), result, [4])
     for n, row in enumerate(NEW_GAPS.to_numpy()[:10]):
@@ -270,7 +276,7 @@ def with_constant(seed, n):
 
 
 def test_a_column_that_contributes_to_the_row_alone_has_a_part_of_it():
-    settings = {"units": "output", "robustness": 0.2}
+    settings = {"kind": "contributions", "robustness": 0.2}
     explainer = po.Explainer(switched, data=with_constant(0, 40), **settings).fit()
     assert (explainer.reference_.attributions[:, 2:] == 0.0).all()
     rows = with_constant(1, 3)
@@ -303,7 +309,7 @@ def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
     original = explainer = EVERY[name]().fit()
     fresh = EVERY[name]()  # a model that nobody asked anything before
     rows = taken(NEW.get(name, X_NEW), range(5))
-    answers, settings = explainer.explain(rows), ("units", "metric", "contributions")
+    answers, settings = explainer.explain(rows), ("kind", "metric", "contributions")
     for path in (tmp_path / "one.npz", tmp_path / "two.npz"):
         explainer.save(path)
         explainer = po.Explainer.load(path, fresh.model)
@@ -327,7 +333,7 @@ def between(table):
     return np.where(there, black_box(points), 2.0 * black_box(points))
 
 
-IN_OUTPUT = {"units": "output", "n_reference": 10, "robustness": 0.1}
+IN_OUTPUT = {"kind": "contributions", "n_reference": 10, "robustness": 0.1}
 ONES = po.wrap(black_box, gradient=lambda table: np.ones(np.shape(table)))
 
 
@@ -358,7 +364,7 @@ def test_another_function_is_refused(model, settings, other, sentence, tmp_path)
 
 def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
     path, model = tmp_path / "it.npz", forest()
-    po.Explainer(model, data=X, units="output").fit().save(path)
+    po.Explainer(model, data=X, kind="contributions").fit().save(path)
     with np.load(path, allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "fiubU" for name in file.files)
         assert len(file["values"]) == CHECKED_ROWS  # and no model is in it
@@ -371,7 +377,9 @@ def test_parts_that_do_not_add_up_are_not_loaded(tmp_path):
 
 def test_what_was_asked_of_the_model_is_asked_again(tmp_path):
     model = LogisticRegression().fit(X, np.arange(N) % 3)
-    explainer = po.Explainer(model, data=X, target=2, output="log_odds").fit()
+    explainer = po.Explainer(
+        model, data=X, target=2, output="log_odds", kind="slopes"
+    ).fit()
     explainer.save(tmp_path / "it.npz")
     loaded = po.Explainer.load(tmp_path / "it.npz", model)
     assert (loaded.target, loaded.output) == (2, "log_odds")
@@ -379,7 +387,9 @@ def test_what_was_asked_of_the_model_is_asked_again(tmp_path):
     # effects of missing numbers are no slopes after loading
     rows = X.mask(np.random.default_rng(0).random(X.shape) < 0.2)
     model = HistGradientBoostingRegressor(max_iter=5, min_samples_leaf=5)
-    explainer = po.Explainer(model.fit(rows, OUTPUT), data=rows, robustness=0.1).fit()
+    explainer = po.Explainer(
+        model.fit(rows, OUTPUT), data=rows, robustness=0.1, kind="slopes"
+    ).fit()
     explainer.save(tmp_path / "it.npz")
     loaded = po.Explainer.load(tmp_path / "it.npz", model)
     same(loaded.explain(rows[:3]), explainer.explain(rows[:3]), [0, 1, 2])
@@ -387,7 +397,7 @@ def test_what_was_asked_of_the_model_is_asked_again(tmp_path):
 
 def test_names_that_are_no_text_are_not_saved(tmp_path):
     dates = X.set_axis(pd.date_range("2020", periods=X.shape[1]), axis=1)
-    explainer = po.Explainer(black_box, data=dates).fit()
+    explainer = po.Explainer(black_box, data=dates, kind="slopes").fit()
     with pytest.raises(InvalidInput, match="neither text nor a number"):
         explainer.save(tmp_path / "it.npz")
     assert not (tmp_path / "it.npz").exists()
@@ -411,7 +421,7 @@ COLOURS = mixed_model()
 CASES = {
     "slopes": (black_box, X, {"robustness": 0.2}),
     "categories": (COLOURS, MIXED, {"robustness": 0.2}),
-    "parts": (TREE, X, {"units": "output", "metric": "effects"}),
+    "parts": (TREE, X, {"kind": "contributions", "metric": "effects"}),
     "arrays": (black_box, X.to_numpy(), {"robustness": 0.1}),
 }
 
@@ -480,7 +490,7 @@ def test_a_damaged_explainer_is_refused_or_sound(seed, saved, tmp_path):
 
 def test_an_explainer_without_a_part_or_a_weight_is_refused(tmp_path):
     path, model = tmp_path / "rows.npz", forest()
-    po.Explainer(model, data=X, units="output").fit().save(path)
+    po.Explainer(model, data=X, kind="contributions").fit().save(path)
     saved = SavedExplainer.load(path)
     for part in ("contributions", "metric", "background", "targets"):
         with pytest.raises(InvalidInput, match="some of what makes them is missing"):

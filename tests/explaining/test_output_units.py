@@ -57,11 +57,16 @@ def smooth():
 
 @pytest.fixture(scope="module")
 def sampled(smooth):
-    return po.explain(smooth, X[:40], data=X, units="output", robustness=0.1)
+    return po.explain(smooth, X[:40], data=X, kind="contributions", robustness=0.1)
 
 
 def of(model, n_rows=30, data=X, **settings):
-    settings = {"units": "output", "robustness": 0.1, "progress": False, **settings}
+    settings = {
+        "kind": "contributions",
+        "robustness": 0.1,
+        "progress": False,
+        **settings,
+    }
     return po.explain(model, X[:n_rows], data=data, **settings)
 
 
@@ -169,14 +174,14 @@ def test_what_cannot_be_is_refused(forest):
         ({"contributions": np.ones((3, 2))}, "contributions: expected the shape"),
         ({"contributions": np.zeros((30, 6))}, "nothing can add up"),
         ({"metric": "l2"}, "metric: expected 'uniform'"),
-        ({"units": "gradient"}, "units: expected 'scaled' or 'output'"),
+        ({"kind": "gradient"}, "kind: expected 'contributions' or 'slopes'"),
     ):
         with pytest.raises(InvalidInput, match=message):
             of(forest, **settings)
 
 
 def test_the_metric_of_effects_is_the_weighted_program(forest):
-    settings = {"units": "output", "metric": "effects", "robustness": 0.5}
+    settings = {"kind": "contributions", "metric": "effects", "robustness": 0.5}
     best = po.explain(forest, X[:20], data=X, **settings)
     phi = best.contributions[:, :4]
     total = best.prediction - best.base_value

@@ -352,7 +352,7 @@ def test_names_of_own_values_are_aligned_or_refused():
 @pytest.mark.parametrize("metric", ["uniform", "effects"])
 def test_explain_beside_own_values_is_the_program_by_hand(metric):
     model = MODELS["trees"].fit(X, Y)
-    asked = {"data": B, "units": "output", "metric": metric, "robustness": 2.0}
+    asked = {"data": B, "kind": "contributions", "metric": metric, "robustness": 2.0}
     best = po.explain(model, X, beside="own_value", **asked)
     own = po.explainers.own_values(po.wrap(model, data=B), X, data=B)
     same = po.explain(model, X, beside=own, **asked)
@@ -379,7 +379,7 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
     model = DecisionTreeRegressor(max_depth=4, random_state=0).fit(
         X * [1, 1, 1, 0], X[:, 0] * X[:, 1] + X[:, 2]
     )
-    told = {"data": B, "units": "output", "graph": GRAPH}
+    told = {"data": B, "kind": "contributions", "graph": GRAPH}
     best = po.explain(model, X, beside="own_value", **told)
     assert not best.contributions[:, 3].any()
     assert not best.attributions[:, 3].any()
@@ -399,9 +399,9 @@ def test_a_column_that_is_not_used_stays_zero_beside_own_values_too():
 
 def test_explain_refuses_own_values_that_have_no_meaning():
     model = MODELS["trees"].fit(X, Y)
-    with pytest.raises(InvalidInput, match=r"^beside: .*units='output'"):
-        po.explain(model, X, beside="own_value")
+    with pytest.raises(InvalidInput, match=r"^beside: .*kind='contributions'"):
+        po.explain(model, X, beside="own_value", kind="slopes")
     with pytest.raises(InvalidInput, match=r"^beside: expected 'own_value'"):
-        po.explain(model, X, beside="own", units="output")
+        po.explain(model, X, beside="own", kind="contributions")
     with pytest.raises(InvalidInput, match=r"^beside: one row"):
-        po.explain(model, X[:1], data=X, beside="own_value", units="output")
+        po.explain(model, X[:1], data=X, beside="own_value", kind="contributions")

@@ -13,8 +13,8 @@ from propopt.functions.texts import without_each
 WAYS = {
     "effects": {},
     "limits": {"law": po.lime.TextLaw()},
-    "shapley": {"units": "output"},
-    "effects that add up": {"units": "output", "contributions": "slopes"},
+    "shapley": {"kind": "contributions"},
+    "effects that add up": {"kind": "contributions", "contributions": "slopes"},
 }
 each_way = pytest.mark.parametrize("settings", WAYS.values(), ids=WAYS)
 
@@ -47,7 +47,7 @@ def test_the_optimum_is_certified_and_names_its_words(model, settings):
     assert best.units == "output"
     assert "n_neighbors=8" in best.parameters["graph"]
     assert best.parameters["weight rule"] == "knee of the front"
-    if "units" in settings:  # words of each document add up
+    if "kind" in settings:  # words of each document add up
         blank = [po.wrap(model, data=[x]).of_document(x).document for x in DOCUMENTS]
         empty = [x.without(np.zeros(x.n_words, bool)) for x in blank]
         total = value_of(model, DOCUMENTS) - value_of(model, empty)
@@ -55,7 +55,7 @@ def test_the_optimum_is_certified_and_names_its_words(model, settings):
         assert np.abs(best.completeness_gap).max() < 1e-12
     # one document has its target
     best = po.explain(model, [DOCUMENTS[3]], **settings, **QUIET)
-    kind = "contributions" if "units" in settings else "gradient"
+    kind = "contributions" if "kind" in settings else "gradient"
     if settings.get("contributions") != "slopes":
         target = getattr(best, kind)
         np.testing.assert_allclose(best.attributions, target, rtol=0, atol=1e-9)
@@ -64,7 +64,7 @@ def test_the_optimum_is_certified_and_names_its_words(model, settings):
 
 
 def test_the_target_is_the_effect_of_deleting_each_word(model):
-    best = po.explain(model, DOCUMENTS, progress=False)
+    best = po.explain(model, DOCUMENTS, progress=False, kind="slopes")
     function = po.wrap(model, data=DOCUMENTS)
     documents = function.documents_of(DOCUMENTS)
     for row, document in zip(best.gradient, documents, strict=True):
@@ -80,7 +80,7 @@ def test_the_target_is_the_effect_of_deleting_each_word(model):
 def test_the_target_of_complete_attributions_is_shapley_values(make):
     shap = pytest.importorskip("shap")
     model = make()
-    best = po.explain(model, DOCUMENTS, units="output", progress=False)
+    best = po.explain(model, DOCUMENTS, kind="contributions", progress=False)
     function = po.wrap(model, data=DOCUMENTS)
     for n in (0, 3, 5):
         at = function.of_document(DOCUMENTS[n])
@@ -95,7 +95,7 @@ def test_the_target_of_complete_attributions_is_shapley_values(make):
 
 
 def test_a_model_that_can_only_be_called_is_explained_too():
-    best = po.explain(called, DOCUMENTS, units="output", **QUIET)
+    best = po.explain(called, DOCUMENTS, kind="contributions", **QUIET)
     assert best.certificate.holds(1e-6)
     # of three words each has a third of what they do together
     row = dict(zip(best.labels.features, best.contributions[3], strict=True))
@@ -105,7 +105,7 @@ def test_a_model_that_can_only_be_called_is_explained_too():
     texts = [" ".join(f"w{k}" for k in range(n, n + 18)) for n in (0, 2)]
     pair = [text + " bad not at" for text in texts]
     best, again, other = (
-        po.explain(called, pair, units="output", rng=seed, **QUIET)
+        po.explain(called, pair, kind="contributions", rng=seed, **QUIET)
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(best.attributions, again.attributions)
@@ -120,8 +120,8 @@ def test_a_model_that_can_only_be_called_is_explained_too():
 
 
 def test_given_contributions_are_taken_and_have_to_be_of_words_that_are_there(model):
-    first = po.explain(model, DOCUMENTS, units="output", **QUIET)
-    settings = {"units": "output", "contributions": np.array(first.contributions)}
+    first = po.explain(model, DOCUMENTS, kind="contributions", **QUIET)
+    settings = {"kind": "contributions", "contributions": np.array(first.contributions)}
     again = po.explain(model, DOCUMENTS, **settings, **QUIET)
     np.testing.assert_allclose(again.attributions, first.attributions, atol=1e-6)
     settings["contributions"][0, first.labels.features.index("slow")] = 1.0
@@ -137,13 +137,13 @@ def test_what_has_no_meaning_for_documents_is_refused(model):
         {"precision": 0.1},
         {"max_evaluations": 100},
         {"law": "data"},
-        {"units": "gradient"},
-        {"units": "output", "contributions": "owen"},
+        {"kind": "gradient"},
+        {"kind": "contributions", "contributions": "owen"},
     ):
         with pytest.raises(InvalidInput, match=f"^{list(settings)[-1]}: "):
             po.explain(model, DOCUMENTS, **settings)
     with pytest.raises(InvalidInput, match="TextLaw deletes words"):
-        po.explain(np.sum, np.eye(3), law=po.lime.TextLaw())
+        po.explain(np.sum, np.eye(3), law=po.lime.TextLaw(), kind="slopes")
 
 
 NEW = [f"{DOCUMENTS[0]} marvellously", DOCUMENTS[1], DOCUMENTS[2], "xylophone"]
@@ -174,7 +174,9 @@ def test_the_reference_is_what_explain_says_and_answers_tell_how(fitted, model):
         alone = explainer.explain([NEW[n]], **QUIET).to_frame().iloc[0]
         assert (frame.iloc[n][alone.index] == alone).all()
         assert not frame.iloc[n].drop(alone.index).any()
-    if settings.get("units") != "output":  # words that nobody had have their target
+    if (
+        settings.get("kind") != "contributions"
+    ):  # words that nobody had have their target
         result = explainer.explain(["xylophone"], **QUIET)
         np.testing.assert_array_equal(result.attributions[0], result.gradient[0])
         assert result.labels.features[-1] == "xylophone"
@@ -184,7 +186,7 @@ def test_it_is_the_optimum_beside_the_fixed_documents(fitted, model):
     explainer, settings = fitted
     result = explainer.explain(NEW[:1], progress=False)
     W, fixed = result.to_frame().iloc[0], explainer.reference_.to_frame()
-    parts = settings.get("units") == "output"
+    parts = settings.get("kind") == "contributions"
     target = result.contributions if parts else result.gradient
     g = pd.Series(target[0], index=W.index)
     words = po.wrap(model, data=NEW[:1]).text_schema.vocabulary
@@ -222,7 +224,9 @@ def similarities(counts, words, text, model):
 
 def test_reference_documents_are_drawn_with_their_names_and_not_saved(model, tmp_path):
     texts = pd.Series(DOCUMENTS, index=[f"r{n}" for n in range(len(DOCUMENTS))])
-    explainer = po.Explainer(model, texts, n_reference=5, rng=3).fit(**QUIET)
+    explainer = po.Explainer(model, texts, n_reference=5, rng=3, kind="slopes").fit(
+        **QUIET
+    )
     assert explainer.reference_.shape[0] == 5
     assert set(explainer.reference_.labels.points) < set(texts.index)
     assert explainer.explain(texts[:2], **QUIET).labels.points == ("r0", "r1")
@@ -284,8 +288,8 @@ def test_what_adds_up_is_compared_and_what_does_not_says_why(function, tmp_path)
 
 
 def test_explanations_say_whether_conclusions_last(function, monkeypatch):
-    for units in ("scaled", "output"):
-        best = po.explain(function, PAIRS, units=units, **QUIET)
+    for kind in ("slopes", "contributions"):
+        best = po.explain(function, PAIRS, kind=kind, **QUIET)
         assert best.parameters["stability"] == "; ".join(best.stability().in_words())
     monkeypatch.setattr("propopt.explaining.documents.MOST_STABLE_WORDS", 3)
     best = po.explain(function, PAIRS, **QUIET)

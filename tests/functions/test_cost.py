@@ -115,7 +115,9 @@ SHAP = Shap(background=100, algorithm="permutation", n_permutations=10)
 WORK = {
     "lime": lambda f: Lime(scale=0.5, n_samples=6000).explain(f, X),
     "shap": lambda f: SHAP.explain(f, X),
-    "draws": lambda f: po.explain(f, np.tile(X, (10, 1)), data=X, law="data"),
+    "draws": lambda f: po.explain(
+        f, np.tile(X, (10, 1)), data=X, law="data", kind="slopes"
+    ),
     "limits": lambda f: po.lime.limits(f, X, data=X, n_samples=8000).coefficients,
     "texts": lambda f: text_limits(f, DOCUMENTS, n_samples=4000),
 }

@@ -349,16 +349,16 @@ def test_shapley_values_are_those_of_all_subsets(name, table):
 
 
 def test_explanations_have_exact_contributions_and_targets():
-    best = po.explain(FITTED["svr"], MIXED, data=MIXED, units="output")
+    best = po.explain(FITTED["svr"], MIXED, data=MIXED, kind="contributions")
     assert best.parameters["contributions"].startswith("exact (Shapley values of ")
     assert best.target.value == 0.0
     missed = best.contributions.sum(axis=1) - (best.prediction - best.base_value)
     assert np.abs(missed).max() <= 1e-12 * np.abs(best.prediction).max()
-    explainer = po.Explainer(FITTED["svr"], data=MIXED, units="output").fit()
+    explainer = po.Explainer(FITTED["svr"], data=MIXED, kind="contributions").fit()
     one = explainer.explain(MIXED.iloc[[5]])
     together = explainer.explain(MIXED.iloc[3:9])
     np.testing.assert_array_equal(one.contributions[0], together.contributions[2])
-    best = po.explain(FITTED["svr"], MIXED, data=MIXED, law="data")
+    best = po.explain(FITTED["svr"], MIXED, data=MIXED, law="data", kind="slopes")
     assert best.target.value == 0.0
     assert best.parameters["gradient"] == "exact (read from the model)"
 

@@ -371,7 +371,9 @@ def limited(objective, *constraints):
 
 ROBUST = po.PairwiseRobustness(UNDER_GRAPH)
 VANISHING = {
-    "explain": lambda G: po.explain(lambda P: P @ G[0, :3], X, scale=None),
+    "explain": lambda G: po.explain(
+        lambda P: P @ G[0, :3], X, scale=None, kind="slopes"
+    ),
     "sweep": lambda G: po.sweep(
         po.GradientMatching(G) + ROBUST, {"pairwise_robustness": [0.1, 1.0]}
     ),
@@ -388,7 +390,7 @@ OVERFLOWING = {
     "X": lambda W: po.losses.FunctionMatching(W, X[:, 0]),
     "sparsity: W": lambda W: po.Sparsity().value(W),
     "W": lambda W: po.results.certify(1.0 * po.GradientMatching(X), W),
-    "G": lambda W: po.explain(lambda P: P @ W[0], X, scale=None),
+    "G": lambda W: po.explain(lambda P: P @ W[0], X, scale=None, kind="slopes"),
 }
 
 
@@ -419,5 +421,5 @@ def test_tables_whose_squares_overflow_are_named(what, use, scale):
 
 
 def test_large_gradients_have_a_certified_gap():
-    best = po.explain(lambda P: 1e139 * np.sin(P[:, 0]) * P[:, 1], X)
+    best = po.explain(lambda P: 1e139 * np.sin(P[:, 0]) * P[:, 1], X, kind="slopes")
     assert 0.0 <= best.gap <= 1e-6

@@ -243,7 +243,7 @@ def test_of_two_labels_the_second_is_explained_and_named():
     assert ridge.quantity == function.quantity  # of values that is said by hand
     assert po.solve(po.GradientMatching(np.eye(3))).quantity is None
     with pytest.raises(InvalidInput, match=r"outcome: .* is a Function already"):
-        po.explain(function, FEW, outcome="cancer")
+        po.explain(function, FEW, outcome="cancer", kind="slopes")
     called = po.wrap(lambda table: pd.DataFrame(table).sum(axis=1).to_numpy())
     assert "prediction of" in called.quantity.in_words()
 
@@ -253,7 +253,7 @@ def test_what_is_explained_goes_with_every_explanation(tmp_path):
     told = {"output": "log_odds", "outcome": "cancer"}
     function = po.wrap(model, data=TISSUE, **told)
     best = po.explain(model, FEW, data=TISSUE, **told)
-    parts = po.explain(model, FEW, data=TISSUE, units="output", **told)
+    parts = po.explain(model, FEW, data=TISSUE, kind="contributions", **told)
     one = po.explain(model, FEW.iloc[:1], data=TISSUE, **told)
     explainer = po.Explainer(model, data=TISSUE, **told).fit(FEW)
     explainer.save(tmp_path / "explainer.npz")
@@ -288,7 +288,9 @@ def test_words_of_documents_say_what_they_change():
     documents = ["a good day", "a bad day", "good food", "bad food"] * 3
     model = make_pipeline(CountVectorizer(), LogisticRegression())
     model.fit(documents, ["pos", "neg"] * 6)
-    best = po.explain(model, documents, output="log_odds", outcome="mood")
+    best = po.explain(
+        model, documents, output="log_odds", outcome="mood", kind="slopes"
+    )
     assert best.quantity.in_words() == "log-odds of mood = pos"
     limit = po.lime.text_limits(model, documents[:2], outcome="mood")
     assert limit.subject.function.quantity.outcome == "mood"

@@ -207,7 +207,7 @@ def test_slopes_shapley_values_and_limits_of_lime_are_linear(f, g, pair):
         assert whole.exact
         assert_same(whole.values, first.values - 2 * second.values, first.values)
     whole, first, second = (
-        po.explain(h, FEW, data=X, units="output", robustness=0.0) for h in three
+        po.explain(h, FEW, data=X, kind="contributions", robustness=0.0) for h in three
     )
     assert whole.target.source.startswith("exact")
     assert_same(whole.contributions, first.contributions - 2 * second.contributions)
@@ -221,7 +221,7 @@ def test_slopes_shapley_values_and_limits_of_lime_are_linear(f, g, pair):
 def test_what_changed_between_two_versions_of_a_table_with_categories():
     old, new, table = versions(80)
     made, rows = new - old, table[:10]
-    best = po.explain(made, rows, data=table, robustness=0.0)
+    best = po.explain(made, rows, data=table, robustness=0.0, kind="slopes")
     assert best.target.source == "exact (read from the model)"
     assert "difference of log-odds of sick = 1" in str(best)
     whole, first, second = (slopes(h, table, rows) for h in (made, new, old))

@@ -249,7 +249,7 @@ def test_missing_numbers_are_refused_with_the_cure(form):
     with pytest.raises(InvalidInput, match=CURE):
         explainer.fit(HOLED, function=function)
     # which works
-    cured = po.Explainer(function, data=HOLED, robustness=0.5).fit(HOLED)
+    cured = po.Explainer(function, data=HOLED, robustness=0.5, kind="slopes").fit(HOLED)
     assert np.isfinite(cured.explain(HOLED.iloc[:2]).attributions).all()
 
 

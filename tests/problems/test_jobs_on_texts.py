@@ -52,7 +52,7 @@ def run(tmp_path, write):
     [
         ("{}", {}),
         ("{law: lime, robustness: 2}", {"law": TextLaw(), "robustness": 2.0}),
-        ("{units: output}", {"units": "output"}),
+        ("{kind: contributions}", {"kind": "contributions"}),
     ],
 )
 def test_files_hold_what_the_library_finds(run, said, settings):

@@ -33,8 +33,8 @@ JOBS = {
     + "baselines:\n- {method: smoothgrad, scale: [0.2, 0.5], n_samples: 30}\n"
     + "- {method: lime, scale: [0.2, 0.5], n_samples: 60}\n",
     "explain": NETWORK + "explain: {law: gaussian, precision: 0.01}\n",
-    "exact": TREES + "explain: {units: output}\n",
-    "reference": NETWORK + "explain: {units: output, reference: 12}\n",
+    "exact": TREES + "explain: {kind: contributions}\n",
+    "reference": NETWORK + "explain: {kind: contributions, reference: 12}\n",
     "lime": NETWORK + "lime: {rows: 3, n_samples: 200, path: [0.5, 1]}\n",
     "words": "data: {csv: texts.csv, target: y, text: words, explain: 6}\n"
     "model: {kind: mlp, hidden: [4], task: regression, "
@@ -263,5 +263,5 @@ def test_the_manifest_says_what_it_was_made_of(problem, tmp_path):
     )
     assert "pytest" not in told["versions"]
     assert told["seed"] == 0
-    assert told["problem"]["explain"]["units"] == "output"
+    assert told["problem"]["explain"]["kind"] == "contributions"
     assert Path(told["problem"]["data"]["csv"]).name == "table.csv"

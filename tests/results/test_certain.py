@@ -54,12 +54,13 @@ def test_prices_and_half_widths_are_the_golden_ones():
     certain = BEST.certain()
     assert certain.optimum == pytest.approx(OPTIMUM, rel=1e-12)
     np.testing.assert_allclose(certain.in_shares, SIGN_PRICES, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(certain.in_mean_rows, 4 * SIGN_PRICES, rtol=0, atol=1e-8)
+    distances = np.sqrt(OPTIMUM * SIGN_PRICES)  # the weight of faithfulness is 1
+    np.testing.assert_allclose(certain.distances, distances, rtol=0, atol=1e-8)
     curve = po.sweep(objective(), {"pairwise_robustness": [0.5, 1.0]})
     again = curve.optimized[0].certain()  # is read before it is judged
     np.testing.assert_allclose(again.in_shares, SIGN_PRICES, rtol=0, atol=1e-9)
     widths = BEST.certain(budget=0.3).half_widths
-    expected = np.sqrt(0.3 * OPTIMUM / 4 * INVERSE_DIAGONAL)
+    expected = 0.3 * np.sqrt(INVERSE_DIAGONAL)
     np.testing.assert_allclose(widths, expected, rtol=0, atol=1e-9)
 
 
@@ -96,7 +97,7 @@ def test_further_convex_losses_make_the_set_no_wider(extra):
     problem = objective() + extra
     best = po.solve(problem, tolerance=1e-9)
     certain, narrower = best.certain(budget=1.0), []
-    beta = best.objective / 4
+    beta = 1.0
     for place in [(0, 0), (2, 1), (3, 2)]:
         reach = max(
             largest(problem, best.objective + beta, unit(G.shape, (place, sign)))
@@ -115,7 +116,7 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
     problem = po.GradientMatching(G) + 0.25 * po.Smoothness(FEATURES)
     best = po.solve(problem, subject_to=[bound], tolerance=1e-8)
     certain = best.certain(budget=1.0)
-    level = best.objective * (1 + 1 / 4)
+    level = best.objective + 1.0
     for place in [(0, 0), (1, 2), (2, 1)]:
         for sign in (1.0, -1.0):
             form = unit(G.shape, (place, sign))
@@ -123,9 +124,7 @@ def test_bounds_leave_no_near_optimal_explanation_outside():
             reach -= sign * best.attributions[place]
             assert reach <= certain.half_widths[place] + 1e-6
     without = po.solve(problem).certain(budget=1.0)  # the multiplier counts
-    assert (certain.half_widths / np.sqrt(certain.optimum)).max() < (
-        without.half_widths / np.sqrt(without.optimum)
-    ).max()
+    assert certain.half_widths.max() < without.half_widths.max()
 
 
 T_7, SPARSE = 2.3646242515927844, 0.2 * po.Sparsity()  # at 0.975
@@ -175,7 +174,7 @@ def test_rows_of_large_tables_are_solved_one_by_one(monkeypatch):
     exact = BEST.certain()
     monkeypatch.setattr("propopt.results.hessian.MOST_DIAGONALIZED", 2)
     ball, named = (po.solve(objective()).certain(rows=r) for r in (None, [2]))
-    np.testing.assert_allclose(ball.half_widths, np.sqrt(0.1 * OPTIMUM / 4), rtol=1e-12)
+    np.testing.assert_allclose(ball.half_widths, ball.budget, rtol=1e-12)
     assert "ball" in repr(ball)
     np.testing.assert_allclose(named.half_widths[2], exact.half_widths[2], rtol=1e-9)
     np.testing.assert_allclose(named.half_widths[0], ball.half_widths[0], rtol=1e-12)
@@ -188,12 +187,12 @@ def test_tables_agree_with_what_is_certain():
     values = np.array([[5.0, -4.9, 0.1, 0.0], [3.0, 1.0, -2.0, 0.5]])
     certain = po.solve(1.0 * po.GradientMatching(values)).certain()
     assert (certain.best_ranks <= certain.worst_ranks).all()
-    # an optimum of zero costs nothing: the budget is none, and all orders are certain
-    assert certain.top(2).values.tolist() == [["x0", "x1"], ["x0", "x2"]]
+    # an optimum of zero has a budget as well: 5 and -4.9 are too near each other
+    assert certain.top(2).values.tolist() == [["", ""], ["x0", "x2"]]
     robust = po.PairwiseRobustness(po.graphs.chain_graph(2))
     table = po.solve(po.GradientMatching(values) + robust).certain(budget=0.3).of_row(0)
     assert table["attribution"].abs().is_monotonic_decreasing
-    assert np.isnan(table["price_of_order"].iloc[-1])
+    assert np.isnan(table["distance_of_order"].iloc[-1])
     certain = BEST.certain()
     table = certain.to_frame()
     both = table["positive"] + table["negative"]
@@ -207,14 +206,15 @@ def test_the_card_counts_signs_first_and_says_what_is_proved():
     best = po.solve(po.GradientMatching(wide) + robust)
     head, unit, names, first, *_, rest, proof = str(best.certain()).splitlines()
     assert head == "100 % of 24 signs are certain, over 2 rows"
-    assert "in mean rows" in unit
-    assert names.split() == ["feature", "certain", "positive", "negative", "price"]
+    assert "budget at which another sign is possible" in unit
+    assert names.split() == ["feature", "certain", "positive", "negative", "budget"]
     assert first.split()[:7] == ["x11", "100", "%", "100", "%", "0", "%"]
     assert rest == "2 others, on average certain in 100 % of rows"
-    assert proof.startswith("proved for every explanation whose objective is up to 0.1")
+    delta = 0.05 * np.sqrt((best.attributions**2).sum(axis=1).mean())
+    assert f"what moving one row by {delta:.3g} costs in faithfulness" in proof
     assert "not known" in proof
     half = str(po.solve(objective()).certain()).splitlines()[0]
-    share = (4 * SIGN_PRICES > 0.1).mean()
+    share = (BEST.certain().budget ** 2 < OPTIMUM * SIGN_PRICES).mean()
     assert half == f"{100 * share:.0f} % of 12 signs are certain, over 4 rows"
 
 
@@ -241,8 +241,8 @@ def test_what_has_no_near_optimal_set_is_refused():
     with pytest.raises(Refused, match="no squared gradient-matching"):
         po.solve(po.GradientMatching(G, norm="l1") + robust).certain()
     constant = po.solve(po.GradientMatching(np.ones((4, 3))) + robust).certain()
-    assert constant.share == 1.0  # without a price and a warning
-    assert np.isinf(constant.in_mean_rows).all()
+    assert constant.share == 1.0
+    assert np.isinf(constant.in_shares).all()  # an optimum of zero, without a warning
     assert "<table" in constant._repr_html_()
 
 
@@ -257,14 +257,13 @@ def test_with_sums_of_rows_half_widths_are_those_of_clarabel(features):
         problem = po.losses.Objective(tuple(t for t in problem.terms if t[0] != 0.25))
     best = po.solve(problem, subject_to=[po.losses.Completeness(TOTAL)])
     certain = best.certain(budget=0.2, order="value")
-    level = best.objective * (1 + 0.2 / 4)
+    level = best.objective + 0.2**2
     for place in [(0, 0), (1, 2), (3, 1)]:
         extreme = largest(problem, level, unit(G.shape, (place, 1.0)), TOTAL)
         reach = extreme - best.attributions[place]
         assert certain.half_widths[place] == pytest.approx(reach, rel=1e-6)
     free = po.solve(problem).certain(budget=0.2)
-    narrower = certain.half_widths / np.sqrt(certain.optimum)
-    assert (narrower < free.half_widths / np.sqrt(free.optimum)).all()
+    assert (certain.half_widths < free.half_widths).all()
     # an order, at a level where it is overturned
     n, (d, e) = 0, np.argsort(-best.attributions[0])[:2]
     form = unit(G.shape, ((n, e), 1.0), ((n, d), -1.0))
@@ -316,7 +315,7 @@ def largest_entry(level, place, sums):
 def test_half_widths_are_those_of_a_conic_solver_over_words_that_are_there(sums):
     best = solved(sums)
     certain = best.certain(budget=0.5)
-    level = best.objective + 0.5 * best.objective / N
+    level = best.objective + 0.5**2
     for place in ((0, 1), (1, 2), (3, 4), (5, 1)):
         reach = largest_entry(level, place, sums) - best.attributions[place]
         assert certain.half_widths[place] == pytest.approx(reach, rel=1e-4, abs=1e-6)

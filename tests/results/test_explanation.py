@@ -218,13 +218,15 @@ MODEL = make_pipeline(
 ).fit(TABLE, Y)
 EIGHT = TABLE.iloc[:8]
 WAYS = {
-    "together": lambda: po.explain(MODEL, EIGHT, data=TABLE),
-    "parts": lambda: po.explain(MODEL, EIGHT, data=TABLE, units="output"),
-    "alone": lambda: po.Explainer(MODEL, data=TABLE).fit().explain(EIGHT),
-    "parts alone": lambda: (
-        po.Explainer(MODEL, data=TABLE, units="output").fit().explain(EIGHT)
+    "together": lambda: po.explain(MODEL, EIGHT, data=TABLE, kind="slopes"),
+    "parts": lambda: po.explain(MODEL, EIGHT, data=TABLE, kind="contributions"),
+    "alone": lambda: (
+        po.Explainer(MODEL, data=TABLE, kind="slopes").fit().explain(EIGHT)
     ),
-    "reference": lambda: po.Explainer(MODEL, EIGHT).fit().reference_,
+    "parts alone": lambda: (
+        po.Explainer(MODEL, data=TABLE, kind="contributions").fit().explain(EIGHT)
+    ),
+    "reference": lambda: po.Explainer(MODEL, EIGHT, kind="slopes").fit().reference_,
     "baseline": lambda: po.explainers.TreeShap(background=TABLE).explain(
         po.wrap(MODEL, data=TABLE), EIGHT
     ),
@@ -256,7 +258,7 @@ def test_each_way_of_explaining_keeps_the_rows(name, tmp_path):
 @pytest.mark.filterwarnings("ignore::propopt.base.errors.MissingPatternsWarning")
 @pytest.mark.parametrize("n", [0, 3, 4])
 def test_a_card_of_one_row_has_its_values_also_when_loaded(n, tmp_path):
-    one = po.explain(MODEL, TABLE.iloc[[n]], data=TABLE)
+    one = po.explain(MODEL, TABLE.iloc[[n]], data=TABLE, kind="slopes")
     for name in TABLE.columns:
         assert f"{name} = {expected(n, name)}" in str(one)
     one.save(tmp_path / "one.npz")

@@ -64,7 +64,9 @@ def test_plots_draw_slopes_and_contributions(name, slopes, contributions, X):
     for given in (contributions, slopes):
         if given is slopes and name in SUMS:
             assert repr(slopes.to_shap(X).base_values).startswith("None")
-            with pytest.raises(InvalidInput, match=r"these are slopes.*units='output'"):
+            with pytest.raises(
+                InvalidInput, match=r"these are slopes.*kind='contributions'"
+            ):
                 SUMS[name](slopes.to_shap(X))
         else:
             (PLOTS | SUMS)[name](given.to_shap(X))

@@ -57,28 +57,34 @@ def black_box(table):
 
 
 EXPLAINERS = {
-    "network": lambda: po.Explainer(perceptron(), data=X),
+    "network": lambda: po.Explainer(perceptron(), data=X, kind="slopes"),
     "network, without names": lambda: po.Explainer(
-        po.wrap(perceptron().predict), data=X.to_numpy()
+        po.wrap(perceptron().predict), data=X.to_numpy(), kind="slopes"
     ),
-    "forest": lambda: po.Explainer(forest(), data=X, n_reference=20),
-    "callable": lambda: po.Explainer(black_box, data=X),
-    "categories": lambda: po.Explainer(mixed_model(), data=MIXED),
+    "forest": lambda: po.Explainer(forest(), data=X, n_reference=20, kind="slopes"),
+    "callable": lambda: po.Explainer(black_box, data=X, kind="slopes"),
+    "categories": lambda: po.Explainer(mixed_model(), data=MIXED, kind="slopes"),
 }
 
 IN_PARTS = {
-    "forest": lambda: po.Explainer(forest(), data=X, units="output", n_reference=25),
+    "forest": lambda: po.Explainer(
+        forest(), data=X, kind="contributions", n_reference=25
+    ),
     "forest, by effects": lambda: po.Explainer(
-        forest(), data=X, units="output", metric="effects"
+        forest(), data=X, kind="contributions", metric="effects"
     ),
     "sampled": lambda: po.Explainer(
-        black_box, data=X, units="output", n_reference=15, robustness=0.1, rng=3
+        black_box, data=X, kind="contributions", n_reference=15, robustness=0.1, rng=3
     ),
     "categories": lambda: po.Explainer(
-        mixed_model(), data=MIXED, units="output", n_reference=15
+        mixed_model(), data=MIXED, kind="contributions", n_reference=15
     ),
     "slopes": lambda: po.Explainer(
-        perceptron(), data=X, units="output", contributions="slopes", n_reference=20
+        perceptron(),
+        data=X,
+        kind="contributions",
+        contributions="slopes",
+        n_reference=20,
     ),
 }
 """Rows in units of the output, which add up."""

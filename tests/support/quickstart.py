@@ -21,10 +21,10 @@ best = po.explain(model, rows, data=X_train, outcome="benign")
 print(best)
 assert best.gap < 1e-6, best.gap
 assert best.to_frame().shape == rows.shape
-best.certain(), best.stability()
+best.clear(), best.certain()
 po.plots.plot_heatmap(best)
 
-one = po.Explainer(model, data=X_train, units="output").fit().explain(rows[:1])
+one = po.Explainer(model, data=X_train, kind="contributions").fit().explain(rows[:1])
 assert np.allclose(one.to_frame().sum(axis=1), one.prediction - one.base_value)
 print(one.reasons(towards="lower").sheet(rows.index[0]))
 po.plots.plot_row(one)
@@ -34,7 +34,9 @@ print(limits)
 po.plots.lime_coefficients(limits)
 
 near = po.graphs.knn_graph(rows, 8)
-objective = po.GradientMatching(best.gradient) + 0.5 * po.PairwiseRobustness(near)
+slopes = po.explain(model, rows, kind="slopes")
+slopes.stability()
+objective = po.GradientMatching(slopes.gradient) + 0.5 * po.PairwiseRobustness(near)
 assert po.solve(objective).gap < 1e-6
 assert po.solve(objective + 0.1 * po.Sparsity(), solver="conic").gap < 1e-3
 trade_offs = po.sweep(objective, {"pairwise_robustness": [0.1, 1.0, 10.0]})

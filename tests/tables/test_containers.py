@@ -52,7 +52,10 @@ each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @each_kind
 def test_explanations_and_gradients_of_a_table_are_those_of_pandas(kind):
     model = sk.LogisticRegression().fit(X, Y)
-    result, expected = po.explain(model, kind(X)), po.explain(model, X)
+    result, expected = (
+        po.explain(model, kind(X), kind="slopes"),
+        po.explain(model, X, kind="slopes"),
+    )
     np.testing.assert_array_equal(result.attributions, expected.attributions)
     assert list(result.to_frame().columns) == list(X.columns)
     assert result.labels.points is None  # such tables do not name rows
@@ -119,7 +122,9 @@ def test_a_model_of_polars_with_categories_is_explained():
         warm = (pl.col("colour") == "red") & pl.col("smokes")
         return table.select(pl.col("age") + 2 * warm.cast(float)).to_series()
 
-    result = po.explain(model, in_polars(MIXED), scale=None, robustness=0.0)
+    result = po.explain(
+        model, in_polars(MIXED), scale=None, robustness=0.0, kind="slopes"
+    )
     shares = (MIXED["colour"] == "red").mean()
     expected = 2 * MIXED["smokes"] * ((MIXED["colour"] == "red") - shares)
     np.testing.assert_allclose(result.to_frame()["colour"], expected, atol=1e-9)
@@ -138,7 +143,7 @@ TWICE = pa.table([[1.0, 2.0], [3.0, 4.0]], names=["a", "a"])
 
 
 def explained(table):
-    return po.explain(sk.LogisticRegression().fit(X, Y), table)
+    return po.explain(sk.LogisticRegression().fit(X, Y), table, kind="slopes")
 
 
 def asked(table):
@@ -178,7 +183,9 @@ MODELS = {
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_an_array_has_the_names_that_the_model_was_fitted_on(model):
     model = model.fit(X, Y)
-    result = po.explain(model, X.to_numpy(), rng=0)  # and there is no warning
+    result = po.explain(
+        model, X.to_numpy(), rng=0, kind="slopes"
+    )  # and there is no warning
     assert list(result.to_frame().columns) == list(X.columns)
     assert isinstance(po.wrap(model, step=0.1).gradient(X.to_numpy()), np.ndarray)
 
@@ -226,8 +233,10 @@ def test_missing_numbers_among_objects_are_missing():
     np.testing.assert_array_equal(points[:, 0], [1, np.nan, 3])
     assert schema.decode(points)["a"].tolist() == [1, None, 3]
     model = sk.LogisticRegression().fit(X, Y)
-    result = po.explain(model, X.astype(object)).attributions
-    np.testing.assert_array_equal(result, po.explain(model, X).attributions)
+    result = po.explain(model, X.astype(object), kind="slopes").attributions
+    np.testing.assert_array_equal(
+        result, po.explain(model, X, kind="slopes").attributions
+    )
 
 
 def test_cells_beside_missing_ones_stay_as_they_are():

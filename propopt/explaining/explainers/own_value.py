@@ -22,7 +22,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias, final
+from functools import cached_property
+from typing import Any, Final, Literal, Self, TypeAlias, final
 
 import numpy as np
 import pandas as pd
@@ -30,17 +31,18 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.cards import N_FEATURES, Card, CardTable
-from propopt.base.checks import known_word
+from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, printable
-from propopt.explaining.contributions import N_BACKGROUND, background_of
 from propopt.explaining.nearest_front import NearestFront
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
+from propopt.laws.background import Background
+from propopt.laws.data_law import Reference
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Units
@@ -82,6 +84,8 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
         Whose rows the other columns are taken from, or curves were fitted on.
     n_background : int
         How many these are.
+    background_digest : str, optional
+        Their SHA-256, which is that of contributions with the same background.
     labels : Labels
         Names of rows and columns.
     units : str
@@ -100,6 +104,7 @@ class OwnValues(Result, kind="propopt own values", noun="saved own values", vers
     definition: str = stored()
     background: str = stored()
     n_background: int = stored(low=1)
+    background_digest: str | None = None
     labels: Labels = stored(default=Labels())
     units: Units = "output"
     r_squared: Array | None = stored("D", default=None, high=1.0, missing=True)
@@ -363,8 +368,7 @@ def own_values(
     target: Target = None,
     output: Output = "auto",
     units: OwnUnits = "output",
-    n_background: int = N_BACKGROUND,
-    rng: int | np.random.Generator | None = None,
+    n_background: int | None = None,
 ) -> OwnValues:
     """What each column contributes by its value alone, at the rows of X.
 
@@ -393,10 +397,9 @@ def own_values(
     units : {"output", "gradient"}
         ``"gradient"``: slopes, mean_b ∂_j f(x_nj, b elsewhere), beside which
         attributions that are slopes are set.
-    n_background : int
-        The most rows of the background, drawn by ``rng`` where there are more.
-    rng : int, numpy.random.Generator or None
-        None is seed 0.
+    n_background : int, optional
+        The most rows of the background. By default all that can be afforded, as for
+        contributions: where some are drawn, the draw follows from the table.
 
     Returns
     -------
@@ -434,63 +437,118 @@ def own_values(
     known_word(units, OwnUnits, "units")
     function, told = wrapped_and_told(model, X, target, output, data)
     points, labels = told.read(function, X, "X")
-    rows, own = points, "X"
+    table, own = (points, labels), "X"
     if data is not None and hasattr(data, "__len__"):
-        rows, own = told.read(function, data, "data")[0], "data"
-    background = background_of(rows, n_background, rng)
-    whose = told_background(len(background), len(rows), own)
-    return own_values_of(function, points, labels, background, whose, units)
-
-
-def told_background(count: int, of: int, whose: str) -> str:
-    """How many rows of how many, and whose."""
-    if count == of:
-        return f"{count:,} rows of {whose}"
-    return f"{count:,} of {of:,} rows of {whose}, drawn"
+        table, own = told.read(function, data, "data"), "data"
+    reference = Reference.of_points(*table, function.schema)
+    read = function.products_in(points.shape[1]) if units == "output" else None
+    background = Background.of(reference, read)
+    if n_background is not None:
+        background = background.thinned(read_count(n_background, "n_background"))
+    return own_values_of(function, points, labels, background, own, units)
 
 
 def own_values_of(
     function: Function,
     points: Points,
     labels: Labels,
-    background: Points,
-    whose: str,
+    background: Background,
+    whose: str = "",
     units: OwnUnits = "output",
 ) -> OwnValues:
-    """Those of rows that are read, over a background in words."""
+    """Those of rows that are read, over a background, of a table in words."""
     if isinstance(function, TextFunction):
         raise InvalidInput("X: words of documents are there or not, and have no values")
-    if points.shape[1] != background.shape[1]:
+    if points.shape[1] != background.points.shape[1]:
         raise InvalidInput(
             f"data: expected {points.shape[1]} columns as in X, got "
-            f"{background.shape[1]}"
+            f"{background.points.shape[1]}"
         )
     before, names = function.calls.rows, labels.of_columns()
     if units == "gradient":
         G = _replaced(
-            lambda x, j: function.gradient_at(x, names)[:, j], points, background
+            lambda x, j: function.gradient_at(x, names)[:, j], points, background.points
         )
         how = "the mean slope of its column over the background"
     else:
-        checked = Checked.of(function, points.shape[1])
-        checked.at(background, names)
-        read = checked.at(points, labels)
-        if isinstance(read, SumOfProducts):
-            G, by = _of_products(read, points, background), "read from the model"
-        else:
-            G = _replaced(lambda x, _: function.value_at(x, names), points, background)
-            G, by = G - function.value_at(background, names).mean(), "by its answers"
-        how = f"centred partial dependence, {by}"
+        rule = OwnValueRule.of(function, background, labels)
+        G = rule.at(points, labels)
+        how = f"centred partial dependence, {rule.by}"
     return OwnValues(
         attributions=G,
         definition=how,
-        background=whose,
-        n_background=len(background),
+        background=f"{background.in_words()}{f' of {whose}' if whose else ''}",
+        n_background=len(background.points),
+        background_digest=background.digest,
         labels=labels,
         units=units,
         quantity=function.quantity,
         evaluations=function.calls.rows - before,
     )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OwnValueRule:
+    """How own values of any row are made, with the means that all rows share."""
+
+    function: Function  # f
+    background: Background
+    checked: Checked  # what f is read as
+
+    @classmethod
+    def of(cls, function: Function, background: Background, labels: Labels) -> Self:
+        """Of a function that is compared with what it is read as, on its background."""
+        checked = Checked.of(function, background.points.shape[1])
+        checked.at(background.points, labels.of_columns())
+        return cls(function, background, checked)
+
+    @property
+    def by(self) -> str:
+        """Where they come from."""
+        is_read = isinstance(self.checked.read, SumOfProducts)
+        return "read from the model" if is_read else "by its answers"
+
+    def at(self, points: Points, labels: Labels) -> Attributions:
+        """G (N, D); of f that is read the same for a row whatever stands beside it."""
+        read = self.checked.at(points, labels)
+        if isinstance(read, SumOfProducts):
+            return self._of_products(read, points)
+        names = labels.of_columns()
+        G = _replaced(
+            lambda x, _: self.function.value_at(x, names),
+            points,
+            self.background.points,
+        )
+        return np.asarray(G - self._base)
+
+    @cached_property
+    def _base(self) -> float:
+        return float(self.function.value_at(self.background.points, Labels()).mean())
+
+    @cached_property
+    def _shared(self) -> tuple[Array, Array]:
+        """Of each factor u its mean slope c_u, and the mean of slope times factor."""
+        read, rows = self.checked.read, self.background.points
+        assert isinstance(read, SumOfProducts), "it is read"
+        c, mean = np.zeros((2, read.n_factors))
+        for _, known in read.factors_at(rows):
+            slopes = read.slopes(known)[1]
+            c += slopes.sum(axis=1) / len(rows)
+            mean += (slopes * known).sum(axis=1) / len(rows)
+        return c, mean
+
+    def _of_products(self, read: SumOfProducts, points: Points) -> Attributions:
+        """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
+        c, mean = self._shared
+        G = np.zeros(points.shape)
+        for j, numbers, factors in read.by_column:
+            distinct, place = _distinct(points[:, j])
+            # sums along rows of their own: no product of matrices, which adds in
+            # another order for other numbers of rows
+            parts = np.ascontiguousarray((c[numbers][:, None] * factors.at(distinct)).T)
+            G[:, j] += (parts.sum(axis=1) - mean[numbers].sum())[place]
+        return G
 
 
 def _distinct(values: Values) -> tuple[Values, Positions]:
@@ -513,22 +571,6 @@ def _replaced(
             asked = ask(rows.reshape(-1, rows.shape[2]), j)
             means[some] = asked.reshape(rows.shape[:2]).mean(axis=1)
         G[:, j] = means[place]
-    return G
-
-
-def _of_products(
-    read: SumOfProducts, points: Points, background: Points
-) -> Attributions:
-    """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
-    c, mean = np.zeros((2, read.n_factors))
-    for _, known in read.factors_at(background):
-        slopes = read.slopes(known)[1]
-        c += slopes.sum(axis=1) / len(background)
-        mean += (slopes * known).sum(axis=1) / len(background)
-    G = np.zeros(points.shape)
-    for j, numbers, factors in read.by_column:
-        distinct, place = _distinct(points[:, j])
-        G[:, j] += (c[numbers] @ factors.at(distinct) - mean[numbers].sum())[place]
     return G
 
 

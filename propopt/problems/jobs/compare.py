@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from propopt.base.arrays import Truths
 from propopt.base.errors import ProblemFileError, PropoptError
 from propopt.base.files import write_svg
 from propopt.base.text import printable
@@ -36,7 +37,7 @@ from propopt.tables.frames import listed
         *("before", "after", "X", "rows", "data", "level", "target", "output"),
         *("outcome", "graph", "scale", "n_permutations", "rng", "progress"),
     ),
-    units="changes of the output per scale, or parts of the output that add up to f(x) "
+    kind="changes of the output per scale, or parts of the output that add up to f(x) "
     "less its mean in every row",
     contributions=(ContributionChoice, "what is compared in units of the output"),
     law=(LawChoice, "over what both versions are averaged before slopes are taken"),
@@ -176,7 +177,7 @@ class CompareSection(JobSection):
         yield Answer(_writers(found, file.name), told, [], [found.card()])
 
 
-_SETTINGS: Final = ("units", "contributions", "law", "robustness")
+_SETTINGS: Final = ("kind", "contributions", "law", "robustness")
 _OTHER_NUMBERS: Final = (
     "each version would see other numbers in the same rows; let the model scale them, "
     "or leave it out"
@@ -202,11 +203,18 @@ def _refuse_other_columns(before: Subject, after: Subject) -> None:
 
 def _said(found: Comparison) -> dict[str, Any]:
     """What the manifest has of a comparison."""
-    flagged = zip(found.features, found.beyond.tolist(), strict=True)
+
+    def named(flags: Truths) -> list[str]:
+        pairs = zip(found.features, flags.tolist(), strict=True)
+        return [name for name, is_flagged in pairs if is_flagged]
+
     return {
         "level": None if found.level is None else found.level.in_words,
         "limit": None if found.level is None else found.level.limit,
-        "beyond": [name for name, is_beyond in flagged if is_beyond],
+        "beyond": named(found.beyond),
+        "size_beyond": named(found.size_beyond),
+        "total_beyond": found.total_beyond,
+        "base_beyond": found.base_beyond,
         "sources": list(found.sources),
         "in_words": list(found.in_words()),
         "parameters": dict(found.parameters),

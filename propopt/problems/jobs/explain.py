@@ -51,14 +51,15 @@ _OF_DRAWS = ("precision", "max_evaluations")
 @partial(
     section_of,
     Explanation.reasons,
-    without=("objective", "rows"),
+    without=("rows",),
     groups=(
         dict[str, list[str]] | None,
         "features that are one reason, as lists by the name of the group",
     ),
-    budget=(
-        Nonnegative,
-        "by how much an explanation may be worse that is almost as good, in mean rows",
+    delta=(
+        Nonnegative | None,
+        "the change of a row that a clear reason survives, in the unit of the output; "
+        "by default 5 % of the root mean square size of a row",
     ),
 )
 class ReasonsSection(Section):
@@ -98,10 +99,10 @@ class ReasonsSection(Section):
         "it jumps. Of documents none, for effects of words, which is the default, or "
         "lime, for what the lime package tends to",
     ),
-    units="changes of the output per scale, or parts of the output that add up to f(x) "
-    "less its mean in every row",
-    metric="how differences of features count in units of the output: alike, or over "
-    "the mean square of the contributions of each",
+    kind="contributions, parts of the output that add up to f(x) less its mean in "
+    "every row; or slopes, changes of the output per scale",
+    metric="how moves of columns count in contributions: over what each does jointly "
+    "with others, alike, or over the mean square of its contributions",
     contributions=(
         ContributionChoice,
         "what attributions in units of the output are close to",
@@ -145,7 +146,7 @@ class ExplainSection(JobSection):
     reasons: ReasonsSection | None = Field(
         None,
         description="the largest contributions of each row towards a decision, and "
-        "whether their ranks are certain; of units: output; {} takes all defaults",
+        "whether they are clear; of kind: contributions; {} takes all defaults",
     )
 
     of_tables: ClassVar[dict[str, str]] = {
@@ -167,11 +168,10 @@ class ExplainSection(JobSection):
             yield "reference", ("graph", "same_pattern"), _BY_THEMSELVES
             yield "reference", ("beside",), _ALONE
             yield "reference", _OF_DRAWS, _ALONE
-        if own.units == "scaled":
+        if own.kind == "slopes":
             of_output = ("contributions", "metric", "beside")
-            yield "units scaled", of_output, _NEEDS_OUTPUT
+            yield "kind slopes", of_output, _NEEDS_OUTPUT
         else:
-            yield "units output", _OF_DRAWS, _NEEDS_SLOPES
             if own.contributions == "shapley":
                 yield "contributions shapley", ("law",), _NEEDS_SLOPES
         if own.graph is not None:
@@ -181,7 +181,7 @@ class ExplainSection(JobSection):
         """A law that is none of words, or of columns, or told twice."""
         own: Any = self
         place = (self.key, "law")
-        slopes = own.units == "scaled" and schema.data.text is None
+        slopes = own.kind == "slopes" and schema.data.text is None
         if slopes and self.reasons is not None:
             yield wrong(_OF_SLOPES, self.key, "reasons")
         if schema.data.text is None and own.law == "lime":
@@ -237,7 +237,7 @@ class ExplainSection(JobSection):
         """What ``explain`` or ``Explainer`` takes, but of files and runs."""
         own = self.settings("reference", "interactions", "reasons")
         smoothed = isinstance(subject.function, SmoothGradients)  # by model.smooth
-        parts = own["units"] == "output" and own["contributions"] == "shapley"
+        parts = own["kind"] != "slopes" and own["contributions"] == "shapley"
         if own["scale"] == "none":
             own["scale"] = None
         if smoothed and not parts:
@@ -296,13 +296,11 @@ _BY_THEMSELVES = (
     "out"
 )
 _ALONE = "rows are explained together there; leave one out"
-_NEEDS_OUTPUT = "these are of units: output"
+_NEEDS_OUTPUT = "these are of kind: contributions"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
-_OF_SLOPES = (
-    "reasons are contributions to the output, and these are slopes; write units: output"
-)
+_OF_SLOPES = "reasons are contributions to the output, and these are slopes; write kind: contributions"
 
 _SHOWN: Final = 12
 """Features in the printout, those that matter most."""
@@ -334,8 +332,9 @@ def _as_read(best: Explanation, unscaled: pd.DataFrame | None) -> Explanation:
 
 def _told(reasons: Reasons) -> dict[str, Any]:
     """What a manifest has of them."""
-    own = {name: getattr(reasons, name) for name in ("k", "towards", "budget", "notes")}
-    return {**own, "certain": reasons.shares}
+    told = ("k", "towards", "source", "least_share", "meaning", "notes")
+    own = {name: getattr(reasons, name) for name in told}
+    return {**own, "clear": reasons.shares}
 
 
 def attributions_in_words(best: Explanation, subject: Subject) -> str:

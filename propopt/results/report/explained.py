@@ -12,10 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from propopt.base.cards import Card
-from propopt.base.errors import InvalidInput, Refused
-from propopt.base.text import enumerated, in_short, is_sampled, percent, target_in_words
-from propopt.results.certain import BUDGET
-from propopt.results.explanation_card import known_certain, largest_features
+from propopt.base.text import enumerated, in_short, is_sampled, target_in_words
+from propopt.results.clear import clear_share
+from propopt.results.explanation_card import clear_in_words, largest_features
 from propopt.results.report.chapters import (
     Chapter,
     Headline,
@@ -51,12 +50,12 @@ def not_said() -> Iterator[Statement]:
 
 def explanation_chapters(best: Any) -> list[Chapter]:
     """All chapters of an explanation that stands by itself."""
-    card, share = best.card(_FEATURES), known_certain(best)["certain_share"]
+    card, clear = best.card(_FEATURES), clear_share(best)
     neighbours = Neighbours.of(best)
     first = Chapter(
         title=card.title,
         lead=f"{best.shape[0]} rows and {best.shape[1]} columns; {card.subtitle}.",
-        headlines=list(_headlines(best, share)),
+        headlines=list(_headlines(best, *clear)),
         statements=[*proof(best), *settings(best), *not_said()],
         no_words=best.labels.feature_names(best.shape[1]),
     )
@@ -93,15 +92,12 @@ def _is_known(array: Any) -> bool:
 
 
 def _reasons(best: Any) -> Sequence[Chapter]:
-    """Reasons of the first rows, where contributions are proved."""
-    if best.units != "output" or best.certificate is None or best.program is None:
+    """Reasons of the first rows, for contributions."""
+    if best.units != "output":
         return ()
     names = best.labels.points or range(best.shape[0])
     shown = [*names][:_ROWS_WITH_REASONS]
-    try:
-        first, *others = best.reasons(rows=shown).chapters()
-    except (InvalidInput, Refused):  # ranks are not known
-        return ()
+    first, *others = best.reasons(rows=shown).chapters()
     if len(shown) < len(names):
         words = f"Reasons of the first {len(shown)} of {len(names):,} rows."
         first = replace(first, lead=words)
@@ -185,6 +181,10 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
 def proof(best: Any) -> Iterator[Statement]:
     """What is proved of the optimum, and what is known of its target."""
     certificate = best.certificate
+    yield Statement(
+        f"Clear signs: {clear_in_words(best, *clear_share(best))}.",
+        "estimated" if is_sampled(best) else "checked",
+    )
     if certificate is None:
         yield Statement("It was not optimized: nothing is proved of it.", "not said")
         return
@@ -209,7 +209,7 @@ def settings(best: Any) -> Iterator[Statement]:
         yield Statement(f"Solver: {best.solver}.", "chosen")
 
 
-def _headlines(best: Any, share: Any) -> Iterator[Headline]:
+def _headlines(best: Any, share: float, delta: float) -> Iterator[Headline]:
     names = largest_features(best)
     if names:
         yield Headline(
@@ -224,14 +224,9 @@ def _headlines(best: Any, share: Any) -> Iterator[Headline]:
     certificate = best.certificate
     if certificate is not None:
         yield best_possible(certificate.gap, certificate.holds(1e-5))
-    if isinstance(share, float):
-        yield Headline(
-            "Which signs are certain?",
-            f"{percent(share)} %",
-            "of attributions have the same sign in every explanation worse by at "
-            f"most {BUDGET:g} mean rows.",
-            "proved",
-        )
+    words = clear_in_words(best, share, delta)
+    number, rest = words.split(" survive ", 1)
+    yield Headline("Which signs are clear?", number, f"survive {rest}.")
     missed = best.completeness_gap
     if missed is not None:
         most = float(np.abs(missed).max())

@@ -137,24 +137,29 @@ class BoxShapley:
 
     boxes: Boxes  # f
     background: Points  # shape (B, D)
+    n_blocks: int = 1  # parts of the background, of as many rows each
 
     @classmethod
-    def of(cls, boxes: Boxes, background: Points) -> BoxShapley:
-        """Against background rows (B, D)."""
+    def of(cls, boxes: Boxes, background: Points, n_blocks: int = 1) -> BoxShapley:
+        """Against background rows (B, D), or blocks of them that stand in turn."""
         n_sets = boxes.paths.shape[1]
         if n_sets > MOST_SETS:
             raise Refused(
                 f"a path asks for {n_sets} columns, and Shapley values are counted "
                 f"for at most {MOST_SETS}"
             )
-        return cls(boxes, background)
+        return cls(boxes, background, n_blocks)
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 where no box asks."""
-        phi = np.zeros((len(points), self.boxes.n_columns))
+        return self.of_blocks(points).mean(axis=1)
+
+    def of_blocks(self, points: Points) -> Array:
+        """Those against each block of the background by itself, (N, blocks, D)."""
+        phi = np.zeros((len(points), self.n_blocks, self.boxes.n_columns))
         for place, some in enumerate(self._blocks):
             kept = place < len(self._counted)
-            own = self.boxes, some, self.background
+            own = self.boxes, some, self.background, self.n_blocks
             leaves = self._counted[place] if kept else _Leaves.of(*own)
             leaves.add_to(phi, points)
         return phi
@@ -171,7 +176,7 @@ class BoxShapley:
         kept: list[_Leaves] = []
         size = 0
         for some in self._blocks:
-            leaves = _Leaves.of(self.boxes, some, self.background)
+            leaves = _Leaves.of(self.boxes, some, self.background, self.n_blocks)
             size += leaves.leaf.nbytes + leaves.pattern.nbytes + leaves.share.nbytes
             if size > _KEPT:
                 break
@@ -191,10 +196,14 @@ class _Leaves:
     # (M,): of each pattern that is different for one leaf the leaf,
     leaf: NDArray[np.uint32]
     pattern: _Masks  # the sets as bits,
-    share: NDArray[np.float64]  # and the share of the background
+    share: NDArray[np.float64]  # and the share of the background,
+    block: NDArray[np.intp]  # or of the block of it
+    n_blocks: int
 
     @classmethod
-    def of(cls, boxes: Boxes, some: slice, background: Points) -> _Leaves:
+    def of(
+        cls, boxes: Boxes, some: slice, background: Points, n_blocks: int
+    ) -> _Leaves:
         paths = boxes.paths[some]
         used, place = np.unique(paths, return_inverse=True)
         n_padding = int(used.size > 0 and used[0] < 0)
@@ -206,17 +215,23 @@ class _Leaves:
             leaf=np.zeros(0, np.uint32),
             pattern=np.zeros(0, _word(paths.shape[1])),
             share=np.zeros(0),
+            block=np.zeros(0, np.intp),
+            n_blocks=n_blocks,
         )
-        held = np.sort(own.masks(background), axis=1)
+        each = len(background) // n_blocks
+        masks = own.masks(background).reshape(len(paths), n_blocks, each)
+        held = np.sort(masks, axis=2)
         new = np.ones(held.shape, bool)
-        new[:, 1:] = held[:, 1:] != held[:, :-1]
+        new[:, :, 1:] = held[:, :, 1:] != held[:, :, :-1]
         first = np.flatnonzero(new)
         counts = np.diff(first, append=held.size)
+        place = first // max(each, 1)
         return replace(
             own,
-            leaf=(first // max(held.shape[1], 1)).astype(np.uint32),
+            leaf=(place // n_blocks).astype(np.uint32),
             pattern=held.ravel()[first],
-            share=counts / len(background),
+            share=counts / each,
+            block=place % n_blocks if n_blocks > 1 else own.block,
         )
 
     def masks(self, points: Points) -> _Masks:
@@ -229,8 +244,8 @@ class _Leaves:
             words |= inside[self.paths[:, place]].astype(word) << word.type(place)
         return words
 
-    def add_to(self, phi: Attributions, points: Points) -> None:
-        """Add what these leaves give to the Shapley values of points."""
+    def add_to(self, phi: Array, points: Points) -> None:
+        """Add what these leaves give to Shapley values of points, (N, blocks, D)."""
         each = max(1, len(self.sets) + 8 * len(self.paths))
         for rows in AT_ONCE.blocks(len(points), each):
             held = self.masks(points[rows])
@@ -238,7 +253,7 @@ class _Leaves:
                 own += self._of_row(words)
 
     def _of_row(self, held: _Masks) -> Array:
-        """Those of one point; ``held`` (l,) are the sets that hold it."""
+        """Those of one point, (blocks, D); ``held`` (l,) are the sets that hold it."""
         x = held[self.leaf]
         both = np.flatnonzero((x | self.pattern) == self._full[self.leaf])
         x, pattern = x[both], self.pattern[both]  # others give nothing
@@ -247,13 +262,15 @@ class _Leaves:
         leaf = self.leaf[both]
         size = self.values[leaf] * self.share[both]
         gains, losses = size * _GAINS[p, q], size * _GAINS[q, p]
-        phi = np.zeros(self.n_columns)
+        width = self.n_columns + 1  # the last one takes what stands in no column
+        phi = np.zeros(self.n_blocks * width)
+        start = width * self.block[both] if self.n_blocks > 1 else 0
         for place, column in enumerate(self._columns):
             bit = x.dtype.type(1) << x.dtype.type(place)
             change = np.where(only_x & bit, gains, 0.0)
             change -= np.where(only_b & bit, losses, 0.0)
-            phi += np.bincount(column[leaf], change, len(phi) + 1)[:-1]
-        return phi
+            phi += np.bincount(column[leaf] + start, change, len(phi))
+        return phi.reshape(self.n_blocks, width)[:, :-1]
 
     @cached_property
     def _full(self) -> _Masks:
@@ -324,9 +341,9 @@ class TreeSum:
 
 
 def shapley_against(
-    read: SumOfProducts, background: Points
+    read: SumOfProducts, background: Points, n_blocks: int = 1
 ) -> BoxShapley | ProductShapley:
     """Shapley values against background rows (B, D): of boxes they are found faster."""
     if isinstance(read, Boxes):
-        return BoxShapley.of(read, background)
-    return ProductShapley(read, background)
+        return BoxShapley.of(read, background, n_blocks)
+    return ProductShapley(read, background, n_blocks)

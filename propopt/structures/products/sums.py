@@ -332,10 +332,19 @@ class ProductShapley:
 
     structure: SumOfProducts  # f
     background: Points  # shape (B, D)
+    n_blocks: int = 1  # parts of the background, of as many rows each
+
+    def of_blocks(self, points: Points) -> Array:
+        """Those against each block of the background by itself, (N, blocks, D)."""
+        blocks = np.split(self.background, self.n_blocks)
+        each = [ProductShapley(self.structure, rows).values(points) for rows in blocks]
+        return np.stack(each, axis=1)
 
     def values(self, points: Points) -> Attributions:
         """Shapley values of points (N, D), exactly 0.0 in columns without a factor."""
         structure, phi = self.structure, np.zeros(points.shape)
+        if structure.lengths.max(initial=0) <= 1:
+            return self._of_additive(points)
         B = np.concatenate(
             [G for _, G in structure.factors_at(self.background)], axis=1
         )
@@ -345,6 +354,20 @@ class ProductShapley:
                 weights = structure.values[some] / len(self.background)
                 for a, own in zip(A.T, phi[rows], strict=True):
                     np.add.at(own, column, self._of_paths(a[path], b) * weights)
+        return phi
+
+    def _of_additive(self, points: Points) -> Attributions:
+        """Where no product has two factors: v (g(x) − mean_y g(y)) of each."""
+        structure, phi = self.structure, np.zeros(points.shape)
+        alone = structure.lengths == 1
+        path, values = structure.paths[alone, 0], structure.values[alone]
+        mean = np.zeros(structure.n_factors)
+        for _, B in structure.factors_at(self.background):
+            mean += B.sum(axis=1) / len(self.background)
+        column = structure.column[path]
+        for rows, A in structure.factors_at(points):
+            for a, own in zip(A.T, phi[rows], strict=True):
+                np.add.at(own, column, (a - mean)[path] * values)
         return phi
 
     def _of_paths(self, a: Array, b: Array) -> Array:

@@ -198,7 +198,7 @@ REFUSED = {
     "explains rows of tables": lambda _: text_limits(po.wrap(lambda X: X[:, 0]), TEXTS),
     r"text_limits\(model, documents": lambda _: limits_of_texts(TEXTS),
     r"po\.lime\.text_limits": lambda _: limits_of_texts(np.ones((2, 3))),
-    r"\[text\] is one text": lambda _: po.explain(len, "good food"),
+    r"\[text\] is one text": lambda _: po.explain(len, "good food", kind="slopes"),
     "n_samples: 99 samples are too few": lambda _: SizePlan.of(20, TextLaw(), 99),
 }
 

@@ -1,0 +1,147 @@
+"""The background: rows whose values stand for "column unknown".
+
+A Shapley value, a centred partial dependence and the base are means over the same rows.
+Where a table has more rows than can be afforded, some are drawn. The draw follows from
+the table alone, so that it is the same in every call, and its error is known: of M rows
+out of M₀ the mean has the variance s²/M (1 − M/M₀).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from propopt.base.arrays import Array, Points, Values
+from propopt.base.checks import sealed
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Reason
+from propopt.laws.data_law import MOST_ROWS, Reference
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.products.sums import SumOfProducts
+
+
+N_BACKGROUND: Final = 100
+"""Rows that a model is called with, and the fewest of any other."""
+
+N_DRAWN_BLOCKS: Final = 10
+"""Parts of a drawn background, whose spread is its error."""
+
+_COUNTED: Final = 5e7
+"""Leaves times rows of background, which are counted once."""
+
+_STEPS: Final = 1e8
+"""Operations for each explained row."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Background:
+    """Rows (M, D) of a table of M₀."""
+
+    points: Points  # (M, D)
+    n_rows: int  # M₀
+
+    @classmethod
+    def of_points(cls, points: Points) -> Background:
+        """All of some rows."""
+        return cls(sealed(points + 0.0), len(points))
+
+    @classmethod
+    def of(
+        cls, reference: Reference, read: SumOfProducts | Reason | None
+    ) -> Background:
+        """All rows of a table, or as many as a model that is ``read`` so can afford."""
+        whole = cls(reference.points, reference.n_rows)
+        return whole.thinned(affordable_rows(read))
+
+    def thinned(self, most: int) -> Background:
+        """At most so many rows, drawn from the table by a fixed seed."""
+        if len(self.points) <= most:
+            return self
+        count = max(most // N_DRAWN_BLOCKS, 1) * N_DRAWN_BLOCKS
+        chosen = np.random.default_rng(0).permutation(len(self.points))[:count]
+        return replace(self, points=sealed(self.points[np.sort(chosen)]))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is drawn."""
+        return len(self.points) == self.n_rows
+
+    @property
+    def correction(self) -> float:
+        """√(1 − M/M₀), by which errors of a finite table are smaller."""
+        return math.sqrt(max(1.0 - len(self.points) / self.n_rows, 0.0))
+
+    def blocks(self) -> list[Points]:
+        """Ten parts of as many rows; of a drawn background."""
+        order = np.random.default_rng(1).permutation(len(self.points))
+        return [self.points[np.sort(x)] for x in np.split(order, N_DRAWN_BLOCKS)]
+
+    def error_of_mean(self, values: Values) -> float:
+        """The standard error of the mean of f over these rows, (M,)."""
+        if self.is_whole or len(values) < 2:
+            return 0.0
+        deviation = float(values.std(ddof=1))
+        return deviation / math.sqrt(len(values)) * self.correction
+
+    def corrected(self, blocks: Array) -> Array:
+        """Blocks (B, ...) about their mean, less what a finite table does not vary."""
+        mean = blocks.mean(axis=0)
+        return np.asarray(mean + self.correction * (blocks - mean))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the rows in float64, and of their number in the table."""
+        rows = np.where(np.isnan(self.points), np.nan, self.points + 0.0)
+        content = hashlib.sha256(repr((rows.shape, self.n_rows)).encode())
+        content.update(np.ascontiguousarray(rows, dtype="<f8").tobytes())
+        return content.hexdigest()
+
+    def refuse_another(self, digest: str | None, whose: str) -> None:
+        """Refuse numbers that were made with another background."""
+        if digest is not None and digest != self.digest:
+            raise InvalidInput(
+                f"{whose}: made with another background (sha256:{digest[:12]}) than "
+                f"sha256:{self.digest[:12]}, {self.in_words()}; give the same data"
+            )
+
+    def in_words(self) -> str:
+        """How many rows of how many."""
+        count = f"{len(self.points):,}"
+        noun = "background row" if len(self.points) == 1 else "background rows"
+        if self.is_whole:
+            return f"{count} {noun}"
+        return f"{count} draws of {self.n_rows:,} background rows"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.in_words()})"
+
+
+def affordable_rows(read: SumOfProducts | Reason | None) -> int:
+    """Rows of background, by operations that are the same on every machine."""
+    if read is None or isinstance(read, Reason):
+        return N_BACKGROUND
+    low, high = N_BACKGROUND, MOST_ROWS
+    if isinstance(read, Boxes):
+        counted = _COUNTED / max(len(read.values), 1)
+        high = max(min(high, int(counted)), low)
+    while low < high:
+        middle = (low + high + 1) // 2
+        affordable = steps_of_row(read, middle) <= _STEPS
+        low, high = (middle, high) if affordable else (low, middle - 1)
+    return low
+
+
+def steps_of_row(read: SumOfProducts, n_background: int) -> float:
+    """Operations for the Shapley values of a row against so many others."""
+    lengths = read.lengths.astype(float)
+    if not isinstance(read, Boxes):
+        return float((lengths * -(-lengths // 2)).sum()) * n_background
+    # a leaf of K sets has at most 2^K patterns, of K steps each
+    patterns = np.minimum(2.0 ** np.minimum(lengths, 30.0), n_background)
+    return float((lengths * patterns).sum())

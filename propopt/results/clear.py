@@ -1,0 +1,396 @@
+"""Signs and places that are clear: no small change of a row turns them.
+
+A row w of contributions is compared with the contributions φ that it is faithful to,
+and with 2w − φ, twice as far from them. A row moves linearly in its share θ of what its
+neighbours suggest, so that what holds at φ and at 2w − φ holds at every θ from none to
+twice the one chosen. A linear form ⟨ℓ, w⟩ > 0 is clear if it is positive at both ends,
+and for every v with ‖v − w‖ ≤ δ and 1ᵀv = 1ᵀw. By Cauchy and Schwarz, on what the sum
+leaves free, the least of ⟨ℓ, v⟩ is
+
+    ⟨ℓ, w⟩ − δ √(‖ℓ‖² − (1ᵀℓ)²/D),
+
+and it is attained. For a sign ℓ is s_d at d, whose root is √(1 − 1/D). The size of w_d
+is above that of w_e where s_d v_d − s_e v_e and s_d v_d + s_e v_e both are positive.
+The roots are √2 where the two signs in ℓ differ and √(2 − 4/D) where they agree. In the
+order of values there is one form, v_d − v_e. A group of m columns is a form of m ones.
+D counts all columns; a column that a model does not use makes δ √(1 − 1/D) no smaller.
+For slopes, which have no sum to keep, the second term is left out, and the ends are the
+slopes before and after optimisation. Sampled values have t standard errors taken off
+each form, those of two columns added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final, final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from propopt.base.arrays import Array, Attributions, Truths
+from propopt.base.cards import N_FEATURES, Card, CardTable
+from propopt.base.checks import known_word, read_nonnegative
+from propopt.base.declared import stored
+from propopt.base.errors import InvalidInput
+from propopt.base.text import Quantity, rounded_percent
+from propopt.results.certain import (
+    ZERO,
+    OrderBy,
+    explained,
+    in_order,
+    plural,
+    small_change,
+)
+from propopt.results.result import Result
+from propopt.tables.frames import Labels, group_sums
+
+
+_LEVEL: Final = 0.975
+"""Of t: 95 % intervals on both sides."""
+
+_AT_ONCE: Final = 4_000_000
+"""Pairs of columns that are compared at once."""
+
+
+@final
+class Clear(Result, kind="propopt clear", noun="saved clear statements", version=1):
+    """Signs and places that no small change of a row turns.
+
+    A sign, or the place of a column in its row, is *clear* if it survives every change
+    of the row by δ that keeps the row's sum, and is the same before optimisation and
+    twice as far from there. Zero among the signs means "not clear", never "zero".
+
+    Parameters
+    ----------
+    attributions : array (N, D)
+        W.
+    signs : array of int (N, D)
+        1 and −1 where the sign is clear, else 0.
+    best_ranks, worst_ranks : array of int (N, D)
+        The place of a column in its row, from 1, lies between these.
+    by : {"size", "value"}
+        Whether places are those of |w| or of w.
+    delta : float
+        δ, the Euclidean length of a change, in the unit of the attributions.
+    unit : str
+        What attributions are numbers of.
+    ends : str
+        Where signs and places are the same, in words; empty where only changes by δ
+        are considered.
+    notes : tuple of str
+        How sampling errors are included.
+    labels : Labels
+        Names of points and features.
+    quantity : Quantity, optional
+        What is explained.
+
+    Examples
+    --------
+    >>> import numpy as np, propopt as po
+    >>> W = np.array([[2.0, -1.0, 0.1], [1.5, -0.05, 1.4]])
+    >>> parts = po.results.Explanation(attributions=W, method="mine", units="output")
+    >>> clear = parts.clear(delta=0.2)
+    >>> clear.sign
+    array([[ True,  True, False],
+           [ True, False,  True]])
+    >>> clear.order
+    array([[ True,  True,  True],
+           [False,  True, False]])
+    """
+
+    rows_are_named = True
+
+    attributions: Attributions = stored("N D", nonempty=True)
+    signs: NDArray[np.int8] = stored("N D")
+    best_ranks: NDArray[np.int64] = stored("N D", low=1)
+    worst_ranks: NDArray[np.int64] = stored("N D", low=1)
+    by: OrderBy
+    delta: float = stored(low=0.0)
+    unit: str
+    ends: str = ""
+    notes: tuple[str, ...] = ()
+    labels: Labels = Labels()
+    quantity: Quantity | None = None
+
+    def contradictions(self) -> None:
+        """Refuse signs, ranks or names that do not follow from the other fields."""
+        self.labels.check(self.attributions.shape, "labels")
+        if ((self.signs != 0) & (self.signs != np.sign(self.attributions))).any():
+            raise InvalidInput("signs: not those of the attributions")
+        if not (self.best_ranks <= self.worst_ranks).all():
+            raise InvalidInput("best_ranks: some are above the worst ranks")
+        if (self.worst_ranks > self.attributions.shape[1]).any():
+            raise InvalidInput("worst_ranks: some are above the number of features")
+
+    @property
+    def sign(self) -> Truths:
+        """Whether each sign is clear, (N, D)."""
+        return np.asarray(self.signs != 0)
+
+    @property
+    def order(self) -> Truths:
+        """Whether the place of each column in its row is clear, (N, D)."""
+        return np.asarray(self.best_ranks == self.worst_ranks)
+
+    @property
+    def share(self) -> float:
+        """The share of clear signs among attributions that are not zero."""
+        return share_of(self.signs, self.attributions)
+
+    @property
+    def meaning(self) -> str:
+        """What a clear sign or place does, to end a sentence that starts with it."""
+        also = f", and is the same in {self.ends}" if self.ends else ""
+        return f"survives any change of its row by {self.delta:.2g} {self.unit}{also}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per feature.
+
+        ``clear``, ``positive`` and ``negative`` are shares of all rows in which the
+        sign is clear, and clearly that; ``clear_first`` is the share of rows that the
+        feature clearly leads; ``mean_size`` is the mean of |w|.
+        """
+        columns = {
+            "clear": self.sign,
+            "positive": self.signs > 0,
+            "negative": self.signs < 0,
+            "clear_first": self.worst_ranks == 1,
+            "mean_size": np.abs(self.attributions),
+        }
+        names = self.labels.feature_names(self.attributions.shape[1])
+        index = pd.Index(names, name="feature")
+        means = {name: values.mean(axis=0) for name, values in columns.items()}
+        return pd.DataFrame(means, index=index)
+
+    def of_row(self, row: Hashable) -> pd.DataFrame:
+        """The features of one row in their order, with what is clear.
+
+        Parameters
+        ----------
+        row : label or int
+            The row's name in the index of the inputs; its position where they had none.
+
+        Returns
+        -------
+        DataFrame
+            ``attribution``, ``sign``, ``best_rank`` and ``worst_rank``.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such row.
+        """
+        N, D = self.attributions.shape
+        n = self.labels.position(row, N)
+        every = np.ones((1, D), bool)
+        table = pd.DataFrame(
+            {
+                "attribution": self.attributions[n],
+                "sign": self.signs[n],
+                "best_rank": self.best_ranks[n],
+                "worst_rank": self.worst_ranks[n],
+            },
+            index=pd.Index(self.labels.feature_names(D), name="feature"),
+        )
+        return table.iloc[in_order(self.attributions[[n]], self.by, every)[0]]
+
+    def __repr__(self) -> str:
+        return (
+            f"Clear({self.share:.0%} of signs, within {self.delta:.3g} {self.unit}; "
+            f"{'; '.join(self.notes)})"
+        )
+
+    def card(self) -> Card:
+        """How many signs are clear, for which features, and what that means."""
+        table = self.to_frame().sort_values("mean_size", ascending=False, kind="stable")
+        shown, others = table[:N_FEATURES], table[N_FEATURES:]
+        rest = ""
+        if len(others):
+            average = rounded_percent(float(others["clear"].mean()))
+            rest = f"{plural(len(others), 'other')}, on average clear in {average}"
+        names = ["clear", "positive", "negative", "clear_first"]
+        counts = zip(shown.index, shown[names].to_numpy(), strict=True)
+        N = len(self.signs)
+        return Card(
+            title=f"{rounded_percent(self.share)} of signs are clear"
+            f"{explained(self.quantity)}, over {plural(N, 'row')}",
+            subtitle="share of rows whose sign is clear, and whose largest "
+            f"{self.by} is clearly this column's",
+            table=CardTable(
+                ("feature", "clear", "positive", "negative", "first"),
+                [[str(name), *map(rounded_percent, own)] for name, own in counts],
+            ),
+            rest=rest,
+            proof=" · ".join([f"clear: {self.meaning}", *self.notes]),
+            settings={
+                "size": " × ".join(
+                    map(plural, self.attributions.shape, ("row", "feature"))
+                ),
+                "places": f"by {self.by} of the attributions",
+            },
+        )
+
+
+def share_of(signs: NDArray[np.int8], W: Attributions) -> float:
+    """The share of clear signs among attributions that are not zero; 1 if all are."""
+    count = int(np.count_nonzero(np.abs(W) > dust_of(W)))
+    return float(np.count_nonzero(signs)) / count if count else 1.0
+
+
+def dust_of(W: Attributions) -> Array:
+    """What counts as zero, row by row: the same whoever else is explained."""
+    return np.asarray(ZERO * np.abs(W).max(axis=1, initial=0.0, keepdims=True))
+
+
+def unit_of(quantity: Quantity | None) -> str:
+    """What a contribution is a number of."""
+    if quantity is None:
+        return "output"
+    if quantity.words is not None:
+        return quantity.in_words()
+    is_named = quantity.kind == "value" and quantity.outcome is not None
+    return str(quantity.outcome) if is_named else quantity.noun
+
+
+def is_exact(best: Any) -> bool:
+    """Whether what it is faithful to was computed exactly, as far as it is known."""
+    return best.target is not None and best.target.value == 0.0
+
+
+def clear_of(
+    best: Any,
+    *,
+    delta: float | None = None,
+    by: OrderBy = "size",
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> Clear:
+    """See :meth:`propopt.results.Explanation.clear`."""
+    known_word(by, OrderBy, "order")
+    rows = _Rows(best, delta, groups)
+    first, last = rows.ranks(by)
+    return Clear(
+        attributions=rows.W,
+        signs=rows.signs(),
+        best_ranks=first,
+        worst_ranks=last,
+        by=by,
+        delta=rows.delta,
+        unit=rows.unit,
+        ends=rows.ends_in_words,
+        notes=(rows.sampling,),
+        labels=rows.labels,
+        quantity=best.quantity,
+    )
+
+
+def clear_share(best: Any) -> tuple[float, float]:
+    """The share of clear signs, and δ, without places, which take all pairs."""
+    rows = _Rows(best, None, None)
+    return share_of(rows.signs(), rows.W), rows.delta
+
+
+class _Rows:
+    """Rows of an explanation with both ends, thresholds and errors."""
+
+    def __init__(
+        self,
+        best: Any,
+        delta: float | None,
+        groups: Mapping[str, Sequence[str]] | None,
+    ) -> None:
+        W, labels = best.attributions, best.labels
+        self.keeps_sums = best.units == "output"
+        self.delta = small_change(best)
+        if delta is not None:
+            self.delta = read_nonnegative(delta, "delta")
+        self.unit = unit_of(best.quantity) if self.keeps_sums else "slopes"
+        own = best.contributions if self.keeps_sums else best.gradient
+        errors, self.sampling = _sampling(best)
+        ends = [] if own is None else [own, 2.0 * W - own if self.keeps_sums else W]
+        self.ends_in_words = ends_in_words(best)
+        self.n_columns = W.shape[1]  # of the change, whatever is added up
+        self.sizes: Array = np.ones(W.shape[1])
+        if groups is not None:
+            sums, names = group_sums(groups, labels.feature_names(W.shape[1]))
+            labels, self.sizes = Labels(labels.points, names), sums.sum(axis=1)
+            W, errors = W @ sums.T, errors @ sums.T
+            ends = [end @ sums.T for end in ends]
+        self.W, self.ends, self.errors, self.labels = W, ends, errors, labels
+        self.dust = dust_of(W)
+
+    def signs(self) -> NDArray[np.int8]:
+        """1 and −1 where a sign is clear, else 0."""
+        s = np.sign(self.W)
+        least = self.errors + self.dust
+        clear = s * self.W > self._reach(self.sizes, self.sizes) + least
+        for end in self.ends:
+            clear &= s * end > least
+        return np.asarray(s * clear).astype(np.int8)
+
+    def ranks(self, by: OrderBy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Best and worst places of each column in its row."""
+        N, K = self.W.shape
+        first, last = np.ones((N, K), np.int64), np.full((N, K), K, np.int64)
+        # columns that are zero at all ends, such as absent words, are alike
+        zero = (self.W == 0.0) & (self.errors == 0.0) & (self.sizes == 1.0)
+        for end in self.ends:
+            zero &= end == 0.0
+        width = min(K, int((~zero).sum(axis=1).max(initial=0)) + 1)
+        step = max(1, _AT_ONCE // width**2)
+        counts = np.ones(width, np.int64)
+        counts[-1] += K - width
+        for start in range(0, N, step):
+            rows = np.arange(start, min(start + step, N))[:, None]
+            columns = np.argsort(zero[rows[:, 0]], axis=1, kind="stable")[:, :width]
+            above = self._above(rows, columns, by)
+            best = 1 + np.einsum("nde,d->ne", above, counts)
+            worst = K - np.einsum("nde,e->nd", above, counts)
+            first[rows], last[rows] = best[:, None, -1:], worst[:, None, -1:]
+            first[rows, columns], last[rows, columns] = best, worst
+        return first, last
+
+    def _above(self, rows: Any, columns: Any, by: OrderBy) -> Truths:
+        """Of pairs of columns (n, d, d), whether one is clearly above the other."""
+        W, m = self.W[rows, columns], self.sizes[columns]
+        errors, dust = self.errors[rows, columns], self.dust[rows[:, 0]][:, :, None]
+        s = np.ones(W.shape) if by == "value" else np.where(W < 0.0, -1.0, 1.0)
+        squares = m[:, :, None] + m[:, None]
+        least = errors[:, :, None] + errors[:, None] + dust
+        above = np.ones(squares.shape, bool)
+        for sign in (1.0, -1.0) if by == "size" else (1.0,):
+            sums = (s * m)[:, :, None] - sign * (s * m)[:, None]
+            reach = self._reach(squares, sums)
+            for end, far in ((W, reach), *((x[rows, columns], 0.0) for x in self.ends)):
+                v = s * end
+                above &= v[:, :, None] - sign * v[:, None] > far + least
+        return above
+
+    def _reach(self, squares: Array, sums: Array) -> Array:
+        """How far a form can fall, for ‖ℓ‖² and 1ᵀℓ, in changes by δ."""
+        kept = sums**2 / self.n_columns if self.keeps_sums else 0.0
+        return np.asarray(self.delta * np.sqrt(np.maximum(squares - kept, 0.0)))
+
+
+def ends_in_words(best: Any) -> str:
+    """Where a clear sign has to be the same, besides the explanation; maybe nowhere."""
+    known = "exact" if is_exact(best) else "estimated"
+    if best.units != "output":
+        return "" if best.gradient is None else f"the {known} slopes"
+    if best.contributions is None:
+        return ""
+    return f"the {known} contributions and at twice the move away from them"
+
+
+def _sampling(best: Any) -> tuple[Array, str]:
+    """What is taken off each form for sampled values, and in words how much."""
+    nothing, errors = np.zeros(best.shape), best.standard_errors
+    if errors is None and is_exact(best):
+        return nothing, "the target is exact"
+    if errors is None:
+        return nothing, "the sampling error is not known, and not taken off"
+    blocks = 0 if best.target is None else best.target.n_blocks
+    factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
+    words = f"{factor:.3g} standard errors of sampled values are taken off"
+    return np.where(np.isfinite(errors), factor * errors, np.inf), words

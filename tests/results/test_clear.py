@@ -1,0 +1,318 @@
+"""Clear signs and places: no small change of a row turns them, a larger one does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.losses.faithfulness import Estimate
+from propopt.results.target_error import TargetError
+
+
+N, D = 7, 6
+RNG = np.random.default_rng(4)
+PHI = RNG.normal(size=(N, D)) * [2.0, 1.0, 1.0, 0.5, 0.3, 0.1]
+W = 0.75 * PHI + 0.25 * PHI[RNG.permutation(N)]
+W += (PHI.sum(axis=1) - W.sum(axis=1))[:, None] / D  # rows add up
+GROUPS = {"pair": ["x1", "x3"]}
+SUMS = np.array(
+    [
+        [1, 0, 0, 0, 0, 0],
+        [0, 1, 0, 1, 0, 0],
+        [0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 1, 0],
+        [0, 0, 0, 0, 0, 1.0],
+    ]
+)
+BY = ("size", "value")
+
+
+def parts(W=W, contributions=PHI, units="output", **fields):
+    return po.results.Explanation(
+        attributions=W,
+        method="mine",
+        units=units,
+        contributions=contributions,
+        **fields,
+    )
+
+
+def slopes(W=W, gradient=PHI):
+    return po.results.Explanation(attributions=W, method="mine", gradient=gradient)
+
+
+def changed(rng, rows, delta, keeps_sums):
+    """Changes of this length, and of smaller ones."""
+    v = rng.normal(size=(rows, D)) * rng.random((rows, D)) ** 3
+    if keeps_sums:
+        v -= v.mean(axis=1, keepdims=True)
+    sizes = np.linalg.norm(v, axis=1, keepdims=True)
+    return v * delta * np.minimum(2.0 * rng.random((rows, 1)), 1.0) / sizes
+
+
+def told(clear):
+    return clear.signs, clear.best_ranks, clear.worst_ranks
+
+
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("kind", ["output", "slopes", "groups"])
+def test_no_change_within_delta_turns_what_is_clear(kind, by):
+    best, groups = (slopes(), None) if kind == "slopes" else (parts(), None)
+    A = np.eye(D)
+    if kind == "groups":
+        A, groups = SUMS, GROUPS
+    clear = best.clear(0.15, order=by, groups=groups)
+    assert 0.2 < clear.sign.mean() < 1.0
+    assert 0.0 < clear.order.mean() < 1.0
+    ends = 1.0 if kind == "slopes" else 2.0
+    rng = np.random.default_rng(0)
+    for n in range(N):
+        V = [W[n] + changed(rng, 4000, 0.15, kind != "slopes")]
+        V += [PHI[n] + np.linspace(0.0, ends, 41)[:, None] * (W[n] - PHI[n])]
+        for v in V[0] @ A.T, V[1] @ A.T:
+            s = clear.signs[n]
+            assert (np.sign(v) == s)[:, s != 0].all()
+            keys = np.abs(v) if by == "size" else v
+            ranks = 1 + (keys[:, None] > keys[:, :, None]).sum(axis=2)
+            assert (ranks >= clear.best_ranks[n]).all()
+            assert (ranks <= clear.worst_ranks[n]).all()
+
+
+def turning(w, d, by, keeps_sums):
+    """Unit changes that turn the sign of d, or its place, fastest; of each form."""
+    P = np.eye(D) - (1.0 / D if keeps_sums else 0.0)
+    e, s = np.eye(D), np.sign(w) if by == "size" else np.ones(D)
+    forms = [s[d] * e[d] - k * s[o] * e[o] for o in range(D) if o != d for k in (1, -1)]
+    if by == "value":
+        forms = forms[::2]
+    return [P @ x / np.linalg.norm(P @ x) for x in forms if np.abs(P @ x).max() > 1e-9]
+
+
+@pytest.mark.parametrize("keeps_sums", [True, False])
+def test_a_sign_is_turned_by_a_change_a_millionth_longer(keeps_sums):
+    make = parts if keeps_sums else slopes
+    P = np.eye(D) - (1.0 / D if keeps_sums else 0.0)
+    for n, d in np.ndindex(N, D):
+        w = W[[n]]
+        length = abs(w[0, d]) / np.linalg.norm(P[d])
+        for factor, kept in ((1.0 - 1e-6, True), (1.0 + 1e-6, False)):
+            clear = make(w, None).clear(length * factor)
+            assert clear.sign[0, d] == kept
+            v = w[0] - np.sign(w[0, d]) * length * factor * P[d] / np.linalg.norm(P[d])
+            assert (v[d] * w[0, d] > 0.0) == kept
+            assert not keeps_sums or v.sum() == pytest.approx(w.sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize("keeps_sums", [True, False])
+@pytest.mark.parametrize("by", BY)
+def test_a_place_is_turned_by_a_change_a_millionth_longer(by, keeps_sums):
+    make = parts if keeps_sums else slopes
+    for n in range(N):
+        w = W[n]
+        for d in range(D):
+            is_clear = [
+                bool(make(w[None], None).clear(length, order=by).order[0, d])
+                for length in (0.0, 100.0)
+            ]
+            assert is_clear == [True, False]
+            low, high = 0.0, 100.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                clear = make(w[None], None).clear(middle, order=by).order[0, d]
+                low, high = (middle, high) if clear else (low, middle)
+
+            def place(v, d=d):
+                keys = np.abs(v) if by == "size" else v
+                return 1 + (keys > keys[d]).sum()
+
+            steps = turning(w, d, by, keeps_sums)
+            for factor, kept in ((1.0 - 1e-6, True), (1.0 + 1e-6, False)):
+                here = [
+                    place(w + k * high * factor * v) == place(w)
+                    for v in steps
+                    for k in (1, -1)
+                ]
+                assert all(here) == kept
+
+
+def test_signs_and_places_are_the_same_at_every_weight_up_to_twice():
+    # what moves by the same each time, so that one change is large enough to matter
+    phi = np.array([[1.0, -1.0, 0.4], [1.0, 0.3, -1.3], [2.0, 1.0, -3.0]])
+    move = np.array([[0.0, 0.35, -0.35], [0.0, -0.2, 0.2], [-0.4, 0.4, 0.0]])
+    clear = parts(phi + move, phi).clear(0.0)
+    # 0.4 - 2 × 0.35 is negative; 0.3 - 2 × 0.2 too; 2.0 and 1.0 change places
+    assert clear.sign.tolist() == [
+        [True] * 2 + [False],
+        [True, False, True],
+        [True] * 3,
+    ]
+    assert clear.order.tolist()[2] == [False, False, True]
+    assert clear.best_ranks[2].tolist() == [2, 2, 1]
+    alone = parts(phi + move, None).clear(0.0)
+    assert alone.sign.all()
+    assert alone.order[2].all()
+    assert alone.ends == ""
+    # slopes have one end at each side: the slopes before, and those that are given
+    mine = slopes(phi + move, phi).clear(0.0)
+    assert mine.sign.all()
+    assert mine.ends == "the estimated slopes"
+
+
+def test_delta_is_5_percent_of_the_reference_rows_and_rows_stand_alone():
+    size = np.sqrt((W**2).sum(axis=1).mean())
+    assert parts().clear().delta == pytest.approx(0.05 * size, rel=1e-12)
+    whole = parts(row_size=4.0)
+    assert whole.clear().delta == 0.2
+    for n in range(N):
+        one = parts(W[[n]], PHI[[n]], row_size=4.0).clear()
+        for own, all_rows in zip(told(one), told(whole.clear()), strict=True):
+            np.testing.assert_array_equal(own[0], all_rows[n])
+    # other units make no difference
+    large = parts(1e6 * W, 1e6 * PHI).clear()
+    for own, other in zip(told(large), told(parts().clear()), strict=True):
+        np.testing.assert_array_equal(own, other)
+    assert parts().clear(0.0).delta == 0.0
+
+
+def test_orders_of_rows_and_columns_do_not_matter():
+    rows, columns = RNG.permutation(N), RNG.permutation(D)
+    one = parts().clear()
+    other = parts(W[rows][:, columns], PHI[rows][:, columns]).clear()
+    for a, b in zip(told(one), told(other), strict=True):
+        np.testing.assert_array_equal(a[rows][:, columns], b)
+
+
+@pytest.mark.parametrize("by", BY)
+def test_columns_of_zeros_are_alike_however_many(by):
+    wide = np.zeros((N, 900))
+    places = RNG.permutation(900)[:D]
+    wide[:, places] = W
+    clear = parts(wide, None).clear(0.1, order=by)
+    root = np.sqrt(2.0) * 0.1
+    for n in range(N):
+        keys = np.abs(wide[n]) if by == "size" else wide[n]
+        s = np.where(wide[n] < 0.0, -1.0, 1.0)
+        gap = keys[:, None] - keys
+        above = gap > root
+        if by == "size":  # √2 where signs agree, √(2 − 4/D) where they do not
+            reach = np.sqrt(2.0 - np.subtract.outer(s, s) ** 2 / 900) * 0.1
+            total = np.sqrt(2.0 - np.add.outer(s, s) ** 2 / 900) * 0.1
+            above = (gap > reach) & (np.add.outer(keys, keys) > total)
+        np.testing.assert_array_equal(clear.best_ranks[n], 1 + above.sum(axis=0))
+        np.testing.assert_array_equal(clear.worst_ranks[n], 900 - above.sum(axis=1))
+    assert clear.share == clear.sign.sum() / W.size  # zeros have no sign
+
+
+def test_rows_with_one_or_two_columns():
+    one = parts(np.array([[0.5], [-1e-9]]), None).clear(3.0)
+    assert one.sign.all()  # the sum is kept, and leaves nothing free
+    assert slopes(np.array([[0.5]]), None).clear(3.0).sign.sum() == 0
+    two = parts(np.array([[2.0, -1.0]]), None).clear(0.5 * np.sqrt(2.0) + 1e-9)
+    assert two.order.all()  # v = (t, −t): sizes 2 + t and 1 + t keep their order
+    zero = parts(np.zeros((2, 3)), None).clear()
+    assert not zero.sign.any()
+    assert zero.share == 1.0
+    assert "<table" in zero._repr_html_()
+
+
+def test_standard_errors_are_taken_off():
+    se = np.full((N, D), 0.02)
+    target = TargetError(value=0.1, spread=0.01, n_blocks=8)
+    for fields, factor in (({}, 1.959963984540054), ({"target": target}, None)):
+        factor = factor or student.ppf(0.975, 7)
+        sampled = parts(standard_errors=se, **fields).clear(0.0)
+        reach = factor * 0.02
+        far = 2.0 * W - PHI
+        s = np.sign(W)
+        expected = (s * W > reach) & (s * PHI > reach) & (s * far > reach)
+        np.testing.assert_array_equal(sampled.sign, expected)
+        assert sampled.notes == (
+            f"{factor:.3g} standard errors of sampled values are taken off",
+        )
+        # with changes by δ they add up
+        both = parts(contributions=None, standard_errors=se, **fields).clear(0.3)
+        least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
+        np.testing.assert_array_equal(both.sign, np.abs(W) > least)
+    assert parts().clear().notes == (
+        "the sampling error is not known, and not taken off",
+    )
+    unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
+    assert not unknown.sign.any()
+    noise = 0.4 * RNG.normal(size=(8, N, D))
+    estimate = Estimate.of_blocks(PHI + noise, source="blocks", n_draws=8)
+    drawn = po.solve(1.0 * po.GradientMatching(estimate)).clear()
+    exact = po.solve(1.0 * po.GradientMatching(PHI)).clear()
+    assert drawn.sign.sum() < exact.sign.sum()
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = X.iloc[:, :8]
+    model = HistGradientBoostingClassifier(max_iter=20).fit(X, y)
+
+    def explained(rows, **how):
+        settings = {"data": X, "units": "output", "outcome": "benign"}
+        return po.explain(model, X.iloc[:rows], **settings, **how)
+
+    return explained
+
+
+def test_plain_shapley_values_are_not_all_clear_and_shares_are_stable(cancer):
+    shares = [
+        cancer(n, robustness=w).clear().share for n in (40, 160) for w in (0, 0.1)
+    ]
+    assert 0.4 < min(shares) < max(shares) < 0.9
+    assert max(shares) - min(shares) < 0.15
+    plain = cancer(40, robustness=0)
+    assert plain.certain().share < 0.9
+    assert plain.clear().notes == ("the target is exact",)
+
+
+def test_a_sentence_says_how_large_a_change_is_and_in_which_unit(cancer, tmp_path):
+    best = cancer(40)
+    clear = best.clear()
+    assert clear.meaning == (
+        f"survives any change of its row by {clear.delta:.2g} log-odds, and is the "
+        "same in the exact contributions and at twice the move away from them"
+    )
+    card = str(clear)
+    assert f"clear: {clear.meaning} · the target is exact" in " ".join(card.split())
+    assert f"{100 * clear.share:.0f} % of signs are clear" in card.splitlines()[0]
+    assert f"{100 * clear.share:.0f} % of signs clear" in str(best)
+    said = best.card().settings["clear signs"]
+    assert said.startswith(f"{100 * clear.share:.0f} % survive any change of their row")
+    assert f"by {clear.delta:.2g} log-odds" in said
+    best.save(tmp_path / "best")
+    loaded = po.results.Explanation.load(tmp_path / "best.npz")
+    assert str(loaded.clear()) == card
+    assert loaded.card().settings == best.card().settings
+    row = best.labels.points[3]
+    table = clear.of_row(row)
+    assert table["attribution"].abs().is_monotonic_decreasing
+    pd.testing.assert_series_equal(
+        table["sign"].sort_index(),
+        pd.Series(clear.signs[3], index=best.labels.features, name="sign").sort_index(),
+        check_names=False,
+    )
+    frame = clear.to_frame()
+    np.testing.assert_allclose(frame["clear"], clear.sign.mean(axis=0))
+    np.testing.assert_allclose(frame["clear_first"], (clear.worst_ranks == 1).mean(0))
+
+
+WRONG = {
+    "delta: expected": lambda: parts().clear(-1.0),
+    "order: expected": lambda: parts().clear(order="up"),
+    "groups: 'a': no feature 'z'": lambda: parts().clear(groups={"a": ["z"]}),
+    "there is no row 'q'": lambda: parts().clear().of_row("q"),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_cannot_be_is_refused(message):
+    with pytest.raises(InvalidInput, match=message):
+        WRONG[message]()
