@@ -455,9 +455,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     @property
     def _unit(self) -> str:
-        """What the numbers are, in words that follow "numbers are"."""
-        unit = self.settings.get("unit", "the unit of the output")
-        return unit if unit.startswith("units") else f"in {unit}"
+        """In which unit the numbers are."""
+        return f"in {self.settings.get('unit', 'the unit of the output')}"
 
     def _headline(self, finding: Finding) -> Headline:
         """An answer at the top; that on own values is what could go."""
