@@ -80,7 +80,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         Where signs and places are the same, in words; empty where only changes by δ
         are considered.
     notes : tuple of str
-        How sampling errors are included.
+        How the target error is included.
     labels : Labels
         Names of points and features.
     quantity : Quantity, optional
@@ -389,7 +389,7 @@ def _sampling(best: Any) -> tuple[Array, str]:
     if errors is None and is_exact(best):
         return nothing, "the target is exact"
     if errors is None:
-        return nothing, "the sampling error is not known, and not taken off"
+        return nothing, "the target error is not known, and not taken off"
     blocks = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
     words = f"{factor:.3g} standard errors of sampled values are taken off"

@@ -1035,7 +1035,6 @@ class Explanation(
         Row 0: reasons for a higher output
           1. x0: +2 output, clear
           2. x2: +0.5 output, clear
-          No other contribution goes that way.
         """
         settings: dict[str, Any] = {"k": k, "towards": towards, "groups": groups}
         settings |= {"least_share": least_share, "delta": delta, "rows": rows}

@@ -111,7 +111,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     meaning : str
         What a clear reason does.
     notes : tuple of str
-        How sampling errors are included.
+        How the target error is included.
     predictions : array (R,), optional
         f(x) of each reason's row, where it is log-odds.
     quantity : Quantity, optional

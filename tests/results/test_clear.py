@@ -238,7 +238,7 @@ def test_standard_errors_are_taken_off():
         least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
         np.testing.assert_array_equal(both.sign, np.abs(W) > least)
     assert parts().clear().notes == (
-        "the sampling error is not known, and not taken off",
+        "the target error is not known, and not taken off",
     )
     unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
     assert not unknown.sign.any()
