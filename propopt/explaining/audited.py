@@ -31,7 +31,7 @@ from propopt.explaining.explainers.own_value import (
 )
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.targets import Targets, coordinates_of, graph_of_rows, sizes_of
-from propopt.explaining.whose import PATHS, Candidate, candidates
+from propopt.explaining.sources import PATHS, Candidate, candidates
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.outputs import Target

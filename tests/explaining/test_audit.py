@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression
 import propopt as po
 from propopt.base.errors import InvalidInput
 from propopt.explaining.nearest_front import NearestFront
-from propopt.explaining.whose import candidates
+from propopt.explaining.sources import candidates
 from propopt.results.audit import QUESTIONS
 from propopt.results.report.explorer import Explorer
 

@@ -8,6 +8,7 @@ that it was fitted on. They are recognised as such by asking who makes them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from scipy.special import expit, logit
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.errors import MissingExtra
 from propopt.base.extras import require
+from propopt.explaining.explainers.shapley_values import typical_row
 from propopt.functions import Function
 from propopt.functions.models import NumericalModel
 from propopt.structures.boosters import UNREADABLE, behind_steps, by_class, opened
@@ -60,13 +62,15 @@ def candidates(
         tables[words] = background[drawn[:N_DRAWN]]
         words = "values against the first 100 rows of the background"
         tables[words] = background[:N_DRAWN]
-    if not np.isnan(background).any():
-        words = "values against the mean row of the background"
-        tables[words] = background.mean(axis=0, keepdims=True)
     for words, rows in tables.items():
         base = float(function.value_at(rows, labels.of_columns()).mean())
         exact = None if read is None else shapley_against(read, rows).values
         yield Candidate(words, base, exact)
+    for words, row in made_up_rows(function, background).items():
+        base = _asked(function, row, labels)
+        if base is not None:
+            exact = None if read is None else shapley_against(read, row).values
+            yield Candidate(words, base, exact)
     if (paths := path_values(function, points[:1], labels)) is not None:
         yield paths
     f = function.value_at(background, labels.of_columns())
@@ -75,6 +79,34 @@ def candidates(
         mean = float(logit(expit(f).mean()))
         yield Candidate("values over the log-odds of the mean probability", mean)
     yield Candidate("values over a base of zero", 0.0)
+
+
+def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
+    """Single rows that people take as background: a typical one, a median, zeros."""
+    schema, D = function.schema, background.shape[1]
+    categorical = np.zeros(D, bool) if schema is None else schema.categorical
+    found = {}
+    codes = np.isnan(background) & categorical
+    if not codes.any():
+        found["mean"] = typical_row(background, categorical)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column without numbers
+            median = np.nanmedian(background, axis=0, keepdims=True)
+        found["median"] = np.where(categorical, found["mean"], median)
+    rows = {f"values against the {x} row of the background": r for x, r in found.items()}
+    rows["values against a row of zeros"] = np.zeros((1, D))
+    return rows
+
+
+def _asked(function: Function, row: Points, labels: Labels) -> float | None:
+    """f at a row that nobody has observed; None where the model does not take it."""
+    try:
+        with function.calls.trying_out(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = float(function.value_at(row, labels.of_columns())[0])
+    except Exception:  # whatever a model raises at a row that it was not made for
+        return None
+    return value if np.isfinite(value) else None
 
 
 # ---- Path-dependent values, by the package that grew the trees
