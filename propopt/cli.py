@@ -382,10 +382,10 @@ FILE may have three lines; paths are from where it lies:
 
   data: {csv: customers.csv, target: Churn}
   model: {booster: model.txt}       # by LightGBM's save_model
-  audit: {attributions: shap.csv, unit: log-odds, background: rows.csv}
+  audit: {attributions: shap.csv, output: log_odds, data: rows.csv}
 
-Of regressions leave the unit out. The background has the rows that the numbers were
-made with; of path-dependent ones leave it out.
+Leave output out for regressions. data names the background rows that the numbers were
+made with; leave it out for path-dependent values.
 """
 
 _HELP = {

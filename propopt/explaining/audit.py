@@ -571,7 +571,7 @@ def audit(
     X: Any,
     *,
     data: pd.DataFrame | Array | None = None,
-    unit: str | None = None,
+    output: str | None = None,
     base: float | Array | None = None,
     target: Target = None,
     outcome: str | None = None,
@@ -601,9 +601,9 @@ def audit(
         The rows that are explained.
     data : DataFrame or array (B, D), optional
         The background, best the one that they were made with; X by default.
-    unit : {"log-odds", "probability", "margin", "value"}, optional
-        What W are parts of; needed for classifiers, which have several outputs.
-        Numbers that are of another unit are refused, not compared.
+    output : {"log_odds", "probability", "margin", "value"}, optional
+        The output whose parts W are, as in :func:`propopt.wrap`; required for
+        classifiers, which have several. Numbers of another output are refused.
     base : float or array (N,), optional
         What W are added to, where the carrier does not say; else the median of what
         rows leave.
@@ -626,8 +626,8 @@ def audit(
     Raises
     ------
     InvalidInput
-        If names or sizes are not those of X, the unit is not known, or the numbers are
-        of another.
+        If names or sizes are not those of X, the output is not known, or the numbers
+        are parts of another.
 
     Examples
     --------
@@ -644,7 +644,7 @@ def audit(
     'They are the exact Shapley values for the background.'
     """
     evidence = Audited.of(
-        *(attributions, model, X, data, unit, base),
+        *(attributions, model, X, data, output, base),
         *(target, outcome, graph, n_neighbors, rng),
     )
     findings = [_additivity(evidence), _base(evidence)]

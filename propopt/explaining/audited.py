@@ -43,21 +43,11 @@ from propopt.results.certain import plural
 from propopt.results.explanation import base_values_of
 from propopt.structures.boosters import as_estimator, margins_of
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, listed
 
 
 # ---- In which unit numbers are, known or asked for
 
-
-_KINDS: Final[Mapping[str, str]] = {
-    "log-odds": "log_odds",
-    "log_odds": "log_odds",
-    "probability": "probability",
-    "margin": "margin",
-    "value": "value",
-    "prediction": "value",
-}
-"""How units are written, and what they are called here."""
 
 _OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "log_odds": ("log_odds", "margin"),
@@ -65,52 +55,60 @@ _OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "margin": ("margin",),
     "value": ("value",),
 }
-"""Outputs of models that may be of a unit: native boosters have no probabilities."""
+"""Where a model lacks an output: native boosters have no probabilities."""
 
 
 def _explained(
-    model: Any, X: Any, data: Any, unit: str | None, target: Target, outcome: str | None
+    model: Any,
+    X: Any,
+    data: Any,
+    output: str | None,
+    target: Target,
+    outcome: str | None,
 ) -> tuple[Function, KnownTable, str]:
     """The function whose parts they are, and its unit in words."""
-    kind = None if unit is None else _KINDS.get(unit, unit)
-    if kind is not None and kind not in _OUTPUTS:
-        raise InvalidInput(f"unit: expected one of {', '.join(_KINDS)}, got {unit!r}")
+    if output is not None and output not in _OUTPUTS:
+        raise InvalidInput(
+            f"output: expected one of {listed([*_OUTPUTS])}, got {output!r}"
+        )
     if isinstance(model, Function):
         function, told = wrapped_and_told(model, X, target, "auto", data, None, outcome)
         own = function.quantity.kind
-        if (kind, own) == ("probability", "value"):
+        if (output, own) == ("probability", "value"):
             return function, told, "probability"
-        if kind is not None and kind != own:
+        if output is not None and output != own:
             raise InvalidInput(
-                f"unit: the numbers are {unit}, and what is explained is the "
-                f"{function.quantity}; wrap the model with output={kind!r}; a "
+                f"output: the numbers are said to be {output!r}, but the function is "
+                f"the {function.quantity}; wrap the model with output={output!r}; a "
                 "booster's file has probabilities by output: value"
             )
         return function, told, _unit_of(function)
     estimator = as_estimator(model)
     has_probabilities = hasattr(estimator, "predict_proba")
-    if kind is None and (has_probabilities or margins_of(estimator) is not None):
-        other = "" if has_probabilities else " or 'margin'"
+    if output is None and (has_probabilities or margins_of(estimator) is not None):
+        others = "'probability' or 'margin'" if has_probabilities else "'margin'"
         raise InvalidInput(
-            "unit: the model has several outputs, and the numbers do not say which; "
-            f"give unit='log-odds' or 'probability'{other}; "
-            "shap.TreeExplainer gives log-odds of boosted classifiers, and "
+            "output: the model has several outputs, and the numbers do not say which; "
+            f"give output='log_odds', {others}; shap.TreeExplainer gives log-odds of "
+            "boosted classifiers of two classes, margins of those of several, and "
             "probabilities of forests"
         )
     said: list[str] = []
-    for output in _OUTPUTS[kind or "value"]:
+    for one in _OUTPUTS[output or "value"]:
         try:
             function, told = wrapped_and_told(
-                model, X, target, output, data, None, outcome
+                model, X, target, one, data, None, outcome
             )
         except InvalidInput as error:
             said.append(str(error))
             continue
         own = function.quantity.kind
-        if kind is None or own == kind or (kind, own) == ("probability", "value"):
-            words = "probability" if kind == "probability" else _unit_of(function)
+        if output is None or own == output or (output, own) == ("probability", "value"):
+            words = "probability" if output == "probability" else _unit_of(function)
             return function, told, words
-        said.append(f"unit: {function.quantity.model} has a {own}, which is no {unit}")
+        said.append(
+            f"output: {function.quantity.model} has a {own}, and no {output!r}"
+        )
     raise InvalidInput(said[0])
 
 
@@ -183,7 +181,7 @@ class Audited:
         model: Any,
         X: Any,
         data: Any,
-        unit: str | None,
+        output: str | None,
         base: Any,
         target: Target,
         outcome: str | None,
@@ -192,7 +190,7 @@ class Audited:
         rng: int | None,
     ) -> Audited:
         """What :func:`propopt.audit` is given, read and aligned."""
-        function, told, words = _explained(model, X, data, unit, target, outcome)
+        function, told, words = _explained(model, X, data, output, target, outcome)
         points, labels = told.read(function, X, "X")
         rows = points if data is None else told.read(function, data, "data")[0]
         if graph is not None:
@@ -224,9 +222,9 @@ class Audited:
         with np.errstate(divide="ignore"):
             odds = logit(np.clip(f, 0.0, 1.0))
         others = {
-            "log_odds": [("probability", expit(f), "give unit='probability'")],
+            "log_odds": [("probability", expit(f), "give output='probability'")],
             "probability": [
-                ("log-odds", odds, "give unit='log-odds'"),
+                ("log-odds", odds, "give output='log_odds'"),
                 ("percentage", 100.0 * f, "divide attributions and base by 100"),
             ],
         }
@@ -236,7 +234,7 @@ class Audited:
             fits = _scatter(sums - values) <= _OF_ANOTHER * float(values.std())
             if fits and _scatter(sums - f) > _OF_ANOTHER * float(f.std()):
                 raise InvalidInput(
-                    f"unit: the rows add up to the {other}, and not to the {self.unit} "
+                    f"output: the rows add up to the {other}, and not to the {self.unit} "
                     f"as was said; {advice}"
                 )
 

@@ -472,8 +472,8 @@ def test_path_dependent_values_are_recognised(library, make, unit):
     X, y = path_cases()
     model = make(package).fit(X, y if unit is None else y > 0)
     phi = shap.TreeExplainer(model)(X[:30])
-    words = {None: None, "l": "log-odds", "p": "probability"}[unit]
-    audit = po.audit(phi, model, X[:30], data=X[40:], unit=words)
+    words = {None: None, "l": "log_odds", "p": "probability"}[unit]
+    audit = po.audit(phi, model, X[:30], data=X[40:], output=words)
     assert "path-dependent values" in audit["exactness"].sentence
     assert audit["exactness"].verdict == "a choice"
     assert audit["base"].verdict in ("a choice", "right")
@@ -482,7 +482,7 @@ def test_path_dependent_values_are_recognised(library, make, unit):
     assert "exact ones for the background" in audit["signs"].sentence
     W = phi.values.reshape(30, 4, -1)[..., -1].copy()
     W[np.unravel_index(np.abs(W).argmax(), W.shape)] *= -1.0
-    turned = po.audit(W, model, X[:30], data=X[40:], unit=words, base=audit.base_value)
+    turned = po.audit(W, model, X[:30], data=X[40:], output=words, base=audit.base_value)
     assert "but for 1 number" in turned["exactness"].sentence
     assert turned["reasons"].verdict == "right"  # as those of paths
     large = np.abs(W) > 0.1 * np.abs(W).max(axis=1).mean()
@@ -512,7 +512,7 @@ def test_a_native_booster_has_log_odds_and_probabilities():
     X, y = path_cases()
     model = lightgbm.LGBMClassifier(n_estimators=10, verbosity=-1).fit(X, y > 0)
     raw = model.predict(X, raw_score=True, pred_contrib=True)
-    said = {"unit": "log-odds", "base": raw[0, -1]}
+    said = {"output": "log_odds", "base": raw[0, -1]}
     audit = po.audit(raw[:, :-1], model.booster_, X, **said)
     assert audit["additivity"].verdict == "right"
     assert audit.quantity.kind == "log_odds"
@@ -521,8 +521,8 @@ def test_a_native_booster_has_log_odds_and_probabilities():
     probability = po.wrap(model.booster_, data=X, output="value")
     parts = po.explainers.Shap(background=X).explain(probability, X[:20]).attributions
     with pytest.raises(InvalidInput, match="up to the log-odds"):
-        po.audit(raw[:, :-1], probability, X, unit="probability", base=raw[0, -1])
-    found = po.audit(parts, probability, X[:20], data=X, unit="probability")
+        po.audit(raw[:, :-1], probability, X, output="probability", base=raw[0, -1])
+    found = po.audit(parts, probability, X[:20], data=X, output="probability")
     assert found["additivity"].verdict == found["base"].verdict == "right"
 
 
@@ -540,20 +540,20 @@ def test_parts_of_probabilities_are_no_log_odds():
     slip[3] += 0.2
     for numbers in (parts, slip):
         with pytest.raises(InvalidInput, match=r"up to the probability.*'probability'"):
-            po.audit(numbers, model, X[:20], unit="log-odds")
-    audit = po.audit(parts, model, X[:20], unit="probability", data=X)
+            po.audit(numbers, model, X[:20], output="log_odds")
+    audit = po.audit(parts, model, X[:20], output="probability", data=X)
     assert audit["additivity"].verdict == "right"
     with pytest.raises(InvalidInput, match=r"up to the percentage.* by 100"):
-        po.audit(100.0 * parts, model, X[:20], unit="probability", data=X)
+        po.audit(100.0 * parts, model, X[:20], output="probability", data=X)
     margins = po.explainers.ExactShap(background=X).explain(log_odds, X[:20])
-    with pytest.raises(InvalidInput, match=r"unit: .*up to the log-odds"):
-        po.audit(margins.attributions, model, X[:20], unit="probability")
-    with pytest.raises(InvalidInput, match=r"unit: the model has several outputs"):
+    with pytest.raises(InvalidInput, match=r"output: .*up to the log-odds"):
+        po.audit(margins.attributions, model, X[:20], output="probability")
+    with pytest.raises(InvalidInput, match=r"output: the model has several outputs"):
         po.audit(parts, model, X[:20])
-    with pytest.raises(InvalidInput, match=r"unit: expected one of log-odds"):
-        po.audit(parts, model, X[:20], unit="nats")
-    with pytest.raises(InvalidInput, match=r"unit: .*output='probability'"):
-        po.audit(parts, log_odds, X[:20], unit="probability")
+    with pytest.raises(InvalidInput, match=r"output: expected one of 'log_odds'"):
+        po.audit(parts, model, X[:20], output="nats")
+    with pytest.raises(InvalidInput, match=r"output: .*output='probability'"):
+        po.audit(parts, log_odds, X[:20], output="probability")
 
 
 def test_a_model_that_is_not_read_is_compared_with_draws():
