@@ -42,8 +42,8 @@ from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
-Verdict: TypeAlias = Literal["right", "off by", "a choice", "not known"]
-"""What is said of an answer: nothing to do, a mistake, somebody's choice, no answer."""
+Verdict: TypeAlias = Literal["right", "wrong", "depends on settings", "undetermined"]
+"""Of an answer: nothing to do, a mistake with a cause, another setting, no answer."""
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "additivity": "Do they add up?",
@@ -87,6 +87,7 @@ class Finding:
     verdict: Verdict = stored()
     advice: str = ""  # what to do; empty where nothing is
     standing: StatementKind = "checked"  # what it rests on
+    cause: str = ""  # of the values: such as "another background", "single slips"
 
     @property
     def shown(self) -> str:
@@ -120,8 +121,8 @@ class Cause:
 class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     """What was asked of attributions from anywhere, with a verdict for each answer.
 
-    Made by :func:`propopt.audit`. Verdicts are "right", "off by", "a choice", such as
-    another background, and "not known"; each has a number with its unit, and what would
+    Made by :func:`propopt.audit`. Verdicts are "right", "wrong", "depends on settings", such as
+    another background, and "undetermined"; each has a number with its unit, and what would
     do. Of the rows W (N, D) it keeps all that its sentences are of.
 
     Parameters
@@ -224,7 +225,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     @property
     def mistakes(self) -> tuple[Finding, ...]:
         """Answers that are off."""
-        return tuple(x for x in self.findings if x.verdict == "off by")
+        return tuple(x for x in self.findings if x.verdict == "wrong")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each question: what was found, number, unit, verdict, advice."""
@@ -448,7 +449,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         wrong = len(self.mistakes)
         if wrong:
             return f"{plural(wrong, 'answer')} off"
-        unknown = sum(x.verdict == "not known" for x in self.findings)
+        unknown = sum(x.verdict == "undetermined" for x in self.findings)
         return f"Nothing is off{f', {unknown} not known' if unknown else ''}"
 
     @property
@@ -494,9 +495,9 @@ def _answer(finding: Finding) -> str:
     """A word or a number at the top of a page."""
     if finding.name == "price_of_50":
         return finding.shown
-    if finding.name == "reasons" and finding.verdict in ("off by", "a choice"):
+    if finding.name == "reasons" and finding.verdict in ("wrong", "depends on settings"):
         return f"{finding.shown} differ"
-    words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
+    words = {"right": "yes", "depends on settings": "depends on settings", "undetermined": "undetermined"}
     unit = finding.unit.split(",")[0]
     return words.get(finding.verdict, f"off by {finding.shown} {unit}")
 
