@@ -31,6 +31,9 @@ from propopt.structures.boxes.boxes import shapley_against
 # ---- The questions: each an answer with its number
 
 
+_NAMED: Final = 5
+"""Rows that a sentence names."""
+
 _TOP: Final = 3
 """First reasons of a row that are compared."""
 
@@ -120,6 +123,7 @@ def _exactness(e: Audited) -> Finding:
         found.verdict,
         advice=found.next_step,
         cause=found.cause,
+        headline=found.headline,
     )
 
 
@@ -145,6 +149,7 @@ def _drawn(e: Audited) -> Finding:
         advice="Exact values are known for sums of products, such as the log-odds of "
         "trees, not for their probabilities.",
         cause="undetermined",
+        headline="Undetermined, because the model can only be called",
         standing="estimated",
     )
 
@@ -180,11 +185,15 @@ def _reasons(e: Audited) -> Finding:
     last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
     room = e.tolerance + e.step.max(axis=1, keepdims=True)
     clear = np.abs(np.abs(e.aim) - last) > 2.0 * room
-    share = float(((own != true) & clear).any(axis=1).mean())
+    others = np.flatnonzero(((own != true) & clear).any(axis=1))
+    share = len(others) / len(own)
+    rows = ", ".join(e.row(n) for n in others[:_NAMED])
+    which = f": {'row' if len(others) == 1 else 'rows'} {rows}" if len(others) else ""
+    which += ", …" if len(others) > _NAMED else ""
     return Finding(
         "reasons",
         f"{_part(share)} of the rows have other three largest values than the "
-        f"{e.compared} ones{e.whose if e.aim is e.E else ''}.",
+        f"{e.compared} ones{e.whose if e.aim is e.E else ''}{which}.",
         share,
         "share of rows",
         **_against_exact(

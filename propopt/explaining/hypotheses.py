@@ -621,6 +621,8 @@ class SingleSlips(Changed):
             return None
         if one.is_fitted and e.adds_up[other.any(axis=1)].any():
             return None
+        if len(V) >= _FEWEST and other.any(axis=1).mean() > _CLEARLY > e.adds_up.mean():
+            return None  # no slip is in every row
         n, j = (int(x) for x in np.unravel_index(np.abs(V - S).argmax(), V.shape))
         count, lines = int(other.sum()), int(other.any(axis=1).sum())
         turned = int((other & (np.abs(V + S) <= room)).sum())
