@@ -424,8 +424,10 @@ class Audited:
         room = self.tolerance + self.step
         found = []
         for place, one in enumerate(self.owners):
-            if one.values is not None:
-                values = self.E if place == 0 else one.values(self.points)
+            if place == 0 or one.values is not None:
+                values = self.E
+                if place and one.values is not None:
+                    values = one.values(self.points)
                 told = one.words + ("" if self.is_given or place else _THEMSELVES)
                 own = Known(
                     words=told,

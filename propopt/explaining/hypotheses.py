@@ -463,6 +463,8 @@ class AbsoluteValues(Changed):
     def of(self, e: Audited, one: Known) -> Diagnosis | None:
         if (e.V < -e.tolerance).any() or not (one.values < -e.tolerance).any():
             return None
+        if e.adds_up.all():
+            return None
         same = np.abs(np.abs(one.values) - e.V) <= one.room
         if same.mean() <= _CLEARLY:
             return None
@@ -489,6 +491,8 @@ class MovedColumns(Changed):
         moved = np.flatnonzero(place != np.arange(D))
         if not len(moved) or fit[np.arange(D), place].min() <= _MOST:
             return None
+        if (fit[moved, place[moved]] - fit[moved, moved]).mean() <= _GAINED:
+            return None  # numbers of few digits are alike by accident
         j = int(moved[np.abs(S[:, place[moved]]).sum(axis=0).argmax()])
         names = e.labels.feature_names(D)
         return one.found(
@@ -497,6 +501,10 @@ class MovedColumns(Changed):
             f"{names[j]} holds the values of {names[place[j]]}; in the right order "
             f"they are {one.words}.",
         )
+
+
+_GAINED: Final = 0.2
+"""Of the rows: moved columns agree in so many more in the right order."""
 
 
 @final
@@ -510,7 +518,7 @@ class MovedRows(Changed):
         V, S, N = e.V, one.values, len(e.V)
         room = np.broadcast_to(one.room, V.shape)
         bad = np.flatnonzero((np.abs(V - S) > room).any(axis=1))[:_MOST_ROWS]
-        if not len(bad) or V.shape[1] < 2:
+        if not len(bad) or V.shape[1] < 2 or e.adds_up.all():
             return None
         near = np.stack([(np.abs(V[n] - S) <= room[n]).all(axis=1) for n in bad])
         holds = near.any(axis=1)
@@ -562,7 +570,7 @@ class TurnedSigns(Changed):
         other = np.abs(V - S) > one.room
         turned = other & (np.abs(V + S) <= one.room)
         count = int(turned.sum())
-        if count <= _FEW_SLIPS or count < _CLEARLY * other.sum():
+        if count <= _FEW_SLIPS or count < _CLEARLY * other.sum() or e.adds_up.all():
             return None
         names = e.labels.feature_names(V.shape[1])
         for j in np.flatnonzero(turned.any(axis=0)):
@@ -619,8 +627,9 @@ class SingleSlips(Changed):
         limit = _FITTED if one.is_fitted else 1.0 - _MOST
         if not other.any() or other.mean() >= limit:
             return None
-        if one.is_fitted and e.adds_up[other.any(axis=1)].any():
-            return None
+        balanced = int(e.adds_up[other.any(axis=1)].sum())
+        if balanced > (0 if one.is_fitted else min(_BALANCED, 0.1 * len(V))):
+            return None  # these rows add up: they are of another background
         if len(V) >= _FEWEST and other.any(axis=1).mean() > _CLEARLY > e.adds_up.mean():
             return None  # no slip is in every row
         n, j = (int(x) for x in np.unravel_index(np.abs(V - S).argmax(), V.shape))
@@ -641,6 +650,9 @@ class SingleSlips(Changed):
             return replace(found, next_step=step)
         return found
 
+
+_BALANCED: Final = 3
+"""Rows with slips that may still add up."""
 
 _FITTED: Final = 0.05
 """Of values that may differ from a fitted mixture."""

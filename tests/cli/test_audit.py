@@ -79,8 +79,8 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("out", FILE, "wrong.csv") == 0
     printed = capsys.readouterr().out
-    assert "row 5, Status is" in printed
-    assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "off by"
+    assert "Row 5, Status: " in printed
+    assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "wrong"
     assert run("out", FILE, "none.csv") == 2
     assert "there is no file" in capsys.readouterr().err
 
