@@ -167,7 +167,9 @@ def _signs(e: Audited) -> Finding:
         f"sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
         share,
         "share of large values",
-        **_against_exact(e, share, "Do not derive reasons from values with these signs."),
+        **_against_exact(
+            e, share, "Do not derive reasons from values with these signs."
+        ),
     )
 
 
@@ -317,8 +319,7 @@ def _directions(e: Audited) -> Iterator[Finding]:
     advice = ""
     if verdicts[0] == "wrong" and not e.is_wrong and near > 1e-12 * distance:
         advice = (
-            "po.explain(model, X, data=data) has values that are nearer, or more "
-            "alike."
+            "po.explain(model, X, data=data) has values that are nearer, or more alike."
         )
     elif verdicts[0] == "depends on settings":
         meant = "interventional values" if e.is_of_paths else f"values{e.whose}"

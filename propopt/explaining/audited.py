@@ -32,8 +32,8 @@ from propopt.explaining.explainers.own_value import (
 from propopt.explaining.hypotheses import Diagnosis, Known, diagnosed, fits
 from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
 from propopt.explaining.nearest_front import NearestFront
-from propopt.explaining.targets import Targets, coordinates_of, graph_of_rows, sizes_of
 from propopt.explaining.sources import PATHS, Candidate, candidates, made_up_rows
+from propopt.explaining.targets import Targets, coordinates_of, graph_of_rows, sizes_of
 from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.models import NumericalModel
@@ -109,9 +109,7 @@ def _explained(
         if output is None or own == output or (output, own) == ("probability", "value"):
             words = "probability" if output == "probability" else _unit_of(function)
             return function, told, words
-        said.append(
-            f"output: {function.quantity.model} has a {own}, and no {output!r}"
-        )
+        said.append(f"output: {function.quantity.model} has a {own}, and no {output!r}")
     raise InvalidInput(said[0])
 
 
@@ -147,13 +145,12 @@ def _others(
     elif targets[0] is not None:
         targets += [x for x in range(_MOST_OUTPUTS) if x != targets[0]]
     for place, target in enumerate(targets[: _MOST_OUTPUTS + 1]):
+        kind: Any
         for kind in _OUTPUTS:
             if place == 0 and kind == own:
                 continue
             try:
-                other, _ = wrapped_and_told(
-                    model, X, target, kind, data, None, outcome
-                )
+                other, _ = wrapped_and_told(model, X, target, kind, data, None, outcome)
             except PropoptError:
                 continue
             words = kind.replace("_", "-")
@@ -488,8 +485,8 @@ class Audited:
         if not own.any() or not left.any():
             return None
         with np.errstate(invalid="ignore"):
-            order = [np.argsort(np.argsort(v.ravel())) for v in (own, left)]
-        if float(np.corrcoef(*order)[0, 1]) < _ALIKE:
+            ranks = [np.argsort(np.argsort(v.ravel())) for v in (own, left)]
+        if float(np.corrcoef(*ranks)[0, 1]) < _ALIKE:
             return None
         return float(own.sum() / left.sum())
 

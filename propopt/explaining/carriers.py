@@ -135,9 +135,7 @@ def _read(
         return replace(found, source=found.source.replace("an array", "a tensor"))
     frame = as_frame(carrier, _LABEL)
     if frame is not None:
-        return _of_frame(
-            frame.table, labels, shape, position, named=frame.named_rows
-        )
+        return _of_frame(frame.table, labels, shape, position, named=frame.named_rows)
     if isinstance(carrier, list | tuple) and carrier:
         if all(map(_is_row_of_pairs, carrier)):
             return _of_pairs(carrier, labels, shape, position)
@@ -424,8 +422,8 @@ def _of_archive(
         )
     values, source = as_floats(members[keys[0]], _LABEL), path.name
     if base is None and names is None:
-        found = _of_array(values, shape, position)
-        return replace(found, source=_named(found.source, path))
+        own = _of_array(values, shape, position)
+        return replace(own, source=_named(own.source, path))
     if values.ndim == 3:
         source += _which(values.shape[2], position)
         base = _base_of_class(base, values.shape[2], position)

@@ -213,7 +213,9 @@ class Optimised(Hypothesis):
             evidence=f"Exact values were moved by {share} % of their size, on purpose. "
             f"Of the exact ones: {inner.headline[0].lower()}{inner.headline[1:]}.",
             next_step="Report them as optimised; .contributions has the exact ones.",
-            verdict="depends on settings" if inner.values is not None else "undetermined",
+            verdict="depends on settings"
+            if inner.values is not None
+            else "undetermined",
             values=e.W,
             whose="optimised contributions",
             base=inner.base,
@@ -315,8 +317,10 @@ class Factor(Hypothesis):
                 (
                     one
                     for one in e.knowns
-                    if (np.abs(e.V / a - one.values) <= one.room / min(abs(a), 1.0))
-                    .mean() > _MOST
+                    if (
+                        np.abs(e.V / a - one.values) <= one.room / min(abs(a), 1.0)
+                    ).mean()
+                    > _MOST
                 ),
                 None,
             )
@@ -461,7 +465,7 @@ class AbsoluteValues(Changed):
     next_step = "Export the values with their signs."
 
     def of(self, e: Audited, one: Known) -> Diagnosis | None:
-        if (e.V < -e.tolerance).any() or not (one.values < -e.tolerance).any():
+        if (-e.tolerance > e.V).any() or not (one.values < -e.tolerance).any():
             return None
         if e.adds_up.all():
             return None
@@ -573,12 +577,12 @@ class TurnedSigns(Changed):
         if count <= _FEW_SLIPS or count < _CLEARLY * other.sum() or e.adds_up.all():
             return None
         names = e.labels.feature_names(V.shape[1])
-        for j in np.flatnonzero(turned.any(axis=0)):
+        for j in np.flatnonzero(turned.any(axis=0)).tolist():
             where = np.abs(S[:, j]) > e.tolerance
             if turned[:, j].sum() == count and turned[where, j].mean() > _CLEARLY:
                 told = f"All others are {one.words}."
                 return one.found(self, f"The signs of {names[j]} are turned", told)
-        n, j = (int(x[0]) for x in np.nonzero(turned))
+        n, j = (int(x) for x in np.argwhere(turned)[0])
         told = f"The first is {e.place(n, j)}; all others are {one.words}."
         return one.found(self, f"{plural(count, 'sign')} are turned", told)
 
@@ -743,7 +747,9 @@ class Undetermined(Hypothesis):
     def test(self, e: Audited) -> Diagnosis | None:
         share = _unexplained(e.V, e.E)
         if e.adds_up.mean() > _CLEARLY:
-            likely = "a background far from the rows given, few samples, or values that "
+            likely = (
+                "a background far from the rows given, few samples, or values that "
+            )
             likely += "were smoothed"
             step = _ASK
         else:

@@ -72,10 +72,10 @@ def candidates(
         exact = None if read is None else shapley_against(read, rows).values
         yield Candidate(words, base, exact)
     for words, row in made_up_rows(function, background).items():
-        base = _asked(function, row, labels)
-        if base is not None:
+        mean = _asked(function, row, labels)
+        if mean is not None:
             exact = None if read is None else shapley_against(read, row).values
-            yield Candidate(words, base, exact)
+            yield Candidate(words, mean, exact)
     if (paths := path_values(function, points[:1], labels)) is not None:
         yield paths
     if (sums := sums_of_indicators(function, background, labels)) is not None:
@@ -100,13 +100,15 @@ def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
             warnings.simplefilter("ignore", RuntimeWarning)  # a column without numbers
             median = np.nanmedian(background, axis=0, keepdims=True)
         found["median"] = np.where(categorical, found["mean"], median)
-    rows = {f"exact values for the {x} row of the background": r for x, r in found.items()}
+    rows = {
+        f"exact values for the {x} row of the background": r for x, r in found.items()
+    }
     rows["exact values for a row of zeros"] = np.zeros((1, D))
     return rows
 
 
 def _asked(function: Function, row: Points, labels: Labels) -> float | None:
-    """f at a row that nobody has observed; None where the model does not take it."""
+    """F at a row that nobody has observed; None where the model does not take it."""
     try:
         with function.calls.trying_out(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -225,7 +227,8 @@ def sums_of_indicators(
         rows = encoded(background)
         if len(owner) == len(names) or None in owner or rows.shape[1] != len(owner):
             return None
-        inner = wrap(final, function.trees.index, function.trees.output, data=rows)
+        output: Any = function.trees.output
+        inner = wrap(final, function.trees.index, output, data=rows)
         read = inner.products_in(rows.shape[1])
         if isinstance(read, Reason):
             return None

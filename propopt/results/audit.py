@@ -551,9 +551,16 @@ def _answer(finding: Finding) -> str:
     """A word or a number at the top of a page."""
     if finding.name == "price_of_50":
         return finding.shown
-    if finding.name == "reasons" and finding.verdict in ("wrong", "depends on settings"):
+    if finding.name == "reasons" and finding.verdict in (
+        "wrong",
+        "depends on settings",
+    ):
         return f"{finding.shown} differ"
-    words = {"right": "yes", "depends on settings": "depends on settings", "undetermined": "undetermined"}
+    words = {
+        "right": "yes",
+        "depends on settings": "depends on settings",
+        "undetermined": "undetermined",
+    }
     unit = finding.unit.split(",")[0]
     return words.get(finding.verdict, f"off by {finding.shown} {unit}")
 

@@ -130,7 +130,11 @@ def unused_gets(W, _):
 def sign_turned(W, _):
     n = int(np.abs(W[:, 0]).argmax())
     W[n, 0] *= -1.0
-    return "exactness", rf"One value is wrong. Row {n}, a: .* should be .* 1 sign turned", 2 * abs(W[n, 0])
+    return (
+        "exactness",
+        rf"One value is wrong. Row {n}, a: .* should be .* 1 sign turned",
+        2 * abs(W[n, 0]),
+    )
 
 
 def all_signs_turned(W, base):
@@ -307,7 +311,10 @@ def test_a_slip_is_no_choice_and_is_mended_first(case):
     assert audit["more_alike"].verdict == audit["nearer"].verdict == "wrong"
     assert not any(audit[x].advice for x in ("more_alike", "price_of_50", "pairs"))
     short, todo, *_ = audit.chapters()
-    assert short.headlines[0].answer == "2 columns stand in another's place (five checks show it)"
+    assert (
+        short.headlines[0].answer
+        == "2 columns stand in another's place (five checks show it)"
+    )
     assert short.headlines[0].text == audit["exactness"].advice
     assert todo.table.iloc[0, 1] == audit["exactness"].advice
 
@@ -482,7 +489,9 @@ def test_path_dependent_values_are_recognised(library, make, unit):
     assert "exact ones for the background" in audit["signs"].sentence
     W = phi.values.reshape(30, 4, -1)[..., -1].copy()
     W[np.unravel_index(np.abs(W).argmax(), W.shape)] *= -1.0
-    turned = po.audit(W, model, X[:30], data=X[40:], output=words, base=audit.base_value)
+    turned = po.audit(
+        W, model, X[:30], data=X[40:], output=words, base=audit.base_value
+    )
     assert "One value is wrong" in turned["exactness"].sentence
     assert turned["reasons"].verdict == "right"  # as those of paths
     large = np.abs(W) > 0.1 * np.abs(W).max(axis=1).mean()

@@ -18,7 +18,7 @@ from sklearn.svm import SVR
 
 import propopt as po
 from propopt.base.errors import InvalidInput
-from propopt.explaining.mixtures import centres_of, mixture_of
+from propopt.explaining.mixtures import centres_of
 from propopt.structures.boxes.boxes import shapley_against
 
 
@@ -93,11 +93,11 @@ def audited(name, W, base=None, rows=None):
 # ---- Planted causes
 
 
-def other_rows(name, rng, W, base):
+def other_rows(name, rng, _W, _base):
     return values_of(name, TABLE.loc[rng.choice(OTHERS, 40, replace=False)])
 
 
-def paths(name, rng, W, base):
+def paths(name, _rng, _W, _base):
     shap = pytest.importorskip("shap")
     model = case(name)[0]
     explainer = shap.TreeExplainer(model)
@@ -105,7 +105,7 @@ def paths(name, rng, W, base):
     return phi, float(np.ravel(explainer.expected_value)[0])
 
 
-def other_class(name, rng, W, base):
+def other_class(name, rng, _W, _base):
     model = case(name)[0]
     function = po.wrap(model, output="margin", target=int(rng.integers(2)), data=TABLE)
     background = TABLE.loc[GIVEN].to_numpy()
@@ -114,7 +114,7 @@ def other_class(name, rng, W, base):
     return phi, float(read.value(background).mean())
 
 
-def other_unit(name, rng, W, base):
+def other_unit(name, rng, W, _base):
     model = case(name)[0]
     X = TABLE.loc[ROWS]
     p = model.predict_proba(X)[:, 2]
@@ -124,29 +124,31 @@ def other_unit(name, rng, W, base):
     return share * (f - f.mean())[:, None], float(f.mean())
 
 
-def factor(name, rng, W, base):
+def factor(_name, rng, W, base):
     a = rng.choice([1 / np.log(2), 0.5, 2.0, np.log(2), 1 / np.log(10), 100.0])
     return a * W, a * base
 
 
-def normalised(name, rng, W, base):
+def normalised(_name, _rng, W, _base):
     return W / np.abs(W).sum(axis=1, keepdims=True), None
 
 
-def sizes(name, rng, W, base):
+def sizes(_name, _rng, W, base):
     return np.abs(W), base
 
 
-def all_signs(name, rng, W, base):
+def all_signs(_name, _rng, W, base):
     return -W, -base
 
 
-def signs_of_a_column(name, rng, W, base):
-    W[:, rng.choice(np.flatnonzero(np.abs(W).mean(axis=0) > 0.01 * np.abs(W).mean()))] *= -1.0
+def signs_of_a_column(_name, rng, W, base):
+    W[
+        :, rng.choice(np.flatnonzero(np.abs(W).mean(axis=0) > 0.01 * np.abs(W).mean()))
+    ] *= -1.0
     return W, base
 
 
-def columns_swapped(name, rng, W, base):
+def columns_swapped(_name, rng, W, base):
     i, j = rng.choice(W.shape[1], 2, replace=False)
     while not (W[:, i].any() or W[:, j].any()):
         i, j = rng.choice(W.shape[1], 2, replace=False)
@@ -154,27 +156,27 @@ def columns_swapped(name, rng, W, base):
     return W, base
 
 
-def columns_rolled(name, rng, W, base):
+def columns_rolled(_name, rng, W, base):
     return np.roll(W, rng.integers(1, W.shape[1]), axis=1), base
 
 
-def rows_shifted(name, rng, W, base):
+def rows_shifted(_name, rng, W, base):
     return np.roll(W, rng.choice([-2, -1, 1, 2]), axis=0), base
 
 
-def rows_permuted(name, rng, W, base):
+def rows_permuted(_name, rng, W, base):
     some = rng.choice(len(W), 10, replace=False)
     W[some] = W[np.roll(some, 1)]
     return W, base
 
 
-def rows_doubled(name, rng, W, base):
+def rows_doubled(_name, rng, W, base):
     some = rng.choice(len(W), 6, replace=False)
     W[some[:3]] = W[some[3:]]
     return W, base
 
 
-def summed(name, rng, W, base):
+def summed(_name, rng, W, base):
     some = rng.choice(W.shape[1] - 1, 3, replace=False)
     total = W[:, some].sum(axis=1)
     W[:, some] = 0.0
@@ -182,7 +184,7 @@ def summed(name, rng, W, base):
     return W, base
 
 
-def rounded(name, rng, W, base):
+def rounded(_name, rng, W, base):
     digits = 2 - int(np.floor(np.log10(np.abs(W).max()))) - int(rng.integers(2))
     return W.round(digits), base
 
@@ -205,7 +207,7 @@ def drawn(name, rng, W, base):
     return phi + missed[:, None] / W.shape[1], base
 
 
-def other_version(name, rng, W, base, share=None):
+def other_version(name, rng, _W, _base, share=None):
     """Of a model with fewer trees, or refitted without a few rows."""
     make, y, output = MAKES[name]
     share = share or rng.choice([0.99, 0.95, 0.8])
@@ -226,7 +228,7 @@ def other_version(name, rng, W, base, share=None):
     return phi, float(read.value(B).mean())
 
 
-def slip(name, rng, W, base):
+def slip(_name, rng, W, base):
     some = np.abs(W) > 0.2 * np.abs(W).max()
     n, j = rng.choice(np.argwhere(some))
     W[n, j] *= rng.choice([-1.0, 10.0, 1.001, 0.0])
@@ -270,8 +272,8 @@ def named(name, plant, seed):
     try:
         found = audited(name, W, base)["exactness"]
     except InvalidInput as error:
-        assert str(error).startswith("output: the rows add up to")
-        return "another output", "wrong"
+        told = str(error).startswith("output: the rows add up to")
+        return ("another output" if told else str(error)), "wrong"
     return found.cause, found.verdict
 
 
