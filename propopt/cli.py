@@ -186,6 +186,7 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 _SETTINGS = (
     "rows",
     "attributions",
+    "details",
     "n_jobs",
     "solver",
     "resume",
@@ -361,6 +362,9 @@ def _parser() -> argparse.ArgumentParser:
         type=os.path.abspath,
         metavar="ATTRIBUTIONS",
         help="a .csv or .npz of numbers, instead of the one in the file",
+    )
+    subs["audit"].add_argument(
+        "--details", action="store_true", help="print all questions, not six lines"
     )
     subs["check"].add_argument(
         "--deep", action="store_true", help="read all rows of tables, not the first"

@@ -357,11 +357,11 @@ class Audited:
         Zero where numbers have all theirs.
         """
         V, size = self.V, max(float(np.abs(self.V).max()), 1e-300)
-        for digits in range(7):
+        for digits in range(-6, 7):
+            half = 0.5 * 10.0**-digits
+            if half > size:
+                continue
             if np.abs(V - V.round(digits)).max() <= 1e-12 * size:
-                half = 0.5 * 10.0**-digits
-                if not V.any() or half > size:
-                    break
                 return np.full(V.shape, half), plural(digits, "decimal")
         with np.errstate(divide="ignore"):
             power = np.floor(np.log10(np.abs(V), where=V != 0.0, out=np.zeros(V.shape)))

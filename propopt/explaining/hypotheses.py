@@ -729,8 +729,8 @@ class OtherModel(Hypothesis):
             return Diagnosis(
                 cause=self.words,
                 headline="They are values of another version of the model, or noisy",
-                evidence=f"{missing:,} of {len(e.V):,} rows miss the prediction of this "
-                f"one; the correlation with {one.words} is {min(r, 0.9999):.4g}.",
+                evidence=f"{missing:,} of {len(e.V):,} rows miss the prediction of "
+                f"this one; the correlation with {one.words} is {min(r, 0.9999):.4g}.",
                 next_step=self.next_step,
                 verdict="wrong",
                 values=e.E,

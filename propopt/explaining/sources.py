@@ -113,7 +113,7 @@ def _asked(function: Function, row: Points, labels: Labels) -> float | None:
         with function.calls.trying_out(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = float(function.value_at(row, labels.of_columns())[0])
-    except Exception:  # whatever a model raises at a row that it was not made for
+    except Exception:  # noqa: BLE001 - a model may raise anything at such a row
         return None
     return value if np.isfinite(value) else None
 
@@ -234,7 +234,7 @@ def sums_of_indicators(
             return None
         exact = shapley_against(read, rows)
         base = float(read.value(rows).mean())
-    except Exception:  # whatever steps of others raise
+    except Exception:  # noqa: BLE001 - steps of others may raise anything
         return None
     sums = np.equal.outer(np.array(owner), np.arange(len(names))).astype(float)
     return Candidate(SUMMED, base, lambda points: exact.values(encoded(points)) @ sums)

@@ -85,6 +85,17 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     assert "there is no file" in capsys.readouterr().err
 
 
+def test_six_lines_are_printed_and_all_questions_with_details(tmp_path, capsys):
+    assert run(tmp_path, FILE) == 0
+    short = capsys.readouterr().out
+    assert "What to do?" in short
+    assert "How much follows from own values?" not in short
+    assert run(tmp_path, FILE, "--details") == 0
+    whole = capsys.readouterr().out
+    assert "How much follows from own values?" in whole
+    assert "depends on settings" in whole
+
+
 def test_help_shows_the_three_lines_of_a_file(capsys):
     with pytest.raises(SystemExit):
         main(["audit", "--help"])

@@ -277,7 +277,7 @@ def named(name, plant, seed):
     return found.cause, found.verdict
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(
     ("plant", "name"),

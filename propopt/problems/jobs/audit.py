@@ -60,6 +60,9 @@ class AuditSection(JobSection):
         "rows",
     )
     n_neighbors: Count = Field(8, description="how many rows each is compared with")
+    details: bool = Field(
+        False, description="whether all questions are printed, not six lines"
+    )
 
     def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
         data = schema.data
@@ -144,4 +147,4 @@ class AuditSection(JobSection):
             "findings": {x.name: x.verdict for x in found.findings},
             "settings": dict(found.settings),
         }
-        yield Answer(writers, told, [], [found.card()])
+        yield Answer(writers, told, [], [found.card(self.details)])
