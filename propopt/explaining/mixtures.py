@@ -96,7 +96,7 @@ def mixture_of(
         if before <= _ENOUGH:
             break
         found = found.with_better(alone, observed)
-        if found.left > 0.95 * before:
+        if found.left > 0.98 * before:
             break
     keep = found.weights > 0.5 / _COPIES
     rows, weights = found.rows[keep], found.weights[keep]

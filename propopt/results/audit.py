@@ -316,7 +316,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
             f"{self.settings.get('attributions', 'given')}",
             table=CardTable(_SHOWN, rows) if details else None,
             lines=lines,
-            proof=_standings(self.findings) if details else "",
+            proof=_standings(self.findings),
             settings=self.settings,
         )
 

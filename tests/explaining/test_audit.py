@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import brentq
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -15,6 +16,8 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import propopt as po
 from propopt.base.errors import InvalidInput
@@ -672,3 +675,43 @@ def test_categories_missing_numbers_and_frames_of_polars_are_read():
     assert not audit.mistakes
     assert audit.value_of(0, 1) == "missing"
     assert audit.value_of(0, 2) == X["c"][0]
+
+
+def test_categories_bools_and_whole_numbers_have_typical_rows_that_models_take():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"n": rng.normal(size=60), "b": rng.random(60) > 0.5})
+    X["c"] = rng.choice(list("abc"), 60)
+    encoder = make_column_transformer((OneHotEncoder(), ["c"]), remainder="passthrough")
+    model = make_pipeline(encoder, LinearRegression())
+    model.fit(X, X["n"] + (X["c"] == "a") - X["b"])
+    exact = po.explainers.ExactShap(background=X).explain(po.wrap(model, data=X), X)
+    assert po.audit(exact, model, X)["exactness"].verdict == "right"
+    table, Z = rng.normal(size=(3, 5)), rng.integers(0, 3, size=(60, 2))
+
+    def whole(x):
+        if (np.asarray(x) % 1).any():
+            raise TypeError("indices are whole numbers")
+        return table[tuple(np.asarray(x).astype(int).T)]
+
+    halves = np.repeat(whole(Z)[:, None] / 2.0, 2, axis=1)
+    assert po.audit(halves, whole, Z)["exactness"].verdict == "undetermined"
+
+
+def test_margins_of_several_classes_are_named_and_refused_as_log_odds():
+    X, y = path_cases()
+    model = GradientBoostingClassifier(n_estimators=5).fit(X, np.digitize(y, [-1, 1]))
+    margin = po.wrap(model, output="margin", target=2)
+    exact = po.explainers.ExactShap(background=X).explain(margin, X[:20])
+    values = exact.attributions
+    with pytest.raises(InvalidInput, match="output='margin'"):
+        po.audit(values, model, X[:20], target=2, output="log_odds", data=X)
+    found = po.audit(values, model, X[:20], target=2, output="margin", data=X)
+    assert found["exactness"].verdict == "right"
+
+
+def test_our_own_optimised_contributions_are_known_by_their_field(case):
+    X, rows, forest, _ = case
+    best = po.explain(forest, rows, data=X, contributions=case[3], units="output")
+    found = audited(case, best)
+    assert found["exactness"].cause == "optimised contributions"
+    assert not found.mistakes

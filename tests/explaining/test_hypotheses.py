@@ -277,7 +277,7 @@ def named(name, plant, seed):
     return found.cause, found.verdict
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(
     ("plant", "name"),
@@ -315,7 +315,7 @@ RIGHT = {
 """Backgrounds that are not the one given."""
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("digits", [None, 3], ids=["whole", "rounded"])
 @pytest.mark.parametrize("background", RIGHT)
 @pytest.mark.parametrize("name", MORE)
