@@ -486,7 +486,7 @@ class Audited:
             return None
         with np.errstate(invalid="ignore"):
             ranks = [np.argsort(np.argsort(v.ravel())) for v in (own, left)]
-        if float(np.corrcoef(np.stack(ranks))[0, 1]) < _ALIKE:
+        if float(np.asarray(np.corrcoef(np.stack(ranks)))[0, 1]) < _ALIKE:
             return None
         return float(own.sum() / left.sum())
 
