@@ -326,7 +326,7 @@ class FittedRows(FittedReference):
             ]
         )
         anchored, aim = _Recast(squared, apart, fixed), known.estimate
-        total = known.total
+        total = np.zeros(len(rows)) if known.base is None else known.total
         if in_metric and metric is not None:
             phi, blocks = aim.values, aim.blocks
             blocks = None if blocks is None else metric.scaled(blocks - phi)
