@@ -14,6 +14,7 @@ from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
 from propopt.explaining.joint_parts import MetricChoice
 from propopt.explaining.plan import (
+    ALONE,
     BesideLike,
     ExplainSettings,
     InteractionScores,
@@ -213,7 +214,8 @@ def explain(
     _ = settings.law_of_columns  # refused if it deletes words
     settings.refuse_what_kinds_lack()
     has_rows = not (data is None or isinstance(data, TableSchema))
-    if has_rows and settings.explains_jointly is None:
+    several = has_rows and hasattr(data, "__len__") and len(data) > 1
+    if several and settings.explains_jointly is None:  # a baseline has no neighbours
         from propopt.explaining.fitted_rows import fitted_rows
 
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)
@@ -237,6 +239,8 @@ def explain(
     if has_rows and not settings.parts:
         reference.refuse_equal_rows()
     if len(points) < 2 and graph is None:
+        if several:
+            raise InvalidInput(f"{settings.explains_jointly}: {ALONE}")
         raise InvalidInput(
             "X: robustness compares rows, and there is one; give more, or the table "
             "that it comes from as data, or take the gradient alone by "

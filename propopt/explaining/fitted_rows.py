@@ -197,7 +197,9 @@ class FittedRows(FittedReference):
                 "joint_excess": np.array([row.joint_excess for row in rows]),
                 "joint_distance": largest * np.array(moved),
                 "similarity": np.array([row.similarities.sum() for row in rows]),
-                "reference_rows": padded([row.near for row in rows]),
+                "reference_rows": padded(
+                    [row.near for row in rows], self.plan.n_neighbors
+                ),
             },
             **self.function.told(points),
             **self._errors(rows, known, proof.scale),
@@ -345,11 +347,11 @@ class FittedRows(FittedReference):
         return {"scaled_program": program, "metric": metric.axis**2}
 
 
-def padded(near: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:
-    """Places of the neighbours of each row, (m, k); −1 where there are fewer."""
-    places = np.full((len(near), max(map(len, near), default=0)), -1, np.intp)
+def padded(near: Sequence[NDArray[np.intp]], count: int) -> NDArray[np.intp]:
+    """Places of the k nearest of each row, (m, k); −1 where there are fewer."""
+    places = np.full((len(near), count), -1, np.intp)
     for row, own in zip(places, near, strict=True):
-        row[: len(own)] = own
+        row[: len(own)] = own[:count]
     return places
 
 

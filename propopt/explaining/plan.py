@@ -193,14 +193,8 @@ class ExplainSettings:
                 "together"
             )
         if joint is not None:
-            raise InvalidInput(f"{joint}: {_ALONE}")
+            raise InvalidInput(f"{joint}: {ALONE}")
         known_word(self.contributions, ContributionChoice, "contributions")
-        if self.parts and self.contributions == "shapley":
-            reason = (
-                f"{self.law!r} is of slopes, and Shapley values take none; leave it "
-                "out, or take contributions='slopes'"
-            )
-            self.refuse({"law": reason})
 
     def refuse_what_kinds_lack(self) -> None:
         """Refuse settings of contributions where slopes are asked for."""
@@ -210,11 +204,17 @@ class ExplainSettings:
         if not self.parts:
             reason = "it is of kind='contributions', and kind is 'slopes'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
+        elif isinstance(self.contributions, str) and self.contributions == "shapley":
+            reason = (
+                f"{self.law!r} is of slopes, and Shapley values take none; leave it "
+                "out, or take contributions='slopes'"
+            )
+            self.refuse({"law": reason})
 
 
-_ALONE: Final = (
-    "each row is compared with fixed rows of data, where it has no meaning; leave it "
-    "out, or explain the rows jointly by po.explain"
+ALONE: Final = (
+    "a row by itself is compared with fixed rows of data, where it has no meaning; "
+    "leave it out, or give two rows or more to po.explain"
 )
 
 OF_TABLES: Final = {

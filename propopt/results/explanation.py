@@ -1089,7 +1089,7 @@ class Explanation(
         :class:`propopt.results.Shares`. After loading those of the saved objective;
         nothing where no objective is known.
         """
-        program = self.program
+        program = self.program or self.scaled_program
         if program is None:
             return dict(self.known_shares)
         ends = Ends.of(program, weighted(self, None, program))

@@ -132,7 +132,12 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
         (function, table, {"data": schema}, "belongs to wrap"),
         (trees, X[:30], {"data": few}, "give a table of reference rows"),
         (forest, X, {"scale": [1.0]}, "3 positive numbers"),
-        (forest, X, {"law": "uniform"}, "law: expected one of auto, data"),
+        (
+            forest,
+            X,
+            {"law": "uniform", "kind": "slopes"},
+            "law: expected one of auto, data",
+        ),
         (forest, X, {"kind": "shap"}, "kind: expected 'contributions' or 'slopes'"),
     ):
         with pytest.raises(InvalidInput, match=message):
@@ -237,7 +242,7 @@ def test_precision_is_reached_by_more_draws_or_said(sampled, forest, X, capsys):
         return forest.predict(Z)
 
     goal = sampled.target_error / 3.0
-    settings = {"robustness": 0.1, "progress": False}
+    settings = {"robustness": 0.1, "progress": False, "kind": "slopes"}
     result = po.explain(called, X, precision=goal, **settings)
     assert result.target_error <= goal
     assert result.evaluations > 2 * sampled.evaluations
@@ -292,7 +297,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     po.explain(
         model, table, kind="contributions", robustness=0.1
     )  # parts are of one unit
-    settings = {"robustness": 0.0, "same_pattern": True}
+    settings = {"robustness": 0.0, "same_pattern": True, "kind": "slopes"}
     result = po.explain(model, table, **settings)  # warnings are errors
     assert result.target_error == 0.0  # of the margin, which is a sum of trees
     assert "log-odds" in result.parameters["function"]
@@ -324,7 +329,8 @@ def _with_constant(X, unit):
 
 @pytest.mark.parametrize("law", ["auto", "gaussian"])
 def test_a_constant_column_is_zero_per_standard_deviation(X, law):
-    settings, units = {"law": law, "robustness": 0.1}, {}
+    settings = {"law": law, "robustness": 0.1, "kind": "slopes"}
+    units = {}
     for unit in (1.0, 1e6):
         model, table, new = _with_constant(X, unit)
         units[unit] = po.explain(model, new, data=table, **settings)
@@ -572,7 +578,7 @@ def test_problem_files_know_the_same_words():
     words = {
         "kind": get_args(plan.KindChoice),
         "contributions": get_args(ContributionChoice),
-        "metric": get_args(plan.FeatureMetric),
+        "metric": get_args(plan.MetricChoice),
         "law": (*get_args(LawChoice), "lime"),
     }
     assert {key: get_args(known[key]) for key in words} == words
