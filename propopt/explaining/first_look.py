@@ -214,7 +214,8 @@ def explain(
     _ = settings.law_of_columns  # refused if it deletes words
     settings.refuse_what_kinds_lack()
     has_rows = not (data is None or isinstance(data, TableSchema))
-    several = has_rows and hasattr(data, "__len__") and len(data) > 1
+    known: Any = data
+    several = has_rows and hasattr(known, "__len__") and len(known) > 1
     if several and settings.explains_jointly is None:  # a baseline has no neighbours
         from propopt.explaining.fitted_rows import fitted_rows
 

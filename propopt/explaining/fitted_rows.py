@@ -176,14 +176,14 @@ class FittedRows(FittedReference):
         beside = [
             self._row(*one) for one in zip(parts, places, points, names, strict=True)
         ]
-        rows = [row for row, _ in beside]
-        roots = np.ones(points.shape[1]) if self.metric is None else self.metric.axis
-        known, largest = Targets.joined(parts, labels), float(roots.max(initial=0.0))
+        rows = [row for row, _, _ in beside]
+        axes = np.stack([axis for _, _, axis in beside])
+        known, largest = Targets.joined(parts, labels), float(axes.max(initial=0.0))
         proof = joint_proof(rows, largest)
         moved = [row.joint_distance for row in rows]
         W = np.stack([row.w for row in rows])
         if self.metric is not None:
-            W = known.estimate.values + W * roots
+            W = known.estimate.values + W * axes
         return self.answer(
             rows,
             known,
@@ -202,7 +202,7 @@ class FittedRows(FittedReference):
                 ),
             },
             **self.function.told(points),
-            **self._errors(rows, known, proof.scale),
+            **self._errors(rows, axes, known, proof.scale),
             **self._programs(rows, known, beside),
             row_size=self.row_size,
         )
@@ -235,10 +235,12 @@ class FittedRows(FittedReference):
 
     def _row(
         self, known: Targets, place: Array, point: Array, name: Hashable
-    ) -> tuple[ConditionalRow, Array]:
-        """A row beside the reference rows near it, and its own values g (D,)."""
+    ) -> tuple[ConditionalRow, Array, Array]:
+        """A row beside the reference rows near it; g (D,); and √ω of what moves."""
         near = self.near(place, point)
         target, metric = known.estimate.values[0], self.metric
+        if metric is not None and metric.is_uniform:  # and what it alone uses
+            metric = replace(metric, moves=metric.moves | (target != 0.0))
         own = np.zeros(len(target))
         sums: dict[str, Any] = {}
         fixed = self._left[near.places]
@@ -256,16 +258,16 @@ class FittedRows(FittedReference):
             weights=self.weights,
             **sums,
         )
-        return row, own
+        return row, own, np.ones(len(own)) if metric is None else metric.axis
 
     def _sum(
         self, known: Targets, phi: Array, metric: Metric, name: object
     ) -> dict[str, Any]:
         """What a row adds up to, over columns that move, and those it alone uses."""
-        moves, missed = metric.moves, float(known.total[0]) - math.fsum(phi)
-        own = moves | (phi != 0.0) if metric.is_uniform else moves
-        if own.any():
-            axes = {"axis": own, "fixed_axis": moves}
+        assert self.metric is not None, "it is that of the row"
+        missed = float(known.total[0]) - math.fsum(phi)
+        if metric.moves.any():
+            axes = {"axis": metric.moves, "fixed_axis": self.metric.moves}
             sums = {k: np.where(v, metric.roots, 0.0) for k, v in axes.items()}
             return {**sums, "total": missed}
         if abs(missed) > known.rounding[0]:
@@ -277,7 +279,11 @@ class FittedRows(FittedReference):
         return {}
 
     def _errors(
-        self, rows: Sequence[ConditionalRow], known: Targets, scale: float
+        self,
+        rows: Sequence[ConditionalRow],
+        axes: Array,  # (m, D): √ω of what moves
+        known: Targets,
+        scale: float,
     ) -> dict[str, Any]:
         """What errors of the target cost, A² ⟨E, H⁻¹E⟩ of all rows, and move."""
         aim, errors = known.estimate, None
@@ -286,12 +292,12 @@ class FittedRows(FittedReference):
             B = len(aim.blocks)
             apart = aim.blocks - aim.blocks.mean(axis=0)
             gram, squares = np.zeros((B, B)), []
-            for row, E in zip(rows, apart.transpose(1, 0, 2), strict=True):
-                if self.metric is None:
-                    moved = row.moved(E)
-                else:
-                    step = row.moved(self.metric.scaled(E)) * self.metric.axis
-                    moved = np.where(self.metric.moves, step, E)
+            each = zip(rows, axes, apart.transpose(1, 0, 2), strict=True)
+            for row, axis, E in each:  # what does not move has the error of Φ
+                moves = axis > 0.0
+                unit = np.where(moves, axis, 1.0)
+                step = row.moved(np.where(moves, E / unit, 0.0)) * axis
+                moved = np.where(moves, step, E)
                 gram += row.weights[0] * E @ moved.T
                 squares.append((moved**2).sum(axis=0))
             errors = np.sqrt(np.stack(squares) / (B * (B - 1)))
@@ -311,7 +317,7 @@ class FittedRows(FittedReference):
         self,
         rows: Sequence[ConditionalRow],
         known: Targets,
-        beside: Sequence[tuple[ConditionalRow, Array]],
+        beside: Sequence[tuple[ConditionalRow, Array, Array]],
     ) -> dict[str, Any]:
         """The conditional program of all rows; in a metric that of z."""
         own, pairs = self.reference.weights
@@ -324,7 +330,7 @@ class FittedRows(FittedReference):
         fixed = np.concatenate(
             [
                 root * (row.fixed if in_metric else self._left[row.near] + g)
-                for root, (row, g) in zip(each, beside, strict=True)
+                for root, (row, g, _) in zip(each, beside, strict=True)
             ]
         )
         anchored, aim = _Recast(squared, apart, fixed), known.estimate

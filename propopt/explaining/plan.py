@@ -184,6 +184,10 @@ class ExplainSettings:
     def refuse_for_rows(self) -> None:
         """Refuse what rows by themselves do not take."""
         self.refuse_what_kinds_lack()
+        self.refuse_what_is_joint()
+
+    def refuse_what_is_joint(self) -> None:
+        """Refuse what has a meaning for rows, or documents, together."""
         joint = self.explains_jointly
         if joint == "contributions":
             raise InvalidInput(
@@ -406,7 +410,9 @@ class JointRows(JointPlan):
         asked = self.settings.metric
         own = isinstance(self.robust.beside, np.ndarray)
         if asked == "auto":
-            asked = "uniform" if self.settings.contributions == "slopes" else "joint"
+            made = self.settings.contributions
+            is_stepped = isinstance(made, str) and made == "slopes"
+            asked = "uniform" if is_stepped else "joint"
             asked = asked if own else "uniform"
         if asked == "effects":
             return Metric.effects(phi)

@@ -762,13 +762,17 @@ class Explanation(
     def _refuse_other_loss(self) -> None:
         """Refuse a loss of gradient matching that is not ‖W − G‖² of what is there."""
         told, target = self.losses.get("gradient_matching"), self.gradient
-        if target is None and self.parameters.get("metric") == "uniform":
+        omega = np.ones(self.shape[1]) if self.metric is None else self.metric
+        if target is None and (
+            self.metric is not None or self.parameters.get("metric") == "uniform"
+        ):
             target = self.contributions
         if told is None or target is None:
             return
-        W = self.attributions
-        loss = float(((W - target) ** 2).sum())
-        rounding = _ROUNDING * float((W**2).sum() + (target**2).sum())
+        W, moves = self.attributions[:, omega > 0.0], omega > 0.0
+        target, omega = target[:, moves], omega[moves]
+        loss = float(((W - target) ** 2 / omega).sum())
+        rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
         if not abs(loss - told) <= _ALIKE * max(loss, told) + rounding:
             raise InvalidInput(
                 f"losses: gradient_matching is said to be {told:.9g}, and the target "

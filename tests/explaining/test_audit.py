@@ -443,7 +443,7 @@ def test_numbers_of_similar_rows_are_those_of_own_values_and_of_clarabel():
     )
     assert least == pytest.approx(best.solve("CLARABEL"), rel=1e-6)
     assert rest.value == pytest.approx(half, rel=1e-5)
-    used = "centred partial dependence, read from the model, over 50 rows of the"
+    used = "centred partial dependence, read from the model, over 50 background rows"
     assert audit.settings["own values"].startswith(used)
 
 
@@ -711,7 +711,7 @@ def test_margins_of_several_classes_are_named_and_refused_as_log_odds():
 
 def test_our_own_optimised_contributions_are_known_by_their_field(case):
     X, rows, forest, _ = case
-    best = po.explain(forest, rows, data=X, contributions=case[3], units="output")
+    best = po.explain(forest, rows, data=X, contributions=case[3], kind="contributions")
     found = audited(case, best)
     assert found["exactness"].cause == "optimised contributions"
     assert not found.mistakes

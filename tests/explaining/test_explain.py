@@ -171,16 +171,18 @@ def test_plain_gradients_slopes_and_the_knee(X, forest):
 
 @pytest.mark.parametrize("kind", ["slopes", "contributions"])
 def test_robustness_by_a_share_is_that_of_its_weight(X, forest, kind):
-    quadratic, asked = po.functions.Power(2), {"data": X, "kind": kind}
+    jointly = po.wrap(lambda x: x[:, 0] * x[:, 1] * (1.0 + x[:, 2]), data=X)
+    quadratic = po.functions.Power(2) if kind == "slopes" else jointly
+    asked = {"kind": kind}
     best = po.explain(quadratic, X, robustness="-70%", **asked)
-    assert best.shares().removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
+    assert best.loss_shares["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     assert best.parameters["weight rule"] == "roughness 70 % smaller"
     weight = best.weights["pairwise_robustness"]
     same = po.explain(quadratic, X, robustness=weight, **asked)
     np.testing.assert_array_equal(same.attributions, best.attributions)
     explainer = po.Explainer(quadratic, data=X, robustness="-70%", kind=kind).fit()
-    shares = explainer.reference_.shares()
-    assert shares.removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
+    shares = explainer.reference_.loss_shares
+    assert shares["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     for share, words in {"-100%": "infinite weight", "half": "such as '-50%'"}.items():
         with pytest.raises(InvalidInput, match=f"robustness: expected .*{words}"):
             po.explain(forest, X, robustness=share, kind="slopes")
@@ -576,7 +578,7 @@ def test_each_setting_is_asked_for_somewhere_and_has_a_default():
 def test_problem_files_know_the_same_words():
     known = get_type_hints(ExplainSection)
     words = {
-        "kind": get_args(plan.KindChoice),
+        "kind": (plan.KindChoice, type(None)),
         "contributions": get_args(ContributionChoice),
         "metric": get_args(plan.MetricChoice),
         "law": (*get_args(LawChoice), "lime"),
@@ -636,7 +638,7 @@ def data():
 def test_explain_reads_its_table_once(data):
     model, boosted, table = data
     slopes = {"kind": "contributions", "contributions": "slopes"}
-    plain = {"law": "none", "same_pattern": True}
+    plain = {"law": "none", "same_pattern": True, "kind": "slopes"}
     for settings in ({}, {"robustness": 1.0}, {"kind": "contributions"}, slopes, plain):
         assert counted(po.explain, model, table, **settings) == ONCE
         found = counted(po.explain, model, table[:30], data=table, **settings)

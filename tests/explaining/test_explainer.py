@@ -316,7 +316,7 @@ def test_a_loaded_explainer_answers_with_the_same_bits(name, tmp_path):
     original = explainer = EVERY[name]().fit()
     fresh = EVERY[name]()  # a model that nobody asked anything before
     rows = taken(NEW.get(name, X_NEW), range(5))
-    answers, settings = explainer.explain(rows), ("kind", "metric", "contributions")
+    answers, settings = explainer.explain(rows), ("metric", "contributions")
     for path in (tmp_path / "one.npz", tmp_path / "two.npz"):
         explainer.save(path)
         explainer = po.Explainer.load(path, fresh.model)

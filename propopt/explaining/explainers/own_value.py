@@ -41,7 +41,7 @@ from propopt.functions.means import Checked
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
-from propopt.laws.background import Background
+from propopt.laws.background import Background, affordable_rows
 from propopt.laws.data_law import Reference
 from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.losses import GradientMatching, PairwiseRobustness
@@ -442,9 +442,10 @@ def own_values(
         table, own = told.read(function, data, "data"), "data"
     reference = Reference.of_points(*table, function.schema)
     read = function.products_in(points.shape[1]) if units == "output" else None
-    background = Background.of(reference, read)
+    most = affordable_rows(read)
     if n_background is not None:
-        background = background.thinned(read_count(n_background, "n_background"))
+        most = read_count(n_background, "n_background")
+    background = Background(reference.points, reference.n_rows).thinned(most)
     return own_values_of(function, points, labels, background, own, units)
 
 
