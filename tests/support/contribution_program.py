@@ -78,7 +78,7 @@ def similarities_of(places, k=8):
 
 def joint_optimum(phi, G, omega, S, b, totals):
     """The stationary point of the program, by one linear system."""
-    N, D = phi.shape
+    N = len(phi)
     L = np.diag(S.sum(axis=1)) - S
     moves = np.flatnonzero(omega > 0.0)
     n = N * len(moves)
