@@ -10,14 +10,17 @@ top         share of rows whose largest column is another than that of Φ; colum
 signs       share of large contributions whose sign is another: those of more than a
             tenth of the mean over rows of the largest |Φ|
 moved       Σ |W − Φ| / Σ |Φ|
-joint       share of the squared differences between similar rows that is neither
-            their own values nor needed for their sums: the removable part
+removable   share of the squared differences between similar rows that is neither
+            their own values nor needed for their sums; column d counts by 1/ω_d,
+            as in the program that W minimises
 gone        share of the removable part that W is without
+alike       the same where all columns count alike, with or without joint effects
 =========== =======================================================================
 
 Similar are explained rows and their eight nearest among each other. W is made beside
-rows of ``data``, and knows of no other explained row. Φ are exact for the background
-of the explanation; those of the network are computed by all sets of its columns.
+rows of ``data``, and knows of no other explained row. Φ of the first three are exact
+for the background of the explanation, by all sets of columns where the explanation drew
+them; differences are compared with those of the Φ that the explanation started from.
 """
 
 from __future__ import annotations
@@ -46,7 +49,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import propopt as po
-from propopt.explaining.nearest_front import NearestFront
 
 
 MEASURED = Path(__file__).with_suffix(".csv")
@@ -55,8 +57,7 @@ N_EXPLAINED = 120
 MOST_OTHER_TOPS, MOST_TURNED, LEAST_GONE = 0.05, 0.005, 0.3
 """What is wanted of the default."""
 
-_NOTHING = 0.01
-"""Of the differences: where less is removable, nothing has to go."""
+NAMES = ("top", "signs", "moved", "removable", "gone", "alike")
 
 Array = NDArray[np.float64]
 
@@ -206,17 +207,7 @@ def measured(own: Pair) -> dict[str, Any]:
     others = sizes[names, tops] < 0.9 * sizes.max(axis=1)
     large = sizes > 0.1 * sizes.max(axis=1).mean()
     turned = (np.sign(W) != np.sign(phi))[large]
-    values = po.explainers.own_values(
-        own.estimator, own.rows, data=own.data, n_background=10**6, **own.asked
-    )
-    near = po.functions.TableSchema.of(own.data).coordinates(own.rows)
-    graph = po.graphs.knn_graph(near, 8)
-    robust = po.PairwiseRobustness(graph, beside=values.attributions)
-    front = NearestFront(phi, robust)
-    removable = front.could_go / front.plain
-    gone = np.nan
-    if removable >= _NOTHING:
-        gone = (front.roughness - robust.value(W)) / front.could_go
+    differences = differences_of(own, best)
     return {
         "table": own.table,
         "model": own.model,
@@ -225,10 +216,39 @@ def measured(own: Pair) -> dict[str, Any]:
         "top": others.mean(),
         "signs": turned.mean(),
         "moved": np.abs(W - phi).sum() / sizes.sum(),
-        "joint": removable,
-        "gone": gone,
+        **differences,
         "seconds": seconds,
     }
+
+
+def differences_of(own: Pair, best: po.results.Explanation) -> dict[str, float]:
+    """What was removable of the differences between similar rows, and what went."""
+    metric, W, phi = best.metric, best.attributions, np.asarray(best.contributions)
+    fitted = po.Explainer(own.estimator, data=own.data, **own.asked).fit().fitted_
+    points, names = fitted.function.read(own.rows, "rows")
+    G = fitted.own_rule.at(points, names)  # of the same background
+    assert metric is not None
+    moves = metric > 0.0
+    if not moves.any():
+        return {"removable": 0.0, "gone": np.nan, "alike": np.nan}
+    near = po.functions.TableSchema.of(own.data).coordinates(own.rows)
+    S = po.graphs.knn_graph(near, 8).similarities.toarray()
+    first, second = np.nonzero(S)
+    weights = S[first, second][:, None]
+
+    def rough(V: Array, omega: Array) -> float:
+        apart = (V[first] - V[second])[:, moves]
+        return float((weights * apart**2 / omega[moves]).sum())
+
+    found = []
+    for omega in (metric, moves.astype(float)):
+        # what sums need, in proportion to ω, has the least differences
+        needed = np.outer((phi - G).sum(axis=1), omega / omega.sum())
+        could_go = rough(phi - G, omega) - rough(needed, omega)
+        gone = (rough(phi - G, omega) - rough(W - G, omega)) / could_go
+        found.append((could_go / rough(phi, omega), gone))
+    (removable, gone), (_, alike) = found
+    return {"removable": removable, "gone": gone, "alike": alike}
 
 
 def exact(own: Pair, best: po.results.Explanation) -> Array:
@@ -247,18 +267,18 @@ def in_markdown(found: pd.DataFrame) -> str:
     """The table in per cent."""
     lines = [
         "| table | model | other top column | large signs turned | moved | removable | "
-        "of it gone |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "gone | gone, columns alike |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     for row in found.to_dict("records"):
-        rest = [share(row[name]) for name in ("top", "signs", "moved", "joint", "gone")]
+        rest = [share(row[name]) for name in NAMES]
         lines.append(f"| {row['table']} | {row['model']} | {' | '.join(rest)} |")
     return "\n".join(lines) + "\n"
 
 
 def share(number: float) -> str:
     """In per cent; a dash where there is none."""
-    return "–" if np.isnan(number) else f"{100.0 * number:.1f} %"
+    return "–" if np.isnan(number) else f"{100.0 * number:.1f} %".replace("-", "−")
 
 
 def missed(found: pd.DataFrame) -> Iterator[str]:

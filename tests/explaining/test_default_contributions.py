@@ -176,6 +176,7 @@ def test_similarity_is_not_that_of_one_wrong_value(trees):
     assert scale == pytest.approx(plain, rel=1e-12)  # of 48 rows no tail is cut
     rows = np.concatenate([X] * 9)  # of 432 two on each side are
     rows[48:, 1] = np.tile(np.delete(X[:, 1], 3), 9)[: len(rows) - 48]
+    rows[48:, 1] *= 1.0 + 0.01 * np.arange(len(rows) - 48)  # no two are equal
     cut = 1.0 / winsorised_places(np.ones((1, D)), rows)[0, 1]
     assert cut < 0.1 * rows[:, 1].std()
     sizes = po.Explainer(trees.model, data=rows).fit().fitted_.plan.sizes

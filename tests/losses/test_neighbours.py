@@ -88,6 +88,16 @@ def test_many_rows_are_as_few(monkeypatch):
     np.testing.assert_allclose(some, whole, atol=1e-12)
 
 
+def test_many_ties_go_on_behind_the_candidates(monkeypatch):
+    """The centre of a cross-polytope is as far from all of 40 corners."""
+    corners = np.concatenate([np.eye(20), -np.eye(20)])
+    rows = np.concatenate([np.zeros((1, 20)), corners])
+    monkeypatch.setattr(module, "_DENSE", 10)
+    S = Neighbours(rows, 8).graph.similarities.toarray()
+    np.testing.assert_allclose(S, similarities_of(rows, 8), atol=1e-12)
+    np.testing.assert_allclose(S[0, 1:], S[0, 1], rtol=1e-12)
+
+
 def test_the_order_of_rows_means_nothing():
     rows = rows_with_ties()
     order = np.random.default_rng(3).permutation(len(rows))
