@@ -147,6 +147,10 @@ class ExplainSettings:
             return True
         return known_word(self.kind, KindChoice, "kind") == "contributions"
 
+    def is_made_as(self, kind: ContributionChoice) -> bool:
+        """Whether contributions are of a kind; a table that is given is of none."""
+        return isinstance(self.contributions, str) and self.contributions == kind
+
     @property
     def explains_jointly(self) -> str | None:
         """The setting under which rows are each other's reference; None without one."""
@@ -410,10 +414,8 @@ class JointRows(JointPlan):
         asked = self.settings.metric
         own = isinstance(self.robust.beside, np.ndarray)
         if asked == "auto":
-            made = self.settings.contributions
-            is_stepped = isinstance(made, str) and made == "slopes"
-            asked = "uniform" if is_stepped else "joint"
-            asked = asked if own else "uniform"
+            of_slopes = self.settings.is_made_as("slopes")
+            asked = "uniform" if of_slopes or not own else "joint"
         if asked == "effects":
             return Metric.effects(phi)
         if asked == "uniform":
@@ -429,7 +431,9 @@ class JointRows(JointPlan):
     def _other_classes(self) -> Iterator[tuple[Attributions, Attributions]]:
         """Φ and G of the other outputs of a model of several classes."""
         rule = self.rule
-        if not isinstance(rule, ContributionRule) or rule.kind != "shapley":
+        if not isinstance(rule, ContributionRule):
+            return
+        if not self.settings.is_made_as("shapley"):
             return
         known: Any = self.function.schema
         known = self.reference.points if known is None else known
@@ -537,7 +541,7 @@ def stability_in_words(best: Explanation) -> str:
     if best.shape[0] > MOST_STABLE:
         return f"not computed for more than {MOST_STABLE:,} rows: see stability()"
     if best.program is None:
-        return "not computed: attributions were optimized in the metric of effects"
+        return "not computed: columns count by a metric"
     weighed = sum(weight > 0.0 for weight in best.weights.values())
     if weighed < 2 and not is_sampled(best):
         return "nothing varies: robustness has no weight, and nothing is drawn"
