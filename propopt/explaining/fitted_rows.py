@@ -326,18 +326,18 @@ class FittedRows(FittedReference):
             ]
         )
         anchored, aim = _Recast(squared, apart, fixed), known.estimate
-        total = known.total
         if in_metric and metric is not None:
             phi, blocks = aim.values, aim.blocks
             blocks = None if blocks is None else metric.scaled(blocks - phi)
             aim = replace(aim, values=np.zeros(phi.shape), blocks=blocks)
-            total = np.array([row.total for row in rows])
         losses = GradientMatching(aim, name=own), anchored
         none = np.zeros(known.estimate.values.shape[1])
         masks = np.stack([none if x.axis is None else x.axis for x in rows])
         program = Program(losses)
         if masks.any():
             shared = bool((masks == masks[0]).all())
+            totals = np.array([row.total for row in rows])
+            total = totals if in_metric else known.total
             adding_up = Completeness(total, masks[0] if shared else masks)
             program = Program(losses, (adding_up.bound(len(none)),))
         if not in_metric or metric is None:
