@@ -91,7 +91,7 @@ def find() -> Found:
     f = model.decision_function(rows)
 
     by_shap = shap.TreeExplainer(model, known)(rows)
-    best = po.explain(model, rows, data=known, kind="contributions", contributions=by_shap)
+    best = po.explain(model, rows, data=known, contributions=by_shap)
     attributions = {
         "LIME": by_lime(model, known, rows),
         "SHAP": by_shap.values,

@@ -35,7 +35,7 @@ assert round(100 * share.own) == 87
 # %%
 # Three explanations that add up: SHAP values, robust ones, and robust ones beside own
 # values. The second flattens what the body mass index does; the third does not.
-options = {"data": background, "units": "output"}
+options = {"data": background}
 robust = po.explain(model, patients, **options)
 beside = po.explain(model, patients, beside="own_value", **options)
 explanations = {

@@ -29,7 +29,7 @@ print(f"correct of {len(X_new)} unseen tumors: {model.score(X_new, y_new):.1%}")
 # %%
 # Contributions add up to the log-odds of each tumor, as SHAP values do. Those of
 # ``po.explain`` are the nearest to the exact SHAP values that similar rows share.
-best = po.explain(model, X_new, target="malignant", data=X_train, kind="contributions")
+best = po.explain(model, X_new, target="malignant", data=X_train)
 function = po.wrap(model, target="malignant", output="margin", data=X_train)
 explanations = {
     "LIME, its limit": po.lime.limits(function, X_new, data=X_train).coefficients,
