@@ -403,10 +403,11 @@ class JointRows(JointPlan):
         return []
 
     def _metric_of(self, phi: Attributions) -> Metric:
-        asked = self.settings.metric
+        asked, given = self.settings.metric, self.settings.contributions
         own = isinstance(self.robust.beside, np.ndarray)
         if asked == "auto":
-            asked = "uniform" if self.settings.contributions == "slopes" else "joint"
+            slopes = isinstance(given, str) and given == "slopes"
+            asked = "uniform" if slopes else "joint"
             asked = asked if own else "uniform"
         if asked == "effects":
             return Metric.effects(phi)
