@@ -48,6 +48,7 @@ from propopt.losses.faithfulness import Estimate
 from propopt.losses.graphs.neighbours import Neighbours
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
+from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale
 
@@ -75,7 +76,8 @@ MOST_REFERENCE_ROWS: Final = 500
 _FEWEST_REFERENCE_ROWS: Final = 100
 
 _MOST_STEPS: Final = 1e10
-"""Operations for the contributions of all reference rows."""
+_MOST_PRODUCT_STEPS: Final = 1e9
+"""Operations for the contributions of all reference rows, of trees and of others."""
 
 _MOST_CALLS: Final = 500_000
 """Rows that a model is given for all reference rows, where it is called."""
@@ -174,7 +176,8 @@ class ExplainSettings:
             most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
         else:
             rows = min(affordable_rows(read), len(reference.points))
-            most = _MOST_STEPS / max(steps_of_row(read, rows), 1.0)
+            steps = _MOST_STEPS if isinstance(read, Boxes) else _MOST_PRODUCT_STEPS
+            most = steps / max(steps_of_row(read, rows), 1.0)
         return int(np.clip(most, _FEWEST_REFERENCE_ROWS, MOST_REFERENCE_ROWS))
 
     def sizes_of(self, function: Function, reference: Reference) -> Array:
