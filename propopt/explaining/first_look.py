@@ -107,8 +107,8 @@ def explain(
     alone, among others in any order, and from :class:`propopt.Explainer`. A row that is
     one of the reference rows has its answer among these. **Without** ``data`` the rows
     of X are background and reference, and are explained together, as by
-    :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a ``graph``, a table of
-    ``contributions`` or ``beside``, ``same_pattern``, ``precision`` or
+    :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a ``graph``, a table
+    of ``contributions`` or ``beside``, ``same_pattern``, ``precision`` or
     ``max_evaluations``: these have a meaning for the rows of X together.
 
     ``kind="slopes"`` has changes of the output per standard deviation of each column,

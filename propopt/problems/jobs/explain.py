@@ -303,7 +303,10 @@ _NEEDS_OUTPUT = "these are of kind: contributions"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
-_OF_SLOPES = "reasons are contributions to the output, and these are slopes; write kind: contributions"
+_OF_SLOPES = (
+    "reasons are contributions to the output, and these are slopes; write "
+    "kind: contributions"
+)
 
 _SHOWN: Final = 12
 """Features in the printout, those that matter most."""
