@@ -202,7 +202,8 @@ def test_a_page_has_the_tolerance_the_decision_and_digests_of_all_files(tmp_path
     text = FILE.read_text(encoding="utf-8")
     for name in ("audit_customers.csv", "audit_model.txt", "audit_shap.csv"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
-    own = text.replace("unit: log-odds", f"unit: log-odds, {settings}")
+    own = text.replace("output: log_odds", f"output: log_odds, {settings}")
+    assert own != text
     file = tmp_path / "own.yaml"
     file.write_text(own, encoding="utf-8")
     assert run(tmp_path / "out", file, "--report", "-q") == 0

@@ -256,7 +256,12 @@ def cancer():
     model = HistGradientBoostingClassifier(max_iter=20).fit(X, y)
 
     def explained(rows, **how):
-        settings = {"data": X, "units": "output", "outcome": "benign"}
+        settings = {
+            "data": X,
+            "kind": "contributions",
+            "beside": None,
+            "outcome": "benign",
+        }
         return po.explain(model, X.iloc[:rows], **settings, **how)
 
     return explained

@@ -217,7 +217,7 @@ def test_files_have_the_same_reasons(tmp_path):
 
 SLOPES = po.results.Explanation(attributions=PHI, method="mine")
 REFUSED = {
-    "reasons: these are slopes.*kind='contributions'": lambda: SLOPES.reasons(),
+    "reasons: these are slopes.*gives contributions$": lambda: SLOPES.reasons(),
     "reasons: these are slopes.* scales": lambda: SLOPES.scaled([1.0] * D).reasons(),
     "groups: 'a': no feature 'z'": lambda: parts().reasons(groups={"a": ["z"]}),
     "row: there is no row 9": lambda: parts().reasons(rows=[9]),
@@ -253,7 +253,13 @@ def customers():
     )
     model.fit(X, y.to_numpy(int))
     rows = X.iloc[:21].set_axis([f"r{n}" for n in range(21)])
-    settings = {"data": X, "units": "output", "outcome": "churn", "same_pattern": True}
+    settings = {
+        "data": X,
+        "kind": "contributions",
+        "beside": None,
+        "outcome": "churn",
+        "same_pattern": True,
+    }
     found = po.explain(model, rows, robustness=0.02, **settings)
     return found, rows, model
 
@@ -331,7 +337,13 @@ def test_reasons_of_a_linear_model_have_the_direction_of_its_coefficients():
     model = LinearRegression().fit(X, y)
     model.coef_[3] = 0.0
     found = po.explain(
-        model, X[:60], data=X[:100], units="output", outcome="bad", robustness=2.0
+        model,
+        X[:60],
+        data=X[:100],
+        kind="contributions",
+        outcome="bad",
+        beside=None,
+        robustness=2.0,
     )
     effects = (X[:60] - X[:100].mean()) * model.coef_
     turned = (np.sign(found.to_frame()) != np.sign(effects))["late"].sum()
