@@ -28,7 +28,7 @@ best = po.explain(model, X_new, target="malignant", data=X_train)
 
 # %%
 # The sheet of one patient. A reason is clear if its direction and its place survive any
-# change of the row by 5 % of a typical row, before optimisation and after it.
+# change of the row by 5 % of a typical row, before optimization and after it.
 patient = X_new.index[0]
 reasons = best.reasons(towards="higher")
 print(reasons.sheet(patient))

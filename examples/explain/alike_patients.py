@@ -28,8 +28,7 @@ print(f"correct of {len(X_new)} unseen tumors: {model.score(X_new, y_new):.1%}")
 
 # %%
 # Contributions add up to the log-odds of each tumor, as SHAP values do. All tumors are
-# made alike together, at the knee of the trade-off. The default moves the values less,
-# and leaves differences that follow from own values.
+# explained together, at the knee of the trade-off. The default moves values less.
 function = po.wrap(model, target="malignant", output="margin", data=X_train)
 shap = po.explainers.ExactShap(background=X_train).explain(function, X_new)
 plain = {"contributions": shap, "beside": None, "robustness": "knee"}
@@ -40,7 +39,6 @@ explanations = {
     "robust": best.attributions,
 }
 print(f"gap {best.gap:.0e}: no other explanation is better by a larger share")
-print(*best.shares().in_words(), sep="\n")
 
 # %%
 # The pair is chosen by a rule. Each measurement differs by less than 0.5 standard

@@ -256,7 +256,7 @@ def _unused(e: Audited) -> Finding:
     )
 
 
-_SPREAD: Final = ("optimised contributions", "draws", "LIME weights", "undetermined")
+_SPREAD: Final = ("optimized contributions", "draws", "LIME weights", "undetermined")
 """Causes by which unused columns may get something."""
 
 

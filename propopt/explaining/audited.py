@@ -25,7 +25,7 @@ from propopt.explaining.explainers.own_value import (
     OwnValues,
     own_values_of,
 )
-from propopt.explaining.hypotheses import Diagnosis, Known, diagnosed, fits
+from propopt.explaining.hypotheses import Diagnosis, KnownSource, diagnosed, fits
 from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
 from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.sources import PATHS, Candidate, candidates, made_up_rows
@@ -413,7 +413,7 @@ class Audited:
         ]
 
     @cached_property
-    def knowns(self) -> list[Known]:
+    def knowns(self) -> list[KnownSource]:
         """Sources with their values at all rows, the given background first."""
         room = self.tolerance + self.step
         found = []
@@ -423,7 +423,7 @@ class Audited:
                 if place and one.values is not None:
                     values = one.values(self.points)
                 told = one.words + ("" if self.is_given or place else _THEMSELVES)
-                own = Known(
+                own = KnownSource(
                     words=told,
                     values=values,
                     room=room,

@@ -56,7 +56,7 @@ class Carried:
     values: Attributions  # W (N, D)
     base: Array | None  # (N,): what they are added to; None where nobody says
     source: str  # what carried them, in words
-    # (N, D): the exact contributions that came with optimised ones, and the method
+    # (N, D): the exact contributions that came with optimized ones, and the method
     exact: Attributions | None = None
 
 

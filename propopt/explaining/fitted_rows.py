@@ -21,13 +21,13 @@ from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import ConditionalRow
 from propopt.explaining.contributions import AnyRule, ContributionRule
-from propopt.explaining.joint_parts import Metric
+from propopt.explaining.joint_parts import ColumnMetric
+from propopt.explaining.own_rule import OwnValueRule
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
     ExplainSettings,
     JointPlan,
     JointRows,
-    OwnValueRule,
     with_note,
 )
 from propopt.explaining.targets import (
@@ -141,7 +141,7 @@ class FittedRows(FittedReference):
     plan: JointRows
     rule: AnyRule  # how the target of a row is made, settled
     wrapped: bool  # whether the model was given as a Function
-    metric: Metric | None = None  # of contributions; fixed by the reference rows
+    metric: ColumnMetric | None = None  # of contributions; fixed by the reference rows
     own_values: Attributions | None = None  # g_j (n, D), beside own values
 
     @cached_property
@@ -261,7 +261,7 @@ class FittedRows(FittedReference):
         return row, own, np.ones(len(own)) if metric is None else metric.axis
 
     def _sum(
-        self, known: Targets, phi: Array, metric: Metric, name: object
+        self, known: Targets, phi: Array, metric: ColumnMetric, name: object
     ) -> dict[str, Any]:
         """What a row adds up to, over columns that move, and those it alone uses."""
         assert self.metric is not None, "it is that of the row"

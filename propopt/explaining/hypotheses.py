@@ -50,7 +50,7 @@ class Diagnosis:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Known:
+class KnownSource:
     """Somebody's values at all rows, with which the audited ones are compared."""
 
     words: str
@@ -89,7 +89,7 @@ class Hypothesis(ABC):
         """The diagnosis where the cause holds, else None."""
 
 
-# ---- Right values: against the given background, another one, rounded, optimised
+# ---- Right values: against the given background, another one, rounded, optimized
 
 
 _ASK: Final = "Give the background that they were made with: data=."
@@ -108,7 +108,7 @@ class ExactValues(Hypothesis):
         return None
 
 
-def _agreeing(e: Audited, one: Known, cause: str, how: str = "") -> Diagnosis:
+def _agreeing(e: Audited, one: KnownSource, cause: str, how: str = "") -> Diagnosis:
     """Of values that are a source's in every number."""
     own = Diagnosis(
         cause=cause,
@@ -140,7 +140,7 @@ def _agreeing(e: Audited, one: Known, cause: str, how: str = "") -> Diagnosis:
 
 
 @final
-class Rounding(Hypothesis):
+class RoundedValues(Hypothesis):
     """Every number is a source's to its last digit."""
 
     words = "rounding"
@@ -193,10 +193,10 @@ AGREES: Final = 0.06
 
 
 @final
-class Optimised(Hypothesis):
+class Optimized(Hypothesis):
     """An explanation of ours, which moved exact values on purpose."""
 
-    words = "optimised contributions"
+    words = "optimized contributions"
 
     def test(self, e: Audited) -> Diagnosis | None:
         if e.came.exact is None:
@@ -204,20 +204,20 @@ class Optimised(Hypothesis):
         own = replace(e, came=replace(e.came, values=e.came.exact, exact=None))
         inner = own.diagnosis
         if inner.verdict == "wrong":
-            return replace(inner, headline=f"Before optimising: {inner.headline}")
+            return replace(inner, headline=f"Before optimizing: {inner.headline}")
         moved = float(np.linalg.norm(e.W - e.came.exact))
         share = percent(moved / max(float(np.linalg.norm(e.came.exact)), 1e-300))
         return Diagnosis(
             cause=self.words,
-            headline="They are optimised contributions of propopt",
+            headline="They are optimized contributions of propopt",
             evidence=f"Exact values were moved by {share} % of their size, on purpose. "
             f"Of the exact ones: {inner.headline[0].lower()}{inner.headline[1:]}.",
-            next_step="Report them as optimised; .contributions has the exact ones.",
+            next_step="Report them as optimized; .contributions has the exact ones.",
             verdict="depends on settings"
             if inner.values is not None
             else "undetermined",
             values=e.W,
-            whose="optimised contributions",
+            whose="optimized contributions",
             base=inner.base,
         )
 
@@ -279,7 +279,7 @@ OF_ANOTHER: Final = 1e-3
 
 
 @final
-class Factor(Hypothesis):
+class ConstantFactor(Hypothesis):
     """Rows add up to a multiple of the predictions, or each to its own."""
 
     words = "a constant factor"
@@ -418,20 +418,20 @@ def _unexplained(V: Array, S: Array) -> float:
 # ---- A source's values, changed: sizes, columns, rows, signs, sums, slips
 
 
-Compared: TypeAlias = Callable[["Audited"], Iterator[Known]]
+Compared: TypeAlias = Callable[["Audited"], Iterator[KnownSource]]
 
 
-def known(e: Audited) -> Iterator[Known]:
+def known(e: Audited) -> Iterator[KnownSource]:
     """Sources with names."""
     yield from e.knowns
 
 
-def fitted(e: Audited) -> Iterator[Known]:
+def of_mixtures(e: Audited) -> Iterator[KnownSource]:
     """The fitted mixture, where rows that add up agree with it."""
     found = e.mixture
     if found is None or found.left > AGREES or e.adds_up.mean() <= _MOST:
         return
-    yield Known(
+    yield KnownSource(
         words="values against another background",
         values=found.values,
         room=e.fitted_room,
@@ -453,7 +453,7 @@ class Changed(Hypothesis):
         return None
 
     @abstractmethod
-    def of(self, e: Audited, one: Known) -> Diagnosis | None:
+    def of(self, e: Audited, one: KnownSource) -> Diagnosis | None:
         """The diagnosis where the values are these, changed."""
 
 
@@ -464,7 +464,7 @@ class AbsoluteValues(Changed):
     words = "absolute values"
     next_step = "Export the values with their signs."
 
-    def of(self, e: Audited, one: Known) -> Diagnosis | None:
+    def of(self, e: Audited, one: KnownSource) -> Diagnosis | None:
         if (-e.tolerance > e.V).any() or not (one.values < -e.tolerance).any():
             return None
         if e.adds_up.all():
@@ -484,7 +484,7 @@ class MovedColumns(Changed):
     words = "columns in another's place"
     next_step = "Put the columns in the order of the table, then audit again."
 
-    def of(self, e: Audited, one: Known) -> Diagnosis | None:
+    def of(self, e: Audited, one: KnownSource) -> Diagnosis | None:
         V, S, D = e.V, one.values, e.V.shape[1]
         room = np.broadcast_to(one.room, V.shape)
         fit = np.stack(
@@ -518,7 +518,7 @@ class MovedRows(Changed):
     words = "rows in another's place"
     next_step = "Put the rows in the order of the table, then audit again."
 
-    def of(self, e: Audited, one: Known) -> Diagnosis | None:
+    def of(self, e: Audited, one: KnownSource) -> Diagnosis | None:
         V, S, N = e.V, one.values, len(e.V)
         room = np.broadcast_to(one.room, V.shape)
         bad = np.flatnonzero((np.abs(V - S) > room).any(axis=1))[:_MOST_ROWS]
@@ -569,7 +569,7 @@ class TurnedSigns(Changed):
     words = "signs"
     next_step = "Turn the signs of these values, then audit again."
 
-    def of(self, e: Audited, one: Known) -> Diagnosis | None:
+    def of(self, e: Audited, one: KnownSource) -> Diagnosis | None:
         V, S = e.V, one.values
         other = np.abs(V - S) > one.room
         turned = other & (np.abs(V + S) <= one.room)
@@ -598,7 +598,7 @@ class SummedColumns(Changed):
     words = "one-hot sums"
     next_step = "Compare sums over the same columns, or export each column."
 
-    def of(self, e: Audited, one: Known) -> Diagnosis | None:
+    def of(self, e: Audited, one: KnownSource) -> Diagnosis | None:
         V, S = e.V, one.values
         other = (np.abs(V - S) > one.room).any(axis=0)
         columns = np.flatnonzero(other)
@@ -624,7 +624,7 @@ class SingleSlips(Changed):
     words = "single slips"
     next_step = "Take the exact values: audit.exact, or the file _exact.csv."
 
-    def of(self, e: Audited, one: Known) -> Diagnosis | None:
+    def of(self, e: Audited, one: KnownSource) -> Diagnosis | None:
         V, S = e.V, one.values
         room = one.room
         other = np.abs(V - S) > room
@@ -666,7 +666,7 @@ _FITTED: Final = 0.05
 
 
 @final
-class Draws(Hypothesis):
+class SampledValues(Hypothesis):
     """Rows add up, and errors are spread as those of sampled values are."""
 
     words = "draws"
@@ -766,12 +766,12 @@ class Undetermined(Hypothesis):
 
 
 HYPOTHESES: Final[tuple[Hypothesis, ...]] = (
-    *(Optimised(), LocalWeights(), ExactValues(), Rounding()),
-    *(OtherClass(), Factor(), AbsoluteValues(), MovedColumns(), MovedRows()),
+    *(Optimized(), LocalWeights(), ExactValues(), RoundedValues()),
+    *(OtherClass(), ConstantFactor(), AbsoluteValues(), MovedColumns(), MovedRows()),
     *(TurnedSigns(), SummedColumns(), SingleSlips()),
     OtherBackground(),
-    *(MovedRows(fitted), TurnedSigns(fitted), SingleSlips(fitted)),
-    *(Draws(), OtherModel(), Undetermined()),
+    *(MovedRows(of_mixtures), TurnedSigns(of_mixtures), SingleSlips(of_mixtures)),
+    *(SampledValues(), OtherModel(), Undetermined()),
 )
 """In the order in which they are asked; the first that holds is the diagnosis."""
 

@@ -41,7 +41,7 @@ class Mixture:
         return int(np.searchsorted(np.cumsum(order), 0.99) + 1)
 
 
-N_ROWS: Final = 150
+N_POOL_ROWS: Final = 150
 """Background rows over which a mixture is fitted."""
 
 N_FITTED: Final = 25
@@ -80,7 +80,7 @@ def mixture_of(
     at = good[np.unique(np.linspace(0, len(good) - 1, N_FITTED).astype(np.intp))]
     few, aim = points[at], V[at]
     each = len(read.values) * (1 if isinstance(read, Boxes) else _PRODUCTS)
-    count = min(N_ROWS, max(int(_WORK / max(each, 1)), 40))
+    count = min(N_POOL_ROWS, max(int(_WORK / max(each, 1)), 40))
     spread = np.unique(np.linspace(0, len(observed) - 1, count).astype(np.intp))
     others = np.setdiff1d(np.arange(len(observed)), spread)[: 2 * count]
     rows = np.concatenate([observed[spread], made_up])

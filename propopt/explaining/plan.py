@@ -22,7 +22,8 @@ from propopt.explaining.contributions import (
     ContributionRule,
     ContributionsLike,
 )
-from propopt.explaining.joint_parts import Metric, MetricChoice
+from propopt.explaining.joint_parts import ColumnMetric, MetricChoice
+from propopt.explaining.own_rule import OwnValueRule
 from propopt.explaining.targets import (
     N_NEIGHBORS,
     LawChoice,
@@ -45,7 +46,7 @@ from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.neighbours import Neighbours
+from propopt.losses.graphs.neighbours import RowNeighbours
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes
@@ -54,12 +55,10 @@ from propopt.tables.schema import ColumnScale
 
 
 if TYPE_CHECKING:
-    from propopt.explaining.explainers.own_value import OwnValueRule as OwnValueRule
-    from propopt.explaining.explainers.own_value import OwnValues as OwnValues
     from propopt.interactions.scores import InteractionScores as InteractionScores
     from propopt.lime.text.text_reading import TextLaw as TextLaw
 else:  # rooms that explaining a table has no use for, and does not load
-    InteractionScores = TextLaw = OwnValueRule = OwnValues = Any
+    InteractionScores = TextLaw = Any
 
 
 # ---- What is asked: each setting is declared once, with its checks
@@ -284,7 +283,7 @@ class JointPlan(ABC):
             progress=self.progress,
         )
 
-    def metric_of(self, known: Targets) -> Metric | None:
+    def metric_of(self, known: Targets) -> ColumnMetric | None:
         """How columns count; alike if None."""
         del known
         return None
@@ -317,9 +316,9 @@ class JointRows(JointPlan):
         )
 
     @cached_property
-    def neighbours(self) -> Neighbours:
+    def neighbours(self) -> RowNeighbours:
         """The rows as those that contributions are compared with."""
-        return Neighbours(self.coordinates, self.n_neighbors)
+        return RowNeighbours(self.coordinates, self.n_neighbors)
 
     @property
     def n_neighbors(self) -> int:
@@ -365,21 +364,7 @@ class JointRows(JointPlan):
         if not self.takes_own_values:
             asked = self.settings.beside
             return None if isinstance(asked, str) else asked
-        return self.own_values_at(self.own_rule)
-
-    def own_values_at(self, rule: OwnValueRule) -> OwnValues:
-        """Those of the rows, with names."""
-        from propopt.explaining.explainers.own_value import OwnValues
-
-        return OwnValues(
-            attributions=rule.at(self.points, self.labels),
-            definition=f"centred partial dependence, {rule.by}",
-            background=rule.background.in_words(),
-            n_background=len(rule.background.points),
-            background_digest=rule.background.digest,
-            labels=self.labels,
-            quantity=self.function.quantity,
-        )
+        return self.own_rule.at(self.points, self.labels)
 
     @cached_property
     def own_rule(self) -> OwnValueRule:
@@ -389,13 +374,11 @@ class JointRows(JointPlan):
     @staticmethod
     def own_rule_of(rule: AnyRule) -> OwnValueRule:
         """That of the function and the background of a rule."""
-        from propopt.explaining.explainers.own_value import OwnValueRule
-
         assert isinstance(rule, ContributionRule), "see takes_own_values"
         names = rule.reference.labels
         return OwnValueRule.of(rule.function, rule.background, names)
 
-    def metric_of(self, known: Targets) -> Metric | None:
+    def metric_of(self, known: Targets) -> ColumnMetric | None:
         """How columns count in contributions, by what these are; made once."""
         if known.base is None:
             return None
@@ -405,31 +388,31 @@ class JointRows(JointPlan):
         return self._metrics[0]
 
     @property
-    def metric(self) -> Metric | None:
+    def metric(self) -> ColumnMetric | None:
         """That of the contributions that were explained; None before, and of slopes."""
         return self._metrics[0] if self._metrics else None
 
     @cached_property
-    def _metrics(self) -> list[Metric]:
+    def _metrics(self) -> list[ColumnMetric]:
         return []
 
-    def _metric_of(self, phi: Attributions) -> Metric:
+    def _metric_of(self, phi: Attributions) -> ColumnMetric:
         asked = self.settings.metric
         own = isinstance(self.robust.beside, np.ndarray)
         if asked == "auto":
             of_slopes = self.settings.is_made_as("slopes")
             asked = "uniform" if of_slopes or not own else "joint"
         if asked == "effects":
-            return Metric.effects(phi)
+            return ColumnMetric.effects(phi)
         if asked == "uniform":
-            return Metric.uniform(phi)
+            return ColumnMetric.uniform(phi)
         if not own:
             raise InvalidInput(
                 "metric: 'joint' is the size of what columns do beside their own "
                 "values, and beside is None; take beside='own_value'"
             )
         assert self.robust.beside is not None, "see own"
-        return Metric.joint([(phi, self.robust.beside), *self._other_classes()])
+        return ColumnMetric.joint([(phi, self.robust.beside), *self._other_classes()])
 
     def _other_classes(self) -> Iterator[tuple[Attributions, Attributions]]:
         """Φ and G of the other outputs of a model of several classes."""
@@ -485,7 +468,11 @@ class JointRows(JointPlan):
         """How much of the differences of contributions follows from own values."""
         if self.settings.beside != "own_value":
             return {}
-        share = self.beside.context(best.contributions, self.graph)
+        from propopt.explaining.explainers.own_value import own_values_of
+
+        rule = self.own_rule
+        told = self.function, self.points, self.labels, rule.background
+        share = own_values_of(*told).context(best.contributions, self.graph)
         return {"own value": " ".join(share.in_words())}
 
     @property

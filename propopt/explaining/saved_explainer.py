@@ -19,7 +19,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
-from propopt.explaining.joint_parts import Metric, MetricChoice
+from propopt.explaining.joint_parts import ColumnMetric, MetricChoice
 from propopt.explaining.plan import ExplainSettings, JointRows
 from propopt.explaining.targets import LawChoice, TargetRule
 from propopt.functions import Function
@@ -158,6 +158,8 @@ class SavedExplainer(
             **nearest,
             "contributions": added.get("contributions"),
             "metric": added.get("metric"),
+            "metric_name": None,
+            "n_background": None,
         }, arrays
 
     def contradictions(self) -> None:
@@ -240,7 +242,7 @@ class SavedExplainer(
         assert self.moves is not None, "see contradictions"
         return {
             "background": Background(self.background, self.n_background),
-            "metric": Metric(self.metric_name, self.omega, self.moves),
+            "metric": ColumnMetric(self.metric_name, self.omega, self.moves),
             "own_values": self.own_values,
         }
 

@@ -147,6 +147,7 @@ _NOT_YET: Final[Mapping[str, Any]] = {
     "evaluations": 0,
     "target": None,
     "quantity": None,
+    "background": None,
     "row_size": None,
     "known_shares": {},
     "categories": {},
@@ -524,6 +525,7 @@ class Explanation(
             prediction=None,
             effects=None,
             row_size=None,
+            metric=None,
         )
 
     def _unclaimed(self) -> Explanation:
@@ -769,9 +771,14 @@ class Explanation(
             target = self.contributions
         if told is None or target is None:
             return
-        W, moves = self.attributions[:, omega > 0.0], omega > 0.0
+        moves = omega > 0.0  # others keep their contributions
+        kept = np.abs(self.attributions - target)[:, ~moves].max(initial=0.0)
+        size = float(np.abs(self.attributions).max(initial=0.0))
+        W = self.attributions[:, moves]
         target, omega = target[:, moves], omega[moves]
         loss = float(((W - target) ** 2 / omega).sum())
+        if kept > SATISFIED * size:
+            loss = np.inf
         rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
         if not abs(loss - told) <= _ALIKE * max(loss, told) + rounding:
             raise InvalidInput(
@@ -878,7 +885,7 @@ class Explanation(
         A sign or a place is clear if it survives every change of its row by ``delta``
         that keeps the row's sum. It is also the same in the contributions that the
         explanation is faithful to, and at twice the move away from them. For slopes,
-        the slopes before optimisation take their place, and there is no sum. Where
+        the slopes before optimization take their place, and there is no sum. Where
         neither is known, only changes by ``delta`` are considered.
 
         Parameters
@@ -995,7 +1002,7 @@ class Explanation(
 
         They are ranked by the contributions that the explanation is faithful to, where
         these are known: for a model that is computed exactly, the exact ones. The
-        optimised contribution stands next to each, with whether direction and place
+        optimized contribution stands next to each, with whether direction and place
         are clear (:meth:`clear`). No larger contribution is left out.
 
         Parameters
@@ -1169,7 +1176,7 @@ class Explanation(
 
     @property
     def scales(self) -> Array | None:
-        """√ω (D,), where contributions were optimised in a metric."""
+        """√ω (D,), where contributions were optimized in a metric."""
         return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
     def card(self, n_features: int = N_FEATURES) -> Card:

@@ -133,7 +133,7 @@ _LARGE: Final = 0.1
 
 
 def beside_contributions(explanation: Any) -> Iterator[str]:
-    """How far optimised contributions are from those that they are faithful to."""
+    """How far optimized contributions are from those that they are faithful to."""
     phi, W = explanation.contributions, explanation.attributions
     if phi is None or explanation.method != "optimized" or not phi.any():
         return

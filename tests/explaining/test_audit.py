@@ -709,9 +709,9 @@ def test_margins_of_several_classes_are_named_and_refused_as_log_odds():
     assert found["exactness"].verdict == "right"
 
 
-def test_our_own_optimised_contributions_are_known_by_their_field(case):
+def test_our_own_optimized_contributions_are_known_by_their_field(case):
     X, rows, forest, _ = case
     best = po.explain(forest, rows, data=X, contributions=case[3], kind="contributions")
     found = audited(case, best)
-    assert found["exactness"].cause == "optimised contributions"
+    assert found["exactness"].cause == "optimized contributions"
     assert not found.mistakes

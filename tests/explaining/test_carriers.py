@@ -178,7 +178,7 @@ def test_the_output_that_was_read_is_named_where_there_are_several(name, tmp_pat
     assert ("output 1 of 0 to 1" in source) == is_of_several
 
 
-def test_a_saved_explanation_that_was_optimised_brings_its_exact_values(tmp_path):
+def test_a_saved_explanation_that_was_optimized_brings_its_exact_values(tmp_path):
     labels = Labels(features=NAMES[::-1], points=tuple("srqp"))
     own = po.results.Explanation(
         attributions=W[::-1, ::-1],
