@@ -127,6 +127,15 @@ def check_explanation(label, header, arrays, posed, told):
     W, losses, proof = arrays["attributions"], header["losses"], header["certificate"]
     for name, loss in losses.items():
         own, limit = measured(posed, name, W), posed.get(f"{name}.limit", math.inf)
+        if own is None and name == "gradient_matching" and "metric" in arrays:
+            # Σ (W − Φ)²/ω, over the columns that move
+            phi, moves = arrays["contributions"], arrays["metric"] > 0.0
+            if (W[:, ~moves] != phi[:, ~moves]).any():
+                raise Contradiction(f"{label}: a column without ω is moved")
+            squares = (W - phi)[:, moves] ** 2 / arrays["metric"][moves]
+            size = (W**2 + phi**2)[:, moves] / arrays["metric"][moves]
+            agree(f"{label}: {name}", loss, squares.sum(), 1e-12 * float(size.sum()))
+            continue
         if own is None:
             told.add(f"not derived: {name}, as its graph or target is not written")
             continue
@@ -153,8 +162,7 @@ def check_explanation(label, header, arrays, posed, told):
     if not value * (1 - SUMS) <= proof["scale"] <= largest:
         raise Contradiction(f"{label}: the gap is in units of {proof['scale']}")
     is_written = any(f"gradient_matching.{k}" in posed for k in ("target", "sizes"))
-    in_effects = header["parameters"].get("metric") == "effects"
-    if "gradient_matching" in weights and not (is_written or in_effects):
+    if "gradient_matching" in weights and not (is_written or "metric" in arrays):
         raise Contradiction(f"{label}: there is no target that it would be the best of")
     excess = least_excess(posed, rates, W)
     if excess is None:

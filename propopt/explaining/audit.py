@@ -615,7 +615,7 @@ def audit(
     >>> wrong = shap.attributions.copy()
     >>> wrong[3] *= 1.001
     >>> po.audit(wrong, forest, X)["additivity"].verdict
-    'off by'
+    'wrong'
     >>> po.audit(shap, forest, X)["exactness"].sentence
     'They are the exact Shapley values for the background.'
     """

@@ -214,8 +214,7 @@ def explain(
     _ = settings.law_of_columns  # refused if it deletes words
     settings.refuse_what_kinds_lack()
     has_rows = not (data is None or isinstance(data, TableSchema))
-    known: Any = data
-    several = has_rows and hasattr(known, "__len__") and len(known) > 1
+    several = has_rows and n_rows_of(data) > 1
     if several and settings.explains_jointly is None:  # a baseline has no neighbours
         from propopt.explaining.fitted_rows import fitted_rows
 
@@ -270,3 +269,11 @@ def explain(
         background=rows.background_digest,
         **function.told(points),
     )
+
+
+def n_rows_of(data: Any) -> int:
+    """How many rows a table has; two of what is none, which is refused where read."""
+    shape = getattr(data, "shape", None)
+    if shape is not None and len(shape) == 2:
+        return int(shape[0])
+    return len(data) if isinstance(data, list | tuple) else 2
