@@ -29,6 +29,7 @@ _SPEC.loader.exec_module(checker)
 
 DATA = "data: {csv: table.csv, target: y, explain: 24}\n"
 FOREST = DATA + "model: {kind: hist_gradient_boosting, task: regression}\n"
+NEAR = "robustness: knee, graph: {kind: knn, n_neighbors: 8}"
 ROBUST = "pairwise_robustness: {weight: 1, graph: {kind: knn, n_neighbors: 4}}"
 SMOOTH = "smoothness: {weight: 0.1, graph: {kind: complete}}"
 LARGEST = "max_difference_robustness: {weight: 1, graph: {kind: knn, n_neighbors: 3}}"
@@ -48,8 +49,9 @@ JOBS = {
     + f"objective: {{gradient_matching: 1, {ROBUST}}}\n"
     + "limits: {pairwise_robustness: [0.5, 3]}\n",
     "slopes": FOREST + "explain: {kind: slopes, graph: {kind: knn, n_neighbors: 8}}\n",
-    "parts": FOREST + "explain: {kind: contributions}\n",
-    "beside": FOREST + "explain: {kind: contributions, beside: own_value}\n",
+    "default": FOREST + "explain: {}\n",
+    "parts": FOREST + f"explain: {{beside: null, {NEAR}}}\n",
+    "beside": FOREST + f"explain: {{beside: own_value, metric: uniform, {NEAR}}}\n",
     "effects": FOREST + "explain: {kind: contributions, metric: effects}\n",
     "alone": FOREST + "explain: {kind: contributions, reference: 20}\n",
     "lime": FOREST + "lime: {rows: 2, diagnose: false}\n",
@@ -59,7 +61,9 @@ JOBS = {
     + "model: {kind: linear}\ninteractions: {scheme: {kind: minipatches, "
     "n_patches: 120, columns: bernoulli}}\n",
 }
-COMMANDS = dict.fromkeys(("slopes", "parts", "beside", "effects", "alone"), "explain")
+COMMANDS = dict.fromkeys(
+    ("default", "slopes", "parts", "beside", "effects", "alone"), "explain"
+)
 COMMANDS |= {"lime": "lime"}
 COMMANDS |= dict.fromkeys(("split", "patches"), "interactions")
 
@@ -88,7 +92,8 @@ def honest(tmp_path_factory):
 NOT_DERIVED = {
     "kernel": "kernel_robustness, as its graph or target is not written",
     "largest": "max_difference_robustness, as its graph or target is not written",
-    "effects": "gradient_matching, as its graph or target is not written",
+    "effects": "pairwise_robustness, as its graph or target is not written",
+    "default": "pairwise_robustness, as its graph or target is not written",
     "alone": "pairwise_robustness, as its graph or target is not written",
     "lime": "numbers of a file of propopt lime; its digest is right",
     "patches": "quantiles of Student's law, so how wide intervals are",

@@ -37,6 +37,7 @@ from propopt.laws.data_law import Reference
 from propopt.losses.graphs.points import Graph
 from propopt.results.explanation import Explanation
 from propopt.tables.documents import TextSchema, is_documents
+from propopt.tables.frames import is_frame
 from propopt.tables.schema import ColumnScale, TableSchema
 
 
@@ -272,8 +273,8 @@ def explain(
 
 
 def n_rows_of(data: Any) -> int:
-    """How many rows a table has; two of what is none, which is refused where read."""
-    shape = getattr(data, "shape", None)
-    if shape is not None and len(shape) == 2:
-        return int(shape[0])
-    return len(data) if isinstance(data, list | tuple) else 2
+    """How many rows a table has; none of what is no table, and is refused elsewhere."""
+    if is_frame(data, "data"):
+        return len(data)
+    is_list = isinstance(data, np.ndarray | list | tuple)
+    return len(data) if is_list else 0
