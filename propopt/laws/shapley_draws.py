@@ -16,11 +16,12 @@ the row, which are known for all rows (Cassel, Särndal and Wretman 1976):
     estimate = d̄ + (z̄ of all rows − z̄ of the pairs) β,  residuals r_i = d_i − d̄ − z_i β.
 
 Where each row is used equally often this is d̄. Differences between rows that traits
-explain are then no error of the estimate, so only the residuals are: ten blocks of
-pairs are the estimate plus their mean residual. With two pairs a row or more, traits
-are which row it is; else f(b) and the columns of b. What these do not explain of the
-differences between rows is counted as error, although all rows may have been used: it
-cannot be told from the noise of the orders with one order a row.
+explain are then no error of the estimate, so only the residuals are: each of ten blocks
+of pairs is the estimate plus its mean residual, to scale. With four pairs a row or
+more, traits are which row it is; else f(b), the columns of b, and how near b is to some
+rows. Differences between rows that these do not explain are counted as error, although
+all rows may have been used: with one order a row they cannot be separated from the
+noise of the orders. Stated errors are then too large in the mean, never too small.
 """
 
 from __future__ import annotations
@@ -43,11 +44,17 @@ from propopt.structures.subsets.sets import all_sets
 
 Evaluator: TypeAlias = Callable[[Points], Array]
 
-_TRAITS_AMONG: Final = 3
+_TRAITS_AMONG: Final = 4
 """Pairs for each trait, at least."""
 
-_DEPENDENT: Final = 1e-9
+_ORDERS_A_ROW: Final = 4
+"""Orders for each row, from which on their spread within a row is known well."""
+
+_DEPENDENT: Final = 1e-6
 """Traits count as linear in others below this share of the largest singular value."""
+
+_CENTRES: Final = 100
+"""Rows whose nearness is a trait of others, at most."""
 
 
 # ---- All sets of the columns
@@ -85,7 +92,9 @@ def shapley_of_sets(
         mixed = np.where(sets[s + 1, None], points[n, None], background)
         found = value(mixed.reshape(-1, width)).reshape(len(n), -1)
         for k, part in enumerate(parts):
-            worths[k, n, s + 1] = (found[:, part] - at_points[n, None]).mean(axis=1)
+            worths[k, n, s + 1] = (found.take(part, axis=1) - at_points[n, None]).mean(
+                axis=1
+            )
     return shapley_of_worths(worths)
 
 
@@ -158,19 +167,31 @@ def _in_turn(n_rows: int, rng: np.random.Generator) -> Iterator[int]:
 
 
 def _traits(background: Points, at_background: Values) -> Array:
-    """Numbers that tell rows apart, (M, T): f, and principal components of columns."""
+    """Numbers that tell rows apart, (M, T), the most useful first.
+
+    They are f, principal components of the columns, and how near other rows are.
+    """
     known = ~np.isnan(background)
     count = np.maximum(known.sum(axis=0), 1)
     means = np.where(known, background, 0.0).sum(axis=0) / count
-    columns = np.where(known, background - means, 0.0)
-    columns = columns / np.maximum(np.abs(columns).max(axis=0), np.finfo(float).tiny)
-    spread = columns.std(axis=0)
-    columns = columns[:, spread > 0.0] / spread[spread > 0.0]
-    left, sizes, _ = np.linalg.svd(columns - columns.mean(axis=0), full_matrices=False)
+    columns = _of_unit_norm(np.where(known, background - means, 0.0))
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     components = left[:, sizes > _DEPENDENT * sizes.max(initial=0.0)]
-    own = at_background - at_background.mean()
-    own = own / max(float(np.linalg.norm(own)), np.finfo(float).tiny)
-    return np.column_stack([own, components])
+    chosen = np.random.default_rng(0).permutation(len(columns))[:_CENTRES]
+    squares = (columns**2).sum(axis=1)
+    distances = squares[:, None] + squares[chosen] - 2.0 * columns @ columns[chosen].T
+    scale = max(float(np.median(distances)), np.finfo(float).tiny)
+    near = _of_unit_norm(np.exp(-np.maximum(distances, 0.0) / scale))
+    return np.hstack([_of_unit_norm(at_background[:, None]), components, near])
+
+
+def _of_unit_norm(columns: Array) -> Array:
+    """Columns less their means, of norm 1; without those that are constant."""
+    apart = columns - columns.mean(axis=0)
+    sizes = np.abs(apart).max(axis=0)
+    varies = sizes > _DEPENDENT * np.abs(columns).max(axis=0)
+    apart = apart[:, varies] / sizes[varies]
+    return np.asarray(apart / np.linalg.norm(apart, axis=0))
 
 
 @final
@@ -184,7 +205,7 @@ class _Design:
     def of(cls, traits: Array, used: Positions, parts: Sequence[Positions]) -> Self:
         """Of the rows that P pairs use, in the order of the pairs."""
         n_rows, n_pairs = len(traits), len(used)
-        if n_pairs >= 2 * n_rows:
+        if n_pairs >= _ORDERS_A_ROW * n_rows:
             traits = np.eye(n_rows)
         else:
             traits = traits[:, : n_pairs // _TRAITS_AMONG]

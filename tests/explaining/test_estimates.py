@@ -155,7 +155,7 @@ CASES = {
     "surrogates": Case(by_surrogates, limits, 1000),
     "glime": Case(partial(by_surrogates, law=GLIME), partial(limits, GLIME), 1000),
     "words": Case(by_words, words, 600),
-    "orders": Case(by_orders, shapley, 40),
+    "orders": Case(by_orders, shapley, 80),
 }
 
 

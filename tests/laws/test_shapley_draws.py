@@ -77,8 +77,16 @@ def test_all_sets_give_the_mean_over_all_orders(name):
     exact = po.explainers.Shap(background=background, algorithm="exact")
     theirs = exact.explain(po.wrap(f), ROWS).attributions
     np.testing.assert_allclose(found, theirs, atol=1e-12)
-    if name == "linear":  # without effect: exactly zero
-        assert (found[:, -1] == 0.0).all()
+
+
+def test_a_column_without_effect_has_exactly_zero():
+    def f(rows):
+        return rows[:, 0] * rows[:, 1] + np.sin(rows[:, 2]) + rows[:, 3]
+
+    (found,) = of_sets(f, X[:12], ROWS)
+    (blocks,) = drawn(f, X[:12], 100, 0).blocks
+    assert (found[:, 4] == 0.0).all()
+    assert (blocks[..., 4] == 0.0).all()
 
 
 def test_values_against_parts_are_those_of_their_rows():
@@ -114,7 +122,6 @@ def test_linear_models_are_exact_however_rows_and_pairs_go_together(n_rows, n_pa
         (blocks,) = found.blocks
         np.testing.assert_allclose(blocks.mean(axis=0), exact, atol=1e-12)
         assert error_of_blocks(blocks).max() < 1e-12
-        assert (blocks[..., -1] == 0.0).all()
 
 
 def test_rows_are_taken_in_turn_also_by_draws_that_grow():
@@ -179,20 +186,21 @@ def coverage(f, background, n_pairs, n_grown=0):
 @pytest.mark.parametrize("name", ["kernel", "forest", "neighbours"])
 @pytest.mark.parametrize(
     ("n_rows", "n_pairs", "n_grown"),
-    [(50, 100, 0), (100, 100, 0), (300, 100, 0), (100, 100, 200), (40, 100, 30)],
+    [(25, 100, 0), (100, 100, 0), (300, 100, 0), (100, 100, 200), (40, 100, 30)],
 )
 def test_stated_errors_cover(name, n_rows, n_pairs, n_grown):
     """Of 100 seeds and 15 values each, some 5 independent in a seed.
 
     The share of 500 that an interval of 95 % holds has a standard error of 1 %: it is
-    below 90 % once in 2e6 (5 standard errors). Where rows have two orders or more, the
-    errors are the stated ones, above 99 % just as rarely as 4 standard errors are.
+    below 90 % once in 2e6 (5 standard errors). Where rows have four orders or more, the
+    errors are the stated ones: above 99 % once in 3e4 (4 standard errors). With fewer,
+    stated errors are larger, for rows differ in more than their traits.
     """
     f = MODELS[name]
     held, made, stated = coverage(f, X[:n_rows], n_pairs, n_grown)
     assert held >= 0.90
     assert 0.7 * made < stated
-    if n_pairs >= 2 * n_rows and not n_grown:
+    if n_pairs >= 4 * n_rows:
         assert held <= 0.99
         assert stated < 1.4 * made
 
