@@ -180,8 +180,8 @@ def _traits(background: Points, at_background: Values) -> Array:
     chosen = np.random.default_rng(0).permutation(len(columns))[:_CENTRES]
     squares = (columns**2).sum(axis=1)
     distances = squares[:, None] + squares[chosen] - 2.0 * columns @ columns[chosen].T
-    scale = max(float(np.median(distances)), np.finfo(float).tiny)
-    near = _of_unit_norm(np.exp(-np.maximum(distances, 0.0) / scale))
+    distances = np.maximum(distances, 0.0)
+    near = _of_unit_norm(np.exp(-distances / (np.median(distances) or 1.0)))
     return np.hstack([_of_unit_norm(at_background[:, None]), components, near])
 
 

@@ -154,16 +154,17 @@ def test_parts_of_memory_change_no_digit(monkeypatch):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-14)
 
 
-def test_missing_numbers_and_constant_columns_tell_no_rows_apart():
+def test_missing_numbers_count_as_the_mean_and_constant_columns_not_at_all():
     background = X[:40].copy()
-    background[::3, 0], background[:, 1] = np.nan, 2.0
-    background[:, 2] = np.nan
+    background[::3, 0] = background[::4, 3] = background[:, 2] = np.nan
+    background[:, 1], means = 2.0, np.zeros(D)
+    means[[0, 3]] = np.nanmean(background[:, [0, 3]], axis=0)
 
     def f(rows):
-        return (np.nan_to_num(rows, nan=0.4) * SLOPES).sum(axis=1)
+        return (np.where(np.isnan(rows), means, rows) * SLOPES).sum(axis=1)
 
-    exact = SLOPES * (ROWS - np.nan_to_num(background, nan=0.4).mean(axis=0))
-    (blocks,) = drawn(f, background, 40, 0).blocks
+    exact = SLOPES * (ROWS - np.where(np.isnan(background), means, background).mean(0))
+    (blocks,) = drawn(f, background, 30, 0).blocks  # of 40 rows, as good as all
     np.testing.assert_allclose(blocks.mean(axis=0), exact, atol=1e-12)
 
 
@@ -220,6 +221,21 @@ def test_errors_are_small_at_the_same_number_of_calls():
 
 def explained(f, rows, **settings):
     return po.explain(f, rows, kind="contributions", progress=False, **settings)
+
+
+def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
+    reference = Reference.of(X[:60])
+    function = po.wrap(MODELS["kernel"])
+    rule = ContributionRule(function=function, reference=reference, rng=0)
+    labels = reference.labels.of_columns()
+    base, ends = 60, 3
+    orders = 2 * 100 * 3 * (D - 1)
+    known = rule.of(ROWS, labels).estimate
+    assert known.evaluations == base + ends + (base + ends) + orders
+    # one row, with a base that is known
+    before = function.calls.rows
+    rule.settled(ROWS, 0).of_row(ROWS[:1], labels, 0.0)
+    assert function.calls.rows - before == 2 + 60 + orders / 3
 
 
 def test_few_columns_are_exact_of_any_model():
