@@ -33,7 +33,7 @@ import propopt as po
 
 def contributions(model: Any, data: Any, rows: Any) -> np.ndarray:
     """Contributions of one model in some rows, by default: the only call of propopt."""
-    return po.explain(model, rows, data=data, units="output").attributions
+    return po.explain(model, rows, data=data).attributions
 
 
 MODULES = (

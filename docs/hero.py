@@ -91,7 +91,8 @@ def find() -> Found:
     f = model.decision_function(rows)
 
     by_shap = shap.TreeExplainer(model, known)(rows)
-    best = po.explain(model, rows, data=known, kind="contributions", contributions=by_shap)
+    asked = {"contributions": by_shap, "beside": None, "robustness": "knee"}
+    best = po.explain(model, rows, data=known, **asked)
     attributions = {
         "LIME": by_lime(model, known, rows),
         "SHAP": by_shap.values,

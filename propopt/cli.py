@@ -186,6 +186,7 @@ def _run(file: po.problems.ProblemFile, options: argparse.Namespace) -> int:
 _SETTINGS = (
     "rows",
     "attributions",
+    "details",
     "n_jobs",
     "solver",
     "resume",
@@ -362,6 +363,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="ATTRIBUTIONS",
         help="a .csv or .npz of numbers, instead of the one in the file",
     )
+    subs["audit"].add_argument(
+        "--details", action="store_true", help="print all questions, not six lines"
+    )
     subs["check"].add_argument(
         "--deep", action="store_true", help="read all rows of tables, not the first"
     )
@@ -382,10 +386,10 @@ FILE may have three lines; paths are from where it lies:
 
   data: {csv: customers.csv, target: Churn}
   model: {booster: model.txt}       # by LightGBM's save_model
-  audit: {attributions: shap.csv, unit: log-odds, background: rows.csv}
+  audit: {attributions: shap.csv, output: log_odds, data: rows.csv}
 
-Of regressions leave the unit out. The background has the rows that the numbers were
-made with; of path-dependent ones leave it out.
+Leave output out for regressions. data names the background rows that the numbers were
+made with; leave it out for path-dependent values.
 """
 
 _HELP = {

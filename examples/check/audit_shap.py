@@ -3,7 +3,7 @@ SHAP values audited: one slip among 1,200 numbers
 =================================================
 
 Somebody turned one sign. The audit names the row and the column, and the number that
-should stand there. Of values without the slip it says what is a choice.
+should stand there. For values without the slip it says what depends on settings.
 """
 
 import matplotlib.pyplot as plt
@@ -32,10 +32,10 @@ audit = po.audit(given, model, patients, data=background)
 questions = audit.to_frame()["question"]
 for finding in audit.mistakes:
     print(f"{questions[finding.name]} {finding.sentence}")
-assert "row 7, bmi is +21.7, not -21.7" in audit["exactness"].sentence
+assert "Row 7, bmi: +21.7 should be -21.7" in audit["exactness"].sentence
 
 # %%
-# Without the slip nothing is wrong. What is left are choices, and what they cost.
+# Without the slip nothing is wrong. What remains depends on settings.
 right = po.audit(shap, model, patients, data=background)
 print(right["own_value"].sentence)
 print(right["price_of_50"].sentence)

@@ -39,7 +39,7 @@ models = {
 shap, robust = {}, {}
 for name, model in models.items():
     model.fit(X_train, y_train)
-    best = po.explain(model, X_new, data=X_train, kind="contributions")
+    best = po.explain(model, X_new, data=X_train)
     shap[name], robust[name] = best.contributions, best.attributions
     print(f"{name:12} R² {model.score(X_new, y_new):.2f}, gap {best.gap:.0e}")
 

@@ -34,10 +34,10 @@ assert round(100 * share.own) == 87
 
 # %%
 # Three explanations that add up: SHAP values, robust ones, and robust ones beside own
-# values. The second flattens what the body mass index does; the third does not.
-options = {"data": background, "units": "output"}
-robust = po.explain(model, patients, **options)
-beside = po.explain(model, patients, beside="own_value", **options)
+# values, the default. The second flattens what the body mass index does; the third
+# does not.
+robust = po.explain(model, patients, data=background, beside=None, robustness="knee")
+beside = po.explain(model, patients, data=background)
 explanations = {
     "SHAP values": shap.attributions,
     "robust": robust.attributions,

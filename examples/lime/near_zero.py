@@ -51,7 +51,7 @@ po.plots.lime_profile(limit, column, wine, ax=ax)
 # %%
 # Slopes do not compare bins: the mean slope near each row ranks the column by what it
 # does there.
-best = po.explain(model, X_new, data=X_train, target="class_1")
+best = po.explain(model, X_new, data=X_train, target="class_1", kind="slopes")
 sizes = best.to_frame().abs().mean().sort_values(ascending=False)
 print(sizes.head(3).map("{:.3f} per standard deviation".format).to_string())
 assert column in sizes.index[:3]

@@ -68,7 +68,7 @@ models = {
 slopes, shapley = {}, {}
 for name, model in models.items():
     model.fit(X, y)
-    best = po.explain(model, asked, data=X)
+    best = po.explain(model, asked, data=X, kind="slopes")
     slopes[name] = best.to_frame()
     background = X.sample(100, random_state=0)
     values = shap.TreeExplainer(model, background).shap_values(

@@ -22,6 +22,7 @@ from propopt.losses import GradientMatching
 from propopt.losses.graphs.points import Graph
 from propopt.results.audit import Audit, Finding, Verdict, causes_of
 from propopt.results.certain import plural
+from propopt.results.record import Record
 from propopt.results.report.chapters import StatementKind
 from propopt.results.report.explorer import Trail
 from propopt.results.stability import largest_of_rows
@@ -31,6 +32,9 @@ from propopt.structures.boxes.boxes import shapley_against
 # ---- The questions: each an answer with its number
 
 
+_NAMED: Final = 5
+"""Rows that a sentence names."""
+
 _TOP: Final = 3
 """First reasons of a row that are compared."""
 
@@ -38,132 +42,90 @@ _TOP: Final = 3
 def _additivity(e: Audited) -> Finding:
     """Σ_d w_nd = f(x_n) − base in every row."""
     size = float(np.abs(e.missed).max())
-    wrong, N = int((np.abs(e.missed) > e.room).sum()), len(e.W)
+    far = np.abs(e.missed) > e.room
+    wrong, N = int(far.sum()), len(e.W)
+    verdict: Verdict = "wrong"
+    advice = "Compute these rows again, with the same model, rows and base."
     if not wrong:
-        sentence = f"All {N:,} rows add up to the prediction less the base."
-        verdict: Verdict = "right"
-        advice = ""
+        sentence = f"All {N:,} rows add up to the prediction minus the base."
+        verdict, advice = "right", ""
+    elif e.adds_up.all():
+        sentence = (
+            f"All rows miss the prediction minus the base by the same number, "
+            f"{float(np.median(e.missed)):+.3g} {e.unit}."
+        )
+        advice = ""  # it is the base
     else:
         n = int(np.abs(e.missed).argmax())
         verb = "misses" if wrong == 1 else "miss"
         sentence = (
-            f"{wrong:,} of {N:,} rows {verb} the prediction less the base; row "
+            f"{wrong:,} of {N:,} rows {verb} the prediction minus the base; row "
             f"{e.row(n)} by {e.missed[n]:+.3g} {e.unit}."
         )
-        verdict = "off by"
-        advice = "Compute these rows again, with the same model, rows and base."
-        if e.slip is not None or (e.is_exact and e.owner is not None):
-            advice = ""  # what is wrong is told once
+    if e.is_wrong or e.is_of_lime:
+        advice = ""  # the cause says what to do
+    if verdict == "wrong" and e.is_of_lime:
+        verdict = "undetermined"  # which need not add up
     return Finding("additivity", sentence, size, e.unit, verdict, advice=advice)
 
 
 def _base(e: Audited) -> Finding:
     """Whose mean the base is."""
     own = float(np.median(e.base))
-    came = "The base" if e.came.base is not None else "No base came; the implied one"
+    came = "The base" if e.came.base is not None else "The base that rows imply"
     ours = e.owners[0].base
     assert ours is not None, "it is that of the background"
-    near = [one for one in e.owners if abs(float(one.base or 0.0) - own) <= e.tolerance]
-    verdict: Verdict = "not known" if e.is_open else "off by"
-    advice = _GIVE_IT if e.slip is None else ""
+    near = [one for one in e.owners if abs(float(one.base or 0.0) - own) <= e.room[0]]
+    verdict: Verdict = "undetermined"
+    advice = "" if e.is_given and e.is_wrong else _GIVE_IT
     where = "background" if e.is_given else "audited rows"
-    theirs = None if e.owner is None or not e.is_exact else e.owner[0].base
-    if theirs is not None and e.slip is None:
+    told = f"{came}, {own:.4g}, is {own - ours:+.3g} {e.unit} from the mean prediction "
+    told += f"over the {where}, {ours:.4g}."
+    apart = float(np.median(e.implied)) - own
+    if e.is_exact and e.adds_up.all() and not (np.abs(e.missed) <= e.room).any():
+        theirs = own + apart
+        verdict = "wrong"
         advice = f"Add them to {theirs:.4g}, the base of these values."
-    if not near:
-        sentence = (
-            f"{came}, {own:.4g}, is {own - ours:+.3g} {e.unit} from the mean over the "
-            f"{where}, {ours:.4g}."
-        )
-    elif near[0] is e.owners[0]:
+    elif near and near[0] is e.owners[0]:
         verdict, advice = "right", ""
-        sentence = f"{came}, {own:.4g}, is the mean prediction over the background."
-    else:
-        verdict = "a choice"
-        sentence = (
-            f"{came}, {own:.4g}, is that of {near[0].words}; the background's is "
-            f"{ours:.4g}."
-        )
-        advice = ""
+        told = f"{came}, {own:.4g}, is the mean prediction over the background."
+    elif near:
+        verdict, advice = "depends on settings", ""
+        told = f"{came}, {own:.4g}, is that of {near[0].words}; the background's is "
+        told += f"{ours:.4g}."
+    elif e.is_exact and e.is_owned and abs(apart) <= e.room[0]:
+        verdict, advice = "depends on settings", ""
+        told += " It is that of their own background."
     return Finding(
         "base",
-        sentence,
+        told,
         own - ours,
-        f"{e.unit} above the mean over the background",
+        f"{e.unit} above the mean prediction over the background",
         verdict,
         advice=advice,
     )
 
 
 _GIVE_IT: Final = (
-    "Give the background that they were made with: data=, or background: in a file."
+    "Give the background that they were made with: data=, here and in a file."
 )
 
 
 def _exactness(e: Audited) -> Finding:
-    """Against exact Shapley values, ours and those that somebody else could mean."""
-    size = float(np.abs(e.W - e.E).max())
-    verdict: Verdict = "off by"
-    advice = _TAKE_EXACT
-    slip = e.slip
+    """The diagnosis: whose exact values they are, or what happened to them."""
     if not e.is_exact:
         return _drawn(e)
-    if slip is not None:
-        sentence, advice = slip
-    elif e.is_open:
-        sentence = (
-            "They are not exact for the audited rows; they may be for a background "
-            "that was not given."
-        )
-        verdict, advice = "not known", _GIVE_IT
-    elif e.owner is None:
-        share = float(((e.W - e.E) ** 2).sum() / max(float((e.E**2).sum()), 1e-300))
-        sentence = (
-            f"They are no Shapley values that are known here; {percent(share)} % "
-            "of the squared sum is apart from the exact ones."
-        )
-    else:
-        one, values = e.owner
-        other = ~e.same(values)
-        count = int(other.sum())
-        if count:
-            n, j = np.unravel_index(np.abs(e.W - values).argmax(), e.W.shape)
-            turned = other & (np.abs(e.W + values) <= e.tolerance)
-            signs = (
-                f" {plural(int(turned.sum()), 'sign')} turned." if turned.any() else ""
-            )
-            lines = int(other.any(axis=1).sum())
-            where = f" in {lines:,} rows" if lines > 1 else ""
-            sentence = (
-                f"They are {one.words}, but for {plural(count, 'number')}{where}: "
-                f"{e.place(int(n), int(j))} is {e.W[n, j]:+.3g}, not "
-                f"{values[n, j]:+.3g}.{signs}"
-            )
-            if one is not e.owners[0]:
-                advice = "Compute these numbers again, as the others were."
-        elif one is e.owners[0]:
-            sentence = "They are the exact Shapley values for the background."
-            verdict, advice = "right", ""
-        else:
-            sentence = (
-                f"They are {one.words}; both are exact, and answer two questions."
-            )
-            verdict = "a choice"
-            advice = f"Say that they are {one.words}."
+    found = e.diagnosis
     return Finding(
         "exactness",
-        sentence,
-        size,
+        f"{found.headline}. {found.evidence}".rstrip(),
+        float(np.abs(e.W - e.E).max()),
         f"{e.unit}, the largest difference from exact",
-        verdict,
-        advice=advice,
+        found.verdict,
+        advice=found.next_step,
+        cause=found.cause,
+        headline=found.headline,
     )
-
-
-_TAKE_EXACT: Final = (
-    "Take the exact values: audit.exact, or the file _exact.csv; a second run may "
-    "repeat what is wrong."
-)
 
 
 def _drawn(e: Audited) -> Finding:
@@ -171,22 +133,24 @@ def _drawn(e: Audited) -> Finding:
     errors = e.known.estimate.standard_errors
     apart = np.abs(e.W - e.E)
     beyond = math.nan
-    words = "The model is not read, so that exact values are not known."
+    words = "The model can only be called, so exact values are not known."
     if errors is not None:
         far = apart > _FAR * errors + e.tolerance
         beyond = float(far.mean())
         words += (
             f" {_part(beyond)} of the values are over {_FAR:g} standard errors from "
-            "drawn ones."
+            "sampled ones."
         )
     return Finding(
         "exactness",
         words,
         beyond,
-        "share of values far from drawn ones",
-        "not known",
-        advice="Exact values are known of sums of products, such as the log-odds of "
-        "trees, not of their probabilities.",
+        "share of values far from sampled ones",
+        "undetermined",
+        advice="Exact values are known for sums of products, such as the log-odds of "
+        "trees, not for their probabilities.",
+        cause="undetermined",
+        headline="Undetermined, because the model can only be called",
         standing="estimated",
     )
 
@@ -200,16 +164,18 @@ def _signs(e: Audited) -> Finding:
     share = e.changed_signs(e.W, e.aim)
     return Finding(
         "signs",
-        f"Of large values, beyond ±{e.cut:.2g} {e.unit}, {_part(share).lower()} differ "
-        f"in sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
+        f"{_part(share)} of the large values, beyond ±{e.cut:.2g} {e.unit}, differ in "
+        f"sign from {e.compared} ones{e.whose if e.aim is e.E else ''}.",
         share,
         "share of large values",
-        **_against_exact(e, share, "Do not tell reasons from values of these signs."),
+        **_against_exact(
+            e, share, "Do not derive reasons from values with these signs."
+        ),
     )
 
 
 def _part(share: float) -> str:
-    """A share at the beginning of a sentence; none is told as none."""
+    """A share at the beginning of a sentence; zero is none."""
     told = percent(share)
     return "None" if told == "0" else f"{told} %"
 
@@ -220,12 +186,17 @@ def _reasons(e: Audited) -> Finding:
     size = np.sort(np.abs(e.aim), axis=1)[:, ::-1]
     # of equal sizes any may be first
     last = size[:, min(_TOP, size.shape[1]) - 1][:, None]
-    clear = np.abs(np.abs(e.aim) - last) > 2.0 * e.tolerance
-    share = float(((own != true) & clear).any(axis=1).mean())
+    room = e.tolerance + e.step.max(axis=1, keepdims=True)
+    clear = np.abs(np.abs(e.aim) - last) > 2.0 * room
+    others = np.flatnonzero(((own != true) & clear).any(axis=1))
+    share = len(others) / len(own)
+    rows = ", ".join(e.row(n) for n in others[:_NAMED])
+    which = f": {'row' if len(others) == 1 else 'rows'} {rows}" if len(others) else ""
+    which += ", …" if len(others) > _NAMED else ""
     return Finding(
         "reasons",
-        f"In {_part(share).lower()} of the rows the three largest are not those "
-        f"of the {e.compared} values{e.whose if e.aim is e.E else ''}.",
+        f"{_part(share)} of the rows have other three largest values than the "
+        f"{e.compared} ones{e.whose if e.aim is e.E else ''}{which}.",
         share,
         "share of rows",
         **_against_exact(
@@ -237,30 +208,32 @@ def _reasons(e: Audited) -> Finding:
 def _against_exact(e: Audited, share: float, advice: str) -> dict[str, Any]:
     """The verdict on a share of what differs from the exact values."""
     if not e.is_exact:
-        return {"verdict": "not known", "advice": "", "standing": "estimated"}
+        return {"verdict": "undetermined", "advice": "", "standing": "estimated"}
     if share == 0.0:
         return {"verdict": "right", "advice": ""}
-    if e.is_open:
-        return {"verdict": "not known", "advice": ""}
+    if e.is_wrong:
+        return {"verdict": "wrong", "advice": advice}
     if e.is_owned:
-        return {"verdict": "a choice", "advice": ""}
-    return {"verdict": "off by", "advice": advice}
+        return {"verdict": "depends on settings", "advice": ""}
+    return {"verdict": "undetermined", "advice": ""}
 
 
 def _unused(e: Audited) -> Finding:
-    """What columns get that the model never asks."""
+    """The values of columns that the model never uses."""
     if e.read is None:
         return Finding(
             "unused",
-            "The model is not read, so that its columns are not known.",
+            "The model can only be called, so its columns are not known.",
             math.nan,
             e.unit,
-            "not known",
+            "undetermined",
         )
     names = e.labels.feature_names(e.W.shape[1])
     unused = np.flatnonzero(~e.used)
     sizes = np.abs(e.W[:, unused]).max(axis=0)
-    wrong = [names[j] for j in unused[sizes > e.tolerance]]
+    room = e.tolerance + e.step[:, unused].max(initial=0.0)
+    wrong = [names[j] for j in unused[sizes > room]]
+    is_slip = bool(wrong) and e.diagnosis.cause not in _SPREAD
     size = float(sizes.max(initial=0.0))
     count = plural(len(unused), "column")
     verb = "it gets" if len(unused) == 1 else "they get"
@@ -276,11 +249,15 @@ def _unused(e: Audited) -> Finding:
         sentence,
         size,
         e.unit,
-        "off by" if wrong else "right",
+        ("wrong" if is_slip else "depends on settings") if wrong else "right",
         advice="Leave unused columns at zero; check the order of columns."
-        if wrong
+        if is_slip and not e.is_wrong
         else "",
     )
+
+
+_SPREAD: Final = ("optimized contributions", "draws", "LIME weights", "undetermined")
+"""Causes by which unused columns may get something."""
 
 
 def _own_value(e: Audited) -> Iterator[Finding]:
@@ -296,7 +273,7 @@ def _own_value(e: Audited) -> Iterator[Finding]:
         ends = sorted(1.0 - one.roughness / one.plain for one in others)
         told += f" ({_whole(ends[0])} to {_whole(ends[-1])} with 4 to 16 neighbours)"
     unit = "share of the squared differences of similar rows"
-    yield Finding("own_value", f"{told}.", share, unit, "a choice")
+    yield Finding("own_value", f"{told}.", share, unit, "depends on settings")
     needed, could = front.least / front.plain, front.could_go / front.plain
     words = f"Adding up to the predictions needs {_whole(needed)} of them; "
     words += f"{_whole(could)} could go."
@@ -304,7 +281,7 @@ def _own_value(e: Audited) -> Iterator[Finding]:
         rest = front.least / front.roughness
         words = f"Adding up to the predictions needs {_whole(rest)} of the roughness; "
         words += f"{_whole(1.0 - rest)} could go."
-    yield Finding("predictions", words, needed, unit, "a choice")
+    yield Finding("predictions", words, needed, unit, "depends on settings")
 
 
 def _whole(share: float) -> str:
@@ -341,12 +318,11 @@ def _directions(e: Audited) -> Iterator[Finding]:
         )
     verdicts = [_of_front(e, times <= _WORTH), _of_front(e, nearer <= _NEAR)]
     advice = ""
-    if verdicts[0] == "off by" and not e.is_wrong and near > 1e-12 * distance:
+    if verdicts[0] == "wrong" and not e.is_wrong and near > 1e-12 * distance:
         advice = (
-            "po.explain(model, X, data=data, kind='contributions', beside='own_value') has "
-            "values that are nearer, or more alike."
+            "po.explain(model, X, data=data) has values that are nearer, or more alike."
         )
-    elif verdicts[0] == "a choice":
+    elif verdicts[0] == "depends on settings":
         meant = "interventional values" if e.is_of_paths else f"values{e.whose}"
         advice = f"Where {meant} are meant, take the exact ones: audit.exact, or the "
         advice += "file _exact.csv."
@@ -381,9 +357,11 @@ def _of_front(e: Audited, is_best: bool) -> Verdict:
     """Whether values on the front would be better, and whose fault that is."""
     if is_best:
         return "right"
-    if e.is_open or not e.is_exact:
-        return "not known"  # drawn values are themselves apart from exact ones
-    return "a choice" if e.is_owned and not e.is_wrong else "off by"
+    if not e.is_exact:
+        return "undetermined"  # sampled values are themselves apart from exact ones
+    if e.is_wrong:
+        return "wrong"
+    return "depends on settings" if e.is_owned else "undetermined"
 
 
 def _prices(e: Audited) -> Iterator[Finding]:
@@ -396,18 +374,16 @@ def _prices(e: Audited) -> Iterator[Finding]:
         advice = ""
         if share == 50 and price <= _CHEAP and not e.is_wrong:
             advice = (
-                "Look at the ten pairs: differences may be meant. Half of what could "
-                "go is cheap: po.explain(model, X, data=data, kind='contributions', "
-                "contributions=attributions, beside='own_value') removes much of it."
+                "Look at the ten pairs: differences may be meant. Halving the rest is "
+                "cheap: po.explain(model, X, data=data, contributions=attributions)."
             )
         yield Finding(
             f"price_of_{share}",
-            f"Removing {share} % of what could go costs {percent(price)} % "
-            f"of the squared sum. Numbers move by {moved} % of their size; "
-            f"{_part(signs).lower()} of the large signs turn.",
+            f"Removing {share} % of the avoidable differences changes the values by "
+            f"{moved} % on average; {_part(signs).lower()} of the large signs turn.",
             price,
             "share of the squared sum",
-            "a choice",
+            "depends on settings",
             advice=advice,
             standing="proved",
         )
@@ -433,7 +409,7 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
             f"{names[first.feature]}; one pair in a hundred carries {percent(top)} %.",
             first.share,
             "share of the roughness that could go",
-            "a choice",
+            "depends on settings",
         ),
         Finding(
             "rows",
@@ -442,7 +418,7 @@ def _causes(e: Audited) -> tuple[list[Finding], dict[str, Any]]:
             f"{e.row(worst.first)} alone {percent(worst.share)} %.",
             float(sum(row.share for row in rows)),
             "share of the roughness that could go",
-            "a choice",
+            "depends on settings",
         ),
     ]
     return findings, {"pairs": pairs, "rows": rows}
@@ -457,7 +433,7 @@ def _background(e: Audited) -> Finding:
             "Other backgrounds were not tried.",
             math.nan,
             "share of the squared sum",
-            "not known",
+            "undetermined",
         )
     order = np.random.default_rng(e.seed).permutation(B)
     halves = [e.background[np.sort(h)] for h in (order[: B // 2], order[B // 2 :])]
@@ -471,7 +447,7 @@ def _background(e: Audited) -> Finding:
         f"of the squared sum; {_part(signs).lower()} of the large signs turn.",
         share,
         "share of the squared sum",
-        "a choice",
+        "depends on settings",
         advice=""
         if e.is_of_paths
         else "Keep the background with the numbers, and name it.",
@@ -494,7 +470,7 @@ def _seed(e: Audited) -> Finding:
         sentence,
         share,
         "share of the size of the values",
-        "right" if e.is_exact else "a choice",
+        "right" if e.is_exact else "depends on settings",
         standing="checked" if e.is_exact else "estimated",
     )
 
@@ -512,7 +488,7 @@ def _neighbours(e: Audited) -> Finding:
         f"{percent(low)} to {percent(high)} % of the squared sum.",
         high - low,
         "share of the squared sum, from least to most",
-        "a choice",
+        "depends on settings",
         standing="estimated",
     )
 
@@ -528,7 +504,7 @@ def _excess(e: Audited) -> Finding:
         f"have an objective {in_percent(excess)} above the least.",
         excess,
         "share above the least objective",
-        "a choice",
+        "depends on settings",
         standing="proved",
     )
 
@@ -571,7 +547,7 @@ def audit(
     X: Any,
     *,
     data: pd.DataFrame | Array | None = None,
-    unit: str | None = None,
+    output: str | None = None,
     base: float | Array | None = None,
     target: Target = None,
     outcome: str | None = None,
@@ -601,9 +577,9 @@ def audit(
         The rows that are explained.
     data : DataFrame or array (B, D), optional
         The background, best the one that they were made with; X by default.
-    unit : {"log-odds", "probability", "margin", "value"}, optional
-        What W are parts of; needed for classifiers, which have several outputs.
-        Numbers that are of another unit are refused, not compared.
+    output : {"log_odds", "probability", "margin", "value"}, optional
+        The output whose parts W are, as in :func:`propopt.wrap`; required for
+        classifiers, which have several. Numbers of another output are refused.
     base : float or array (N,), optional
         What W are added to, where the carrier does not say; else the median of what
         rows leave.
@@ -626,8 +602,8 @@ def audit(
     Raises
     ------
     InvalidInput
-        If names or sizes are not those of X, the unit is not known, or the numbers are
-        of another.
+        If names or sizes are not those of X, the output is not known, or the numbers
+        are parts of another.
 
     Examples
     --------
@@ -644,7 +620,7 @@ def audit(
     'They are the exact Shapley values for the background.'
     """
     evidence = Audited.of(
-        *(attributions, model, X, data, unit, base),
+        *(attributions, model, X, data, output, base),
         *(target, outcome, graph, n_neighbors, rng),
     )
     findings = [_additivity(evidence), _base(evidence)]
@@ -693,4 +669,5 @@ def audit(
             "seed": str(evidence.seed),
         },
         front=partial(_front, evidence) if evidence.is_compared else None,
+        record=Record.of(model, data=X, background=data),
     )

@@ -7,9 +7,9 @@ compared with the truth.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
 from propopt.base.checks import read_count, read_seed
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, PropoptError
 from propopt.base.text import Reason
 from propopt.explaining.carriers import Carried, CarrierLike, carried
 from propopt.explaining.contributions import ContributionRule
@@ -25,11 +25,14 @@ from propopt.explaining.explainers.own_value import (
     OwnValues,
     own_values_of,
 )
+from propopt.explaining.hypotheses import Diagnosis, KnownSource, diagnosed, fits
+from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
 from propopt.explaining.nearest_front import NearestFront
+from propopt.explaining.sources import PATHS, Candidate, candidates, made_up_rows
 from propopt.explaining.targets import Targets, coordinates_of, graph_of_rows, sizes_of
-from propopt.explaining.whose import PATHS, Candidate, candidates
 from propopt.functions import Function
 from propopt.functions.means import Checked
+from propopt.functions.models import NumericalModel
 from propopt.functions.outputs import Target
 from propopt.functions.wrapping import KnownTable, wrapped_and_told
 from propopt.laws.background import N_BACKGROUND, Background
@@ -40,21 +43,11 @@ from propopt.results.certain import plural
 from propopt.results.explanation import base_values_of
 from propopt.structures.boosters import as_estimator, margins_of
 from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels
+from propopt.tables.frames import Labels, listed
 
 
 # ---- In which unit numbers are, known or asked for
 
-
-_KINDS: Final[Mapping[str, str]] = {
-    "log-odds": "log_odds",
-    "log_odds": "log_odds",
-    "probability": "probability",
-    "margin": "margin",
-    "value": "value",
-    "prediction": "value",
-}
-"""How units are written, and what they are called here."""
 
 _OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "log_odds": ("log_odds", "margin"),
@@ -62,52 +55,58 @@ _OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
     "margin": ("margin",),
     "value": ("value",),
 }
-"""Outputs of models that may be of a unit: native boosters have no probabilities."""
+"""Where a model lacks an output: native boosters have no probabilities."""
 
 
 def _explained(
-    model: Any, X: Any, data: Any, unit: str | None, target: Target, outcome: str | None
+    model: Any,
+    X: Any,
+    data: Any,
+    output: str | None,
+    target: Target,
+    outcome: str | None,
 ) -> tuple[Function, KnownTable, str]:
     """The function whose parts they are, and its unit in words."""
-    kind = None if unit is None else _KINDS.get(unit, unit)
-    if kind is not None and kind not in _OUTPUTS:
-        raise InvalidInput(f"unit: expected one of {', '.join(_KINDS)}, got {unit!r}")
+    if output is not None and output not in _OUTPUTS:
+        raise InvalidInput(
+            f"output: expected one of {listed([*_OUTPUTS])}, got {output!r}"
+        )
     if isinstance(model, Function):
         function, told = wrapped_and_told(model, X, target, "auto", data, None, outcome)
         own = function.quantity.kind
-        if (kind, own) == ("probability", "value"):
+        if (output, own) == ("probability", "value"):
             return function, told, "probability"
-        if kind is not None and kind != own:
+        if output is not None and output != own:
             raise InvalidInput(
-                f"unit: the numbers are {unit}, and what is explained is the "
-                f"{function.quantity}; wrap the model with output={kind!r}; a "
+                f"output: the numbers are said to be {output!r}, but the function is "
+                f"the {function.quantity}; wrap the model with output={output!r}; a "
                 "booster's file has probabilities by output: value"
             )
         return function, told, _unit_of(function)
     estimator = as_estimator(model)
     has_probabilities = hasattr(estimator, "predict_proba")
-    if kind is None and (has_probabilities or margins_of(estimator) is not None):
-        other = "" if has_probabilities else " or 'margin'"
+    if output is None and (has_probabilities or margins_of(estimator) is not None):
+        others = "'probability' or 'margin'" if has_probabilities else "'margin'"
         raise InvalidInput(
-            "unit: the model has several outputs, and the numbers do not say which; "
-            f"give unit='log-odds' or 'probability'{other}; "
-            "shap.TreeExplainer gives log-odds of boosted classifiers, and "
+            "output: the model has several outputs, and the numbers do not say which; "
+            f"give output='log_odds', {others}; shap.TreeExplainer gives log-odds of "
+            "boosted classifiers of two classes, margins of those of several, and "
             "probabilities of forests"
         )
     said: list[str] = []
-    for output in _OUTPUTS[kind or "value"]:
+    for one in _OUTPUTS[output or "value"]:
         try:
             function, told = wrapped_and_told(
-                model, X, target, output, data, None, outcome
+                model, X, target, one, data, None, outcome
             )
         except InvalidInput as error:
             said.append(str(error))
             continue
         own = function.quantity.kind
-        if kind is None or own == kind or (kind, own) == ("probability", "value"):
-            words = "probability" if kind == "probability" else _unit_of(function)
+        if output is None or own == output or (output, own) == ("probability", "value"):
+            words = "probability" if output == "probability" else _unit_of(function)
             return function, told, words
-        said.append(f"unit: {function.quantity.model} has a {own}, which is no {unit}")
+        said.append(f"output: {function.quantity.model} has a {own}, and no {output!r}")
     raise InvalidInput(said[0])
 
 
@@ -127,17 +126,54 @@ def _position(model: Any, function: Function) -> int | None:
     return known.index(label) if label in known else None
 
 
-_OF_ANOTHER: Final = 1e-3
-"""Of the spread of predictions: rows that miss by so little are parts of these."""
+def _others(
+    model: Any, function: Function, X: Any, data: Any, outcome: str | None
+) -> Iterator[tuple[str, str, Function]]:
+    """Other outputs and other classes of a model: their words, kind and function."""
+    if isinstance(model, Function):
+        if not isinstance(function, NumericalModel) or function.trees is None:
+            return
+        model = function.trees.model
+    label, own = function.quantity.label, function.quantity.kind
+    labels = getattr(model, "classes_", None)
+    targets: list[Any] = [label if labels is not None else function.quantity.position]
+    if labels is not None and np.ndim(labels) == 1:
+        targets += [x for x in np.asarray(labels).tolist() if x != label]
+    elif targets[0] is not None:
+        targets += [x for x in range(_MOST_OUTPUTS) if x != targets[0]]
+    for place, target in enumerate(targets[: _MOST_OUTPUTS + 1]):
+        kind: Any
+        for kind in _OUTPUTS:
+            if place == 0 and kind == own:
+                continue
+            try:
+                other, _ = wrapped_and_told(model, X, target, kind, data, None, outcome)
+            except PropoptError:
+                continue
+            words = kind.replace("_", "-")
+            if place:
+                words = f"class {target}"
+                words += "" if kind == own else f", {kind.replace('_', '-')}"
+            yield words, kind, other
 
 
-def _scatter(misses: Values) -> float:
-    """How far from their median most are: a few rows that are wrong tell nothing."""
-    return float(np.median(np.abs(misses - np.median(misses))))
+_MOST_OUTPUTS: Final = 20
+"""Outputs that are tried."""
 
 
 # ---- What is known of the numbers and the model, computed when a question needs it
 
+
+_THEMSELVES: Final = " of the audited rows"
+
+_CLUSTERED: Final = 500
+"""Rows whose cluster centres are tried as a background."""
+
+_OUTLYING: Final = 10.0
+"""Root mean squares: what is farther from a fitted mixture is another value."""
+
+_ALIKE: Final = 0.2
+"""Rank correlation of errors with the scatter of orders."""
 
 SIZEABLE: Final = 0.1
 """Of the mean over rows of the largest |value|: smaller ones count as small."""
@@ -146,15 +182,18 @@ _SAME: Final = 1e-5
 """Of the range of predictions, or the largest value: less is the same number."""
 
 
+_SINGLE: Final = 5e-7
+"""Of the size of predictions: sums in single precision miss as much."""
+
 _OTHER_NEIGHBORS: Final = (4, 16)
 """How many are tried besides."""
 
 
 _FEW: Final = 20
-"""Rows at which it is asked whose values they are."""
+"""Rows at which the scatter of orders is sampled."""
 
 _MOST: Final = 0.5
-"""Of rows or values: what holds of more is told; the others are told as wrong."""
+"""Of rows: what holds for more is the rule, the others are exceptions."""
 
 
 @final
@@ -172,6 +211,8 @@ class Audited:
     n_neighbors: int
     seed: int
     is_given: bool  # the background; else it is the audited rows
+    # other outputs of the model, with words and kind
+    others_of_model: Callable[[], Iterator[tuple[str, str, Function]]]
 
     @classmethod
     def of(
@@ -180,7 +221,7 @@ class Audited:
         model: Any,
         X: Any,
         data: Any,
-        unit: str | None,
+        output: str | None,
         base: Any,
         target: Target,
         outcome: str | None,
@@ -189,7 +230,7 @@ class Audited:
         rng: int | None,
     ) -> Audited:
         """What :func:`propopt.audit` is given, read and aligned."""
-        function, told, words = _explained(model, X, data, unit, target, outcome)
+        function, told, words = _explained(model, X, data, output, target, outcome)
         points, labels = told.read(function, X, "X")
         rows = points if data is None else told.read(function, data, "data")[0]
         if graph is not None:
@@ -209,6 +250,7 @@ class Audited:
             n_neighbors=read_count(n_neighbors, "n_neighbors"),
             seed=read_seed(rng),
             is_given=data is not None,
+            others_of_model=partial(_others, model, function, X, data, outcome),
         )
         own._refuse_other_units()
         return own
@@ -216,26 +258,46 @@ class Audited:
     def _refuse_other_units(self) -> None:
         """Refuse parts of what rows add up to, if they were said to be of another."""
         f, sums = self.prediction, self.W.sum(axis=1)
+        if self.adds_up.mean() > _MOST or fits(sums, f):
+            return
         is_probability = self.unit == "probability"  # also of boosters, by value
         kind = "probability" if is_probability else self.function.quantity.kind
         with np.errstate(divide="ignore"):
             odds = logit(np.clip(f, 0.0, 1.0))
         others = {
-            "log_odds": [("probability", expit(f), "give unit='probability'")],
+            "log_odds": [("probability", expit(f), "give output='probability'")],
             "probability": [
-                ("log-odds", odds, "give unit='log-odds'"),
+                ("log-odds", odds, "give output='log_odds'"),
                 ("percentage", 100.0 * f, "divide attributions and base by 100"),
             ],
-        }
-        for other, values, advice in others.get(kind, []):
-            if not np.isfinite(values).all() or not np.ptp(values):
-                continue
-            fits = _scatter(sums - values) <= _OF_ANOTHER * float(values.std())
-            if fits and _scatter(sums - f) > _OF_ANOTHER * float(f.std()):
+        }.get(kind, [])
+        others += [
+            (words, values, f"give output={words.replace('-', '_')!r}")
+            for words, values in self.other_outputs
+            if not words.startswith("class")
+        ]
+        others += [
+            ("percentage", 100.0 * values, f"{advice}, and divide by 100")
+            for words, values, advice in others
+            if words == "probability"
+        ]
+        for other, values, advice in others:
+            if np.isfinite(values).all() and fits(sums, values):
                 raise InvalidInput(
-                    f"unit: the rows add up to the {other}, and not to the {self.unit} "
-                    f"as was said; {advice}"
+                    f"output: the rows add up to the {other}, and not to the "
+                    f"{self.unit} as was said; {advice}"
                 )
+
+    @cached_property
+    def other_outputs(self) -> list[tuple[str, Values]]:
+        """What other outputs and classes of the model are at the rows."""
+        found = []
+        for words, _, function in self.others_of_model():
+            try:
+                found.append((words, function.value_at(self.points, self.labels)))
+            except PropoptError:  # such as infinite log-odds
+                continue
+        return found
 
     @property
     def W(self) -> Attributions:
@@ -286,19 +348,42 @@ class Audited:
         return np.asarray(self.W.sum(axis=1) - (self.prediction - self.base))
 
     @cached_property
-    def step(self) -> float:
-        """Half of the last digit that was written; 0 of numbers with all theirs."""
-        sizes = max(float(np.abs(self.W).max()), 1e-300)
-        for digits in range(7):
-            if np.abs(self.W - self.W.round(digits)).max() <= 1e-12 * sizes:
-                return 0.5 * 10.0**-digits if digits > 1 else 0.0
-        return 0.0
+    def _rounded(self) -> tuple[Array, str]:
+        """Half of the last digit of each number (N, D), and how many digits there are.
+
+        Zero where numbers have all theirs.
+        """
+        V, size = self.V, max(float(np.abs(self.V).max()), 1e-300)
+        for digits in range(-6, 7):
+            half = 0.5 * 10.0**-digits
+            if half > size:
+                continue
+            if np.abs(V - V.round(digits)).max() <= 1e-12 * size:
+                return np.full(V.shape, half), plural(digits, "decimal")
+        with np.errstate(divide="ignore"):
+            power = np.floor(np.log10(np.abs(V), where=V != 0.0, out=np.zeros(V.shape)))
+        for digits in range(1, 7):
+            unit = 10.0 ** (power - digits + 1)
+            if (np.abs(V - np.round(V / unit) * unit) <= 1e-9 * unit).all():
+                return 0.5 * unit * (V != 0.0), plural(digits, "significant digit")
+        return np.zeros(V.shape), ""
+
+    @property
+    def step(self) -> Array:
+        """What rounding may have moved each number, (N, D)."""
+        return self._rounded[0]
+
+    @property
+    def digits(self) -> str:
+        """The digits that numbers were rounded to, in words."""
+        return self._rounded[1]
 
     @cached_property
     def tolerance(self) -> float:
-        """What differs by less is the same number."""
-        scale = max(float(np.ptp(self.prediction)), float(np.abs(self.W).max()))
-        return _SAME * max(scale, 1e-12) + self.step
+        """What differs by less is the same number, but for rounding."""
+        f = self.prediction
+        scale = max(float(np.ptp(f)), float(np.abs(self.W).max()), 1e-12)
+        return _SAME * scale + _SINGLE * float(np.abs(f).max())
 
     @cached_property
     def cut(self) -> float:
@@ -328,24 +413,112 @@ class Audited:
         ]
 
     @cached_property
-    def owner(self) -> tuple[Candidate, Attributions] | None:
-        """Whose values most of them are; None where of nobody that is known."""
-        if self.is_exact and self.same(self.E).all():
-            return self.owners[0], self.E
-        best, found = _MOST, None
-        for one, values in self.tried:
-            share = float((np.abs(self.W[self.few] - values) <= self.tolerance).mean())
-            if share > best:
-                best, found = share, one
-        if found is None or found.values is None:
-            return None
-        is_ours = found is self.owners[0] and self.is_exact
-        return found, self.E if is_ours else found.values(self.points)
+    def knowns(self) -> list[KnownSource]:
+        """Sources with their values at all rows, the given background first."""
+        room = self.tolerance + self.step
+        found = []
+        for place, one in enumerate(self.owners):
+            if place == 0 or one.values is not None:
+                values = self.E
+                if place and one.values is not None:
+                    values = one.values(self.points)
+                told = one.words + ("" if self.is_given or place else _THEMSELVES)
+                own = KnownSource(
+                    words=told,
+                    values=values,
+                    room=room,
+                    base=one.base,
+                    is_given=place == 0,
+                )
+                found.append(own)
+        return found
 
     @cached_property
+    def mixture(self) -> Mixture | None:
+        """The nearest values for any weighted background, fitted where rows add up."""
+        if self.read is None:
+            return None
+        schema, rows = self.function.schema, self.background
+        if self.is_given:
+            rows = np.concatenate([rows, self.points])
+        categories = schema is not None and schema.categorical.any()
+        made_up = [*made_up_rows(self.function, self.background).values()]
+        if not categories and not np.isnan(rows).any():
+            f = self.read.value(rows)
+            halves = [rows[f > np.median(f)], rows[f <= np.median(f)]]
+            made_up += [x.mean(axis=0, keepdims=True) for x in halves if len(x)]
+            made_up.append(centres_of(rows[:_CLUSTERED], (2, 3, 5, 10)))
+        good = np.flatnonzero(self.adds_up)
+        others = np.concatenate(made_up)
+        return mixture_of(self.read, self.points, self.V, good, rows, others)
+
+    @cached_property
+    def fitted_room(self) -> Array:
+        """What may lie between right values and the fitted mixture, (N, D)."""
+        found = self.mixture
+        assert found is not None, "it was fitted"
+        apart = (self.V - found.values)[self.adds_up]
+        usual = float(np.sqrt((apart**2).mean()))
+        return np.asarray(_OUTLYING * usual + self.tolerance + self.step)
+
+    def like_draws(self, errors: Array) -> float | None:
+        """The number of orders whose mean has such errors; None of other errors."""
+        if self.read is None:
+            return None
+        rng, rows, D = np.random.default_rng(self.seed), self.few, errors.shape[1]
+        x, count = self.points[rows], max(10, min(60, 10_000 // (D + 1)))
+        each = np.zeros((count, len(rows), D))
+        for k in range(count):
+            order = rng.permutation(D)
+            walk = self.background[rng.integers(len(self.background), size=len(x))]
+            before = self.read.value(walk)
+            for column in order:
+                walk[:, column] = x[:, column]
+                after = self.read.value(walk)
+                each[k, :, column] = after - before
+                before = after
+        own = each.var(axis=0)
+        left = errors[rows] ** 2
+        if not own.any() or not left.any():
+            return None
+        with np.errstate(invalid="ignore"):
+            ranks = [np.argsort(np.argsort(v.ravel())) for v in (own, left)]
+        if float(np.asarray(np.corrcoef(np.stack(ranks)))[0, 1]) < _ALIKE:
+            return None
+        return float(own.sum() / left.sum())
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """Why the values are what they are."""
+        return diagnosed(self)
+
+    @property
+    def V(self) -> Attributions:
+        """What is diagnosed."""
+        return self.W
+
+    @property
+    def sums(self) -> Values:
+        """Σ w − f, (N,)."""
+        return np.asarray(self.V.sum(axis=1) - self.prediction)
+
+    @cached_property
+    def implied(self) -> Array:
+        """The base that most rows add up to, (N,): that which came, or another."""
+        own = self.came.base
+        if own is not None and (np.abs(self.sums + own) <= self.room).mean() > _MOST:
+            return own
+        return np.full(len(self.V), -np.median(self.sums))
+
+    @cached_property
+    def adds_up(self) -> Truths:
+        """Which rows add up to the prediction less that base, (N,)."""
+        return np.asarray(np.abs(self.sums + self.implied) <= self.room)
+
+    @property
     def is_owned(self) -> bool:
         """Whether all of them are values of somebody that is known."""
-        return self.owner is not None and bool(self.same(self.owner[1]).all())
+        return self.diagnosis.verdict in ("right", "depends on settings")
 
     @property
     def compared(self) -> str:
@@ -355,8 +528,10 @@ class Audited:
     @cached_property
     def aim(self) -> Attributions:
         """What signs and ranks should be: of slips, those of whose values they are."""
-        is_slip = self.is_exact and self.owner is not None and not self.is_owned
-        return self.owner[1] if is_slip and self.owner is not None else self.E
+        found = self.diagnosis if self.is_exact else None
+        if found is None or found.values is None or found.verdict != "wrong":
+            return self.E
+        return found.values
 
     @property
     def whose(self) -> str:
@@ -365,9 +540,7 @@ class Audited:
             return ""
         if not self.is_given:
             return " for the audited rows"
-        if self.owner is None or self.owner[0] is self.owners[0]:
-            return ""
-        return " for the background"
+        return "" if self.diagnosis.verdict == "right" else " for the background"
 
     @property
     def counts_rows(self) -> bool:
@@ -377,83 +550,28 @@ class Audited:
 
     @property
     def is_of_paths(self) -> bool:
-        """Whether most of them are path-dependent values, which have no background."""
-        return self.owner is not None and self.owner[0].words == PATHS
-
-    @cached_property
-    def is_wrong(self) -> bool:
-        """Whether a slip is known, such as columns in each other's place."""
-        slips = self.owner is not None and not (self.is_owned or self.is_ours)
-        return self.is_exact and (slips or self.slip is not None)
-
-    @cached_property
-    def is_open(self) -> bool:
-        """Whether they may be exact for a background that was not given."""
-        unknown = self.owner is None and self.slip is None
-        adds_up = float((np.abs(self.missed) <= self.room).mean()) > _MOST
-        return self.is_exact and not self.is_given and unknown and adds_up
+        """Whether they are path-dependent values, which have no background."""
+        return self.is_exact and self.diagnosis.whose == PATHS
 
     @property
-    def room(self) -> float:
-        """What rows that add up may miss by rounding."""
-        return self.tolerance + self.step * self.W.shape[1]
+    def is_wrong(self) -> bool:
+        """Whether a cause is known that makes them wrong."""
+        return self.is_exact and self.diagnosis.verdict == "wrong"
+
+    @property
+    def is_of_lime(self) -> bool:
+        """Whether they are weights of LIME, which need not add up."""
+        return self.is_exact and self.diagnosis.cause == "LIME weights"
+
+    @property
+    def room(self) -> Values:
+        """What rows that add up may miss by rounding, (N,)."""
+        return np.asarray(self.tolerance + self.step.sum(axis=1))
 
     @cached_property
     def few(self) -> Positions:
-        """Some of the rows, at which all owners are asked."""
+        """Some of the rows."""
         return np.unique(np.linspace(0, len(self.W) - 1, _FEW).astype(np.intp))
-
-    @cached_property
-    def tried(self) -> list[tuple[Candidate, Attributions]]:
-        """Owners with their values at the few rows (n, D)."""
-        rows = self.points[self.few]
-        return [(x, x.values(rows)) for x in self.owners if x.values is not None]
-
-    @cached_property
-    def slip(self) -> tuple[str, str] | None:
-        """What happened to somebody's values as a whole, and what to do about it."""
-        moved = self._moved
-        if moved is not None:
-            return moved, "Put the columns in the order of the table, then audit again."
-        if self.owner is not None:
-            return None
-        for one, values in self.tried:
-            turned = np.abs(self.W[self.few] + values) <= self.tolerance
-            if turned.mean() > _MOST:
-                told = f"All signs are turned, as of the other class: of {one.words}."
-                return told, "Turn all signs, that of the base too, then audit again."
-            apart = np.abs(self.W[None] - values[:, None]).max(axis=2)  # (n, N)
-            place, found = apart.argmin(axis=1), apart.min(axis=1) <= self.tolerance
-            stays = apart[np.arange(len(place)), self.few] <= self.tolerance
-            if found.mean() > _MOST and not stays[found].all():
-                n = int(np.flatnonzero(found & ~stays)[0])
-                told = (
-                    f"Rows stand in another's place: row {self.row(int(place[n]))} "
-                    f"holds the values of row {self.row(int(self.few[n]))}."
-                )
-                return told, "Put the rows in the order of the table, then audit again."
-        return None
-
-    @property
-    def _moved(self) -> str | None:
-        """Whether columns stand in each other's place, in a sentence."""
-        names = self.labels.feature_names(self.W.shape[1])
-        for _, values in self.tried:
-            apart = np.abs(self.W[self.few][:, :, None] - values[:, None, :])
-            fits = (apart <= self.tolerance).mean(axis=0)  # shares of rows (D, D)
-            # columns of zeros fit each other, and are in their place
-            stays = np.diag(fits) == fits.max(axis=1)
-            place = np.where(stays, np.arange(len(fits)), fits.argmax(axis=1))
-            if fits.max(axis=1).min() <= _MOST or len(set(place)) < len(place):
-                continue
-            wrong = np.flatnonzero(place != np.arange(len(place)))
-            if len(wrong):
-                j = int(wrong[0])
-                return (
-                    f"{plural(len(wrong), 'column')} stand in another's place: "
-                    f"{names[j]} holds the values of {names[place[j]]}."
-                )
-        return None
 
     @property
     def used(self) -> Truths:
@@ -467,10 +585,6 @@ class Audited:
         used = np.zeros(read.n_columns, bool)
         used[columns[np.unique(kept[kept >= 0])]] = True
         return used
-
-    def same(self, values: Attributions) -> Truths:
-        """Where the attributions are these values, (N, D)."""
-        return np.asarray(np.abs(self.W - values) <= self.tolerance)
 
     # ---- rows that are similar
 

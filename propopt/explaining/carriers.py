@@ -36,7 +36,10 @@ from propopt.tables.frames import (
 CarrierLike: TypeAlias = Any
 """What :func:`carried` reads."""
 
-_BASES: Final = ("base_value", "base_values", "expected_value", "expected_values")
+_BASES: Final = (
+    *("base_value", "base_values", "expected_value", "expected_values"),
+    *("bias", "Bias", "BIAS"),
+)
 """What the column of a base is called, where it is none that is explained."""
 
 SUFFIXES: Final = (".csv", ".npz")
@@ -53,6 +56,8 @@ class Carried:
     values: Attributions  # W (N, D)
     base: Array | None  # (N,): what they are added to; None where nobody says
     source: str  # what carried them, in words
+    # (N, D): the exact contributions that came with optimized ones, and the method
+    exact: Attributions | None = None
 
 
 def carried(
@@ -66,12 +71,14 @@ def carried(
 
     ============================== ===================================================
     array or DataFrame (N, D)      as they stand; a column ``base_value`` is the base
-    array (N, D, K), or K arrays   those of one class
+    array (N, D + 1)               the last column is the base, as ``pred_contrib`` has
+    array (N, D, K), or K arrays   those of one class; also (N, K, D + 1), and
+                                   (N, K (D + 1)), each class with its base
     ``shap.Explanation``           with its base values, and its axis of classes
     ``propopt.results.Explanation``        in units of the output, with its base
     a tensor, of torch or captum   its numbers, detached
     a path of ``.csv``             a header of names; a first column without a name has
-                                   those of rows
+                                   those of rows, as ``DataFrame.to_csv`` writes
     a path of ``.npz``             a saved explanation of ours, or arrays ``values``,
                                    ``base_values`` and ``feature_names``
     a list of N LIME explanations, ``(name, weight)`` each; a name may be one of a bin,
@@ -117,34 +124,55 @@ def _read(
     carrier: Any, labels: Labels, shape: tuple[int, int], position: int | None
 ) -> Carried:
     if isinstance(carrier, str | Path):
-        return _of_file(Path(carrier), labels, position)
+        return _of_file(Path(carrier), labels, shape, position)
     if isinstance(carrier, Explanation):
         return _of_ours(carrier, labels)
     if is_shap(carrier):
         return _of_shap(carrier, labels, shape, position)
     if hasattr(carrier, "detach"):  # a tensor that may have a gradient
         tensor = carrier.detach().cpu().numpy()
-        return replace(_of_array(tensor, position), source="a tensor")
+        found = _of_array(tensor, shape, position)
+        return replace(found, source=found.source.replace("an array", "a tensor"))
     frame = as_frame(carrier, _LABEL)
     if frame is not None:
-        return _of_frame(frame.table, labels, named=frame.named_rows)
+        return _of_frame(frame.table, labels, shape, position, named=frame.named_rows)
     if isinstance(carrier, list | tuple) and carrier:
         if all(map(_is_row_of_pairs, carrier)):
             return _of_pairs(carrier, labels, shape, position)
         if all(np.ndim(one) == 2 for one in carrier):
             carrier = np.stack([as_floats(one, _LABEL) for one in carrier], axis=2)
-    return _of_array(carrier, position)
+    return _of_array(carrier, shape, position)
 
 
 # ---- Arrays and tables
 
 
-def _of_array(values: Any, position: int | None) -> Carried:
-    array = as_floats(values, _LABEL)
+def _of_array(values: Any, shape: tuple[int, int], position: int | None) -> Carried:
+    """Numbers by position, with the bias column that boosters put behind them."""
+    array, source = as_floats(values, _LABEL), "an array, by position"
+    (N, D), base = shape, None
+    if array.ndim == 2 and array.shape[1] > D + 1 and array.shape[1] % (D + 1) == 0:
+        array = array.reshape(len(array), -1, D + 1)  # classes after each other
+    if array.shape[1:] == (D, D + 1):
+        raise InvalidInput(
+            f"{_LABEL}: shape {array.shape} has its outputs on the second axis or on "
+            "the last; choose one, as in attributions[:, 1] or attributions[..., 1]"
+        )
+    if array.ndim == 3 and array.shape[2] == D + 1:
+        array = array.transpose(0, 2, 1)  # (N, K, D + 1)
     if array.ndim == 3:
+        source += _which(array.shape[2], position)
         array = _of_class(array, position)
     array = read_array(array, _LABEL, ndim=2)
-    return Carried(values=array, base=None, source="an array, by position")
+    if array.shape == (N, D + 1):
+        array, base = array[:, :D], np.array(array[:, D])
+        source += "; the last column is the base"
+    return Carried(values=array, base=base, source=source)
+
+
+def _which(count: int, position: int | None) -> str:
+    """The class that is taken of several, in words."""
+    return "" if count == 1 else f"; output {position} of 0 to {count - 1}"
 
 
 def _of_class(values: Array, position: int | None) -> Array:
@@ -160,9 +188,23 @@ def _of_class(values: Array, position: int | None) -> Array:
     return values[..., position]
 
 
-def _of_frame(table: pd.DataFrame, labels: Labels, *, named: bool) -> Carried:
-    """A table of names; one column may be the base."""
+def _of_frame(
+    table: pd.DataFrame,
+    labels: Labels,
+    shape: tuple[int, int],
+    position: int | None,
+    *,
+    named: bool,
+) -> Carried:
+    """A table of names; one column may be the base, one the index of another table."""
     known = {*(labels.features or ()), *map(str, labels.columns or ())}
+    if len(table.columns) and str(table.columns[0]) == _UNNAMED not in known:
+        table, named = table.set_index(table.columns[0]), True
+        table.index.name = None
+    if [*map(str, table.columns)] == [*map(str, range(table.shape[1]))] and not (
+        known & {*map(str, table.columns)}
+    ):  # an array that became a table on its way
+        return _of_array(plain_numbers(table), shape, position)
     found = [c for c in table if str(c) in _BASES and str(c) not in known]
     if len(found) > 1:
         raise InvalidInput(
@@ -174,6 +216,10 @@ def _of_frame(table: pd.DataFrame, labels: Labels, *, named: bool) -> Carried:
     )
     W = read_array(plain_numbers(rest.table), _LABEL, ndim=2)
     return _in_order(W, base, rest.labels, labels, "a table, by names")
+
+
+_UNNAMED: Final = "Unnamed: 0"
+"""What pandas calls the index of a table when it reads its file as a column."""
 
 
 def _counts(table: pd.DataFrame, labels: Labels) -> bool:
@@ -203,7 +249,11 @@ def _of_ours(known: Explanation, labels: Labels) -> Carried:
         )
     told = f"an explanation, {known.method}"
     own = known.attributions, known.base_value, known.labels
-    return _in_order(*own, labels, told)
+    found = _in_order(*own, labels, told)
+    if known.method != "optimized" or known.contributions is None:
+        return found
+    target = _in_order(known.contributions, None, known.labels, labels, told)
+    return replace(found, exact=target.values)
 
 
 def _of_shap(
@@ -211,12 +261,14 @@ def _of_shap(
 ) -> Carried:
     """Values, base values and names, without the package."""
     values, bases = as_floats(known.values, _LABEL), known.base_values
+    source = "shap.Explanation"
     if values.ndim == 3:
+        source += _which(values.shape[2], position)
         bases = _base_of_class(bases, values.shape[2], position)
         values = _of_class(values, position)
     base = base_values_of(bases, shape[0])
     names = known.feature_names
-    return _by_columns(values, base, names, labels, "shap.Explanation")
+    return _by_columns(values, base, names, labels, source)
 
 
 def _by_columns(
@@ -294,19 +346,32 @@ def _column_of(condition: str, names: Sequence[str], n: int) -> int:
 # ---- Files: CSV with a header, archives without pickles
 
 
-def _of_file(path: Path, labels: Labels, position: int | None) -> Carried:
+def _of_file(
+    path: Path, labels: Labels, shape: tuple[int, int], position: int | None
+) -> Carried:
     if not path.is_file():
         raise InvalidInput(f"{_LABEL}: there is no file {path}")
     kind = path.suffix.lower()
     if kind == ".csv":
         table, named = _of_csv(path)
-        return replace(_of_frame(table, labels, named=named), source=path.name)
+        counted = labels.points is None or [*labels.points] == [*range(shape[0])]
+        if named and counted and {*table.index} != {*range(len(table))}:
+            named = False  # the rows of X have no names that could be meant
+        found = _of_frame(table, labels, shape, position, named=named)
+        return replace(found, source=_named(found.source, path))
     if kind == ".npz":
-        return replace(_of_archive(path, labels, position), source=path.name)
+        return _of_archive(path, labels, shape, position)
     raise InvalidInput(
         f"{_LABEL}: expected a .csv or .npz file, got {path.name}; "
         "DataFrame.to_csv and numpy.savez write these"
     )
+
+
+def _named(source: str, path: Path) -> str:
+    """The same in words, of a file."""
+    for told in ("a table, by names", "an array, by position"):
+        source = source.replace(told, path.name)
+    return source
 
 
 def _of_csv(path: Path) -> tuple[pd.DataFrame, bool]:
@@ -331,7 +396,9 @@ def _of_csv(path: Path) -> tuple[pd.DataFrame, bool]:
     return table, index == 0
 
 
-def _of_archive(path: Path, labels: Labels, position: int | None) -> Carried:
+def _of_archive(
+    path: Path, labels: Labels, shape: tuple[int, int], position: int | None
+) -> Carried:
     """An explanation of ours, or plain arrays; nothing is unpickled."""
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -341,7 +408,7 @@ def _of_archive(path: Path, labels: Labels, position: int | None) -> Carried:
             f"{_LABEL}: {path} is no archive of arrays: {error}"
         ) from None
     if "header" in members:
-        return _of_ours(Explanation.load(path), labels)
+        return replace(_of_ours(Explanation.load(path), labels), source=path.name)
     names = members.pop("feature_names", None)
     found = [name for name in _BASES if name in members]
     base = members.pop(found[0]) if found else None
@@ -353,12 +420,16 @@ def _of_archive(path: Path, labels: Labels, position: int | None) -> Carried:
             f"{_LABEL}: {path.name}: expected one array 'values', got "
             f"{listed([*members])}"
         )
-    values = as_floats(members[keys[0]], _LABEL)
+    values, source = as_floats(members[keys[0]], _LABEL), path.name
+    if base is None and names is None:
+        own = _of_array(values, shape, position)
+        return replace(own, source=_named(own.source, path))
     if values.ndim == 3:
+        source += _which(values.shape[2], position)
         base = _base_of_class(base, values.shape[2], position)
         values = _of_class(values, position)
     bases = None if base is None else base_values_of(base, len(values))
-    return _by_columns(values, bases, names, labels, path.name)
+    return _by_columns(values, bases, names, labels, source)
 
 
 def _base_of_class(bases: Any, count: int, position: int | None) -> Any:

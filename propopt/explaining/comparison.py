@@ -31,12 +31,12 @@ from propopt.functions.wrapping import wrapped_and_told
 from propopt.losses.faithfulness import Units
 from propopt.losses.graphs.points import Graph
 from propopt.results.comparison import (
-    LEAST_SHARE,
+    LEAST_SIZE,
     Comparison,
     NullLevel,
+    column_sizes,
     distances_of,
     group_distances,
-    sizes_of,
     unfolded_changes,
 )
 from propopt.results.explanation import Explanation, explanation_of
@@ -141,7 +141,7 @@ def level_of(
             bar.advance(bar.task_ids[0])
     said, bases = [x for x, _ in values], [x for _, x in values]
     pairs = [(said[k], said[m]) for k, m in refits.pairs]
-    least = LEAST_SHARE * float(np.mean([sizes_of(x)[-1] for x in said]))
+    least = LEAST_SIZE * float(np.mean([column_sizes(x)[-1] for x in said]))
     moved = [_one_each(bases[k], bases[m]) for k, m in refits.pairs]
     known = [x[1] - x[0] for x in moved if x is not None]
     level = NullLevel(

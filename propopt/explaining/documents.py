@@ -376,7 +376,7 @@ def drawn_documents(
     settings: ExplainSettings, model: Any, data: Any, X: Any, progress: bool | None
 ) -> FittedDocuments:
     """The reference documents X, or some of ``data``, explained together."""
-    settings.refuse_for_rows()
+    settings.refuse_what_is_joint()
     if X is None:
         texts, names = read_texts(data, "data")
         most = read_count(settings.n_reference, "n_reference")

@@ -14,6 +14,7 @@ from propopt.base.errors import InvalidInput
 from propopt.explaining.contributions import ContributionsLike
 from propopt.explaining.joint_parts import MetricChoice
 from propopt.explaining.plan import (
+    ALONE,
     BesideLike,
     ExplainSettings,
     InteractionScores,
@@ -106,8 +107,8 @@ def explain(
     alone, among others in any order, and from :class:`propopt.Explainer`. A row that is
     one of the reference rows has its answer among these. **Without** ``data`` the rows
     of X are background and reference, and are explained together, as by
-    :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a ``graph``, a table of
-    ``contributions`` or ``beside``, ``same_pattern``, ``precision`` or
+    :func:`propopt.solve` (Tadesse et al. 2024). So are rows with a ``graph``, a table
+    of ``contributions`` or ``beside``, ``same_pattern``, ``precision`` or
     ``max_evaluations``: these have a meaning for the rows of X together.
 
     ``kind="slopes"`` has changes of the output per standard deviation of each column,
@@ -213,7 +214,9 @@ def explain(
     _ = settings.law_of_columns  # refused if it deletes words
     settings.refuse_what_kinds_lack()
     has_rows = not (data is None or isinstance(data, TableSchema))
-    if has_rows and settings.explains_jointly is None:
+    known: Any = data
+    several = has_rows and hasattr(known, "__len__") and len(known) > 1
+    if several and settings.explains_jointly is None:  # a baseline has no neighbours
         from propopt.explaining.fitted_rows import fitted_rows
 
         return fitted_rows(settings, model, data, None, progress).explain(X, progress)
@@ -237,6 +240,8 @@ def explain(
     if has_rows and not settings.parts:
         reference.refuse_equal_rows()
     if len(points) < 2 and graph is None:
+        if several:
+            raise InvalidInput(f"{settings.explains_jointly}: {ALONE}")
         raise InvalidInput(
             "X: robustness compares rows, and there is one; give more, or the table "
             "that it comes from as data, or take the gradient alone by "

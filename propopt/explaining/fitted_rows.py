@@ -21,13 +21,13 @@ from propopt.base.errors import InvalidInput
 from propopt.base.terminal import progress_bar
 from propopt.explaining.conditional import ConditionalRow
 from propopt.explaining.contributions import AnyRule, ContributionRule
-from propopt.explaining.joint_parts import Metric
+from propopt.explaining.joint_parts import ColumnMetric
+from propopt.explaining.own_rule import OwnValueRule
 from propopt.explaining.plan import (
     MOST_REFERENCE_ROWS,
     ExplainSettings,
     JointPlan,
     JointRows,
-    OwnValueRule,
     with_note,
 )
 from propopt.explaining.targets import (
@@ -141,7 +141,7 @@ class FittedRows(FittedReference):
     plan: JointRows
     rule: AnyRule  # how the target of a row is made, settled
     wrapped: bool  # whether the model was given as a Function
-    metric: Metric | None = None  # of contributions; fixed by the reference rows
+    metric: ColumnMetric | None = None  # of contributions; fixed by the reference rows
     own_values: Attributions | None = None  # g_j (n, D), beside own values
 
     @cached_property
@@ -176,14 +176,14 @@ class FittedRows(FittedReference):
         beside = [
             self._row(*one) for one in zip(parts, places, points, names, strict=True)
         ]
-        rows = [row for row, _ in beside]
-        roots = np.ones(points.shape[1]) if self.metric is None else self.metric.axis
-        known, largest = Targets.joined(parts, labels), float(roots.max(initial=0.0))
+        rows = [row for row, _, _ in beside]
+        axes = np.stack([axis for _, _, axis in beside])
+        known, largest = Targets.joined(parts, labels), float(axes.max(initial=0.0))
         proof = joint_proof(rows, largest)
         moved = [row.joint_distance for row in rows]
         W = np.stack([row.w for row in rows])
         if self.metric is not None:
-            W = known.estimate.values + W * roots
+            W = known.estimate.values + W * axes
         return self.answer(
             rows,
             known,
@@ -197,10 +197,12 @@ class FittedRows(FittedReference):
                 "joint_excess": np.array([row.joint_excess for row in rows]),
                 "joint_distance": largest * np.array(moved),
                 "similarity": np.array([row.similarities.sum() for row in rows]),
-                "reference_rows": padded([row.near for row in rows]),
+                "reference_rows": padded(
+                    [row.near for row in rows], self.plan.n_neighbors
+                ),
             },
             **self.function.told(points),
-            **self._errors(rows, known, proof.scale),
+            **self._errors(rows, axes, known, proof.scale),
             **self._programs(rows, known, beside),
             row_size=self.row_size,
         )
@@ -233,10 +235,12 @@ class FittedRows(FittedReference):
 
     def _row(
         self, known: Targets, place: Array, point: Array, name: Hashable
-    ) -> tuple[ConditionalRow, Array]:
-        """A row beside the reference rows near it, and its own values g (D,)."""
+    ) -> tuple[ConditionalRow, Array, Array]:
+        """A row beside the reference rows near it; g (D,); and √ω of what moves."""
         near = self.near(place, point)
         target, metric = known.estimate.values[0], self.metric
+        if metric is not None and metric.is_uniform:  # and what it alone uses
+            metric = replace(metric, moves=metric.moves | (target != 0.0))
         own = np.zeros(len(target))
         sums: dict[str, Any] = {}
         fixed = self._left[near.places]
@@ -254,16 +258,16 @@ class FittedRows(FittedReference):
             weights=self.weights,
             **sums,
         )
-        return row, own
+        return row, own, np.ones(len(own)) if metric is None else metric.axis
 
     def _sum(
-        self, known: Targets, phi: Array, metric: Metric, name: object
+        self, known: Targets, phi: Array, metric: ColumnMetric, name: object
     ) -> dict[str, Any]:
         """What a row adds up to, over columns that move, and those it alone uses."""
-        moves, missed = metric.moves, float(known.total[0]) - math.fsum(phi)
-        own = moves | (phi != 0.0) if metric.is_uniform else moves
-        if own.any():
-            axes = {"axis": own, "fixed_axis": moves}
+        assert self.metric is not None, "it is that of the row"
+        missed = float(known.total[0]) - math.fsum(phi)
+        if metric.moves.any():
+            axes = {"axis": metric.moves, "fixed_axis": self.metric.moves}
             sums = {k: np.where(v, metric.roots, 0.0) for k, v in axes.items()}
             return {**sums, "total": missed}
         if abs(missed) > known.rounding[0]:
@@ -275,7 +279,11 @@ class FittedRows(FittedReference):
         return {}
 
     def _errors(
-        self, rows: Sequence[ConditionalRow], known: Targets, scale: float
+        self,
+        rows: Sequence[ConditionalRow],
+        axes: Array,  # (m, D): √ω of what moves
+        known: Targets,
+        scale: float,
     ) -> dict[str, Any]:
         """What errors of the target cost, A² ⟨E, H⁻¹E⟩ of all rows, and move."""
         aim, errors = known.estimate, None
@@ -284,12 +292,12 @@ class FittedRows(FittedReference):
             B = len(aim.blocks)
             apart = aim.blocks - aim.blocks.mean(axis=0)
             gram, squares = np.zeros((B, B)), []
-            for row, E in zip(rows, apart.transpose(1, 0, 2), strict=True):
-                if self.metric is None:
-                    moved = row.moved(E)
-                else:
-                    step = row.moved(self.metric.scaled(E)) * self.metric.axis
-                    moved = np.where(self.metric.moves, step, E)
+            each = zip(rows, axes, apart.transpose(1, 0, 2), strict=True)
+            for row, axis, E in each:  # what does not move has the error of Φ
+                moves = axis > 0.0
+                unit = np.where(moves, axis, 1.0)
+                step = row.moved(np.where(moves, E / unit, 0.0)) * axis
+                moved = np.where(moves, step, E)
                 gram += row.weights[0] * E @ moved.T
                 squares.append((moved**2).sum(axis=0))
             errors = np.sqrt(np.stack(squares) / (B * (B - 1)))
@@ -309,7 +317,7 @@ class FittedRows(FittedReference):
         self,
         rows: Sequence[ConditionalRow],
         known: Targets,
-        beside: Sequence[tuple[ConditionalRow, Array]],
+        beside: Sequence[tuple[ConditionalRow, Array, Array]],
     ) -> dict[str, Any]:
         """The conditional program of all rows; in a metric that of z."""
         own, pairs = self.reference.weights
@@ -322,11 +330,11 @@ class FittedRows(FittedReference):
         fixed = np.concatenate(
             [
                 root * (row.fixed if in_metric else self._left[row.near] + g)
-                for root, (row, g) in zip(each, beside, strict=True)
+                for root, (row, g, _) in zip(each, beside, strict=True)
             ]
         )
         anchored, aim = _Recast(squared, apart, fixed), known.estimate
-        total = known.total
+        total = np.zeros(len(rows)) if known.base is None else known.total
         if in_metric and metric is not None:
             phi, blocks = aim.values, aim.blocks
             blocks = None if blocks is None else metric.scaled(blocks - phi)
@@ -345,11 +353,11 @@ class FittedRows(FittedReference):
         return {"scaled_program": program, "metric": metric.axis**2}
 
 
-def padded(near: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:
-    """Places of the neighbours of each row, (m, k); −1 where there are fewer."""
-    places = np.full((len(near), max(map(len, near), default=0)), -1, np.intp)
+def padded(near: Sequence[NDArray[np.intp]], count: int) -> NDArray[np.intp]:
+    """Places of the k nearest of each row, (m, k); −1 where there are fewer."""
+    places = np.full((len(near), count), -1, np.intp)
     for row, own in zip(places, near, strict=True):
-        row[: len(own)] = own
+        row[: len(own)] = own[:count]
     return places
 
 

@@ -34,7 +34,7 @@ _ROUNDING: Final = 1e-14
 
 @final
 @dataclass(frozen=True, eq=False)
-class Metric:
+class ColumnMetric:
     """‖w‖² = Σ_d w_d²/ω_d over the columns that move."""
 
     name: str
@@ -42,12 +42,12 @@ class Metric:
     moves: Truths  # (D,): columns that move; others keep their Φ
 
     @classmethod
-    def uniform(cls, phi: Attributions) -> Metric:
+    def uniform(cls, phi: Attributions) -> ColumnMetric:
         """All columns that contribute anywhere count alike."""
         return cls("uniform", np.ones(phi.shape[1]), np.asarray(phi.any(axis=0)))
 
     @classmethod
-    def effects(cls, phi: Attributions) -> Metric:
+    def effects(cls, phi: Attributions) -> ColumnMetric:
         """In proportion to the mean of Φ_d², at least 1e-6 of the largest."""
         squares = (phi**2).mean(axis=0)
         floor = _FLOOR * (squares.max() or 1.0)
@@ -55,7 +55,7 @@ class Metric:
         return cls("effects", np.maximum(squares, floor), moves)
 
     @classmethod
-    def joint(cls, parts: Iterable[tuple[Attributions, Attributions]]) -> Metric:
+    def joint(cls, parts: Iterable[tuple[Attributions, Attributions]]) -> ColumnMetric:
         """In proportion to the mean of (Φ_d − G_d)², over all classes that Φ, G are of.
 
         One ω for all classes: else what classes say of a row would not add up to zero.

@@ -140,8 +140,8 @@ class Explainer:
     kind: KindChoice | None = None
     contributions: ContributionChoice = "shapley"
     metric: MetricChoice = "auto"
-    beside: BesideLike = "auto"
     law: LawChoice | TextLaw = "auto"
+    beside: BesideLike = "auto"
     n_neighbors: int = N_NEIGHBORS
     robustness: float | str | None = None
     n_reference: int = MOST_REFERENCE_ROWS

@@ -22,7 +22,8 @@ from propopt.explaining.contributions import (
     ContributionRule,
     ContributionsLike,
 )
-from propopt.explaining.joint_parts import Metric, MetricChoice
+from propopt.explaining.joint_parts import ColumnMetric, MetricChoice
+from propopt.explaining.own_rule import OwnValueRule
 from propopt.explaining.targets import (
     N_NEIGHBORS,
     LawChoice,
@@ -45,20 +46,19 @@ from propopt.laws.data_law import Reference
 from propopt.laws.draws import Sample
 from propopt.losses import PairwiseRobustness, SharedRobustness
 from propopt.losses.faithfulness import Estimate
-from propopt.losses.graphs.neighbours import Neighbours
+from propopt.losses.graphs.neighbours import RowNeighbours
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
+from propopt.structures.boxes.boxes import Boxes
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale
 
 
 if TYPE_CHECKING:
-    from propopt.explaining.explainers.own_value import OwnValueRule as OwnValueRule
-    from propopt.explaining.explainers.own_value import OwnValues as OwnValues
     from propopt.interactions.scores import InteractionScores as InteractionScores
     from propopt.lime.text.text_reading import TextLaw as TextLaw
 else:  # rooms that explaining a table has no use for, and does not load
-    InteractionScores = TextLaw = OwnValueRule = OwnValues = Any
+    InteractionScores = TextLaw = Any
 
 
 # ---- What is asked: each setting is declared once, with its checks
@@ -75,7 +75,8 @@ MOST_REFERENCE_ROWS: Final = 500
 _FEWEST_REFERENCE_ROWS: Final = 100
 
 _MOST_STEPS: Final = 1e10
-"""Operations for the contributions of all reference rows."""
+_MOST_PRODUCT_STEPS: Final = 1e9
+"""Operations for the contributions of all reference rows, of trees and of others."""
 
 _MOST_CALLS: Final = 500_000
 """Rows that a model is given for all reference rows, where it is called."""
@@ -147,6 +148,10 @@ class ExplainSettings:
             return True
         return known_word(self.kind, KindChoice, "kind") == "contributions"
 
+    def is_made_as(self, kind: ContributionChoice) -> bool:
+        """Whether contributions are of a kind; a table that is given is of none."""
+        return isinstance(self.contributions, str) and self.contributions == kind
+
     @property
     def explains_jointly(self) -> str | None:
         """The setting under which rows are each other's reference; None without one."""
@@ -170,7 +175,8 @@ class ExplainSettings:
             most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
         else:
             rows = min(affordable_rows(read), len(reference.points))
-            most = _MOST_STEPS / max(steps_of_row(read, rows), 1.0)
+            steps = _MOST_STEPS if isinstance(read, Boxes) else _MOST_PRODUCT_STEPS
+            most = steps / max(steps_of_row(read, rows), 1.0)
         return int(np.clip(most, _FEWEST_REFERENCE_ROWS, MOST_REFERENCE_ROWS))
 
     def sizes_of(self, function: Function, reference: Reference) -> Array:
@@ -184,6 +190,10 @@ class ExplainSettings:
     def refuse_for_rows(self) -> None:
         """Refuse what rows by themselves do not take."""
         self.refuse_what_kinds_lack()
+        self.refuse_what_is_joint()
+
+    def refuse_what_is_joint(self) -> None:
+        """Refuse what has a meaning for rows, or documents, together."""
         joint = self.explains_jointly
         if joint == "contributions":
             raise InvalidInput(
@@ -193,14 +203,8 @@ class ExplainSettings:
                 "together"
             )
         if joint is not None:
-            raise InvalidInput(f"{joint}: {_ALONE}")
+            raise InvalidInput(f"{joint}: {ALONE}")
         known_word(self.contributions, ContributionChoice, "contributions")
-        if self.parts and self.contributions == "shapley":
-            reason = (
-                f"{self.law!r} is of slopes, and Shapley values take none; leave it "
-                "out, or take contributions='slopes'"
-            )
-            self.refuse({"law": reason})
 
     def refuse_what_kinds_lack(self) -> None:
         """Refuse settings of contributions where slopes are asked for."""
@@ -210,11 +214,17 @@ class ExplainSettings:
         if not self.parts:
             reason = "it is of kind='contributions', and kind is 'slopes'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
+        elif isinstance(self.contributions, str) and self.contributions == "shapley":
+            reason = (
+                f"{self.law!r} is of slopes, and Shapley values take none; leave it "
+                "out, or take contributions='slopes'"
+            )
+            self.refuse({"law": reason})
 
 
-_ALONE: Final = (
-    "each row is compared with fixed rows of data, where it has no meaning; leave it "
-    "out, or explain the rows jointly by po.explain"
+ALONE: Final = (
+    "a row by itself is compared with fixed rows of data, where it has no meaning; "
+    "leave it out, or give two rows or more to po.explain"
 )
 
 OF_TABLES: Final = {
@@ -273,7 +283,7 @@ class JointPlan(ABC):
             progress=self.progress,
         )
 
-    def metric_of(self, known: Targets) -> Metric | None:
+    def metric_of(self, known: Targets) -> ColumnMetric | None:
         """How columns count; alike if None."""
         del known
         return None
@@ -306,9 +316,9 @@ class JointRows(JointPlan):
         )
 
     @cached_property
-    def neighbours(self) -> Neighbours:
+    def neighbours(self) -> RowNeighbours:
         """The rows as those that contributions are compared with."""
-        return Neighbours(self.coordinates, self.n_neighbors)
+        return RowNeighbours(self.coordinates, self.n_neighbors)
 
     @property
     def n_neighbors(self) -> int:
@@ -354,21 +364,7 @@ class JointRows(JointPlan):
         if not self.takes_own_values:
             asked = self.settings.beside
             return None if isinstance(asked, str) else asked
-        return self.own_values_at(self.own_rule)
-
-    def own_values_at(self, rule: OwnValueRule) -> OwnValues:
-        """Those of the rows, with names."""
-        from propopt.explaining.explainers.own_value import OwnValues
-
-        return OwnValues(
-            attributions=rule.at(self.points, self.labels),
-            definition=f"centred partial dependence, {rule.by}",
-            background=rule.background.in_words(),
-            n_background=len(rule.background.points),
-            background_digest=rule.background.digest,
-            labels=self.labels,
-            quantity=self.function.quantity,
-        )
+        return self.own_rule.at(self.points, self.labels)
 
     @cached_property
     def own_rule(self) -> OwnValueRule:
@@ -378,13 +374,11 @@ class JointRows(JointPlan):
     @staticmethod
     def own_rule_of(rule: AnyRule) -> OwnValueRule:
         """That of the function and the background of a rule."""
-        from propopt.explaining.explainers.own_value import OwnValueRule
-
         assert isinstance(rule, ContributionRule), "see takes_own_values"
         names = rule.reference.labels
         return OwnValueRule.of(rule.function, rule.background, names)
 
-    def metric_of(self, known: Targets) -> Metric | None:
+    def metric_of(self, known: Targets) -> ColumnMetric | None:
         """How columns count in contributions, by what these are; made once."""
         if known.base is None:
             return None
@@ -394,36 +388,38 @@ class JointRows(JointPlan):
         return self._metrics[0]
 
     @property
-    def metric(self) -> Metric | None:
+    def metric(self) -> ColumnMetric | None:
         """That of the contributions that were explained; None before, and of slopes."""
         return self._metrics[0] if self._metrics else None
 
     @cached_property
-    def _metrics(self) -> list[Metric]:
+    def _metrics(self) -> list[ColumnMetric]:
         return []
 
-    def _metric_of(self, phi: Attributions) -> Metric:
+    def _metric_of(self, phi: Attributions) -> ColumnMetric:
         asked = self.settings.metric
         own = isinstance(self.robust.beside, np.ndarray)
         if asked == "auto":
-            asked = "uniform" if self.settings.contributions == "slopes" else "joint"
-            asked = asked if own else "uniform"
+            of_slopes = self.settings.is_made_as("slopes")
+            asked = "uniform" if of_slopes or not own else "joint"
         if asked == "effects":
-            return Metric.effects(phi)
+            return ColumnMetric.effects(phi)
         if asked == "uniform":
-            return Metric.uniform(phi)
+            return ColumnMetric.uniform(phi)
         if not own:
             raise InvalidInput(
                 "metric: 'joint' is the size of what columns do beside their own "
                 "values, and beside is None; take beside='own_value'"
             )
         assert self.robust.beside is not None, "see own"
-        return Metric.joint([(phi, self.robust.beside), *self._other_classes()])
+        return ColumnMetric.joint([(phi, self.robust.beside), *self._other_classes()])
 
     def _other_classes(self) -> Iterator[tuple[Attributions, Attributions]]:
         """Φ and G of the other outputs of a model of several classes."""
         rule = self.rule
-        if not isinstance(rule, ContributionRule) or rule.kind != "shapley":
+        if not isinstance(rule, ContributionRule):
+            return
+        if not self.settings.is_made_as("shapley"):
             return
         known: Any = self.function.schema
         known = self.reference.points if known is None else known
@@ -472,7 +468,11 @@ class JointRows(JointPlan):
         """How much of the differences of contributions follows from own values."""
         if self.settings.beside != "own_value":
             return {}
-        share = self.beside.context(best.contributions, self.graph)
+        from propopt.explaining.explainers.own_value import own_values_of
+
+        rule = self.own_rule
+        told = self.function, self.points, self.labels, rule.background
+        share = own_values_of(*told).context(best.contributions, self.graph)
         return {"own value": " ".join(share.in_words())}
 
     @property
@@ -531,7 +531,7 @@ def stability_in_words(best: Explanation) -> str:
     if best.shape[0] > MOST_STABLE:
         return f"not computed for more than {MOST_STABLE:,} rows: see stability()"
     if best.program is None:
-        return "not computed: attributions were optimized in the metric of effects"
+        return "not computed: columns count by a metric"
     weighed = sum(weight > 0.0 for weight in best.weights.values())
     if weighed < 2 and not is_sampled(best):
         return "nothing varies: robustness has no weight, and nothing is drawn"

@@ -19,7 +19,7 @@ from propopt.base.errors import InvalidInput
 from propopt.base.files import archive_path
 from propopt.explaining.contributions import ContributionChoice, ContributionRule
 from propopt.explaining.fitted_rows import FittedRows, neighbours_in_words
-from propopt.explaining.joint_parts import Metric, MetricChoice
+from propopt.explaining.joint_parts import ColumnMetric, MetricChoice
 from propopt.explaining.plan import ExplainSettings, JointRows
 from propopt.explaining.targets import LawChoice, TargetRule
 from propopt.functions import Function
@@ -78,6 +78,7 @@ class SavedExplainer(
     n_neighbors: int = stored(low=1)
     contributions: ContributionChoice | None = stored(default=None)
     metric: MetricChoice | None = stored(default=None)
+    metric_name: str | None = stored(default=None)
     omega: Values | None = stored("D", low=0.0, default=None)  # of the metric
     moves: Truths | None = stored("D", default=None)  # columns that move
     own_values: Array | None = stored("n D", default=None)  # of the reference rows
@@ -98,7 +99,8 @@ class SavedExplainer(
                 "n_background": background.n_rows,
                 "targets": _targets(fitted),
                 "contributions": settings.contributions,
-                "metric": metric.name,
+                "metric": settings.metric,
+                "metric_name": metric.name,
                 "omega": metric.weights,
                 "moves": metric.moves,
                 "own_values": fitted.own_values,
@@ -156,6 +158,8 @@ class SavedExplainer(
             **nearest,
             "contributions": added.get("contributions"),
             "metric": added.get("metric"),
+            "metric_name": None,
+            "n_background": None,
         }, arrays
 
     def contradictions(self) -> None:
@@ -168,7 +172,13 @@ class SavedExplainer(
         if len(self.reference.weights) != 2:
             raise InvalidInput("reference: weights: expected those of two losses")
         told: list[Any] = [self.contributions, self.metric, self.background]
-        told += [self.targets, self.omega, self.moves, self.n_background]
+        told += [
+            self.targets,
+            self.metric_name,
+            self.omega,
+            self.moves,
+            self.n_background,
+        ]
         if 0 < sum(part is None for part in told) < len(told):
             raise InvalidInput("contributions: some of what makes them is missing")
         if self.targets is not None and len(self.targets) != min(n, CHECKED_TARGETS):
@@ -227,12 +237,12 @@ class SavedExplainer(
         """What contributions of new rows are made with."""
         assert self.background is not None, "see contradictions"
         assert self.n_background is not None, "see contradictions"
-        assert self.metric is not None, "see contradictions"
+        assert self.metric_name is not None, "see contradictions"
         assert self.omega is not None, "see contradictions"
         assert self.moves is not None, "see contradictions"
         return {
             "background": Background(self.background, self.n_background),
-            "metric": Metric(self.metric, self.omega, self.moves),
+            "metric": ColumnMetric(self.metric_name, self.omega, self.moves),
             "own_values": self.own_values,
         }
 

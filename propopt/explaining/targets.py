@@ -20,7 +20,7 @@ from propopt.base.errors import (
     NothingTraded,
     UncertifiedWarning,
 )
-from propopt.explaining.joint_parts import Metric
+from propopt.explaining.joint_parts import ColumnMetric
 from propopt.explaining.sweeping import sweep
 from propopt.functions import Function, smoothed
 from propopt.functions.function import EXACT
@@ -245,7 +245,7 @@ def nearest_explanation(
     robust: PairwiseRobustness | SharedRobustness,
     *,
     robustness: float | str | None = None,
-    metric: Metric | None = None,
+    metric: ColumnMetric | None = None,
     progress: bool | None = None,
 ) -> Explanation:
     """The attributions nearest to targets that are robust, and add up where these do.
@@ -287,7 +287,7 @@ def _in_metric(
     known: Targets,
     robust: PairwiseRobustness,
     robustness: float | str | None,
-    metric: Metric,
+    metric: ColumnMetric,
     progress: bool | None,
 ) -> Explanation:
     """The optimum by z = (w − Φ)/√ω, whose target is zero."""

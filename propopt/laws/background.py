@@ -35,7 +35,10 @@ _COUNTED: Final = 5e7
 """Leaves times rows of background, which are counted once."""
 
 _STEPS: Final = 1e8
-"""Operations for each explained row."""
+"""Operations for each explained row, of a sum of trees."""
+
+_PRODUCT_STEPS: Final = 5e6
+"""The same of other sums of products, whose operations take longer."""
 
 
 @final
@@ -130,13 +133,13 @@ def affordable_rows(read: SumOfProducts | Reason | None) -> int:
     """Rows of background, by operations that are the same on every machine."""
     if read is None or isinstance(read, Reason):
         return N_BACKGROUND
-    low, high = N_BACKGROUND, MOST_ROWS
+    low, high, most = N_BACKGROUND, MOST_ROWS, _PRODUCT_STEPS
     if isinstance(read, Boxes):
         counted = _COUNTED / max(len(read.values), 1)
-        high = max(min(high, int(counted)), low)
+        high, most = max(min(high, int(counted)), low), _STEPS
     while low < high:
         middle = (low + high + 1) // 2
-        affordable = steps_of_row(read, middle) <= _STEPS
+        affordable = steps_of_row(read, middle) <= most
         low, high = (middle, high) if affordable else (low, middle - 1)
     return low
 

@@ -21,6 +21,7 @@ from propopt.base.checks import read_count, spread_over
 from propopt.base.errors import InvalidInput
 from propopt.base.text import drawn
 from propopt.results.certain import Certain
+from propopt.results.clear import Clear
 from propopt.results.explanation import (
     AttributionsLike,
     Explanation,
@@ -36,15 +37,19 @@ HATCH: Final = "////"
 _BEHIND: Final = "0.35"
 
 
-def uncertain(certain: Certain | None, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """True where a sign is not certain; nowhere where nobody asked."""
+Judged: TypeAlias = Certain | Clear
+"""What knows which signs hold."""
+
+
+def uncertain(certain: Judged | None, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """True where a sign is not certain, or not clear; nowhere where nobody asked."""
     if certain is None:
         return np.zeros(shape, dtype=bool)
     signs = np.asarray(certain.signs)
     if signs.shape != shape:
         raise InvalidInput(
             f"certain: expected signs of shape {shape}, got {signs.shape}; give what "
-            "certain() of this explanation returned"
+            "certain() or clear() of this explanation returned"
         )
     return signs == 0
 
@@ -78,10 +83,11 @@ def hatched(first: int, row: int, width: int, colour: str) -> Rectangle:
     )
 
 
-def say_hatching(axes: Axes, anywhere: bool) -> None:
+def say_hatching(axes: Axes, judged: Judged | None, anywhere: bool) -> None:
     """Say below the picture what hatching means, where there is any."""
     if anywhere:
-        axes.set_xlabel(f"{axes.get_xlabel()}\nhatched: sign not certain")
+        word = "clear" if isinstance(judged, Clear) else "certain"
+        axes.set_xlabel(f"{axes.get_xlabel()}\nhatched: sign not {word}")
 
 
 # ---- How all pictures look: sizes, colours, frames
@@ -181,7 +187,7 @@ def plot_heatmap(
     explanation: AttributionsLike,
     *,
     n_features: int = 20,
-    certain: Certain | None = None,
+    certain: Judged | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw all attributions as a heat map, features down and rows across.
@@ -197,9 +203,9 @@ def plot_heatmap(
         W (N, D).
     n_features : int
         How many features to draw.
-    certain : Certain, optional
-        What ``explanation.certain()`` returned: attributions whose sign is not certain
-        are hatched.
+    certain : Clear or Certain, optional
+        What ``explanation.clear()`` or ``explanation.certain()`` returned: attributions
+        whose sign is not clear, or not certain, are hatched.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -234,7 +240,7 @@ def plot_heatmap(
     axes.set_xticks(shown, ticks, rotation=90, fontsize="x-small")
     some = "" if len(shown) == len(rows) else f", {len(shown)} of them named"
     axes.set_xlabel(f"{len(rows)} rows, alike side by side{some}")
-    say_hatching(axes, bool(doubtful.any()))
+    say_hatching(axes, certain, bool(doubtful.any()))
     axes.set_title(title_of(result))
     return axes
 
@@ -266,7 +272,7 @@ def plot_row(
     *,
     X: object = None,
     n_features: int = 10,
-    certain: Certain | None = None,
+    certain: Judged | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the attributions of one row as bars with their numbers, the largest on top.
@@ -294,9 +300,9 @@ def plot_row(
         explanation does not know them; those with names are put in its order.
     n_features : int
         How many features have a bar of their own.
-    certain : Certain, optional
-        What ``explanation.certain()`` returned: bars whose sign is not certain are
-        hatched.
+    certain : Clear or Certain, optional
+        What ``explanation.clear()`` or ``explanation.certain()`` returned: bars whose
+        sign is not clear, or not certain, are hatched.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -365,7 +371,7 @@ def plot_row(
     axes.set_yticks(rows, [drawn(name) for name in named])
     axes.invert_yaxis()
     axes.set(xlabel=along, title=title_of(result, f"row {row}"))
-    say_hatching(axes, bool(doubtful.any()))
+    say_hatching(axes, certain, bool(doubtful.any()))
     framed(axes)
     axes.grid(False, axis="y")  # bars have names
     return axes

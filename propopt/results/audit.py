@@ -48,8 +48,8 @@ from propopt.results.result import Result
 from propopt.tables.frames import Labels
 
 
-Verdict: TypeAlias = Literal["right", "off by", "a choice", "not known"]
-"""What is said of an answer: nothing to do, a mistake, somebody's choice, no answer."""
+Verdict: TypeAlias = Literal["right", "wrong", "depends on settings", "undetermined"]
+"""Of an answer: nothing to do, a mistake with a cause, another setting, no answer."""
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "additivity": "Do they add up?",
@@ -93,6 +93,8 @@ class Finding:
     verdict: Verdict = stored()
     advice: str = ""  # what to do; empty where nothing is
     standing: StatementKind = "checked"  # what it rests on
+    cause: str = ""  # of the values: such as "another background", "single slips"
+    headline: str = ""  # the same in a few words: "One value is wrong"
 
     @property
     def shown(self) -> str:
@@ -126,9 +128,9 @@ class Cause:
 class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     """What was asked of attributions from anywhere, with a verdict for each answer.
 
-    Made by :func:`propopt.audit`. Verdicts are "right", "off by", "a choice", such as
-    another background, and "not known"; each has a number with its unit, and what would
-    do. Of the rows W (N, D) it keeps all that its sentences are of.
+    Made by :func:`propopt.audit`. Verdicts are "right", "wrong", "depends on settings",
+    such as another background, and "undetermined"; each has a number with its unit, and
+    the next step. Of the rows W (N, D) it keeps all that its sentences are of.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> audit = po.audit(X - X.mean(axis=0), lambda X: X.sum(axis=1), X)
     >>> audit["additivity"].verdict, audit["additivity"].sentence
-    ('right', 'All 30 rows add up to the prediction less the base.')
+    ('right', 'All 30 rows add up to the prediction minus the base.')
     """
 
     findings: tuple[Finding, ...] = stored(nonempty=True)
@@ -283,8 +285,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     @property
     def mistakes(self) -> tuple[Finding, ...]:
-        """Answers that are off."""
-        return tuple(x for x in self.findings if x.verdict == "off by")
+        """Answers that are wrong."""
+        return tuple(x for x in self.findings if x.verdict == "wrong")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each question: what was found, number, unit, verdict, advice."""
@@ -357,28 +359,65 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         known = self.categories.get(self.labels.feature_names(self.shape[1])[j])
         return value_in_words(float(self.points[n, j]), known)
 
-    def card(self) -> Card:
-        """What is off, then each answer with its number, and what would do."""
+    def card(self, details: bool = False) -> Card:
+        """Six lines: what adds up, whose values they are, what to do; or every answer.
+
+        Parameters
+        ----------
+        details : bool
+            Whether all questions are on the card, each with its verdict and number.
+        """
         N = self.shape[0]
+        rows = [[QUESTIONS[x.name], x.verdict, x.shown, x.unit] for x in self.findings]
+        lines = self._whole_lines() if details else self._six_lines()
+        return Card(
+            title=f"{self._found}: {self._what}",
+            subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
+            f"{self.settings.get('attributions', 'given')}",
+            table=CardTable(_SHOWN, rows) if details else None,
+            lines=lines,
+            proof=_standings(self.findings),
+            settings=self.settings,
+        )
+
+    def to_text(self, details: bool = False) -> str:
+        """The card for terminals, with all questions where details are asked for."""
+        return self.card(details).text()
+
+    def _whole_lines(self) -> list[str]:
+        """All sentences, by chapter, and all advice."""
         known = {x.name: x.sentence for x in self.findings}
         told = {
             title: " ".join(known[name] for name in names if name in known)
             for title, names in _CHAPTERS.items()
         }
         todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
-        rows = [[QUESTIONS[x.name], x.verdict, x.shown, x.unit] for x in self.findings]
-        return Card(
-            title=f"{self._found}: {self._what}",
-            subtitle=f"{plural(N, 'row')} × {plural(self.shape[1], 'column')}, "
-            f"{self.settings.get('attributions', 'given')}",
-            table=CardTable(_SHOWN, rows),
-            lines=[
-                *(f"{title} {words}" for title, words in told.items() if words),
-                *(f"To do: {words}" for words in todo),
-            ],
-            proof=_standings(self.findings),
-            settings=self.settings,
-        )
+        return [
+            *(f"{title} {words}" for title, words in told.items() if words),
+            *(f"To do: {words}" for words in todo),
+        ]
+
+    def _six_lines(self) -> list[str]:
+        """What somebody who signs reads first."""
+        known = {x.name: x for x in self.findings}
+        values, base = known["exactness"], known["base"]
+        sums = known["additivity"].sentence
+        if base.verdict != "right":
+            sums += f" {base.sentence}"
+        headline = values.headline or "Undetermined"
+        rest = values.sentence.removeprefix(f"{headline}.").strip()
+        alike = "Similar rows differ in nothing that could be avoided."
+        if "price_of_50" in known:
+            alike = known["price_of_50"].sentence
+        todo = dict.fromkeys(x.advice for x in self.findings if x.advice)
+        return [
+            f"Do they add up? {sums}",
+            f"Are they right? {headline}.",
+            f"What differs? {rest or known['signs'].sentence}",
+            f"Who would get another reason? {known['reasons'].sentence}",
+            f"What could be more alike? {alike}",
+            f"What to do? {next(iter(todo), 'Nothing.')}",
+        ]
 
     def chapters(self) -> Sequence[Chapter]:
         """What is right, how alike similar rows are, who causes it, what is chosen."""
@@ -455,9 +494,8 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     @property
     def _unit(self) -> str:
-        """What the numbers are, in words that follow "numbers are"."""
-        unit = self.settings.get("unit", "the unit of the output")
-        return unit if unit.startswith("units") else f"in {unit}"
+        """In which unit the numbers are."""
+        return f"in {self.settings.get('unit', 'the unit of the output')}"
 
     def _headline(self, finding: Finding) -> Headline:
         """An answer at the top; that on own values is what could go."""
@@ -536,12 +574,18 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
 
     @property
     def _found(self) -> str:
-        """How many answers are off, or else are not known."""
-        wrong = len(self.mistakes)
+        """What is wrong and how many checks show it, or else what is undetermined."""
+        wrong, values = self.mistakes, self["exactness"]
         if wrong:
-            return f"{plural(wrong, 'answer')} off"
-        unknown = sum(x.verdict == "not known" for x in self.findings)
-        return f"Nothing is off{f', {unknown} not known' if unknown else ''}"
+            headline = _WRONG.get(wrong[0].name, "Something is wrong")
+            if values in wrong and values.headline:
+                headline = values.headline
+            count = _COUNTS[len(wrong)] if len(wrong) < len(_COUNTS) else len(wrong)
+            checks = "check shows" if len(wrong) == 1 else "checks show"
+            return f"{headline} ({count} {checks} it)"
+        unknown = sum(x.verdict == "undetermined" for x in self.findings)
+        told = f", {unknown} undetermined" if unknown else ""
+        return f"Nothing is wrong{told}"
 
     @property
     def _what(self) -> str:
@@ -553,6 +597,18 @@ class Audit(Result, kind="propopt audit", noun="a saved audit", version=1):
         told = ", ".join(f"{x.name} {x.verdict}" for x in self.findings)
         return f"Audit({printable(told)})"
 
+
+_COUNTS: Final = (
+    *("no", "one", "two", "three", "four", "five"),
+    *("six", "seven", "eight", "nine", "ten"),
+)
+
+_WRONG: Final[Mapping[str, str]] = {
+    "additivity": "Rows do not add up",
+    "base": "The base is wrong",
+    "unused": "Unused columns have values",
+}
+"""In a few words what is wrong of values that are not."""
 
 _SHOWN: Final = ("question", "verdict", "number", "unit")
 
@@ -586,9 +642,16 @@ def _answer(finding: Finding) -> str:
     """A word or a number at the top of a page."""
     if finding.name == "price_of_50":
         return finding.shown
-    if finding.name == "reasons" and finding.verdict in ("off by", "a choice"):
+    if finding.name == "reasons" and finding.verdict in (
+        "wrong",
+        "depends on settings",
+    ):
         return f"{finding.shown} differ"
-    words = {"right": "yes", "a choice": "a choice", "not known": "not known"}
+    words = {
+        "right": "yes",
+        "depends on settings": "depends on settings",
+        "undetermined": "undetermined",
+    }
     unit = finding.unit.split(",")[0]
     return words.get(finding.verdict, f"off by {finding.shown} {unit}")
 

@@ -372,6 +372,11 @@ class Certain(
     if no explanation within the budget has another, the error of the target included.
     Zero among the signs means "not certain", never "zero".
 
+    The budget is a distance δ in the unit of the attributions. It stands for aδ², with
+    a the weight of faithfulness: what moving one row by δ costs in faithfulness. Every
+    explanation within the budget is at most δ from the optimum, over all rows together.
+    The budget neither vanishes with the optimum nor grows with the number of rows.
+
     Parameters
     ----------
     attributions : array (N, D)
@@ -417,9 +422,9 @@ class Certain(
     >>> certain.signs
     array([[ 1, -1],
            [ 1, -1]], dtype=int8)
-    >>> certain.in_mean_rows.round(1)
-    array([[2.4, 2.9],
-           [2.6, 1.3]])
+    >>> certain.distances.round(1)
+    array([[1.4, 1.5],
+           [1.4, 1. ]])
     """
 
     rows_are_named = True

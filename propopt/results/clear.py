@@ -15,7 +15,7 @@ The roots are √2 where the two signs in ℓ differ and √(2 − 4/D) where th
 order of values there is one form, v_d − v_e. A group of m columns is a form of m ones.
 D counts all columns; a column that a model does not use makes δ √(1 − 1/D) no smaller.
 For slopes, which have no sum to keep, the second term is left out, and the ends are the
-slopes before and after optimisation. Sampled values have t standard errors taken off
+slopes before and after optimization. Sampled values have t standard errors taken off
 each form, those of two columns added.
 """
 
@@ -59,7 +59,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
     """Signs and places that no small change of a row turns.
 
     A sign, or the place of a column in its row, is *clear* if it survives every change
-    of the row by δ that keeps the row's sum, and is the same before optimisation and
+    of the row by δ that keeps the row's sum, and is the same before optimization and
     twice as far from there. Zero among the signs means "not clear", never "zero".
 
     Parameters
@@ -80,7 +80,7 @@ class Clear(Result, kind="propopt clear", noun="saved clear statements", version
         Where signs and places are the same, in words; empty where only changes by δ
         are considered.
     notes : tuple of str
-        How sampling errors are included.
+        How the target error is included.
     labels : Labels
         Names of points and features.
     quantity : Quantity, optional
@@ -389,7 +389,7 @@ def _sampling(best: Any) -> tuple[Array, str]:
     if errors is None and is_exact(best):
         return nothing, "the target is exact"
     if errors is None:
-        return nothing, "the sampling error is not known, and not taken off"
+        return nothing, "the target error is not known, and not taken off"
     blocks = 0 if best.target is None else best.target.n_blocks
     factor = float(stdtrit(blocks - 1, _LEVEL) if blocks > 1 else ndtri(_LEVEL))
     words = f"{factor:.3g} standard errors of sampled values are taken off"

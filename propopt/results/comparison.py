@@ -19,7 +19,7 @@ from propopt.base.cards import N_FEATURES, Card, CardRow, others_in_words
 from propopt.base.checks import read_count
 from propopt.base.declared import Declared, stored
 from propopt.base.errors import InvalidInput
-from propopt.base.text import Quantity, enumerated, in_short
+from propopt.base.text import Quantity, enumerated, in_short, printable
 from propopt.losses.faithfulness import Units
 from propopt.results.certain import explained, plural
 from propopt.results.explanation import Parameter
@@ -51,7 +51,7 @@ ALARMS: Final[Mapping[LevelKind, tuple[int, int]]] = {
 _FACTORS: Final[Mapping[LevelKind, float]] = {"bootstraps": 1.25}
 """Bootstraps share rows, and move less than tables do: their level is raised."""
 
-SHARE: Final = 0.05
+SHARE_OF_ALARMS: Final = 0.05
 """The false alarms of a comparison, at most: of divisions by chance, exactly; of
 versions, whose tables have as many rows, those of distances and of sizes together."""
 
@@ -60,7 +60,7 @@ SHARE_OF_SIZES: Final = 0.024
 rest: P(|Z| > √2 maxₖ|Zₖ|) = 2.6 % with ten halvings, whose differences have twice the
 variance. Distances that add up more squares than one exceed the largest less often."""
 
-LEAST_SHARE: Final = 0.01
+LEAST_SIZE: Final = 0.01
 """Of all mean sizes together: what changes by less than this is not flagged."""
 
 
@@ -136,7 +136,7 @@ class NullLevel(Declared, eq=True):
         5 % largest, so that the ⌈0.95 (P + 1)⌉-th smallest errs in 5 % at most.
         """
         if self.kind == "permutations":
-            place = math.ceil((1.0 - SHARE) * (len(largest) + 1)) - 1
+            place = math.ceil((1.0 - SHARE_OF_ALARMS) * (len(largest) + 1)) - 1
             return float(np.sort(largest)[min(place, len(largest) - 1)])
         return _FACTORS.get(self.kind, 1.0) * float(largest.max())
 
@@ -180,7 +180,7 @@ def size_changes(before: Array, after: Array) -> Values:
     return mean_changes(np.abs(before), np.abs(after))
 
 
-def sizes_of(phi: Array) -> Values:
+def column_sizes(phi: Array) -> Values:
     """The mean |φ| of each column, and of all together, (D + 1,)."""
     sizes = np.abs(phi).mean(axis=0)
     return np.append(sizes, sizes.sum())
@@ -355,7 +355,10 @@ class Comparison(
     @property
     def _size_levels(self) -> Values:
         """Changes of mean sizes in levels, (D + 1,), the last of all together."""
-        own, moved = self.level, np.abs(sizes_of(self.after) - sizes_of(self.before))
+        own, moved = (
+            self.level,
+            np.abs(column_sizes(self.after) - column_sizes(self.before)),
+        )
         if own is None:
             return np.full(len(moved), math.nan)
         if self.kind == "groups":
@@ -415,7 +418,7 @@ class Comparison(
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each column, the farthest apart first."""
-        one, other = (sizes_of(side)[:-1] for side in (self.before, self.after))
+        one, other = (column_sizes(side)[:-1] for side in (self.before, self.after))
         unknown, W, c = math.nan, self.optimized, self.prices
         table = pd.DataFrame(
             {
@@ -538,7 +541,7 @@ class Comparison(
     def _resized(self, level: NullLevel) -> Iterator[Statement]:
         """Which mean sizes changed, by which factor, and the base, by how much."""
         levels = self._size_levels
-        pair = [sizes_of(side) for side in (self.before, self.after)]
+        pair = [column_sizes(side) for side in (self.before, self.after)]
         names = [*self.features, "all columns together"]
         order = np.argsort(-np.nan_to_num(levels), kind="stable")
         found = [j for j in order.tolist() if levels[j] > 1.0]
@@ -772,4 +775,4 @@ class Comparison(
             yield Headline(question, price, self._price_of(j).text)
 
     def __repr__(self) -> str:
-        return f"Comparison({' '.join(self.in_words())})"
+        return f"Comparison({printable(' '.join(self.in_words()))})"

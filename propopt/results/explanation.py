@@ -147,6 +147,7 @@ _NOT_YET: Final[Mapping[str, Any]] = {
     "evaluations": 0,
     "target": None,
     "quantity": None,
+    "background": None,
     "row_size": None,
     "known_shares": {},
     "categories": {},
@@ -524,6 +525,7 @@ class Explanation(
             prediction=None,
             effects=None,
             row_size=None,
+            metric=None,
         )
 
     def _unclaimed(self) -> Explanation:
@@ -762,13 +764,22 @@ class Explanation(
     def _refuse_other_loss(self) -> None:
         """Refuse a loss of gradient matching that is not ‖W − G‖² of what is there."""
         told, target = self.losses.get("gradient_matching"), self.gradient
-        if target is None and self.parameters.get("metric") == "uniform":
+        omega = np.ones(self.shape[1]) if self.metric is None else self.metric
+        if target is None and (
+            self.metric is not None or self.parameters.get("metric") == "uniform"
+        ):
             target = self.contributions
         if told is None or target is None:
             return
-        W = self.attributions
-        loss = float(((W - target) ** 2).sum())
-        rounding = _ROUNDING * float((W**2).sum() + (target**2).sum())
+        moves = omega > 0.0  # others keep their contributions
+        kept = np.abs(self.attributions - target)[:, ~moves].max(initial=0.0)
+        size = float(np.abs(self.attributions).max(initial=0.0))
+        W = self.attributions[:, moves]
+        target, omega = target[:, moves], omega[moves]
+        loss = float(((W - target) ** 2 / omega).sum())
+        if kept > SATISFIED * size:
+            loss = np.inf
+        rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
         if not abs(loss - told) <= _ALIKE * max(loss, told) + rounding:
             raise InvalidInput(
                 f"losses: gradient_matching is said to be {told:.9g}, and the target "
@@ -874,7 +885,7 @@ class Explanation(
         A sign or a place is clear if it survives every change of its row by ``delta``
         that keeps the row's sum. It is also the same in the contributions that the
         explanation is faithful to, and at twice the move away from them. For slopes,
-        the slopes before optimisation take their place, and there is no sum. Where
+        the slopes before optimization take their place, and there is no sum. Where
         neither is known, only changes by ``delta`` are considered.
 
         Parameters
@@ -991,7 +1002,7 @@ class Explanation(
 
         They are ranked by the contributions that the explanation is faithful to, where
         these are known: for a model that is computed exactly, the exact ones. The
-        optimised contribution stands next to each, with whether direction and place
+        optimized contribution stands next to each, with whether direction and place
         are clear (:meth:`clear`). No larger contribution is left out.
 
         Parameters
@@ -1035,7 +1046,6 @@ class Explanation(
         Row 0: reasons for a higher output
           1. x0: +2 output, clear
           2. x2: +0.5 output, clear
-          No other contribution goes that way.
         """
         settings: dict[str, Any] = {"k": k, "towards": towards, "groups": groups}
         settings |= {"least_share": least_share, "delta": delta, "rows": rows}
@@ -1090,7 +1100,7 @@ class Explanation(
         :class:`propopt.results.Shares`. After loading those of the saved objective;
         nothing where no objective is known.
         """
-        program = self.program
+        program = self.program or self.scaled_program
         if program is None:
             return dict(self.known_shares)
         ends = Ends.of(program, weighted(self, None, program))
@@ -1166,7 +1176,7 @@ class Explanation(
 
     @property
     def scales(self) -> Array | None:
-        """√ω (D,), where contributions were optimised in a metric."""
+        """√ω (D,), where contributions were optimized in a metric."""
         return None if self.scaled_program is None else np.sqrt(self.metric)  # type: ignore[arg-type]
 
     def card(self, n_features: int = N_FEATURES) -> Card:

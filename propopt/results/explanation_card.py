@@ -69,7 +69,8 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
-    rows, rest = _feature_rows(frame.to_numpy(), names, n_features)
+    known = explanation.contributions if explanation.shape[0] == 1 else None
+    rows, rest = _feature_rows(frame.to_numpy(), names, n_features, known)
     settings = dict(_settings(explanation))
     settings["clear signs"] = clear_in_words(explanation, share, delta)
     clear = f"{rounded_percent(share)} of signs clear"
@@ -79,6 +80,7 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
         subtitle=_subtitle(explanation),
         rows=rows,
         rest=rest,
+        lines=tuple(beside_contributions(explanation)),
         proof=" · ".join([*_proof(explanation), clear]),
         settings=settings,
     )
@@ -118,7 +120,7 @@ def _subtitle(explanation: Any) -> str:
     """The unit, and what numbers are of several rows."""
     words = [explanation.units_in_words]
     if explanation.shape[0] > 1:
-        words.append("mean over rows")
+        words.append("mean size over rows")
     base, value = explanation.base_value, explanation.prediction
     if explanation.shape[0] == 1 and base is not None and value is not None:
         ends = float(base[0]), float(value[0])
@@ -126,27 +128,67 @@ def _subtitle(explanation: Any) -> str:
     return "; ".join(words)
 
 
+_LARGE: Final = 0.1
+"""Of the mean over rows of the largest |φ|: values above it are large."""
+
+
+def beside_contributions(explanation: Any) -> Iterator[str]:
+    """How far optimized contributions are from those that they are faithful to."""
+    phi, W = explanation.contributions, explanation.attributions
+    if phi is None or explanation.method != "optimized" or not phi.any():
+        return
+    kind = "sampled" if is_sampled(explanation) else "exact"
+    first = without_ties(phi)
+    same = float(first[np.arange(len(W)), np.abs(W).argmax(axis=1)].mean())
+    where = f"in {percent(same)} % of rows" if len(W) > 1 else "here"
+    top = f"The largest column is that of the {kind} values {where}"
+    if len(W) == 1 and not same:
+        top = f"The largest column is not that of the {kind} values"
+    large = np.abs(phi) > _LARGE * np.abs(phi).max(axis=1).mean()
+    turned = int((large & (np.sign(W) != np.sign(phi))).sum())
+    signs = f"{turned:,} of {int(large.sum()):,} large signs are turned"
+    moved = float(np.abs(W - phi).sum()) / float(np.abs(phi).sum())
+    yield (
+        f"{top}; {signs if turned else 'no large sign is turned'}. The values moved "
+        f"by {percent(moved)} % on average."
+    )
+
+
+def without_ties(phi: Any) -> Any:
+    """Which columns are the largest of their row, or as large but for rounding."""
+    sizes = np.abs(phi)
+    return sizes >= (1.0 - 1e-9) * sizes.max(axis=1, keepdims=True)
+
+
 def _feature_rows(
-    W: Any, names: Sequence[object], n_features: int
+    W: Any, names: Sequence[object], n_features: int, known: Any
 ) -> tuple[list[CardRow], str]:
-    """The features of largest mean |w|, and a sentence on the others."""
+    """The features of largest mean |w|, and a sentence on the others.
+
+    Of one row each value, and beside it the contribution that it is near to.
+    """
     unit = _unit(W)
     V = W / unit
+    V = np.where(np.abs(V) <= _ROUNDING, 0.0, V)
     sizes = np.abs(V).mean(axis=0)
     below, above = (unit * f(V, 0.0).mean(axis=0) for f in (np.minimum, np.maximum))
-    means = unit * V.mean(axis=0)
-    means[np.abs(means) <= _ROUNDING * unit * sizes.max(initial=0.0)] = 0.0
     order = np.argsort(-sizes, kind="stable")
+    alone = len(W) == 1
     rows = [
         CardRow(
             name=str(names[j]),
-            value=float(means[j]),
-            note="" if len(W) == 1 else _direction(W[:, j]),
+            value=float(unit * (V[0, j] if alone else sizes[j])),
+            note=_beside(known, j) if alone else _direction(V[:, j]),
             parts=(float(below[j]), float(above[j])),
+            sign="+" if alone else "-",
         )
         for j in order[:n_features]
     ]
     return rows, others_in_words(unit * sizes[order[n_features:]])
+
+
+def _beside(known: Any, j: int) -> str:
+    return "" if known is None else f"before: {known[0, j]:+.3g}"
 
 
 def _unit(W: Any) -> float:

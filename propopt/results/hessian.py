@@ -345,7 +345,7 @@ class OfSums(Hessian):
 @final
 @dataclass(frozen=True, eq=False)
 class OfScaled(Hessian):
-    """S H⁻¹ S for one number s_d for each column: of W = Φ + Z S, that of Z is known."""
+    """S H⁻¹ S for one number s_d for each column: that of W = Φ + Z S."""
 
     inner: Hessian  # H
     scales: Array  # (D,): s; zero where a column does not move

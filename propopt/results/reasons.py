@@ -5,7 +5,7 @@ for the decision, s = 1 for a higher output and −1 for a lower one. The first 
 the largest s φ, the second the next. φ are the contributions that an explanation is
 faithful to, where they are known, and its attributions otherwise: a reason is one of
 the model, and neighbours neither add nor remove any. Direction and place are clear if
-no small change of the row turns them, and if optimisation does not
+no small change of the row turns them, and if optimization does not
 (:mod:`propopt.results.clear`). A group is judged as the sum that it is, not feature by
 feature.
 
@@ -72,7 +72,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     Reasons stand one behind the other, row by row and the first reason of a row first.
     A row with fewer than k contributions towards the decision has fewer reasons. A
     reason is *clear* if its direction and its place survive every small change of the
-    row, before optimisation and after it.
+    row, before optimization and after it.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     meaning : str
         What a clear reason does.
     notes : tuple of str
-        How sampling errors are included.
+        How the target error is included.
     predictions : array (R,), optional
         f(x) of each reason's row, where it is log-odds.
     quantity : Quantity, optional

@@ -32,7 +32,7 @@ ROBUST = po.PairwiseRobustness(po.graphs.chain_graph(9))
 EXPLAINED = """\
 data: {sklearn: iris, explain: 30}
 model: {kind: logistic, target_class: setosa}
-explain: {scale: none}
+explain: {kind: slopes, scale: none}
 """
 GAP = re.compile(r"\bgap\b")
 TARGET = re.compile(r"target (error|exact|by|given)")

@@ -44,14 +44,14 @@ def limits():
 def audited():
     y = TABLE["age"] * TABLE.iloc[:, 1]
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(TABLE, y)
-    return po.audit(0.1 * TABLE, model, TABLE, unit="value")
+    return po.audit(0.1 * TABLE, model, TABLE, output="value")
 
 
 def reasoned():
     """Letters: reasons of each row, one by one."""
     y = TABLE["age"] * TABLE.iloc[:, 1]
     model = DecisionTreeRegressor(max_depth=3, random_state=0).fit(TABLE, y)
-    return po.explain(model, TABLE, data=TABLE, units="output")
+    return po.explain(model, TABLE, data=TABLE)
 
 
 FOUND = {

@@ -43,7 +43,7 @@ def test_the_shipped_file_is_audited_as_the_library_does(done):
         FOLDER / "audit_shap.csv",
         booster,
         customers,
-        unit="log-odds",
+        output="log_odds",
         outcome="Churn",
     )
     for finding in own.findings:
@@ -81,10 +81,21 @@ def test_the_command_line_names_other_numbers(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("out", FILE, "wrong.csv") == 0
     printed = capsys.readouterr().out
-    assert "row 5, Status is" in printed
-    assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "off by"
+    assert "Row 5, Status: " in printed
+    assert po.results.Audit.load("out/audit.npz")["additivity"].verdict == "wrong"
     assert run("out", FILE, "none.csv") == 2
     assert "there is no file" in capsys.readouterr().err
+
+
+def test_six_lines_are_printed_and_all_questions_with_details(tmp_path, capsys):
+    assert run(tmp_path, FILE) == 0
+    short = capsys.readouterr().out
+    assert "What to do?" in short
+    assert "How much follows from own values?" not in short
+    assert run(tmp_path, FILE, "--details") == 0
+    whole = capsys.readouterr().out
+    assert "How much follows from own values?" in whole
+    assert "depends on settings" in whole
 
 
 def test_help_shows_the_three_lines_of_a_file(capsys):
@@ -117,7 +128,7 @@ def test_another_background_is_named_in_the_file(tmp_path):
     customers = pd.read_csv(FOLDER / "audit_customers.csv")
     customers.iloc[:50].to_csv(tmp_path / "background.csv", index=False)
     text = FILE.read_text().replace(": audit_", f": {FOLDER}/audit_")
-    text = text.replace("}\naudit: {", "}\naudit: {background: background.csv, ")
+    text = text.replace("}\naudit: {", "}\naudit: {data: background.csv, ")
     (tmp_path / "audit.yaml").write_text(text)
     assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
     assert (
@@ -129,8 +140,8 @@ def test_another_background_is_named_in_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("unit: log-odds", "unit: nats", "audit.unit: expected 'log-odds'"),
-        ("unit: log-odds", "unit: probability", "audit: unit: the numbers are"),
+        ("output: log_odds", "output: nats", "audit.output: expected 'log_odds'"),
+        ("output: log_odds", "output: probability", "audit: output: the numbers are"),
         ("audit_shap.csv", "none.csv", "audit.attributions: there is no file"),
         ("audit_shap.csv", "audit_model.txt", "expected a .csv or .npz file"),
         ("attributions: audit_shap.csv, ", "", "audit: required, and missing; or name"),
@@ -139,7 +150,7 @@ def test_another_background_is_named_in_the_file(tmp_path):
         ("Churn}", "Churn, standardize: true}", "data.standardize: numbers are of"),
         ("audit_model.txt", "audit_shap.csv", "is no model of LightGBM"),
         ("audit_model.txt", "none.txt", "model.booster: there is no file"),
-        ("unit: log-odds", "unit: log-odds, base: x", "audit.base: expected a num"),
+        ("output: log_odds", "output: log_odds, base: x", "audit.base: expected a num"),
     ],
 )
 def test_what_cannot_be_audited_is_refused(tmp_path, capsys, before, after, told):
@@ -177,7 +188,7 @@ def test_a_class_of_several_in_a_lightgbm_file_is_explained(tmp_path):
     own.assign(base_value=phi[:, 2]).to_csv(tmp_path / "own.csv")
     (tmp_path / "audit.yaml").write_text(
         "data: {csv: table.csv}\nmodel: {booster: model.txt, target_class: 2}\n"
-        "audit: {attributions: own.csv, unit: margin}\n"
+        "audit: {attributions: own.csv, output: margin}\n"
     )
     assert run(tmp_path / "out", tmp_path / "audit.yaml", "-q") == 0
     found = po.results.Audit.load(tmp_path / "out/audit.npz")
@@ -191,7 +202,8 @@ def test_a_page_has_the_tolerance_the_decision_and_digests_of_all_files(tmp_path
     text = FILE.read_text(encoding="utf-8")
     for name in ("audit_customers.csv", "audit_model.txt", "audit_shap.csv"):
         (tmp_path / name).write_bytes((FOLDER / name).read_bytes())
-    own = text.replace("unit: log-odds", f"unit: log-odds, {settings}")
+    own = text.replace("output: log_odds", f"output: log_odds, {settings}")
+    assert own != text
     file = tmp_path / "own.yaml"
     file.write_text(own, encoding="utf-8")
     assert run(tmp_path / "out", file, "--report", "-q") == 0

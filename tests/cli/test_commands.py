@@ -271,7 +271,7 @@ model: {import: 'smooth_model:model'}
 JOBS = {
     "sweep": "objective: {gradient_matching: 1, pairwise_robustness: 1}\n"
     "baselines: [{method: lime, scale: [1]}]\n",
-    "explain": "explain: {}\n",
+    "explain": "explain: {kind: slopes}\n",
 }
 
 

@@ -78,9 +78,7 @@ def test_two_files_are_compared_as_the_library_would(two, capsys):
 
 
 def test_a_section_says_what_it_is_held_against(two, capsys):
-    own = FILE.partition("explain:{{")[0].replace(
-        "explain: {{units", "compare: {{units"
-    )
+    own = FILE.partition("explain:{{")[0].replace("explain: {{kind", "compare: {{kind")
     own = own.replace("robustness", "before: old.yaml, level: bootstraps, robustness")
     path = write(two, "both", own.format(name="new", weight=1))
     assert main(["check", path]) == 0

@@ -84,6 +84,7 @@ def saved(folder):
 
 
 BOTH = np.stack([-W, W], axis=2)
+BIASED = np.column_stack([W, BASE])
 MOVED = table(base_value=BASE).set_axis(list("pqrs"), axis=0).iloc[::-1, [2, 3, 0, 1]]
 CONDITIONS = [
     [
@@ -105,6 +106,22 @@ CARRIERS = {
     "csv_named": (lambda f: written(f, MOVED), NAMED, True),
     "csv_counted": (lambda f: written(f, table(expected_value=BASE)), NAMED, True),
     "csv_as_text": (lambda f: str(written(f, table(), index=False)), NAMED, False),
+    "csv_of_others": (
+        lambda f: written(f, table(base_value=BASE).set_axis([7, 3, 9, 4])),
+        NUMBERED,
+        True,
+    ),
+    "frame_read_back": (
+        lambda f: pd.read_csv(written(f, table(base_value=BASE))),
+        NAMED,
+        True,
+    ),
+    "csv_of_array": (lambda f: written(f, pd.DataFrame(BIASED)), NAMED, True),
+    "bias": (lambda _: BIASED, NAMED, True),
+    "bias_named": (lambda _: table(bias=BASE), NAMED, True),
+    "biases_flat": (lambda _: np.hstack([-BIASED, BIASED]), NAMED, True),
+    "biases": (lambda _: np.stack([-BIASED, BIASED], axis=1), NAMED, True),
+    "npz_bias": (lambda f: archived(f, values=BIASED), NAMED, True),
     "npz": (lambda f: archived(f, values=W, base_values=BASE), NAMED, True),
     "npz_names": (
         lambda f: archived(f, values=W[:, ::-1], feature_names=np.array(NAMES[::-1])),
@@ -152,6 +169,31 @@ def test_every_carrier_gives_the_numbers_in_order(name, tmp_path):
     assert found.source
 
 
+@pytest.mark.parametrize("name", CARRIERS)
+def test_the_output_that_was_read_is_named_where_there_are_several(name, tmp_path):
+    make, labels, _ = CARRIERS[name]
+    source = carried(make(tmp_path), labels, W.shape, position=1).source
+    several = ("classes", "class_arrays", "npz_classes", "shap_classes", "biases")
+    is_of_several = name in (*several, "biases_flat")
+    assert ("output 1 of 0 to 1" in source) == is_of_several
+
+
+def test_a_saved_explanation_that_was_optimized_brings_its_exact_values(tmp_path):
+    labels = Labels(features=NAMES[::-1], points=tuple("srqp"))
+    own = po.results.Explanation(
+        attributions=W[::-1, ::-1],
+        contributions=2.0 * W[::-1, ::-1],
+        method="optimized",
+        units="output",
+        base_value=BASE[::-1],
+        labels=labels,
+    )
+    own.save(tmp_path / "own.npz")
+    for carrier in (own, tmp_path / "own.npz"):
+        np.testing.assert_array_equal(carried(carrier, NAMED, W.shape).exact, 2.0 * W)
+    assert carried(saved(tmp_path), NAMED, W.shape).exact is None
+
+
 def test_shap_and_lime_themselves_are_read():
     shap = pytest.importorskip("shap")
     own = shap.Explanation(BOTH, np.tile([0.1, 0.2], (4, 1)), feature_names=NAMES)
@@ -193,6 +235,10 @@ REFUSED = {
     "pickle": (lambda f: archived(f, values=np.array([{}])), "is no archive of arrays"),
     "no_zip": (lambda f: bytes_of(f, b"PK", "own.npz"), "is no archive of arrays"),
     "no_values": (lambda f: archived(f, W=W), "expected one array 'values', got 'W'"),
+    "axes": (
+        lambda _: np.zeros((4, 3, 4)),
+        "its outputs on the second axis or on the last",
+    ),
     "class": (lambda _: np.stack([W] * 3, axis=2), "3 outputs, and it is not known"),
     "shape": (lambda _: W[:, :2], "expected 4 rows × 3 columns, as X has, got 4 × 2"),
     "missing": (lambda _: np.where(W > 0, W, np.nan), "not finite"),

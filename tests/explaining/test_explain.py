@@ -132,7 +132,12 @@ def test_what_cannot_be_explained_is_refused(pipeline, people, forest, X):
         (function, table, {"data": schema}, "belongs to wrap"),
         (trees, X[:30], {"data": few}, "give a table of reference rows"),
         (forest, X, {"scale": [1.0]}, "3 positive numbers"),
-        (forest, X, {"law": "uniform"}, "law: expected one of auto, data"),
+        (
+            forest,
+            X,
+            {"law": "uniform", "kind": "slopes"},
+            "law: expected one of auto, data",
+        ),
         (forest, X, {"kind": "shap"}, "kind: expected 'contributions' or 'slopes'"),
     ):
         with pytest.raises(InvalidInput, match=message):
@@ -166,16 +171,18 @@ def test_plain_gradients_slopes_and_the_knee(X, forest):
 
 @pytest.mark.parametrize("kind", ["slopes", "contributions"])
 def test_robustness_by_a_share_is_that_of_its_weight(X, forest, kind):
-    quadratic, asked = po.functions.Power(2), {"data": X, "kind": kind}
+    jointly = po.wrap(lambda x: x[:, 0] * x[:, 1] * (1.0 + x[:, 2]), data=X)
+    quadratic = po.functions.Power(2) if kind == "slopes" else jointly
+    asked = {"kind": kind}
     best = po.explain(quadratic, X, robustness="-70%", **asked)
-    assert best.shares().removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
+    assert best.loss_shares["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     assert best.parameters["weight rule"] == "roughness 70 % smaller"
     weight = best.weights["pairwise_robustness"]
     same = po.explain(quadratic, X, robustness=weight, **asked)
     np.testing.assert_array_equal(same.attributions, best.attributions)
     explainer = po.Explainer(quadratic, data=X, robustness="-70%", kind=kind).fit()
-    shares = explainer.reference_.shares()
-    assert shares.removed["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
+    shares = explainer.reference_.loss_shares
+    assert shares["pairwise_robustness"] == pytest.approx(0.7, abs=1e-6)
     for share, words in {"-100%": "infinite weight", "half": "such as '-50%'"}.items():
         with pytest.raises(InvalidInput, match=f"robustness: expected .*{words}"):
             po.explain(forest, X, robustness=share, kind="slopes")
@@ -237,7 +244,7 @@ def test_precision_is_reached_by_more_draws_or_said(sampled, forest, X, capsys):
         return forest.predict(Z)
 
     goal = sampled.target_error / 3.0
-    settings = {"robustness": 0.1, "progress": False}
+    settings = {"robustness": 0.1, "progress": False, "kind": "slopes"}
     result = po.explain(called, X, precision=goal, **settings)
     assert result.target_error <= goal
     assert result.evaluations > 2 * sampled.evaluations
@@ -292,7 +299,7 @@ def test_neighbours_with_other_gaps_are_warned_of_or_left_out(gaps):
     po.explain(
         model, table, kind="contributions", robustness=0.1
     )  # parts are of one unit
-    settings = {"robustness": 0.0, "same_pattern": True}
+    settings = {"robustness": 0.0, "same_pattern": True, "kind": "slopes"}
     result = po.explain(model, table, **settings)  # warnings are errors
     assert result.target_error == 0.0  # of the margin, which is a sum of trees
     assert "log-odds" in result.parameters["function"]
@@ -324,7 +331,8 @@ def _with_constant(X, unit):
 
 @pytest.mark.parametrize("law", ["auto", "gaussian"])
 def test_a_constant_column_is_zero_per_standard_deviation(X, law):
-    settings, units = {"law": law, "robustness": 0.1}, {}
+    settings = {"law": law, "robustness": 0.1, "kind": "slopes"}
+    units = {}
     for unit in (1.0, 1e6):
         model, table, new = _with_constant(X, unit)
         units[unit] = po.explain(model, new, data=table, **settings)
@@ -570,9 +578,9 @@ def test_each_setting_is_asked_for_somewhere_and_has_a_default():
 def test_problem_files_know_the_same_words():
     known = get_type_hints(ExplainSection)
     words = {
-        "kind": get_args(plan.KindChoice),
+        "kind": (plan.KindChoice, type(None)),
         "contributions": get_args(ContributionChoice),
-        "metric": get_args(plan.FeatureMetric),
+        "metric": get_args(plan.MetricChoice),
         "law": (*get_args(LawChoice), "lime"),
     }
     assert {key: get_args(known[key]) for key in words} == words
@@ -630,7 +638,7 @@ def data():
 def test_explain_reads_its_table_once(data):
     model, boosted, table = data
     slopes = {"kind": "contributions", "contributions": "slopes"}
-    plain = {"law": "none", "same_pattern": True}
+    plain = {"law": "none", "same_pattern": True, "kind": "slopes"}
     for settings in ({}, {"robustness": 1.0}, {"kind": "contributions"}, slopes, plain):
         assert counted(po.explain, model, table, **settings) == ONCE
         found = counted(po.explain, model, table[:30], data=table, **settings)
@@ -641,9 +649,7 @@ def test_explain_reads_its_table_once(data):
 def test_an_explainer_reads_its_table_once_and_new_rows_once(data):
     model, _, table = data
     for kind, n_reference in (("slopes", 50), ("contributions", 500)):
-        explainer = po.Explainer(
-            model, table, kind=kind, n_reference=n_reference, kind="slopes"
-        )
+        explainer = po.Explainer(model, table, kind=kind, n_reference=n_reference)
         assert counted(explainer.fit) == ONCE
         assert counted(explainer.explain, table[:30]) == (1, len(COLUMNS), 0)
         assert counted(explainer.fit, table[:30]) == TWO_TABLES

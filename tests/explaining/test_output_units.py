@@ -57,12 +57,15 @@ def smooth():
 
 @pytest.fixture(scope="module")
 def sampled(smooth):
-    return po.explain(smooth, X[:40], data=X, kind="contributions", robustness=0.1)
+    return of(smooth, 40)
 
 
 def of(model, n_rows=30, data=X, **settings):
+    """Explained together, and compared with nothing but each other."""
+    columns = po.functions.TableSchema.of(X).coordinates(X[:n_rows])
     settings = {
-        "kind": "contributions",
+        "graph": po.graphs.knn_graph(columns, 8),
+        "beside": None,
         "robustness": 0.1,
         "progress": False,
         **settings,
@@ -71,7 +74,7 @@ def of(model, n_rows=30, data=X, **settings):
 
 
 def test_rows_add_up_and_are_nearest_to_exact_shapley_values(forest):
-    best = of(forest, 60, robustness=None)
+    best = of(forest, 60, robustness="knee")
     np.testing.assert_array_equal(best.prediction, forest.predict(X[:60]))
     total = best.prediction - best.base_value
     for parts in (best.attributions, best.contributions):
@@ -83,7 +86,7 @@ def test_rows_add_up_and_are_nearest_to_exact_shapley_values(forest):
     W = best.to_frame()
     assert (W[["unused", "constant"]] == 0.0).all(axis=None)
     assert (W[USED] != 0.0).all(axis=None)
-    assert "exact (TreeSHAP, 100 background rows)" in best.parameters.values()
+    assert "exact (TreeSHAP, 120 background rows)" in best.parameters.values()
     assert best.target_error == 0.0
     # nothing is left to do for the rest of the roughness at the knee
     left = float(best.details["irreducible.pairwise_robustness"])
@@ -146,10 +149,12 @@ def test_a_sampled_target_has_the_errors_of_its_blocks(sampled):
     errors = np.std(optima, axis=0, ddof=1) / np.sqrt(len(optima))
     np.testing.assert_allclose(best.standard_errors, errors, atol=1e-12)
     assert best.target.relation == "about"
-    # F of the mean's optimum, less the optimum, for the target of one block
-    apart = optima - best.attributions
-    excess = sum(np.vdot(d, d) + 0.1 * robust.map.energy(d) for d in apart) / (10 * 9)
-    assert best.target.value == pytest.approx(excess, rel=1e-9)
+    # the squared error of contributions, as a share of their squared size
+    blocks = matching.estimate.blocks
+    squares = ((blocks - blocks.mean(axis=0)) ** 2).sum() / (10 * 9)
+    assert best.target.value == pytest.approx(squares, rel=1e-9)
+    size = (best.contributions**2).sum()
+    assert best.target_error == pytest.approx(squares / size, rel=1e-9)
 
 
 def test_slopes_times_steps_are_a_target_that_may_miss_the_total(forest, function):
@@ -181,7 +186,7 @@ def test_what_cannot_be_is_refused(forest):
         ({"contributions": "lime"}, "contributions: expected 'shapley'"),
         ({"contributions": np.ones((3, 2))}, "contributions: expected the shape"),
         ({"contributions": np.zeros((30, 6))}, "nothing can add up"),
-        ({"metric": "l2"}, "metric: expected 'uniform'"),
+        ({"metric": "l2"}, "metric: expected 'auto', 'joint'"),
         ({"kind": "gradient"}, "kind: expected 'contributions' or 'slopes'"),
     ):
         with pytest.raises(InvalidInput, match=message):
@@ -189,8 +194,7 @@ def test_what_cannot_be_is_refused(forest):
 
 
 def test_the_metric_of_effects_is_the_weighted_program(forest):
-    settings = {"kind": "contributions", "metric": "effects", "robustness": 0.5}
-    best = po.explain(forest, X[:20], data=X, **settings)
+    best = of(forest, 20, metric="effects", robustness=0.5)
     phi = best.contributions[:, :4]
     total = best.prediction - best.base_value
     omega = (phi**2).mean(axis=0)

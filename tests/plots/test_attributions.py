@@ -121,6 +121,8 @@ def test_what_is_not_certain_is_faded_or_hatched_and_said():
     axes = po.plots.plot_row(contributions(), 0, certain=SIGNS, ax=ax())
     assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True, False]
     assert "hatched: sign not certain" in axes.get_xlabel()
+    axes = po.plots.plot_row(contributions(), 0, certain=contributions().clear(9.0))
+    assert "hatched: sign not clear" in axes.get_xlabel()
     axes = po.plots.plot_heatmap(contributions(), certain=SIGNS, ax=ax())
     cells = [p for p in axes.patches if p.get_hatch()]
     names, rows = texts(axes.get_yticklabels()), texts(axes.get_xticklabels())

@@ -238,7 +238,7 @@ def test_standard_errors_are_taken_off():
         least = 0.3 * np.sqrt(1.0 - 1.0 / D) + reach
         np.testing.assert_array_equal(both.sign, np.abs(W) > least)
     assert parts().clear().notes == (
-        "the sampling error is not known, and not taken off",
+        "the target error is not known, and not taken off",
     )
     unknown = parts(standard_errors=np.where(se > 0.0, np.inf, se)).clear(0.0)
     assert not unknown.sign.any()
@@ -256,7 +256,12 @@ def cancer():
     model = HistGradientBoostingClassifier(max_iter=20).fit(X, y)
 
     def explained(rows, **how):
-        settings = {"data": X, "units": "output", "outcome": "benign"}
+        settings = {
+            "data": X,
+            "kind": "contributions",
+            "beside": None,
+            "outcome": "benign",
+        }
         return po.explain(model, X.iloc[:rows], **settings, **how)
 
     return explained

@@ -217,7 +217,7 @@ def test_files_have_the_same_reasons(tmp_path):
 
 SLOPES = po.results.Explanation(attributions=PHI, method="mine")
 REFUSED = {
-    "reasons: these are slopes.*kind='contributions'": lambda: SLOPES.reasons(),
+    "reasons: these are slopes.*gives contributions$": lambda: SLOPES.reasons(),
     "reasons: these are slopes.* scales": lambda: SLOPES.scaled([1.0] * D).reasons(),
     "groups: 'a': no feature 'z'": lambda: parts().reasons(groups={"a": ["z"]}),
     "row: there is no row 9": lambda: parts().reasons(rows=[9]),
@@ -253,7 +253,13 @@ def customers():
     )
     model.fit(X, y.to_numpy(int))
     rows = X.iloc[:21].set_axis([f"r{n}" for n in range(21)])
-    settings = {"data": X, "units": "output", "outcome": "churn", "same_pattern": True}
+    settings = {
+        "data": X,
+        "kind": "contributions",
+        "beside": None,
+        "outcome": "churn",
+        "same_pattern": True,
+    }
     found = po.explain(model, rows, robustness=0.02, **settings)
     return found, rows, model
 
@@ -331,7 +337,13 @@ def test_reasons_of_a_linear_model_have_the_direction_of_its_coefficients():
     model = LinearRegression().fit(X, y)
     model.coef_[3] = 0.0
     found = po.explain(
-        model, X[:60], data=X[:100], units="output", outcome="bad", robustness=2.0
+        model,
+        X[:60],
+        data=X[:100],
+        kind="contributions",
+        outcome="bad",
+        beside=None,
+        robustness=2.0,
     )
     effects = (X[:60] - X[:100].mean()) * model.coef_
     turned = (np.sign(found.to_frame()) != np.sign(effects))["late"].sum()
@@ -347,3 +359,44 @@ def test_ordinals():
     numbers = [1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111]
     told = "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 103rd 111th"
     assert " ".join(map(ordinal, numbers)) == told
+
+
+@pytest.mark.filterwarnings("ignore")  # those of other packages
+def test_another_package_finds_that_the_model_depends_on_each_reason():
+    pytest.importorskip("reasonsmith")
+    from reasonsmith.artifacts.reason_trace import ReasonTraceArtifact
+    from reasonsmith.certificate import certify_artifact
+
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(200, 5)), columns=list("abcde"))
+    y = X["a"] + X["b"] ** 2 - X["c"] + X["d"] + 0.3 * rng.normal(size=200) > 1.0
+    X["e"] = 0.0  # the model does not use it
+    # stumps add up, so that to delete a reason takes away what it contributes
+    model = HistGradientBoostingClassifier(max_iter=40, max_leaf_nodes=2).fit(X, y)
+    data, rows = X[:60], X[:12]
+    table = po.explain(model, rows, data=data, units="output").reasons().to_frame()
+
+    def depends_on(row, names, sizes):
+        """The names on which the model's answer depends, by deleting each."""
+
+        def answer(deleted):
+            others = data.copy()
+            for name in X.columns.difference(deleted):
+                others[name] = X.loc[row, name]
+            return float(model.decision_function(others).mean())
+
+        artifact = ReasonTraceArtifact(
+            f"row {row}",
+            {name: frozenset([name]) for name in names},
+            answer,
+            engine_name="boosted trees",
+            claimed_semantics="weighted sum",
+            monotone=True,
+            weights=dict(zip(names, sizes, strict=True)),
+        )
+        found = certify_artifact(artifact)
+        return {x.label for x in found.verdicts if x.status == "live"}
+
+    for row, own in table.groupby("row"):
+        names, sizes = own["feature"].tolist(), own["contribution"].tolist()
+        assert depends_on(row, [*names, "e"], [*sizes, 0.1]) == set(names)

@@ -431,7 +431,7 @@ def test_the_proof_of_a_card_stands_as_proved(best):
 def test_contributions_stand_beside_those_that_they_are_near_to():
     rows = pd.DataFrame(np.random.default_rng(8).normal(size=(25, 3)))
     model = RandomForestRegressor(10, random_state=0).fit(rows, rows[0] * rows[1])
-    found = po.explain(model, rows, data=rows, units="output")
+    found = po.explain(model, rows, data=rows)
     chapters = {x.title: x for x in found.chapters()}
     table = chapters["Every optimized value compared with the exact one"].table
     assert len(table) == len(chapters["Row by row"].table) == 25

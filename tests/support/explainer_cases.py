@@ -67,22 +67,20 @@ EXPLAINERS = {
 }
 
 IN_PARTS = {
-    "forest": lambda: po.Explainer(
-        forest(), data=X, kind="contributions", n_reference=25
-    ),
+    "forest": lambda: po.Explainer(forest(), data=X, beside=None, n_reference=25),
     "forest, by effects": lambda: po.Explainer(
-        forest(), data=X, kind="contributions", metric="effects"
+        forest(), data=X, beside=None, metric="effects"
     ),
     "sampled": lambda: po.Explainer(
-        black_box, data=X, kind="contributions", n_reference=15, robustness=0.1, rng=3
+        black_box, data=X, beside=None, n_reference=15, robustness=0.1, rng=3
     ),
     "categories": lambda: po.Explainer(
-        mixed_model(), data=MIXED, kind="contributions", n_reference=15
+        mixed_model(), data=MIXED, beside=None, n_reference=15
     ),
     "slopes": lambda: po.Explainer(
         perceptron(),
         data=X,
-        kind="contributions",
+        beside=None,
         contributions="slopes",
         n_reference=20,
     ),

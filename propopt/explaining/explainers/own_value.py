@@ -20,30 +20,28 @@ t = (Φ − G)1, spread evenly: R(t)/D, for V ↦ R(V) is least at V = t1ᵀ/D.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, Literal, Self, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Values
+from propopt.base.arrays import Array, Attributions, Points, Values
 from propopt.base.cards import N_FEATURES, Card, CardTable
 from propopt.base.checks import known_word, read_count
 from propopt.base.declared import stored
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Quantity, in_percent, printable
 from propopt.explaining.nearest_front import NearestFront
+from propopt.explaining.own_rule import OwnValueRule, replaced
 from propopt.functions import Function
-from propopt.functions.means import Checked
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
 from propopt.functions.wrapping import wrapped_and_told
-from propopt.laws.background import Background
+from propopt.laws.background import Background, affordable_rows
 from propopt.laws.data_law import Reference
-from propopt.laws.perturbations import PERTURBED_POINTS
 from propopt.losses import GradientMatching, PairwiseRobustness
 from propopt.losses.faithfulness import Units
 from propopt.losses.graphs.points import Graph
@@ -51,7 +49,6 @@ from propopt.results.certain import explained, root_mean_square
 from propopt.results.report.chapters import Chapter, Statement, StatementKind
 from propopt.results.result import Result
 from propopt.solvers.solving import solve
-from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.documents import is_documents
 from propopt.tables.frames import Labels, aligned, as_frame, order_of
 
@@ -442,9 +439,10 @@ def own_values(
         table, own = told.read(function, data, "data"), "data"
     reference = Reference.of_points(*table, function.schema)
     read = function.products_in(points.shape[1]) if units == "output" else None
-    background = Background.of(reference, read)
+    most = affordable_rows(read)
     if n_background is not None:
-        background = background.thinned(read_count(n_background, "n_background"))
+        most = read_count(n_background, "n_background")
+    background = Background(reference.points, reference.n_rows).thinned(most)
     return own_values_of(function, points, labels, background, own, units)
 
 
@@ -466,7 +464,7 @@ def own_values_of(
         )
     before, names = function.calls.rows, labels.of_columns()
     if units == "gradient":
-        G = _replaced(
+        G = replaced(
             lambda x, j: function.gradient_at(x, names)[:, j], points, background.points
         )
         how = "the mean slope of its column over the background"
@@ -485,93 +483,6 @@ def own_values_of(
         quantity=function.quantity,
         evaluations=function.calls.rows - before,
     )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class OwnValueRule:
-    """How own values of any row are made, with the means that all rows share."""
-
-    function: Function  # f
-    background: Background
-    checked: Checked  # what f is read as
-
-    @classmethod
-    def of(cls, function: Function, background: Background, labels: Labels) -> Self:
-        """Of a function that is compared with what it is read as, on its background."""
-        checked = Checked.of(function, background.points.shape[1])
-        checked.at(background.points, labels.of_columns())
-        return cls(function, background, checked)
-
-    @property
-    def by(self) -> str:
-        """Where they come from."""
-        is_read = isinstance(self.checked.read, SumOfProducts)
-        return "read from the model" if is_read else "by its answers"
-
-    def at(self, points: Points, labels: Labels) -> Attributions:
-        """G (N, D); of f that is read the same for a row whatever stands beside it."""
-        read = self.checked.at(points, labels)
-        if isinstance(read, SumOfProducts):
-            return self._of_products(read, points)
-        names = labels.of_columns()
-        G = _replaced(
-            lambda x, _: self.function.value_at(x, names),
-            points,
-            self.background.points,
-        )
-        return np.asarray(G - self._base)
-
-    @cached_property
-    def _base(self) -> float:
-        return float(self.function.value_at(self.background.points, Labels()).mean())
-
-    @cached_property
-    def _shared(self) -> tuple[Array, Array]:
-        """Of each factor u its mean slope c_u, and the mean of slope times factor."""
-        read, rows = self.checked.read, self.background.points
-        assert isinstance(read, SumOfProducts), "it is read"
-        c, mean = np.zeros((2, read.n_factors))
-        for _, known in read.factors_at(rows):
-            slopes = read.slopes(known)[1]
-            c += slopes.sum(axis=1) / len(rows)
-            mean += (slopes * known).sum(axis=1) / len(rows)
-        return c, mean
-
-    def _of_products(self, read: SumOfProducts, points: Points) -> Attributions:
-        """Σ_{u of j} c_u g_u(x_j) less its mean over the background, exactly."""
-        c, mean = self._shared
-        G = np.zeros(points.shape)
-        for j, numbers, factors in read.by_column:
-            distinct, place = _distinct(points[:, j])
-            # sums along rows of their own: no product of matrices, which adds in
-            # another order for other numbers of rows
-            parts = np.ascontiguousarray((c[numbers][:, None] * factors.at(distinct)).T)
-            G[:, j] += (parts.sum(axis=1) - mean[numbers].sum())[place]
-        return G
-
-
-def _distinct(values: Values) -> tuple[Values, Positions]:
-    """The distinct values of a column, missing ones as one, and where each stands."""
-    distinct, place = np.unique(values, return_inverse=True)
-    return distinct, place.reshape(values.shape)
-
-
-def _replaced(
-    ask: Callable[[Points, int], Values], points: Points, background: Points
-) -> Attributions:
-    """The mean over the background with each column's value of each point, (N, D)."""
-    G = np.empty(points.shape)
-    for j in range(points.shape[1]):
-        distinct, place = _distinct(points[:, j])
-        means = np.empty(len(distinct))
-        for some in PERTURBED_POINTS.blocks(len(distinct), 8 * background.size):
-            rows = np.repeat(background[None], len(distinct[some]), axis=0)
-            rows[:, :, j] = distinct[some, None]
-            asked = ask(rows.reshape(-1, rows.shape[2]), j)
-            means[some] = asked.reshape(rows.shape[:2]).mean(axis=1)
-        G[:, j] = means[place]
-    return G
 
 
 # ---- Without a model: curves that were fitted to attributions of other rows

@@ -34,10 +34,10 @@ from propopt.structures.subsets.words import word_shapley
 from propopt.tables.frames import as_frame, read_points, text_in
 
 
-# ---- Background tables: the points that stand for "feature unknown"
+# ---- BackgroundLike tables: the points that stand for "feature unknown"
 
 
-Background: TypeAlias = Array | pd.DataFrame | int | Literal["mean"]
+BackgroundLike: TypeAlias = Array | pd.DataFrame | int | Literal["mean"]
 """Rows; how many rows of X to draw; or one row of means."""
 
 
@@ -49,7 +49,7 @@ NO_WORDS: Final = "the text without any word"
 """The background of documents."""
 
 
-def read_background(background: object) -> Background:
+def read_background(background: object) -> BackgroundLike:
     """A background, checked as far as it can be without a request."""
     if isinstance(background, str):
         if background == "mean":
@@ -63,7 +63,7 @@ def read_background(background: object) -> Background:
     return checked_background(background)
 
 
-def background_rows(background: Background, request: Request) -> Points:
+def background_rows(background: BackgroundLike, request: Request) -> Points:
     """The rows (B, D) that a background stands for, of the columns of X."""
     if isinstance(background, str):
         return typical_row(request.points, request.categorical)
@@ -114,7 +114,7 @@ def same_columns(background: Array | pd.DataFrame, request: Request) -> Array:
 class OfBackground(Baseline):
     """A method that replaces features that are not known by those of other rows."""
 
-    background: Background = N_ROWS
+    background: BackgroundLike = N_ROWS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "background", read_background(self.background))

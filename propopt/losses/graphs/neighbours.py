@@ -47,7 +47,7 @@ class Near(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class RowNeighbours:
     """Reference rows in coordinates in which distances mean something."""
 
     coordinates: Points  # (n, M)

@@ -67,16 +67,17 @@ class AuditSection(JobSection):
         description="path, from that of this file, of a .csv or .npz with a number for "
         "each row and column of the table; the command line may name another",
     )
-    unit: Literal["log-odds", "probability", "margin", "value"] | None = Field(
-        None, description="what the numbers are parts of; needed of classifiers"
+    output: Literal["log_odds", "probability", "margin", "value"] | None = Field(
+        None,
+        description="the output whose parts the numbers are; required for classifiers",
     )
     base: Finite | None = Field(
         None, description="what the numbers are added to, where their file has no base"
     )
-    background: str | None = Field(
+    data: str | None = Field(
         None,
-        description="path of a CSV with the rows that stand for what is not known; by "
-        "default the audited ones",
+        description="path of a CSV with the background rows; by default the audited "
+        "rows",
     )
     n_neighbors: Count = Field(8, description="how many rows each is compared with")
     tolerance: Nonnegative | None = Field(
@@ -86,6 +87,9 @@ class AuditSection(JobSection):
     )
     decision: DecisionSection | None = Field(
         None, description="a threshold on predictions: what is decided in each row"
+    )
+    details: bool = Field(
+        False, description="whether all questions are printed, not six lines"
     )
 
     def mistakes(self, schema: CommonKeys) -> Iterable[PropoptError]:
@@ -99,7 +103,7 @@ class AuditSection(JobSection):
             yield wrong(told, "data", "standardize")
 
     def check(self, extent: Extent) -> None:
-        for key in ("attributions", "background"):
+        for key in ("attributions", "data"):
             name = getattr(self, key)
             if name is None:
                 continue
@@ -111,7 +115,7 @@ class AuditSection(JobSection):
 
     def others_read(self, file: ProblemFile) -> Sequence[Path]:
         folder = file.source.path.parent
-        named = (self.attributions, self.background)
+        named = (self.attributions, self.data)
         return [folder / name for name in named if name is not None]
 
     def solve(self, file: ProblemFile, progress: bool | None = None) -> Audit:
@@ -129,15 +133,15 @@ class AuditSection(JobSection):
                     "attributions",
                 )
             data = None
-            if self.background is not None:
-                with part("background"):
-                    data = self._background(folder / self.background, file, list(X))
+            if self.data is not None:
+                with part("data"):
+                    data = self._rows(folder / self.data, file, list(X))
             found = audit(
                 folder / self.attributions,
                 subject.function,
                 X,
                 data=data,
-                unit=self.unit,
+                output=self.output,
                 base=self.base,
                 n_neighbors=self.n_neighbors,
                 rng=file.schema.seed,
@@ -160,7 +164,7 @@ class AuditSection(JobSection):
         model = file.subject.estimator
         return Record.of(model, data=X, background=data, digests=digests)
 
-    def _background(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
+    def _rows(self, path: Path, file: ProblemFile, columns: list[Any]) -> Any:
         """The rows of a CSV with the columns of the table."""
         table = CsvTable.of(path)
         lacking = [str(c) for c in columns if str(c) not in table.columns]
@@ -188,4 +192,4 @@ class AuditSection(JobSection):
             "findings": {x.name: x.verdict for x in found.findings},
             "settings": dict(found.settings),
         }
-        yield Answer(writers, told, [], [found.card()])
+        yield Answer(writers, told, [], [found.card(self.details)])

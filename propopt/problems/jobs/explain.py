@@ -82,15 +82,18 @@ class ReasonsSection(Section):
     graph=(PointGraph | None, "who is similar; by default the eight nearest rows"),
     robustness=(
         Annotated[
-            Nonnegative | Smaller | None, Shaped("a weight, or a share such as -50%")
+            Nonnegative | Literal["knee"] | Smaller | None,
+            Shaped("a weight, knee, or a share such as -50%"),
         ],
-        "its weight, or by how much it is to be smaller, such as -50%; by default the "
-        "weight at the knee of the whole curve",
+        "its weight, knee, or by how much differences are to be smaller, such as -50%; "
+        "by default contributions move a quarter of the way to the nearest rows, and "
+        "slopes take the knee of the whole curve",
     ),
     same_pattern="leave out neighbours in which other columns are missing",
     beside=(
-        Literal["own_value"] | None,
-        "own_value lets similar rows differ in what a column's own value contributes",
+        Literal["auto", "own_value"] | None,
+        "what similar rows may differ in: by default what a column's own value "
+        "contributes, and nothing of slopes; null for nothing",
     ),
     law=(
         Literal[LawChoice, "lime"],
@@ -300,7 +303,10 @@ _NEEDS_OUTPUT = "these are of kind: contributions"
 _NEEDS_SLOPES = "this is of slopes, and none are taken; leave it out"
 _OF_NEAREST = "a graph says itself who is similar; knn has same_pattern"
 
-_OF_SLOPES = "reasons are contributions to the output, and these are slopes; write kind: contributions"
+_OF_SLOPES = (
+    "reasons are contributions to the output, and these are slopes; write "
+    "kind: contributions"
+)
 
 _SHOWN: Final = 12
 """Features in the printout, those that matter most."""

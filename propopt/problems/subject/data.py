@@ -229,6 +229,7 @@ class ProblemFile:
         rows: Sequence[int] | None = None,
         attributions: str | None = None,
         reasons: bool = False,
+        details: bool = False,
         **how: Any,
     ) -> ProblemFile:
         """The same, of other rows or numbers, with reasons, or run otherwise."""
@@ -238,7 +239,8 @@ class ProblemFile:
             schema = schema.model_copy(update={self.job.key: other})
             for error in other.mistakes(schema):
                 raise error
-        said = {"rows": rows and [*rows], "attributions": attributions}
+        said: dict[str, Any] = {"rows": rows and [*rows], "attributions": attributions}
+        said["details"] = details or None
         update = {name: value for name, value in said.items() if value is not None}
         if update:
             other = self.job.model_copy(update=update)

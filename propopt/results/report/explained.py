@@ -181,10 +181,6 @@ def trail_statements(trail: Trail | None) -> Iterator[Statement]:
 def proof(best: Any) -> Iterator[Statement]:
     """What is proved of the optimum, and what is known of its target."""
     certificate = best.certificate
-    yield Statement(
-        f"Clear signs: {clear_in_words(best, *clear_share(best))}.",
-        "estimated" if is_sampled(best) else "checked",
-    )
     if certificate is None:
         yield Statement("It was not optimized: nothing is proved of it.", "not said")
         return
@@ -226,7 +222,8 @@ def _headlines(best: Any, share: float, delta: float) -> Iterator[Headline]:
         yield best_possible(certificate.gap, certificate.holds(1e-5))
     words = clear_in_words(best, share, delta)
     number, rest = words.split(" survive ", 1)
-    yield Headline("Which signs are clear?", number, f"survive {rest}.")
+    kind: Any = "estimated" if is_sampled(best) else "checked"
+    yield Headline("Which signs are clear?", number, f"survive {rest}.", kind)
     missed = best.completeness_gap
     if missed is not None:
         most = float(np.abs(missed).max())

@@ -330,7 +330,7 @@ class Explorer(Chapter):
             len(self._shares(None)) + (self.beside is not None)
         )
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Names of the shown rows."""
         return [str(self.best.labels.row(n)) for n in self.shown]

@@ -23,6 +23,7 @@ from propopt.results.report.chapters import (
     Headline,
     Statement,
     minus,
+    sentence,
 )
 
 
@@ -40,7 +41,7 @@ class Sheet:
 
     result: Any  # attributions, labels, value_of, row_name
     noun: Literal["audited", "optimized"]
-    unit: str
+    unit: str  # such as "in log-odds"
     exact: Array | None  # (N, D)
     other: Literal["exact", "sampled"] = "exact"  # what these are
     base: Array  # (N,)
@@ -62,8 +63,8 @@ class Sheet:
 
     @cached_property
     def _missed(self) -> Array:
-        """Prediction − base − Σ w, (N,); rounding is 0."""
-        missed = self.prediction - self.base - self._values.sum(axis=1)
+        """Σ w − (prediction − base), (N,); rounding is 0."""
+        missed = self._values.sum(axis=1) - (self.prediction - self.base)
         return np.where(np.abs(missed) > self._dust, missed, 0.0)
 
     @cached_property
@@ -114,7 +115,7 @@ class Sheet:
             )
         if self.tolerance is not None:
             yield Statement(
-                f"The tolerance is {self.tolerance:g} {self.unit}: for each value, and "
+                f"The tolerance is {self.tolerance:g}, {self.unit}, for each value and "
                 "for each sum of a row.",
                 "chosen",
             )
@@ -140,7 +141,7 @@ class Sheet:
         if self.decision is not None:
             columns["decision"] = [*map(self.decision.of, self.prediction.tolist())]
         columns["sum of values"] = [*map(float, self._values.sum(axis=1))]
-        columns["missing to prediction"] = [*map(float, self._missed)]
+        columns["misses the prediction by"] = [*map(float, self._missed)]
         if self._apart is not None:
             places = self._apart.argmax(axis=1).tolist()
             most = self._apart.max(axis=1)
@@ -157,7 +158,7 @@ class Sheet:
             title="Row by row",
             statements=[*self._statements()],
             table=table.iloc[kept],
-            caption=f"Numbers are {self.unit}. {self._rest(len(kept))}",
+            caption=f"{sentence(self.unit)} {self._rest(len(kept))}",
         )
 
     def _of_values(self) -> Chapter:
@@ -165,7 +166,7 @@ class Sheet:
         is_wide = D <= _COLUMNS
         cells = D + 1 if is_wide else 6 * (_COLUMNS + 1)
         kept = self._failing_first(max(CELLS_ON_PAGE // cells, 1))
-        told = f"Numbers are {self.unit}. {self._rest(len(kept))}"
+        told = f"{sentence(self.unit)} {self._rest(len(kept))}"
         if is_wide:
             names = [str(name) for name in self._names]
             lines = [[self._cell(n, j) for j in range(D)] for n in kept]
@@ -228,10 +229,8 @@ class Sheet:
         N = len(self.base)
         if shown == N:
             return f"All {plural(N, 'row')}."
-        return (
-            f"{shown:,} of {N:,} rows, including those that fail; the CSV files have "
-            "all."
-        )
+        which = "" if self.tolerance is None else ", including those that fail"
+        return f"{shown:,} of {N:,} rows{which}; the CSV files have all."
 
     @property
     def _kind(self) -> str:

@@ -164,6 +164,17 @@ class BoxShapley:
             leaves.add_to(phi, points)
         return phi
 
+    def alone(self, points: Points) -> Array:
+        """Those against each background row by itself, shape (B, N, D)."""
+        B, D = len(self.background), self.boxes.n_columns
+        phi = np.zeros((len(points), B * (D + 1)))
+        for some in self._blocks:
+            leaves = _Leaves.of(self.boxes, some, self.background)
+            held, theirs = leaves.masks(points), leaves.masks(self.background)
+            for own, words in zip(phi, held.T, strict=True):
+                leaves.add_alone(own, words, theirs)
+        return phi.reshape(len(points), B, D + 1)[:, :, :D].swapaxes(0, 1)
+
     @cached_property
     def _blocks(self) -> list[slice]:
         # whoever is asked: they fix the order of sums
@@ -202,7 +213,7 @@ class _Leaves:
 
     @classmethod
     def of(
-        cls, boxes: Boxes, some: slice, background: Points, n_blocks: int
+        cls, boxes: Boxes, some: slice, background: Points, n_blocks: int = 1
     ) -> _Leaves:
         paths = boxes.paths[some]
         used, place = np.unique(paths, return_inverse=True)
@@ -271,6 +282,22 @@ class _Leaves:
             change -= np.where(only_b & bit, losses, 0.0)
             phi += np.bincount(column[leaf] + start, change, len(phi))
         return phi.reshape(self.n_blocks, width)[:, :-1]
+
+    def add_alone(self, phi: Array, held: _Masks, theirs: _Masks) -> None:
+        """Add those of one point against each row, to phi (B (D + 1),)."""
+        pairs = (held[:, None] | theirs) == self._full[:, None]
+        leaf, row = np.nonzero(pairs)
+        x, b = held[leaf], theirs[leaf, row]
+        only_x, only_b = x & ~b, b & ~x
+        p, q = np.bitwise_count(only_x), np.bitwise_count(only_b)
+        gains = self.values[leaf] * _GAINS[p, q]
+        losses = self.values[leaf] * _GAINS[q, p]
+        start = row * (self.n_columns + 1)
+        for place, column in enumerate(self._columns):
+            bit = x.dtype.type(1) << x.dtype.type(place)
+            change = np.where(only_x & bit, gains, 0.0)
+            change -= np.where(only_b & bit, losses, 0.0)
+            phi += np.bincount(start + column[leaf], change, len(phi))
 
     @cached_property
     def _full(self) -> _Masks:

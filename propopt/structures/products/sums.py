@@ -370,16 +370,36 @@ class ProductShapley:
                 np.add.at(own, column, (a - mean)[path] * values)
         return phi
 
+    def alone(self, points: Points) -> Array:
+        """Those against each background row by itself, shape (B, N, D)."""
+        structure, n_rows = self.structure, len(self.background)
+        phi = np.zeros((len(points), points.shape[1], n_rows))
+        B = np.concatenate(
+            [G for _, G in structure.factors_at(self.background)], axis=1
+        )
+        for rows, A in structure.factors_at(points):
+            for some, path in self._blocks():
+                b, column = B[path], structure.column[path]
+                weights = structure.values[some][:, None]
+                for a, own in zip(A.T, phi[rows], strict=True):
+                    parts = self._of_pairs(a[path], b) * weights
+                    np.add.at(own, column, parts)
+        return phi.transpose(2, 0, 1)
+
     def _of_paths(self, a: Array, b: Array) -> Array:
         """Of each factor of products: a (K, L) at a row, b (K, L, B); gives (K, L)."""
-        step, total = a[:, :, None] - b, np.zeros(a.shape)
+        return np.asarray(self._of_pairs(a, b).sum(axis=2))
+
+    def _of_pairs(self, a: Array, b: Array) -> Array:
+        """The same of each background row, (K, L, B)."""
+        step, total = a[:, :, None] - b, np.zeros(b.shape)
         nodes, weights = np.polynomial.legendre.leggauss(max(-(-len(a) // 2), 1))
         for t, weight in zip((nodes + 1.0) / 2.0, weights / 2.0, strict=True):
             mixed = b + t * step
             others = np.ones(b.shape)  # products of all before, and of all behind
             np.multiply.accumulate(mixed[:-1], axis=0, out=others[1:])
             others[:-1] *= np.multiply.accumulate(mixed[:0:-1], axis=0)[::-1]
-            total += weight * np.einsum("klb,klb->kl", others, step)
+            total += weight * others * step
         return total
 
     def _blocks(self) -> Iterator[tuple[Positions, Positions]]:

@@ -97,8 +97,8 @@ lime: {rows: [0, 3], n_bins: 3, weights: uniform, kernel_width: 1.5, n_samples: 
 ---  # an audit
 data: {csv: SHIPPED/audit_customers.csv, target: Churn}
 model: {kind: linear}
-audit: {attributions: SHIPPED/audit_shap.csv, unit: value, base: 0.5,
-  background: SHIPPED/audit_customers.csv, n_neighbors: 3}
+audit: {attributions: SHIPPED/audit_shap.csv, output: value, base: 0.5,
+  data: SHIPPED/audit_customers.csv, n_neighbors: 3}
 ---  # a front with an error, and an aim
 data: {grid: {low: -1, high: 1, per_dimension: 3, dimensions: 2}}
 function: {name: power, degree: 3}

@@ -1,14 +1,16 @@
-"""Whose values these could be: other backgrounds, and what trees say of themselves.
+"""Whose values these could be: exact values for backgrounds, and those of packages.
 
-Two values of one model and one row can differ and both be right: they answer against
-other backgrounds. Path-dependent ones (Lundberg et al. 2018, Algorithm 2) use none:
-where a column is unknown, a tree is followed down both ways, by the shares of the rows
-that it was fitted on. They are recognised as such by asking who makes them.
+Two values of one model and one row can differ and both be right: they answer for other
+backgrounds. Path-dependent ones (Lundberg et al. 2018, Algorithm 2) have none: where a
+column is unknown, a tree is followed down both ways, by the shares of the rows that it
+was fitted on. They are recognised by asking the package that makes them. Values of
+one-hot columns, summed, belong to the game in which each indicator is a player.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
@@ -19,8 +21,11 @@ from scipy.special import expit, logit
 from propopt.base.arrays import Array, Attributions, Points
 from propopt.base.errors import MissingExtra
 from propopt.base.extras import require
+from propopt.base.text import Reason
+from propopt.explaining.explainers.shapley_values import typical_row
 from propopt.functions import Function
 from propopt.functions.models import NumericalModel
+from propopt.functions.wrapping import wrap
 from propopt.structures.boosters import UNREADABLE, behind_steps, by_class, opened
 from propopt.structures.boxes.boxes import Boxes, shapley_against
 from propopt.structures.products.sums import SumOfProducts
@@ -38,6 +43,8 @@ class Candidate:
     values: Callable[[Points], Attributions] | None = None
 
 
+GIVEN: Final = "exact Shapley values for the background"
+
 N_DRAWN: Final = 100
 """Rows that shap draws of a background, where it is given more."""
 
@@ -50,25 +57,29 @@ def candidates(
     labels: Labels,
 ) -> Iterator[Candidate]:
     """The given background first, then others, then paths, then bases alone."""
-    tables = {"values against the given background": background}
+    tables = {GIVEN: background}
     if points is not background:
-        tables["values against the audited rows themselves"] = points
+        tables["exact values for the audited rows themselves"] = points
     if len(background) > N_DRAWN:
         drawn = np.arange(len(background))
         np.random.RandomState(0).shuffle(drawn)  # as the package does
-        words = "values against the 100 rows that shap draws of the background"
+        words = "exact values for the 100 rows that shap samples from the background"
         tables[words] = background[drawn[:N_DRAWN]]
-        words = "values against the first 100 rows of the background"
+        words = "exact values for the first 100 rows of the background"
         tables[words] = background[:N_DRAWN]
-    if not np.isnan(background).any():
-        words = "values against the mean row of the background"
-        tables[words] = background.mean(axis=0, keepdims=True)
     for words, rows in tables.items():
         base = float(function.value_at(rows, labels.of_columns()).mean())
         exact = None if read is None else shapley_against(read, rows).values
         yield Candidate(words, base, exact)
+    for words, row in made_up_rows(function, background).items():
+        mean = _asked(function, row, labels)
+        if mean is not None:
+            exact = None if read is None else shapley_against(read, row).values
+            yield Candidate(words, mean, exact)
     if (paths := path_values(function, points[:1], labels)) is not None:
         yield paths
+    if (sums := sums_of_indicators(function, background, labels)) is not None:
+        yield sums
     f = function.value_at(background, labels.of_columns())
     kind = function.quantity.kind
     if kind == "log_odds":
@@ -77,10 +88,43 @@ def candidates(
     yield Candidate("values over a base of zero", 0.0)
 
 
+def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
+    """Single rows that people take as background: a typical one, a median, zeros."""
+    schema, D = function.schema, background.shape[1]
+    categorical = np.zeros(D, bool) if schema is None else schema.categorical
+    found = {}
+    codes = np.isnan(background) & categorical
+    if not codes.any():
+        found["mean"] = typical_row(background, categorical)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column without numbers
+            median = np.nanmedian(background, axis=0, keepdims=True)
+        found["median"] = np.where(categorical, found["mean"], median)
+    rows = {
+        f"exact values for the {x} row of the background": r for x, r in found.items()
+    }
+    rows["exact values for a row of zeros"] = np.zeros((1, D))
+    return rows
+
+
+def _asked(function: Function, row: Points, labels: Labels) -> float | None:
+    """F at a row that nobody has observed; None where the model does not take it."""
+    try:
+        with function.calls.trying_out(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = float(function.value_at(row, labels.of_columns())[0])
+    except Exception:  # noqa: BLE001 - a model may raise anything at such a row
+        return None
+    return value if np.isfinite(value) else None
+
+
 # ---- Path-dependent values, by the package that grew the trees
 
 
-PATHS: Final = "path-dependent values, not interventional"
+PATHS: Final = (
+    "path-dependent values (TreeSHAP without a background, the default of shap and "
+    "LightGBM)"
+)
 
 
 def path_values(function: Function, row: Points, labels: Labels) -> Candidate | None:
@@ -151,3 +195,56 @@ _WAYS: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "sklearn.BaseGradientBoosting": _of_sklearn,
     "sklearn.BaseHistGradientBoosting": _of_sklearn,
 }
+
+
+# ---- Sums over one-hot columns, of the model behind an encoder
+
+
+def sums_of_indicators(
+    function: Function, background: Points, labels: Labels
+) -> Candidate | None:
+    """Exact values of the columns behind steps, summed for each column of the table.
+
+    None where the function is no pipeline, or its steps do not name their columns.
+    """
+    if not isinstance(function, NumericalModel) or function.trees is None:
+        return None
+    before, final = opened(function.trees.model)
+    if not before:
+        return None
+    names = [str(c) for c in labels.columns or labels.feature_names(len(background.T))]
+    readout = function.readout
+
+    def encoded(points: Points) -> Array:
+        table: Any = readout.table(points, labels.of_columns())
+        for steps in before:
+            table = steps.transform(table)
+        dense = table.toarray() if hasattr(table, "toarray") else table
+        return np.asarray(dense, dtype=np.float64)
+
+    try:
+        owner = [_owner(x, names) for x in before[-1].get_feature_names_out()]
+        rows = encoded(background)
+        if len(owner) == len(names) or None in owner or rows.shape[1] != len(owner):
+            return None
+        output: Any = function.trees.output
+        inner = wrap(final, function.trees.index, output, data=rows)
+        read = inner.products_in(rows.shape[1])
+        if isinstance(read, Reason):
+            return None
+        exact = shapley_against(read, rows)
+        base = float(read.value(rows).mean())
+    except Exception:  # noqa: BLE001 - steps of others may raise anything
+        return None
+    sums = np.equal.outer(np.array(owner), np.arange(len(names))).astype(float)
+    return Candidate(SUMMED, base, lambda points: exact.values(encoded(points)) @ sums)
+
+
+SUMMED: Final = "sums of the exact values of one-hot columns"
+
+
+def _owner(encoded: str, names: Sequence[str]) -> int | None:
+    """The column that an encoded one is of, by the longest name that begins it."""
+    rest = encoded.rpartition("__")[2]
+    found = [n for n in names if rest == n or rest.startswith(f"{n}_")]
+    return names.index(max(found, key=len)) if found else None

@@ -1,0 +1,329 @@
+"""Causes that are planted are named first; right values of any source are not wrong."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.explaining.mixtures import centres_of
+from propopt.structures.boxes.boxes import shapley_against
+
+
+TABLE, Y = load_diabetes(return_X_y=True, as_frame=True)
+TABLE = TABLE.drop(columns="s3").assign(unused=np.sin(np.arange(len(TABLE))))
+ORDER = np.random.default_rng(0).permutation(len(TABLE))
+LEARNED, GIVEN, ROWS, OTHERS = np.split(TABLE.index.to_numpy()[ORDER], [200, 300, 360])
+
+
+def booster(n_estimators=50):
+    return GradientBoostingRegressor(
+        n_estimators=n_estimators, max_depth=3, random_state=0
+    )
+
+
+def classes(n):
+    return pd.Series(pd.qcut(Y, n, labels=False), index=Y.index)
+
+
+MAKES = {
+    "boosted": (booster, Y, None),
+    "forest": (lambda: RandomForestRegressor(20, max_depth=5, random_state=0), Y, None),
+    "classes": (
+        lambda: GradientBoostingClassifier(
+            n_estimators=30, max_depth=2, random_state=0
+        ),
+        classes(3),
+        "margin",
+    ),
+    "kernel": (
+        lambda: make_pipeline(StandardScaler(), SVR(C=300.0, gamma=0.05)),
+        Y,
+        None,
+    ),
+}
+"""Models that are read exactly, in which faults are planted."""
+
+MORE = {
+    **MAKES,
+    "linear": (LinearRegression, Y, None),
+    "logistic": (lambda: LogisticRegression(C=1e3), classes(2), "log_odds"),
+}
+
+
+@cache
+def case(name):
+    """The model, its function, what it is read as, and its output."""
+    make, y, output = MORE[name]
+    some = LEARNED[:50] if name == "kernel" else LEARNED
+    model = make().fit(TABLE.loc[some].assign(unused=0.0), y[some])
+    target = 2 if output == "margin" else None
+    function = po.wrap(model, output=output or "auto", target=target, data=TABLE)
+    return model, function, function.products_in(TABLE.shape[1]), output, target
+
+
+def values_of(name, background, rows=None):
+    """Exact values, and their base."""
+    _, function, read, *_ = case(name)
+    X = TABLE.loc[ROWS] if rows is None else rows
+    points, labels = function.read(pd.DataFrame(background, columns=TABLE.columns))
+    base = float(function.value_at(points, labels).mean())
+    return shapley_against(read, points).values(X.to_numpy()), base
+
+
+def audited(name, W, base=None, rows=None):
+    model, *_, output, target = case(name)
+    X = TABLE.loc[ROWS] if rows is None else rows
+    how = {"output": output, "target": target, "base": base, "rng": 0}
+    return po.audit(np.array(W), model, X, data=TABLE.loc[GIVEN], **how)
+
+
+# ---- Planted causes
+
+
+def other_rows(name, rng, _W, _base):
+    return values_of(name, TABLE.loc[rng.choice(OTHERS, 40, replace=False)])
+
+
+def paths(name, _rng, _W, _base):
+    shap = pytest.importorskip("shap")
+    model = case(name)[0]
+    explainer = shap.TreeExplainer(model)
+    phi = np.asarray(explainer.shap_values(TABLE.loc[ROWS], check_additivity=False))
+    return phi, float(np.ravel(explainer.expected_value)[0])
+
+
+def other_class(name, rng, _W, _base):
+    model = case(name)[0]
+    function = po.wrap(model, output="margin", target=int(rng.integers(2)), data=TABLE)
+    background = TABLE.loc[GIVEN].to_numpy()
+    read = function.products_in(TABLE.shape[1])
+    phi = shapley_against(read, background).values(TABLE.loc[ROWS].to_numpy())
+    return phi, float(read.value(background).mean())
+
+
+def other_unit(name, rng, W, _base):
+    model = case(name)[0]
+    X = TABLE.loc[ROWS]
+    p = model.predict_proba(X)[:, 2]
+    scale = rng.choice([1.0, 100.0])
+    f = scale * p
+    share = rng.dirichlet(np.ones(W.shape[1]), size=len(X))
+    return share * (f - f.mean())[:, None], float(f.mean())
+
+
+def factor(_name, rng, W, base):
+    a = rng.choice([1 / np.log(2), 0.5, 2.0, np.log(2), 1 / np.log(10), 100.0])
+    return a * W, a * base
+
+
+def normalised(_name, _rng, W, _base):
+    return W / np.abs(W).sum(axis=1, keepdims=True), None
+
+
+def sizes(_name, _rng, W, base):
+    return np.abs(W), base
+
+
+def all_signs(_name, _rng, W, base):
+    return -W, -base
+
+
+def signs_of_a_column(_name, rng, W, base):
+    W[
+        :, rng.choice(np.flatnonzero(np.abs(W).mean(axis=0) > 0.01 * np.abs(W).mean()))
+    ] *= -1.0
+    return W, base
+
+
+def columns_swapped(_name, rng, W, base):
+    i, j = rng.choice(W.shape[1], 2, replace=False)
+    while not (W[:, i].any() or W[:, j].any()):
+        i, j = rng.choice(W.shape[1], 2, replace=False)
+    W[:, [i, j]] = W[:, [j, i]]
+    return W, base
+
+
+def columns_rolled(_name, rng, W, base):
+    return np.roll(W, rng.integers(1, W.shape[1]), axis=1), base
+
+
+def rows_shifted(_name, rng, W, base):
+    return np.roll(W, rng.choice([-2, -1, 1, 2]), axis=0), base
+
+
+def rows_permuted(_name, rng, W, base):
+    some = rng.choice(len(W), 10, replace=False)
+    W[some] = W[np.roll(some, 1)]
+    return W, base
+
+
+def rows_doubled(_name, rng, W, base):
+    some = rng.choice(len(W), 6, replace=False)
+    W[some[:3]] = W[some[3:]]
+    return W, base
+
+
+def summed(_name, rng, W, base):
+    some = rng.choice(W.shape[1] - 1, 3, replace=False)
+    total = W[:, some].sum(axis=1)
+    W[:, some] = 0.0
+    W[:, some[0]] = total
+    return W, base
+
+
+def rounded(_name, rng, W, base):
+    digits = 2 - int(np.floor(np.log10(np.abs(W).max()))) - int(rng.integers(2))
+    return W.round(digits), base
+
+
+def drawn(name, rng, W, base):
+    """Means over orders, each beside one background row."""
+    _, _, read, *_ = case(name)
+    X, B = TABLE.loc[ROWS].to_numpy(), TABLE.loc[GIVEN].to_numpy()
+    total, count = np.zeros(W.shape), 150
+    for _ in range(count):
+        walk = B[rng.integers(len(B), size=len(X))]
+        before = read.value(walk)
+        for column in rng.permutation(W.shape[1]):
+            walk[:, column] = X[:, column]
+            after = read.value(walk)
+            total[:, column] += after - before
+            before = after
+    phi = total / count
+    missed = W.sum(axis=1) - phi.sum(axis=1)
+    return phi + missed[:, None] / W.shape[1], base
+
+
+def other_version(name, rng, _W, _base, share=None):
+    """Of a model with fewer trees, or refitted without a few rows."""
+    make, y, output = MAKES[name]
+    share = share or rng.choice([0.99, 0.95, 0.8])
+    some = LEARNED[:50]  # of the kernel machine
+    keep = np.sort(rng.choice(some, round(share * len(some)), replace=False))
+    X = TABLE.loc[LEARNED].assign(unused=0.0)
+    if name in ("boosted", "classes", "forest"):
+        other = make()
+        count = other.n_estimators
+        other.set_params(n_estimators=min(count - 1, round(share * count)))
+        other.fit(X, y[LEARNED])
+    else:
+        other = make().fit(X.loc[keep], y[keep])
+    target = 2 if output == "margin" else None
+    function = po.wrap(other, output=output or "auto", target=target, data=TABLE)
+    read, B = function.products_in(TABLE.shape[1]), TABLE.loc[GIVEN].to_numpy()
+    phi = shapley_against(read, B).values(TABLE.loc[ROWS].to_numpy())
+    return phi, float(read.value(B).mean())
+
+
+def slip(_name, rng, W, base):
+    some = np.abs(W) > 0.2 * np.abs(W).max()
+    n, j = rng.choice(np.argwhere(some))
+    W[n, j] *= rng.choice([-1.0, 10.0, 1.001, 0.0])
+    return W, base
+
+
+PLANTED = {
+    other_rows: "another background",
+    paths: "path-dependent",
+    other_class: "another class",
+    other_unit: "another output",
+    factor: "a constant factor",
+    normalised: "a constant factor",
+    sizes: "absolute values",
+    all_signs: "signs",
+    signs_of_a_column: "signs",
+    columns_swapped: "columns in another's place",
+    columns_rolled: "columns in another's place",
+    rows_shifted: "rows in another's place",
+    rows_permuted: "rows in another's place",
+    rows_doubled: "rows in another's place",
+    summed: "one-hot sums",
+    rounded: "rounding",
+    drawn: "draws",
+    other_version: "another version of the model",
+    slip: "single slips",
+}
+ONLY = {
+    paths: ("boosted", "forest"),
+    other_class: ("classes",),
+    other_unit: ("classes",),
+}
+"""Models that have such a fault."""
+
+
+def named(name, plant, seed):
+    """The cause that is named, and its verdict."""
+    rng = np.random.default_rng(seed)
+    W, base = values_of(name, TABLE.loc[GIVEN])
+    W, base = plant(name, rng, W.copy(), base)
+    try:
+        found = audited(name, W, base)["exactness"]
+    except InvalidInput as error:
+        told = str(error).startswith("output: the rows add up to")
+        return ("another output" if told else str(error)), "wrong"
+    return found.cause, found.verdict
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    ("plant", "name"),
+    [(plant, name) for plant in PLANTED for name in ONLY.get(plant, MAKES)],
+)
+def test_a_planted_cause_is_named_first(plant, name, seed):
+    assert named(name, plant, seed)[0] == PLANTED[plant]
+
+
+# ---- Right values
+
+
+def other(count, seed):
+    return TABLE.loc[np.random.default_rng(seed).choice(OTHERS, count, replace=False)]
+
+
+def accepted(name):
+    model = case(name)[0]
+    rows = TABLE.loc[OTHERS]
+    return rows[model.predict(rows) > np.median(model.predict(rows))]
+
+
+RIGHT = {
+    "sample": lambda _: TABLE.loc[GIVEN].sample(50, random_state=3),
+    "others": lambda _: other(80, 1),
+    "last": lambda _: TABLE.loc[GIVEN][-60:],
+    "few": lambda _: other(20, 2),
+    "five": lambda _: other(5, 3),
+    "one": lambda _: other(1, 4),
+    "median": lambda _: TABLE.loc[OTHERS].median().to_frame().T,
+    "clusters": lambda _: centres_of(TABLE.loc[OTHERS].to_numpy(), (2,))[:2],
+    "centres": lambda _: centres_of(TABLE.loc[GIVEN].to_numpy(), (10,))[:10],
+    "accepted": accepted,
+}
+"""Backgrounds that are not the one given."""
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("digits", [None, 3], ids=["whole", "rounded"])
+@pytest.mark.parametrize("background", RIGHT)
+@pytest.mark.parametrize("name", MORE)
+def test_right_values_of_any_background_are_not_wrong(name, background, digits):
+    W, base = values_of(name, RIGHT[background](name))
+    if digits is not None:  # significant ones of the largest
+        W = W.round(digits - 1 - int(np.floor(np.log10(np.abs(W).max()))))
+    found = audited(name, W, base)
+    assert not found.mistakes
+    assert found["additivity"].verdict == "right"
+    assert found["exactness"].verdict in ("depends on settings", "undetermined")

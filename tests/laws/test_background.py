@@ -1,0 +1,122 @@
+"""The background: which rows, of which error, against the theory of finite tables."""
+
+import math
+
+import numpy as np
+import pytest
+
+from propopt.base.errors import InvalidInput
+from propopt.laws.background import (
+    N_BACKGROUND,
+    N_DRAWN_BLOCKS,
+    Background,
+    affordable_rows,
+)
+from propopt.laws.data_law import Reference
+
+
+def table(n, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 3))
+
+
+def test_a_digest_is_that_of_rows_and_of_how_many_they_were():
+    rows = table(50)
+    rows[3, 1] = np.nan
+    whole = Background.of_points(rows)
+    assert whole.digest == Background.of_points(rows.copy()).digest
+    assert whole.digest == Background.of_points(np.asfortranarray(rows)).digest
+    zeros, signed = np.zeros((3, 2)), -np.zeros((3, 2))
+    assert Background.of_points(zeros).digest == Background.of_points(signed).digest
+    moved = rows.copy()
+    moved[7, 2] = np.nextafter(moved[7, 2], 9.0)
+    others = [
+        Background.of_points(moved),
+        Background.of_points(rows[::-1]),
+        Background.of_points(rows[:, ::-1]),
+        Background(rows, 500),  # the same rows, drawn from more
+    ]
+    assert len({x.digest for x in others} | {whole.digest}) == 5
+
+
+def test_a_thinned_draw_follows_from_the_table_alone():
+    rows = table(1_000)
+    whole = Background.of_points(rows)
+    np.random.default_rng(5).normal(size=9)
+    first, again = whole.thinned(205), Background.of_points(rows.copy()).thinned(205)
+    assert first.points.shape == (200, 3)  # blocks have as many rows each
+    assert first.n_rows == 1_000
+    np.testing.assert_array_equal(first.points, again.points)
+    assert first.digest == again.digest != whole.digest
+    assert not first.is_whole
+    assert whole.is_whole
+    assert len(np.unique(first.points, axis=0)) == 200  # without replacement
+    places = [np.flatnonzero((rows == x).all(axis=1))[0] for x in first.points]
+    assert places == sorted(places)
+    assert whole.thinned(1_000) is whole
+    blocks = first.blocks()
+    assert [len(x) for x in blocks] == [20] * N_DRAWN_BLOCKS
+    joined = np.concatenate(blocks)
+    np.testing.assert_array_equal(
+        np.unique(joined, axis=0), np.unique(first.points, axis=0)
+    )
+
+
+def test_a_model_that_is_called_has_a_hundred_rows():
+    reference = Reference.of_points(table(700))
+    drawn = Background.of(reference, None)
+    assert affordable_rows(None) == N_BACKGROUND == len(drawn.points) == 100
+    assert drawn.in_words() == "100 draws of 700 background rows"
+    few = Background.of(Reference.of_points(table(40)), None)
+    assert few.is_whole
+    assert few.in_words() == "40 background rows"
+    assert few.error_of_mean(few.points[:, 0]) == 0.0
+
+
+N_TABLES, M, OF = 400, 100, 300
+
+
+def gaps():
+    """Of many tables the error of the drawn mean, in stated standard errors."""
+    found = []
+    for seed in range(N_TABLES):
+        rows = table(OF, seed)
+        drawn = Background.of_points(rows).thinned(M)
+        f, known = drawn.points[:, 0], rows[:, 0].mean()
+        found.append((f.mean() - known, drawn.error_of_mean(f)))
+    return np.array(found)
+
+
+def test_the_error_of_a_mean_is_that_of_finite_tables():
+    """Draws and tables are independent: z has variance one, by tables of a χ² law.
+
+    Means and variances of 400 values of z leave these limits by chance once in 10,000,
+    with t of 99 degrees of freedom in place of a normal law.
+    """
+    errors, stated = gaps().T
+    z = errors / stated
+    expected = 99.0 / 97.0  # the variance of t
+    assert abs(z.mean()) < 3.9 * math.sqrt(expected / N_TABLES)
+    kurtosis = 3.0 + 6.0 / 95.0
+    spread = expected * math.sqrt((kurtosis - 1.0) / N_TABLES)
+    assert abs(z.var() - expected) < 3.9 * spread
+    # by theory s²/M (1 − M/M₀); without the correction it is 1.5 times as large
+    np.testing.assert_allclose(stated.mean(), math.sqrt((1 - M / OF) / M), rtol=0.02)
+
+
+def test_blocks_vary_as_much_as_a_finite_table_does():
+    drawn = Background.of_points(table(OF)).thinned(M)
+    blocks = np.random.default_rng(0).normal(size=(10, 4, 3))
+    found = drawn.corrected(blocks)
+    np.testing.assert_allclose(found.mean(axis=0), blocks.mean(axis=0), atol=1e-15)
+    np.testing.assert_allclose(
+        found.var(axis=0), blocks.var(axis=0) * (1.0 - M / OF), rtol=1e-12
+    )
+    assert drawn.correction == pytest.approx(math.sqrt(2 / 3))
+
+
+def test_another_background_is_refused():
+    known, other = Background.of_points(table(20)), Background.of_points(table(20, 1))
+    known.refuse_another(None, "own values")
+    known.refuse_another(known.digest, "own values")
+    with pytest.raises(InvalidInput, match=f"{other.digest[:12]}.*give the same data"):
+        known.refuse_another(other.digest, "own values")
