@@ -205,7 +205,7 @@ def _own_table(options: argparse.Namespace) -> po.problems.ProblemFile:
         raise InvalidInput("explain: --csv and --target belong together")
     csv = Path(options.csv)
     own = sections_of_table(csv, options.target, options.task, options.text)
-    job = {"units": "output"} if options.reasons and options.text is None else {}
+    job = {"kind": "contributions"} if options.reasons and options.text is None else {}
     return po.problems.read_sections(own | {"explain": job}, csv.stem)
 
 

@@ -47,7 +47,7 @@ JOBS = {
     "limits": RIDGE
     + f"objective: {{gradient_matching: 1, {ROBUST}}}\n"
     + "limits: {pairwise_robustness: [0.5, 3]}\n",
-    "slopes": FOREST + "explain: {}\n",
+    "slopes": FOREST + "explain: {kind: slopes, graph: {kind: knn, n_neighbors: 8}}\n",
     "parts": FOREST + "explain: {kind: contributions}\n",
     "beside": FOREST + "explain: {kind: contributions, beside: own_value}\n",
     "effects": FOREST + "explain: {kind: contributions, metric: effects}\n",

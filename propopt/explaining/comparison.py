@@ -72,12 +72,14 @@ class _Ruler:
             if not isinstance(fitted, FittedRows):
                 raise InvalidInput("documents have no rows of columns to compare")
             plan, rule = fitted.plan, fitted.rule
-            b = replace(plan.settings, robustness=fitted.weights[1])
+            b = replace(plan.settings, robustness=fitted.weights[1], beside=None)
             if X is not None:
                 points, labels = plan.function.read(X)
                 b = replace(b, n_neighbors=min(b.n_neighbors, len(points) - 1))
                 plan = replace(plan, points=points, labels=labels)
             return cls(plan=replace(plan, settings=b), rule=rule)
+        # both versions are optimized alike: own values would be those of one of them
+        settings = replace(settings, beside=None)
         plan = joint_rows(settings, model, data, X, None)
         seed = read_seed(settings.rng)
         return cls(plan=plan, rule=plan.rule.settled(plan.points, seed))
@@ -340,7 +342,7 @@ def _of_optima(
 def _is_plain(one: Explanation) -> bool:
     """Whether it minimised two squared losses in the units that it has."""
     names = [*one.weights] == ["gradient_matching", "pairwise_robustness"]
-    return names and one.parameters.get("metric") != "effects"
+    return names and one.metric is None
 
 
 # ---- The front door
@@ -472,7 +474,7 @@ def compare(
     settings = replace(settings, rng=read_seed(rng))
     table = data if X is None else X
     with _of_version(BEFORE, before, table):
-        settings.refuse_for_rows()
+        replace(settings, graph=None).refuse_for_rows()
         ruler = _Ruler.of(settings, before, data, X)
         old = ruler.targets(before)
         best = ruler.plan.nearest(old)
@@ -591,7 +593,7 @@ def _of_groups(
             raise InvalidInput(f"rows: column {lost[0]} is in one group alone")
         table = pd.concat([first, second[list(first)]])
     settings = replace(settings, rng=seed)
-    settings.refuse_for_rows()
+    replace(settings, graph=None).refuse_for_rows()
     ruler = _Ruler.of(settings, model, data, table)
     known = ruler.targets(ruler.plan.function)
     phi, n = known.estimate.values, sizes[0]

@@ -777,13 +777,12 @@ class Explanation(
         W = self.attributions[:, moves]
         target, omega = target[:, moves], omega[moves]
         loss = float(((W - target) ** 2 / omega).sum())
-        if kept > SATISFIED * size:
-            loss = np.inf
+        lost = kept > SATISFIED * size
         rounding = _ROUNDING * float(((W**2 + target**2) / omega).sum())
-        if not abs(loss - told) <= _ALIKE * max(loss, told) + rounding:
+        if lost or not abs(loss - told) <= _ALIKE * max(loss, told) + rounding:
             raise InvalidInput(
                 f"losses: gradient_matching is said to be {told:.9g}, and the target "
-                f"and the attributions give {loss:.9g}"
+                f"and the attributions give {np.inf if lost else loss:.9g}"
             )
 
     def to_shap(self, X: object = None) -> Any:

@@ -21,7 +21,7 @@ from propopt.problems.subject.subject import Subject
 LOOK = """\
 data: {sklearn: iris, explain: 30}
 model: {kind: logistic, target_class: setosa}
-explain: {robustness: 0.5, scale: none}
+explain: {kind: slopes, robustness: 0.5, scale: none}
 """
 
 
@@ -49,6 +49,7 @@ def test_a_file_is_explained_as_the_library_would(done):
     assert names(look.folder) == ["file.json", "file.npz", "file_attributions.csv"]
     subject, stored, printed = look.subject, look.stored, look.printed
     points, settings = subject.points, {"robustness": 0.5, "scale": None}
+    settings["kind"] = "slopes"
     best = po.explain(subject.function, points, data=subject.others, **settings)
     np.testing.assert_array_equal(look.load().attributions, best.attributions)
     csv = look.table("_attributions", index_col=0)
@@ -64,7 +65,8 @@ def test_a_file_is_explained_as_the_library_would(done):
     assert "weight rule: given" in printed
     picked = stored["picked"]
     assert picked["shares"].keys() == picked["losses"].keys()
-    assert f"; {100 * picked['shares']['gradient_matching']:.1f} % kept\n" in printed
+    removed = 100 * picked["shares"]["pairwise_robustness"]
+    assert f"; {removed:.1f} % removed\n" in printed
 
 
 def test_a_table_of_ones_own_needs_no_file(table, out, capsys):
@@ -131,21 +133,21 @@ explain: {}
 
 
 def test_parts_of_the_output_add_up_to_what_is_written(done):
-    trees = done(TREES.replace("{}", "{units: output, metric: effects}"))
+    trees = done(TREES.replace("{}", "{kind: contributions, metric: effects}"))
     stored, subject = trees.stored, trees.subject
     W = trees.table("_attributions", index_col=0)
     totals = np.array(stored["prediction"]) - stored["base_value"]
     np.testing.assert_allclose(W.sum(axis=1), totals, atol=1e-9)
     margins = subject.estimator.decision_function(subject.points)
     np.testing.assert_allclose(np.abs(stored["prediction"]), np.abs(margins))
-    settings = {"data": subject.others, "units": "output", "metric": "effects"}
+    settings = {"data": subject.others, "kind": "contributions", "metric": "effects"}
     best = po.explain(subject.function, subject.points, rng=0, **settings)
     np.testing.assert_array_equal(W, best.attributions)
     assert stored["units"].startswith("contribution of each feature to the log-odds of")
     assert stored["units"].endswith("; every row adds up to f(x) − base")
     assert f"attributions: {stored['units']}\n" in trees.printed
     assert f"\n{trees.load().card(12).text()}\n" in trees.printed
-    exact = "target exact (TreeSHAP, 100 background rows)"
+    exact = "target exact (TreeSHAP, 529 background rows)"
     assert f", proved · {exact}" in trees.printed
     assert stored["gradient"] == exact.removeprefix("target ")
 
@@ -154,13 +156,13 @@ def test_parts_of_the_output_add_up_to_what_is_written(done):
     ("rows", "reference"), [("explain: 1", ""), ("explain: 9", ", reference: 60")]
 )
 def test_rows_by_themselves_add_up_to_what_is_written(done, rows, reference):
-    text = TREES.replace("{}", f"{{units: output, metric: effects{reference}}}")
+    text = TREES.replace("{}", f"{{kind: contributions, metric: effects{reference}}}")
     trees = done(text.replace("explain: 40", rows))
     result, subject = trees.load(), trees.subject
     assert result.solver == "conditional"
     total = subject.function.value(subject.points) - result.base_value
     np.testing.assert_allclose(result.attributions.sum(axis=1), total, atol=1e-12)
-    settings = {"units": "output", "metric": "effects"}
+    settings = {"kind": "contributions", "metric": "effects"}
     settings["n_reference"] = 60 if reference else 500
     explainer = po.Explainer(subject.function, subject.others, **settings).fit()
     alone = explainer.explain(subject.points.iloc[[0]]).attributions[0]
@@ -169,18 +171,18 @@ def test_rows_by_themselves_add_up_to_what_is_written(done, rows, reference):
 
 def test_the_law_and_the_precision_are_those_of_the_file(done):
     text = TREES.replace("max_iter: 20", "max_iter: 5, output: probability")
-    precision = "{precision: 0.5, max_evaluations: 200000}"
+    precision = "{kind: slopes, precision: 0.5, max_evaluations: 200000}"
     of_data, gaussian, precise = (
         done(own, *quiet)
         for own, *quiet in (
-            (TREES,),
-            (text.replace("{}", "{law: gaussian}"), "-q"),
+            (TREES.replace("{}", "{kind: slopes}"),),
+            (text.replace("{}", "{kind: slopes, law: gaussian}"), "-q"),
             (text.replace("{}", precision), "-q"),
         )
     )
     stored = of_data.stored
     assert stored["picked"]["target_error"]["relative"] == 0
-    assert stored["picked"]["parameters"]["reference"].startswith("529 rows")
+    assert stored["picked"]["parameters"]["graph"] == "8 nearest of 500 reference rows"
     assert stored["units"] == (
         "change of the log-odds of malignant per standard deviation of each feature"
     )
@@ -191,7 +193,8 @@ def test_the_law_and_the_precision_are_those_of_the_file(done):
 
 
 def test_smooth_chooses_the_slopes_of_an_explanation(done):
-    trees = done(TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}"), "-q")
+    text = TREES.replace("max_iter: 20", "max_iter: 5, smooth: {scale: 1}")
+    trees = done(text.replace("explain: {}", "explain: {kind: slopes}"), "-q")
     subject, result = trees.subject, trees.load().gradient
     sizes = subject.others.std(ddof=0).to_numpy()
     mean = po.functions.smoothed(subject.function.function, sizes, 500, 0)
@@ -201,7 +204,7 @@ def test_smooth_chooses_the_slopes_of_an_explanation(done):
 
 
 # ---- reasons
-REASONS = "{kind: contributions, reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
+REASONS = "{reasons: {k: 3, groups: {radius: [mean radius, worst area]}}}"
 
 
 def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
@@ -226,7 +229,7 @@ def test_reasons_are_printed_row_by_row_and_written_for_letters(done):
     assert stored["clear"] == list(reasons.shares)
     assert (stored["k"], stored["towards"]) == (3, "higher")
     # the option alone takes all defaults, and adds nothing where they are asked for
-    plain = done(TREES.replace("{}", "{units: output}"), "--reasons", "-q")
+    plain = done(TREES.replace("{}", "{kind: contributions}"), "--reasons", "-q")
     assert (plain.printed, plain.stored["reasons"]["k"]) == ("", 4)
     assert (
         plain.table("_reasons")["words"]

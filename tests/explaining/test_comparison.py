@@ -297,8 +297,13 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
     model, X, _ = old
     rows, how = X[:25], {"data": X, "robustness": 0.3}
     new = DecisionTreeRegressor(max_depth=3).fit(*table(rng))
-    found = po.compare(model, new, rows, kind="slopes", law="data", **how)
-    one, other = (po.explain(m, rows, law="data", **how) for m in (model, new))
+    slopes = {
+        "kind": "slopes",
+        "law": "data",
+        "graph": po.graphs.knn_graph(rows / X.std(ddof=0), 8),
+    }
+    found = po.compare(model, new, rows, **how, **slopes)
+    one, other = (po.explain(m, rows, **how, **slopes) for m in (model, new))
     F = [
         po.GradientMatching(x.gradient) + 0.3 * x.program.losses[1]
         for x in (one, other)
@@ -335,15 +340,18 @@ def test_a_price_is_what_agreeing_in_a_column_costs(old, rng):
 def test_saved_ones_are_compared_at_their_targets_whatever_their_weights(old, rng):
     model, X, _ = old
     new, rows = fitted(rng), X[:20]
-    how = {"data": X, "kind": "contributions"}
+    how = {"data": X, "beside": None}
     one = po.explain(model, rows, robustness=0.1, **how)
     other = po.explain(new, rows[::-1], robustness=10.0, **how)
     found = po.compare(one, other)
     models = po.compare(model, new, rows, data=X, robustness=0.1)
     np.testing.assert_allclose(found.distances, models.distances)
     assert found.sources == ("stored targets", "stored targets")
-    alike = po.compare(one, po.explain(new, rows, robustness=0.1, **how))
+    how["graph"] = graph = po.graphs.knn_graph(rows / X.std(ddof=0), 8)
+    both = [po.explain(m, rows, robustness=0.1, **how) for m in (model, new)]
+    alike = po.compare(*both)
     assert (alike.prices > 0.0).all()
+    models = po.compare(model, new, rows, data=X, robustness=0.1, graph=graph)
     assert (alike.prices <= models.prices).all()  # the graph of saved ones is not known
     same = "before and after are the same in every column."
     assert po.compare(one, one).in_words()[1] == same

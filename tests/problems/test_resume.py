@@ -32,7 +32,7 @@ JOBS = {
     + "sweep: {sparsity: {low: 0.01, high: 1, points: 50}}\n"
     + "baselines:\n- {method: smoothgrad, scale: [0.2, 0.5], n_samples: 30}\n"
     + "- {method: lime, scale: [0.2, 0.5], n_samples: 60}\n",
-    "explain": NETWORK + "explain: {law: gaussian, precision: 0.01}\n",
+    "explain": NETWORK + "explain: {kind: slopes, law: gaussian, precision: 0.01}\n",
     "exact": TREES + "explain: {kind: contributions}\n",
     "reference": NETWORK + "explain: {kind: contributions, reference: 12}\n",
     "lime": NETWORK + "lime: {rows: 3, n_samples: 200, path: [0.5, 1]}\n",

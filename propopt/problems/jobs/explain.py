@@ -174,9 +174,6 @@ class ExplainSection(JobSection):
         if own.kind == "slopes":
             of_output = ("contributions", "metric", "beside")
             yield "kind slopes", of_output, _NEEDS_OUTPUT
-        else:
-            if own.contributions == "shapley":
-                yield "contributions shapley", ("law",), _NEEDS_SLOPES
         if own.graph is not None:
             yield "graph", ("same_pattern",), _OF_NEAREST
 
@@ -196,6 +193,11 @@ class ExplainSection(JobSection):
         smoothed = schema.model is not None and schema.model.smooth is not None
         if smoothed and "law" in self.model_fields_set:
             yield wrong("model.smooth chooses a law too; leave one out", *place)
+        elif schema.data.text is None and own.law != "lime":
+            unused = own.kind != "slopes" and own.contributions == "shapley"
+            if unused and "law" in self.model_fields_set:
+                told = f"contributions shapley and law: {_NEEDS_SLOPES}"
+                yield wrong(told, self.key)
 
     def check(self, extent: Extent) -> None:
         own: Any = self
