@@ -21,7 +21,8 @@ of pairs is the estimate plus its mean residual, to scale. With four pairs a row
 more, traits are which row it is; else f(b), the columns of b, and how near b is to some
 rows. Differences between rows that these do not explain are counted as error, although
 all rows may have been used: with one order a row they cannot be separated from the
-noise of the orders. Stated errors are then too large in the mean, never too small.
+noise of the orders. In the mean the stated errors are then too large. Effects that less
+than one pair in a hundred meets may be missing from values and errors alike.
 """
 
 from __future__ import annotations
