@@ -20,9 +20,12 @@ from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.laws.background import N_DRAWN_BLOCKS, Background
 from propopt.laws.data_law import Reference
-from propopt.laws.draws import N_BLOCKS
-from propopt.laws.perturbations import shapley_orders
 from propopt.laws.sampling import Pooled
+from propopt.laws.shapley_draws import (
+    sets_cost_no_more,
+    shapley_of_sets,
+    shapley_orders,
+)
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation, base_values_of
 from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
@@ -261,42 +264,49 @@ class ContributionRule:
         rng: np.random.Generator,
         alone: bool,
     ) -> Estimate:
-        """By drawn orders; each block adds up, for that is known of what is drawn."""
-        background = self.background.points
+        """From all sets of the columns where they cost no more, else from orders."""
+        drawn_from, rows = self.background, self.background.points
+        parts = [] if drawn_from.is_whole else drawn_from.parts()
         value = partial(self.function.value_at, labels=labels.of_columns())
-        base, prediction = ends
-        total = prediction - base
-        if alone:  # many walks of the row in one call
-            n_each = -(-self.draws.n_samples // N_BLOCKS)
-            copies = np.repeat(points, n_each, axis=0)
-            walked = shapley_orders(value, background, copies, rng, DrawPlan(N_BLOCKS))
-            blocks = walked.blocks[0].mean(axis=1, keepdims=True)
-            return self._adding_up(blocks, total, labels, N_BLOCKS * n_each)
-        drawn = shapley_orders(value, background, points, rng, self.draws)
-
-        def estimate(drawn: Pooled) -> Estimate:
-            return self._adding_up(drawn.blocks[0], total, labels, drawn.n_draws)
-
-        if (error := self.error) is None:
-            return estimate(drawn.enough(self.draws))
+        plan = DrawPlan(self.draws.n_samples) if alone else self.draws
+        if sets_cost_no_more(points.shape, len(rows), plan):
+            known = ends[1], self.of_background
+            whole = [np.arange(len(rows))]
+            found = shapley_of_sets(value, rows, points, known, parts or whole)
+            found = found if parts else found[0]
+            return self._of_background(found, "all sets of the features", labels)
+        drawn = shapley_orders(value, rows, points, rng, plan, parts)
 
         def size(drawn: Pooled) -> float:
-            own = Targets(estimate=estimate(drawn), base=base, prediction=prediction)
-            return error(own)
+            assert self.error is not None, "without it draws tell their own"
+            estimate = self._adding_up(drawn, ends, labels, 0.0)
+            base, prediction = ends
+            return self.error(
+                Targets(estimate=estimate, base=base, prediction=prediction)
+            )
 
-        return estimate(drawn.enough(self.draws, size))
+        # more orders leave the error of a drawn background as it is
+        drawn = drawn.enough(plan, None if self.error is None else size)
+        return self._adding_up(drawn, ends, labels, drawn_from.correction)
 
     def _adding_up(
-        self, blocks: Array, total: Array, labels: Labels, n_pairs: int
+        self,
+        drawn: Pooled,
+        ends: tuple[Array, Values],  # base and prediction (N,)
+        labels: Labels,
+        correction: float,  # of the error that a drawn background has
     ) -> Estimate:
-        """Blocks (10, N, D), each moved so that it adds up to totals (N,)."""
+        """Each block moved so that it adds up, for that is known of what is drawn."""
+        blocks, *of_parts = drawn.blocks
         used = blocks.any(axis=(0, 1))
-        missed = total - blocks.sum(axis=2)
+        missed = ends[1] - ends[0] - blocks.sum(axis=2)
         blocks = blocks + missed[:, :, None] * (used / max(int(used.sum()), 1))
+        for moves in of_parts:
+            blocks = blocks + correction * moves
         estimate = Estimate.of_blocks(
             blocks,
             source=f"orders of the features, {self.background.in_words()}",
-            n_draws=2 * n_pairs,
+            n_draws=2 * drawn.n_draws,
             labels=labels,
         )
         return replace(estimate, units="output")

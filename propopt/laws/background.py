@@ -16,7 +16,7 @@ from typing import Final, final
 
 import numpy as np
 
-from propopt.base.arrays import Array, Points, Values
+from propopt.base.arrays import Array, Points, Positions, Values
 from propopt.base.checks import sealed
 from propopt.base.errors import InvalidInput
 from propopt.base.text import Reason
@@ -80,10 +80,14 @@ class Background:
         """√(1 − M/M₀), by which errors of a finite table are smaller."""
         return math.sqrt(max(1.0 - len(self.points) / self.n_rows, 0.0))
 
-    def blocks(self) -> list[Points]:
-        """Ten parts of as many rows; of a drawn background."""
+    def parts(self) -> list[Positions]:
+        """Places of ten parts of as many rows; of a drawn background."""
         order = np.random.default_rng(1).permutation(len(self.points))
-        return [self.points[np.sort(x)] for x in np.split(order, N_DRAWN_BLOCKS)]
+        return [np.sort(part) for part in np.split(order, N_DRAWN_BLOCKS)]
+
+    def blocks(self) -> list[Points]:
+        """The rows of the parts."""
+        return [self.points[part] for part in self.parts()]
 
     def error_of_mean(self, values: Values) -> float:
         """The standard error of the mean of f over these rows, (M,)."""

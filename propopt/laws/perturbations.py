@@ -1,10 +1,4 @@
-"""Laws of perturbations: noise, antithetic pairs, replaced values, orders.
-
-In an order of the columns, those of x take the place of those of a background row b one
-after the other, and the change of f at each step belongs to its column. The mean over
-all orders and background rows is the Shapley value. Each order is walked backwards too,
-with the same b: that leaves out what is odd in the order (Mitchell et al. 2022).
-"""
+"""Laws of perturbations: noise, antithetic pairs, replaced values."""
 
 from __future__ import annotations
 
@@ -20,10 +14,8 @@ from numpy.typing import NDArray
 from propopt.base.arrays import Array, Attributions, Points, Positions, Values
 from propopt.base.checks import read_count, read_positive
 from propopt.base.errors import InvalidInput
-from propopt.base.resources import AT_ONCE, Budget, DrawPlan, row_blocks
-from propopt.laws.draws import N_BLOCKS
+from propopt.base.resources import Budget, row_blocks
 from propopt.laws.regressions import Neighbourhood
-from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
 from propopt.tables.columns import Atoms, Coded, atoms_of
 from propopt.tables.schema import TableSchema
 
@@ -332,74 +324,3 @@ def _drawn(shares: Array, uniforms: Array) -> Positions:
     # the last one with p > 0 has the rest, whatever the sum was rounded to
     edges[np.flatnonzero(shares)[-1] :] = 1.0
     return np.asarray(np.searchsorted(edges, uniforms, side="right"))
-
-
-# ---- Shapley values by drawn orders of the columns, in blocks that tell their error
-
-
-def shapley_orders(
-    value: Callable[[Points], Array],
-    background: Points,
-    points: Points,
-    rng: np.random.Generator,
-    draws: DrawPlan,
-) -> Pooled:
-    """Unbiased estimates (10, N, D) from disjoint blocks of drawn orders; D ≥ 2."""
-    ends = value(points), value(background)
-    n_points, n_columns = points.shape
-    cost = DrawCost(
-        2 * n_points * (n_columns - 1),
-        once=n_points + len(background),
-        fewest=N_BLOCKS,
-        step=N_BLOCKS,
-    )
-
-    def batch(n_draws: int, _: int) -> BlockEstimates:  # one stream, which goes on
-        return (_of_orders(value, background, points, ends, rng, n_draws),)
-
-    return Pooled.of(batch, cost, cost.first(draws))
-
-
-def _of_orders(
-    value: Callable[[Points], Array],
-    background: Points,
-    points: Points,
-    ends: tuple[Array, Array],
-    rng: np.random.Generator,
-    n_pairs: int,
-) -> Array:
-    """The mean of each of 10 blocks of orders, (10, N, D)."""
-    at_points, at_background = ends
-    totals = np.zeros((N_BLOCKS, *points.shape))
-    n_each = n_pairs // N_BLOCKS
-    for block in range(N_BLOCKS):
-        for _ in range(n_each):
-            order = np.argsort(rng.random(points.shape), axis=1)
-            rows = rng.integers(len(background), size=len(points))
-            both, beside = (at_background[rows], at_points), background[rows]
-            for walked in (order, order[:, ::-1]):
-                totals[block] += _changes(value, points, beside, walked, both)
-    return totals / (2 * n_each)
-
-
-def _changes(
-    value: Callable[[Points], Array],
-    points: Points,
-    background: Points,  # (N, D): a row for each point
-    order: NDArray[np.intp],
-    ends: tuple[Array, Array],
-) -> Array:
-    """The change of f in each column (N, D), along one order for each point."""
-    n_points, n_columns = points.shape
-    changes = np.empty(points.shape)
-    rank = np.argsort(order, axis=1)
-    copies = max(n_columns - 1, 1)
-    for some in AT_ONCE.blocks(n_points, 8 * n_columns * copies):
-        steps = np.arange(1, n_columns)[:, None]
-        taken = rank[some, None, :] < steps  # (n, D − 1, D)
-        mixed = np.where(taken, points[some, None], background[some, None])
-        between = value(mixed.reshape(-1, n_columns)).reshape(-1, n_columns - 1)
-        first, last = (end[some, None] for end in ends)
-        along = np.diff(np.hstack([first, between, last]), axis=1)
-        np.put_along_axis(changes[some], order[some], along, axis=1)
-    return changes

@@ -37,7 +37,7 @@ from propopt.base.resources import (
     row_blocks,
 )
 from propopt.cli import main
-from propopt.laws import perturbations
+from propopt.laws import shapley_draws
 from propopt.lime import surrogates
 from propopt.lime.diagnosis import evidence
 from propopt.lime.explanation import evidence_of
@@ -402,7 +402,7 @@ ROWS = X[:7]
 
 def drawn_orders():
     rng, plan = np.random.default_rng(1), DrawPlan(20)
-    return perturbations.shapley_orders(TREE.predict, X[7:], ROWS, rng, plan).blocks
+    return shapley_draws.shapley_orders(TREE.predict, X[7:], ROWS, rng, plan).blocks
 
 
 def estimated(model):
@@ -422,7 +422,7 @@ def scatter_in_cells():
 
 CASES = {
     "features": (features, lambda: [po.graphs.cosine_graph(X, 3).similarities.data]),
-    "orders": (perturbations, drawn_orders),
+    "orders": (shapley_draws, drawn_orders),
     "trees": (surrogates, partial(estimated, TREE)),
     "kernels": (surrogates, partial(estimated, KERNELS)),
     "variances": (surrogates, variances),

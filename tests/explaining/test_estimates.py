@@ -20,8 +20,8 @@ import propopt as po
 from propopt.base.arrays import Array
 from propopt.base.errors import ImpreciseWarning, InvalidInput
 from propopt.base.resources import DrawPlan
-from propopt.laws.perturbations import shapley_orders
 from propopt.laws.sampling import DrawCost, Pooled
+from propopt.laws.shapley_draws import shapley_orders
 from propopt.lime.surrogates import estimate_limits
 from propopt.lime.text.text_reading import TextLaw, WordRegression
 from propopt.lime.text.text_samples import SizePlan, estimate_words
@@ -35,11 +35,16 @@ ROWS = X[:3]
 MODEL = KernelRidge(kernel="rbf", gamma=0.3, alpha=0.1)
 MODEL.fit(X, np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 2)
 
+# orders of few columns are few: five have sixty pairs
+WIDE = np.random.default_rng(5).normal(size=(60, 5)).round(1)
+OF_WIDE = KernelRidge(kernel="rbf", gamma=0.2, alpha=0.1)
+OF_WIDE.fit(WIDE, np.sin(WIDE[:, 0]) * WIDE[:, 1] * WIDE[:, 3] + WIDE[:, 2] ** 2)
+
 SCALE, CUBE = 0.7, po.functions.Power(3)
 SLOPES = 3.0 * ROWS**2 + 3.0 * SCALE**2  # of the mean of x³ under noise
 LAW = po.lime.TabularLaw.from_data(X, kernel_width=1.0)
 GLIME = po.lime.GlimeLaw(LAW)
-BACKGROUND = X[:20]
+BACKGROUND = WIDE[:20]
 N_WORDS = 16
 
 
@@ -55,6 +60,10 @@ class Case:
 def lost():
     """The model, of which nothing is known."""
     return po.wrap(lambda rows: MODEL.predict(np.asarray(rows)))
+
+
+def lost_wide():
+    return po.wrap(lambda rows: OF_WIDE.predict(np.asarray(rows)))
 
 
 def cubes():
@@ -102,7 +111,7 @@ def by_words(n, seed):
 
 def by_orders(n, seed):
     rng = np.random.default_rng(seed)
-    drawn = shapley_orders(MODEL.predict, BACKGROUND, ROWS, rng, DrawPlan(n))
+    drawn = shapley_orders(OF_WIDE.predict, BACKGROUND, WIDE[-3:], rng, DrawPlan(n))
     (blocks,) = drawn.blocks
     return blocks.mean(axis=0), error_of_blocks(blocks), 0, 0
 
@@ -113,7 +122,7 @@ def limits(law=LAW):
 
 def shapley():
     exact = po.explainers.ExactShap(background=BACKGROUND)
-    return exact.explain(po.wrap(MODEL, data=X), ROWS).attributions
+    return exact.explain(po.wrap(OF_WIDE, data=WIDE), WIDE[-3:]).attributions
 
 
 def words():
@@ -146,7 +155,7 @@ CASES = {
     "surrogates": Case(by_surrogates, limits, 1000),
     "glime": Case(partial(by_surrogates, law=GLIME), partial(limits, GLIME), 1000),
     "words": Case(by_words, words, 600),
-    "orders": Case(by_orders, shapley, 20),
+    "orders": Case(by_orders, shapley, 80),
 }
 
 
@@ -188,8 +197,8 @@ def grown_words(n, seed):
 
 
 def grown_orders(n, seed):
-    rng, f = np.random.default_rng(seed), lost()
-    orders = shapley_orders(f.value, BACKGROUND, ROWS, rng, DrawPlan(10))
+    rng, f = np.random.default_rng(seed), lost_wide()
+    orders = shapley_orders(f.value, BACKGROUND, WIDE[-3:], rng, DrawPlan(10))
     orders = orders.extended(10 + n)
     (blocks,) = orders.blocks
     said = orders.evaluations, f.calls.rows
@@ -206,7 +215,7 @@ def grown_surrogates(n, seed):
 
 GROWN = {
     "words": Case(grown_words, words, 300),
-    "orders": Case(grown_orders, shapley, 40),
+    "orders": Case(grown_orders, shapley, 80),
     "surrogates": Case(grown_surrogates, limits, 1200),
 }
 
@@ -292,8 +301,8 @@ def test_smoothed_gradients_are_drawn_until_they_are_precise():
 
 def test_orders_are_drawn_until_the_optimum_is_precise():
     def drawn(**goal):
-        settings = {"data": X, "kind": "contributions", "progress": False}
-        return po.explain(lost(), X[:12], **settings, **goal)
+        settings = {"data": WIDE, "kind": "contributions", "progress": False}
+        return po.explain(lost_wide(), WIDE[:12], **settings, **goal)
 
     first = drawn()
     found = drawn(precision=first.target_error / 3.0)
@@ -302,7 +311,7 @@ def test_orders_are_drawn_until_the_optimum_is_precise():
     gap = found.completeness_gap
     assert np.abs(gap).max() < 1e-9 * np.abs(found.prediction).max()
     with pytest.warns(ImpreciseWarning, match="precision"):
-        drawn(precision=first.target_error / 30.0, max_evaluations=8_000)
+        drawn(precision=first.target_error / 30.0, max_evaluations=16_000)
     # one feature has one order and needs no draws
     one = X[:, :1]
     f = po.wrap(lambda rows: np.abs(np.asarray(rows)[:, 0]) ** 1.5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import comb
 from typing import Any, ClassVar, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
@@ -25,6 +24,7 @@ from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
+from propopt.laws.shapley_draws import shapley_of_worths
 from propopt.lime.text.text_reading import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
@@ -323,11 +323,7 @@ class _Game:
         step = np.log2(gray[1:] ^ gray[:-1]).astype(np.intp)
         worth = np.empty(2**n)
         worth[gray] = self.worths(playing[step])
-        shares = np.array([1.0 / (n * comb(n - 1, size)) for size in range(n)])
-        for j in range(n):
-            without = place[(place >> j) % 2 == 0]
-            gains = worth[without | (1 << j)] - worth[without]
-            values[playing[j]] = gains @ shares[np.bitwise_count(without)]
+        values[playing] = shapley_of_worths(worth)
         return values
 
     def sampled(self, n_orders: int, seed: int) -> Values:

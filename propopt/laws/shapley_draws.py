@@ -1,0 +1,264 @@
+"""Shapley values of a function that is called: all sets of the columns, or orders.
+
+v(S) is the mean of f over the background rows b, with the columns S of x in place of
+those of b, and the Shapley value of column j is a mean of v(S ∪ j) − v(S) over sets S.
+Few columns have few sets: then all are evaluated, and nothing is estimated.
+
+In an order of the columns, those of x take the place of those of a background row b one
+after the other, and the change of f at each step belongs to its column. The mean over
+all orders and background rows is the Shapley value. Each order is walked backwards too,
+with the same b: that leaves out what is odd in the order (Mitchell et al. 2022).
+
+Orders are independent. Background rows are taken in turn: none is used again before all
+were used. The changes d_i (D,) of pair i with row b_i are regressed upon traits z of
+the row, which are known for all rows (Cassel, Särndal and Wretman 1976):
+
+    estimate = d̄ + (z̄ of all rows − z̄ of the pairs) β,  residuals r_i = d_i − d̄ − z_i β.
+
+Where each row is used equally often this is d̄. Differences between rows that traits
+explain are then no error of the estimate, so only the residuals are: each of ten blocks
+of pairs is the estimate plus its mean residual, to scale. With four pairs a row or
+more, traits are which row it is; else f(b), the columns of b, and how near b is to some
+rows. Differences between rows that these do not explain are counted as error, although
+all rows may have been used: with one order a row they cannot be separated from the
+noise of the orders. In the mean the stated errors are then too large. Effects that less
+than one pair in a hundred meets may be missing from values and errors alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import Final, Self, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from propopt.base.arrays import Array, Points, Positions, Values
+from propopt.base.resources import AT_ONCE, DrawPlan
+from propopt.laws.draws import N_BLOCKS
+from propopt.laws.sampling import BlockEstimates, DrawCost, Pooled
+from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
+from propopt.structures.subsets.sets import all_sets
+
+
+Evaluator: TypeAlias = Callable[[Points], Array]
+
+_TRAITS_AMONG: Final = 4
+"""Pairs for each trait, at least."""
+
+_ORDERS_A_ROW: Final = 4
+"""Orders for each row, from which on their spread within a row is known well."""
+
+_DEPENDENT: Final = 1e-6
+"""Traits count as linear in others below this share of the largest singular value."""
+
+_CENTRES: Final = 100
+"""Rows whose nearness is a trait of others, at most."""
+
+
+# ---- All sets of the columns
+
+
+def sets_cost_no_more(
+    shape: tuple[int, ...], n_background: int, draws: DrawPlan
+) -> bool:
+    """Whether all sets of D columns take no more rows of f than the first orders do."""
+    n_points, width = shape
+    cost = _cost_of_orders(n_points, width, n_background)
+    inner = n_points * (2.0**width - 2.0) * n_background
+    few = width <= MOST_ENUMERATED
+    return few and inner <= cost.per_draw * cost.first(draws)
+
+
+def shapley_of_sets(
+    value: Evaluator,
+    background: Points,
+    points: Points,
+    ends: tuple[Array, Array],  # f at the points and at the background
+    parts: Sequence[Positions],
+) -> Array:
+    """Values against each of some parts of the background, (parts, N, D)."""
+    n_points, width = points.shape
+    at_points, at_background = ends
+    sets = all_sets(width)
+    # v(S) − f(x), so that a column which f does not use has exactly zero
+    worths = np.zeros((len(parts), n_points, len(sets)))
+    for k, part in enumerate(parts):
+        worths[k, :, 0] = (at_background[part] - at_points[:, None]).mean(axis=1)
+    size = len(sets) - 2
+    for some in AT_ONCE.blocks(n_points * size, 8 * background.size):
+        n, s = np.divmod(np.arange(some.start, some.stop), size)
+        mixed = np.where(sets[s + 1, None], points[n, None], background)
+        found = value(mixed.reshape(-1, width)).reshape(len(n), -1)
+        for k, part in enumerate(parts):
+            worths[k, n, s + 1] = (found.take(part, axis=1) - at_points[n, None]).mean(
+                axis=1
+            )
+    return shapley_of_worths(worths)
+
+
+def shapley_of_worths(worths: Array) -> Array:
+    """φ (..., D) of what all sets are worth, (..., 2^D); bit j of a place is column j.
+
+    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)).
+    """
+    n = worths.shape[-1].bit_length() - 1
+    place, values = np.arange(2**n), np.zeros((*worths.shape[:-1], n))
+    shares = np.array([1.0 / (n * comb(n - 1, size)) for size in range(n)])
+    for j in range(n):
+        without = place[(place >> j) % 2 == 0]
+        gains = worths[..., without | (1 << j)] - worths[..., without]
+        values[..., j] = gains @ shares[np.bitwise_count(without)]
+    return values
+
+
+# ---- Drawn orders of the columns, in blocks that tell their error
+
+
+def shapley_orders(
+    value: Evaluator,
+    background: Points,
+    points: Points,
+    rng: np.random.Generator,
+    draws: DrawPlan,
+    parts: Sequence[Positions] = (),
+) -> Pooled:
+    """Estimates (10, N, D) from drawn orders in ten blocks; D ≥ 2.
+
+    With ten ``parts`` of the background, a second (10, N, D): how far the traits move
+    the values from the mean of the parts to each of them.
+    """
+    at_points, at_background = value(points), value(background)
+    cost = _cost_of_orders(len(points), points.shape[1], len(background))
+    traits = _traits(background, at_background)
+    in_turn = _in_turn(len(background), rng)
+
+    def batch(n_pairs: int, _: int) -> BlockEstimates:  # one stream, which goes on
+        used = np.fromiter(in_turn, np.intp, n_pairs)
+        design = _Design.of(traits, used, parts)
+        beside = background[used], at_background[used]
+        found = [np.empty((len(own), *points.shape)) for own in design.weights]
+        for some in AT_ONCE.blocks(len(points), 24 * n_pairs * points.shape[1]):
+            of_points = points[some], at_points[some]
+            changes = _pairs(value, of_points, beside, rng)
+            for blocks, own in zip(found, design.weights, strict=True):
+                blocks[:, some] = (own @ changes).transpose(1, 0, 2)
+        return tuple(found)
+
+    return Pooled.of(batch, cost, cost.first(draws))
+
+
+def _cost_of_orders(n_points: int, n_columns: int, n_background: int) -> DrawCost:
+    """Both ends of walks are shared, and each pair has two walks."""
+    return DrawCost(
+        2 * n_points * (n_columns - 1),
+        once=n_points + n_background,
+        fewest=N_BLOCKS,
+        step=N_BLOCKS,
+    )
+
+
+def _in_turn(n_rows: int, rng: np.random.Generator) -> Iterator[int]:
+    """Rows in random order, again and again: each once before any is repeated."""
+    apart = np.random.default_rng(rng.integers(2**63))
+    while True:
+        yield from apart.permutation(n_rows).tolist()
+
+
+def _traits(background: Points, at_background: Values) -> Array:
+    """Numbers that tell rows apart, (M, T), the most useful first.
+
+    They are f, principal components of the columns, and how near other rows are.
+    """
+    known = ~np.isnan(background)
+    count = np.maximum(known.sum(axis=0), 1)
+    means = np.where(known, background, 0.0).sum(axis=0) / count
+    columns = _of_unit_norm(np.where(known, background - means, 0.0))
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    components = left[:, sizes > _DEPENDENT * sizes.max(initial=0.0)]
+    chosen = np.random.default_rng(0).permutation(len(columns))[:_CENTRES]
+    squares = (columns**2).sum(axis=1)
+    distances = squares[:, None] + squares[chosen] - 2.0 * columns @ columns[chosen].T
+    distances = np.maximum(distances, 0.0)
+    near = _of_unit_norm(np.exp(-distances / (np.median(distances) or 1.0)))
+    return np.hstack([_of_unit_norm(at_background[:, None]), components, near])
+
+
+def _of_unit_norm(columns: Array) -> Array:
+    """Columns less their means, of norm 1; without those that are constant."""
+    apart = columns - columns.mean(axis=0)
+    sizes = np.abs(apart).max(axis=0)
+    varies = sizes > _DEPENDENT * np.abs(columns).max(axis=0)
+    apart = apart[:, varies] / sizes[varies]
+    return np.asarray(apart / np.linalg.norm(apart, axis=0))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """Weights of pairs (10, P) in blocks of the estimate, and in parts."""
+
+    weights: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, traits: Array, used: Positions, parts: Sequence[Positions]) -> Self:
+        """Of the rows that P pairs use, in the order of the pairs."""
+        n_rows, n_pairs = len(traits), len(used)
+        if n_pairs >= _ORDERS_A_ROW * n_rows:
+            traits = np.eye(n_rows)
+        else:
+            traits = traits[:, : n_pairs // _TRAITS_AMONG]
+        apart = traits[used] - traits[used].mean(axis=0)
+        inverse = np.linalg.pinv(apart, rcond=_DEPENDENT)  # β = Z⁺ d
+        moved = traits.mean(axis=0) - traits[used].mean(axis=0)
+        weights = 1.0 / n_pairs + moved @ inverse
+        block = np.repeat(np.eye(N_BLOCKS), n_pairs // N_BLOCKS, axis=1)  # (10, P)
+        residual = block - block.mean(axis=1, keepdims=True) - block @ apart @ inverse
+        # residuals of independent errors have Σ_k (their sum in block k)² = σ² Σ R²;
+        # blocks are scaled so that Σ_k (deviation)²/(B (B − 1)) expects σ² Σ w²
+        expected = (residual**2).sum() / (N_BLOCKS * (N_BLOCKS - 1))
+        residual *= np.sqrt((weights**2).sum() / expected)
+        made = [weights + residual]
+        if parts:
+            means = np.array([traits[part].mean(axis=0) for part in parts])
+            made.append((means - means.mean(axis=0)) @ inverse)
+        return cls(tuple(made))
+
+
+def _pairs(
+    value: Evaluator,
+    at_points: tuple[Points, Array],  # (n, D), (n,)
+    beside: tuple[Points, Array],  # rows of the background for each pair (P, D), (P,)
+    rng: np.random.Generator,
+) -> Array:
+    """Changes of f in each column, means of both walks of each pair, (n, P, D)."""
+    (points, last), (rows, first) = at_points, beside
+    shape = len(points), len(rows), points.shape[1]
+    orders = np.argsort(rng.random(shape), axis=2).reshape(-1, shape[2])
+    n, m = np.divmod(np.arange(len(orders)), shape[1])
+    total = np.zeros(orders.shape)
+    for some in AT_ONCE.blocks(len(orders), 8 * shape[2] ** 2):
+        ends = (rows[m[some]], first[m[some]]), (points[n[some]], last[n[some]])
+        for order in (orders[some], orders[some, ::-1]):
+            total[some] += _changes(value, *ends, order)
+    return total.reshape(shape) / 2.0
+
+
+def _changes(
+    value: Evaluator,
+    start: tuple[Points, Array],  # (K, D) and f there
+    end: tuple[Points, Array],
+    order: NDArray[np.intp],  # (K, D)
+) -> Array:
+    """The change of f in each column (K, D), along one order each."""
+    width = order.shape[1]
+    rank = np.argsort(order, axis=1)
+    taken = rank[:, None, :] < np.arange(1, width)[:, None]  # (K, D − 1, D)
+    mixed = np.where(taken, end[0][:, None], start[0][:, None])
+    between = value(mixed.reshape(-1, width)).reshape(-1, width - 1)
+    along = np.diff(np.column_stack([start[1], between, end[1]]), axis=1)
+    changes = np.empty(order.shape)
+    np.put_along_axis(changes, order, along, axis=1)
+    return changes
