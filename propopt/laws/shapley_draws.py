@@ -43,7 +43,7 @@ from propopt.structures.subsets.conjunctions import MOST_ENUMERATED
 from propopt.structures.subsets.sets import all_sets
 
 
-Evaluator: TypeAlias = Callable[[Points], Array]
+_Evaluator: TypeAlias = Callable[[Points], Array]
 
 _TRAITS_AMONG: Final = 4
 """Pairs for each trait, at least."""
@@ -73,7 +73,7 @@ def sets_cost_no_more(
 
 
 def shapley_of_sets(
-    value: Evaluator,
+    value: _Evaluator,
     background: Points,
     points: Points,
     ends: tuple[Array, Array],  # f at the points and at the background
@@ -118,7 +118,7 @@ def shapley_of_worths(worths: Array) -> Array:
 
 
 def shapley_orders(
-    value: Evaluator,
+    value: _Evaluator,
     background: Points,
     points: Points,
     rng: np.random.Generator,
@@ -228,7 +228,7 @@ class _Design:
 
 
 def _pairs(
-    value: Evaluator,
+    value: _Evaluator,
     at_points: tuple[Points, Array],  # (n, D), (n,)
     beside: tuple[Points, Array],  # rows of the background for each pair (P, D), (P,)
     rng: np.random.Generator,
@@ -247,7 +247,7 @@ def _pairs(
 
 
 def _changes(
-    value: Evaluator,
+    value: _Evaluator,
     start: tuple[Points, Array],  # (K, D) and f there
     end: tuple[Points, Array],
     order: NDArray[np.intp],  # (K, D)
