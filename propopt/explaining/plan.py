@@ -168,7 +168,7 @@ class ExplainSettings:
     def most_reference_rows(self, function: Function, reference: Reference) -> int:
         """500; fewer where contributions of a row take long, by counted operations."""
         n_columns = reference.points.shape[1]
-        if not self.parts or self.contributions != "shapley" or n_columns < 2:
+        if not self.parts or not self.is_made_as("shapley") or n_columns < 2:
             return MOST_REFERENCE_ROWS
         read = function.products_in(n_columns)
         if isinstance(read, Reason):  # orders both ways, and own values
@@ -214,7 +214,7 @@ class ExplainSettings:
         if not self.parts:
             reason = "it is of kind='contributions', and kind is 'slopes'"
             self.refuse(dict.fromkeys(("contributions", "metric"), reason))
-        elif isinstance(self.contributions, str) and self.contributions == "shapley":
+        elif self.is_made_as("shapley"):
             reason = (
                 f"{self.law!r} is of slopes, and Shapley values take none; leave it "
                 "out, or take contributions='slopes'"
