@@ -617,7 +617,7 @@ def audit(
     >>> po.audit(wrong, forest, X)["additivity"].verdict
     'wrong'
     >>> po.audit(shap, forest, X)["exactness"].sentence
-    'They are the exact Shapley values for the background.'
+    'All 180 values are exact Shapley values for the background of the audited rows.'
     """
     evidence = Audited.of(
         *(attributions, model, X, data, output, base),
