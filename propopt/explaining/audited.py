@@ -1,519 +1,42 @@
-"""What an audit knows: numbers and model, and whose values they could be.
-
-Interventional Shapley values are exact here for whatever is a sum of products of
-functions of one column (trees, kernel machines, additive models), so that others' are
-compared with the truth.
-"""
+"""What an audit knows: the evidence, its diagnosis, and rows that are similar."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Final, final
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
 
 import numpy as np
-from scipy.special import expit, logit
 
-from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
-from propopt.base.checks import read_count, read_seed
-from propopt.base.errors import InvalidInput, PropoptError
-from propopt.base.text import Reason
-from propopt.explaining.carriers import Carried, CarrierLike, carried
-from propopt.explaining.contributions import ContributionRule
-from propopt.explaining.explainers.own_value import (
-    OwnValues,
-    own_values_of,
-)
-from propopt.explaining.hypotheses import Diagnosis, KnownSource, diagnosed, fits
-from propopt.explaining.mixtures import Mixture, centres_of, mixture_of
+from propopt.base.arrays import Attributions, Positions, Truths
+from propopt.explaining.diagnosis import diagnosed
+from propopt.explaining.evidence import Evidence
+from propopt.explaining.explainers.own_value import OwnValues, own_values_of
+from propopt.explaining.hypotheses import Diagnosis
 from propopt.explaining.nearest_front import NearestFront
-from propopt.explaining.sources import PATHS, Candidate, candidates, made_up_rows
-from propopt.explaining.targets import Targets, coordinates_of, graph_of_rows, sizes_of
-from propopt.functions import Function
-from propopt.functions.means import Checked
-from propopt.functions.models import NumericalModel
-from propopt.functions.outputs import Target
-from propopt.functions.wrapping import KnownTable, wrapped_and_told
+from propopt.explaining.sources import PATHS
+from propopt.explaining.targets import coordinates_of, sizes_of
 from propopt.laws.background import N_BACKGROUND, Background
-from propopt.laws.data_law import Reference
 from propopt.losses import PairwiseRobustness
 from propopt.losses.graphs.points import Graph, knn_graph
-from propopt.results.certain import plural
-from propopt.results.explanation import base_values_of
-from propopt.structures.boosters import as_estimator, margins_of
-from propopt.structures.products.sums import SumOfProducts
-from propopt.tables.frames import Labels, listed
 
-
-# ---- In which unit numbers are, known or asked for
-
-
-_OUTPUTS: Final[Mapping[str, tuple[Any, ...]]] = {
-    "log_odds": ("log_odds", "margin"),
-    "probability": ("probability", "value"),
-    "margin": ("margin",),
-    "value": ("value",),
-}
-"""Where a model lacks an output: native boosters have no probabilities."""
-
-
-def _explained(
-    model: Any,
-    X: Any,
-    data: Any,
-    output: str | None,
-    target: Target,
-    outcome: str | None,
-) -> tuple[Function, KnownTable, str]:
-    """The function whose parts they are, and its unit in words."""
-    if output is not None and output not in _OUTPUTS:
-        raise InvalidInput(
-            f"output: expected one of {listed([*_OUTPUTS])}, got {output!r}"
-        )
-    if isinstance(model, Function):
-        function, told = wrapped_and_told(model, X, target, "auto", data, None, outcome)
-        own = function.quantity.kind
-        if (output, own) == ("probability", "value"):
-            return function, told, "probability"
-        if output is not None and output != own:
-            raise InvalidInput(
-                f"output: the numbers are said to be {output!r}, but the function is "
-                f"the {function.quantity}; wrap the model with output={output!r}; a "
-                "booster's file has probabilities by output: value"
-            )
-        return function, told, _unit_of(function)
-    estimator = as_estimator(model)
-    has_probabilities = hasattr(estimator, "predict_proba")
-    if output is None and (has_probabilities or margins_of(estimator) is not None):
-        others = "'probability' or 'margin'" if has_probabilities else "'margin'"
-        raise InvalidInput(
-            "output: the model has several outputs, and the numbers do not say which; "
-            f"give output='log_odds', {others}; shap.TreeExplainer gives log-odds of "
-            "boosted classifiers of two classes, margins of those of several, and "
-            "probabilities of forests"
-        )
-    said: list[str] = []
-    for one in _OUTPUTS[output or "value"]:
-        try:
-            function, told = wrapped_and_told(
-                model, X, target, one, data, None, outcome
-            )
-        except InvalidInput as error:
-            said.append(str(error))
-            continue
-        own = function.quantity.kind
-        if output is None or own == output or (output, own) == ("probability", "value"):
-            words = "probability" if output == "probability" else _unit_of(function)
-            return function, told, words
-        said.append(f"output: {function.quantity.model} has a {own}, and no {output!r}")
-    raise InvalidInput(said[0])
-
-
-def _unit_of(function: Function) -> str:
-    """What numbers are of, behind a number."""
-    noun = function.quantity.noun
-    return "units of the prediction" if noun == "prediction" else noun
-
-
-def _position(model: Any, function: Function) -> int | None:
-    """The place of the class that is explained, where there are several."""
-    labels = getattr(model, "classes_", None)
-    if labels is None:
-        return function.quantity.position
-    known = np.asarray(labels).tolist()
-    label = function.quantity.label
-    return known.index(label) if label in known else None
-
-
-def _others(
-    model: Any, function: Function, X: Any, data: Any, outcome: str | None
-) -> Iterator[tuple[str, str, Function]]:
-    """Other outputs and other classes of a model: their words, kind and function."""
-    if isinstance(model, Function):
-        if not isinstance(function, NumericalModel) or function.trees is None:
-            return
-        model = function.trees.model
-    label, own = function.quantity.label, function.quantity.kind
-    labels = getattr(model, "classes_", None)
-    targets: list[Any] = [label if labels is not None else function.quantity.position]
-    if labels is not None and np.ndim(labels) == 1:
-        targets += [x for x in np.asarray(labels).tolist() if x != label]
-    elif targets[0] is not None:
-        targets += [x for x in range(_MOST_OUTPUTS) if x != targets[0]]
-    for place, target in enumerate(targets[: _MOST_OUTPUTS + 1]):
-        kind: Any
-        for kind in _OUTPUTS:
-            if place == 0 and kind == own:
-                continue
-            try:
-                other, _ = wrapped_and_told(model, X, target, kind, data, None, outcome)
-            except PropoptError:
-                continue
-            words = kind.replace("_", "-")
-            if place:
-                words = f"class {target}"
-                words += "" if kind == own else f", {kind.replace('_', '-')}"
-            yield words, kind, other
-
-
-_MOST_OUTPUTS: Final = 20
-"""Outputs that are tried."""
-
-
-# ---- What is known of the numbers and the model, computed when a question needs it
-
-
-_THEMSELVES: Final = " of the audited rows"
-
-_CLUSTERED: Final = 500
-"""Rows whose cluster centres are tried as a background."""
-
-_OUTLYING: Final = 10.0
-"""Root mean squares: what is farther from a fitted mixture is another value."""
-
-_ALIKE: Final = 0.2
-"""Rank correlation of errors with the scatter of orders."""
 
 SIZEABLE: Final = 0.1
 """Of the mean over rows of the largest |value|: smaller ones count as small."""
-
-_SAME: Final = 1e-5
-"""Of the range of predictions, or the largest value: less is the same number."""
-
-
-_SINGLE: Final = 5e-7
-"""Of the size of predictions: sums in single precision miss as much."""
 
 _OTHER_NEIGHBORS: Final = (4, 16)
 """How many are tried besides."""
 
 
-_FEW: Final = 20
-"""Rows at which the scatter of orders is sampled."""
-
-_MOST: Final = 0.5
-"""Of rows: what holds for more is the rule, the others are exceptions."""
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Audited:
-    """Attributions that came, the model, its rows and background."""
-
-    came: Carried  # W (N, D), and the base that came with it
-    function: Function  # f
-    unit: str  # what numbers are of, in words
-    points: Points  # (N, D)
-    background: Points  # (B, D)
-    labels: Labels
-    graph: Graph | None  # who is similar, where that is given
-    n_neighbors: int
-    seed: int
-    is_given: bool  # the background; else it is the audited rows
-    # other outputs of the model, with words and kind
-    others_of_model: Callable[[], Iterator[tuple[str, str, Function]]]
-
-    @classmethod
-    def of(
-        cls,
-        attributions: CarrierLike,
-        model: Any,
-        X: Any,
-        data: Any,
-        output: str | None,
-        base: Any,
-        target: Target,
-        outcome: str | None,
-        graph: Graph | None,
-        n_neighbors: int,
-        rng: int | None,
-    ) -> Audited:
-        """What :func:`propopt.audit` is given, read and aligned."""
-        function, told, words = _explained(model, X, data, output, target, outcome)
-        points, labels = told.read(function, X, "X")
-        rows = points if data is None else told.read(function, data, "data")[0]
-        if graph is not None:
-            graph_of_rows(graph, len(points))
-        position = _position(model, function)
-        came = carried(attributions, labels, points.shape, position=position)
-        if base is not None:
-            came = replace(came, base=base_values_of(base, len(points)))
-        own = cls(
-            came=came,
-            function=function,
-            unit=words,
-            points=points,
-            background=rows,
-            labels=labels,
-            graph=graph,
-            n_neighbors=read_count(n_neighbors, "n_neighbors"),
-            seed=read_seed(rng),
-            is_given=data is not None,
-            others_of_model=partial(_others, model, function, X, data, outcome),
-        )
-        own._refuse_other_units()
-        return own
-
-    def _refuse_other_units(self) -> None:
-        """Refuse parts of what rows add up to, if they were said to be of another."""
-        f, sums = self.prediction, self.W.sum(axis=1)
-        if self.adds_up.mean() > _MOST or fits(sums, f):
-            return
-        is_probability = self.unit == "probability"  # also of boosters, by value
-        kind = "probability" if is_probability else self.function.quantity.kind
-        with np.errstate(divide="ignore"):
-            odds = logit(np.clip(f, 0.0, 1.0))
-        others = {
-            "log_odds": [("probability", expit(f), "give output='probability'")],
-            "probability": [
-                ("log-odds", odds, "give output='log_odds'"),
-                ("percentage", 100.0 * f, "divide attributions and base by 100"),
-            ],
-        }.get(kind, [])
-        others += [
-            (words, values, f"give output={words.replace('-', '_')!r}")
-            for words, values in self.other_outputs
-            if not words.startswith("class")
-        ]
-        others += [
-            ("percentage", 100.0 * values, f"{advice}, and divide by 100")
-            for words, values, advice in others
-            if words == "probability"
-        ]
-        for other, values, advice in others:
-            if np.isfinite(values).all() and fits(sums, values):
-                raise InvalidInput(
-                    f"output: the rows add up to the {other}, and not to the "
-                    f"{self.unit} as was said; {advice}"
-                )
-
-    @cached_property
-    def other_outputs(self) -> list[tuple[str, Values]]:
-        """What other outputs and classes of the model are at the rows."""
-        found = []
-        for words, _, function in self.others_of_model():
-            try:
-                found.append((words, function.value_at(self.points, self.labels)))
-            except PropoptError:  # such as infinite log-odds
-                continue
-        return found
-
-    @property
-    def W(self) -> Attributions:
-        """The attributions."""
-        return self.came.values
-
-    @cached_property
-    def known(self) -> Targets:
-        """Shapley values against the background: exact, or drawn."""
-        rule = ContributionRule(
-            function=self.function,
-            reference=self._reference,
-            given_background=Background.of_points(self.background),
-            rng=self.seed,
-        )
-        return rule.of(self.points, self.labels)
-
-    @cached_property
-    def _reference(self) -> Reference:
-        names = self.labels.of_columns()
-        return Reference.of_points(self.background, names, self.function.schema)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether they are."""
-        return self.known.estimate.exact
-
-    @property
-    def E(self) -> Attributions:
-        """The values themselves."""
-        return self.known.estimate.values
-
-    @cached_property
-    def prediction(self) -> Values:
-        """f(x), (N,)."""
-        return self.function.value_at(self.points, self.labels)
-
-    @cached_property
-    def base(self) -> Array:
-        """What came, or what most rows are added to, (N,)."""
-        if self.came.base is not None:
-            return self.came.base
-        return np.full(len(self.W), np.median(self.prediction - self.W.sum(axis=1)))
-
-    @cached_property
-    def missed(self) -> Array:
-        """Σ w − (f − base), (N,)."""
-        return np.asarray(self.W.sum(axis=1) - (self.prediction - self.base))
-
-    @cached_property
-    def _rounded(self) -> tuple[Array, str]:
-        """Half of the last digit of each number (N, D), and how many digits there are.
-
-        Zero where numbers have all theirs.
-        """
-        V, size = self.V, max(float(np.abs(self.V).max()), 1e-300)
-        for digits in range(-6, 7):
-            half = 0.5 * 10.0**-digits
-            if half > size:
-                continue
-            if np.abs(V - V.round(digits)).max() <= 1e-12 * size:
-                return np.full(V.shape, half), plural(digits, "decimal")
-        with np.errstate(divide="ignore"):
-            power = np.floor(np.log10(np.abs(V), where=V != 0.0, out=np.zeros(V.shape)))
-        for digits in range(1, 7):
-            unit = 10.0 ** (power - digits + 1)
-            if (np.abs(V - np.round(V / unit) * unit) <= 1e-9 * unit).all():
-                return 0.5 * unit * (V != 0.0), plural(digits, "significant digit")
-        return np.zeros(V.shape), ""
-
-    @property
-    def step(self) -> Array:
-        """What rounding may have moved each number, (N, D)."""
-        return self._rounded[0]
-
-    @property
-    def digits(self) -> str:
-        """The digits that numbers were rounded to, in words."""
-        return self._rounded[1]
-
-    @cached_property
-    def tolerance(self) -> float:
-        """What differs by less is the same number, but for rounding."""
-        f = self.prediction
-        scale = max(float(np.ptp(f)), float(np.abs(self.W).max()), 1e-12)
-        return _SAME * scale + _SINGLE * float(np.abs(f).max())
-
-    @cached_property
-    def cut(self) -> float:
-        """|Value| from which it is sizeable."""
-        return SIZEABLE * float(np.abs(self.W).max(axis=1).mean())
-
-    def changed_signs(self, V: Attributions, W: Attributions) -> float:
-        """The share of sizeable values of either whose sign is another."""
-        sizeable = np.maximum(np.abs(V), np.abs(W)) > self.cut
-        other = sizeable & (np.sign(V) != np.sign(W))
-        return float(other.sum()) / max(int(sizeable.sum()), 1)
-
-    @cached_property
-    def read(self) -> SumOfProducts | None:
-        """What the function is, compared with it; None where it is not read."""
-        found = Checked.of(self.function, self.points.shape[1])
-        read = found.at(self.points, self.labels)
-        return None if isinstance(read, Reason) or not self.is_exact else read
-
-    @cached_property
-    def owners(self) -> list[Candidate]:
-        """Whose values and bases they could be, the given background first."""
-        return [
-            *candidates(
-                self.function, self.read, self.points, self.background, self.labels
-            )
-        ]
-
-    @cached_property
-    def knowns(self) -> list[KnownSource]:
-        """Sources with their values at all rows, the given background first."""
-        room = self.tolerance + self.step
-        found = []
-        for place, one in enumerate(self.owners):
-            if place == 0 or one.values is not None:
-                values = self.E
-                if place and one.values is not None:
-                    values = one.values(self.points)
-                told = one.words + ("" if self.is_given or place else _THEMSELVES)
-                own = KnownSource(
-                    words=told,
-                    values=values,
-                    room=room,
-                    base=one.base,
-                    is_given=place == 0,
-                )
-                found.append(own)
-        return found
-
-    @cached_property
-    def mixture(self) -> Mixture | None:
-        """The nearest values for any weighted background, fitted where rows add up."""
-        if self.read is None:
-            return None
-        schema, rows = self.function.schema, self.background
-        if self.is_given:
-            rows = np.concatenate([rows, self.points])
-        categories = schema is not None and schema.categorical.any()
-        made_up = [*made_up_rows(self.function, self.background).values()]
-        if not categories and not np.isnan(rows).any():
-            f = self.read.value(rows)
-            halves = [rows[f > np.median(f)], rows[f <= np.median(f)]]
-            made_up += [x.mean(axis=0, keepdims=True) for x in halves if len(x)]
-            made_up.append(centres_of(rows[:_CLUSTERED], (2, 3, 5, 10)))
-        good = np.flatnonzero(self.adds_up)
-        others = np.concatenate(made_up)
-        return mixture_of(self.read, self.points, self.V, good, rows, others)
-
-    @cached_property
-    def fitted_room(self) -> Array:
-        """What may lie between right values and the fitted mixture, (N, D)."""
-        found = self.mixture
-        assert found is not None, "it was fitted"
-        apart = (self.V - found.values)[self.adds_up]
-        usual = float(np.sqrt((apart**2).mean()))
-        return np.asarray(_OUTLYING * usual + self.tolerance + self.step)
-
-    def like_draws(self, errors: Array) -> float | None:
-        """The number of orders whose mean has such errors; None of other errors."""
-        if self.read is None:
-            return None
-        rng, rows, D = np.random.default_rng(self.seed), self.few, errors.shape[1]
-        x, count = self.points[rows], max(10, min(60, 10_000 // (D + 1)))
-        each = np.zeros((count, len(rows), D))
-        for k in range(count):
-            order = rng.permutation(D)
-            walk = self.background[rng.integers(len(self.background), size=len(x))]
-            before = self.read.value(walk)
-            for column in order:
-                walk[:, column] = x[:, column]
-                after = self.read.value(walk)
-                each[k, :, column] = after - before
-                before = after
-        own = each.var(axis=0)
-        left = errors[rows] ** 2
-        if not own.any() or not left.any():
-            return None
-        with np.errstate(invalid="ignore"):
-            ranks = [np.argsort(np.argsort(v.ravel())) for v in (own, left)]
-        if float(np.asarray(np.corrcoef(np.stack(ranks)))[0, 1]) < _ALIKE:
-            return None
-        return float(own.sum() / left.sum())
+class Audited(Evidence):
+    """Evidence, and what follows from its diagnosis."""
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
         """Why the values are what they are."""
         return diagnosed(self)
-
-    @property
-    def V(self) -> Attributions:
-        """What is diagnosed."""
-        return self.W
-
-    @property
-    def sums(self) -> Values:
-        """Σ w − f, (N,)."""
-        return np.asarray(self.V.sum(axis=1) - self.prediction)
-
-    @cached_property
-    def implied(self) -> Array:
-        """The base that most rows add up to, (N,): that which came, or another."""
-        own = self.came.base
-        if own is not None and (np.abs(self.sums + own) <= self.room).mean() > _MOST:
-            return own
-        return np.full(len(self.V), -np.median(self.sums))
-
-    @cached_property
-    def adds_up(self) -> Truths:
-        """Which rows add up to the prediction less that base, (N,)."""
-        return np.asarray(np.abs(self.sums + self.implied) <= self.room)
 
     @property
     def is_owned(self) -> bool:
@@ -543,12 +66,6 @@ class Audited:
         return "" if self.diagnosis.verdict == "right" else " for the background"
 
     @property
-    def counts_rows(self) -> bool:
-        """Whether rows have no names but their places."""
-        names = self.labels.points
-        return names is None or list(names) == list(range(len(self.W)))
-
-    @property
     def is_of_paths(self) -> bool:
         """Whether they are path-dependent values, which have no background."""
         return self.is_exact and self.diagnosis.whose == PATHS
@@ -563,15 +80,16 @@ class Audited:
         """Whether they are weights of LIME, which need not add up."""
         return self.is_exact and self.diagnosis.cause == "LIME weights"
 
-    @property
-    def room(self) -> Values:
-        """What rows that add up may miss by rounding, (N,)."""
-        return np.asarray(self.tolerance + self.step.sum(axis=1))
-
     @cached_property
-    def few(self) -> Positions:
-        """Some of the rows."""
-        return np.unique(np.linspace(0, len(self.W) - 1, _FEW).astype(np.intp))
+    def cut(self) -> float:
+        """|Value| from which it is sizeable."""
+        return SIZEABLE * float(np.abs(self.W).max(axis=1).mean())
+
+    def changed_signs(self, V: Attributions, W: Attributions) -> float:
+        """The share of sizeable values of either whose sign is another."""
+        sizeable = np.maximum(np.abs(V), np.abs(W)) > self.cut
+        other = sizeable & (np.sign(V) != np.sign(W))
+        return float(other.sum()) / max(int(sizeable.sum()), 1)
 
     @property
     def used(self) -> Truths:
@@ -642,12 +160,3 @@ class Audited:
         """Whether what came, made complete, is the exact values."""
         nearest = self.true.completed(self.W)
         return bool((np.abs(nearest - self.E) <= self.tolerance).all())
-
-    def place(self, n: int, j: int) -> str:
-        """A row and a column in words."""
-        names = self.labels.feature_names(self.W.shape[1])
-        return f"row {self.row(n)}, {names[j]}"
-
-    def row(self, n: int) -> str:
-        """What the n-th row is called."""
-        return str(self.labels.row(n))

@@ -22,7 +22,7 @@ from propopt.laws.background import N_DRAWN_BLOCKS, Background
 from propopt.laws.data_law import Reference
 from propopt.laws.sampling import Pooled
 from propopt.laws.shapley_draws import (
-    sets_cost_no_more,
+    all_sets_are_cheap,
     shapley_of_sets,
     shapley_orders,
 )
@@ -264,12 +264,12 @@ class ContributionRule:
         rng: np.random.Generator,
         alone: bool,
     ) -> Estimate:
-        """From all sets of the columns where they cost no more, else from orders."""
+        """From all sets of the columns where they are cheap, else from orders."""
         drawn_from, rows = self.background, self.background.points
         parts = [] if drawn_from.is_whole else drawn_from.parts()
         value = partial(self.function.value_at, labels=labels.of_columns())
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
-        if sets_cost_no_more(points.shape, len(rows), plan):
+        if all_sets_are_cheap(points.shape, len(rows), plan):
             known = ends[1], self.of_background
             whole = [np.arange(len(rows))]
             found = shapley_of_sets(value, rows, points, known, parts or whole)

@@ -26,6 +26,7 @@ from propopt.explaining.explainers.shapley_values import typical_row
 from propopt.functions import Function
 from propopt.functions.models import NumericalModel
 from propopt.functions.wrapping import wrap
+from propopt.results.audit import Verdict
 from propopt.structures.boosters import UNREADABLE, behind_steps, by_class, opened
 from propopt.structures.boxes.boxes import Boxes, shapley_against
 from propopt.structures.products.sums import SumOfProducts
@@ -248,3 +249,35 @@ def _owner(encoded: str, names: Sequence[str]) -> int | None:
     rest = encoded.rpartition("__")[2]
     found = [n for n in names if rest == n or rest.startswith(f"{n}_")]
     return names.index(max(found, key=len)) if found else None
+
+
+# ---- A source, at all rows
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KnownSource:
+    """Somebody's values at all rows, with which the audited ones are compared."""
+
+    words: str
+    values: Attributions  # (N, D)
+    room: Array  # (N, D) or (): what differs by less is the same
+    base: float | None
+    is_given: bool = False  # those against the given background
+    is_fitted: bool = False  # a mixture that was fitted to the audited values
+
+    @property
+    def verdict(self) -> Verdict:
+        return "right" if self.is_given else "depends on settings"
+
+
+def fits(sums: Array, f: Array) -> bool:
+    """Whether most rows add up to f less one number."""
+    spread = float(np.std(f))
+    misses = sums - f
+    scatter = float(np.median(np.abs(misses - np.median(misses))))
+    return bool(np.isfinite(spread)) and spread > 0.0 and scatter <= OF_ANOTHER * spread
+
+
+OF_ANOTHER: Final = 1e-3
+"""Of the spread of predictions: rows that miss by so little are parts of these."""

@@ -18,7 +18,7 @@ from propopt.explaining.contributions import ContributionRule
 from propopt.laws import shapley_draws
 from propopt.laws.data_law import Reference
 from propopt.laws.shapley_draws import (
-    sets_cost_no_more,
+    all_sets_are_cheap,
     shapley_of_sets,
     shapley_orders,
 )
@@ -98,16 +98,24 @@ def test_values_against_parts_are_those_of_their_rows():
         np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
-def test_sets_are_taken_where_they_take_no_more_rows():
-    # (2^D − 2) M against 2 (D − 1) P of each point
-    assert sets_cost_no_more((7, 2), 100, DrawPlan(100))
-    assert not sets_cost_no_more((7, 2), 101, DrawPlan(100))
-    assert sets_cost_no_more((7, 4), 42, DrawPlan(100))
-    assert not sets_cost_no_more((7, 4), 43, DrawPlan(100))
-    assert not sets_cost_no_more((7, 60), 1, DrawPlan(10**9))
-    # a budget of 20 pairs, which take 40 rows of each point
-    assert sets_cost_no_more((7, 2), 20, DrawPlan(100, 0, None, 7 * 40 + 27))
-    assert not sets_cost_no_more((7, 2), 21, DrawPlan(100, 0, None, 7 * 40 + 28))
+@pytest.mark.parametrize("width", [2, 3, 4, 5])
+def test_all_sets_are_taken_where_they_are_cheap(width):
+    # M (2^D − 2) rows of each point, against 2.5 · 2 (D − 1) P of 100 pairs
+    taken = 250 * 2 * (width - 1) // (2**width - 2)
+    assert all_sets_are_cheap((7, width), taken, DrawPlan(100))
+    assert not all_sets_are_cheap((7, width), taken + 1, DrawPlan(100))
+
+
+def test_a_table_of_four_columns_has_exact_values_by_default():
+    assert all_sets_are_cheap((200, 4), 100, DrawPlan(100))
+    assert not all_sets_are_cheap((200, 5), 100, DrawPlan(100))
+    assert not all_sets_are_cheap((7, 60), 1, DrawPlan(10**9))
+
+
+def test_all_sets_stay_within_a_budget_of_evaluations():
+    inner, once = 7 * 6 * 20, 7 + 20
+    assert all_sets_are_cheap((7, 3), 20, DrawPlan(100, 0, None, inner + once))
+    assert not all_sets_are_cheap((7, 3), 20, DrawPlan(100, 0, None, inner + once - 1))
 
 
 @pytest.mark.parametrize(
@@ -224,18 +232,18 @@ def explained(f, rows, **settings):
 
 
 def test_a_rule_takes_a_hundred_pairs_and_nothing_else():
-    reference = Reference.of(X[:60])
+    reference = Reference.of(X[:80])
     function = po.wrap(MODELS["kernel"])
     rule = ContributionRule(function=function, reference=reference, rng=0)
     labels = reference.labels.of_columns()
-    base, ends = 60, 3
+    base, ends = 80, 3
     orders = 2 * 100 * 3 * (D - 1)
     known = rule.of(ROWS, labels).estimate
     assert known.evaluations == base + ends + (base + ends) + orders
     # one row, with a base that is known
     before = function.calls.rows
     rule.settled(ROWS, 0).of_row(ROWS[:1], labels, 0.0)
-    assert function.calls.rows - before == 2 + 60 + orders / 3
+    assert function.calls.rows - before == 2 + 80 + orders / 3
 
 
 def test_few_columns_are_exact_of_any_model():
