@@ -48,7 +48,10 @@ def run_command(
     with patient_streams() as (out, _), _termination_interrupts():
         options = parser().parse_args(arguments)
         command: Callable[[argparse.Namespace], int] = options.command
-        code = _guarded(partial(command, options))
+        try:
+            code = _guarded(partial(command, options))
+        finally:
+            gc.unfreeze()  # a program that calls main() goes on
         return gravest([code, _said(out)])
 
 

@@ -46,6 +46,18 @@ def of_mixtures(e: Evidence) -> Iterator[KnownSource]:
     )
 
 
+def of_sorted_columns(e: Evidence) -> Iterator[KnownSource]:
+    """The mixture fitted to columns in the order that is most like the exact values."""
+    V, S = e.V, e.E
+    with np.errstate(invalid="ignore"):
+        alike = V.T @ S / np.linalg.norm(V, axis=0)[:, None] / np.linalg.norm(S, axis=0)
+    alike = np.nan_to_num(alike) + 1e-6 * np.eye(V.shape[1])
+    _, place = linear_sum_assignment(-alike)
+    if (place != np.arange(len(place))).any():
+        order = np.argsort(place)
+        yield from of_mixtures(replace(e, came=replace(e.came, values=V[:, order])))
+
+
 @dataclass(frozen=True)
 class Changed(Hypothesis):
     """A source's values of which something was changed."""

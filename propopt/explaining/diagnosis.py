@@ -16,6 +16,7 @@ from propopt.explaining.changed_values import (
     SummedColumns,
     TurnedSigns,
     of_mixtures,
+    of_sorted_columns,
 )
 from propopt.explaining.evidence import Evidence
 from propopt.explaining.hypotheses import (
@@ -105,13 +106,13 @@ _DRIFT: Final = 5.0
 
 @final
 class OtherModel(Hypothesis):
-    """No row adds up, and values are near the exact ones."""
+    """Rows do not add up, and values are near the exact ones."""
 
     words = "another version of the model"
     next_step = "Compute them again with this model; compare versions and files."
 
     def test(self, e: Evidence) -> Diagnosis | None:
-        if len(e.V) < FEWEST_ROWS or e.adds_up.mean() > 1.0 - CLEARLY:
+        if len(e.V) < FEWEST_ROWS or e.adds_up.mean() > CLEARLY:
             return None
         for one in e.knowns:
             a, b = e.V.ravel(), one.values.ravel()
@@ -163,6 +164,7 @@ HYPOTHESES: Final[tuple[Hypothesis, ...]] = (
     *(TurnedSigns(), SummedColumns(), SingleSlips()),
     OtherBackground(),
     *(MovedRows(of_mixtures), TurnedSigns(of_mixtures), SingleSlips(of_mixtures)),
+    MovedColumns(of_sorted_columns),
     *(SampledValues(), OtherModel(), Undetermined()),
 )
 """In the order in which they are asked; the first that holds is the diagnosis."""

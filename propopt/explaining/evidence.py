@@ -171,6 +171,9 @@ _CLUSTERED: Final = 500
 _OUTLYING: Final = 10.0
 """Root mean squares: what is farther from a fitted mixture is another value."""
 
+_NOISE: Final = 0.02
+"""Of the root mean square value: what differs by less from a mixture agrees with it."""
+
 _ALIKE: Final = 0.2
 """Rank correlation of errors with the scatter of orders."""
 
@@ -437,9 +440,11 @@ class Evidence:
         """What may lie between right values and the fitted mixture, (N, D)."""
         found = self.mixture
         assert found is not None, "it was fitted"
-        apart = (self.V - found.values)[self.adds_up]
-        usual = float(np.sqrt((apart**2).mean()))
-        return np.asarray(_OUTLYING * usual + self.tolerance + self.step)
+        V, fitted = self.V[self.adds_up], found.values[self.adds_up]
+        usual = float(np.sqrt(((V - fitted) ** 2).mean()))
+        size = float(np.sqrt((V**2).mean()))
+        room = max(_OUTLYING * usual, _NOISE * size)
+        return np.asarray(room + self.tolerance + self.step)
 
     def like_draws(self, errors: Array) -> float | None:
         """The number of orders whose mean has such errors; None of other errors."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import gc
 import json
 import os
 import signal
@@ -36,6 +37,13 @@ def test_check(file, tmp_path, capsys):
         f"{bad}:13: tolerance: expected a number > 0, got 0",
         f"{tmp_path / 'none.yaml'}: cannot be read: No such file or directory",
     ]
+
+
+def test_a_program_that_calls_main_has_its_garbage_collected(file, capsys):
+    assert main(["check", file]) == 0
+    capsys.readouterr()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
 
 
 def test_schema(capsys):

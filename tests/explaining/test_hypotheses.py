@@ -156,6 +156,10 @@ def columns_swapped(_name, rng, W, base):
     return W, base
 
 
+def columns_swapped_elsewhere(name, rng, W, base):
+    return columns_swapped(name, rng, *other_rows(name, rng, W, base))
+
+
 def columns_rolled(_name, rng, W, base):
     return np.roll(W, rng.integers(1, W.shape[1]), axis=1), base
 
@@ -246,6 +250,7 @@ PLANTED = {
     all_signs: "signs",
     signs_of_a_column: "signs",
     columns_swapped: "columns in another's place",
+    columns_swapped_elsewhere: "columns in another's place",
     columns_rolled: "columns in another's place",
     rows_shifted: "rows in another's place",
     rows_permuted: "rows in another's place",
