@@ -250,6 +250,13 @@ class Quantity:
         """What the number is, without of what: for units."""
         return _NOUNS.get(self.kind, "prediction")
 
+    @property
+    def unit(self) -> str:
+        """What numbers are of, behind a number: log-odds, euros."""
+        if self.words is None and self.kind == "value":
+            return self.outcome or "units of the prediction"
+        return self.noun if self.words is None else self.in_words()
+
     def in_words(self) -> str:
         """What is explained, without the model where it is clear without."""
         if self.words is not None:

@@ -193,10 +193,11 @@ def _reasons(e: Audited) -> Finding:
     rows = ", ".join(e.row(n) for n in others[:_NAMED])
     which = f": {'row' if len(others) == 1 else 'rows'} {rows}" if len(others) else ""
     which += ", …" if len(others) > _NAMED else ""
+    where = f"In {_part(share)}" if len(others) else "In none"
     return Finding(
         "reasons",
-        f"{_part(share)} of the rows have other three largest values than the "
-        f"{e.compared} ones{e.whose if e.aim is e.E else ''}{which}.",
+        f"{where} of the rows, the three largest values are of other columns than "
+        f"those of the {e.compared} values{e.whose if e.aim is e.E else ''}{which}.",
         share,
         "share of rows",
         **_against_exact(

@@ -249,6 +249,8 @@ class SingleSlips(Changed):
         limit = _FITTED if one.is_fitted else 1.0 - MOST
         if not other.any() or other.mean() >= limit:
             return None
+        if one.is_fitted and other.any(axis=1).mean() > _FEW_ROWS:
+            return None
         balanced = int(e.adds_up[other.any(axis=1)].sum())
         if balanced > (0 if one.is_fitted else min(_BALANCED, 0.1 * len(V))):
             return None  # these rows add up: they are of another background
@@ -281,3 +283,6 @@ _BALANCED: Final = 3
 
 _FITTED: Final = 0.05
 """Of values that may differ from a fitted mixture."""
+
+_FEW_ROWS: Final = 0.2
+"""Of rows in which they may: what is in more is no slip, but another model."""

@@ -111,8 +111,8 @@ def _explained(
 
 def _unit_of(function: Function) -> str:
     """What numbers are of, behind a number."""
-    noun = function.quantity.noun
-    return "units of the prediction" if noun == "prediction" else noun
+    quantity = function.quantity
+    return "units of the prediction" if quantity.kind == "value" else quantity.noun
 
 
 def _position(model: Any, function: Function) -> int | None:

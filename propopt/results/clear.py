@@ -246,12 +246,7 @@ def dust_of(W: Attributions) -> Array:
 
 def unit_of(quantity: Quantity | None) -> str:
     """What a contribution is a number of."""
-    if quantity is None:
-        return "output"
-    if quantity.words is not None:
-        return quantity.in_words()
-    is_named = quantity.kind == "value" and quantity.outcome is not None
-    return str(quantity.outcome) if is_named else quantity.noun
+    return "units of the output" if quantity is None else quantity.unit
 
 
 def is_exact(best: Any) -> bool:

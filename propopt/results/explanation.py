@@ -1042,9 +1042,9 @@ class Explanation(
         ...     attributions=W, method="mine", units="output"
         ... )
         >>> print(parts.reasons(k=2).sheet(0))
-        Row 0: reasons for a higher output
-          1. x0: +2 output, clear
-          2. x2: +0.5 output, clear
+        Row 0: reasons for a higher output, in units of the output
+          1. x0: +2, clear
+          2. x2: +0.5, clear
         """
         settings: dict[str, Any] = {"k": k, "towards": towards, "groups": groups}
         settings |= {"least_share": least_share, "delta": delta, "rows": rows}

@@ -25,7 +25,7 @@ from propopt.base.text import (
     target_in_words,
 )
 from propopt.results.certain import plural
-from propopt.results.clear import clear_share, ends_in_words, unit_of
+from propopt.results.clear import clear_share, ends_in_words, is_exact, unit_of
 from propopt.results.reasons import Reasons, Towards, ordinal
 
 
@@ -69,8 +69,9 @@ def explanation_card(explanation: Any, n_features: int) -> Card:
     names = list(frame.columns)
     if explanation.shape[0] == 1 and explanation.points is not None:
         names = [f"{x} = {explanation.value_of(0, j)}" for j, x in enumerate(names)]
-    known = explanation.contributions if explanation.shape[0] == 1 else None
-    rows, rest = _feature_rows(frame.to_numpy(), names, n_features, known)
+    rows, rest = _feature_rows(
+        frame.to_numpy(), names, n_features, _of_one_row(explanation)
+    )
     settings = dict(_settings(explanation))
     settings["clear signs"] = clear_in_words(explanation, share, delta)
     clear = f"{rounded_percent(share)} of signs clear"
@@ -161,7 +162,7 @@ def without_ties(phi: Any) -> Any:
 
 
 def _feature_rows(
-    W: Any, names: Sequence[object], n_features: int, known: Any
+    W: Any, names: Sequence[object], n_features: int, before: Sequence[str]
 ) -> tuple[list[CardRow], str]:
     """The features of largest mean |w|, and a sentence on the others.
 
@@ -178,7 +179,7 @@ def _feature_rows(
         CardRow(
             name=str(names[j]),
             value=float(unit * (V[0, j] if alone else sizes[j])),
-            note=_beside(known, j) if alone else _direction(V[:, j]),
+            note=before[j] if alone else _direction(V[:, j]),
             parts=(float(below[j]), float(above[j])),
             sign="+" if alone else "-",
         )
@@ -187,8 +188,13 @@ def _feature_rows(
     return rows, others_in_words(unit * sizes[order[n_features:]])
 
 
-def _beside(known: Any, j: int) -> str:
-    return "" if known is None else f"before: {known[0, j]:+.3g}"
+def _of_one_row(explanation: Any) -> list[str]:
+    """What each contribution was before it was optimized, where there is one row."""
+    known = explanation.contributions
+    if known is None or len(known) > 1:
+        return [""] * explanation.shape[1]
+    word = "exact" if is_exact(explanation) else "estimated"
+    return [f"{word}: {phi:+.3g}" for phi in known[0]]
 
 
 def _unit(W: Any) -> float:

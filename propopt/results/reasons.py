@@ -124,8 +124,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     >>> parts = po.results.Explanation(attributions=W, method="mine", units="output")
     >>> lower = parts.reasons(groups={"pair": ["x1", "x2"]}, towards="lower")
     >>> lower.to_frame()["words"]
-    0                        pair (x1, x2): -0.5 output, clear
-    1    pair (x1, x2): -0.05 output, direction not clear
+    0                        pair (x1, x2): -0.5, clear
+    1    pair (x1, x2): -0.05, direction not clear
     Name: words, dtype: object
     """
 
@@ -279,8 +279,9 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
                 " ({} → {})".format(*map(in_percent, own)) for own in self.probabilities
             ]
         moved = np.full(len(named), bool(self.source))
+        unit = "" if self.unit.startswith("units of") else f" {self.unit}"
         return tuple(
-            f"{name}: {own:+.3g} {self.unit}{step}, {known}"
+            f"{name}: {own:+.3g}{unit}{step}, {known}"
             + (f"; optimized {w:+.3g}" if is_moved else "")
             for name, own, step, known, w, is_moved in zip(
                 named,
@@ -347,10 +348,12 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
 
     def sheets(self) -> Iterator[str]:
         """Those of all rows, one after the other."""
-        words, output = self.words, self._output
+        words = self.words
         ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
         for m, (start, end) in enumerate(pairwise(ends)):
-            lines = [f"Row {self.names[m]}: reasons for a {self.towards} {output}"]
+            lines = [f"Row {self.names[m]}: reasons for {self._side}"]
+            if self.unit.startswith("units of"):
+                lines[0] += f", in {self.unit}"
             lines += [f"  {r}. {x}" for r, x in enumerate(words[start:end], 1)]
             lines += [f"  {x}" for x in self._rest(m, end - start)]
             yield "\n".join(map(printable, lines))
@@ -372,14 +375,20 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     def _output(self) -> str:
         return "output" if self.quantity is None else self.quantity.in_words()
 
+    @property
+    def _side(self) -> str:
+        """What the reasons are for, such as "a lower price" or "higher log-odds"."""
+        article = "" if self._output.startswith("log-odds") else "a "
+        return f"{article}{self.towards} {self._output}"
+
     def card(self) -> Card:
         """How often each rank is clear, what that means, and one row in full."""
         N = len(self.names)
+        most = f"; up to {self.k} of each of {N:,} rows" if N > 1 else ""
         return Card(
-            title=f"Reasons for a {self.towards} {self._output}: {self._finding}",
-            subtitle=f"contributions towards it, the largest first; up to {self.k} of "
-            f"each of {plural(N, 'row')}",
-            table=CardTable(_HEAD, [*self._by_rank]),
+            title=f"Reasons for {self._side}: {self._finding}",
+            subtitle=f"contributions towards it in {self.unit}, largest first{most}",
+            table=CardTable(_HEAD, [*self._by_rank]) if N > 1 else None,
             lines=self.words if N == 1 else (),
             proof=" · ".join([f"clear: {self.meaning}", *self._read]),
             settings={
@@ -405,7 +414,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         room = rows_on_page(table)
         return (
             Chapter(
-                title=f"Reasons for a {self.towards} {self._output}",
+                title=f"Reasons for {self._side}",
                 statements=said,
                 headlines=[asked],
                 table=pd.DataFrame([*self._by_rank], columns=[*_HEAD]),
@@ -427,6 +436,8 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         """Of first reasons, half a sentence."""
         if not self.shares:
             return "no row has a reason"
+        if len(self.names) == 1:
+            return f"the first is {'clear' if self.clear[0] else 'not clear'}"
         rows, share = int((self.ranks == 1).sum()), rounded_percent(self.shares[0])
         return f"the first reason is clear in {share} of {plural(rows, 'row')}"
 

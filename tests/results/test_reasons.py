@@ -117,11 +117,11 @@ def test_a_column_that_speaks_against_the_decision_is_no_reason_for_it():
     reasons = parts(w, phi).reasons(least_share=0.0)
     assert reasons.features == ("x0", "x0", "x1", "x1", "x0")
     lower = parts(w, phi).reasons(towards="lower")
-    assert lower.words == ("x1: -0.4 output, direction not clear; optimized +0.29",)
+    assert lower.words == ("x1: -0.4, direction not clear; optimized +0.29",)
     # without contributions of the model, the attributions have to do
     given = parts(w, None).reasons(least_share=0.0)
     assert given.features[:3] == ("x0", "x1", "x2")
-    assert given.words[0].startswith("x0: +0.3 output, ")
+    assert given.words[0].startswith("x0: +0.3, ")
     assert "optimized" not in given.words[0]
     assert given.source == ""
     assert "ranked by" not in str(given)
@@ -136,10 +136,11 @@ def test_ties_are_clear_of_nobody_and_zeros_are_no_reasons():
     assert table["row"].tolist() == [0, 0, 0, 1, 1]
     assert table["rank"].tolist() == [1, 2, 3, 1, 2]
     assert table["clear"].tolist() == [False, False, True, False, False]
-    assert "x0: +2 output, direction clear, place 1st to 2nd" in reasons.words
+    assert "x0: +2, direction clear, place 1st to 2nd" in reasons.words
     assert reasons.shares == (0.0, 0.0, 1.0)
-    text = "Row 2: reasons for a higher output\n  No contribution makes the output "
-    assert reasons.sheet(2) == text + "higher."
+    head, said = reasons.sheet(2).splitlines()
+    assert head == "Row 2: reasons for a higher output, in units of the output"
+    assert said == "  No contribution makes the output higher."
     assert reasons.sheet(1).endswith("No other contribution goes that way.")
     assert "No other" not in reasons.sheet(0)
     lower = found.reasons(k=3, towards="lower", delta=0.1)
