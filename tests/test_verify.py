@@ -92,12 +92,13 @@ def honest(tmp_path_factory):
 NOT_DERIVED = {
     "kernel": "kernel_robustness, as its graph or target is not written",
     "largest": "max_difference_robustness, as its graph or target is not written",
-    "effects": "pairwise_robustness, as its graph or target is not written",
-    "default": "pairwise_robustness, as its graph or target is not written",
-    "alone": "pairwise_robustness, as its graph or target is not written",
     "lime": "numbers of a file of propopt lime; its digest is right",
     "patches": "quantiles of Student's law, so how wide intervals are",
 }
+
+
+DERIVED = ("sweep", "sparse", "smooth", "limits", "slopes", "parts", "beside")
+DERIVED += ("effects", "default", "alone")
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -105,7 +106,7 @@ def test_an_honest_result_is_not_refused(job, honest, capsys):
     assert checker.main([str(honest(job) / "result.json")]) == 0
     said = capsys.readouterr().out
     assert (f"not derived: {NOT_DERIVED.get(job)}" in said) == (job in NOT_DERIVED)
-    if job in ("sweep", "sparse", "smooth", "limits", "slopes", "parts", "beside"):
+    if job in DERIVED:
         assert "derived: losses, objectives and lower bounds" in said
     if job in ("slopes", "parts", "beside"):
         best = po.results.Explanation.load(honest(job) / "result.npz")
@@ -368,6 +369,24 @@ FORGERIES = {
         "the bound": better(1e-3),
         "a loss": at(("header", "losses", "gradient_matching"), more),
     },
+    "default": {
+        "a contribution": lambda f: f.scale("contributions"),
+        "an attribution": lambda f: f.scale("attributions"),
+        "rows": lambda f: f.swap("attributions"),
+        "the metric": lambda f: f.scale("metric"),
+        "a column that is said not to move": lambda f: f.scale("metric", 0.0),
+        "a fixed row": lambda f: f.scale(
+            "posed.pairwise_robustness.fixed",
+            place=f.arrays["posed.pairwise_robustness.near"][0, 0],
+        ),
+        "who is near": lambda f: f.swap("posed.pairwise_robustness.near"),
+        "how near": lambda f: f.scale("posed.pairwise_robustness.similarities"),
+        "an own value": lambda f: f.scale("posed.pairwise_robustness.beside"),
+        "no own values": lambda f: f.arrays.pop("posed.pairwise_robustness.beside"),
+        "a loss": at(("header", "losses", "pairwise_robustness"), more),
+        "the bound": better(1e-3),
+        "the bound by a millionth": better(1e-6),
+    },
     "beside": {
         "an own value": lambda f: f.scale("posed.pairwise_robustness.beside"),
         "no own values": lambda f: f.arrays.pop("posed.pairwise_robustness.beside"),
@@ -470,3 +489,17 @@ def test_of_a_loss_without_slope_that_is_no_sum_of_sizes_no_bound_is_derived(
         ),
     )
     assert checker.least_excess(posed, {"near": 1.0, "new": 1.0}, W) is None
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["by themselves", "jointly"])
+@pytest.mark.parametrize("k", [0, 8, 14])
+def test_columns_that_hardly_move_or_do_not_are_no_contradiction(alone, k, tmp_path):
+    def f(table):
+        a, b, c, d = np.asarray(table).T
+        return a * b + 10.0**-k * b * c + 10.0 * d
+
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    best = po.explain(f, X[:20], data=X[20:] if alone else None, progress=False)
+    assert (best.metric > 0.0).tolist() == [True, True, True, False]
+    best.save(tmp_path / "best.npz")
+    assert checker.main([str(tmp_path / "best.npz")]) == 0

@@ -86,6 +86,11 @@ def measured(posed, name, W):
         rest = (W * own["parts"]).sum(axis=1) - own["totals"]
         return float(rest @ rest), 2.0 * rest[:, None] * own["parts"]
     left = W - own.get("beside", 0.0)
+    if "near" in own:  # rows beside fixed ones
+        S = own["similarities"] * (own["near"] >= 0)
+        apart = left[:, None] - own["fixed"][own["near"]]
+        slope = 4.0 * (S[:, :, None] * apart).sum(axis=1)
+        return float(2.0 * (S * (apart**2).sum(axis=2)).sum()), slope
     for kind, view in (("rows", left), ("columns", W.T), ("entries", W.reshape(-1, 1))):
         if kind in own:
             (i, j), S = own[kind].T, own["similarities"]
@@ -97,7 +102,32 @@ def measured(posed, name, W):
     return None
 
 
-def least_excess(posed, rates, W):
+def in_metric(label, arrays, posed):
+    """W and the program over √ω, in the columns that move; what rounding of W leaves.
+
+    Others are those of the target.
+    """
+    W, omega = arrays["attributions"], arrays.get("metric")
+    if omega is None:
+        return W, posed, 0.0
+    moves, phi = omega > 0.0, arrays["contributions"]
+    if (W[:, ~moves] != phi[:, ~moves]).any():
+        raise Contradiction(f"{label}: a column without ω is moved")
+    scaled, root = {}, np.sqrt(omega[moves])
+    for name, x in posed.items():
+        if name.rpartition(".")[2] in ("target", "beside", "fixed"):
+            x = x[:, moves] / root
+        elif name.endswith(".parts"):
+            x = x[..., moves] * root
+        elif name.endswith(".totals"):  # less what columns add that do not move
+            v = posed[name.replace(".totals", ".parts")]
+            x = x - (v * phi)[:, ~moves].sum(axis=1)
+        scaled[name] = x
+    rounding = 8.0 * np.finfo(float).eps * (abs(W) + abs(phi))[:, moves] / root
+    return W[:, moves] / root, scaled, rounding
+
+
+def least_excess(posed, rates, W, rounding=0.0):
     """Σ rate · loss is at most ‖slope‖²/2m above its least, and what sizes add."""
     found = {name: measured(posed, name, W) for name, rate in rates.items() if rate > 0}
     m = 2.0 * sum(rates[name] for name in found if f"{name}.target" in posed)
@@ -113,9 +143,15 @@ def least_excess(posed, rates, W):
         R, c = W - posed[f"{name}.sizes"], rates[name]
         Y = np.clip(m * R - slope, -c, c)
         slope, more = slope + Y, more + float((c * abs(R) - Y * R).sum())
+    stiff = sum(
+        4.0 * rates[name] * own["similarities"].sum(axis=1, keepdims=True)
+        for name in found
+        if "near" in (own := under(posed, name))
+    )
     for v in (x for name, x in posed.items() if name.endswith(".parts")):
         square = np.maximum((v * v).sum(axis=-1, keepdims=True), 1e-300)
         slope = slope - (slope * v).sum(axis=1, keepdims=True) / square * v  # W v stays
+    slope = np.maximum(abs(slope) - (m + stiff) * rounding, 0.0)
     return more + float((slope**2).sum()) / (2.0 * m)
 
 
@@ -124,18 +160,11 @@ def least_excess(posed, rates, W):
 
 def check_explanation(label, header, arrays, posed, told):
     """Refuse losses, sums and a proof that attributions, targets and graphs deny."""
-    W, losses, proof = arrays["attributions"], header["losses"], header["certificate"]
+    losses, proof, target = header["losses"], header["certificate"], posed
+    whole = arrays["attributions"]
+    W, posed, rounding = in_metric(label, arrays, posed)
     for name, loss in losses.items():
         own, limit = measured(posed, name, W), posed.get(f"{name}.limit", math.inf)
-        if own is None and name == "gradient_matching" and "metric" in arrays:
-            # Σ (W − Φ)²/ω, over the columns that move
-            phi, moves = arrays["contributions"], arrays["metric"] > 0.0
-            if (W[:, ~moves] != phi[:, ~moves]).any():
-                raise Contradiction(f"{label}: a column without ω is moved")
-            squares = (W - phi)[:, moves] ** 2 / arrays["metric"][moves]
-            size = (W**2 + phi**2)[:, moves] / arrays["metric"][moves]
-            agree(f"{label}: {name}", loss, squares.sum(), 1e-12 * float(size.sum()))
-            continue
         if own is None:
             told.add(f"not derived: {name}, as its graph or target is not written")
             continue
@@ -145,26 +174,28 @@ def check_explanation(label, header, arrays, posed, told):
             raise Contradiction(f"{label}: {name} is {loss:.9g}, and its limit {limit}")
     for name in ("gradient", "contributions"):
         if name in arrays and "gradient_matching.target" in posed:
-            agree(f"{label}: {name}", arrays[name], posed["gradient_matching.target"])
+            agree(f"{label}: {name}", arrays[name], target["gradient_matching.target"])
     if proof and {"base_value", "prediction"} <= arrays.keys():
-        sums, size = arrays["base_value"] + W.sum(axis=1), abs(W).sum(axis=1).max()
+        sums = arrays["base_value"] + whole.sum(axis=1)
+        size = abs(whole).sum(axis=1).max()
         agree(f"{label}: sums of rows", arrays["prediction"], sums, size, SOLVED)
     if proof is None:
         return
     weights, prices = header["weights"], header["multipliers"]
     rates = {name: float(x) for name, x in {**weights, **prices}.items()}
+    start = 0 * W if "metric" not in arrays else posed["gradient_matching.target"]
     value, nothing = (
         sum(rate * at(name) for name, rate in weights.items())
-        for at in (losses.get, lambda k: (measured(posed, k, 0 * W) or [math.inf])[0])
+        for at in (losses.get, lambda k: (measured(posed, k, start) or [math.inf])[0])
     )
     agree(f"{label}: objective", proof["value"], value)
     largest = max(value * (1 + SUMS), 1e-8 * nothing)
     if not value * (1 - SUMS) <= proof["scale"] <= largest:
         raise Contradiction(f"{label}: the gap is in units of {proof['scale']}")
     is_written = any(f"gradient_matching.{k}" in posed for k in ("target", "sizes"))
-    if "gradient_matching" in weights and not (is_written or "metric" in arrays):
+    if "gradient_matching" in weights and not is_written:
         raise Contradiction(f"{label}: there is no target that it would be the best of")
-    excess = least_excess(posed, rates, W)
+    excess = least_excess(posed, rates, W, rounding)
     if excess is None:
         told.add("not derived: the bound, for losses such as these, or limits of zero")
         return

@@ -348,9 +348,36 @@ class FittedRows(FittedReference):
             shared = bool((masks == masks[0]).all())
             adding_up = Completeness(total, masks[0] if shared else masks)
             program = Program(losses, (adding_up.bound(len(none)),))
+        told: dict[str, Any] = {"posed": self._posed(rows, known, beside)}
         if not in_metric or metric is None:
-            return {"program": program}
-        return {"scaled_program": program, "metric": metric.axis**2}
+            return {"program": program, **told}
+        return {"scaled_program": program, "metric": metric.axis**2, **told}
+
+    def _posed(
+        self,
+        rows: Sequence[ConditionalRow],
+        known: Targets,
+        beside: Sequence[tuple[ConditionalRow, Array, Array]],
+    ) -> dict[str, NDArray[Any]]:
+        """What a file says of it, of :mod:`propopt.results.posed`."""
+        own, pairs = self.reference.weights
+        phi = known.estimate.values
+        count = max(len(row.near) for row in rows)
+        similarities = np.zeros((len(rows), count))
+        for n, row in enumerate(rows):
+            similarities[n, : len(row.near)] = row.similarities
+        posed = {
+            f"{own}.target": phi,
+            f"{pairs}.near": padded([row.near for row in rows], count),
+            f"{pairs}.similarities": similarities,
+            f"{pairs}.fixed": self._left,
+            f"{pairs}.beside": np.stack([g for _, g, _ in beside]),
+        }
+        if known.base is not None:
+            moves = np.stack([axis > 0.0 for _, _, axis in beside])
+            posed["completeness.parts"] = np.ones(phi.shape) * moves
+            posed["completeness.totals"] = known.total
+        return posed
 
 
 def padded(near: Sequence[NDArray[np.intp]], count: int) -> NDArray[np.intp]:

@@ -38,7 +38,7 @@ from propopt.results.certificate import (
 )
 from propopt.results.clear import Clear, clear_of
 from propopt.results.explanation_card import explanation_card, explanation_text
-from propopt.results.posed import posed_of
+from propopt.results.posed import in_units_of_w, posed_of
 from propopt.results.reasons import (
     LEAST_SHARE,
     N_REASONS,
@@ -532,7 +532,7 @@ class Explanation(
         """The same attributions, without a claim to be optimal."""
         optimum = replace(self, weights={}, multipliers={}, target=None)
         told = replace(optimum, known_shares={}, posed={})
-        return replace(told, certificate=None, program=None)
+        return replace(told, certificate=None, program=None, scaled_program=None)
 
     def to_frame(self) -> pd.DataFrame:
         """The attributions as a DataFrame, with the names of the input."""
@@ -1088,8 +1088,13 @@ class Explanation(
 
         Arrays by their names: targets, graphs and totals of the losses.
         """
-        program = self.program
-        return self.posed if program is None else posed_of(program, self.shape)
+        program = self.program or self.scaled_program
+        if self.posed or program is None:
+            return self.posed
+        posed, scales = posed_of(program, self.shape), self.scales
+        if scales is None or self.contributions is None:
+            return posed
+        return in_units_of_w(posed, self.contributions, scales)
 
     @property
     def loss_shares(self) -> dict[str, float]:

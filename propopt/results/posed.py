@@ -8,10 +8,15 @@ by the name of a loss and of the array::
     <loss>.sizes                    T of Σ |W − T|
     <loss>.rows, .similarities      edges (E, 2) and S (E,) of 2 Σ_e S_e ‖w_n − w_n'‖²
     <loss>.beside                   what is taken off W before
+    <loss>.near, .similarities      of rows beside fixed ones: places j and s (N, k) of
+    <loss>.fixed                    2 Σ_nj s_nj ‖w_n − r_j‖², r (R, D); −1: no place
     <loss>.columns, .similarities   the same of columns of W
     <loss>.entries, .similarities   the same of entries of W, counted row by row
     <loss>.totals, .parts           t (N,) and v of the constraint W v = t
     <loss>.limit                    of a loss that is bounded
+
+In a metric ω (``metric``), losses are of W/√ω over columns with ω > 0, and of targets
+and the like over √ω; other columns are those of the target.
 
 From these anybody can compute each loss, its gradient, and a lower bound by strong
 convexity; ``tools/verify.py`` does, with NumPy alone. Of other losses, such as largest
@@ -20,12 +25,13 @@ differences and lattices, nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from propopt.base.arrays import Array
 from propopt.losses import (
     PairwiseRobustness,
     Program,
@@ -51,6 +57,23 @@ def posed_of(program: Program, shape: tuple[int, int]) -> dict[str, NDArray[Any]
         if not is_complete(bound):
             posed[f"{bound.loss.name}.limit"] = np.array(bound.limit)
     return posed
+
+
+def in_units_of_w(
+    posed: Mapping[str, NDArray[Any]], phi: Array, scales: Array
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a program of z = (W − Φ)/√ω, as they are of W."""
+    found: dict[str, NDArray[Any]] = {}
+    for key, array in posed.items():
+        match key.rpartition(".")[2]:
+            case "target" | "beside":
+                array = phi + scales * array
+            case "totals":
+                array = phi.sum(axis=1) + array
+            case "parts":
+                array = np.ones(array.shape)
+        found[key] = array
+    return found
 
 
 def _arrays_of(
