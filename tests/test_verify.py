@@ -503,3 +503,8 @@ def test_columns_that_hardly_move_or_do_not_are_no_contradiction(alone, k, tmp_p
     assert (best.metric > 0.0).tolist() == [True, True, True, False]
     best.save(tmp_path / "best.npz")
     assert checker.main([str(tmp_path / "best.npz")]) == 0
+    header, arrays = checker.read_archive(tmp_path / "best.npz")
+    header["certificate"]["lower_bound"] *= 1.0 + 1e-5
+    posed = checker.under(arrays, "posed")
+    with pytest.raises(checker.Contradiction, match="bound"):
+        checker.check_explanation("best", header, arrays, posed, set())

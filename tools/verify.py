@@ -129,9 +129,15 @@ def in_metric(label, arrays, posed):
 
 def least_excess(posed, rates, W, rounding=0.0):
     """Σ rate · loss is at most ‖slope‖²/2m above its least, and what sizes add."""
-    found = {name: measured(posed, name, W) for name, rate in rates.items() if rate > 0}
+    kept = {
+        k for k, rate in rates.items() if math.isinf(rate) and f"{k}.parts" in posed
+    }
+    asked = [k for k, rate in rates.items() if rate > 0 and k not in kept]
+    found = {name: measured(posed, name, W) for name in asked}
     m = 2.0 * sum(rates[name] for name in found if f"{name}.target" in posed)
     if None in found.values() or not 0.0 < m < math.inf:
+        return None
+    if any(math.isinf(rates[name]) for name in found):
         return None
     slope, more = np.zeros(W.shape), 0.0
     for name, (_, own) in found.items():
@@ -200,7 +206,8 @@ def check_explanation(label, header, arrays, posed, told):
         told.add("not derived: the bound, for losses such as these, or limits of zero")
         return
     over = {k: losses[k] - posed.get(f"{k}.limit", losses[k]) for k in prices}
-    value += max(sum(rates[k] * x for k, x in over.items()), 0.0)
+    finite = {k: x for k, x in over.items() if math.isfinite(rates[k])}
+    value += max(sum(rates[k] * x for k, x in finite.items()), 0.0)
     miss = SOLVED if prices else SUMS
     if proof["lower_bound"] > value - excess + miss * proof["scale"]:
         found = f"{value - excess:.12g} is derived"
