@@ -123,7 +123,7 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
         "high": high,
         "beta": case.beta,
     }
-    remedy = "read the profile, or ask po.explain for the slope at the row"
+    remedy = 'read the profile, or ask po.explain(kind="slopes") for the slope there'
     return Gauged(numbers, case.sizes, sentence, remedy, told)
 
 
