@@ -172,8 +172,8 @@ def explain(
     beside : {"auto", "own_value"}, None, OwnValues or table (N, D)
         What similar rows may differ in, g: own values of contributions
         (:func:`propopt.explainers.own_values`), and nothing of slopes. None: nothing.
-        With ``"own_value"`` ``parameters["own value"]`` also says how much of the
-        differences follows from it.
+        With ``"own_value"``, ``parameters["own value"]`` of rows that are explained
+        together also says how much of the differences follows from it.
     robustness : float or str, optional
         The weight b; ``"knee"`` of the whole trade-off curve; or by how much
         differences between similar rows are to be smaller, such as ``"-50%"``
