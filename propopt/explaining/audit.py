@@ -191,13 +191,13 @@ def _reasons(e: Audited) -> Finding:
     others = np.flatnonzero(((own != true) & clear).any(axis=1))
     share = len(others) / len(own)
     rows = ", ".join(e.row(n) for n in others[:_NAMED])
-    which = f": {'row' if len(others) == 1 else 'rows'} {rows}" if len(others) else ""
-    which += ", …" if len(others) > _NAMED else ""
-    where = f"In {_part(share)}" if len(others) else "In none"
+    where = f"{_part(share).lower()} of the rows"
+    where += f": {rows}" if len(others) else ""
+    where += ", …" if len(others) > _NAMED else ""
     return Finding(
         "reasons",
-        f"{where} of the rows, the three largest values are of other columns than "
-        f"those of the {e.compared} values{e.whose if e.aim is e.E else ''}{which}.",
+        f"The three largest columns differ from those of the {e.compared} values"
+        f"{e.whose if e.aim is e.E else ''} in {where}.",
         share,
         "share of rows",
         **_against_exact(

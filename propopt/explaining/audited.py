@@ -10,7 +10,7 @@ import numpy as np
 
 from propopt.base.arrays import Attributions, Positions, Truths
 from propopt.explaining.diagnosis import diagnosed
-from propopt.explaining.evidence import Evidence
+from propopt.explaining.evidence import AuditEvidence
 from propopt.explaining.explainers.own_value import OwnValues, own_values_of
 from propopt.explaining.hypotheses import Diagnosis
 from propopt.explaining.nearest_front import NearestFront
@@ -30,8 +30,8 @@ _OTHER_NEIGHBORS: Final = (4, 16)
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Audited(Evidence):
-    """Evidence, and what follows from its diagnosis."""
+class Audited(AuditEvidence):
+    """AuditEvidence, and what follows from its diagnosis."""
 
     @cached_property
     def diagnosis(self) -> Diagnosis:

@@ -11,12 +11,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from propopt.base.arrays import Positions, Truths
-from propopt.explaining.evidence import Evidence
+from propopt.explaining.evidence import AuditEvidence
 from propopt.explaining.hypotheses import (
     AGREES,
     CLEARLY,
     FEWEST_ROWS,
-    MOST,
+    MAJORITY,
     Diagnosis,
     Hypothesis,
 )
@@ -24,18 +24,18 @@ from propopt.explaining.sources import KnownSource
 from propopt.results.certain import plural
 
 
-Compared: TypeAlias = Callable[[Evidence], Iterator[KnownSource]]
+Compared: TypeAlias = Callable[[AuditEvidence], Iterator[KnownSource]]
 
 
-def known(e: Evidence) -> Iterator[KnownSource]:
+def known(e: AuditEvidence) -> Iterator[KnownSource]:
     """Sources with names."""
     yield from e.knowns
 
 
-def of_mixtures(e: Evidence) -> Iterator[KnownSource]:
+def of_mixtures(e: AuditEvidence) -> Iterator[KnownSource]:
     """The fitted mixture, where rows that add up agree with it."""
     found = e.mixture
-    if found is None or found.left > AGREES or e.adds_up.mean() <= MOST:
+    if found is None or found.left > AGREES or e.adds_up.mean() <= MAJORITY:
         return
     yield KnownSource(
         words="values against another background",
@@ -46,10 +46,10 @@ def of_mixtures(e: Evidence) -> Iterator[KnownSource]:
     )
 
 
-def of_sorted_columns(e: Evidence) -> Iterator[KnownSource]:
+def of_sorted_columns(e: AuditEvidence) -> Iterator[KnownSource]:
     """The mixture fitted to columns in the order that is most like the exact values."""
     V, S = e.V, e.E
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         alike = V.T @ S / np.linalg.norm(V, axis=0)[:, None] / np.linalg.norm(S, axis=0)
     alike = np.nan_to_num(alike) + 1e-6 * np.eye(V.shape[1])
     _, place = linear_sum_assignment(-alike)
@@ -64,14 +64,14 @@ class Changed(Hypothesis):
 
     sources: Compared = known
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         for one in self.sources(e):
             if (found := self.of(e, one)) is not None:
                 return found
         return None
 
     @abstractmethod
-    def of(self, e: Evidence, one: KnownSource) -> Diagnosis | None:
+    def of(self, e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
         """The diagnosis where the values are these, changed."""
 
 
@@ -82,7 +82,7 @@ class AbsoluteValues(Changed):
     words = "absolute values"
     next_step = "Export the values with their signs."
 
-    def of(self, e: Evidence, one: KnownSource) -> Diagnosis | None:
+    def of(self, e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
         if (-e.tolerance > e.V).any() or not (one.values < -e.tolerance).any():
             return None
         if e.adds_up.all():
@@ -102,7 +102,7 @@ class MovedColumns(Changed):
     words = "columns in another's place"
     next_step = "Put the columns in the order of the table, then audit again."
 
-    def of(self, e: Evidence, one: KnownSource) -> Diagnosis | None:
+    def of(self, e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
         V, S, D = e.V, one.values, e.V.shape[1]
         room = np.broadcast_to(one.room, V.shape)
         fit = np.stack(
@@ -111,7 +111,7 @@ class MovedColumns(Changed):
         weight = fit + 1e-6 * np.eye(D)
         _, place = linear_sum_assignment(-weight)
         moved = np.flatnonzero(place != np.arange(D))
-        if not len(moved) or fit[np.arange(D), place].min() <= MOST:
+        if not len(moved) or fit[np.arange(D), place].min() <= MAJORITY:
             return None
         if (fit[moved, place[moved]] - fit[moved, moved]).mean() <= _GAINED:
             return None  # numbers of few digits are alike by accident
@@ -136,7 +136,7 @@ class MovedRows(Changed):
     words = "rows in another's place"
     next_step = "Put the rows in the order of the table, then audit again."
 
-    def of(self, e: Evidence, one: KnownSource) -> Diagnosis | None:
+    def of(self, e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
         V, S, N = e.V, one.values, len(e.V)
         room = np.broadcast_to(one.room, V.shape)
         bad = np.flatnonzero((np.abs(V - S) > room).any(axis=1))[:_MOST_ROWS]
@@ -144,7 +144,7 @@ class MovedRows(Changed):
             return None
         near = np.stack([(np.abs(V[n] - S) <= room[n]).all(axis=1) for n in bad])
         holds = near.any(axis=1)
-        if holds.mean() <= MOST:
+        if holds.mean() <= MAJORITY:
             return None
         bad, near = bad[holds], near[holds]
         # each bad row gets a row of its own if there is one, first among the bad ones
@@ -158,7 +158,7 @@ class MovedRows(Changed):
         held = f"Row {e.row(n)} holds the values of row {e.row(m)}"
         told = f"{held}; in the right order they are {one.words}."
         shift = self._shift(near, bad, N)
-        if shift and len(bad) > MOST * N:
+        if shift and len(bad) > MAJORITY * N:
             words = f"The rows are shifted by {shift}"
         elif set(place.tolist()) == set(bad.tolist()) and is_own.all() and steps.all():
             words = f"{plural(len(bad), 'row')} are permuted"
@@ -187,7 +187,7 @@ class TurnedSigns(Changed):
     words = "signs"
     next_step = "Turn the signs of these values, then audit again."
 
-    def of(self, e: Evidence, one: KnownSource) -> Diagnosis | None:
+    def of(self, e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
         V, S = e.V, one.values
         other = np.abs(V - S) > one.room
         turned = other & (np.abs(V + S) <= one.room)
@@ -216,7 +216,7 @@ class SummedColumns(Changed):
     words = "one-hot sums"
     next_step = "Compare sums over the same columns, or export each column."
 
-    def of(self, e: Evidence, one: KnownSource) -> Diagnosis | None:
+    def of(self, e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
         V, S = e.V, one.values
         other = (np.abs(V - S) > one.room).any(axis=0)
         columns = np.flatnonzero(other)
@@ -242,11 +242,11 @@ class SingleSlips(Changed):
     words = "single slips"
     next_step = "Take the exact values: audit.exact, or the file _exact.csv."
 
-    def of(self, e: Evidence, one: KnownSource) -> Diagnosis | None:
+    def of(self, e: AuditEvidence, one: KnownSource) -> Diagnosis | None:
         V, S = e.V, one.values
         room = one.room
         other = np.abs(V - S) > room
-        limit = _FITTED if one.is_fitted else 1.0 - MOST
+        limit = _FITTED if one.is_fitted else 1.0 - MAJORITY
         if not other.any() or other.mean() >= limit:
             return None
         if one.is_fitted and other.any(axis=1).mean() > _FEW_ROWS:

@@ -18,7 +18,7 @@ from propopt.explaining.changed_values import (
     of_mixtures,
     of_sorted_columns,
 )
-from propopt.explaining.evidence import Evidence
+from propopt.explaining.evidence import AuditEvidence
 from propopt.explaining.hypotheses import (
     CLEARLY,
     FEWEST_ROWS,
@@ -41,7 +41,7 @@ class Optimized(Hypothesis):
 
     words = "optimized contributions"
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         if e.came.exact is None:
             return None
         own = replace(e, came=replace(e.came, values=e.came.exact, exact=None))
@@ -75,7 +75,7 @@ class SampledValues(Hypothesis):
     words = "draws"
     next_step = "Draw more samples, or take the exact values: audit.exact."
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         if e.adds_up.mean() <= CLEARLY or len(e.V) < FEWEST_ROWS:
             return None
         for one in e.knowns:
@@ -111,7 +111,7 @@ class OtherModel(Hypothesis):
     words = "another version of the model"
     next_step = "Compute them again with this model; compare versions and files."
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         if len(e.V) < FEWEST_ROWS or e.adds_up.mean() > CLEARLY:
             return None
         for one in e.knowns:
@@ -140,7 +140,7 @@ class Undetermined(Hypothesis):
 
     words = "undetermined"
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         share = unexplained(e.V, e.E)
         if e.adds_up.mean() > CLEARLY:
             likely = "a background far from the rows given, few samples, or smoothing"
@@ -170,7 +170,7 @@ HYPOTHESES: Final[tuple[Hypothesis, ...]] = (
 """In the order in which they are asked; the first that holds is the diagnosis."""
 
 
-def diagnosed(e: Evidence) -> Diagnosis:
+def diagnosed(e: AuditEvidence) -> Diagnosis:
     """The first hypothesis that holds."""
     found = (one.test(e) for one in HYPOTHESES)
     return next(one for one in found if one is not None)

@@ -192,7 +192,7 @@ _MOST: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evidence:
+class AuditEvidence:
     """Attributions that came, the model, its rows and background."""
 
     came: Carried  # W (N, D), and the base that came with it

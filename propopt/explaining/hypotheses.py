@@ -17,7 +17,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Positions
 from propopt.base.text import percent
-from propopt.explaining.evidence import Evidence
+from propopt.explaining.evidence import AuditEvidence
 from propopt.explaining.sources import PATHS, KnownSource, fits
 from propopt.results.audit import Verdict
 from propopt.results.certain import plural
@@ -51,7 +51,7 @@ class Hypothesis(ABC):
     next_step: ClassVar[str] = ""
 
     @abstractmethod
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         """The diagnosis where the cause holds, else None."""
 
     def diagnosed(
@@ -83,14 +83,16 @@ class ExactValues(Hypothesis):
 
     words = "exact values"
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         for one in e.knowns:
             if (np.abs(e.V - one.values) <= e.tolerance).all():
                 return agreeing(e, one, self.words)
         return None
 
 
-def agreeing(e: Evidence, one: KnownSource, cause: str, how: str = "") -> Diagnosis:
+def agreeing(
+    e: AuditEvidence, one: KnownSource, cause: str, how: str = ""
+) -> Diagnosis:
     """Of values that are a source's in every number."""
     own = Diagnosis(
         cause=cause,
@@ -127,7 +129,7 @@ class RoundedValues(Hypothesis):
 
     words = "rounding"
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         if not e.step.any():
             return None
         for one in e.knowns:
@@ -149,7 +151,7 @@ class OtherBackground(Hypothesis):
     words = "another background"
     next_step = "Name the background that they were made with, or give it: data=."
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         found = e.mixture
         if found is None or found.left > AGREES or not e.adds_up.all():
             return None
@@ -180,7 +182,7 @@ class LocalWeights(Hypothesis):
 
     words = "LIME weights"
 
-    def test(self, e: Evidence) -> Diagnosis | None:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
         if not e.came.source.startswith("lists of LIME"):
             return None
         return Diagnosis(
@@ -202,8 +204,8 @@ class OtherClass(Hypothesis):
     words = "another class"
     next_step = "Choose the class that is explained, then audit again."
 
-    def test(self, e: Evidence) -> Diagnosis | None:
-        if e.adds_up.mean() > MOST:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
+        if e.adds_up.mean() > MAJORITY:
             return None
         sums = e.V.sum(axis=1)
         for name, f in e.other_outputs:
@@ -225,13 +227,13 @@ class ConstantFactor(Hypothesis):
     words = "a constant factor"
     next_step = "Undo the factor, in the base too, then audit again."
 
-    def test(self, e: Evidence) -> Diagnosis | None:
-        if e.adds_up.mean() > MOST:
+    def test(self, e: AuditEvidence) -> Diagnosis | None:
+        if e.adds_up.mean() > MAJORITY:
             return None
         turned = self._of_sums(e)
         return turned if turned is not None else self._of_rows(e)
 
-    def _of_sums(self, e: Evidence) -> Diagnosis | None:
+    def _of_sums(self, e: AuditEvidence) -> Diagnosis | None:
         """Σ w = a f + c in most rows, whatever the background."""
         sums, f = e.V.sum(axis=1), e.prediction
         if len(f) < FEWEST_ROWS or not np.ptp(f):
@@ -242,7 +244,8 @@ class ConstantFactor(Hypothesis):
             usable = np.abs(rise) > 0.1 * float(np.std(f))
             if not usable.any():
                 return None
-            factors = [float(np.median(((sums[left] - sums[right]) / rise)[usable]))]
+            apart = sums[left] - sums[right]
+            factors = [float(np.median(apart[usable] / rise[usable]))]
         for a in factors:
             if not np.isfinite(a) or abs(a) < 1e-9 or abs(a - 1.0) < 1e-4:
                 return None
@@ -260,7 +263,7 @@ class ConstantFactor(Hypothesis):
                     if (
                         np.abs(e.V / a - one.values) <= one.room / min(abs(a), 1.0)
                     ).mean()
-                    > MOST
+                    > MAJORITY
                 ),
                 None,
             )
@@ -289,7 +292,7 @@ class ConstantFactor(Hypothesis):
             )
         return None
 
-    def _of_rows(self, e: Evidence) -> Diagnosis | None:
+    def _of_rows(self, e: AuditEvidence) -> Diagnosis | None:
         """Each row is a multiple of a source's."""
         for one in e.knowns:
             S = one.values
@@ -332,7 +335,7 @@ _NORMS: Final[dict[str, Callable[[Array], Array]]] = {
 FEWEST_ROWS: Final = 5
 """Rows from which their sums alone tell a factor."""
 
-MOST: Final = 0.5
+MAJORITY: Final = 0.5
 """Of rows or values: what holds for more is the rule, the others exceptions."""
 
 CLEARLY: Final = 0.9

@@ -120,7 +120,7 @@ def test_orders_walked_both_ways_are_exact_for_pairs_of_features():
     function = po.wrap(pairs)
     reference = reference_of(function, background)
     # too few orders to pay for all sets
-    plan = DrawPlan(30)
+    plan = DrawPlan(10)
     rule = ContributionRule(function=function, reference=reference, draws=plan)
     drawn = rule.of(*function.read(rows))
     exact = po.explainers.Shap(background=background, algorithm="exact")
