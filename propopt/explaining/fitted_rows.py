@@ -325,7 +325,10 @@ class FittedRows(FittedReference):
         in_metric = metric is not None and not metric.is_uniform
         # of ordered pairs 2 Σ_n Σ_j s_j ‖w_n − w_j‖², where w_j stays as it is
         each = [np.sqrt(2.0 * row.similarities)[:, None] for row in rows]
-        apart = OverPoints(sp.csr_array(sp.block_diag(each)))
+        owner = np.repeat(np.arange(len(rows)), [len(root) for root in each])
+        places = np.arange(len(owner)), owner
+        shape = len(owner), len(rows)
+        apart = OverPoints(sp.csr_array((np.concatenate(each)[:, 0], places), shape))
         squared = GradientMatching(self.reference.attributions, name=pairs)
         fixed = np.concatenate(
             [
