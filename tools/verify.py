@@ -129,15 +129,9 @@ def in_metric(label, arrays, posed):
 
 def least_excess(posed, rates, W, rounding=0.0):
     """Σ rate · loss is at most ‖slope‖²/2m above its least, and what sizes add."""
-    kept = {
-        k for k, rate in rates.items() if math.isinf(rate) and f"{k}.parts" in posed
-    }
-    asked = [k for k, rate in rates.items() if rate > 0 and k not in kept]
-    found = {name: measured(posed, name, W) for name in asked}
+    found = {name: measured(posed, name, W) for name, rate in rates.items() if rate > 0}
     m = 2.0 * sum(rates[name] for name in found if f"{name}.target" in posed)
-    if None in found.values() or not 0.0 < m < math.inf:
-        return None
-    if any(math.isinf(rates[name]) for name in found):
+    if None in found.values() or math.inf in rates.values() or not m > 0.0:
         return None
     slope, more = np.zeros(W.shape), 0.0
     for name, (_, own) in found.items():
@@ -189,6 +183,9 @@ def check_explanation(label, header, arrays, posed, told):
         return
     weights, prices = header["weights"], header["multipliers"]
     rates = {name: float(x) for name, x in {**weights, **prices}.items()}
+    for name in [k for k, x in rates.items() if math.isinf(x)]:
+        if f"{name}.parts" in posed:  # sums that are kept: W moves along them alone
+            del rates[name]
     start = 0 * W if "metric" not in arrays else posed["gradient_matching.target"]
     value, nothing = (
         sum(rate * at(name) for name, rate in weights.items())
@@ -206,8 +203,7 @@ def check_explanation(label, header, arrays, posed, told):
         told.add("not derived: the bound, for losses such as these, or limits of zero")
         return
     over = {k: losses[k] - posed.get(f"{k}.limit", losses[k]) for k in prices}
-    finite = {k: x for k, x in over.items() if math.isfinite(rates[k])}
-    value += max(sum(rates[k] * x for k, x in finite.items()), 0.0)
+    value += max(sum(rates[k] * x for k, x in over.items() if k in rates), 0.0)
     miss = SOLVED if prices else SUMS
     if proof["lower_bound"] > value - excess + miss * proof["scale"]:
         found = f"{value - excess:.12g} is derived"

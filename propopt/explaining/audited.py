@@ -31,7 +31,7 @@ _OTHER_NEIGHBORS: Final = (4, 16)
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audited(AuditEvidence):
-    """AuditEvidence, and what follows from its diagnosis."""
+    """The evidence of an audit, and what follows from its diagnosis."""
 
     @cached_property
     def diagnosis(self) -> Diagnosis:

@@ -10,16 +10,16 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from propopt.base.arrays import Positions, Truths
-from propopt.explaining.evidence import AuditEvidence
+from propopt.base.arrays import Attributions, Positions, Truths
+from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.hypotheses import (
     AGREES,
     CLEARLY,
     FEWEST_ROWS,
-    MAJORITY,
     Diagnosis,
     Hypothesis,
 )
+from propopt.explaining.mixtures import Mixture
 from propopt.explaining.sources import KnownSource
 from propopt.results.certain import plural
 
@@ -34,13 +34,19 @@ def known(e: AuditEvidence) -> Iterator[KnownSource]:
 
 def of_mixtures(e: AuditEvidence) -> Iterator[KnownSource]:
     """The fitted mixture, where rows that add up agree with it."""
-    found = e.mixture
+    yield from _fitted(e, e.V, e.mixture)
+
+
+def _fitted(
+    e: AuditEvidence, V: Attributions, found: Mixture | None
+) -> Iterator[KnownSource]:
+    """A mixture as a source, where it agrees with V, to which it was fitted."""
     if found is None or found.left > AGREES or e.adds_up.mean() <= MAJORITY:
         return
     yield KnownSource(
         words="values against another background",
         values=found.values,
-        room=e.fitted_room,
+        room=e.room_beside(found, V),
         base=float(np.median(e.implied)),
         is_fitted=True,
     )
@@ -54,8 +60,8 @@ def of_sorted_columns(e: AuditEvidence) -> Iterator[KnownSource]:
     alike = np.nan_to_num(alike) + 1e-6 * np.eye(V.shape[1])
     _, place = linear_sum_assignment(-alike)
     if (place != np.arange(len(place))).any():
-        order = np.argsort(place)
-        yield from of_mixtures(replace(e, came=replace(e.came, values=V[:, order])))
+        V = V[:, np.argsort(place)]
+        yield from _fitted(e, V, e.nearest_mixture(V))
 
 
 @dataclass(frozen=True)
@@ -246,21 +252,19 @@ class SingleSlips(Changed):
         V, S = e.V, one.values
         room = one.room
         other = np.abs(V - S) > room
+        in_rows = other.any(axis=1)
         limit = _FITTED if one.is_fitted else 1.0 - MAJORITY
         if not other.any() or other.mean() >= limit:
             return None
-        if one.is_fitted and other.any(axis=1).mean() > _FEW_ROWS:
+        if one.is_fitted and in_rows.mean() > _FEW_ROWS:
             return None
-        balanced = int(e.adds_up[other.any(axis=1)].sum())
+        balanced = int(e.adds_up[in_rows].sum())
         if balanced > (0 if one.is_fitted else min(_BALANCED, 0.1 * len(V))):
             return None  # these rows add up: they are of another background
-        if (
-            len(V) >= FEWEST_ROWS
-            and other.any(axis=1).mean() > CLEARLY > e.adds_up.mean()
-        ):
+        if len(V) >= FEWEST_ROWS and in_rows.mean() > CLEARLY > e.adds_up.mean():
             return None  # no slip is in every row
         n, j = (int(x) for x in np.unravel_index(np.abs(V - S).argmax(), V.shape))
-        count, lines = int(other.sum()), int(other.any(axis=1).sum())
+        count, lines = int(other.sum()), int(in_rows.sum())
         turned = int((other & (np.abs(V + S) <= room)).sum())
         told = f"{e.place(n, j)}: {V[n, j]:+.3g} should be {S[n, j]:+.3g}."
         told = told[0].upper() + told[1:]

@@ -187,8 +187,8 @@ _SINGLE: Final = 5e-7
 _FEW: Final = 20
 """Rows at which the scatter of orders is sampled."""
 
-_MOST: Final = 0.5
-"""Of rows: what holds for more is the rule, the others are exceptions."""
+MAJORITY: Final = 0.5
+"""Of rows or values: what holds for more is the rule, the others exceptions."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,7 +252,7 @@ class AuditEvidence:
     def _refuse_other_units(self) -> None:
         """Refuse parts of what rows add up to, if they were said to be of another."""
         f, sums = self.prediction, self.W.sum(axis=1)
-        if self.adds_up.mean() > _MOST or fits(sums, f):
+        if self.adds_up.mean() > MAJORITY or fits(sums, f):
             return
         is_probability = self.unit == "probability"  # also of boosters, by value
         kind = "probability" if is_probability else self.function.quantity.kind
@@ -419,6 +419,10 @@ class AuditEvidence:
     @cached_property
     def mixture(self) -> Mixture | None:
         """The nearest values for any weighted background, fitted where rows add up."""
+        return self.nearest_mixture(self.V)
+
+    def nearest_mixture(self, V: Attributions) -> Mixture | None:
+        """The same of values that add up as those that came do."""
         if self.read is None:
             return None
         schema, rows = self.function.schema, self.background
@@ -433,14 +437,11 @@ class AuditEvidence:
             made_up.append(centres_of(rows[:_CLUSTERED], (2, 3, 5, 10)))
         good = np.flatnonzero(self.adds_up)
         others = np.concatenate(made_up)
-        return mixture_of(self.read, self.points, self.V, good, rows, others)
+        return mixture_of(self.read, self.points, V, good, rows, others)
 
-    @cached_property
-    def fitted_room(self) -> Array:
-        """What may lie between right values and the fitted mixture, (N, D)."""
-        found = self.mixture
-        assert found is not None, "it was fitted"
-        V, fitted = self.V[self.adds_up], found.values[self.adds_up]
+    def room_beside(self, found: Mixture, V: Attributions) -> Array:
+        """What may lie between right values and the mixture fitted to V, (N, D)."""
+        V, fitted = V[self.adds_up], found.values[self.adds_up]
         usual = float(np.sqrt(((V - fitted) ** 2).mean()))
         size = float(np.sqrt((V**2).mean()))
         room = max(_OUTLYING * usual, _NOISE * size)
@@ -486,7 +487,7 @@ class AuditEvidence:
     def implied(self) -> Array:
         """The base that most rows add up to, (N,): that which came, or another."""
         own = self.came.base
-        if own is not None and (np.abs(self.sums + own) <= self.room).mean() > _MOST:
+        if own is not None and (np.abs(self.sums + own) <= self.room).mean() > MAJORITY:
             return own
         return np.full(len(self.V), -np.median(self.sums))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from propopt.base.arrays import Array, Attributions, Positions
 from propopt.base.text import percent
-from propopt.explaining.evidence import AuditEvidence
+from propopt.explaining.evidence import MAJORITY, AuditEvidence
 from propopt.explaining.sources import PATHS, KnownSource, fits
 from propopt.results.audit import Verdict
 from propopt.results.certain import plural
@@ -155,7 +155,7 @@ class OtherBackground(Hypothesis):
         found = e.mixture
         if found is None or found.left > AGREES or not e.adds_up.all():
             return None
-        if (np.abs(e.V - found.values) > e.fitted_room).any():
+        if (np.abs(e.V - found.values) > e.room_beside(found, e.V)).any():
             return None
         near = plural(found.size, "row")
         return Diagnosis(
@@ -334,9 +334,6 @@ _NORMS: Final[dict[str, Callable[[Array], Array]]] = {
 
 FEWEST_ROWS: Final = 5
 """Rows from which their sums alone tell a factor."""
-
-MAJORITY: Final = 0.5
-"""Of rows or values: what holds for more is the rule, the others exceptions."""
 
 CLEARLY: Final = 0.9
 """Of rows: what holds for more is no accident."""

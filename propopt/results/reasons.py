@@ -279,7 +279,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
                 " ({} → {})".format(*map(in_percent, own)) for own in self.probabilities
             ]
         moved = np.full(len(named), bool(self.source))
-        unit = "" if self.unit.startswith("units of") else f" {self.unit}"
+        unit = f" {self.unit}" if self._is_named else ""
         return tuple(
             f"{name}: {own:+.3g}{unit}{step}, {known}"
             + (f"; optimized {w:+.3g}" if is_moved else "")
@@ -352,7 +352,7 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
         ends = np.searchsorted(self.rows, np.arange(len(self.names) + 1))
         for m, (start, end) in enumerate(pairwise(ends)):
             lines = [f"Row {self.names[m]}: reasons for {self._side}"]
-            if self.unit.startswith("units of"):
+            if not self._is_named:
                 lines[0] += f", in {self.unit}"
             lines += [f"  {r}. {x}" for r, x in enumerate(words[start:end], 1)]
             lines += [f"  {x}" for x in self._rest(m, end - start)]
@@ -374,6 +374,11 @@ class Reasons(Result, kind="propopt reasons", noun="saved reasons", version=2):
     @property
     def _output(self) -> str:
         return "output" if self.quantity is None else self.quantity.in_words()
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether the unit has a name, such as log-odds: it stands at each number."""
+        return not self.unit.startswith("units of")
 
     @property
     def _side(self) -> str:
