@@ -27,6 +27,7 @@ from propopt.structures.boosters import (
     behind_steps,
     first_step,
     is_a,
+    is_explained_by_margin,
     last_step,
     margins_of,
     opened,
@@ -141,7 +142,8 @@ def read_output(model: Any, output: str) -> str:
     if not available:
         raise _no_numbers(model)
     if output == "auto":
-        return available[0]
+        by_margin = "margin" in available and is_explained_by_margin(model)
+        return "margin" if by_margin else available[0]
     if output not in available:
         raise InvalidInput(
             f"output: {name_of(model)} has no {output!r}; it has {listed(available)}"

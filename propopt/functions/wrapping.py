@@ -51,7 +51,6 @@ from propopt.structures.boosters import (
     as_estimator,
     is_a,
     is_piecewise_constant,
-    margins_of,
     text_vectorisers,
 )
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
@@ -261,7 +260,9 @@ def wrap_told(
 ) -> Function:
     """:func:`wrap`, whose errors call the table as its user does."""
     check_target(target)
-    data = told.data
+    data, is_torch = told.data, is_a(model, TORCH_MODULE)
+    if not (isinstance(model, Function) or is_torch):
+        model = as_estimator(model)
     if not isinstance(model, Function) and is_for_texts(model, data):
         if (step, gradient, input_shape) != (None, None, None):
             raise InvalidInput(
@@ -272,9 +273,8 @@ def wrap_told(
 
         texts = wrap_texts(model, target, output, data, told.label)
         return _told(texts, batch_rows, outcome)
-    is_torch = is_a(model, TORCH_MODULE)
     if not (isinstance(model, Function) or is_torch):
-        check_model(as_estimator(model))  # before the table, which may be the model
+        check_model(model)  # before the table, which may be the model
     observed, schema = told.observed, told.schema
     if is_torch:
         from propopt.functions.torch_modules import torch_model
@@ -295,8 +295,7 @@ def wrap_told(
                 f"wrap: {already}; its target, output and step cannot be changed"
             )
         return model
-    estimator = as_estimator(model)
-    wrapped = _wrapped(estimator, target, output, step, gradient, told)
+    wrapped = _wrapped(model, target, output, step, gradient, told)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, atoms=observed)
     return _told(wrapped, batch_rows, outcome)
@@ -472,31 +471,8 @@ def wrapped_and_told(
     gaps = _is_plain(X) and bool(np.isnan(X).any())  # effects need what is not missing
     if data is None and (is_documents(X) or is_frame(X, "X") or gaps):
         known = KnownTable(X, "X")
-    return wrapped_by_margin(model, target, output, known, batch_rows, outcome), known
-
-
-def wrapped_by_margin(
-    model: Any,
-    target: Target,
-    output: Output,
-    told: KnownTable,
-    batch_rows: int | None = None,
-    outcome: str | None = None,
-) -> Function:
-    """The function of a model; of boosted trees by default their sum, the margin."""
-    rest = batch_rows, outcome
-    function = wrap_told(model, target, output, None, None, None, told, *rest)
-    if output != "auto" or not hasattr(model, "predict_proba"):
-        return function
-    if function.takes_texts:
-        return _texts_by_margin(function, model, target, told.label, rest)
-    if function.boxes is not None or function.margin_boxes is None:
-        return function
-    margin = wrap_told(model, target, "margin", None, None, None, told, *rest)
-    if isinstance(function, NumericalModel) and isinstance(margin, NumericalModel):
-        read = None if function.trees is None else function.trees.margin
-        return replace(margin, trees=read)  # it is not read again
-    return margin
+    rest = None, None, None, known, batch_rows, outcome
+    return wrap_told(model, target, output, *rest), known
 
 
 def other_classes(
@@ -509,17 +485,3 @@ def other_classes(
     for label in np.asarray(labels).tolist():
         if label != function.quantity.label:
             yield wrapped_and_told(model, None, label, output, data)[0]
-
-
-def _texts_by_margin(
-    function: Function, model: Any, target: Target, label: str, rest: tuple[Any, Any]
-) -> Function:
-    """The same of texts, whose words are not sought again."""
-    from propopt.functions.texts import TextFunction
-
-    assert isinstance(function, TextFunction), "it takes texts"
-    if function.is_read or margins_of(model) is None:
-        return function
-    told = KnownTable(function.text_schema, label)
-    margin = wrap_told(model, target, "margin", None, None, None, told, *rest)
-    return margin if isinstance(margin, TextFunction) and margin.is_read else function

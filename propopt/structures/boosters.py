@@ -71,6 +71,12 @@ class XGBoostBooster:
         learner = json.loads(self.booster.save_config())["learner"]
         return bool(learner["gradient_booster"]["name"] != "gblinear")
 
+    @property
+    def is_classifier(self) -> bool:
+        """Whether its objective is one of classes."""
+        learner = json.loads(self.booster.save_config())["learner"]
+        return str(learner["objective"]["name"]).startswith(("binary:", "multi:"))
+
     def predict(self, table: Any, *, output_margin: bool = False) -> Array:
         """What the booster predicts, in the units of its objective."""
         import xgboost
@@ -102,6 +108,12 @@ class LightGBMBooster:
         settings = (parameters.get(name) for name in ("linear_tree", "linear_trees"))
         return not any(str(value).lower() in ("true", "1", "+") for value in settings)
 
+    @property
+    def is_classifier(self) -> bool:
+        """Whether its objective is one of classes."""
+        name, _, _ = lightgbm_objective(self.booster.dump_model(num_iteration=1))
+        return name in ("binary", "multiclass", "multiclassova")
+
     def predict(self, table: Any) -> Array:
         """What the booster predicts, in the units of its objective."""
         predicted: Array = self.booster.predict(table)
@@ -113,11 +125,92 @@ class LightGBMBooster:
         return scores
 
 
+# ---- The door: the estimator that answers, where others only forward to it
+
+
+_FORWARDS: Final[Mapping[str, str]] = {
+    "dask_ml.DaskBaseSearchCV": "best_estimator_",
+    "optuna_integration.OptunaSearchCV": "best_estimator_",
+    "sklearn.BaseSearchCV": "best_estimator_",
+    "sklearn.FixedThresholdClassifier": "estimator_",
+    "sklearn.FrozenEstimator": "estimator",
+    "sklearn.SelfTrainingClassifier": "estimator_",
+    "sklearn.TunedThresholdClassifierCV": "estimator_",
+}
+"""Classes whose values, probabilities and margins are those of another estimator.
+
+A threshold changes labels alone, which are explained by no output.
+"""
+
+_SELECTS: Final = "sklearn.RFE", "sklearn.RFECV"
+"""Models that select columns before their ``estimator_`` answers."""
+
+ANSWERS: Final = ("decision_function", "predict", "predict_proba")
+"""Methods that tell what a model predicts."""
+
+
 def as_estimator(model: Any) -> Any:
-    """The model, or what gives it the methods of an estimator."""
+    """The estimator that answers, with what is before it as a pipeline.
+
+    Searches, frozen estimators and classifiers with a threshold give what they forward
+    to. A pipeline of imblearn is one of scikit-learn without samplers, which do nothing
+    at prediction. Native boosters get the methods of an estimator. A model that
+    forwards nothing is returned itself.
+    """
+    while (name := _forwarder(model)) is not None:
+        model = getattr(model, _FORWARDS[name])
+    if type(model) is Pipeline or known_as(model) == "imblearn.Pipeline":
+        return _plain_pipeline(model, as_estimator)
+    if inherits(model, *_SELECTS) and hasattr(model, "estimator_"):
+        steps = [("columns", model), ("estimator", as_estimator(model.estimator_))]
+        return Pipeline(steps)
     if is_a(model, "xgboost.Booster"):
         return XGBoostBooster(model)
     return LightGBMBooster(model) if is_a(model, "lightgbm.Booster") else model
+
+
+def as_step(step: Any) -> Any:
+    """The transformer that a step of a pipeline is, where it is frozen or nested."""
+    while (name := _forwarder(step)) is not None:
+        step = getattr(step, _FORWARDS[name])
+    if type(step) is Pipeline or known_as(step) == "imblearn.Pipeline":
+        return _plain_pipeline(step, as_step)
+    return step
+
+
+def inherits(model: object, *names: str) -> bool:
+    """Whether it answers by the methods of one of these classes, or of a class above.
+
+    A subclass that predicts by a rule of its own is no longer known.
+    """
+    kinds = type(model).__mro__
+    known = next((k for k, kind in enumerate(kinds) if _name(kind) in names), None)
+    if known is None:
+        return False
+    return not any(method in vars(kind) for kind in kinds[:known] for method in ANSWERS)
+
+
+def _forwarder(model: Any) -> str | None:
+    """Which class of those that forward it is, once it is fitted."""
+    return next(
+        (
+            name
+            for name, attribute in _FORWARDS.items()
+            if inherits(model, name) and hasattr(model, attribute)
+        ),
+        None,
+    )
+
+
+def _plain_pipeline(model: Any, last: Callable[[Any], Any]) -> Any:
+    """A pipeline of scikit-learn with plain steps; the same one where all are plain."""
+    *before, (name, final) = model.steps
+    steps = [(key, as_step(s)) for key, s in before if not hasattr(s, "fit_resample")]
+    steps.append((name, last(final)))
+    same = type(model) is Pipeline and len(steps) == len(model.steps)
+    if same and all(a[1] is b[1] for a, b in zip(steps, model.steps, strict=True)):
+        return model
+    return Pipeline(steps)
 
 
 # ---- Scores of boosted models, which some libraries give by no method of their own
@@ -138,36 +231,54 @@ def margins_of(model: Any) -> Margins | None:
     """The scores of a boosted classifier, or of a native booster; None of others."""
     before, final = opened(model)
     rule = by_class(_RULES, final)
-    if rule is None:
+    if rule is None or not inherits(final, *_RULES):
         return None
     method, settings, find_logit = rule
     scores = partial(getattr(final, method), **settings)
     return Margins(behind_steps(before, scores), partial(find_logit, final))
 
 
-def opened(model: Any) -> tuple[list[Pipeline], Any]:
-    """The last estimator of pipelines and searches, and the steps before it."""
-    before = []
-    while isinstance(model, Pipeline) or hasattr(model, "best_estimator_"):
-        if not isinstance(model, Pipeline):
-            model = model.best_estimator_
-            continue
-        if len(model.steps) > 1:
-            before.append(model[:-1])
-        model = model.steps[-1][1]
-    return before, model
+def is_explained_by_margin(model: Any) -> bool:
+    """Whether the margin is what is explained of a classifier, by its class alone.
+
+    So are boosted classifiers, and stacks that end in a logistic regression, whose
+    margin is the sum that their probabilities are made of.
+    """
+    last, (_, final) = last_step(model), opened(model)
+    if isinstance(final, LightGBMBooster | XGBoostBooster):
+        return final.is_classifier
+    if inherits(final, *_RULES, "sklearn.AdaBoostClassifier"):
+        return True
+    return inherits(last, _STACK) and inherits(final, *LOGISTIC)
+
+
+LOGISTIC: Final = "sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"
+_STACK: Final = "sklearn.StackingClassifier"
+
+
+def opened(model: Any) -> tuple[list[Any], Any]:
+    """The estimator that answers at last, and what transforms the table before it."""
+    model, before = as_estimator(model), list[Any]()
+    while True:
+        if inherits(model, "sklearn.Pipeline"):
+            if len(model.steps) > 1:
+                before.append(model[:-1])
+            model = as_estimator(model.steps[-1][1])
+        elif inherits(model, _STACK) and hasattr(model, "final_estimator_"):
+            before.append(model)
+            model = as_estimator(model.final_estimator_)
+        else:
+            return before, model
 
 
 def behind_steps(
-    before: Sequence[Pipeline], scores: Callable[[Any], Array]
+    before: Sequence[Any], scores: Callable[[Any], Array]
 ) -> Callable[[Any], Array]:
     """What is asked of a table behind steps."""
     return partial(_after, before, scores) if before else scores
 
 
-def _after(
-    before: Sequence[Pipeline], scores: Callable[[Any], Array], table: Any
-) -> Array:
+def _after(before: Sequence[Any], scores: Callable[[Any], Array], table: Any) -> Array:
     for steps in before:
         table = steps.transform(table)
     return scores(table)
@@ -195,6 +306,7 @@ def lightgbm_objective(
 
 _LIGHTGBM_VALUES: Final = frozenset(
     {
+        "",  # an objective of the user's own, which the library does not know
         "fair",
         "huber",
         "lambdarank",
@@ -224,7 +336,8 @@ def predicts_scores(model: Any) -> bool:
 
 def _xgboost_logit(booster: Any) -> float | None:
     learner = json.loads(booster.save_config())["learner"]
-    return {"binary:logistic": 1.0}.get(learner["objective"]["name"])
+    logits = {"binary:logistic": 1.0, "binary:logitraw": 1.0}
+    return logits.get(learner["objective"]["name"])
 
 
 _Rule: TypeAlias = tuple[str, Mapping[str, Any], Callable[[Any], float | None]]
@@ -286,13 +399,15 @@ def unreadable(model: Any, error: Exception) -> str:
 
 def last_step(model: Any) -> Any:
     """The final estimator of a pipeline, or the model itself."""
+    model = as_estimator(model)
     while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
+        model = as_estimator(model.steps[-1][1])
     return model
 
 
 def first_step(model: Any) -> Any:
     """The first working step of a pipeline, or the model itself; None if none works."""
+    model = as_estimator(model)
     while isinstance(model, Pipeline):
         steps = (step for _, step in model.steps)
         model = next((step for step in steps if not is_passthrough(step)), None)
@@ -307,9 +422,7 @@ def working_steps(model: Any) -> list[Any]:
 
 
 def members_in(model: Any) -> list[Any]:
-    """The models that a model is made of, as votes and searches are; else none."""
-    if hasattr(model, "best_estimator_"):
-        return [model.best_estimator_]
+    """The models that a model is made of, as votes are; else none."""
     if is_a(model, "sklearn.TransformedTargetRegressor"):
         return [model.regressor_]
     if is_a(model, "sklearn.CalibratedClassifierCV"):
@@ -392,7 +505,6 @@ _ENSEMBLES: Final = (
     "sklearn.VotingRegressor",
 )
 _WRAPPERS: Final = (
-    "sklearn.BaseSearchCV",
     "sklearn.CalibratedClassifierCV",
     "sklearn.TransformedTargetRegressor",
 )
@@ -400,7 +512,7 @@ _WRAPPERS: Final = (
 
 def is_piecewise_constant(model: Any) -> bool:
     """Whether a fitted model is known to be constant between jumps, with slopes 0."""
-    final = as_estimator(last_step(model))
+    final = last_step(model)
     if is_a(final, *_FLAT):
         return True
     if is_a(final, *_BOOSTED):

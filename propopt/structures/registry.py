@@ -15,7 +15,12 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from propopt.base.text import Reason
-from propopt.structures.boosters import known_as, last_step, working_steps
+from propopt.structures.boosters import (
+    as_estimator,
+    known_as,
+    last_step,
+    working_steps,
+)
 from propopt.structures.networks import Affine, Chain, Link, Network, Score
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.fitted_networks import (
@@ -55,6 +60,7 @@ TRANSFORMS: Final[dict[type, Callable[[Any], Network | None]]] = {**SKLEARN_TRAN
 
 def exact_network(model: Any) -> Network | None:
     """The scores of a fitted model; None if it is none that we differentiate."""
+    model = as_estimator(model)
     if type(model) is Pipeline:
         *before, final = working_steps(model)
         return _chained([*map(_exact_transform, before), exact_network(final)])
@@ -90,6 +96,7 @@ def exact_products(
     model: Any, output: ModelOutput, view: View
 ) -> SumOfProducts | Reason:
     """An output of a fitted model as a sum of products; boxes if it is one of trees."""
+    model = as_estimator(model)
     boxes = exact_boxes(model, output, view)
     if boxes is not None:
         return boxes

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from propopt.base.errors import InvalidInput, PropoptError
 from propopt.functions import Function
-from propopt.functions.wrapping import KnownTable, wrapped_by_margin
+from propopt.functions.wrapping import wrap
 from propopt.problems.problem import Problem
 from propopt.problems.sections import (
     MOST_NUMBERS,
@@ -440,8 +440,8 @@ class ProblemFile:
     def _wrapped(self, table: Any, known: Known, model: Any) -> Function:
         spec, outcome = self.schema.model, self.schema.data.outcome
         assert spec is not None  # by the schema
-        function = wrapped_by_margin(
-            model, spec.chosen_class, spec.output, KnownTable(known), outcome=outcome
+        function = wrap(
+            model, spec.chosen_class, spec.output, data=known, outcome=outcome
         )
         if getattr(model, "is_flat", False):
             function = replace(function, piecewise_constant=True)  # type: ignore[type-var]

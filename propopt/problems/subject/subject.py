@@ -21,7 +21,7 @@ from propopt.functions import PAPER_FUNCTIONS, Function, Power, smoothed
 from propopt.functions.function import EXACT, read_function
 from propopt.functions.outputs import Output, Target
 from propopt.functions.texts import TextFunction
-from propopt.functions.wrapping import KnownTable, wrapped_by_margin
+from propopt.functions.wrapping import wrap
 from propopt.losses.faithfulness import Estimate
 from propopt.problems.sections import Section, wrong
 from propopt.problems.subject.learning import (
@@ -171,8 +171,7 @@ class Subject:
             of_table = TableSchema.of(others)
             schema = of_table if of_table.categorical.any() else None
         labels = None if y is None else _taken(y, rest)
-        told = KnownTable(schema)
-        wrapped = partial(wrapped_by_margin, target=target, output=output, told=told)
+        wrapped = partial(wrap, target=target, output=output, data=schema)
         return cls(
             points=points,
             others=others,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from propopt.base.arrays import Array, Points
-from propopt.structures.boosters import is_passthrough, known_as
+from propopt.structures.boosters import as_step, is_passthrough, known_as
 from propopt.tables.columns import Coded, Numeric, OneHot
 from propopt.tables.frames import Labels, as_frame
 from propopt.tables.schema import TableSchema
@@ -377,6 +377,7 @@ def _chosen(sources: Sources, kept: Any) -> Sources:
 
 def behind(step: Any, view: View) -> View | None:
     """What is seen behind a step; None unless its columns are each made of one."""
+    step = as_step(step)
     if is_passthrough(step):
         return view
     if type(step) is Pipeline:
@@ -389,6 +390,7 @@ def behind(step: Any, view: View) -> View | None:
 
 
 def _sources(step: Any, view: View) -> Sources | None:
+    step = as_step(step)
     if is_passthrough(step) or type(step) is Pipeline:
         seen = behind(step, view)
         return None if seen is None else seen.sources

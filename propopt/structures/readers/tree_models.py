@@ -11,7 +11,7 @@ import numpy as np
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import added, additions, distribution_of
 from propopt.base.text import Reason
-from propopt.structures.boosters import is_a, known_as
+from propopt.structures.boosters import LOGISTIC, as_estimator, is_a, known_as
 from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.boosted_trees import (
@@ -119,15 +119,12 @@ def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     return ModelSum(tuple(parts))
 
 
-_LOGISTIC: Final = "sklearn.LogisticRegression", "sklearn.LogisticRegressionCV"
-
-
 def _stacking(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """A linear model of what the members predict."""
     from propopt.structures.readers.fitted_networks import LINEAR_REGRESSORS
 
-    final = model.final_estimator_
-    if known_as(final) in _LOGISTIC:
+    final = as_estimator(model.final_estimator_)
+    if known_as(final) in LOGISTIC:
         score = TreeScore.of(output, len(final.coef_), logit=1.0)
     else:
         score = TreeScore.of(output, 1, is_value=type(final) in LINEAR_REGRESSORS)
@@ -197,12 +194,6 @@ SUMS: Final[Mapping[str, SumRule]] = {
         ("sklearn.BaggingClassifier", "sklearn.BaggingRegressor"), _bagging
     ),
     **dict.fromkeys(
-        ("sklearn.GridSearchCV", "sklearn.RandomizedSearchCV"),
-        lambda model, output, view: ModelSum(
-            (Part(1.0, model.best_estimator_, output, view),)
-        ),
-    ),
-    **dict.fromkeys(
         ("sklearn.StackingClassifier", "sklearn.StackingRegressor"), _stacking
     ),
     **dict.fromkeys(("sklearn.VotingClassifier", "sklearn.VotingRegressor"), _voting),
@@ -224,6 +215,7 @@ _TREES: Final[Mapping[str, TreeRule]] = {
 
 def read_trees(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """The sum of trees that an output of a fitted model is, by the table."""
+    model = as_estimator(model)
     sums = SUMS.get(known_as(model))
     if sums is not None:
         return _added(sums(model, output, view), view)

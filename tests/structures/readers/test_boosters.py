@@ -327,7 +327,9 @@ def test_margins_and_log_odds_of_two_classes(name):
             np.testing.assert_allclose(
                 function.value(data), sign * log_odds, rtol=rounding, atol=rounding
             )
-        function = po.wrap(model)  # a probability is a function of the margin
+        assert po.wrap(model).quantity == po.wrap(model, output="margin").quantity
+        # a probability is a function of the margin
+        function = po.wrap(model, output="probability")
         assert function.boxes is None
         assert "wrap(model, output='log_odds') is exact" in function.products.reason
         agrees(function.margin_boxes, margin, data, tolerance)
@@ -396,7 +398,8 @@ def test_native_boosters_are_wrapped(lightgbm, xgboost):
         (extreme_one, data, {"output_margin": True}, SINGLE),
     ):
         both_are_read(po.wrap(native, output="margin"), X, tolerance)
-        function = po.wrap(native)
+        assert po.wrap(native).quantity.kind == "log_odds"  # as of its estimator
+        function = po.wrap(native, output="value")
         np.testing.assert_allclose(function.value(X), native.predict(given), rtol=1e-6)
         assert function.boxes is None
         margin = native.predict(given, **raw)
