@@ -351,6 +351,11 @@ _RULES: Final[Mapping[str, _Rule]] = {
             model.get_all_params().get("loss_function")
         ),
     ),
+    "interpret.ExplainableBoostingClassifier": (
+        "decision_function",
+        {},
+        lambda model: {"logit": 1.0}.get(model.link_),
+    ),
     "lightgbm.LGBMClassifier": (
         "predict",
         {"raw_score": True},
@@ -468,6 +473,8 @@ def text_vectorisers(model: Any) -> list[Any]:
 
 _FLAT: Final = (
     "catboost.CatBoost",
+    "interpret.ExplainableBoostingClassifier",
+    "interpret.ExplainableBoostingRegressor",
     "sklearn.DecisionTreeClassifier",
     "sklearn.DecisionTreeRegressor",
     "sklearn.DummyClassifier",

@@ -329,13 +329,14 @@ def _encoded(step: Any, view: View) -> Sources | None:
         return None
     others = getattr(step, "handle_unknown", "ignore") != "error"
     pairs = zip(view.sources, step.categories_, strict=True)
-    sources = [_steps_of(source, categories, others) for source, categories in pairs]
+    sources = [encoded_as(source, categories, others) for source, categories in pairs]
     return None if None in sources else tuple(s for s in sources if s is not None)
 
 
-def _steps_of(
-    source: ColumnSource, categories: Any, others: bool
+def encoded_as(
+    source: ColumnSource, categories: Any, others: bool = True
 ) -> ColumnSource | None:
+    """The source of what an encoder of some categories makes of a column."""
     if source.kind != "same":
         return source if source.kind in ("codes", "steps") else None
     numbers = pd.to_numeric(pd.Series(categories), errors="coerce").dropna()

@@ -14,6 +14,7 @@ from propopt.base.text import Reason
 from propopt.structures.boosters import LOGISTIC, as_estimator, is_a, known_as
 from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.products.sums import SumOfProducts
+from propopt.structures.readers.binned_terms import BINNED_TERMS
 from propopt.structures.readers.boosted_trees import (
     CATBOOST_TREES,
     HISTOGRAM_TREES,
@@ -205,6 +206,7 @@ SUMS: Final[Mapping[str, SumRule]] = {
 
 
 _TREES: Final[Mapping[str, TreeRule]] = {
+    **BINNED_TERMS,
     **CATBOOST_TREES,
     **HISTOGRAM_TREES,
     **LIGHTGBM_TREES,
