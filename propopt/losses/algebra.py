@@ -13,11 +13,12 @@ offset of the gradients, for then their mean costs less than zero does.
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NoReturn, TypeAlias, final
 
 import numpy as np
 
@@ -42,14 +43,52 @@ from propopt.losses.maps import (
 from propopt.tables.frames import Labels, aligned, differ
 
 
-class PropertyLoss(ABC):
+class Atom:
+    """A convex function of attributions W that is called like an atom of cvxpy."""
+
+    __array_ufunc__ = None  # np.float64(0.3) * loss is ours to answer, not NumPy's
+
+    @abstractmethod
+    def value(self, W: object) -> float:
+        """The number at attributions W (N, D)."""
+
+    @abstractmethod
+    def expression(self, W: CvxpyExpression) -> CvxpyExpression:
+        """The cvxpy expression for an expression W of shape (N, D)."""
+
+    def __call__(self, W: Any) -> Any:
+        """The expression for a variable or expression of cvxpy, else the value.
+
+        Examples
+        --------
+        >>> import cvxpy as cp, numpy as np, propopt as po
+        >>> loss = po.GradientMatching(np.eye(2))
+        >>> loss(np.zeros((2, 2)))
+        2.0
+        >>> W = cp.Variable((2, 2))
+        >>> cp.Problem(cp.Minimize(loss(W)), [W >= 0.5]).is_dcp()
+        True
+        """
+        return self.expression(W) if is_expression(W) else self.value(W)
+
+    def __array__(self, *_: object, **__: object) -> NoReturn:
+        """Refused: cvxpy and NumPy ask for it where a loss stands for a number."""
+        raise InvalidInput(
+            f"{self!r} is a function of attributions, not an array: in cvxpy write "
+            "loss(W) for a cp.Variable W, as in cp.Minimize(loss(W)) or "
+            "p * loss(W); loss * p, with the loss first, takes a cp.Parameter p"
+        )
+
+
+class PropertyLoss(Atom, ABC):
     """A convex loss φ(A(W) − T) ≥ 0 of attributions W (N, D).
 
     A subclass gives ``name``, ``map`` (A), ``penalty`` (φ) and, where it is not zero,
     ``target`` (T), and what it knows of the shape of W. All else follows.
+    ``loss(W)`` is :meth:`value` for an array and :meth:`expression` for a variable or
+    expression of cvxpy.
     """
 
-    __array_ufunc__ = None  # np.float64(0.3) * loss is ours to answer, not NumPy's
     name: str
     n_points: int | None = None
     """N, where this loss fixes it."""
@@ -226,9 +265,17 @@ class Bound:
         return f"{self.loss.name} <= {self.limit:.6g}"
 
 
+Rate: TypeAlias = Any
+"""A weight: a number, or a parameter of cvxpy whose value is read when it is needed."""
+
+
 @dataclass(frozen=True, eq=False)
-class Objective:
+class Objective(Atom):
     """A weighted sum of losses: flat, in order, closed under sums and scaling.
+
+    A weight is a number ≥ 0, or a scalar ``cp.Parameter(nonneg=True)``. A parameter
+    stays one in :meth:`expression`, which follows the rules of DPP; elsewhere its
+    value counts.
 
     Examples
     --------
@@ -241,12 +288,11 @@ class Objective:
     3.0
     """
 
-    __array_ufunc__ = None
-    terms: tuple[tuple[float, PropertyLoss], ...]
+    rates: tuple[tuple[Rate, PropertyLoss], ...]
 
     def __post_init__(self) -> None:
-        for weight, loss in self.terms:
-            read_nonnegative(weight, f"weight of {loss.name}")
+        for weight, loss in self.rates:
+            _read_rate(weight, f"weight of {loss.name}")
         _refuse_equal_names([loss.name for loss in self.losses])
 
     @classmethod
@@ -271,7 +317,7 @@ class Objective:
     def trusted(cls, terms: tuple[tuple[float, PropertyLoss], ...]) -> Objective:
         """The objective of terms whose weights and names have been checked before."""
         objective = object.__new__(cls)
-        vars(objective)["terms"] = terms
+        vars(objective)["rates"] = terms
         return objective
 
     @classmethod
@@ -281,9 +327,20 @@ class Objective:
         return cls.trusted(terms)
 
     @property
+    def terms(self) -> tuple[tuple[float, PropertyLoss], ...]:
+        """Weights and losses, in order: numbers, those of parameters as they are now.
+
+        Raises
+        ------
+        InvalidInput
+            If a parameter has no value.
+        """
+        return tuple((_number(rate, loss), loss) for rate, loss in self.rates)
+
+    @property
     def losses(self) -> tuple[PropertyLoss, ...]:
         """The losses, in order."""
-        return tuple(loss for _, loss in self.terms)
+        return tuple(loss for _, loss in self.rates)
 
     @property
     def coefficients(self) -> Array:
@@ -310,7 +367,7 @@ class Objective:
             )
         read = {name: read_nonnegative(weights[name], name) for name in weights}
         return Objective.trusted(
-            tuple((read.get(loss.name, weight), loss) for weight, loss in self.terms)
+            tuple((read.get(loss.name, rate), loss) for rate, loss in self.rates)
         )
 
     def loss(self, key: str | PropertyLoss, what: str) -> PropertyLoss:
@@ -349,27 +406,32 @@ class Objective:
 
     def expression(self, W: CvxpyExpression) -> CvxpyExpression:
         """Σ weight · loss(W) as a cvxpy expression."""
-        return sum(weight * loss.expression(W) for weight, loss in self.terms)
+        return sum(rate * loss.expression(W) for rate, loss in self.rates)
 
     def __add__(self, other: object) -> Objective:
         if _is_number(other) and other == 0:  # so that sum() works
             return self
         if not isinstance(other, Objective | PropertyLoss):
             return NotImplemented
-        return Objective(_merged(self.terms + Objective.of(other).terms))
+        return Objective(_merged(self.rates + Objective.of(other).rates))
 
     __radd__ = __add__
 
     def __mul__(self, factor: object) -> Objective:
-        if not _is_number(factor):
+        if not (_is_number(factor) or is_expression(factor)):
             return NotImplemented
-        scale = read_nonnegative(factor, "weight")
-        return Objective(tuple((scale * weight, loss) for weight, loss in self.terms))
+        scale = _read_rate(factor, "weight")
+        return Objective(
+            tuple((_product(scale, rate), loss) for rate, loss in self.rates)
+        )
 
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
-        return " + ".join(f"{weight:.6g} * {loss.name}" for weight, loss in self.terms)
+        return " + ".join(
+            f"{rate:.6g} * {loss.name}" if _is_number(rate) else f"{rate} * {loss.name}"
+            for rate, loss in self.rates
+        )
 
 
 def _refuse_equal_names(names: Sequence[str]) -> None:
@@ -406,10 +468,10 @@ def read_for(losses: Sequence[PropertyLoss], W: object, label: str) -> Attributi
 
 
 def _merged(
-    terms: Iterable[tuple[float, PropertyLoss]],
-) -> tuple[tuple[float, PropertyLoss], ...]:
+    terms: Iterable[tuple[Rate, PropertyLoss]],
+) -> tuple[tuple[Rate, PropertyLoss], ...]:
     """Terms with the same loss added up."""
-    weights: dict[int, float] = {}
+    weights: dict[int, Rate] = {}
     losses: dict[int, PropertyLoss] = {}
     for weight, loss in terms:
         weights[id(loss)] = weights.get(id(loss), 0.0) + weight
@@ -419,6 +481,54 @@ def _merged(
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def is_expression(value: object) -> bool:
+    """Whether it is a variable, parameter or expression of cvxpy."""
+    cvxpy = sys.modules.get("cvxpy")  # without which there is none
+    return cvxpy is not None and isinstance(value, cvxpy.Expression)
+
+
+def _read_rate(weight: Any, label: str) -> Rate:
+    """A number ≥ 0, or an expression of parameters that is known to be ≥ 0."""
+    if not is_expression(weight):
+        return read_nonnegative(weight, label)
+    if weight.is_constant() and not weight.parameters():
+        return read_nonnegative(weight.value, label)
+    if not weight.is_constant():
+        raise InvalidInput(
+            f"{label}: got {weight}, which has variables of cvxpy; a loss takes "
+            "numbers and cp.Parameter(nonneg=True); write loss(W) for its expression"
+        )
+    from cvxpy.utilities.scopes import dpp_scope
+
+    with dpp_scope():  # in which parameters count as variables
+        is_affine = weight.is_affine()
+    if not (weight.is_scalar() and weight.is_nonneg() and is_affine):
+        raise InvalidInput(
+            f"{label}: got {weight} of shape {weight.shape}; expected a scalar "
+            "parameter that is known to be >= 0, cp.Parameter(nonneg=True), or a "
+            "multiple or sum of such"
+        )
+    return weight
+
+
+def _product(scale: Rate, rate: Rate) -> Rate:
+    """Both times each other; one leaves a parameter what it was."""
+    if _is_number(rate) and rate == 1.0:
+        return scale
+    return rate if _is_number(scale) and scale == 1.0 else scale * rate
+
+
+def _number(rate: Rate, loss: PropertyLoss) -> float:
+    """The weight as a number."""
+    if _is_number(rate):
+        return float(rate)
+    if rate.value is None:
+        raise InvalidInput(
+            f"weight of {loss.name}: the parameter {rate} has no value; set its .value"
+        )
+    return read_nonnegative(float(rate.value), f"weight of {loss.name}")
 
 
 # ---- What a solver prepares: losses, bounds, and what all of them agree on

@@ -324,8 +324,8 @@ class Certificate:
 
 
 def certify(
-    objective: Objective | PropertyLoss,
-    W: object,
+    objective: Any,
+    W: Any,
     *,
     duals: Mapping[str, Array] | None = None,
     bounds: Sequence[Constraint] = (),
@@ -340,6 +340,7 @@ def certify(
         The weighted losses.
     W : array, DataFrame, Explanation or shap.Explanation (N, D)
         Attributions; rows and columns with names are put in the order of the losses.
+        Both may also stand in the other order: ``certify(W, objective)``.
     duals : mapping of arrays, optional
         By loss name, a subgradient of weight·φ at the residual. Needed for a tight
         bound where a loss is neither squared nor an ℓ1 norm of W itself; any array is
@@ -366,6 +367,19 @@ def certify(
     >>> po.results.certify(objective, np.zeros((3, 3))).gap > 0.1
     True
     """
+    if isinstance(W, Objective | PropertyLoss):  # the other order says the same
+        objective, W = W, objective
+    if W is None:
+        raise InvalidInput(
+            "certify: W is None, as the value of a cp.Variable before its problem is "
+            "solved; expected certify(objective, W)"
+        )
+    if not isinstance(objective, Objective | PropertyLoss):
+        raise InvalidInput(
+            "certify: neither argument is an objective; expected "
+            f"certify(objective, W), got {type(objective).__name__} and "
+            f"{type(W).__name__}"
+        )
     weighed = Objective.of(objective)
     limits = bounds_of(bounds, weighed.losses)
     every = [*weighed.losses, *(bound.loss for bound in limits)]
