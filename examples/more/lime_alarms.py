@@ -1,8 +1,8 @@
 """How often the diagnosis of LIME cries wolf, and whether it names what is there.
 
-Linear models of independent normal columns hide nothing but that a coefficient of a bin
-is no slope; findings other than that are false alarms. Each planted case hides one
-thing, which has to be found.
+Linear models of independent columns hide nothing but that a coefficient of a bin is no
+slope: it may have the other sign, or be near zero in a middle bin. Other findings are
+false alarms. Each planted case hides one thing, which has to be found.
 """
 
 from collections.abc import Iterator
@@ -19,27 +19,53 @@ from sklearn.tree import DecisionTreeRegressor
 import propopt as po
 
 
-AGAINST = "sign against the profile"
+AGAINST, CANCELS = "sign against the profile", "cancellation by binning"
 
 
-def harmless(n_rows: int = 20, columns: tuple[int, ...] = (3, 5, 10, 20)) -> Any:
-    """Findings per row: false alarms, notes, and signs against slopes that are so."""
+def normal(rng: np.random.Generator, n_columns: int) -> Any:
+    """Independent normal numbers."""
+    return rng.normal(size=(500, n_columns))
+
+
+def counts(rng: np.random.Generator, n_columns: int) -> Any:
+    """Numbers of calls, most of them small, and a column of zeros and ones in four."""
+    means = rng.gamma(1.0, 8.0, (500, n_columns))
+    X = rng.poisson(means).astype(float)
+    X[:, ::4] = X[:, ::4] > 5.0
+    return X
+
+
+def grades(rng: np.random.Generator, n_columns: int) -> Any:
+    """Codes from 1 to 2, 3 or 6, one after the other."""
+    most = np.resize([2, 2, 3, 6], n_columns)
+    shares = [rng.dirichlet(np.full(own, 3.0)) for own in most]
+    return np.stack(
+        [1.0 + rng.choice(len(own), size=500, p=own) for own in shares], axis=1
+    )
+
+
+def harmless(
+    n_rows: int = 20, columns: tuple[int, ...] = (3, 5, 10, 20), table: Any = normal
+) -> Any:
+    """Findings per row: false alarms, notes, and two that are so.
+
+    These are signs against the slope, and slopes that the contrast of bins cancels.
+    """
     rows = []
     for D in columns:
         for seed in range(3):
             rng = np.random.default_rng(seed)
-            X, slopes = rng.normal(size=(500, D)), rng.normal(size=D)
-            model = LinearRegression().fit(X, X @ slopes + 0.1 * rng.normal(size=500))
+            X, slopes = table(rng, D), rng.normal(size=D)
+            y = X / X.std(axis=0) @ slopes + 0.1 * rng.normal(size=500)
+            model = LinearRegression().fit(X, y)
             lime = po.lime.limits(model, X[:n_rows], data=X)
             diagnosis = lime.diagnose(progress=False)
-            signs = diagnosis.of(AGAINST)
-            so = [
-                lime.coefficients[item.row, item.column] * model.coef_[item.column] < 0
-                for item in signs
-            ]
-            other = len(diagnosis.findings) - sum(so)
-            rows.append([D, other, len(diagnosis.notes), sum(so)])
-    names = ["columns", "false alarms", "notes", "signs against the slope"]
+            products = lime.coefficients * model.coef_
+            signs = sum(products[i.row, i.column] < 0 for i in diagnosis.of(AGAINST))
+            zeros = sum(item.rule == CANCELS for item in diagnosis.findings)
+            other = len(diagnosis.findings) - signs - zeros
+            rows.append([D, other, len(diagnosis.notes), signs, zeros])
+    names = ["columns", "false alarms", "notes", "signs against the slope", "cancelled"]
     result = pd.DataFrame(rows, columns=names).groupby("columns").sum()
     return result / (3 * n_rows)
 
@@ -156,7 +182,8 @@ def _cases() -> Iterator[tuple[str, str, Any, int]]:
 
 
 if __name__ == "__main__":
-    print(harmless().round(2).to_string())
+    for kind in (normal, counts, grades):
+        print(f"{kind.__name__}\n{harmless(table=kind).round(2).to_string()}\n")
     found = planted()
     print(f"\n{found.round(2).to_string()}")
     named = (found["named as"] == "finding").sum()

@@ -98,8 +98,8 @@ def against_profile(case: RowsEvidence) -> Gauged | Reason:
         n_bins = len(inner_edges(case.law.columns[j])) + 1
         known = ~np.isnan(profile[:, :n_bins]).any(axis=0)
         h, error = profile[:, :n_bins][:, known], errors[:, :n_bins][:, known]
-        if h.shape[1] < 2:
-            continue
+        if h.shape[1] < 3:
+            continue  # of two bins the coefficient is the difference of their means
         allowed = (1.0 if exact else _ERRORS) * np.hypot(error[:, 1:], error[:, :-1])
         rise, steps = h[:, -1] - h[:, 0], np.diff(h, axis=1)
         way = np.sign(rise)
@@ -246,7 +246,31 @@ def near_edges(case: RowsEvidence) -> Gauged:
     told["share"] = 100.0 * distance
     remedy = "read both coefficients, or the profile over all bins"
     numbers = np.where(case.depends, distance, np.nan)
-    return Gauged(numbers, jumps / case.largest, sentence, remedy, told)
+    alone = _alone(case, near, edge, beyond)
+    other = {"no observed value is as near to the edge on its other side": alone}
+    return Gauged(numbers, jumps / case.largest, sentence, remedy, told, excuses=other)
+
+
+def _alone(case: RowsEvidence, near: Truths, edges: Array, beyond: Array) -> Truths:
+    """Where the table has no value just beyond an edge that is near, (N, D).
+
+    Whole numbers lie on edges, and the next one is a step away. Without a table every
+    value may occur.
+    """
+    alone = np.zeros(near.shape, dtype=bool)
+    if not case.subject.has_table:
+        return alone
+    for j in np.flatnonzero(near.any(axis=0)):
+        rows, observed = near[:, j], np.unique(case.subject.reference[:, j])
+        x, edge, first = case.points[rows, j], edges[rows, j], beyond[rows, j]
+        column = case.law.columns[j]
+        reach = near_edges.threshold * own_widths(column, x)
+        above = (first > edge) | (x < edge)
+        first = np.where(column.place(edge) == column.place(first), edge, first)
+        low, high = np.where(above, (first, edge + reach), (edge - reach, first))
+        n_below = np.searchsorted(observed, low)
+        alone[rows, j] = n_below == np.searchsorted(observed, high, "right")
+    return alone
 
 
 # ---- Bandwidth fragility: another kernel width gives the coefficient another sign
@@ -518,13 +542,19 @@ def off_the_data(case: RowsEvidence) -> Gauged | Reason:
 
 
 def off_support(case: RowsEvidence) -> Array:
-    """The share of 500 samples beyond the nearest-neighbour distances of data, (N,)."""
+    """The share of 500 samples beyond the nearest-neighbour distances of data, (N,).
+
+    Rows that stand several times count once: among them the distance would be zero.
+    """
     table = case.subject.reference
     used = case.depends[0]
     some = table[:: -(-len(table) // _MOST_COMPARED)]
     coordinates = _coordinates(table, case.coded & used, ~case.coded & used)
-    tree = cKDTree(coordinates(some))
-    nearest = tree.query(coordinates(some), k=2)[0][:, 1]
+    different = np.unique(coordinates(some), axis=0)
+    if len(different) < 2:
+        raise Refused("all rows of the table are equal in the columns of f")
+    tree = cKDTree(different)
+    nearest = tree.query(different, k=2)[0][:, 1]
     reach = np.quantile(nearest, _QUANTILE)
     if case.common is not None:
         # the share of 2,000 is known to 0.011
@@ -673,22 +703,26 @@ def unequal_bins(case: RowsEvidence) -> Gauged | Reason:
     return Gauged(apart[worst], 1.0, sentence, _NOTHING, also=np.array(len(merged) > 0))
 
 
-@rule("package: point-mass bin", above=0.0, weight=0.35, per="column")
+@rule("package: point-mass bin", above=0.0, weight=0.35, per="all")
 def point_mass(case: RowsEvidence) -> Gauged | Reason:
-    """Its number is the share of samples in bins of one value."""
+    """Its number is the share of samples in bins of one value, in the worst column."""
     columns = _numbers(case)
-    single = np.zeros((1, case.beta.shape[1]))
+    if len(columns) == 0:
+        return Reason("no column of numbers is drawn by bins")
+    single = np.zeros(case.beta.shape[1])
     for j, column in columns:
         some = column.pieces.single & (column.shares > 0.0)
         some &= ~np.isnan(column.pieces.mean)
-        single[0, j] = float(column.shares[some].sum())
-
+        single[j] = float(column.shares[some].sum())
+    worst, having = int(single.argmax()), np.flatnonzero(single)
     sentence = (
-        "{share:.0f} % of the samples have one value of a bin whose ends are equal. "
-        "The package draws its z-score, about 0, in place of it"
+        f"{100.0 * single[worst]:.0f} % of the samples of {case.names[worst]} have one "
+        "value of a bin whose ends are equal. The package draws its z-score, about 0, "
+        f"in place of it. {plural(len(having), 'column')} with such a bin: "
+        f"{listed([case.names[j] for j in having])}"
     )
-    remedy = "declare the column categorical, or take what is computed here"
-    return Gauged(single, 1.0, sentence, remedy, {"share": 100.0 * single})
+    remedy = "declare such columns categorical, or use the coefficients computed here"
+    return Gauged(float(single[worst]), 1.0, sentence, remedy)
 
 
 @rule("out of range", above=0.0, weight=0.4)
