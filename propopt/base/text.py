@@ -200,7 +200,7 @@ class Quantity:
     # what the number is; a margin that equals the log-odds is log-odds
     kind: QuantityKind = "value"
     label: ClassLabel | None = None  # the class, of a classifier; None for other models
-    # which of several numbers, of a model that gives several
+    # which of several numbers, or of several labels, of a model that gives several
     position: int | None = None
     # the name of the column that the model was taught to predict
     outcome: str | None = None
@@ -285,7 +285,9 @@ class Quantity:
             label = 1 if position is None else position
         if self.outcome is not None:
             return f"{self.outcome} = {label}"
-        return label if isinstance(label, str) else f"class {label}"
+        event = label if isinstance(label, str) else f"class {label}"
+        several = self.label is not None and self.position is not None
+        return f"{event} of output {self.position}" if several else event
 
 
 MOST_WRITTEN: Final = 4

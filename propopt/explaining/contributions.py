@@ -118,11 +118,14 @@ class ContributionRule:
             base = self.base
         prediction = self.function.value_at(points, labels)
         exact: Attributions | None
+        tolerance = 0.0
         if points.shape[1] == 1:
             exact, by = (prediction - base)[:, None], "the only order of one feature"
         else:
             exact = self._exact(points, labels, alone)
-            trees = isinstance(self.checked.read, Boxes)
+            read = self.checked.read
+            tolerance = 0.0 if isinstance(read, Reason) else read.tolerance
+            trees = isinstance(read, Boxes)
             by = "TreeSHAP" if trees else "Shapley values of products"
         if exact is None:
             ends = np.full(len(points), base), prediction
@@ -134,6 +137,7 @@ class ContributionRule:
             estimate=replace(estimate, evaluations=rows),
             base=np.full(len(points), base),
             prediction=prediction,
+            tolerance=tolerance,
         )
 
     def _of_background(self, exact: Array, by: str, labels: Labels) -> Estimate:

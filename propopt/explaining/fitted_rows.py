@@ -270,7 +270,7 @@ class FittedRows(FittedReference):
             axes = {"axis": metric.moves, "fixed_axis": self.metric.moves}
             sums = {k: np.where(v, metric.roots, 0.0) for k, v in axes.items()}
             return {**sums, "total": missed}
-        if abs(missed) > known.rounding[0]:
+        if abs(missed) > known.slack[0]:
             raise InvalidInput(
                 f"X_new: row {name!r}: no feature contributes, and its prediction "
                 f"differs from the base by {missed:.3g}: nothing can add up; give "

@@ -140,6 +140,8 @@ class Targets:
     estimate: Estimate  # G (N, D), or Φ in units of the output
     base: Array | None = None  # (N,): what f is without x, of contributions
     prediction: Values | None = None  # (N,): f(x), of contributions
+    # of exact contributions how far, relatively, the model's own sum may be from theirs
+    tolerance: float = 0.0
 
     @classmethod
     def joined(cls, parts: Sequence[Targets], labels: Labels) -> Targets:
@@ -178,17 +180,18 @@ class Targets:
                 labels=aim.labels.of_positions([n]),
             )
             ends = {"base": base[[n]], "prediction": prediction[[n]]}
-            parts.append(Targets(estimate=own, **ends))
+            parts.append(Targets(estimate=own, tolerance=self.tolerance, **ends))
         return parts
 
     @staticmethod
-    def ends(parts: Sequence[Targets]) -> dict[str, Array]:
+    def ends(parts: Sequence[Targets]) -> dict[str, Any]:
         """Base and prediction of all their rows; nothing of slopes."""
         told = {
             name: [x for part in parts if (x := getattr(part, name)) is not None]
             for name in ("base", "prediction")
         }
-        return {name: np.concatenate(x) for name, x in told.items() if x}
+        ends: dict[str, Any] = {k: np.concatenate(x) for k, x in told.items() if x}
+        return {**ends, "tolerance": max(part.tolerance for part in parts)}
 
     @property
     def total(self) -> Array:
@@ -202,6 +205,16 @@ class Targets:
         base, prediction = self._both
         largest = np.maximum(np.abs(prediction), np.abs(base))
         return np.asarray(_ROUNDING_OF_TOTALS * largest)
+
+    @property
+    def slack(self) -> Array:
+        """What totals may miss where no column moves to make up for it, shape (N,).
+
+        A library that adds up in single precision has no total of ours, to rounding.
+        """
+        base, _ = self._both
+        largest = np.abs(base) + np.abs(self.estimate.values).sum(axis=1)
+        return np.maximum(self.rounding, self.tolerance * largest)
 
     @property
     def _both(self) -> tuple[Array, Values]:
@@ -303,7 +316,7 @@ def _in_metric(
     sums: list[Constraint] = []
     if metric.moves.any():
         sums = [Completeness(missed, metric.axis)]
-    elif (np.abs(missed) > known.rounding).any():
+    elif (np.abs(missed) > known.slack).any():
         raise InvalidInput(
             "contributions: no column moves, and they miss the predictions by up to "
             f"{np.abs(missed).max():.3g}: nothing can add up"

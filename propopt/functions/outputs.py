@@ -24,14 +24,18 @@ from propopt.base.text import Quantity, Reason
 from propopt.functions.jumps import Answers, as_numbers, precision_of
 from propopt.structures.boosters import (
     UNREADABLE,
+    as_estimator,
     behind_steps,
     first_step,
+    has_own_objective,
     is_a,
     is_explained_by_margin,
+    labels_of,
     last_step,
     margins_of,
     opened,
     predicts_scores,
+    with_label,
     working_steps,
 )
 from propopt.structures.boxes.boxes import Boxes
@@ -156,7 +160,6 @@ def read_index(model: Any, output: str, target: Target) -> int | None:
     classes = getattr(model, "classes_", None)
     if output == "value" or classes is None:
         return _read_position(target)
-    _check_single_label(model, classes)
     labels = np.asarray(classes).tolist()
     if output == "margin":
         shape = getattr(last_step(model), "decision_function_shape", "ovr")
@@ -295,6 +298,8 @@ def name_of(model: Any) -> str:
 def _outputs(model: Any) -> list[str]:
     """The outputs that a model has; the labels that a classifier predicts are none."""
     _refuse_clusters(model)
+    if has_own_objective(model):  # what it calls probabilities are its scores
+        return ["margin"]
     outputs = [name for name, method in METHODS.items() if has_method(model, method)]
     if not outputs and callable(model):
         return ["value"]
@@ -337,18 +342,26 @@ def _read_position(target: Target) -> int | None:
     return position
 
 
-def _check_single_label(model: Any, classes: Any) -> None:
-    final = last_step(model)
-    sigmoids = getattr(final, "out_activation_", None) == "logistic"
-    if (
-        isinstance(classes, list)
-        or getattr(final, "multilabel_", False)
-        or (sigmoids and final.n_outputs_ > 1)
-    ):
+def one_label(model: Any, target: Target) -> tuple[Any, Target, int | None]:
+    """A model of one number, the target in it, and which of several labels it is."""
+    model = as_estimator(model)
+    labels = labels_of(model)
+    if labels is None:
+        return model, target, None
+    position = _read_position(target)
+    if position is None or position >= len(labels):
         raise InvalidInput(
-            f"model: {name_of(model)} gives several labels to each point; wrap a "
-            "callable that returns the one number to explain"
+            f"target: {name_of(last_step(model))} gives {len(labels)} labels to each "
+            f"point; choose the position of one, 0 to {len(labels) - 1}"
         )
+    n_classes = len(labels[position])
+    if n_classes != 2:
+        raise InvalidInput(
+            f"target: label {position} of {name_of(last_step(model))} has {n_classes} "
+            "classes, and one of two is expected; wrap the number to explain, such as "
+            f"lambda X: model.predict_proba(X)[{position}][:, k]"
+        )
+    return with_label(model, position), None, position
 
 
 # ---- The columns a model was fitted on, and the tables it is given

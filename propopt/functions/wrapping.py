@@ -42,6 +42,7 @@ from propopt.functions.outputs import (
     exact_scores,
     has_method,
     name_of,
+    one_label,
     quantity_of,
     read_index,
     read_output,
@@ -51,6 +52,7 @@ from propopt.structures.boosters import (
     as_estimator,
     is_a,
     is_piecewise_constant,
+    labels_of,
     text_vectorisers,
 )
 from propopt.structures.products.sums import PRODUCTS_TOLERANCE
@@ -260,9 +262,11 @@ def wrap_told(
 ) -> Function:
     """:func:`wrap`, whose errors call the table as its user does."""
     check_target(target)
-    data, is_torch = told.data, is_a(model, TORCH_MODULE)
+    data, is_torch, place = told.data, is_a(model, TORCH_MODULE), None
     if not (isinstance(model, Function) or is_torch):
         model = as_estimator(model)
+        check_model(model)  # before the table, which may be the model
+        model, target, place = one_label(model, target)
     if not isinstance(model, Function) and is_for_texts(model, data):
         if (step, gradient, input_shape) != (None, None, None):
             raise InvalidInput(
@@ -272,9 +276,7 @@ def wrap_told(
         from propopt.functions.wrapping_texts import wrap_texts
 
         texts = wrap_texts(model, target, output, data, told.label)
-        return _told(texts, batch_rows, outcome)
-    if not (isinstance(model, Function) or is_torch):
-        check_model(model)  # before the table, which may be the model
+        return _told(texts, batch_rows, outcome, place)
     observed, schema = told.observed, told.schema
     if is_torch:
         from propopt.functions.torch_modules import torch_model
@@ -298,7 +300,7 @@ def wrap_told(
     wrapped = _wrapped(model, target, output, step, gradient, told)
     if observed is not None and isinstance(wrapped, NumericalModel):
         wrapped = replace(wrapped, atoms=observed)
-    return _told(wrapped, batch_rows, outcome)
+    return _told(wrapped, batch_rows, outcome, place)
 
 
 _COMPARED: Final = 20
@@ -310,8 +312,15 @@ def _told(
     function: OfModel,
     batch_rows: int | None,
     outcome: str | None,
+    place: int | None = None,
 ) -> Function:
-    """The function, with a bound on the rows of a call, and the outcome's name."""
+    """The function, with a bound on the rows of a call, and what it is of in words.
+
+    ``place`` says which of several labels it is of.
+    """
+    if place is not None:
+        quantity = replace(function.quantity, position=place)
+        function = replace(function, quantity=quantity)
     if outcome is not None:
         function = replace(function, quantity=function.quantity.of_outcome(outcome))
     if batch_rows is None:
@@ -479,7 +488,9 @@ def other_classes(
     model: Any, function: Function, output: Output, data: Any
 ) -> Iterator[Function]:
     """The other outputs of a model of three classes or more, as one of them."""
-    labels = None if isinstance(model, Function) else getattr(model, "classes_", None)
+    if isinstance(model, Function) or labels_of(model) is not None:
+        return
+    labels = getattr(model, "classes_", None)
     if labels is None or len(labels) < 3:
         return
     for label in np.asarray(labels).tolist():

@@ -12,7 +12,6 @@ from propopt.functions.outputs import (
     Readout,
     Target,
     call_of,
-    check_model,
     name_of,
     quantity_of,
     read_index,
@@ -70,7 +69,6 @@ def wrap_texts(
         reason = Reason(f"{name_of(model)} is a torch module")
         schema = text_schema_of(model, data, label)
         return TextFunction(module.quantity, module, schema, reason)
-    check_model(model)
     columns = FittedColumns.of(model)
     if columns.count is not None:
         raise InvalidInput(

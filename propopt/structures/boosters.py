@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar, final
 
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from propopt.base.arrays import Array
@@ -213,6 +215,110 @@ def _plain_pipeline(model: Any, last: Callable[[Any], Any]) -> Any:
     return Pipeline(steps)
 
 
+# ---- Classifiers that give several labels to each point
+
+
+class OneLabel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # has no types
+    """One label of a classifier that gives several, as a classifier of its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted classifier of several labels.
+    position : int
+        Which of its labels.
+    """
+
+    def __init__(self, estimator: Any, position: int) -> None:
+        self.estimator = estimator
+        self.position = position
+
+    @property
+    def __name__(self) -> str:
+        """That of its classifier, for messages."""
+        return type(self.estimator).__name__
+
+    def fit(self, _X: Any, _y: Any) -> OneLabel:
+        """Itself: its classifier is fitted, and stays as it is."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> Array:
+        """The classes of the label."""
+        labels = labels_of(self.estimator)
+        assert labels is not None, "its classifier gives several labels"
+        return labels[self.position]
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """The columns that the classifier was fitted on, if they had names."""
+        return self.estimator.feature_names_in_
+
+    @property
+    def n_features_in_(self) -> int:
+        return int(self.estimator.n_features_in_)
+
+    def predict_proba(self, table: Any) -> Array:
+        """Probabilities of the classes of the label, (n, K)."""
+        given = self.estimator.predict_proba(table)
+        if isinstance(given, list):
+            return np.asarray(given[self.position])
+        p = np.asarray(given)[:, self.position]
+        return np.stack([1.0 - p, p], axis=1)
+
+
+class OneBoostedLabel(OneLabel):
+    """One label of boosted trees, which have a sum of trees for each."""
+
+    def scores(self, table: Any) -> Array:
+        """The sum of the trees of the label, before the link."""
+        margins = margins_of(self.estimator)
+        assert margins is not None, "it is of boosted trees"
+        return np.asarray(margins.scores(table))[:, self.position]
+
+
+_INDEPENDENT: Final = "sklearn.MultiOutputClassifier", "sklearn.OneVsRestClassifier"
+"""Classes that ask a classifier of its own for each label."""
+
+
+def labels_of(model: Any) -> list[Array] | None:
+    """The classes of each label of a classifier of several; None of others."""
+    final = last_step(model)
+    classes = getattr(final, "classes_", None)
+    if classes is None:
+        return None
+    if isinstance(classes, list) and all(np.ndim(own) == 1 for own in classes):
+        return list(map(np.asarray, classes))
+    n_outputs = getattr(final, "n_outputs_", 1)
+    count = 1
+    if getattr(final, "multilabel_", False):
+        count = len(classes)
+    elif getattr(final, "out_activation_", None) == "logistic" and n_outputs > 1:
+        count = n_outputs
+    elif is_a(final, "catboost.CatBoostClassifier"):
+        loss = str(final.get_all_params().get("loss_function"))
+        count = len(classes) if loss in ("MultiLogloss", "MultiCrossEntropy") else 1
+    elif is_a(final, "xgboost.XGBClassifier"):
+        learner = json.loads(final.get_booster().save_config())["learner"]
+        count = int(learner["learner_model_param"].get("num_target", 1))
+    return [np.arange(2)] * count if count > 1 else None
+
+
+def with_label(model: Any, position: int) -> Any:
+    """The classifier of one of several labels."""
+    model = as_estimator(model)
+    if type(model) is Pipeline:
+        *before, (name, final) = model.steps
+        return Pipeline([*before, (name, with_label(final, position))])
+    if inherits(model, *_INDEPENDENT):
+        return as_estimator(model.estimators_[position])
+    kind = OneLabel if margins_of(model) is None else OneBoostedLabel
+    return kind(model, position)
+
+
 # ---- Scores of boosted models, which some libraries give by no method of their own
 
 
@@ -236,6 +342,13 @@ def margins_of(model: Any) -> Margins | None:
     method, settings, find_logit = rule
     scores = partial(getattr(final, method), **settings)
     return Margins(behind_steps(before, scores), partial(find_logit, final))
+
+
+def has_own_objective(model: Any) -> bool:
+    """Whether a boosted classifier has an objective of its user, and scores alone."""
+    _, final = opened(model)
+    of_objective = inherits(final, "lightgbm.LGBMClassifier", "xgboost.XGBClassifier")
+    return of_objective and callable(final.objective)
 
 
 def is_explained_by_margin(model: Any) -> bool:
@@ -361,6 +474,7 @@ _RULES: Final[Mapping[str, _Rule]] = {
         {"raw_score": True},
         lambda model: _lightgbm_logit(model.booster_),
     ),
+    "propopt.OneBoostedLabel": ("scores", {}, lambda _: 1.0),
     "propopt.LightGBMBooster": (
         "scores",
         {},
@@ -384,7 +498,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "xgboost.XGBClassifier": (
         "predict",
         {"output_margin": True},
-        lambda model: _xgboost_logit(model.get_booster()),
+        lambda model: (
+            None if callable(model.objective) else _xgboost_logit(model.get_booster())
+        ),
     ),
 }
 
@@ -520,6 +636,8 @@ _WRAPPERS: Final = (
 def is_piecewise_constant(model: Any) -> bool:
     """Whether a fitted model is known to be constant between jumps, with slopes 0."""
     final = last_step(model)
+    if isinstance(final, OneLabel):
+        return is_piecewise_constant(final.estimator)
     if is_a(final, *_FLAT):
         return True
     if is_a(final, *_BOOSTED):

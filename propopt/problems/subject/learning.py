@@ -20,6 +20,7 @@ from propopt.base.text import Reason
 from propopt.functions.outputs import (
     check_model,
     has_method,
+    one_label,
     read_class,
     read_index,
     read_output,
@@ -82,7 +83,8 @@ def check_learning(
         require_learner(model)
     elif not is_unfitted(model):
         check_model(model)
-        read_index(model, read_output(model, spec.output), spec.chosen_class)
+        model, chosen, _ = one_label(model, spec.chosen_class)
+        read_index(model, read_output(model, spec.output), chosen)
         return
     if target is None:
         raise InvalidInput(

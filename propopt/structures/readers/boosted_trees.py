@@ -56,9 +56,22 @@ _CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
 """Losses whose score is the log-odds."""
 
 _CATBOOST_VALUES: Final = frozenset(
-    {"Expectile", "Huber", "LogCosh", "Lq", "MAE", "MAPE", "Quantile", "RMSE"}
+    {
+        "Expectile",
+        "Huber",
+        "LogCosh",
+        "Lq",
+        "MAE",
+        "MAPE",
+        "MultiRMSE",
+        "Quantile",
+        "RMSE",
+    }
 )
 """Losses whose scores are what is predicted."""
+
+_CATBOOST_SCORES: Final = "catboost.CatBoost", "catboost.CatBoostRanker"
+"""Classes that predict scores, whatever their loss."""
 
 
 def _model(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
@@ -70,7 +83,7 @@ def _model(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     scale, biases = saved["scale_and_bias"]
     loss = str(model.get_all_params().get("loss_function", "")).partition(":")[0]
     logit = 1.0 if loss in _CATBOOST_LOGITS else None
-    is_value = loss in _CATBOOST_VALUES
+    is_value = loss in _CATBOOST_VALUES or known_as(model) in _CATBOOST_SCORES
     score = TreeScore.of(output, len(biases), is_value=is_value, logit=logit)
     kinds = {kind for kind, features in saved["features_info"].items() if features}
     if score is None or not kinds <= {"float_features"}:
@@ -137,6 +150,7 @@ CATBOOST_TREES: Final[Mapping[str, TreeRule]] = dict.fromkeys(
     (
         "catboost.CatBoost",
         "catboost.CatBoostClassifier",
+        "catboost.CatBoostRanker",
         "catboost.CatBoostRegressor",
     ),
     _model,
@@ -294,18 +308,24 @@ _XGBOOST_VALUES: Final = frozenset(
 def _xgboost_estimator(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     """Predictions end with the best round, where training stopped early."""
     missing = model.get_params(deep=False).get("missing", np.nan)
-    if missing is not None and not np.isnan(missing):
-        return None  # a number stands for missing ones
+    absent = None if missing is None or np.isnan(missing) else float(missing)
     booster = model.get_booster()
     best = booster.attr("best_iteration")
     rounds = 0 if best is None else int(best) + 1
-    return _xgboost_booster(booster, rounds, output, view)
+    return _xgboost_booster(booster, rounds, output, view, absent)
 
 
 def _xgboost_booster(
-    booster: Any, rounds: int, output: ModelOutput, view: View
+    booster: Any,
+    rounds: int,
+    output: ModelOutput,
+    view: View,
+    absent: float | None = None,
 ) -> TreeSum | None:
-    """The sum of the trees of the first rounds, or of all where that is 0."""
+    """The sum of the trees of the first rounds, or of all where that is 0.
+
+    Besides NaN a number may be ``absent``: it goes where missing ones go.
+    """
     learner = json.loads(booster.save_raw("json"))["learner"]
     if learner["gradient_booster"]["name"] not in ("dart", "gbtree"):
         return None
@@ -313,7 +333,10 @@ def _xgboost_booster(
     own = None if score is None else _own_trees(learner, rounds, score.place)
     if score is None or own is None:
         return None
-    trees = [_xgboost_tree(nodes, score.factor * weight) for nodes, weight in own]
+    trees = [
+        _xgboost_tree(nodes, score.place, score.factor * weight)
+        for nodes, weight in own
+    ]
     row = np.full((1, booster.num_features()), np.nan, dtype=np.float32)
     of_missing = booster.inplace_predict(
         row,
@@ -325,7 +348,12 @@ def _xgboost_booster(
     base = whole - _sum_of_missing(trees)
     categories = _categories(learner)
     return sum_of_trees(
-        trees, base, view, lambda table: _numbers(table, categories), SINGLE_TOLERANCE
+        trees,
+        base,
+        view,
+        lambda table: _numbers(table, categories),
+        SINGLE_TOLERANCE,
+        absent,
     )
 
 
@@ -341,20 +369,35 @@ def _xgboost_score(learner: Mapping[str, Any], output: ModelOutput) -> TreeScore
 def _own_trees(
     learner: Mapping[str, Any], rounds: int, index: int
 ) -> list[tuple[Mapping[str, Any], float]] | None:
-    """The trees of a score that are used, with their weights; None of vector leaves."""
+    """The trees of a score that are used, with their weights.
+
+    A tree with vectors in its leaves is one of every score. None where an early version
+    of the library kept these elsewhere.
+    """
     booster = learner["gradient_booster"]
     model = booster.get("gbtree", booster)["model"]
     trees, groups = model["trees"], model["tree_info"]
     weights = booster.get("weight_drop", [1.0] * len(trees))
-    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in trees):
-        return None
     count = len(trees) if rounds == 0 else model["iteration_indptr"][rounds]
-    return [(trees[i], weights[i]) for i in range(count) if groups[i] == index]
+    vectors = [_leaf_size(tree) > 1 for tree in trees[:count]]
+    if any(v and "leaf_weights" not in trees[i] for i, v in enumerate(vectors)):
+        return None
+    own = [i for i in range(count) if vectors[i] or groups[i] == index]
+    return [(trees[i], weights[i]) for i in own]
 
 
-def _xgboost_tree(nodes: Mapping[str, Any], weight: float) -> Tree:
+def _leaf_size(tree: Mapping[str, Any]) -> int:
+    return int(tree["tree_param"]["size_leaf_vector"])
+
+
+def _xgboost_tree(nodes: Mapping[str, Any], place: int, weight: float) -> Tree:
     left, right = np.array(nodes["left_children"]), np.array(nodes["right_children"])
     conditions = np.array(nodes["split_conditions"], dtype=np.float32)
+    values = conditions  # of leaves, their values
+    if (size := _leaf_size(nodes)) > 1:  # (leaves, K); the second child is the leaf
+        weights = np.array(nodes["leaf_weights"], np.float32).reshape(-1, size)
+        values = np.zeros(len(left), np.float32)
+        values[left < 0] = weights[right[left < 0], place]
     missing_left = np.array(nodes["default_left"]) > 0
     inner = left >= 0
     listed = _listed(nodes)
@@ -364,7 +407,7 @@ def _xgboost_tree(nodes: Mapping[str, Any], weight: float) -> Tree:
         below_in_single(conditions),
         np.where(swapped, right, left),
         np.where(swapped, left, right),
-        weight * conditions.astype(np.float64),  # of leaves, their values
+        weight * values.astype(np.float64),
         missing_left ^ swapped,
         listed,
     )

@@ -11,7 +11,13 @@ import numpy as np
 from propopt.base.errors import InvalidInput
 from propopt.base.extras import added, additions, distribution_of
 from propopt.base.text import Reason
-from propopt.structures.boosters import LOGISTIC, as_estimator, is_a, known_as
+from propopt.structures.boosters import (
+    LOGISTIC,
+    OneBoostedLabel,
+    as_estimator,
+    is_a,
+    known_as,
+)
 from propopt.structures.boxes.boxes import Boxes, TreeSum
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.binned_terms import BINNED_TERMS
@@ -101,8 +107,8 @@ def _none_of(model: Any, output: ModelOutput) -> Reason:
 
 def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     """The mean over members, each of which is given an array of its own columns."""
-    classifies = known_as(model) == "sklearn.BaggingClassifier"
-    if output.name != ("probability" if classifies else "value"):
+    classifies = known_as(model) != "sklearn.BaggingRegressor"
+    if output.name not in (("margin", "probability") if classifies else ("value",)):
         return _none_of(model, output)
     array = replace(view, sees=lambda points: as_array(view.sees(points)))
     share = 1.0 / len(model.estimators_)
@@ -110,7 +116,7 @@ def _bagging(model: Any, output: ModelOutput, view: View) -> ModelSum | Reason:
     parts = []
     for member, columns in members:
         own = output
-        if classifies:  # the class as a member counts it, which may not have seen all
+        if output.name == "probability":  # the class as a member counts it, which may not have seen all
             known = np.flatnonzero(np.asarray(member.classes_) == output.index)
             if len(known) == 0:
                 continue
@@ -187,12 +193,30 @@ def _one_of_several(model: Any, output: ModelOutput, view: View) -> ModelSum | R
     return ModelSum((Part(1.0, member, ModelOutput("value", None), view),))
 
 
+def _boosted_label(
+    model: OneBoostedLabel, output: ModelOutput, view: View
+) -> ModelSum | Reason:
+    """The score of one label, which is its log-odds."""
+    if output.name not in ("log_odds", "margin"):
+        return _none_of(model, output)
+    score = ModelOutput("margin", model.position)
+    sign = -1.0 if output.index == 0 else 1.0
+    return ModelSum((Part(sign, model.estimator, score, view),))
+
+
 SUMS: Final[Mapping[str, SumRule]] = {
+    "propopt.OneBoostedLabel": _boosted_label,
     "sklearn.Pipeline": _pipeline,
     "sklearn.MultiOutputRegressor": _one_of_several,
     "sklearn.TransformedTargetRegressor": _transformed,
     **dict.fromkeys(
-        ("sklearn.BaggingClassifier", "sklearn.BaggingRegressor"), _bagging
+        (
+            "imblearn.BalancedBaggingClassifier",
+            "imblearn.EasyEnsembleClassifier",
+            "sklearn.BaggingClassifier",
+            "sklearn.BaggingRegressor",
+        ),
+        _bagging,
     ),
     **dict.fromkeys(
         ("sklearn.StackingClassifier", "sklearn.StackingRegressor"), _stacking

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 
 from propopt.base.arrays import Array, Positions, Truths
-from propopt.structures.boosters import known_as
+from propopt.structures.boosters import OneLabel, known_as
 from propopt.structures.boxes.boxes import DOUBLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import ColumnMap, Tree, largest_at_most
 from propopt.structures.readers.pipelines import (
@@ -323,15 +323,21 @@ _ROUNDINGS: Final = 64 * float(np.finfo(np.float64).eps)
 # ---- Trees of the columns that a model sees, as trees of the columns of the table
 
 
-def resolved(trees: Sequence[Tree], view: View, numbers: Numbers) -> list[Tree] | None:
-    """The same trees, asking for columns of the table in float64."""
+def resolved(
+    trees: Sequence[Tree], view: View, numbers: Numbers, absent: float | None = None
+) -> list[Tree] | None:
+    """The same trees, asking for columns of the table in float64.
+
+    A number that is ``absent`` stands for a missing one, compared in float32.
+    """
     in_place = all(source == ColumnSource(k) for k, source in enumerate(view.sources))
-    if view.plain and in_place and not any(tree.left_codes for tree in trees):
+    plain = view.plain and in_place and absent is None
+    if plain and not any(tree.left_codes for tree in trees):
         return list(trees)
     ends = ends_asked(trees)
     if any(view.sources[k].kind == "curved" for k in ends):
         return None
-    columns = _columns(ends, view, numbers)
+    columns = _columns(ends, view, numbers, absent)
     whole = []
     for tree in trees:
         asking = _Asking(tree)
@@ -349,12 +355,18 @@ _Put: TypeAlias = Callable[["_Asking", Positions], None]
 
 
 def _columns(
-    ends: Mapping[int, Array], view: View, numbers: Numbers
+    ends: Mapping[int, Array], view: View, numbers: Numbers, absent: float | None
 ) -> Mapping[int, _Put]:
     """For each column of the model that is asked for."""
-    asked = Questions(view, numbers)
+    gap = np.zeros(0)
+    if absent is not None:  # numbers between these are it, in float32
+        gap = np.append(below_in_single([absent]), at_most_in_single([absent]))
+        ends = {k: np.union1d(own, gap) for k, own in ends.items()}
+    # a number that is absent is no end of what rises, and NaN to whoever is given it
+    cuts = Questions(view, numbers).cuts(ends)
+    asked = Questions(view, numbers if absent is None else _without(numbers, absent))
     numeric = [k for k in ends if view.sources[k].kind != "codes"]
-    missing, cuts = asked.missing(numeric), asked.cuts(ends)
+    missing = asked.missing(numeric)
     columns: dict[int, _Put] = {}
     for k in ends:
         source = view.sources[k]
@@ -368,10 +380,24 @@ def _columns(
                 )
             case _:
                 put = partial(
-                    _Asking.put_numbers, missing=missing[k], ends=ends[k], cuts=cuts[k]
+                    _Asking.put_numbers,
+                    missing=missing[k],
+                    ends=ends[k],
+                    cuts=cuts[k],
+                    gap=gap,
                 )
         columns[k] = partial(put, column=source.column)
     return columns
+
+
+def _without(numbers: Numbers, absent: float) -> Numbers:
+    """The same numbers, NaN where one is what stands for a missing one."""
+
+    def known(table: Any) -> Array:
+        given = numbers(table)
+        return np.where(given.astype(np.float32) == np.float32(absent), np.nan, given)
+
+    return known
 
 
 class _Asking:
@@ -412,8 +438,12 @@ class _Asking:
         missing: float,
         ends: Array,  # (T,): all that is compared with what is seen, increasing
         cuts: Array,  # (T,): the largest numbers of which at most that is seen
+        gap: Array,  # (2,): numbers more than the first, up to the last, are missing
     ) -> None:
         """Ask for numbers that are seen through a nondecreasing map."""
+        if len(gap):
+            self._put_around_gap(nodes, column, missing, ends, cuts, gap)
+            return
         thresholds = self.model.threshold[nodes]
         self.feature[nodes] = column
         self.threshold[nodes] = cuts[np.searchsorted(ends, thresholds)]
@@ -423,6 +453,28 @@ class _Asking:
             own, runs = code_runs(self.model.left_codes[node])
             self.missing_left[node] = self.goes_left(node, np.array([missing]))[0]
             self.fans[node] = fan(cuts[np.searchsorted(ends, own)], runs)
+
+    def _put_around_gap(
+        self,
+        nodes: Positions,
+        column: int,
+        missing: float,
+        ends: Array,
+        cuts: Array,
+        gap: Array,
+    ) -> None:
+        """The same, where one of the numbers stands for a missing one."""
+        self.feature[nodes] = column
+        for node in nodes.tolist():
+            listed = self.model.left_codes.get(node)
+            own = self.model.threshold[[node]] if listed is None else code_runs(listed)[0]
+            own = np.union1d(own, gap)
+            # what is seen in each run, of which the end stands for all
+            seen = np.append(own, np.inf)
+            seen[(seen > gap[0]) & (seen <= gap[1])] = np.nan
+            left = self.goes_left(node, np.append(seen, missing))
+            self.missing_left[node] = left[-1]
+            self.fans[node] = fan(cuts[np.searchsorted(ends, own)], left[:-1])
 
     def put_runs(
         self,
@@ -485,10 +537,11 @@ def sum_of_trees(
     view: View,
     numbers: Numbers = table_numbers,
     tolerance: float = DOUBLE_TOLERANCE,
+    absent: float | None = None,
 ) -> TreeSum | None:
     """A sum of trees by the columns of the table behind a view; None if one is not."""
     read = [tree for tree in trees if tree is not None]
-    whole = resolved(read, view, numbers) if len(read) == len(trees) else None
+    whole = resolved(read, view, numbers, absent) if len(read) == len(trees) else None
     if whole is None:
         return None
     return TreeSum(tuple(whole), base, view.n_codes, tolerance)
@@ -515,13 +568,24 @@ def trees_of(fitted: Sequence[Any], values: Sequence[Array]) -> list[Tree]:
     ]
 
 
-def _mean(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
+def _mean_of_label(
+    model: OneLabel, output: ModelOutput, view: View
+) -> TreeSum | None:
+    """The same of one label of a forest."""
+    if SCIKIT_TREES.get(known_as(model.estimator)) is not _mean:
+        return None
+    return _mean(model.estimator, output, view, model.position)
+
+
+def _mean(
+    model: Any, output: ModelOutput, view: View, label: int = 0
+) -> TreeSum | None:
     """A tree, or the mean of a forest: values of regression, shares of classes."""
     if output.name != ("probability" if is_classifier(model) else "value"):
         return None
     members = getattr(model, "estimators_", [model])
     # leaves have (outputs, classes)
-    at = (0, output.column) if is_classifier(model) else (output.column, 0)
+    at = (label, output.column) if is_classifier(model) else (output.column, 0)
     fitted = [member.tree_ for member in members]
     values = [floats(tree.value)[:, *at] / len(members) for tree in fitted]
     return sum_of_trees(trees_of(fitted, values), 0.0, view)
@@ -569,6 +633,10 @@ def _boosted_votes(model: Any, output: ModelOutput, view: View) -> TreeSum | Non
 
 
 SCIKIT_TREES: Final[Mapping[str, TreeRule]] = {
+    # of imblearn: it predicts as the class that it is a subclass of
+    "imblearn.BalancedRandomForestClassifier": _mean,
+    "imblearn.RUSBoostClassifier": _boosted_votes,
+    "propopt.OneLabel": _mean_of_label,
     "sklearn.AdaBoostClassifier": _boosted_votes,
     "sklearn.ExtraTreesClassifier": _mean,
     "sklearn.ExtraTreesRegressor": _mean,
