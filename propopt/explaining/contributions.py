@@ -17,11 +17,13 @@ from propopt.base.resources import DrawPlan, kept_array
 from propopt.base.text import Reason
 from propopt.explaining.targets import LawChoice, TargetRule, Targets, target_rule
 from propopt.functions import Function
-from propopt.functions.means import Checked
+from propopt.functions.function import EXACT
+from propopt.functions.means import Checked, CheckedLink
 from propopt.laws.background import N_DRAWN_BLOCKS, Background
 from propopt.laws.data_law import Reference
 from propopt.laws.sampling import Pooled
 from propopt.laws.shapley_draws import (
+    QUICK_ROWS,
     all_sets_are_cheap,
     shapley_of_sets,
     shapley_orders,
@@ -29,6 +31,7 @@ from propopt.laws.shapley_draws import (
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation, base_values_of
 from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
+from propopt.structures.boxes.links import MOST_STEPS, LinkedShapley
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
 
@@ -127,6 +130,9 @@ class ContributionRule:
             tolerance = 0.0 if isinstance(read, Reason) else read.tolerance
             trees = isinstance(read, Boxes)
             by = "TreeSHAP" if trees else "Shapley values of products"
+            if exact is None:
+                exact = self._linked(points, prediction)
+                by = "all sets of the features, from its trees"
         if exact is None:
             ends = np.full(len(points), base), prediction
             estimate = self._sampled(points, labels, ends, generator, alone)
@@ -241,6 +247,32 @@ class ContributionRule:
         found = kept_array("shapley", partial(ready.of_blocks, points), points)
         return np.ascontiguousarray(found.transpose(1, 0, 2))
 
+    def _linked(self, points: Points, prediction: Values) -> Array | None:
+        """Those of a link of trees, where all sets of the columns can be afforded."""
+        ready, checked = self._ready_link, self._checked_link
+        if ready is None or checked is None or not checked.holds(points, prediction):
+            return None
+        if self.background.is_whole:
+            return kept_array("shapley", partial(ready.values, points), points)
+        found = kept_array("shapley", partial(ready.of_blocks, points), points)
+        return np.ascontiguousarray(found.transpose(1, 0, 2))
+
+    @cached_property
+    def _checked_link(self) -> CheckedLink | None:
+        names = self.reference.labels.of_columns()
+        return CheckedLink.of(self.function, self.reference.points, names)
+
+    @cached_property
+    def _ready_link(self) -> LinkedShapley | None:
+        checked, background = self._checked_link, self.background
+        n_rows = len(background.points)
+        if checked is None or checked.linked.steps_of_row(n_rows) > MOST_STEPS:
+            return None
+        if background.is_whole:
+            return LinkedShapley(checked.linked, background.points)
+        rows = np.concatenate(background.blocks())
+        return LinkedShapley(checked.linked, rows, N_DRAWN_BLOCKS)
+
     @cached_property
     def _ready(self) -> BoxShapley | ProductShapley | None:
         """Against the whole background, or one that is drawn in ten blocks."""
@@ -273,7 +305,7 @@ class ContributionRule:
         parts = [] if drawn_from.is_whole else drawn_from.parts()
         value = partial(self.function.value_at, labels=labels.of_columns())
         plan = DrawPlan(self.draws.n_samples) if alone else self.draws
-        if all_sets_are_cheap(points.shape, len(rows), plan):
+        if all_sets_are_cheap(points.shape, len(rows), plan, self._quick_rows):
             known = ends[1], self.of_background
             whole = [np.arange(len(rows))]
             found = shapley_of_sets(value, rows, points, known, parts or whole)
@@ -292,6 +324,13 @@ class ContributionRule:
         # more orders leave the error of a drawn background as it is
         drawn = drawn.enough(plan, None if self.error is None else size)
         return self._adding_up(drawn, ends, labels, drawn_from.correction)
+
+    @property
+    def _quick_rows(self) -> int:
+        """Rows of f that may be asked for each row: trees and networks are quick."""
+        function = self.function
+        quick = function.piecewise_constant or function.gradient_method == EXACT
+        return QUICK_ROWS if quick else 0
 
     def _adding_up(
         self,

@@ -20,6 +20,7 @@ from propopt.laws.data_law import DataLaw, Means
 from propopt.laws.draws import N_BLOCKS, Control, Design, Sample
 from propopt.losses.faithfulness import Estimate
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, Boxes
+from propopt.structures.boxes.links import LinkedBoxes
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.frames import Labels
 
@@ -95,6 +96,37 @@ def _not_compared(points: Points, known_missing: Truths | None) -> Positions:
     columns = np.flatnonzero(absent.any(axis=0))
     new = [np.flatnonzero(absent[:, j])[:EACH_MISSING] for j in columns]
     return np.unique(np.concatenate([first, *new]))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CheckedLink:
+    """A link of sums of boxes that a function was found to be at reference rows."""
+
+    linked: LinkedBoxes
+    spread: float  # the range of f there
+
+    @classmethod
+    def of(
+        cls, function: Function, points: Points, labels: Labels
+    ) -> CheckedLink | None:
+        """The first of its possible links that gives its answers at rows (N, D)."""
+        if not function.links:
+            return None
+        rows = _not_compared(points, None)
+        with function.calls.trying_out():
+            values = function.value_at(points[rows], labels.of_positions(rows))
+        found = (cls(linked, float(np.ptp(values))) for linked in function.links)
+        return next((own for own in found if own.holds(points[rows], values)), None)
+
+    def holds(self, points: Points, values: Values) -> bool:
+        """Whether it gives these answers at points (n, D)."""
+        tolerance = self.linked.tolerance
+        epsilon = SINGLE if tolerance >= SINGLE_TOLERANCE else DOUBLE
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            errors = np.abs(self.linked.value(points) - values)
+        allowed = allowed_difference(values, 0.0, epsilon) + tolerance * self.spread
+        return bool((errors <= allowed).all())
 
 
 def _difference(

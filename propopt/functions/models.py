@@ -44,6 +44,7 @@ from propopt.functions.outputs import (
     read_column,
 )
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.links import LinkedBoxes
 from propopt.structures.products.sums import SumOfProducts
 from propopt.tables.columns import Atoms, Coded
 from propopt.tables.frames import Labels, listed
@@ -178,6 +179,10 @@ class NumericalModel(CalledModel):
     @property
     def margin_boxes(self) -> Boxes | None:
         return None if self.trees is None else self.trees.margin_boxes
+
+    @property
+    def links(self) -> tuple[LinkedBoxes, ...]:
+        return () if self.trees is None else self.trees.links
 
     @property
     def _may_jump(self) -> bool:

@@ -39,6 +39,7 @@ from propopt.structures.boosters import (
     working_steps,
 )
 from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.boxes.links import LinkedBoxes
 from propopt.structures.products.sums import SumOfProducts
 from propopt.structures.readers.pipelines import ModelOutput, View
 from propopt.structures.readers.tree_models import exact_boxes, tree_rule
@@ -563,6 +564,14 @@ def _log_odds(probabilities: Array, index: int) -> Values:
     return log_odds
 
 
+_LINKS_OF: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "probability": (("sigmoid",), ("softmax", "softmax of shares", "sigmoid")),
+    "log_odds": ((), ("log-odds of softmax",)),
+    "margin": ((), ()),
+    "value": (("exponential", "sigmoid"), ()),
+}
+"""Links that outputs may have of one score, and of one for each class."""
+
 _Read = TypeVar("_Read")
 
 
@@ -592,6 +601,32 @@ class ReadTrees:
     def margin(self) -> ReadTrees:
         """The margin of the same class, read when asked for."""
         return replace(self, output="margin")
+
+    @cached_property
+    def links(self) -> tuple[LinkedBoxes, ...]:
+        """What the output may be of scores that are sums of trees, if it is none.
+
+        Which of them it is, values tell.
+        """
+        if self.boxes is not None:
+            return ()
+        classes = getattr(self.model, "classes_", ())
+        several = len(classes) > 2 and self.output != "value"
+        share = replace(self, output="probability")
+        parts, place = [self.margin], 0
+        names = _LINKS_OF[self.output][several]
+        if self.output == "log_odds" and share.boxes is not None:
+            parts, names = [share], ("log-odds",)
+        elif several:
+            parts = [replace(self.margin, index=k) for k in range(len(classes))]
+            place = self.index or 0
+        elif self.output == "probability":
+            parts = [replace(self, output="log_odds")]
+        scores = [part.boxes for part in parts] if names else []
+        read = tuple(boxes for boxes in scores if boxes is not None)
+        if not read or len(read) < len(scores):
+            return ()
+        return tuple(LinkedBoxes(read, place, name) for name in names)
 
     @cached_property
     def products(self) -> SumOfProducts | Reason:

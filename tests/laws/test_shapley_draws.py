@@ -18,6 +18,7 @@ from propopt.explaining.contributions import ContributionRule
 from propopt.laws import shapley_draws
 from propopt.laws.data_law import Reference
 from propopt.laws.shapley_draws import (
+    QUICK_ROWS,
     all_sets_are_cheap,
     shapley_of_sets,
     shapley_orders,
@@ -110,6 +111,16 @@ def test_a_table_of_four_columns_has_exact_values_by_default():
     assert all_sets_are_cheap((200, 4), 100, DrawPlan(100))
     assert not all_sets_are_cheap((200, 5), 100, DrawPlan(100))
     assert not all_sets_are_cheap((7, 60), 1, DrawPlan(10**9))
+
+
+@pytest.mark.parametrize(("width", "most"), [(6, 132), (8, 32), (10, 8), (12, 2)])
+@pytest.mark.parametrize("n_points", [1, 300])
+def test_quick_models_may_take_so_many_rows_for_each_row(width, most, n_points):
+    """In any company: 2^13 of them, by M (2^D − 2)."""
+    for taken, cheap in ((most, True), (most + 1, False)):
+        found = all_sets_are_cheap((n_points, width), taken, DrawPlan(1), QUICK_ROWS)
+        assert found == cheap
+    assert not all_sets_are_cheap((n_points, width), most, DrawPlan(1))
 
 
 def test_all_sets_stay_within_a_budget_of_evaluations():

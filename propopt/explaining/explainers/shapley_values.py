@@ -24,12 +24,12 @@ from propopt.functions import Function
 from propopt.functions.means import Checked
 from propopt.functions.texts import DocumentFunction
 from propopt.laws import perturbations
-from propopt.laws.shapley_draws import shapley_of_worths
 from propopt.lime.text.text_reading import checked_subsets
 from propopt.losses.faithfulness import Units
 from propopt.results.explanation import Parameter
 from propopt.structures.boxes.boxes import BoxShapley, shapley_against
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
+from propopt.structures.subsets.sets import shapley_of_worths
 from propopt.structures.subsets.words import word_shapley
 from propopt.tables.frames import as_frame, read_points, text_in
 

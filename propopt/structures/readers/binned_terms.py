@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple, final
 import numpy as np
 
 from propopt.base.arrays import Array, Positions
-from propopt.structures.boosters import known_as
 from propopt.structures.boxes.boxes import TreeSum
 from propopt.structures.boxes.sets import Tree
 from propopt.structures.readers.pipelines import (
@@ -114,7 +113,7 @@ class _Resolution:
         return [_axis(own) for own in self.bins]
 
     def sources(self, view: View) -> list[ColumnSource | None]:
-        """Where the columns of :meth:`numbers` come from; None where that is unknown."""
+        """Where columns of :meth:`numbers` come from; None where it is unknown."""
         return [
             encoded_as(source, list(own)) if categories else source
             for source, own, categories in zip(
@@ -146,9 +145,9 @@ def _n_bins(categories: Mapping[Any, int]) -> int:
 def _axis(bins: Any) -> _Axis:
     if isinstance(bins, dict):  # bins of categories are seen as numbers
         numbers = np.arange(_n_bins(bins))
-        return _Axis(numbers, numbers[:-1] + 0.5, False)
+        return _Axis(numbers, floats(numbers[:-1] + 0.5), False)
     below = np.nextafter(floats(bins), -np.inf)
-    return _Axis(np.arange(len(bins) + 2), np.append(np.nan, below), True)
+    return _Axis(np.arange(len(bins) + 2), floats([np.nan, *below]), True)
 
 
 def _term(scores: Array, columns: Sequence[int], axes: Sequence[_Axis]) -> Tree | None:

@@ -52,6 +52,21 @@ def random_sets(n_words: int, sizes: Positions, rng: np.random.Generator) -> Tru
     return np.asarray(ranks >= (n_words - sizes)[:, None])
 
 
+def shapley_of_worths(worths: Array) -> Array:
+    """φ (..., D) of what all sets are worth, (..., 2^D); bit j of a place is column j.
+
+    φ_j = Σ_{S ∌ j} |S|! (D − |S| − 1)! / D! (v(S ∪ j) − v(S)).
+    """
+    n = worths.shape[-1].bit_length() - 1
+    place, values = np.arange(2**n), np.zeros((*worths.shape[:-1], n))
+    shares = np.array([1.0 / (n * math.comb(n - 1, size)) for size in range(n)])
+    for j in range(n):
+        without = place[(place >> j) % 2 == 0]
+        gains = worths[..., without | (1 << j)] - worths[..., without]
+        values[..., j] = gains @ shares[np.bitwise_count(without)]
+    return values
+
+
 # ---- How likely it is that a set of words of one size keeps these and not those
 
 

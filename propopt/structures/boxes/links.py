@@ -1,0 +1,199 @@
+"""Functions of sums of boxes, and their Shapley values over all sets of columns.
+
+Probabilities of boosted trees are h(m_1(x), ..., m_K(x)), where each score m is a sum
+of boxes and h is no sum. v(S) is the mean of h over background rows b, with the columns
+S of x. The scores of all 2^d mixtures of x and b are found at once. Take a box whose
+sets hold x alone in the columns A, b alone in the columns B, and both elsewhere. It
+adds v to the score of each set S with A ⊆ S and B ∩ S = ∅. With
+[B ∩ S = ∅] = Σ_{C ⊆ B} (−1)^|C| [C ⊆ S] these are sums over subsets, which take d 2^d
+additions for all S together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, TypeAlias, final
+
+import numpy as np
+from scipy.special import expit, logsumexp, softmax
+
+from propopt.base.arrays import Array, Attributions, Points, Positions, Truths, Values
+from propopt.structures.boxes.boxes import Boxes
+from propopt.structures.subsets.sets import shapley_of_worths
+
+
+# ---- Values that are a function of a few scores
+
+
+_LinkOfScores: TypeAlias = Callable[[Array, int], Array]
+"""From scores (K, ...) and the place of the one that is asked for to values (...)."""
+
+LINKS: Final[Mapping[str, _LinkOfScores]] = {
+    "sigmoid": lambda m, k: expit(m[k]),
+    "softmax": lambda m, k: softmax(m, axis=0)[k],
+    "softmax of shares": lambda m, k: softmax(m / (len(m) - 1.0), axis=0)[k],
+    "exponential": lambda m, k: np.exp(m[k]),
+    "log-odds": lambda m, k: np.log(m[k]) - np.log1p(-m[k]),
+    "log-odds of softmax": lambda m, k: (
+        m[k] - logsumexp(np.delete(m, k, axis=0), axis=0)
+    ),
+}
+"""What values are made of scores by. Those of "shares" are of votes over K − 1."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkedBoxes:
+    """h(m_1(x), ..., m_K(x)): a link of sums of boxes."""
+
+    scores: tuple[Boxes, ...]
+    place: int  # of the score whose value is meant
+    link: str  # its name in LINKS
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.link} of {len(self.scores)} scores)"
+
+    @property
+    def tolerance(self) -> float:
+        """How far values may be from the model, over their range."""
+        return max(boxes.tolerance for boxes in self.scores)
+
+    def value(self, points: Points) -> Values:
+        """Values at points (N, D)."""
+        return self.of_scores(np.stack([own.value(points) for own in self.scores]))
+
+    def of_scores(self, scores: Array) -> Array:
+        """Values (...) of scores (K, ...)."""
+        return np.asarray(LINKS[self.link](scores, self.place))
+
+    @cached_property
+    def columns(self) -> Positions:
+        """The columns that some score depends on, increasing."""
+        return np.unique(np.concatenate([own.columns for own in self.scores]))
+
+    def steps_of_row(self, n_background: int) -> float:
+        """Operations for the Shapley values of a row, counted as they are made."""
+        d, K = len(self.columns), len(self.scores)
+        leaves = sum(own.paths.shape[0] for own in self.scores)
+        return n_background * (2.0 ** min(d, 60) * K * (2.0 * d + 4.0) + 4.0 * leaves)
+
+
+MOST_STEPS: Final = 5e7
+"""Operations for each explained row: 13 columns with 100 rows and one score."""
+
+
+# ---- Shapley values over all sets of the columns
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LinkedShapley:
+    """Shapley values of linked boxes: every set of columns, every background row."""
+
+    linked: LinkedBoxes
+    background: Points  # (B, D)
+    n_blocks: int = 1  # parts of the background, of as many rows each
+
+    def values(self, points: Points) -> Attributions:
+        """Shapley values of points (N, D), exactly 0.0 where no box asks."""
+        return np.asarray(self.of_blocks(points).mean(axis=1))
+
+    def of_blocks(self, points: Points) -> Array:
+        """Those against each block of the background by itself, (N, blocks, D)."""
+        columns = self.linked.columns
+        phi = np.zeros((len(points), self.n_blocks, points.shape[1]))
+        if len(columns) == 0:
+            return phi
+        for own, x in zip(phi, points, strict=True):
+            scores = np.stack([one.scores_of(x) for one in self._mixtures])
+            found = self.linked.of_scores(scores)  # (B, 2^d)
+            found = found.reshape(self.n_blocks, -1, found.shape[1])
+            worths = (found - found[..., -1:]).mean(axis=1)
+            own[:, columns] = shapley_of_worths(worths)
+        return phi
+
+    @cached_property
+    def _mixtures(self) -> list[_Mixtures]:
+        columns = self.linked.columns
+        return [
+            _Mixtures.of(own, self.background, columns) for own in self.linked.scores
+        ]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Mixtures:
+    """A sum of boxes at all mixtures of a row with background rows."""
+
+    boxes: Boxes
+    bits: Positions  # (L, K): the bit of the column of each set, 0 where there is none
+    full: Positions  # (L,): the bits of all sets of each box
+    held: Positions  # (L, B): those of the sets that hold each background row
+    n_columns: int  # d
+
+    @classmethod
+    def of(cls, boxes: Boxes, background: Points, columns: Positions) -> _Mixtures:
+        """Bits stand for the places of columns among those that are used."""
+        place = np.searchsorted(columns, boxes.column)
+        bit = np.append(1 << place, 0).astype(np.int64)
+        bits = bit[boxes.paths]
+        start = cls(boxes, bits, bits.sum(axis=1), np.zeros(0, np.intp), len(columns))
+        return replace(start, held=start.bits_holding(background))
+
+    def bits_holding(self, points: Points) -> Positions:
+        """The bits of the sets of each box that hold points, (L, N)."""
+        inside = self.boxes.sets.contain(points)
+        inside = np.concatenate([inside, np.zeros((1, len(points)), bool)])
+        held = np.zeros((len(self.bits), len(points)), np.int64)
+        for k in range(self.bits.shape[1]):
+            held |= self.bits[:, k, None] * inside[self.boxes.paths[:, k]]
+        return held
+
+    def scores_of(self, x: Values) -> Array:
+        """At all mixtures of x (D,), (B, 2^d): bit j is whether column j is of x."""
+        own, size = self.bits_holding(x[None]), 1 << self.n_columns
+        box, row = np.nonzero((own | self.held) == self.full[:, None])
+        theirs = self.held[box, row]
+        only_x, only_b = own[box, 0] & ~theirs, theirs & ~own[box, 0]
+        fewer = np.bitwise_count(only_b) <= np.bitwise_count(only_x)
+        values, start = self.boxes.values[box], row * size
+        shape = self.held.shape[1], size
+        inner = _expanded(start + only_x, only_b, values, fewer, shape)
+        outer = _expanded(start + only_b, only_x, values, ~fewer, shape)
+        # B ∩ S = ∅ where B is in the columns that S lacks
+        total = _over_subsets(inner) + _over_subsets(outer)[:, ::-1]
+        return np.asarray(total + self.boxes.base)
+
+
+def _expanded(
+    place: Positions,
+    rest: Positions,
+    values: Array,
+    some: Truths,
+    shape: tuple[int, int],
+) -> Array:
+    """Σ v Σ_{C ⊆ rest} (−1)^|C| at place ∪ C, of some boxes, (B, 2^d)."""
+    place, rest, values = place[some], rest[some], values[some]
+    total = np.zeros(shape[0] * shape[1])
+    while len(place) > 0:
+        done = rest == 0
+        total += np.bincount(place[done], values[done], len(total))
+        place, rest, values = place[~done], rest[~done], values[~done]
+        lowest = rest & -rest
+        rest = np.tile(rest ^ lowest, 2)
+        place = np.concatenate([place, place | lowest])
+        values = np.concatenate([values, -values])
+    return total.reshape(shape)
+
+
+def _over_subsets(terms: Array) -> Array:
+    """Sums over all subsets T ⊆ S of each S, in place, (B, 2^d)."""
+    n_rows, size = terms.shape
+    half = 1
+    while half < size:
+        pairs = terms.reshape(n_rows, -1, 2, half)
+        pairs[:, :, 1] += pairs[:, :, 0]
+        half *= 2
+    return terms
