@@ -31,7 +31,7 @@ from propopt.laws.shapley_draws import (
 from propopt.losses.faithfulness import Estimate
 from propopt.results.explanation import Explanation, base_values_of
 from propopt.structures.boxes.boxes import Boxes, BoxShapley, shapley_against
-from propopt.structures.boxes.links import MOST_STEPS, LinkedShapley
+from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedShapley
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.tables.frames import Labels, aligned, is_shap
 
@@ -266,7 +266,7 @@ class ContributionRule:
     def _ready_link(self) -> LinkedShapley | None:
         checked, background = self._checked_link, self.background
         n_rows = len(background.points)
-        if checked is None or checked.linked.steps_of_row(n_rows) > MOST_STEPS:
+        if checked is None or checked.linked.steps_of_row(n_rows) > MOST_LINK_STEPS:
             return None
         if background.is_whole:
             return LinkedShapley(checked.linked, background.points)

@@ -50,7 +50,7 @@ from propopt.losses.graphs.neighbours import RowNeighbours
 from propopt.losses.graphs.points import Graph, knn_graph
 from propopt.results.explanation import Explanation, Parameter
 from propopt.structures.boxes.boxes import Boxes
-from propopt.structures.boxes.links import MOST_STEPS
+from propopt.structures.boxes.links import MOST_LINK_STEPS
 from propopt.tables.frames import Labels
 from propopt.tables.schema import ColumnScale
 
@@ -175,7 +175,7 @@ class ExplainSettings:
         if isinstance(read, Reason):  # orders both ways, and own values
             most = _MOST_CALLS / (N_BACKGROUND * (3 * n_columns - 2))
             costs = [linked.steps_of_row(N_BACKGROUND) for linked in function.links]
-            if costs and max(costs) <= MOST_STEPS:
+            if costs and max(costs) <= MOST_LINK_STEPS:
                 most = min(most, _MOST_STEPS / max(costs))
         else:
             rows = min(affordable_rows(read), len(reference.points))

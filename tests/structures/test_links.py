@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 
 import propopt as po
 from propopt.functions.means import CheckedLink
-from propopt.structures.boxes.links import MOST_STEPS, LinkedBoxes, LinkedShapley
+from propopt.structures.boxes.links import MOST_LINK_STEPS, LinkedBoxes, LinkedShapley
 
 
 N, D = 300, 5
@@ -145,7 +145,7 @@ def test_what_cannot_be_afforded_is_sampled_with_its_error():
     model.fit(wide, wide.sum(axis=1) + wide[:, 0] * wide[:, 1] > 0)
     best = po.explain(model, wide[:2], data=wide[:100], output="probability")
     (link,) = po.wrap(model, output="probability").links
-    assert link.steps_of_row(100) > MOST_STEPS
+    assert link.steps_of_row(100) > MOST_LINK_STEPS
     assert best.target_error > 0.0
     assert "orders of the features" in best.parameters["contributions"]
 

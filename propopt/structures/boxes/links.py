@@ -80,7 +80,7 @@ class LinkedBoxes:
         return n_background * (2.0 ** min(d, 60) * K * (2.0 * d + 4.0) + 4.0 * leaves)
 
 
-MOST_STEPS: Final = 5e7
+MOST_LINK_STEPS: Final = 5e7
 """Operations for each explained row: 13 columns with 100 rows and one score."""
 
 

@@ -31,10 +31,12 @@ from propopt.structures.boosters import (
 )
 from propopt.structures.boxes.boxes import SINGLE_TOLERANCE, TreeSum
 from propopt.structures.boxes.sets import Tree
+from propopt.structures.readers.catboost_categories import trees_of_categories
 from propopt.structures.readers.pipelines import (
     ModelOutput,
     View,
     behind,
+    floats,
     table_numbers,
 )
 from propopt.structures.readers.tree_nodes import (
@@ -49,7 +51,7 @@ from propopt.structures.readers.tree_nodes import (
 from propopt.tables.frames import as_frame
 
 
-# ---- CatBoost of numbers
+# ---- CatBoost
 
 
 _CATBOOST_LOGITS: Final = frozenset({"CrossEntropy", "Logloss"})
@@ -86,9 +88,19 @@ def _model(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
     is_value = loss in _CATBOOST_VALUES or known_as(model) in _CATBOOST_SCORES
     score = TreeScore.of(output, len(biases), is_value=is_value, logit=logit)
     kinds = {kind for kind, features in saved["features_info"].items() if features}
-    if score is None or not kinds <= {"float_features"}:
-        return None  # statistics of categories, or text, are asked for
+    asks_categories = kinds - {"float_features"}
+    if score is None or not asks_categories <= {"categorical_features", "ctrs"}:
+        return None  # text, or embeddings, are asked for
     weight = score.factor * scale
+    base = score.factor * float(biases[score.place])
+    if asks_categories:
+        if "oblivious_trees" not in saved:
+            return None  # leaves say what is answered by symmetric trees alone
+        values = [
+            weight * floats(tree["leaf_values"])[score.place :: len(biases)]
+            for tree in saved["oblivious_trees"]
+        ]
+        return trees_of_categories(model, saved, view, values, base)
     features = saved["features_info"]["float_features"]
     columns = (
         np.array([f["flat_feature_index"] for f in features], np.intp),
@@ -104,7 +116,7 @@ def _model(model: Any, output: ModelOutput, view: View) -> TreeSum | None:
             written(tree, partial(_catboost_split, columns, weight, score.place))
             for tree in saved["trees"]
         ]
-    return sum_of_trees(trees, score.factor * float(biases[score.place]), view)
+    return sum_of_trees(trees, base, view)
 
 
 _Columns: TypeAlias = tuple[Positions, Truths]
