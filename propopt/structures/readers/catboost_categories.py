@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from propopt.base.arrays import Array, Points, Positions, Truths
 from propopt.structures.boxes.boxes import TreeSum
@@ -42,7 +43,7 @@ _Saved: TypeAlias = Mapping[str, Any]
 def trees_of_categories(
     model: Any, saved: _Saved, view: View, values: Sequence[Array], base: float
 ) -> TreeSum | None:
-    """The sum of symmetric trees whose leaves have these values, in the order of bits."""
+    """The sum of symmetric trees whose leaves have these values."""
     splits = _Splits(model, saved, view)
     if not splits.are_known:
         return None
@@ -160,10 +161,10 @@ class _Splits:
             if self._takes(k, codes):
                 found[k] = codes
             else:
-                found[k] = np.array([c for c in codes if self._takes(k, c[None])])
+                found[k] = np.array([c for c in codes.tolist() if self._takes(k, [c])])
         return found
 
-    def _takes(self, k: int, codes: Array) -> bool:
+    def _takes(self, k: int, codes: ArrayLike) -> bool:
         """Whether the model answers where a column has these codes."""
         from catboost import CatBoostError
 
@@ -173,9 +174,9 @@ class _Splits:
             return False
         return True
 
-    def _rows(self, k: int, values: Array) -> Points:
+    def _rows(self, k: int, values: ArrayLike) -> Points:
         """Rows that differ in column k alone."""
-        points = np.tile(self.view.start, (len(values), 1))
+        points = np.tile(self.view.start, (np.size(values), 1))
         points[:, self.sources[k].column] = values
         return points
 
