@@ -75,6 +75,14 @@ def waterfall(best: po.results.Explanation) -> object:
     return package.plots.waterfall(best.to_shap(X)[0], show=False)
 
 
+def of_lime() -> list[Any]:
+    """Explanations of two rows by the lime package."""
+    tables = pytest.importorskip("lime.lime_tabular")
+    explainer = tables.LimeTabularExplainer(A, feature_names=[*X], random_state=0)
+    ask = of_arrays.predict_proba
+    return [explainer.explain_instance(x, ask, num_samples=50) for x in A[:2]]
+
+
 def network() -> Any:
     """A torch module of three features."""
     torch = pytest.importorskip("torch")

@@ -93,9 +93,51 @@ def as_floats(values: object, label: str) -> Array:
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         came = _RAGGED if "inhomogeneous" in str(error) else error
-        if not hasattr(values, "__len__") and not hasattr(values, "__array__"):
-            came = f"{type(values).__name__}; give an array or a DataFrame"
+        is_one = not hasattr(values, "__len__") and not hasattr(values, "__array__")
+        if is_one or is_foreign(values) or _holds_foreign(values):
+            came = f"{class_in_words(values)}; {_remedy(values)}"
         raise InvalidInput(f"{label}: expected numbers, got {came}") from None
+
+
+def is_foreign(value: object) -> bool:
+    """Whether it is an explanation or an explainer of lime or shap."""
+    return _package(value) in ("lime", "shap")
+
+
+def _package(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _holds_foreign(values: object) -> bool:
+    return isinstance(values, list | tuple) and any(map(is_foreign, values))
+
+
+def class_in_words(value: object) -> str:
+    """The class of what came, with its package if that is lime or shap; of lists too.
+
+    Examples
+    --------
+    >>> class_in_words([1, 2]), class_in_words(3.5)
+    ('list', 'float')
+    """
+    name = type(value).__name__
+    if is_foreign(value):
+        return f"{_package(value)}.{name}"
+    if isinstance(value, list | tuple) and _holds_foreign(value):
+        kinds = sorted({class_in_words(one) for one in value})
+        return f"{name} of {len(value):,} {enumerated(kinds, 'and')}"
+    return name
+
+
+def _remedy(values: object) -> str:
+    """What would do in place of what carries numbers in a way of its own."""
+    if is_foreign(values) or _holds_foreign(values):
+        return (
+            "po.audit(attributions, model, X) reads a list of LIME's explanations, one "
+            "for each row, and a shap.Explanation of all rows; elsewhere give an array "
+            "or a DataFrame (N, D) of their numbers"
+        )
+    return "give an array or a DataFrame"
 
 
 _RAGGED = "rows of several lengths, or several tables; give one table"

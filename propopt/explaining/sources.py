@@ -73,7 +73,13 @@ def candidates(
         exact = None if read is None else shapley_against(read, rows).values
         yield Candidate(words, base, exact)
     for words, row in made_up_rows(function, background).items():
-        mean = _asked(function, row, labels)
+        mean: float | None
+        if read is not None:  # the model itself need not take such a row
+            mean = float(read.value(row)[0])
+        else:
+            mean = (
+                _asked(function, row, labels) if keeps_whole(row, background) else None
+            )
         if mean is not None:
             exact = None if read is None else shapley_against(read, row).values
             yield Candidate(words, mean, exact)
@@ -106,6 +112,16 @@ def made_up_rows(function: Function, background: Points) -> dict[str, Points]:
     }
     rows["exact values for a row of zeros"] = np.zeros((1, D))
     return rows
+
+
+def keeps_whole(row: Points, background: Points) -> bool:
+    """Whether columns of whole numbers have whole numbers in a made-up row (1, D).
+
+    A mean such as 2.5 is not asked of a model that may take integers alone.
+    """
+    with np.errstate(invalid="ignore"):
+        whole = ((background == np.rint(background)) | np.isnan(background)).all(axis=0)
+        return bool(((row == np.rint(row)) | np.isnan(row))[:, whole].all())
 
 
 def _asked(function: Function, row: Points, labels: Labels) -> float | None:

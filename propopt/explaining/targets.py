@@ -436,6 +436,13 @@ def winsorised(function: Function, reference: Reference, sizes: Array) -> Array:
 
 def refuse_no_scale(sizes: Array, reference: Reference) -> None:
     """Refuse sizes of zero alone: then no two rows differ."""
+    if len(reference.points) == 1 and not sizes.any():
+        raise InvalidInput(
+            "data: got a table of one row, over which no column varies, so that there "
+            "is no standard deviation to measure similarity in; give the table that "
+            "the model was fitted on. Contributions against that one row are "
+            "po.explainers.ExactShap(background=row) or Shap(background=row)"
+        )
     if not sizes.any():
         raise InvalidInput(
             f"scale: no column varies over {reference.in_words()}, so that there is no "

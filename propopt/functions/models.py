@@ -62,6 +62,12 @@ CATEGORY_EFFECT = "of a category f(x) − Σ_c p_c f(x with c)"
 MISFITS = (AttributeError, LookupError, TypeError, ValueError)
 """What a model raises that cannot use the table that it is given."""
 
+OBSERVED_ALONE: Final = (
+    'slopes with law="data" ask for observed values alone, and so do contributions '
+    "against rows of data"
+)
+"""What models that enforce dtypes take."""
+
 LIBRARIES = frozenset({"_catboost", "catboost", "lightgbm"})
 """Whose errors are of classes of their own."""
 
@@ -96,12 +102,13 @@ class CalledModel(OfModel):
     def _asked(
         self, ask: Callable[[Points, Labels], Said], points: Points, labels: Labels
     ) -> Said:
-        """What the model says; if it fails for missing values, that they are why."""
+        """What the model says; if it fails for cells that data has not, which."""
         try:
             return ask(points, labels)
-        except InvalidInput:
+        except (InvalidInput, MemoryError):
             raise
         except Exception as error:
+            self._refuse_widened(error, points)
             absent = self.missing_columns(points, labels)
             library = type(error).__module__.partition(".")[0]
             of_table = isinstance(error, MISFITS) or library in LIBRARIES
@@ -115,6 +122,16 @@ class CalledModel(OfModel):
                 f"{self.quantity.model}: the model fails, and X has missing values in "
                 f"{listed(absent)}; it says: {said} A model that takes them would do, "
                 "or a pipeline that imputes them first"
+            ) from error
+
+    def _refuse_widened(self, error: Exception, points: Points) -> None:
+        """Say where a model fails that columns were given in another dtype."""
+        wide = None if self.table is None else self.table.widened(points)
+        if wide is not None:
+            said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            raise InvalidInput(
+                f"{self.quantity.model}: at numbers that the dtypes of data do not "
+                f"hold, in {wide}, the model raises {said}; {OBSERVED_ALONE}"
             ) from error
 
     def _ask_twice(self, points: Points, labels: Labels) -> float:

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from propopt.base.arrays import Array, Points, Values
+from propopt.base.checks import class_in_words
 from propopt.base.errors import InexactBoxesWarning, InvalidInput
 from propopt.base.resources import LowMemory
 from propopt.base.text import Quantity, Reason
@@ -104,6 +105,7 @@ def _check_fitted(model: Any, label: str) -> None:
 
 def _no_numbers(model: object) -> InvalidInput:
     """What came in place of a model, and what would do."""
+    name = getattr(model, "__name__", class_in_words(model))
     expected = (
         "expected a callable, or a fitted model with predict_proba or "
         "decision_function (classifiers) or predict (others)"
@@ -113,11 +115,11 @@ def _no_numbers(model: object) -> InvalidInput:
             expected += "; fit the model before it is given"
         case str() | bytes() | Path():
             expected += f"; load {str(model)!r:.80} first"
+        case _ if class_in_words(model) != type(model).__name__:  # of lime or shap
+            expected += "; give the model that it explains"
         case _ if hasattr(model, "shape"):
             expected += "; the model comes first, then X"
-    return InvalidInput(
-        f"model: {name_of(model)} gives no numbers to explain; {expected}"
-    )
+    return InvalidInput(f"model: {name} gives no numbers to explain; {expected}")
 
 
 def check_target(target: object) -> None:

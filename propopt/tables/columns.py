@@ -147,11 +147,8 @@ class Numeric:
 
     def decode(self, values: Array) -> Mapping[Hashable, pd.Series[Any]]:
         """The column in its own dtype where that loses nothing, else in float64."""
-        absent = self.missing(values)
-        known = np.where(absent, 0.0, values)
-        with np.errstate(invalid="ignore", over="ignore"):  # then unequal below
-            plain = known.astype(self.plain)
-        kept = (plain == known).all()
+        absent, plain = self.missing(values), self._plain(values)
+        kept = plain is not None
         if kept and not absent.any():
             return {self.name: pd.Series(plain).astype(self.dtype)}
         if not kept or with_room(self.dtype) != self.dtype:
@@ -161,6 +158,17 @@ class Numeric:
         own = pd.Series(plain).astype(self.dtype)
         own[absent] = self.absent
         return {self.name: own}
+
+    def holds(self, values: Array) -> bool:
+        """Whether its dtype holds these numbers, but for those that are missing."""
+        return self._plain(values) is not None
+
+    def _plain(self, values: Array) -> NDArray[Any] | None:
+        """Numbers in the NumPy dtype of the column; None where that loses something."""
+        known = np.where(np.isnan(values), 0.0, values)
+        with np.errstate(invalid="ignore", over="ignore"):  # then unequal below
+            plain = known.astype(self.plain)
+        return plain if bool((plain == known).all()) else None
 
     def coordinates(self, values: Array) -> Array:
         return values[:, None]
@@ -190,8 +198,8 @@ class Coded(ABC):
 
     def coordinates(self, values: Array) -> Array:
         """One-hot / √2, so that two different categories are at distance 1."""
-        codes = self.codes(values)
-        corners: Array = np.eye(len(self.frequencies))[codes] / np.sqrt(2)
+        corners = np.zeros((len(values), len(self.frequencies)))
+        corners[np.arange(len(values)), self.codes(values)] = 1.0 / np.sqrt(2)
         return corners
 
     def codes(self, values: Array) -> Codes:

@@ -351,13 +351,22 @@ def text_in(frame: pd.DataFrame) -> str | None:
             continue
         column = frame.iloc[:, j]
         objects = column.astype(object)
-        numbers = as_far_as_numbers(objects)
-        bad = (numbers.isna() & objects.notna()).to_numpy(dtype=bool)
+        bad = objects.notna().to_numpy(dtype=bool)
+        if not _has_named_categories(column):
+            bad = bad & as_far_as_numbers(objects).isna().to_numpy(dtype=bool)
         if bad.any():
             n = int(bad.argmax())
             value = objects.tolist()[n]
             return f"column {column.name!r}, row {row_name(column, n)} holds {value!r}"
     return None
+
+
+def _has_named_categories(column: pd.Series[Any]) -> bool:
+    """Whether its dtype declares categories that are text, be it of digits."""
+    dtype = column.dtype
+    return isinstance(dtype, pd.CategoricalDtype) and any(
+        isinstance(category, str) for category in dtype.categories
+    )
 
 
 def row_name(column: pd.Series[Any] | pd.DataFrame, n: int) -> str:
@@ -553,7 +562,8 @@ def _columns_of_words(table: pd.DataFrame) -> list[Hashable]:
     return [
         column.name
         for column in columns
-        if pd.to_numeric(column.dropna().astype(object), errors="coerce").isna().any()
+        if (_has_named_categories(column) and column.notna().any())
+        or pd.to_numeric(column.dropna().astype(object), errors="coerce").isna().any()
     ]
 
 

@@ -19,7 +19,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from propopt.base.arrays import Array, Points
-from propopt.base.checks import read_array, read_positive, refuse_sparse, sealed
+from propopt.base.checks import (
+    class_in_words,
+    read_array,
+    read_positive,
+    refuse_sparse,
+    sealed,
+)
 from propopt.base.errors import InvalidInput
 from propopt.tables.columns import (
     Atoms,
@@ -189,6 +195,15 @@ class TableSchema:
         """Which numbers and categories are missing, shape (n, D)."""
         columns = zip(self.columns, points.T, strict=True)
         return np.stack([column.missing(values) for column, values in columns], axis=1)
+
+    def widened(self, points: Points) -> str | None:
+        """The columns of numbers whose dtype does not hold these, in words, or None."""
+        wide = [
+            f"{column.name!r} ({column.dtype})"
+            for column, values in zip(self.columns, points.T, strict=True)
+            if isinstance(column, Numeric) and not column.holds(values)
+        ]
+        return ", ".join(wide) or None
 
     def decode(self, points: Points, labels: Labels | None = None) -> Any:
         """The DataFrame that encodes to ``points``: its columns, order and dtypes.
@@ -388,7 +403,7 @@ def _check_frame(X: object, label: str) -> Frame:
     if frame is None:
         refuse_sparse(X, label)
         raise InvalidInput(
-            f"{label}: expected a DataFrame, got {type(X).__name__}; "
+            f"{label}: expected a DataFrame, got {class_in_words(X)}; "
             "pandas.DataFrame(array, columns=...) is one, and X.iloc[[0]] of a row"
         )
     if frame.table.empty:

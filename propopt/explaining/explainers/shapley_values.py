@@ -31,7 +31,7 @@ from propopt.structures.boxes.boxes import BoxShapley, shapley_against
 from propopt.structures.products.sums import ProductShapley, SumOfProducts
 from propopt.structures.subsets.sets import shapley_of_worths
 from propopt.structures.subsets.words import word_shapley
-from propopt.tables.frames import as_frame, read_points, text_in
+from propopt.tables.frames import as_frame, read_points
 
 
 # ---- BackgroundLike tables: the points that stand for "feature unknown"
@@ -83,12 +83,15 @@ def typical_row(points: Points, categorical: NDArray[np.bool_]) -> Array:
 
 
 def checked_background(background: object) -> Array | pd.DataFrame:
-    """A copy that later changes do not reach; text is read where a schema says how."""
+    """A copy that later changes do not reach; the function reads categories of it.
+
+    Categories may be called by digits: what is no number by its dtype stays as it is.
+    """
     frame = as_frame(background, "background")
     if frame is None:
         array, _ = read_points(background, "background")
         return array
-    if text_in(frame.table) is not None:
+    if any(dtype.kind not in "iuf" for dtype in frame.table.dtypes):
         return frame.table.copy(deep=True)
     array, labels = read_points(frame.table, "background")
     return labels.table(array)

@@ -1,0 +1,258 @@
+"""Models that enforce dtypes, as served ones do, and categories that data has not."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import propopt as po
+from propopt.base.errors import InvalidInput
+from propopt.explaining.sources import keeps_whole
+from propopt.tables.columns import Categorical
+
+
+# ---- a table of all dtypes, and a model that takes no others
+
+
+def table(n, seed=0, *, missing=False):
+    rng = np.random.default_rng(seed)
+    counts = pd.array(rng.integers(0, 5, n), dtype="Int64")
+    known = pd.array(rng.random(n) < 0.5, dtype="boolean")
+    if missing:
+        counts[3], known[5] = pd.NA, pd.NA
+    return pd.DataFrame(
+        {
+            "small": rng.integers(0, 4, n).astype("int8"),
+            "whole": rng.integers(-9, 9, n).astype("int32"),
+            "single": rng.normal(size=n).astype("float32"),
+            "flag": rng.random(n) < 0.5,
+            "word": pd.array(rng.choice(["p", "q"], n), dtype="string"),
+            "level": pd.Categorical(rng.choice(["x", "y"], n), categories=list("xyz")),
+            "count": counts,
+            "known": known,
+        }
+    )
+
+
+def answer(X):
+    numbers = {c: X[c].astype("float64").to_numpy() for c in ("small", "whole")}
+    count = X["count"].astype("Float64").fillna(7.0).to_numpy(float)
+    known = X["known"].fillna(value=False).to_numpy(bool)
+    word, level = (X["word"] == "p").to_numpy(bool), (X["level"] == "x").to_numpy(bool)
+    flag = X["flag"].to_numpy(bool)
+    wave = np.sin(numbers["whole"]) * X["single"].to_numpy(float)
+    return numbers["small"] * known + wave + 2.0 * flag * word + level * count
+
+
+class DtypeError(Exception):
+    """Of a library that nobody here knows, as mlflow's are."""
+
+
+class Strict:
+    """Refuses other dtypes than those of a table, and remembers that it had to."""
+
+    def __init__(self, like, answer=answer):
+        self.dtypes, self.answer, self.refused = dict(like.dtypes), answer, []
+
+    def predict(self, X):
+        for name, dtype in self.dtypes.items():
+            if X[name].dtype != dtype:
+                said = f"{name}: can not safely convert {X[name].dtype} to {dtype}"
+                self.refused.append(said)
+                raise DtypeError(said)
+        return self.answer(X)
+
+
+class WholeNumbers:
+    """Takes arrays, with whole numbers alone in the first columns."""
+
+    def __init__(self, n_whole):
+        self.n_whole, self.refused = n_whole, []
+
+    def predict(self, X):
+        whole = np.asarray(X)[:, : self.n_whole]
+        if (whole != np.rint(whole)).any():
+            self.refused.append(whole[(whole != np.rint(whole)).any(axis=1)][0])
+            raise DtypeError(f"no whole numbers: {self.refused[-1]}")
+        return X[:, 0] * X[:, -1] + X[:, 1] ** 2
+
+
+def all_coalitions(predict, X, background):
+    """Shapley values by their definition, one coalition after the other, (N, D)."""
+    N, D = X.shape
+    names = list(X.columns)
+    phi, worth = np.zeros((N, D)), {}
+    for n in range(N):
+        row = X.iloc[np.full(len(background), n)].reset_index(drop=True)
+        for inside in itertools.product([False, True], repeat=D):
+            mixed = background.reset_index(drop=True).copy()
+            for name in (x for x, own in zip(names, inside, strict=True) if own):
+                mixed[name] = row[name]
+            worth[inside] = float(np.mean(predict(mixed)))
+        for j, inside in itertools.product(range(D), worth):
+            if inside[j]:
+                s = sum(inside) - 1
+                weight = math.factorial(s) * math.factorial(D - s - 1)
+                without = (*inside[:j], False, *inside[j + 1 :])
+                moved = worth[inside] - worth[without]
+                phi[n, j] += weight / math.factorial(D) * moved
+    return phi
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_contributions_ask_for_cells_of_the_dtypes_of_data(missing, tmp_path):
+    X = table(24, missing=missing)
+    model = Strict(X)
+    best = po.explain(model, X.iloc[:6], data=X, robustness=0)
+    assert_allclose(
+        best.attributions, all_coalitions(answer, X.iloc[:6], X), atol=1e-12
+    )
+    explainer = po.Explainer(model, data=X).fit()
+    explainer.save(tmp_path / "one.npz")
+    again = po.Explainer.load(tmp_path / "one.npz", model).explain(X.iloc[:3])
+    assert_allclose(again.attributions, explainer.explain(X.iloc[:3]).attributions)
+    other = Strict(X, lambda Z: answer(Z) + Z["small"].to_numpy(float))
+    po.compare(model, other, X, data=X)
+    audit = po.audit(best, model, X.iloc[:6], data=X)
+    assert audit["additivity"].verdict == "right"
+    shap = po.explainers.Shap(background=X).explain(po.wrap(model, data=X), X.iloc[:2])
+    assert_allclose(shap.attributions, best.attributions[:2], atol=1e-12)
+    assert not model.refused
+
+
+def test_slopes_by_observed_values_ask_for_no_others():
+    X = table(40)
+    model = Strict(X)
+    slopes = po.explain(model, X.iloc[:9], data=X, kind="slopes", law="data")
+    assert slopes.attributions.any(axis=0).all()
+    assert not model.refused
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"kind": "slopes"},
+        {"kind": "slopes", "law": "none"},
+        {"kind": "slopes", "law": "gaussian"},
+        {"contributions": "slopes"},
+    ],
+)
+@pytest.mark.parametrize("missing", [False, True])
+def test_where_real_numbers_are_asked_the_message_says_what_asks_for_none(
+    asked, missing
+):
+    X = table(30, missing=missing)
+    with pytest.raises(InvalidInput) as told:
+        po.explain(Strict(X), X.iloc[:9], data=X, **asked)
+    said = str(told.value)
+    assert (
+        "'small' (int8), 'whole' (int32), 'single' (float32), 'count' (Int64)" in said
+    )
+    assert "DtypeError: small: can not safely convert float64 to int8" in said
+    assert 'law="data"' in said
+    assert "missing" not in said
+
+
+def test_a_model_that_takes_real_numbers_has_the_slopes_that_it_had():
+    """Slopes of float32 move by steps that float32 does not hold."""
+    X = table(30)[["small", "single"]].astype({"small": "int16"})
+    f = po.wrap(lambda Z: np.sin(Z["single"]) * Z["small"], data=X, step=1e-7)
+    b, a = X["single"].to_numpy(float), X["small"].to_numpy(float)
+    want = np.stack([np.sin(b), np.cos(b) * a], axis=1)
+    assert_allclose(f.gradient(X), want, atol=1e-6)
+
+
+def test_whole_numbers_of_arrays_are_asked_for_no_means():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.integers(0, 5, (40, 2)), rng.normal(size=(40, 2))])
+    model = WholeNumbers(2)
+    best = po.explain(model, X[:9], data=X, robustness=0)
+    off = best.attributions + 0.3
+    for base in (None, best.base_value, best.base_value + 1.0):
+        audit = po.audit(off, model, X[:9], data=X, base=base)
+        assert audit["exactness"].verdict == "undetermined"
+    po.explain(model, X[:9], data=X, kind="slopes", law="data")
+    po.compare(model, WholeNumbers(2), X, data=X)
+    assert not model.refused
+
+
+def test_bases_at_rows_of_means_are_still_found_where_models_take_them():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"a": rng.integers(0, 5, 60), "b": rng.normal(size=60)})
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMRegressor(n_estimators=9, min_child_samples=3, verbosity=-1)
+    model.fit(X, X["a"] * X["b"])
+    f = po.wrap(model, data=X)
+    row = X.mean().to_frame().T
+    exact = po.explainers.ExactShap(background=row).explain(f, X)
+    base = po.audit(exact, model, X)["base"]
+    assert "mean row" in base.sentence
+    assert keeps_whole(np.array([[2.0, 0.3]]), X.to_numpy(float))
+    assert not keeps_whole(np.array([[2.5, 0.3]]), X.to_numpy(float))
+    assert keeps_whole(np.array([[np.nan, 0.3]]), np.array([[np.nan, 1.5]]))
+
+
+def test_steps_that_check_their_table_do_not_stop_the_reading():
+    from sklearn.ensemble import RandomForestRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    X = table(40)[["small", "whole", "single"]]
+    dtypes = dict(X.dtypes)
+
+    def check(Z):
+        if dict(Z.dtypes) != dtypes:
+            raise DtypeError(str(dict(Z.dtypes)))
+        return Z
+
+    forest = RandomForestRegressor(5, random_state=0)
+    model = make_pipeline(FunctionTransformer(check), forest)
+    model.fit(X, X["small"] * X["single"])
+    best = po.explain(model, X.iloc[:4], data=X, robustness=0)
+    want = all_coalitions(model.predict, X.iloc[:4], X)
+    assert_allclose(best.attributions, want, atol=1e-12)
+
+
+# ---- categories that are called by digits, and thousands of them
+
+
+def test_backgrounds_have_categories_that_are_called_by_digits():
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=50), "b": rng.random(50) < 0.5})
+    X["class"] = pd.Categorical(rng.choice(list("012"), 50))
+    encoder = make_column_transformer(
+        (OneHotEncoder(), ["class"]), remainder="passthrough"
+    )
+    model = make_pipeline(encoder, LinearRegression())
+    model.fit(X, X["size"] + X["b"] + 2.0 * X["class"].astype(int))
+    f, own = po.wrap(model, data=X), po.explainers
+    want = po.explain(model, X.iloc[:5], data=X, robustness=0).attributions
+    for asked in (own.ExactShap(background=X), own.Shap(background=X)):
+        assert_allclose(asked.explain(f, X.iloc[:5]).attributions, want, atol=1e-12)
+    gap = po.metrics.CompletenessGap(background=X)
+    assert_allclose(gap(want, f, X.iloc[:5]), 0.0, atol=1e-12)
+    with pytest.raises(InvalidInput, match="column 'class', row 0 holds '"):
+        po.wrap(lambda Z: Z["size"]).value(X)
+    with pytest.raises(InvalidInput, match="expected numbers, got words in 'class'"):
+        po.graphs.knn_graph(X, 3)
+
+
+def test_coordinates_of_many_categories_take_no_square_of_them():
+    import tracemalloc
+
+    words = np.array([f"w{k}" for k in range(3000)])
+    own, codes = Categorical.of(pd.Series(words, name="word"), "data")
+    tracemalloc.start()
+    found = own.coordinates(codes[:4])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * found.nbytes
+    assert_allclose(found @ found.T, 0.5 * np.eye(4))
