@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 import re
 import reprlib
 import sys
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy, deepcopy
 from functools import cache
 from operator import is_
 from pathlib import Path
@@ -103,7 +105,10 @@ def stored(
 
 
 def left(*, default: Any, compare: bool = True, repr: bool = True) -> Any:
-    """A field that files and pickles leave out: its default is there after loading."""
+    """A field that files leave out: its default is there after loading.
+
+    Copies share its value. Pickles take it where pickle can hold it.
+    """
     return dataclasses.field(
         default=default, compare=compare, repr=repr, metadata={_SAID: _LEFT}
     )
@@ -751,14 +756,37 @@ class Declared:
                 getattr(self, name)
         return vars(self)
 
+    def __copy__(self) -> Self:
+        again = object.__new__(type(self))
+        vars(again).update(vars(self))
+        return again
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = again = copy(self)
+        own = {k: x for k, x in vars(self).items() if k in parts_of(type(self))}
+        # models and programs are shared, and values that nobody has asked for yet
+        own = {k: x for k, x in own.items() if not isinstance(x, Lazy)}
+        again.__setstate__(deepcopy(own, memo))
+        return again
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.settled(pickled=True), **self._left}
+        state, reasons = dict(self.settled(pickled=True)), {}
+        for name, default in self._left.items():
+            reason = None if state[name] is default else _why_no_pickle(state[name])
+            if reason is not None:
+                state[name], reasons[name] = default, reason
+        return {**state, _UNPICKLED: reasons} if reasons else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         for name, *_ in _arrays_of(type(self))[0]:  # a pickle's can be written to
-            for array in _inside(state[name]):
+            for array in _inside(state.get(name)):
                 array.setflags(write=False)
+
+    def why_not(self, name: str, otherwise: str) -> str:
+        """Why a field is not there that files leave out: a pickle's reason, if any."""
+        reason = vars(self).get(_UNPICKLED, {}).get(name)
+        return otherwise if reason is None else f"a pickle has lost it: {reason}"
 
     # ---- files
 
@@ -828,6 +856,26 @@ class Declared:
         except (InvalidInput, RecursionError) as error:
             raise form.refusal(source, str(error)) from None
         return made
+
+
+_UNPICKLED: Final = "_unpickled"
+"""Among the attributes of what came from a pickle: why it lacks a field."""
+
+
+class _Nowhere:
+    """A file that keeps nothing."""
+
+    def write(self, _: Any) -> None:
+        """Take what a pickle would hold."""
+
+
+def _why_no_pickle(value: Any) -> str | None:
+    """Why pickle cannot hold a value, such as a user's lambda; None if it can."""
+    try:
+        pickle.Pickler(cast("Any", _Nowhere()), pickle.HIGHEST_PROTOCOL).dump(value)
+    except Exception as error:  # noqa: BLE001  # whatever a __reduce__ raises
+        return printable(f"{type(error).__name__}: {error}")
+    return None
 
 
 def _refuse_other_lengths(

@@ -11,11 +11,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from propopt.base.arrays import Array
+from propopt.base.arrays import Array, Attributions
 from propopt.base.text import in_percent, percent
 from propopt.explaining.audited import Audited
 from propopt.explaining.carriers import CarrierLike
 from propopt.explaining.front_chapters import trail_of
+from propopt.explaining.nearest_front import NearestFront
 from propopt.explaining.sweeping import sweep
 from propopt.functions.outputs import Target
 from propopt.losses import GradientMatching
@@ -27,6 +28,7 @@ from propopt.results.report.chapters import StatementKind
 from propopt.results.report.explorer import Trail
 from propopt.results.stability import largest_of_rows
 from propopt.structures.boxes.boxes import shapley_against
+from propopt.tables.frames import Labels
 
 
 # ---- The questions: each an answer with its number
@@ -513,15 +515,12 @@ def _excess(e: Audited) -> Finding:
 # ---- All of them, in the order of an audit
 
 
-def _front(evidence: Audited) -> Trail:
+def _front(own: NearestFront, zero: str, labels: Labels, W: Attributions) -> Trail:
     """What more alike attributions cost, from exact values, and what came beside it."""
-    own = (
-        evidence.true if evidence.is_exact and evidence.true.is_rough else evidence.own
-    )
     c, _ = own.at_half
-    aim = GradientMatching(evidence.labels.frame(own.aim))
+    aim = GradientMatching(labels.frame(own.aim))
     weights = np.geomspace(c / _REACH, c * _REACH, _N_WEIGHTS)
-    came = {"the audited numbers": evidence.labels.frame(own.completed(evidence.W))}
+    came = {"the audited numbers": labels.frame(own.completed(W))}
     found = sweep(
         aim + own.robust,
         {own.robust.name: weights},
@@ -531,7 +530,6 @@ def _front(evidence: Audited) -> Trail:
     )
     # it is shown even if a column that is not used gets something
     trail = trail_of(found, found.knee())
-    zero = "exact" if own is evidence.true else "these"
     words = {**trail.words, aim.name: f"faithfulness to {zero} values"}
     return replace(trail, others=found.baselines, words=words)
 
@@ -640,6 +638,11 @@ def audit(
             findings.append(_neighbours(evidence))
         if evidence.true.is_rough:
             findings.append(_excess(evidence))
+    front = None
+    if evidence.is_compared:
+        is_true = evidence.is_exact and evidence.true.is_rough
+        start = (evidence.true, "exact") if is_true else (evidence.own, "these")
+        front = partial(_front, *start, evidence.labels, evidence.W)
     several = len(evidence.W) > 1
     near = f"{min(evidence.n_neighbors, len(evidence.W) - 1)} nearest of each"
     if graph is not None:
@@ -669,6 +672,6 @@ def audit(
             **similar,
             "seed": str(evidence.seed),
         },
-        front=partial(_front, evidence) if evidence.is_compared else None,
+        front=front,
         record=Record.of(model, data=X, background=data),
     )

@@ -260,7 +260,8 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
     def asked(self, label: str) -> AskedAbout:
         """The model and the law."""
         if self.subject is None:
-            raise Refused(f"{label}: {self._left_behind}")
+            reason = self.why_not("subject", self._left_behind)
+            raise Refused(f"{label}: {reason}")
         return self.subject
 
     def of_rows(self, rows: Sequence[Hashable]) -> Self:
@@ -295,7 +296,10 @@ class LimeResult(Result, Generic[AskedAbout, OfEach]):
         super(LimeResult, self._settled()).save(path)
 
     def __getstate__(self) -> dict[str, Any]:
-        return super(LimeResult, self._settled()).__getstate__()
+        state = super().__getstate__()
+        if state["subject"] is not self.subject:  # what needs the model is lost with it
+            state["scatter"] = self.runs
+        return state
 
     def _settled(self) -> Self:
         """The same, with all that needs the model computed."""

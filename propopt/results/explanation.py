@@ -284,8 +284,8 @@ class Explanation(
         Targets, graphs and totals of the losses, written by :meth:`save` so that a file
         can be checked without this package.
     program : Program or None
-        The losses and bounds that it was optimized for. It is not saved, and stays
-        behind where the explanation is pickled.
+        The losses and bounds that it was optimized for. Files leave it out; copies and
+        pickles have it.
     scaled_program : Program or None
         In its place with a ``metric``: that of Z, where W = Φ + Z diag(√ω).
     """

@@ -112,7 +112,7 @@ def test_copies_have_the_fields_and_nobody_writes_to_them(again, path):
     assert same(result, whole())
     arrays = (result.W, result.details["r2"], result.ragged[0], result.parts[0].numbers)
     assert not any(array.flags.writeable for array in arrays)
-    assert result.model is None
+    assert result.model is (None if again == "file" else print)
     given = np.zeros((3, 2))
     made = whole(W=given)
     given[:] = 7.0

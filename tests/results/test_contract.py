@@ -8,12 +8,16 @@ import copy
 import dataclasses
 import io
 import math
+import os
 import pickle
+import subprocess
+import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -40,7 +44,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import propopt as po
 from propopt.base.declared import parts_of
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import InvalidInput, Refused
 from propopt.base.text import HIDDEN, Quantity, in_html, printable
 from propopt.interactions import InteractionScores, PairScores
 from propopt.lime import LimeExplanation, TextLimeExplanation
@@ -65,7 +69,13 @@ def explained(text: str) -> po.results.Explanation:
 
 
 def filed(result: Any) -> Any:
-    """As files and pickles have it: what takes program or model to know is told."""
+    """As files have it: what takes program or model to know is told."""
+    with TemporaryDirectory() as folder:
+        result.save(Path(folder) / "it.npz")
+        return type(result).load(Path(folder) / "it.npz")
+
+
+def pickled(result: Any) -> Any:
     return pickle.loads(pickle.dumps(result))
 
 
@@ -282,12 +292,85 @@ def test_other_kinds_and_folders_that_are_not_there_are_refused(name, saved, tmp
 @each_result
 def test_copies_have_the_fields_and_nobody_writes_to_them(name):
     result = made(name)
-    for way in (copy.copy, copy.deepcopy, filed, dataclasses.replace):
+    for way in (copy.copy, copy.deepcopy, filed, pickled, dataclasses.replace):
         again = way(result)
         assert same(again, result)
         assert again._repr_html_() == result._repr_html_()
         for value in vars(again).values():
             assert not isinstance(value, np.ndarray) or not value.flags.writeable
+
+
+ORIGINALS = CATALOGUE | {
+    "explanation": explained,
+    "trade_offs": lambda text: dataclasses.replace(
+        swept(text), optimized=(explained(text),)
+    ),
+    "comparison": lambda text: po.compare(explained(text), explained(text)),
+    "lime": limits,
+    "text_lime": text_limits,
+    "audit": audited,
+}
+"""The same as they are computed, with program and model."""
+
+
+def conclusions_of(result: Any) -> dict[str, Any]:
+    """All that a result says, beside its fields."""
+    said = {"repr": repr(result), "card": str(result), "html": result._repr_html_()}
+    said["page"] = page_of([result.chapters()])
+    if isinstance(result, po.results.Explanation):
+        for asked in ("certain", "clear", "shares", "stability"):
+            said[asked] = getattr(result, asked)()
+    if isinstance(result, po.TradeOffs):
+        return said | {"of one": conclusions_of(result.optimized[0])}
+    if isinstance(result, LimeExplanation | TextLimeExplanation):
+        said |= {"diagnosis": result.diagnose(), "expected": list(result.expected(50))}
+    if isinstance(result, LimeExplanation):
+        said["path"] = result.path().coefficients
+    return said
+
+
+@pytest.fixture(scope="module")
+def from_another_process(tmp_path_factory):
+    """What another process says of the originals that it was given as pickles."""
+    folder = tmp_path_factory.mktemp("pickles")
+    originals = {name: make("größe a") for name, make in ORIGINALS.items()}
+    (folder / "originals").write_bytes(pickle.dumps(originals))
+    program = (
+        "import pickle, sys; from pathlib import Path; import test_contract as t;"
+        "given, told = map(Path, sys.argv[1:]);"
+        "found = pickle.loads(given.read_bytes());"
+        "said = {name: t.conclusions_of(x) for name, x in found.items()};"
+        "told.write_bytes(pickle.dumps(said))"
+    )
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    subprocess.run(
+        [sys.executable, "-c", program, folder / "originals", folder / "told"],
+        env={**os.environ, "PYTHONPATH": paths},
+        check=True,
+    )
+    said = pickle.loads((folder / "told").read_bytes())
+    return {name: (originals[name], said[name]) for name in ORIGINALS}
+
+
+@each_result
+def test_copies_say_as_much_as_the_original(name, from_another_process):
+    result, elsewhere = from_another_process[name]
+    expected = conclusions_of(result)
+    assert same(elsewhere, expected)
+    for way in (copy.copy, copy.deepcopy, pickled, lambda x: copy.copy(pickled(x))):
+        assert same(conclusions_of(way(result)), expected)
+
+
+def test_a_pickle_says_what_it_cannot_hold():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    found = po.lime.limits(po.wrap(lambda X: X[:, 0] * X[:, 1]), X[:2], data=X)
+    again, expected = pickled(found), found.diagnose()
+    assert same(again, dataclasses.replace(found, scatter=found.runs))
+    for way in (copy.copy, copy.deepcopy):
+        assert same(way(found).diagnose(), expected)
+    for later in (again, pickled(again), copy.copy(again)):
+        with pytest.raises(Refused, match=r"a pickle has lost it: .*lambda"):
+            later.diagnose()
 
 
 FOLDER = Path(__file__).parent / "before"  # made once, by version 0.1

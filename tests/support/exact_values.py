@@ -22,6 +22,6 @@ def same(one: Any, other: Any) -> bool:
         return all(same(getattr(one, k), getattr(other, k)) for k in keys)
     if isinstance(one, Mapping):
         return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
-    if isinstance(one, tuple):
+    if isinstance(one, tuple | list):
         return len(one) == len(other) and all(map(same, one, other))
     return one == other or (isinstance(one, float) and math.isnan(one + other))
