@@ -73,6 +73,10 @@ class UnsolvedWarning(PropoptWarning):
     """A solver gave no answer for some weights of a sweep; the others are there."""
 
 
+class EdgeWarning(PropoptWarning):
+    """A search for parameters ended at an edge of the range that it looks in."""
+
+
 class FlatFunctionWarning(PropoptWarning):
     """Every numerical gradient is zero: the function is piecewise constant here."""
 

@@ -171,7 +171,7 @@ class GaussianProcessExplainer(MultiOutputMixin, RegressorMixin, BaseEstimator):
         :meth:`propopt.functions.TableSchema.coordinates`.
     optimize : {"marginal_likelihood", "leave_one_out"} or None
         Fit the kernel's hyper-parameters and the positive weights to the gradients,
-        starting from those given; needs ``inducing=None``.
+        starting from those given and from two other places; needs ``inducing=None``.
     random_state : int, numpy.random.Generator, RandomState or None
         For inducing inputs; None is seed 0.
 

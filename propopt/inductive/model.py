@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, TypeAlias, final
 
 import numpy as np
 import scipy.linalg as la
 from scipy.optimize import minimize
 
-from propopt.base.arrays import Array, Attributions, Points
+from propopt.base.arrays import Array, Attributions, Points, Truths
 from propopt.base.checks import read_nonnegative
-from propopt.base.errors import InvalidInput
+from propopt.base.errors import EdgeWarning, InvalidInput
 from propopt.base.resources import AT_ONCE, require_memory
 from propopt.inductive.bases import FeatureBasis, IndependentFeatures
 from propopt.inductive.inputs import Candidates, InducingRule, PointKernel
@@ -250,12 +251,27 @@ Criterion: TypeAlias = Callable[[ExactPosterior, Array, float, Mean], float]
 _WEIGHT_RANGE = (1e-8, 1e8)
 """Weights are sought in this range, widened to hold those to start from."""
 
+_N_RESTARTS, _N_DRAWS, _N_WEIGHTS = 2, 16, 9
+"""Further searches; kernels that are drawn for these to start from; weights that are
+tried with each."""
+
+_AROUND = np.log(100.0)
+"""Kernels are drawn within this factor of the one that is given."""
+
+_SAME = 0.01
+"""Nats: an optimum at an edge has to be better than one that is not."""
+
+_AROUND = np.log(30.0)
+"""Kernels are drawn within this factor of the one that is given."""
+
 
 def tuned(prior: Prior, criterion: Criterion) -> tuple[Prior, float]:
-    """The best that a search from a prior finds, and its value.
+    """The best that three searches find, and its value.
 
     Over log weights, of which one of zero for smoothness stays, and the kernel's log
-    hyper-parameters, whose steps alone cost an eigendecomposition.
+    hyper-parameters, whose steps alone cost an eigendecomposition. Far from the optimum
+    no small step changes the criterion. Two searches therefore start from the best of
+    kernels that are drawn around the given one, each with the best of some weights.
     """
     n_weights = 1 + (prior.weights[1] > 0)
     logs = np.log(prior.weights[:n_weights])
@@ -279,8 +295,45 @@ def tuned(prior: Prior, criterion: Criterion) -> tuple[Prior, float]:
         return -value / own.rotated.size
 
     start = np.concatenate([logs, prior.kernel.theta])
-    best = minimize(cost, start, jac="3-point", bounds=bounds, method="L-BFGS-B")
+    search = partial(minimize, jac="3-point", bounds=bounds, method="L-BFGS-B")
+    others = _screened(cost, prior.kernel.theta, bounds, n_weights)
+    found = [search(cost, z) for z in (start, *others)]
+    margin = _SAME / prior.rotated.size
+    best = min(found, key=lambda own: own.fun + margin * at_edge(own.x, bounds).any())
+    edges = at_edge(best.x, bounds)
+    if edges.any():
+        names = ["robustness", "smoothness"][:n_weights]
+        names += ["a parameter of the kernel"] * (len(edges) - n_weights)
+        place = int(edges.argmax())
+        warnings.warn(
+            f"optimize: {names[place]} ended at {np.exp(best.x[place]):.3g}, an edge "
+            f"of its range; {len(found)} searches found nothing better. The gradients "
+            "may say nothing of it: start elsewhere, or fix it without optimize",
+            EdgeWarning,
+            stacklevel=4,
+        )
     return at(best.x), -float(best.fun) * prior.rotated.size
+
+
+def at_edge(z: Array, bounds: Array) -> Truths:
+    """Which of log parameters are at an end of their range, but for a thousandth."""
+    low, high = bounds.T
+    return (high > low) & ((z - low < 1e-3) | (high - z < 1e-3))
+
+
+def _screened(
+    cost: Callable[[Array], float], theta: Array, bounds: Array, n_weights: int
+) -> list[Array]:
+    """Where else to start: the best of kernels near the given one, with any weights."""
+    grids = [np.linspace(*own, _N_WEIGHTS + 2)[1:-1] for own in bounds[:n_weights]]
+    weights = np.stack(np.meshgrid(*grids), axis=-1).reshape(-1, n_weights)
+    rng = np.random.default_rng(0)
+    steps = rng.uniform(-_AROUND, _AROUND, (_N_DRAWS, len(theta)))
+    best = []
+    for kernel in np.clip(theta + steps, *bounds[n_weights:].T):
+        tried = [np.concatenate([own, kernel]) for own in weights]
+        best.append(min((cost(z), tuple(z)) for z in tried))
+    return [np.array(z) for _, z in sorted(best)[:_N_RESTARTS]]
 
 
 def read_criterion(optimize: object) -> Criterion | None:

@@ -22,8 +22,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import propopt as po
+from propopt.base.errors import EdgeWarning
 from propopt.base.resources import Budget
-from propopt.inductive import GaussianProcessExplainer, posterior
+from propopt.inductive import GaussianProcessExplainer, model, posterior
 from propopt.inductive.bases import read_features
 from propopt.inductive.inputs import cross_distances, read_kernel
 from propopt.inductive.means import read_mean
@@ -317,6 +318,36 @@ def test_optimized_parameters_beat_a_grid_and_are_those_of_scikit_learn(optimize
         np.testing.assert_allclose(explainer.criterion_, theirs, rtol=1e-6)
         scale = peer.kernel_.k2.length_scale
         np.testing.assert_allclose(explainer.kernel_.length_scale, scale, rtol=1e-2)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_the_optimum_does_not_depend_on_where_the_search_starts(criterion, monkeypatch):
+    """From robustness 1 one search of the likelihood ends on a plateau, far below."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    G = 10.0 * np.sin(X) + 0.1 * rng.normal(size=X.shape)
+
+    def found(robustness):
+        explainer = GaussianProcessExplainer(robustness, optimize=criterion)
+        return explainer.fit(X, G).criterion_
+
+    best = found(1.0)
+    assert best == pytest.approx(found(1e-6), abs=0.01)  # nats
+    assert best == found(1.0)
+    monkeypatch.setattr(model, "_screened", lambda *_: [])
+    if criterion == "marginal_likelihood":
+        assert found(1.0) < best - 100.0
+    assert found(1e-6) == pytest.approx(best, abs=0.01)
+
+
+def test_an_optimum_at_an_edge_is_told(rng, monkeypatch):
+    X = rng.normal(size=(30, 2))
+    explainer = GaussianProcessExplainer(optimize="marginal_likelihood")
+    explainer.fit(X, 10.0 * np.sin(X))  # inside, without a warning
+    assert explainer.robustness_ < 0.4
+    monkeypatch.setattr(model, "_WEIGHT_RANGE", (0.5, 2.0))
+    with pytest.warns(EdgeWarning, match="robustness ended at 0.5, an edge of its ra"):
+        explainer.fit(X, 10.0 * np.sin(X))
 
 
 def test_smoothness_is_found_where_features_are_alike(rng):
